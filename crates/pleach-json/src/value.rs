@@ -1,0 +1,368 @@
+//! The value type: what a JSON document is once read.
+//!
+//! `Int` and `Float` are different values, as they are for the API server: `1` is not `1.0`.
+//! Equality, ordering of keys and cloning are plain; nothing here allocates without being asked.
+//! Dropping, cloning and comparing survive ten thousand levels of nesting (see [`grow_stack`]).
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use crate::{Map, Str, grow_stack};
+
+/// A JSON value.
+#[derive(Clone, Default, PartialEq)]
+pub enum Value {
+    /// `null`
+    #[default]
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number whose text is an integer that fits 64 bits.
+    Int(i64),
+    /// Any other number; never NaN or infinite when it was read from JSON.
+    Float(f64),
+    /// A string.
+    String(Str),
+    /// A list.
+    Array(Array),
+    /// An object; keys are unique and sorted bytewise.
+    Object(Map),
+}
+
+/// The type of a [`Value`] as JSON schema names it, with integers told apart from other numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ValueKind {
+    /// `null`
+    Null,
+    /// `boolean`
+    Boolean,
+    /// `integer`
+    Integer,
+    /// `number`
+    Number,
+    /// `string`
+    String,
+    /// `array`
+    Array,
+    /// `object`
+    Object,
+}
+
+impl ValueKind {
+    /// The name that JSON schema uses.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Boolean => "boolean",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::String => "string",
+            Self::Array => "array",
+            Self::Object => "object",
+        }
+    }
+}
+
+impl Value {
+    /// An empty object.
+    pub fn object() -> Self {
+        Self::Object(Map::new())
+    }
+
+    /// What kind of value this is.
+    pub fn kind(&self) -> ValueKind {
+        match self {
+            Self::Null => ValueKind::Null,
+            Self::Bool(_) => ValueKind::Boolean,
+            Self::Int(_) => ValueKind::Integer,
+            Self::Float(_) => ValueKind::Number,
+            Self::String(_) => ValueKind::String,
+            Self::Array(_) => ValueKind::Array,
+            Self::Object(_) => ValueKind::Object,
+        }
+    }
+
+    /// Whether this is `null`.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// The boolean, if it is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(b) => Some(*b),
+            _ => None,
+        }
+    }
+
+    /// The integer, if it is one. A float with an integral value is not.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Self::Int(i) => Some(*i),
+            _ => None,
+        }
+    }
+
+    /// The number as a float, integers widened.
+    pub fn as_number(&self) -> Option<f64> {
+        match self {
+            Self::Int(i) => Some(*i as f64),
+            Self::Float(f) => Some(*f),
+            _ => None,
+        }
+    }
+
+    /// The string, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::String(s) => Some(s.as_str()),
+            _ => None,
+        }
+    }
+
+    /// The items, if it is an array.
+    pub fn as_array(&self) -> Option<&Array> {
+        match self {
+            Self::Array(a) => Some(a),
+            _ => None,
+        }
+    }
+
+    /// The items, if it is an array.
+    pub fn as_array_mut(&mut self) -> Option<&mut Array> {
+        match self {
+            Self::Array(a) => Some(a),
+            _ => None,
+        }
+    }
+
+    /// The members, if it is an object.
+    pub fn as_object(&self) -> Option<&Map> {
+        match self {
+            Self::Object(m) => Some(m),
+            _ => None,
+        }
+    }
+
+    /// The members, if it is an object.
+    pub fn as_object_mut(&mut self) -> Option<&mut Map> {
+        match self {
+            Self::Object(m) => Some(m),
+            _ => None,
+        }
+    }
+
+    /// The member `key`, if this is an object that has it.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.as_object()?.get(key)
+    }
+
+    /// The member `key`, if this is an object that has it.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
+        self.as_object_mut()?.get_mut(key)
+    }
+
+    /// Follows member names from here: `value.at(&["metadata", "name"])`.
+    pub fn at(&self, keys: &[&str]) -> Option<&Value> {
+        keys.iter().try_fold(self, |value, key| value.get(key))
+    }
+
+    /// Moves the value out and leaves `null`.
+    pub fn take(&mut self) -> Value {
+        std::mem::take(self)
+    }
+}
+
+/// The items of a JSON array: a `Vec` whose drop, clone and comparison do not overflow the stack.
+#[derive(Default)]
+pub struct Array(Vec<Value>);
+
+impl Array {
+    /// An empty array.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The items as a plain vector.
+    pub fn into_vec(mut self) -> Vec<Value> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl Deref for Array {
+    type Target = Vec<Value>;
+    fn deref(&self) -> &Vec<Value> {
+        &self.0
+    }
+}
+
+impl DerefMut for Array {
+    fn deref_mut(&mut self) -> &mut Vec<Value> {
+        &mut self.0
+    }
+}
+
+impl Drop for Array {
+    fn drop(&mut self) {
+        // Only nested containers recurse; an array of scalars is dropped where it stands.
+        if self.0.iter().any(|v| matches!(v, Value::Array(_) | Value::Object(_))) {
+            grow_stack(|| self.0.clear());
+        }
+    }
+}
+
+impl Clone for Array {
+    fn clone(&self) -> Self {
+        grow_stack(|| Self(self.0.clone()))
+    }
+}
+
+impl PartialEq for Array {
+    fn eq(&self, other: &Self) -> bool {
+        grow_stack(|| self.0 == other.0)
+    }
+}
+
+impl From<Vec<Value>> for Array {
+    fn from(items: Vec<Value>) -> Self {
+        Self(items)
+    }
+}
+
+impl FromIterator<Value> for Array {
+    fn from_iter<I: IntoIterator<Item = Value>>(iter: I) -> Self {
+        Self(iter.into_iter().collect())
+    }
+}
+
+impl IntoIterator for Array {
+    type Item = Value;
+    type IntoIter = std::vec::IntoIter<Value>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.into_vec().into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Array {
+    type Item = &'a Value;
+    type IntoIter = std::slice::Iter<'a, Value>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+impl fmt::Debug for Array {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        grow_stack(|| self.0.fmt(f))
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Bool(b) => b.fmt(f),
+            Self::Int(i) => i.fmt(f),
+            Self::Float(x) => x.fmt(f),
+            Self::String(s) => s.as_str().fmt(f),
+            Self::Array(a) => a.fmt(f),
+            Self::Object(m) => m.fmt(f),
+        }
+    }
+}
+
+impl From<bool> for Value {
+    fn from(b: bool) -> Self {
+        Self::Bool(b)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(i: i64) -> Self {
+        Self::Int(i)
+    }
+}
+
+impl From<i32> for Value {
+    fn from(i: i32) -> Self {
+        Self::Int(i.into())
+    }
+}
+
+impl From<f64> for Value {
+    fn from(f: f64) -> Self {
+        Self::Float(f)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(s: &str) -> Self {
+        Self::String(s.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(s: String) -> Self {
+        Self::String(s.into())
+    }
+}
+
+impl From<Str> for Value {
+    fn from(s: Str) -> Self {
+        Self::String(s)
+    }
+}
+
+impl From<Array> for Value {
+    fn from(a: Array) -> Self {
+        Self::Array(a)
+    }
+}
+
+impl From<Vec<Value>> for Value {
+    fn from(items: Vec<Value>) -> Self {
+        Self::Array(items.into())
+    }
+}
+
+impl From<Map> for Value {
+    fn from(m: Map) -> Self {
+        Self::Object(m)
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_and_floats_are_different_values() {
+        assert_ne!(Value::Int(1), Value::Float(1.0));
+        assert_eq!(Value::Int(1).as_number(), Value::Float(1.0).as_number());
+    }
+
+    #[test]
+    fn ten_thousand_levels_drop_clone_and_compare() {
+        let mut deep = Value::Null;
+        for level in 0..10_000 {
+            deep = if level % 2 == 0 {
+                Value::from(vec![deep])
+            } else {
+                Map::from_iter([("a".into(), deep)]).into()
+            };
+        }
+        let copy = deep.clone();
+        assert!(copy == deep);
+    }
+
+    #[test]
+    fn a_value_is_small() {
+        assert!(size_of::<Value>() <= 32, "{}", size_of::<Value>());
+    }
+}
