@@ -1,0 +1,114 @@
+//! What a commit asks for: changes, each with what must hold first.
+
+use bytes::Bytes;
+use smallvec::{SmallVec, smallvec};
+
+use crate::{Key, Revision, StoreError, Versioned};
+
+/// What must be true of a key for a commit to happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Expect {
+    /// Nothing: the write happens whatever is there.
+    Anything,
+    /// The key does not exist.
+    Absent,
+    /// The key exists and was last written at this revision.
+    At(Revision),
+}
+
+impl Expect {
+    /// Whether a key last written at `found` (`None`: not there) meets the expectation.
+    pub fn holds(self, found: Option<Revision>) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::Absent => found.is_none(),
+            Self::At(revision) => found == Some(revision),
+        }
+    }
+}
+
+/// One change to one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Op {
+    /// The key to change.
+    pub key: Key,
+    /// What must hold for the whole commit to happen.
+    pub expect: Expect,
+    /// The bytes to keep; `None` deletes. Deleting what is not there changes nothing, so with
+    /// [`Expect::Absent`] it is a bare condition.
+    pub value: Option<Bytes>,
+}
+
+impl Op {
+    /// Writes `value` if `expect` holds.
+    pub fn put(key: impl Into<Key>, expect: Expect, value: impl Into<Bytes>) -> Self {
+        Self { key: key.into(), expect, value: Some(value.into()) }
+    }
+
+    /// Deletes the key if `expect` holds.
+    pub fn delete(key: impl Into<Key>, expect: Expect) -> Self {
+        Self { key: key.into(), expect, value: None }
+    }
+}
+
+/// Changes that happen together at one revision, or not at all.
+///
+/// A key may appear once. A commit that changes nothing (no operations, or only deletes of what
+/// is not there) makes no history and answers the current revision.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Commit {
+    /// The changes.
+    pub ops: SmallVec<[Op; 1]>,
+}
+
+impl Commit {
+    /// A commit of one put.
+    pub fn put(key: impl Into<Key>, expect: Expect, value: impl Into<Bytes>) -> Self {
+        Op::put(key, expect, value).into()
+    }
+
+    /// A commit of one delete.
+    pub fn delete(key: impl Into<Key>, expect: Expect) -> Self {
+        Op::delete(key, expect).into()
+    }
+
+    /// Refuses what no backend can carry out: a key named twice.
+    pub fn check(&self) -> Result<(), StoreError> {
+        if self.ops.len() < 2 {
+            return Ok(());
+        }
+        let mut keys: Vec<&Key> = self.ops.iter().map(|op| &op.key).collect();
+        keys.sort_unstable();
+        match keys.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(StoreError::Duplicate { key: pair[0].clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The first expectation that does not hold, as the error a commit answers with. `live` says
+    /// what is stored under a key.
+    pub fn expectations(&self, live: impl Fn(&Key) -> Option<Versioned>) -> Result<(), StoreError> {
+        for op in &self.ops {
+            if op.expect == Expect::Anything {
+                continue;
+            }
+            let found = live(&op.key);
+            if !op.expect.holds(found.as_ref().map(|found| found.revision)) {
+                return Err(StoreError::Conflict { key: op.key.clone(), expected: op.expect, found });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl From<Op> for Commit {
+    fn from(op: Op) -> Self {
+        Self { ops: smallvec![op] }
+    }
+}
+
+impl FromIterator<Op> for Commit {
+    fn from_iter<I: IntoIterator<Item = Op>>(ops: I) -> Self {
+        Self { ops: ops.into_iter().collect() }
+    }
+}
