@@ -2,13 +2,24 @@
 //!
 //! One value type, [`Value`], carries every object through pleach. Integers and floats are kept
 //! apart as the API server keeps them, object keys are sorted, small strings live inline.
+//! [`parse`] reads as Go does, [`to_vec`] writes as Go does, byte for byte.
 //! This crate never does IO and knows nothing of Kubernetes kinds.
 
+mod error;
+mod macros;
 mod map;
+mod parse;
 mod stack;
 mod value;
+mod write;
 
+pub use error::ParseError;
 pub use map::Map;
+pub use parse::{MAX_DEPTH, Parsed, parse, parse_strict};
 pub use smol_str::SmolStr as Str;
 pub use stack::grow_stack;
 pub use value::{Array, Value, ValueKind};
+pub use write::{
+    format_float, to_string, to_string_pretty, to_vec, write_float, write_int, write_pretty_to,
+    write_string, write_to,
+};

@@ -1,0 +1,250 @@
+//! Reading JSON text.
+//!
+//! One pass over the bytes with an explicit stack, so that nesting costs heap and never stack.
+//! UTF-8 is checked once for the whole text; finished items and members wait on two shared
+//! scratch vectors and move into an exactly sized vector when their container closes.
+//!
+//! Syntax errors win over numbers that fit no float64, as they do upstream, where the syntax of
+//! the whole text is checked before anything is decoded.
+
+mod duplicates;
+mod number;
+mod string;
+
+use std::borrow::Cow;
+
+use crate::error::{Context, ErrorKind, ParseError};
+use crate::{Map, Str, Value};
+
+/// Arrays and objects may be nested this deep.
+pub const MAX_DEPTH: usize = 10_000;
+
+/// A document and the keys it set more than once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parsed {
+    /// The document; of a key that is set more than once the last value counts.
+    pub value: Value,
+    /// Paths such as `spec.a[0].b` of keys that were set again, in document order, each once, at
+    /// most a hundred.
+    pub duplicates: Vec<String>,
+}
+
+/// Reads a JSON text. Of a key that is set more than once in an object the last value counts.
+pub fn parse(bytes: &[u8]) -> Result<Value, ParseError> {
+    parse_text(bytes).map(|(value, _, _)| value)
+}
+
+/// Reads a JSON text and reports keys that are set more than once.
+pub fn parse_strict(bytes: &[u8]) -> Result<Parsed, ParseError> {
+    let (value, text, repeated) = parse_text(bytes)?;
+    let duplicates = if repeated { duplicates::find(&text) } else { Vec::new() };
+    Ok(Parsed { value, duplicates })
+}
+
+fn parse_text(bytes: &[u8]) -> Result<(Value, Cow<'_, str>, bool), ParseError> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => {
+            let (value, repeated) = Parser::new(text).document()?;
+            Ok((value, Cow::Borrowed(text), repeated))
+        }
+        Err(_) => {
+            let text = string::repair(bytes);
+            let (value, repeated) =
+                Parser::new(&text).document().map_err(|error| error.in_unrepaired(bytes))?;
+            Ok((value, Cow::Owned(text), repeated))
+        }
+    }
+}
+
+/// A container that is still open.
+enum Frame {
+    /// Its items start here on the scratch vector.
+    Array { start: usize },
+    /// Its members start here on the scratch vector; `key` waits for its value.
+    Object { start: usize, key: Str },
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    frames: Vec<Frame>,
+    items: Vec<Value>,
+    members: Vec<(Str, Value)>,
+    /// Some object set a key twice.
+    repeated: bool,
+    /// The first number beyond float64.
+    out_of_range: Option<ParseError>,
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            at: 0,
+            frames: Vec::with_capacity(16),
+            items: Vec::with_capacity(16),
+            members: Vec::with_capacity(32),
+            repeated: false,
+            out_of_range: None,
+        }
+    }
+
+    fn document(mut self) -> Result<(Value, bool), ParseError> {
+        let value = self.value()?;
+        if self.next_token().is_some() {
+            return Err(self.unexpected(Context::AfterTopLevel));
+        }
+        match self.out_of_range {
+            Some(error) => Err(error),
+            None => Ok((value, self.repeated)),
+        }
+    }
+
+    fn value(&mut self) -> Result<Value, ParseError> {
+        loop {
+            let Some(mut value) = self.scalar_or_open()? else { continue };
+            // The value is complete: hand it to the container that waits for it, which may
+            // complete that one in turn.
+            loop {
+                match self.frames.last_mut() {
+                    None => return Ok(value),
+                    Some(Frame::Array { start }) => {
+                        let start = *start;
+                        self.items.push(value);
+                        match self.next_token() {
+                            Some(b',') => {
+                                self.at += 1;
+                                break;
+                            }
+                            Some(b']') => {
+                                self.at += 1;
+                                self.frames.pop();
+                                value = Value::Array(self.items.split_off(start).into());
+                            }
+                            _ => return Err(self.unexpected(Context::AfterElement)),
+                        }
+                    }
+                    Some(Frame::Object { start, key }) => {
+                        let start = *start;
+                        let key = std::mem::take(key);
+                        self.members.push((key, value));
+                        match self.next_token() {
+                            Some(b',') => {
+                                self.at += 1;
+                                self.next_token();
+                                let next = self.key()?;
+                                if let Some(Frame::Object { key, .. }) = self.frames.last_mut() {
+                                    *key = next;
+                                }
+                                break;
+                            }
+                            Some(b'}') => {
+                                self.at += 1;
+                                self.frames.pop();
+                                let members = self.members.split_off(start);
+                                let written = members.len();
+                                let map = Map::from(members);
+                                self.repeated |= map.len() != written;
+                                value = Value::Object(map);
+                            }
+                            _ => return Err(self.unexpected(Context::AfterMember)),
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads a scalar or an empty container; opens any other container and returns nothing.
+    #[inline]
+    fn scalar_or_open(&mut self) -> Result<Option<Value>, ParseError> {
+        let value = match self.next_token() {
+            Some(b'"') => Value::String(self.string()?),
+            Some(b'{') => {
+                self.check_depth()?;
+                self.at += 1;
+                if self.next_token() == Some(b'}') {
+                    self.at += 1;
+                    return Ok(Some(Value::object()));
+                }
+                let key = self.key()?;
+                self.frames.push(Frame::Object { start: self.members.len(), key });
+                return Ok(None);
+            }
+            Some(b'[') => {
+                self.check_depth()?;
+                self.at += 1;
+                if self.next_token() == Some(b']') {
+                    self.at += 1;
+                    return Ok(Some(Value::from(Vec::new())));
+                }
+                self.frames.push(Frame::Array { start: self.items.len() });
+                return Ok(None);
+            }
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            Some(b't') => self.literal("true", Value::Bool(true))?,
+            Some(b'f') => self.literal("false", Value::Bool(false))?,
+            Some(b'n') => self.literal("null", Value::Null)?,
+            _ => return Err(self.unexpected(Context::Value)),
+        };
+        Ok(Some(value))
+    }
+
+    /// Reads `"key":`, standing at the first byte after blanks.
+    #[inline]
+    fn key(&mut self) -> Result<Str, ParseError> {
+        if self.peek() != Some(b'"') {
+            return Err(self.unexpected(Context::Key));
+        }
+        let key = self.string()?;
+        if self.next_token() != Some(b':') {
+            return Err(self.unexpected(Context::AfterKey));
+        }
+        self.at += 1;
+        Ok(key)
+    }
+
+    fn literal(&mut self, word: &'static str, value: Value) -> Result<Value, ParseError> {
+        for &expected in word.as_bytes() {
+            if self.peek() != Some(expected) {
+                return Err(self.unexpected(Context::Literal { word, expected }));
+            }
+            self.at += 1;
+        }
+        Ok(value)
+    }
+
+    fn check_depth(&self) -> Result<(), ParseError> {
+        if self.frames.len() >= MAX_DEPTH {
+            return Err(ParseError::new(self.at, ErrorKind::MaxDepth));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    /// Skips blanks and looks at what follows.
+    #[inline]
+    fn next_token(&mut self) -> Option<u8> {
+        loop {
+            match self.bytes.get(self.at) {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                other => return other.copied(),
+            }
+        }
+    }
+
+    /// The error for the character here, which the grammar does not allow.
+    #[cold]
+    fn unexpected(&self, context: Context) -> ParseError {
+        ParseError::at_character(self.text, self.at, context)
+    }
+}
+
+#[cfg(test)]
+mod tests;

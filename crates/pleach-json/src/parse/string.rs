@@ -1,0 +1,161 @@
+//! Strings: scanning, escapes, and the repair of text that is not UTF-8.
+//!
+//! Like Go's decoder this never refuses a string for its encoding: each byte that is no part of a
+//! UTF-8 sequence and each surrogate without its partner becomes U+FFFD.
+
+use super::Parser;
+use crate::Str;
+use crate::error::{Context, ErrorKind, ParseError};
+
+const LOW_BITS: u64 = 0x0101_0101_0101_0101;
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+
+/// The high bit of every byte that is zero; bytes above a zero byte may be marked falsely.
+const fn zero_bytes(word: u64) -> u64 {
+    word.wrapping_sub(LOW_BITS) & !word & HIGH_BITS
+}
+
+/// How many bytes from `from` on are neither a quote, a backslash nor a control character.
+#[inline]
+fn plain_run(bytes: &[u8], from: usize) -> usize {
+    let mut at = from;
+    while let Some(chunk) = bytes.get(at..at + 8) {
+        let word = u64::from_le_bytes(chunk.try_into().expect("a slice of eight bytes"));
+        let quote = zero_bytes(word ^ (LOW_BITS * b'"' as u64));
+        let backslash = zero_bytes(word ^ (LOW_BITS * b'\\' as u64));
+        let control = word.wrapping_sub(LOW_BITS * 0x20) & !word & HIGH_BITS;
+        let stop = quote | backslash | control;
+        if stop != 0 {
+            // The lowest mark is always true: only bytes above a true one can be marked falsely.
+            return at + stop.trailing_zeros() as usize / 8 - from;
+        }
+        at += 8;
+    }
+    while let Some(&byte) = bytes.get(at)
+        && byte != b'"'
+        && byte != b'\\'
+        && byte >= 0x20
+    {
+        at += 1;
+    }
+    at - from
+}
+
+impl Parser<'_> {
+    /// Reads a string, standing at its opening quote.
+    #[inline]
+    pub(super) fn string(&mut self) -> Result<Str, ParseError> {
+        let start = self.at + 1;
+        self.at = start + plain_run(self.bytes, start);
+        if self.peek() == Some(b'"') {
+            let text = &self.text[start..self.at];
+            self.at += 1;
+            return Ok(Str::new(text));
+        }
+        self.escaped_string(start)
+    }
+
+    /// The rest of a string that does not end at the first byte of interest.
+    #[cold]
+    fn escaped_string(&mut self, start: usize) -> Result<Str, ParseError> {
+        let mut out = String::from(&self.text[start..self.at]);
+        loop {
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(Str::from(out));
+                }
+                Some(b'\\') => out.push(self.escape()?),
+                Some(byte) if byte < 0x20 => return Err(self.unexpected(Context::String)),
+                Some(_) => {
+                    let run = plain_run(self.bytes, self.at);
+                    out.push_str(&self.text[self.at..self.at + run]);
+                    self.at += run;
+                }
+                None => return Err(self.unexpected(Context::String)),
+            }
+        }
+    }
+
+    /// Reads an escape, standing at its backslash.
+    fn escape(&mut self) -> Result<char, ParseError> {
+        let start = self.at;
+        self.at += 1;
+        let plain = match self.peek() {
+            Some(c @ (b'"' | b'\\' | b'/')) => c as char,
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => return self.unicode_escape(start),
+            _ => return Err(self.bad_escape(start)),
+        };
+        self.at += 1;
+        Ok(plain)
+    }
+
+    /// Reads `\uXXXX`, and the second half of a surrogate pair where there is one.
+    fn unicode_escape(&mut self, start: usize) -> Result<char, ParseError> {
+        self.at += 1;
+        let unit = self.hex4(start)?;
+        if !(0xD800..0xE000).contains(&unit) {
+            return Ok(char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER));
+        }
+        let after = self.at;
+        if unit < 0xDC00 && self.bytes[after..].starts_with(b"\\u") {
+            self.at += 2;
+            let low = self.hex4(after)?;
+            if (0xDC00..0xE000).contains(&low) {
+                let code = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
+                return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            // No pair after all: the second escape is read again on its own.
+            self.at = after;
+        }
+        Ok(char::REPLACEMENT_CHARACTER)
+    }
+
+    fn hex4(&mut self, start: usize) -> Result<u32, ParseError> {
+        let mut unit = 0;
+        for _ in 0..4 {
+            let Some(digit) = self.peek().and_then(|byte| (byte as char).to_digit(16)) else {
+                return Err(self.bad_escape(start));
+            };
+            unit = unit * 16 + digit;
+            self.at += 1;
+        }
+        Ok(unit)
+    }
+
+    /// The error for an escape that starts at `start` and goes wrong here.
+    fn bad_escape(&self, start: usize) -> ParseError {
+        let Some(found) = self.text[self.at..].chars().next() else {
+            return ParseError::new(self.at, ErrorKind::UnexpectedEnd);
+        };
+        let sequence = self.text[start..self.at].chars().chain([found]).collect();
+        ParseError::new(self.at, ErrorKind::Escape { sequence, found })
+    }
+}
+
+/// The text with U+FFFD for every byte that is no part of a UTF-8 sequence.
+pub(super) fn repair(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len() + bytes.len() / 8);
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match std::str::from_utf8(rest) {
+            Ok(valid) => {
+                out.push_str(valid);
+                break;
+            }
+            Err(error) => {
+                let (valid, after) = rest.split_at(error.valid_up_to());
+                out.push_str(std::str::from_utf8(valid).unwrap_or_default());
+                // Go moves on by a single byte, whatever the sequence looked like.
+                out.push(char::REPLACEMENT_CHARACTER);
+                rest = &after[1..];
+            }
+        }
+    }
+    out
+}
