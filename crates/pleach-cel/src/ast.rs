@@ -1,0 +1,220 @@
+//! The syntax tree of an expression: an arena of nodes, each with an id and a source offset.
+//!
+//! Written by [`crate::syntax`], read by the checker, the cost estimator and the evaluator.
+//! Macros are already expanded here: `self.all(x, x > 0)` is a [`Comprehension`], `has(a.b)` is a
+//! [`Select`](Expr::Select) that only tests. Operators are calls of functions with names such as
+//! `_+_` ([`crate::function::operators`]).
+//!
+//! **Invariant:** a node's children have been pushed before it, so walking ids upwards visits
+//! operands before operators. A node may be shared by two parents (macros do so); nodes that a
+//! macro looked at and threw away stay in the arena unreferenced.
+
+use pleach_json::Str;
+use std::sync::Arc;
+
+/// Index of a node in its [`Ast`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExprId(u32);
+
+impl ExprId {
+    /// The position in the arena: types, references and costs are kept in vectors by this index.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The id of the node at `index`.
+    #[inline]
+    pub fn from_index(index: usize) -> Self {
+        Self(index as u32)
+    }
+}
+
+/// A constant written in the source.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Literal {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool(bool),
+    /// `1`, `0x1f`
+    Int(i64),
+    /// `1u`
+    Uint(u64),
+    /// `1.5`
+    Double(f64),
+    /// `'text'`, unescaped
+    String(Str),
+    /// `b'bytes'`, unescaped
+    Bytes(Arc<[u8]>),
+}
+
+/// One node.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expr {
+    /// A constant.
+    Literal(Literal),
+    /// A variable or type name; a leading dot is kept (`.self`).
+    Ident(Str),
+    /// `operand.field`, or `has(operand.field)` if `test_only`.
+    Select {
+        /// What the field is selected from.
+        operand: ExprId,
+        /// The field's name as written.
+        field: Str,
+        /// Whether only the presence is asked for.
+        test_only: bool,
+    },
+    /// A function call, an operator or an index.
+    Call {
+        /// The receiver of `target.function(args)`.
+        target: Option<ExprId>,
+        /// The function's name; operators have names such as `_&&_`.
+        function: Str,
+        /// The arguments without the receiver.
+        args: Vec<ExprId>,
+    },
+    /// `[a, ?b]`
+    List {
+        /// The elements in order.
+        elements: Vec<ExprId>,
+        /// Positions in `elements` that were written `?element`, ascending.
+        optional: Vec<u32>,
+    },
+    /// `{k: v, ?k: v}`
+    Map(Vec<MapEntry>),
+    /// `Name{field: v}`; no Kubernetes rule can construct one, the checker refuses it.
+    Struct {
+        /// The type's name as written.
+        name: Str,
+        /// The fields in order.
+        fields: Vec<StructField>,
+    },
+    /// What a macro such as `all` becomes.
+    Comprehension(Box<Comprehension>),
+}
+
+/// An entry of a map literal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MapEntry {
+    /// The key.
+    pub key: ExprId,
+    /// The value; an optional if `optional`.
+    pub value: ExprId,
+    /// Whether it was written `?key: value`.
+    pub optional: bool,
+    /// Code point offset of the entry's colon.
+    pub offset: u32,
+}
+
+/// A field of a message literal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StructField {
+    /// The field's name.
+    pub name: Str,
+    /// The value; an optional if `optional`.
+    pub value: ExprId,
+    /// Whether it was written `?name: value`.
+    pub optional: bool,
+    /// Code point offset of the field's colon.
+    pub offset: u32,
+}
+
+/// A fold over a list or a map.
+///
+/// `accu_var = init; for iter_var[, iter_var2] in range { if !cond {break}; accu_var = step }; result`
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comprehension {
+    /// The list or map that is walked.
+    pub range: ExprId,
+    /// Element of a list or key of a map; with two variables index or key.
+    pub iter_var: Str,
+    /// The value, in a comprehension with two variables.
+    pub iter_var2: Option<Str>,
+    /// The accumulator's name.
+    pub accu_var: Str,
+    /// The accumulator's first value.
+    pub init: ExprId,
+    /// The walk goes on while this holds.
+    pub cond: ExprId,
+    /// The accumulator's next value.
+    pub step: ExprId,
+    /// The value of the whole, in which only the accumulator is visible.
+    pub result: ExprId,
+}
+
+/// An expression: its source, its nodes and which of them is the whole.
+#[derive(Debug, Clone)]
+pub struct Ast {
+    source: Arc<str>,
+    nodes: Vec<Expr>,
+    offsets: Vec<u32>,
+    root: ExprId,
+}
+
+impl Ast {
+    /// An arena without nodes; [`Ast::set_root`] completes it.
+    pub(crate) fn new(source: Arc<str>) -> Self {
+        Self { source, nodes: Vec::new(), offsets: Vec::new(), root: ExprId(0) }
+    }
+
+    /// Adds a node that begins at the code point `offset`.
+    pub(crate) fn push(&mut self, expr: Expr, offset: u32) -> ExprId {
+        let id = ExprId(self.nodes.len() as u32);
+        self.nodes.push(expr);
+        self.offsets.push(offset);
+        id
+    }
+
+    pub(crate) fn set_root(&mut self, root: ExprId) {
+        self.root = root;
+    }
+
+    /// The text the tree was parsed from.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The node that stands for the whole expression.
+    pub fn root(&self) -> ExprId {
+        self.root
+    }
+
+    /// The node with this id.
+    #[inline]
+    pub fn expr(&self, id: ExprId) -> &Expr {
+        &self.nodes[id.index()]
+    }
+
+    /// Where the node is in the source, in code points from the start.
+    ///
+    /// For an operator that is the operator itself, for a call the opening parenthesis, for a
+    /// selection the dot: the places that error messages point at.
+    #[inline]
+    pub fn offset(&self, id: ExprId) -> u32 {
+        self.offsets[id.index()]
+    }
+
+    /// How many nodes there are, unreferenced ones included.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are no nodes.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The ids of a node's children in the order they are written.
+    pub fn children(&self, id: ExprId) -> Vec<ExprId> {
+        match self.expr(id) {
+            Expr::Literal(_) | Expr::Ident(_) => Vec::new(),
+            Expr::Select { operand, .. } => vec![*operand],
+            Expr::Call { target, args, .. } => target.iter().chain(args).copied().collect(),
+            Expr::List { elements, .. } => elements.clone(),
+            Expr::Map(entries) => entries.iter().flat_map(|e| [e.key, e.value]).collect(),
+            Expr::Struct { fields, .. } => fields.iter().map(|f| f.value).collect(),
+            Expr::Comprehension(c) => vec![c.range, c.init, c.cond, c.step, c.result],
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What a function is: its name, overloads, types, first version and cost.
+//!
+//! A function lives in one place: a `Function` in a table of `library/<lib>.rs` carries all that
+//! any part of pleach knows about it. The checker reads the types, the estimator the
+//! [`StaticCost`], the evaluator the implementation and its cost at run time, the documentation
+//! all of it. The environment of a version ([`crate::Environment`]) is the slice of
+//! [`crate::library::LIBRARIES`] with what is newer left out.
+//!
+//! Odd: an operator is a function like any other; its name cannot be written as an identifier.
+
+use crate::types::T;
+
+/// Names of the operators, as calls in the syntax tree carry them.
+pub mod operators {
+    /// `c ? a : b`
+    pub const CONDITIONAL: &str = "_?_:_";
+    /// `a && b`
+    pub const AND: &str = "_&&_";
+    /// `a || b`
+    pub const OR: &str = "_||_";
+    /// `!a`
+    pub const NOT: &str = "!_";
+    /// `a == b`
+    pub const EQUALS: &str = "_==_";
+    /// `a != b`
+    pub const NOT_EQUALS: &str = "_!=_";
+    /// `a < b`
+    pub const LESS: &str = "_<_";
+    /// `a <= b`
+    pub const LESS_EQUALS: &str = "_<=_";
+    /// `a > b`
+    pub const GREATER: &str = "_>_";
+    /// `a >= b`
+    pub const GREATER_EQUALS: &str = "_>=_";
+    /// `a + b`
+    pub const ADD: &str = "_+_";
+    /// `a - b`
+    pub const SUBTRACT: &str = "_-_";
+    /// `a * b`
+    pub const MULTIPLY: &str = "_*_";
+    /// `a / b`
+    pub const DIVIDE: &str = "_/_";
+    /// `a % b`
+    pub const MODULO: &str = "_%_";
+    /// `-a`
+    pub const NEGATE: &str = "-_";
+    /// `a[b]`
+    pub const INDEX: &str = "_[_]";
+    /// `a in b`
+    pub const IN: &str = "@in";
+    /// `a.?b`; the field is a string literal argument
+    pub const OPT_SELECT: &str = "_?._";
+    /// `a[?b]`
+    pub const OPT_INDEX: &str = "_[?_]";
+    /// In loops of macros: false only if the argument is false, true on errors too.
+    pub const NOT_STRICTLY_FALSE: &str = "@not_strictly_false";
+    /// In `transformMapEntry`: a map with entries of another added, error on a key that is there.
+    pub const MAP_INSERT: &str = "cel.@mapInsert";
+}
+
+/// A library: functions that are switched on together.
+#[derive(Debug, Clone, Copy)]
+pub struct Library {
+    /// The name in the documentation.
+    pub name: &'static str,
+    /// Its functions.
+    pub functions: &'static [Function],
+}
+
+/// A function by name.
+#[derive(Debug, Clone, Copy)]
+pub struct Function {
+    /// The name in the source, or an operator's name.
+    pub name: &'static str,
+    /// What it accepts. In calls with `dyn` arguments several may apply.
+    pub overloads: &'static [Overload],
+}
+
+/// One signature of a function.
+#[derive(Debug, Clone, Copy)]
+pub struct Overload {
+    /// Unique among all functions.
+    pub id: &'static str,
+    /// Whether the first parameter is the receiver: `a.f(b)` instead of `f(a, b)`.
+    pub member: bool,
+    /// The parameters' types, the receiver's first.
+    pub params: &'static [T],
+    /// The result's type.
+    pub result: T,
+    /// The minor version of Kubernetes 1.x that an expression may use it from.
+    pub since: u32,
+    /// What the estimator charges.
+    pub cost: StaticCost,
+}
+
+/// How the cost of a call is estimated, beyond the cost of computing its arguments.
+///
+/// Sizes are estimated ranges; `0` is the receiver or first argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StaticCost {
+    /// One.
+    Unit,
+    /// Estimated by its name in [`crate::cost`]: a rule that no second function shares.
+    Named,
+}
+
+impl Overload {
+    /// `f(params) -> result`
+    pub const fn new(id: &'static str, params: &'static [T], result: T) -> Self {
+        Self { id, member: false, params, result, since: 0, cost: StaticCost::Unit }
+    }
+
+    /// `params[0].f(params[1..]) -> result`
+    pub const fn member(id: &'static str, params: &'static [T], result: T) -> Self {
+        Self { member: true, ..Self::new(id, params, result) }
+    }
+
+    /// The first minor version it may be used from.
+    #[must_use]
+    pub const fn since(self, minor: u32) -> Self {
+        Self { since: minor, ..self }
+    }
+
+    /// How its cost is estimated.
+    #[must_use]
+    pub const fn cost(self, cost: StaticCost) -> Self {
+        Self { cost, ..self }
+    }
+}
+
+impl PartialEq for Overload {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Overload {}

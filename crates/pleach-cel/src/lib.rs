@@ -1,0 +1,22 @@
+//! CEL as Kubernetes runs it in `x-kubernetes-validations`.
+//!
+//! Source text goes through [`syntax`] (lexer, parser, macros) and the checker to a [`Checked`]
+//! expression; from it come a cost estimate and a program that evaluates on JSON values. Behaviour
+//! and error texts are those of cel-go 0.26 with the libraries and limits of Kubernetes 1.36.
+//!
+//! This crate knows nothing of schemas: they reach it as [`DeclType`]s. It does no IO, reads no
+//! clock and never panics on any source.
+
+pub mod ast;
+mod checked;
+pub mod decl;
+pub mod function;
+pub mod library;
+pub mod names;
+pub mod types;
+
+pub use ast::{Ast, Comprehension, Expr, ExprId, Literal};
+pub use checked::{Checked, Reference};
+pub use decl::{DeclKind, DeclType, Declarations, Field, ListKind, ObjectType};
+pub use function::{Function, Library, Overload, StaticCost};
+pub use types::{T, Type};
