@@ -1,0 +1,209 @@
+//! `Status`: what the API server answers when there is no object to answer with.
+
+use pleach_json::{Map, Value};
+
+use crate::field_error::{FieldError, aggregate};
+
+/// The machine-readable word for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// No reason is given.
+    None,
+    /// 400
+    BadRequest,
+    /// 401
+    Unauthorized,
+    /// 403
+    Forbidden,
+    /// 404
+    NotFound,
+    /// 405
+    MethodNotAllowed,
+    /// 406
+    NotAcceptable,
+    /// 409, the name is taken
+    AlreadyExists,
+    /// 409
+    Conflict,
+    /// 410, history is gone
+    Gone,
+    /// 410, a resource version or continue token is too old
+    Expired,
+    /// 413
+    RequestEntityTooLarge,
+    /// 415
+    UnsupportedMediaType,
+    /// 422
+    Invalid,
+    /// 429
+    TooManyRequests,
+    /// 500
+    InternalError,
+    /// 503
+    ServiceUnavailable,
+    /// 504
+    Timeout,
+    /// 500, a watch ended badly
+    ServerTimeout,
+}
+
+impl Reason {
+    /// The word on the wire; empty for none.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::BadRequest => "BadRequest",
+            Self::Unauthorized => "Unauthorized",
+            Self::Forbidden => "Forbidden",
+            Self::NotFound => "NotFound",
+            Self::MethodNotAllowed => "MethodNotAllowed",
+            Self::NotAcceptable => "NotAcceptable",
+            Self::AlreadyExists => "AlreadyExists",
+            Self::Conflict => "Conflict",
+            Self::Gone => "Gone",
+            Self::Expired => "Expired",
+            Self::RequestEntityTooLarge => "RequestEntityTooLarge",
+            Self::UnsupportedMediaType => "UnsupportedMediaType",
+            Self::Invalid => "Invalid",
+            Self::TooManyRequests => "TooManyRequests",
+            Self::InternalError => "InternalError",
+            Self::ServiceUnavailable => "ServiceUnavailable",
+            Self::Timeout => "Timeout",
+            Self::ServerTimeout => "ServerTimeout",
+        }
+    }
+}
+
+/// One cause in the details of a [`Status`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusCause {
+    /// The kind of error, `FieldValueInvalid` and the like.
+    pub reason: String,
+    /// The message without the field.
+    pub message: String,
+    /// The field it is about.
+    pub field: String,
+}
+
+/// Which object a [`Status`] is about, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatusDetails {
+    /// The object's name.
+    pub name: String,
+    /// Its API group.
+    pub group: String,
+    /// Its kind, or the resource for some reasons.
+    pub kind: String,
+    /// Its uid.
+    pub uid: String,
+    /// The single errors.
+    pub causes: Vec<StatusCause>,
+    /// When to try again; 0 is not said.
+    pub retry_after_seconds: i32,
+}
+
+/// An answer without an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The HTTP status code.
+    pub code: u16,
+    /// `Success` for codes below 400, else `Failure`.
+    pub success: bool,
+    /// The word for it.
+    pub reason: Reason,
+    /// The sentence for a person.
+    pub message: String,
+    /// Which object, and why.
+    pub details: Option<Box<StatusDetails>>,
+}
+
+impl Status {
+    /// A failure without details.
+    pub fn failure(code: u16, reason: Reason, message: impl Into<String>) -> Self {
+        Self { code, success: false, reason, message: message.into(), details: None }
+    }
+
+    /// The same with details.
+    #[must_use]
+    pub fn with_details(mut self, details: StatusDetails) -> Self {
+        self.details = Some(Box::new(details));
+        self
+    }
+
+    /// 422 for an object with errors. `kind` may be empty, as it is for some patches.
+    pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
+        let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        let message =
+            format!("{qualified} {} is invalid: {}", crate::go_format::quote(name), aggregate(errors));
+        let causes = errors
+            .iter()
+            .map(|e| StatusCause {
+                reason: e.error_type.reason().to_owned(),
+                message: e.body(),
+                field: e.field.clone(),
+            })
+            .collect();
+        Self::failure(422, Reason::Invalid, message).with_details(StatusDetails {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            causes,
+            ..StatusDetails::default()
+        })
+    }
+
+    /// The object as it goes over the wire.
+    pub fn to_value(&self) -> Value {
+        let mut out = Map::with_capacity(8);
+        out.insert("apiVersion", "v1");
+        out.insert("kind", "Status");
+        out.insert("metadata", Value::object());
+        out.insert("status", if self.success { "Success" } else { "Failure" });
+        if !self.message.is_empty() {
+            out.insert("message", self.message.as_str());
+        }
+        if self.reason != Reason::None {
+            out.insert("reason", self.reason.as_str());
+        }
+        if let Some(details) = &self.details {
+            out.insert("details", details.to_value());
+        }
+        if self.code != 0 {
+            out.insert("code", i64::from(self.code));
+        }
+        out.into()
+    }
+}
+
+impl StatusDetails {
+    fn to_value(&self) -> Value {
+        let mut out = Map::new();
+        for (key, text) in
+            [("name", &self.name), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)]
+        {
+            if !text.is_empty() {
+                out.insert(key, text.as_str());
+            }
+        }
+        if !self.causes.is_empty() {
+            let causes: Vec<Value> = self.causes.iter().map(StatusCause::to_value).collect();
+            out.insert("causes", causes);
+        }
+        if self.retry_after_seconds != 0 {
+            out.insert("retryAfterSeconds", i64::from(self.retry_after_seconds));
+        }
+        out.into()
+    }
+}
+
+impl StatusCause {
+    fn to_value(&self) -> Value {
+        let mut out = Map::new();
+        for (key, text) in [("reason", &self.reason), ("message", &self.message), ("field", &self.field)] {
+            if !text.is_empty() {
+                out.insert(key, text.as_str());
+            }
+        }
+        out.into()
+    }
+}
