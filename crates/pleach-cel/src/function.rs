@@ -95,13 +95,50 @@ pub struct Overload {
 
 /// How the cost of a call is estimated, beyond the cost of computing its arguments.
 ///
-/// Sizes are estimated ranges; `0` is the receiver or first argument.
+/// [`crate::cost`] says what each comes to. "Size" is bytes of a string, elements of a list; the
+/// subject is the receiver or first argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StaticCost {
     /// One.
     Unit,
-    /// Estimated by its name in [`crate::cost`]: a rule that no second function shares.
-    Named,
+    /// The operands themselves, of which the second may be left out.
+    Logical,
+    /// The condition and the dearer branch.
+    Conditional,
+    /// A tenth of the smaller operand.
+    Compare,
+    /// A tenth of both operands.
+    Concat,
+    /// One; the result is as long as both operands.
+    ConcatList,
+    /// The size of the list.
+    InList,
+    /// A tenth of the argument.
+    Affix,
+    /// A tenth of the subject times a tenth of the argument.
+    Contains,
+    /// A tenth of the subject times a quarter of the pattern.
+    Matches,
+    /// A tenth of the subject.
+    Traverse,
+    /// A fifth of the subject.
+    TraverseTwice,
+    /// A tenth of all elements and separators.
+    Join,
+    /// Every element compared.
+    ListScan,
+    /// A tenth of the subject, searched for an argument.
+    StringScan,
+    /// A tenth of the argument times a quarter of the format's longest pattern.
+    Validate,
+    /// An address compared with a block.
+    ContainsIp,
+    /// A block compared with a block.
+    ContainsCidr,
+    /// A round trip to the authorizer.
+    AuthzCheck,
+    /// Every element of one list compared with every element of the other.
+    Sets,
 }
 
 impl Overload {

@@ -1,6 +1,49 @@
 //! The libraries of functions, one file each, in the order the documentation lists them.
+//!
+//! A function with overloads in several libraries (`string`, `indexOf`) has them in this order
+//! too: where arguments are `dyn`, the first that fits decides.
 
 use crate::function::Library;
 
+mod authz;
+mod cidr;
+mod conversions;
+mod format;
+mod ip;
+mod lists;
+mod lists_extended;
+mod operators;
+mod optionals;
+mod ordering;
+mod quantity;
+mod regex;
+mod semver;
+mod sets;
+mod strings;
+mod text;
+mod time;
+mod two_variables;
+mod urls;
+
 /// Every library.
-pub static LIBRARIES: &[Library] = &[];
+pub static LIBRARIES: &[&Library] = &[
+    &operators::LIBRARY,
+    &ordering::LIBRARY,
+    &conversions::LIBRARY,
+    &time::LIBRARY,
+    &text::LIBRARY,
+    &optionals::LIBRARY,
+    &strings::LIBRARY,
+    &lists::LIBRARY,
+    &lists_extended::LIBRARY,
+    &regex::LIBRARY,
+    &urls::LIBRARY,
+    &ip::LIBRARY,
+    &cidr::LIBRARY,
+    &quantity::LIBRARY,
+    &semver::LIBRARY,
+    &format::LIBRARY,
+    &sets::LIBRARY,
+    &authz::LIBRARY,
+    &two_variables::LIBRARY,
+];
