@@ -16,12 +16,11 @@ pub struct ParseError {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ErrorKind {
-    UnexpectedEnd,
     MaxDepth,
-    /// `found` may be half a character: then the text was not UTF-8 and the byte is shown.
-    Character { found: Found, context: Context },
-    /// An escape that goes wrong at its last character.
-    Escape { sequence: String, found: char },
+    /// A character, or the end, where the grammar wants something else.
+    Unexpected { found: Found, context: Context },
+    /// An escape that goes wrong `lead` bytes after its backslash.
+    Escape { sequence: Vec<u8>, found: Found, lead: usize },
     OutOfRange { number: String },
 }
 
@@ -29,10 +28,12 @@ pub(crate) enum ErrorKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     Char(char),
+    /// Part of no character: the text was not UTF-8.
     Byte(u8),
+    End,
 }
 
-/// What the parser was after when it met a character it could not use.
+/// What the parser was after when it met something it could not use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Context {
     Value,
@@ -43,49 +44,64 @@ pub(crate) enum Context {
     AfterTopLevel,
     String,
     Number,
+    Fraction,
+    Exponent,
     Literal { word: &'static str, expected: u8 },
 }
 
-impl ParseError {
-    pub(crate) fn new(offset: usize, kind: ErrorKind) -> Self {
-        Self { offset, kind }
+impl Found {
+    fn at(bytes: &[u8], offset: usize) -> Self {
+        let rest = &bytes[offset.min(bytes.len())..];
+        let width = rest.len().min(4);
+        let Some(chunk) = rest[..width].utf8_chunks().next() else { return Self::End };
+        chunk.valid().chars().next().map_or(Self::Byte(rest[0]), Self::Char)
     }
 
-    /// The error for the character at `offset`, or for the end of the text there.
-    pub(crate) fn at_character(text: &str, offset: usize, context: Context) -> Self {
-        let kind = match text[offset..].chars().next() {
-            None => ErrorKind::UnexpectedEnd,
-            Some(found) => ErrorKind::Character { found: Found::Char(found), context },
-        };
-        Self { offset, kind }
+    /// As a decoder shows it that looks at bytes: each stands for a character of its own, and the
+    /// end looks like a blank.
+    fn byte(self) -> char {
+        match self {
+            Self::Char(c) => {
+                let mut buffer = [0; 4];
+                c.encode_utf8(&mut buffer);
+                buffer[0] as char
+            }
+            Self::Byte(byte) => byte as char,
+            Self::End => ' ',
+        }
+    }
+}
+
+impl ParseError {
+    pub(crate) fn max_depth(offset: usize) -> Self {
+        Self { offset, kind: ErrorKind::MaxDepth }
+    }
+
+    pub(crate) fn out_of_range(offset: usize, number: &str) -> Self {
+        Self { offset, kind: ErrorKind::OutOfRange { number: number.to_owned() } }
+    }
+
+    /// The error for what stands at `offset`.
+    pub(crate) fn unexpected(bytes: &[u8], offset: usize, context: Context) -> Self {
+        Self { offset, kind: ErrorKind::Unexpected { found: Found::at(bytes, offset), context } }
+    }
+
+    /// The error for an escape that goes wrong at `offset`, `lead` bytes after its backslash.
+    pub(crate) fn escape(bytes: &[u8], offset: usize, lead: usize) -> Self {
+        let rest = &bytes[offset - lead..];
+        let width = if rest.starts_with(b"\\u") { 6 } else { 2 };
+        let sequence = rest[..rest.len().min(width)].to_vec();
+        Self { offset, kind: ErrorKind::Escape { sequence, found: Found::at(bytes, offset), lead } }
     }
 
     /// The same error in the text as it was before U+FFFD replaced what was not UTF-8.
-    pub(crate) fn in_unrepaired(mut self, bytes: &[u8]) -> Self {
-        let mut repaired = 0;
-        let mut at = 0;
-        for chunk in bytes.utf8_chunks() {
-            let valid = chunk.valid().len();
-            if self.offset < repaired + valid {
-                self.offset = at + (self.offset - repaired);
-                return self;
-            }
-            repaired += valid;
-            at += valid;
-            for _ in chunk.invalid() {
-                if self.offset < repaired + char::REPLACEMENT_CHARACTER.len_utf8() {
-                    self.offset = at;
-                    if let ErrorKind::Character { found, .. } = &mut self.kind {
-                        *found = Found::Byte(bytes[at]);
-                    }
-                    return self;
-                }
-                repaired += char::REPLACEMENT_CHARACTER.len_utf8();
-                at += 1;
-            }
+    pub(crate) fn in_unrepaired(self, bytes: &[u8]) -> Self {
+        let offset = unrepaired_offset(bytes, self.offset);
+        match self.kind {
+            ErrorKind::Unexpected { context, .. } => Self::unexpected(bytes, offset, context),
+            ErrorKind::Escape { lead, .. } => Self::escape(bytes, offset, lead),
+            kind => Self { offset, kind },
         }
-        self.offset = bytes.len();
-        self
     }
 
     /// Where in the text the error was noticed, in bytes.
@@ -104,78 +120,97 @@ impl ParseError {
     }
 }
 
+/// Where the byte at `offset` of the repaired text stands in the text before its repair.
+fn unrepaired_offset(bytes: &[u8], offset: usize) -> usize {
+    let (mut repaired, mut at) = (0, 0);
+    for chunk in bytes.utf8_chunks() {
+        let valid = chunk.valid().len();
+        if offset < repaired + valid {
+            return at + (offset - repaired);
+        }
+        repaired += valid;
+        at += valid;
+        for _ in chunk.invalid() {
+            if offset < repaired + char::REPLACEMENT_CHARACTER.len_utf8() {
+                return at;
+            }
+            repaired += char::REPLACEMENT_CHARACTER.len_utf8();
+            at += 1;
+        }
+    }
+    bytes.len()
+}
+
 impl std::error::Error for ParseError {}
+
+const UNEXPECTED_END: &str = "unexpected end of JSON input";
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            ErrorKind::Character { found, context } => {
+            ErrorKind::Unexpected { found: Found::End, .. } | ErrorKind::Escape { found: Found::End, .. } => {
+                f.write_str(UNEXPECTED_END)
+            }
+            ErrorKind::Unexpected { found, context } => {
                 f.write_str("invalid character ")?;
                 match found {
-                    Found::Char(c) => write_quoted(f, *c)?,
                     Found::Byte(byte) => write!(f, "'\\x{byte:02x}'")?,
+                    Found::Char(c) => write_quoted(f, *c)?,
+                    Found::End => {}
                 }
                 context.fmt_std(f)
             }
             ErrorKind::Escape { sequence, .. } => {
-                write!(f, "invalid escape sequence `{sequence}` in string")
+                f.write_str("invalid escape sequence ")?;
+                write_sequence(f, sequence)?;
+                f.write_str(" in string")
             }
-            other => other.fmt_common(f),
+            ErrorKind::MaxDepth => f.write_str("exceeded max depth"),
+            ErrorKind::OutOfRange { number } => {
+                write!(f, "json: cannot unmarshal number {number} into Go value of type float64")
+            }
         }
     }
 }
 
-/// The other decoder's words. It looks at bytes, so of a character it shows the first byte as if
-/// that were a character of its own.
+/// The other decoder's words. It looks at bytes, and takes the end inside a word for a blank.
 struct Sigs<'a>(&'a ParseError);
 
 impl fmt::Display for Sigs<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0.kind {
-            ErrorKind::Character { found, context } => {
+            ErrorKind::Unexpected { found: Found::End, context } if !context.is_inside_word() => {
+                f.write_str(UNEXPECTED_END)
+            }
+            ErrorKind::Unexpected { found, context } => {
                 f.write_str("invalid character ")?;
-                write_quoted(f, match found {
-                    Found::Char(c) => first_byte(*c),
-                    Found::Byte(byte) => *byte as char,
-                })?;
+                write_quoted(f, found.byte())?;
                 match context {
                     Context::String => f.write_str(" in string literal"),
+                    Context::Fraction => f.write_str(" after decimal point in numeric literal"),
+                    Context::Exponent => f.write_str(" in exponent of numeric literal"),
                     other => other.fmt_std(f),
                 }
             }
-            ErrorKind::Escape { sequence, found } => {
+            ErrorKind::Escape { found, lead, .. } => {
                 f.write_str("invalid character ")?;
-                write_quoted(f, first_byte(*found))?;
-                f.write_str(match sequence.starts_with("\\u") && sequence.len() > 2 {
-                    true => " in \\u hexadecimal character escape",
-                    false => " in string escape code",
+                write_quoted(f, found.byte())?;
+                f.write_str(if *lead > 1 {
+                    " in \\u hexadecimal character escape"
+                } else {
+                    " in string escape code"
                 })
             }
-            other => other.fmt_common(f),
-        }
-    }
-}
-
-fn first_byte(c: char) -> char {
-    let mut buffer = [0; 4];
-    c.encode_utf8(&mut buffer);
-    buffer[0] as char
-}
-
-impl ErrorKind {
-    fn fmt_common(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnexpectedEnd => f.write_str("unexpected end of JSON input"),
-            Self::MaxDepth => f.write_str("exceeded max depth"),
-            Self::OutOfRange { number } => {
-                write!(f, "json: cannot unmarshal number {number} into Go value of type float64")
-            }
-            Self::Character { .. } | Self::Escape { .. } => Ok(()),
+            ErrorKind::MaxDepth | ErrorKind::OutOfRange { .. } => self.0.fmt(f),
         }
     }
 }
 
 impl Context {
+    fn is_inside_word(self) -> bool {
+        matches!(self, Self::Number | Self::Fraction | Self::Exponent | Self::Literal { .. })
+    }
+
     fn fmt_std(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Value => " looking for beginning of value",
@@ -185,7 +220,7 @@ impl Context {
             Self::AfterElement => " after array element",
             Self::AfterTopLevel => " after top-level value",
             Self::String => " in string",
-            Self::Number => " in numeric literal",
+            Self::Number | Self::Fraction | Self::Exponent => " in numeric literal",
             Self::Literal { word, expected } => {
                 return write!(f, " in literal {word} (expecting '{}')", expected as char);
             }
@@ -195,25 +230,59 @@ impl Context {
 
 /// A character in single quotes as Go prints it.
 fn write_quoted(f: &mut fmt::Formatter<'_>, c: char) -> fmt::Result {
+    f.write_str("'")?;
     match c {
-        '\'' => f.write_str(r"'\''"),
-        '\\' => f.write_str(r"'\\'"),
-        '\u{7}' => f.write_str(r"'\a'"),
-        '\u{8}' => f.write_str(r"'\b'"),
-        '\u{c}' => f.write_str(r"'\f'"),
-        '\n' => f.write_str(r"'\n'"),
-        '\r' => f.write_str(r"'\r'"),
-        '\t' => f.write_str(r"'\t'"),
-        '\u{b}' => f.write_str(r"'\v'"),
-        c if is_printable(c) => write!(f, "'{c}'"),
-        c if u32::from(c) < 0x20 || c == '\u{7f}' => write!(f, "'\\x{:02x}'", u32::from(c)),
-        c if u32::from(c) < 0x10000 => write!(f, "'\\u{:04x}'", u32::from(c)),
-        c => write!(f, "'\\U{:08x}'", u32::from(c)),
+        '\'' => f.write_str(r"\'")?,
+        '"' => f.write_str("\"")?,
+        c => write_char(f, c)?,
+    }
+    f.write_str("'")
+}
+
+/// Part of a text in backquotes if it can be read that way, else in double quotes with escapes.
+fn write_sequence(f: &mut fmt::Formatter<'_>, sequence: &[u8]) -> fmt::Result {
+    if let Ok(text) = std::str::from_utf8(sequence)
+        && text.chars().all(|c| is_printable(c) && c != ' ' && c != '`')
+    {
+        return write!(f, "`{text}`");
+    }
+    f.write_str("\"")?;
+    for chunk in sequence.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '"' => f.write_str("\\\"")?,
+                c => write_char(f, c)?,
+            }
+        }
+        for byte in chunk.invalid() {
+            write!(f, "\\x{byte:02x}")?;
+        }
+    }
+    f.write_str("\"")
+}
+
+/// A character between quotes as Go prints it.
+fn write_char(f: &mut fmt::Formatter<'_>, c: char) -> fmt::Result {
+    let code = u32::from(c);
+    match c {
+        '\\' => f.write_str(r"\\"),
+        '\u{7}' => f.write_str(r"\a"),
+        '\u{8}' => f.write_str(r"\b"),
+        '\u{c}' => f.write_str(r"\f"),
+        '\n' => f.write_str(r"\n"),
+        '\r' => f.write_str(r"\r"),
+        '\t' => f.write_str(r"\t"),
+        '\u{b}' => f.write_str(r"\v"),
+        c if is_printable(c) => write!(f, "{c}"),
+        _ if code < 0x20 || code == 0x7f => write!(f, "\\x{code:02x}"),
+        _ if code < 0x10000 => write!(f, "\\u{code:04x}"),
+        _ => write!(f, "\\U{code:08x}"),
     }
 }
 
-/// What Go calls printable, near enough for an error text: `Debug` escapes the same classes
-/// (controls, unassigned, separators, private use) and a few combining marks more.
+/// What Go calls printable, near enough for an error text: `escape_debug` spares the same
+/// characters, combining marks included if they follow something to combine with.
 fn is_printable(c: char) -> bool {
-    c == '"' || c.escape_debug().len() == 1
+    let shown: String = ['a', c].into_iter().collect();
+    matches!(c, '"' | '\'' | '\\') || shown.escape_debug().count() == 2
 }

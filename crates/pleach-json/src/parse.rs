@@ -13,7 +13,7 @@ mod string;
 
 use std::borrow::Cow;
 
-use crate::error::{Context, ErrorKind, ParseError};
+use crate::error::{Context, ParseError};
 use crate::{Map, Str, Value};
 
 /// Arrays and objects may be nested this deep.
@@ -218,7 +218,7 @@ impl<'a> Parser<'a> {
 
     fn check_depth(&self) -> Result<(), ParseError> {
         if self.frames.len() >= MAX_DEPTH {
-            return Err(ParseError::new(self.at, ErrorKind::MaxDepth));
+            return Err(ParseError::max_depth(self.at));
         }
         Ok(())
     }
@@ -242,7 +242,7 @@ impl<'a> Parser<'a> {
     /// The error for the character here, which the grammar does not allow.
     #[cold]
     fn unexpected(&self, context: Context) -> ParseError {
-        ParseError::at_character(self.text, self.at, context)
+        ParseError::unexpected(self.bytes, self.at, context)
     }
 }
 

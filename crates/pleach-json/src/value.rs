@@ -271,6 +271,13 @@ impl fmt::Debug for Value {
     }
 }
 
+/// Compact JSON text.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&crate::to_string(self))
+    }
+}
+
 impl From<bool> for Value {
     fn from(b: bool) -> Self {
         Self::Bool(b)
@@ -289,6 +296,12 @@ impl From<i32> for Value {
     }
 }
 
+impl From<u32> for Value {
+    fn from(i: u32) -> Self {
+        Self::Int(i.into())
+    }
+}
+
 impl From<f64> for Value {
     fn from(f: f64) -> Self {
         Self::Float(f)
@@ -297,6 +310,12 @@ impl From<f64> for Value {
 
 impl From<&str> for Value {
     fn from(s: &str) -> Self {
+        Self::String(s.into())
+    }
+}
+
+impl From<&String> for Value {
+    fn from(s: &String) -> Self {
         Self::String(s.into())
     }
 }

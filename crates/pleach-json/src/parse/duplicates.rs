@@ -81,7 +81,7 @@ fn take_key(
 
 fn path(frames: &[Frame]) -> String {
     let mut path = String::new();
-    for frame in frames {
+    for (depth, frame) in frames.iter().enumerate() {
         match frame {
             Frame::Array { index } => {
                 path.push('[');
@@ -89,7 +89,7 @@ fn path(frames: &[Frame]) -> String {
                 path.push(']');
             }
             Frame::Object { key, .. } => {
-                if !path.is_empty() {
+                if depth > 0 {
                     path.push('.');
                 }
                 path.push_str(key);

@@ -2,7 +2,7 @@
 
 use super::Parser;
 use crate::Value;
-use crate::error::{Context, ErrorKind, ParseError};
+use crate::error::{Context, ParseError};
 
 impl Parser<'_> {
     /// Reads a number, standing at its first character.
@@ -22,7 +22,7 @@ impl Parser<'_> {
         if self.peek() == Some(b'.') {
             integral = false;
             self.at += 1;
-            self.some_digits()?;
+            self.some_digits(Context::Fraction)?;
         }
         if matches!(self.peek(), Some(b'e' | b'E')) {
             integral = false;
@@ -30,7 +30,7 @@ impl Parser<'_> {
             if matches!(self.peek(), Some(b'+' | b'-')) {
                 self.at += 1;
             }
-            self.some_digits()?;
+            self.some_digits(Context::Exponent)?;
         }
         if integral && self.at - digits <= 18 {
             let magnitude = self.bytes[digits..self.at]
@@ -46,14 +46,13 @@ impl Parser<'_> {
         if float.is_finite() {
             return Ok(Value::Float(float));
         }
-        let error = || ParseError::new(self.at, ErrorKind::OutOfRange { number: text.into() });
-        self.out_of_range.get_or_insert_with(error);
+        self.out_of_range.get_or_insert_with(|| ParseError::out_of_range(self.at, text));
         Ok(Value::Null)
     }
 
-    fn some_digits(&mut self) -> Result<(), ParseError> {
+    fn some_digits(&mut self, context: Context) -> Result<(), ParseError> {
         if !matches!(self.peek(), Some(b'0'..=b'9')) {
-            return Err(self.unexpected(Context::Number));
+            return Err(self.unexpected(context));
         }
         self.digits();
         Ok(())

@@ -5,7 +5,7 @@
 
 use super::Parser;
 use crate::Str;
-use crate::error::{Context, ErrorKind, ParseError};
+use crate::error::{Context, ParseError};
 
 const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
@@ -130,11 +130,7 @@ impl Parser<'_> {
 
     /// The error for an escape that starts at `start` and goes wrong here.
     fn bad_escape(&self, start: usize) -> ParseError {
-        let Some(found) = self.text[self.at..].chars().next() else {
-            return ParseError::new(self.at, ErrorKind::UnexpectedEnd);
-        };
-        let sequence = self.text[start..self.at].chars().chain([found]).collect();
-        ParseError::new(self.at, ErrorKind::Escape { sequence, found })
+        ParseError::escape(self.bytes, self.at, self.at - start)
     }
 }
 
