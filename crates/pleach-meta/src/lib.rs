@@ -5,10 +5,16 @@
 
 pub mod field_error;
 pub mod go_format;
+pub mod go_struct;
+pub mod group_version;
 pub mod names;
+pub mod object_meta;
 pub mod path;
 pub mod status;
+pub mod time;
 
 pub use field_error::{BadValue, ErrorType, FieldError};
+pub use group_version::{GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource};
+pub use object_meta::ObjectMeta;
 pub use path::Path;
 pub use status::{Reason, Status, StatusCause, StatusDetails};

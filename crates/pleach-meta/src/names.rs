@@ -4,6 +4,8 @@
 //! each, or all of them joined, into a field error. A fine value costs one pass and no allocation.
 //! Lengths are bytes although some messages say characters, as upstream has it.
 
+use std::borrow::Cow;
+
 /// Longest DNS-1123 or DNS-1035 label.
 pub const DNS_LABEL_MAX_LENGTH: usize = 63;
 /// Longest DNS-1123 subdomain.
@@ -213,10 +215,12 @@ pub fn check_c_identifier(value: &str) -> Messages {
 }
 
 /// Turns a name check into one for the start of a name, as `generateName` needs it: a trailing
-/// dash is taken for the characters that will follow.
-pub fn mask_trailing_dash(value: &str) -> std::borrow::Cow<'_, str> {
+/// dash, and what is before it, is taken for the characters that will follow.
+pub fn mask_trailing_dash(value: &str) -> Cow<'_, str> {
     match value.strip_suffix('-') {
-        Some(stem) if !stem.is_empty() => format!("{stem}a").into(),
+        Some(stem) if stem.bytes().next_back().is_some_and(|b| b.is_ascii()) => {
+            format!("{}a", &stem[..stem.len() - 1]).into()
+        }
         _ => value.into(),
     }
 }
@@ -293,7 +297,9 @@ mod tests {
 
     #[test]
     fn the_start_of_a_name_may_end_with_a_dash() {
-        assert_eq!(mask_trailing_dash("a-b-"), "a-ba");
+        assert_eq!(mask_trailing_dash("a-b-"), "a-a");
+        assert_eq!(mask_trailing_dash("A-"), "a", "even an upper case letter goes by");
+        assert_eq!(mask_trailing_dash("é-"), "é-", "nothing is cut in half");
         assert_eq!(mask_trailing_dash("-"), "-");
         assert_eq!(mask_trailing_dash("a"), "a");
     }
