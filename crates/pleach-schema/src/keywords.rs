@@ -1,0 +1,160 @@
+//! The keywords that restrict values, one file each, all in one slice.
+//!
+//! A [`Keyword`] reads its argument from a schema node and gives a [`Check`]; the compiled node
+//! runs its checks in the order of [`KEYWORDS`], which is the order the API server reports in.
+//! `type`, `required`, `properties`, `items`, `additionalProperties` and the junctors are not
+//! here: they are the shape of the node itself and live with the walk (`crate::validate`).
+//!
+//! A check has two questions. `accepts` is asked of every value of every object and must be fast;
+//! `explain` is asked only after a no, and says what the API server would say.
+//!
+//! A new keyword is a new file and one line in the slice.
+
+mod enum_;
+mod format;
+mod max_items;
+mod max_length;
+mod max_properties;
+mod maximum;
+mod min_items;
+mod min_length;
+mod min_properties;
+mod minimum;
+mod multiple_of;
+pub(crate) mod number;
+mod pattern;
+mod range;
+mod unique_items;
+
+use pleach_json::{Str, Value};
+use pleach_meta::FieldError;
+
+use crate::JSONSchemaProps;
+use crate::compile::types::Types;
+use crate::validate::site::Site;
+
+/// One keyword, whole.
+pub trait Keyword: Sync {
+    /// Its name in a schema; for a rule that two keywords make together, the one it acts for.
+    fn name(&self) -> &'static str;
+    /// What it means, for people.
+    fn doc(&self) -> &'static str;
+    /// Which values it looks at.
+    fn gate(&self) -> Gate;
+    /// The check for a node that has the keyword. `types` says what else the node demands.
+    fn compile(&self, schema: &JSONSchemaProps, types: &Types) -> Option<Box<dyn Check>>;
+}
+
+/// Which values a keyword looks at; all others it leaves alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// Strings; the first of these that fails ends the series.
+    String,
+    /// Strings, as a format.
+    Format,
+    /// Integers and other numbers.
+    Number,
+    /// Arrays.
+    Array,
+    /// Everything, null too.
+    Any,
+    /// Objects.
+    Object,
+}
+
+impl Gate {
+    /// Whether the keyword looks at this value.
+    #[inline]
+    pub fn admits(self, value: &Value) -> bool {
+        match self {
+            Self::String | Self::Format => matches!(value, Value::String(_)),
+            Self::Number => matches!(value, Value::Int(_) | Value::Float(_)),
+            Self::Array => matches!(value, Value::Array(_)),
+            Self::Object => matches!(value, Value::Object(_)),
+            Self::Any => true,
+        }
+    }
+}
+
+/// A keyword with its argument, ready to run.
+pub trait Check: Send + Sync {
+    /// Whether the value, which the gate admitted, is fine.
+    fn accepts(&self, value: &Value) -> bool;
+    /// What is wrong with a value that was not accepted.
+    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut Vec<FieldError>);
+    /// The argument: with the node's types, all that tells this check from others of its keyword.
+    fn argument(&self) -> Argument<'_>;
+}
+
+/// The argument of a keyword.
+#[derive(Clone, Copy, Debug)]
+pub enum Argument<'a> {
+    /// It has none of its own.
+    None,
+    /// A count.
+    Count(i64),
+    /// A bound, and whether the bound itself is excluded.
+    Bound(f64, bool),
+    /// A text.
+    Text(&'a Str),
+    /// A list of values.
+    Values(&'a [Value]),
+}
+
+impl PartialEq for Argument<'_> {
+    /// Floats are compared bit by bit: `-0` and `0` print differently.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::None, Self::None) => true,
+            (Self::Count(a), Self::Count(b)) => a == b,
+            (Self::Bound(a, x), Self::Bound(b, y)) => a.to_bits() == b.to_bits() && x == y,
+            (Self::Text(a), Self::Text(b)) => a == b,
+            (Self::Values(a), Self::Values(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+/// Every keyword that is a check of its own, in the order they run.
+pub static KEYWORDS: &[&dyn Keyword] = &[
+    &max_length::MaxLength,
+    &min_length::MinLength,
+    &pattern::Pattern,
+    &format::Format,
+    &range::Range,
+    &multiple_of::MultipleOf,
+    &minimum::Minimum,
+    &maximum::Maximum,
+    &min_items::MinItems,
+    &max_items::MaxItems,
+    &unique_items::UniqueItems,
+    &enum_::Enum,
+    &min_properties::MinProperties,
+    &max_properties::MaxProperties,
+];
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use pleach_json::{Value, json};
+
+    use super::KEYWORDS;
+    use crate::{Schema, SchemaOptions};
+
+    /// Validates `value` as the member `f` and compares the errors, one per line.
+    #[track_caller]
+    pub(crate) fn check(why: &str, schema: &Value, value: &Value, want: &str) {
+        let wrapped = json!({"type": "object", "properties": {"f": (schema.clone())}});
+        let schema = Schema::from_value(&wrapped, SchemaOptions::default());
+        let object = json!({"f": (value.clone())});
+        let errors: Vec<String> = schema.validate_value(&object).iter().map(ToString::to_string).collect();
+        assert_eq!(errors.join("\n"), want, "{why}: {value:?}");
+        assert_eq!(schema.root().accepts(&object), want.is_empty(), "{why}: the fast way disagrees");
+    }
+
+    #[test]
+    fn keywords_have_names_and_words() {
+        for keyword in KEYWORDS {
+            assert!(!keyword.name().is_empty() && !keyword.doc().is_empty());
+        }
+    }
+}

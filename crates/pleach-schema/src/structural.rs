@@ -1,0 +1,64 @@
+//! Structural schemas: what must hold so that types and fields are apparent without understanding
+//! `allOf`, `anyOf`, `oneOf` and `not`.
+//!
+//! A [`Structural`] is a [`JSONSchemaProps`] of which it is known that it uses no keyword beyond the
+//! structural language (upstream: that its conversion succeeded). Whether it keeps the rules is
+//! another question, answered by [`Structural::violations`] with every violation at once.
+
+use std::ops::Deref;
+
+use crate::props::{JSONSchemaProps, SchemaOrBool};
+use pleach_json::grow_stack;
+
+/// A schema in the structural language.
+#[derive(Clone, Copy, Debug)]
+pub struct Structural<'a>(&'a JSONSchemaProps);
+
+impl<'a> Structural<'a> {
+    /// Takes a schema that uses only structural keywords; otherwise says which stands in the way.
+    pub fn of(schema: &'a JSONSchemaProps) -> Result<Self, String> {
+        convertible(schema)?;
+        Ok(Self(schema))
+    }
+
+    /// The schema.
+    pub fn schema(self) -> &'a JSONSchemaProps {
+        self.0
+    }
+}
+
+impl Deref for Structural<'_> {
+    type Target = JSONSchemaProps;
+    fn deref(&self) -> &JSONSchemaProps {
+        self.0
+    }
+}
+
+/// The first keyword that has no place in a structural schema, depth first.
+fn convertible(schema: &JSONSchemaProps) -> Result<(), String> {
+    let rare = schema.rare();
+    let unsupported = [
+        ("id", !rare.id.is_empty()),
+        ("schema", !rare.schema.is_empty()),
+        ("$ref", rare.ref_.as_ref().is_some_and(|r| !r.is_empty())),
+        ("patternProperties", rare.pattern_properties.as_ref().is_some_and(|m| !m.is_empty())),
+        ("dependencies", rare.dependencies.as_ref().is_some_and(|m| !m.is_empty())),
+        ("additionalItems", rare.additional_items.is_some()),
+        ("definitions", rare.definitions.as_ref().is_some_and(|m| !m.is_empty())),
+    ];
+    if let Some((keyword, _)) = unsupported.iter().find(|(_, used)| *used) {
+        return Err(format!("OpenAPIV3Schema '{keyword}' is not supported"));
+    }
+    if schema.items.as_ref().is_some_and(|items| !items.list().is_empty()) {
+        return Err("OpenAPIV3Schema 'items' must be a schema, but is an array".to_owned());
+    }
+    if schema.x_preserve_unknown_fields == Some(false) {
+        return Err("internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined".to_owned());
+    }
+    grow_stack(|| schema.children().try_for_each(convertible))
+}
+
+/// Whether a member not named in `properties` is described by `additionalProperties`.
+pub fn has_additional_properties(schema: &JSONSchemaProps) -> bool {
+    matches!(schema.additional_properties, Some(SchemaOrBool::Bool(_) | SchemaOrBool::Schema(_)))
+}

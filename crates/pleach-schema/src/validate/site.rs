@@ -1,0 +1,75 @@
+//! The two names a value has in messages: the field of the cause, and the name inside the text.
+//!
+//! They are the same but for where the validation started. On the status endpoint the field is
+//! `status.x` and the text says `x`; errors about the value itself carry the start alone, which is
+//! the literal `<nil>` when a whole object is validated.
+
+use crate::trail::Trail;
+
+/// A value that is being validated.
+#[derive(Clone, Copy)]
+pub(crate) struct Site<'a> {
+    start: Option<&'a str>,
+    trail: Trail<'a>,
+}
+
+/// How a path that does not exist prints.
+pub(crate) const NO_PATH: &str = "<nil>";
+
+impl<'a> Site<'a> {
+    /// The value that validation starts with; `start` is its field, if it has one.
+    pub(crate) const fn root(start: Option<&'a str>) -> Self {
+        Self { start, trail: Trail::ROOT }
+    }
+
+    /// The member `key`.
+    pub(crate) const fn key<'b>(&'b self, key: &'b str) -> Site<'b>
+    where
+        'a: 'b,
+    {
+        Site { start: self.start, trail: self.trail.key(key) }
+    }
+
+    /// The item at `index`.
+    pub(crate) const fn index<'b>(&'b self, index: usize) -> Site<'b>
+    where
+        'a: 'b,
+    {
+        Site { start: self.start, trail: self.trail.index(index) }
+    }
+
+    /// The name inside messages; empty for the value that validation started with.
+    pub(crate) fn name(&self) -> String {
+        self.trail.to_string()
+    }
+
+    /// The field of a cause about this value.
+    pub(crate) fn field(&self) -> String {
+        let name = self.trail.to_string();
+        match (self.start, name.as_str()) {
+            (_, "") => self.start_field().to_owned(),
+            (None, _) => name,
+            (Some(start), _) => format!("{start}.{name}"),
+        }
+    }
+
+    /// The field of causes that carry no path of their own: where validation started.
+    pub(crate) fn start_field(&self) -> &'a str {
+        self.start.unwrap_or(NO_PATH)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_is_in_the_field_and_not_in_the_name() {
+        let status = Site::root(Some("status"));
+        let a = status.key("a");
+        assert_eq!((a.field().as_str(), a.name().as_str()), ("status.a", "a"));
+        assert_eq!((status.field().as_str(), status.name().as_str()), ("status", ""));
+        let object = Site::root(None);
+        assert_eq!((object.field().as_str(), object.key("spec").field().as_str()), ("<nil>", "spec"));
+    }
+}
