@@ -8,25 +8,39 @@
 use std::fmt;
 
 /// A text that is not JSON, or holds a number that no float64 can hold.
+///
+/// Boxed, because the parser returns one from every step that almost never fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ParseError {
+pub struct ParseError(Box<Repr>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Repr {
     offset: usize,
     kind: ErrorKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ErrorKind {
+enum ErrorKind {
     MaxDepth,
     /// A character, or the end, where the grammar wants something else.
-    Unexpected { found: Found, context: Context },
+    Unexpected {
+        found: Found,
+        context: Context,
+    },
     /// An escape that goes wrong `lead` bytes after its backslash.
-    Escape { sequence: Vec<u8>, found: Found, lead: usize },
-    OutOfRange { number: String },
+    Escape {
+        sequence: Vec<u8>,
+        found: Found,
+        lead: usize,
+    },
+    OutOfRange {
+        number: String,
+    },
 }
 
 /// What stood where it must not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+enum Found {
     Char(char),
     /// Part of no character: the text was not UTF-8.
     Byte(u8),
@@ -73,17 +87,21 @@ impl Found {
 }
 
 impl ParseError {
+    fn new(offset: usize, kind: ErrorKind) -> Self {
+        Self(Box::new(Repr { offset, kind }))
+    }
+
     pub(crate) fn max_depth(offset: usize) -> Self {
-        Self { offset, kind: ErrorKind::MaxDepth }
+        Self::new(offset, ErrorKind::MaxDepth)
     }
 
     pub(crate) fn out_of_range(offset: usize, number: &str) -> Self {
-        Self { offset, kind: ErrorKind::OutOfRange { number: number.to_owned() } }
+        Self::new(offset, ErrorKind::OutOfRange { number: number.to_owned() })
     }
 
     /// The error for what stands at `offset`.
     pub(crate) fn unexpected(bytes: &[u8], offset: usize, context: Context) -> Self {
-        Self { offset, kind: ErrorKind::Unexpected { found: Found::at(bytes, offset), context } }
+        Self::new(offset, ErrorKind::Unexpected { found: Found::at(bytes, offset), context })
     }
 
     /// The error for an escape that goes wrong at `offset`, `lead` bytes after its backslash.
@@ -91,27 +109,27 @@ impl ParseError {
         let rest = &bytes[offset - lead..];
         let width = if rest.starts_with(b"\\u") { 6 } else { 2 };
         let sequence = rest[..rest.len().min(width)].to_vec();
-        Self { offset, kind: ErrorKind::Escape { sequence, found: Found::at(bytes, offset), lead } }
+        Self::new(offset, ErrorKind::Escape { sequence, found: Found::at(bytes, offset), lead })
     }
 
     /// The same error in the text as it was before U+FFFD replaced what was not UTF-8.
     pub(crate) fn in_unrepaired(self, bytes: &[u8]) -> Self {
-        let offset = unrepaired_offset(bytes, self.offset);
-        match self.kind {
+        let offset = unrepaired_offset(bytes, self.0.offset);
+        match self.0.kind {
             ErrorKind::Unexpected { context, .. } => Self::unexpected(bytes, offset, context),
             ErrorKind::Escape { lead, .. } => Self::escape(bytes, offset, lead),
-            kind => Self { offset, kind },
+            kind => Self::new(offset, kind),
         }
     }
 
     /// Where in the text the error was noticed, in bytes.
     pub fn offset(&self) -> usize {
-        self.offset
+        self.0.offset
     }
 
     /// Whether the text is JSON but for a number that no float64 can hold.
     pub fn is_out_of_range(&self) -> bool {
-        matches!(self.kind, ErrorKind::OutOfRange { .. })
+        matches!(self.0.kind, ErrorKind::OutOfRange { .. })
     }
 
     /// The text that `sigs.k8s.io/json` has for this error.
@@ -147,7 +165,7 @@ const UNEXPECTED_END: &str = "unexpected end of JSON input";
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
+        match &self.0.kind {
             ErrorKind::Unexpected { found: Found::End, .. } | ErrorKind::Escape { found: Found::End, .. } => {
                 f.write_str(UNEXPECTED_END)
             }
@@ -178,7 +196,7 @@ struct Sigs<'a>(&'a ParseError);
 
 impl fmt::Display for Sigs<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0.kind {
+        match &self.0.0.kind {
             ErrorKind::Unexpected { found: Found::End, context } if !context.is_inside_word() => {
                 f.write_str(UNEXPECTED_END)
             }

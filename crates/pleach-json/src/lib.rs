@@ -20,6 +20,6 @@ pub use smol_str::SmolStr as Str;
 pub use stack::grow_stack;
 pub use value::{Array, Value, ValueKind};
 pub use write::{
-    format_float, to_string, to_string_pretty, to_vec, write_float, write_int, write_pretty_to,
-    write_string, write_to,
+    format_float, to_string, to_string_pretty, to_vec, write_float, write_int, write_pretty_to, write_string,
+    write_to,
 };

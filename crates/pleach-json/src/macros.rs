@@ -72,9 +72,17 @@ mod tests {
             (json!([]), "[]", "an empty array"),
             (json!({}), "{}", "an empty object"),
             (json!([1, -2.5, "a", null, [], {}]), r#"[1,-2.5,"a",null,[],{}]"#, "all kinds of item"),
-            (json!({"b": 1, "a": [1, {"c": null}],}), r#"{"a":[1,{"c":null}],"b":1}"#, "nesting, order, trailing comma"),
+            (
+                json!({"b": 1, "a": [1, {"c": null}],}),
+                r#"{"a":[1,{"c":null}],"b":1}"#,
+                "nesting, order, trailing comma",
+            ),
             (json!({"a": name.len() as i64, "b": name.clone()}), r#"{"a":1,"b":"x"}"#, "expressions"),
-            (json!({key: 1, (format!("{key}2")): inner.clone()}), r#"{"dynamic":1,"dynamic2":{"n":null}}"#, "keys from expressions"),
+            (
+                json!({key: 1, (format!("{key}2")): inner.clone()}),
+                r#"{"dynamic":1,"dynamic2":{"n":null}}"#,
+                "keys from expressions",
+            ),
             (json!([inner, Some("a"), None::<i64>]), r#"[{"n":null},"a",null]"#, "values and options"),
         ];
         for (value, text, why) in cases {

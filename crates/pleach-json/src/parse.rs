@@ -57,11 +57,12 @@ fn parse_text(bytes: &[u8]) -> Result<(Value, Cow<'_, str>, bool), ParseError> {
 }
 
 /// A container that is still open.
+#[derive(Clone, Copy)]
 enum Frame {
     /// Its items start here on the scratch vector.
     Array { start: usize },
-    /// Its members start here on the scratch vector; `key` waits for its value.
-    Object { start: usize, key: Str },
+    /// Its members start here on the scratch vector; the last one there waits for its value.
+    Object { start: usize },
 }
 
 struct Parser<'a> {
@@ -104,106 +105,100 @@ impl<'a> Parser<'a> {
 
     fn value(&mut self) -> Result<Value, ParseError> {
         loop {
-            let Some(mut value) = self.scalar_or_open()? else { continue };
+            let mut value = match self.next_token() {
+                Some(b'"') => match self.plain_string() {
+                    Some(text) => Value::String(Str::new(text)),
+                    None => Value::String(self.escaped_string()?),
+                },
+                Some(b'{') => {
+                    self.check_depth()?;
+                    self.at += 1;
+                    if self.next_token() == Some(b'}') {
+                        self.at += 1;
+                        Value::object()
+                    } else {
+                        self.frames.push(Frame::Object { start: self.members.len() });
+                        self.member()?;
+                        continue;
+                    }
+                }
+                Some(b'[') => {
+                    self.check_depth()?;
+                    self.at += 1;
+                    if self.next_token() == Some(b']') {
+                        self.at += 1;
+                        Value::from(Vec::new())
+                    } else {
+                        self.frames.push(Frame::Array { start: self.items.len() });
+                        continue;
+                    }
+                }
+                Some(b'-' | b'0'..=b'9') => self.number()?,
+                Some(b't') => self.literal("true", Value::Bool(true))?,
+                Some(b'f') => self.literal("false", Value::Bool(false))?,
+                Some(b'n') => self.literal("null", Value::Null)?,
+                _ => return Err(self.unexpected(Context::Value)),
+            };
             // The value is complete: hand it to the container that waits for it, which may
             // complete that one in turn.
             loop {
-                match self.frames.last_mut() {
+                match self.frames.last() {
                     None => return Ok(value),
-                    Some(Frame::Array { start }) => {
-                        let start = *start;
+                    Some(&Frame::Array { start }) => {
                         self.items.push(value);
                         match self.next_token() {
                             Some(b',') => {
                                 self.at += 1;
                                 break;
                             }
-                            Some(b']') => {
-                                self.at += 1;
-                                self.frames.pop();
-                                value = Value::Array(self.items.split_off(start).into());
-                            }
+                            Some(b']') => self.at += 1,
                             _ => return Err(self.unexpected(Context::AfterElement)),
                         }
+                        value = Value::Array(self.items.split_off(start).into());
                     }
-                    Some(Frame::Object { start, key }) => {
-                        let start = *start;
-                        let key = std::mem::take(key);
-                        self.members.push((key, value));
+                    Some(&Frame::Object { start }) => {
+                        if let Some(member) = self.members.last_mut() {
+                            member.1 = value;
+                        }
                         match self.next_token() {
                             Some(b',') => {
                                 self.at += 1;
                                 self.next_token();
-                                let next = self.key()?;
-                                if let Some(Frame::Object { key, .. }) = self.frames.last_mut() {
-                                    *key = next;
-                                }
+                                self.member()?;
                                 break;
                             }
-                            Some(b'}') => {
-                                self.at += 1;
-                                self.frames.pop();
-                                let members = self.members.split_off(start);
-                                let written = members.len();
-                                let map = Map::from(members);
-                                self.repeated |= map.len() != written;
-                                value = Value::Object(map);
-                            }
+                            Some(b'}') => self.at += 1,
                             _ => return Err(self.unexpected(Context::AfterMember)),
                         }
+                        let members = self.members.split_off(start);
+                        let written = members.len();
+                        let map = Map::from(members);
+                        self.repeated |= map.len() != written;
+                        value = Value::Object(map);
                     }
                 }
+                self.frames.pop();
             }
         }
     }
 
-    /// Reads a scalar or an empty container; opens any other container and returns nothing.
+    /// Reads `"key":`, standing at the first byte after blanks, and leaves a member that waits for
+    /// its value.
     #[inline]
-    fn scalar_or_open(&mut self) -> Result<Option<Value>, ParseError> {
-        let value = match self.next_token() {
-            Some(b'"') => Value::String(self.string()?),
-            Some(b'{') => {
-                self.check_depth()?;
-                self.at += 1;
-                if self.next_token() == Some(b'}') {
-                    self.at += 1;
-                    return Ok(Some(Value::object()));
-                }
-                let key = self.key()?;
-                self.frames.push(Frame::Object { start: self.members.len(), key });
-                return Ok(None);
-            }
-            Some(b'[') => {
-                self.check_depth()?;
-                self.at += 1;
-                if self.next_token() == Some(b']') {
-                    self.at += 1;
-                    return Ok(Some(Value::from(Vec::new())));
-                }
-                self.frames.push(Frame::Array { start: self.items.len() });
-                return Ok(None);
-            }
-            Some(b'-' | b'0'..=b'9') => self.number()?,
-            Some(b't') => self.literal("true", Value::Bool(true))?,
-            Some(b'f') => self.literal("false", Value::Bool(false))?,
-            Some(b'n') => self.literal("null", Value::Null)?,
-            _ => return Err(self.unexpected(Context::Value)),
-        };
-        Ok(Some(value))
-    }
-
-    /// Reads `"key":`, standing at the first byte after blanks.
-    #[inline]
-    fn key(&mut self) -> Result<Str, ParseError> {
+    fn member(&mut self) -> Result<(), ParseError> {
         if self.peek() != Some(b'"') {
             return Err(self.unexpected(Context::Key));
         }
-        let key = self.string()?;
+        let key = match self.plain_string() {
+            Some(text) => Str::new(text),
+            None => self.escaped_string()?,
+        };
+        self.members.push((key, Value::Null));
         if self.next_token() != Some(b':') {
             return Err(self.unexpected(Context::AfterKey));
         }
         self.at += 1;
-        Ok(key)
+        Ok(())
     }
 
     fn literal(&mut self, word: &'static str, value: Value) -> Result<Value, ParseError> {

@@ -48,7 +48,7 @@ pub(super) fn find(text: &str) -> Vec<String> {
                 }
             }
             b'"' => {
-                if tokens.string().is_err() {
+                if tokens.escaped_string().is_err() {
                     return found;
                 }
             }
@@ -67,7 +67,10 @@ fn take_key(
     found: &mut Vec<String>,
     reported: &mut HashSet<String>,
 ) {
-    let Ok(name) = tokens.key() else { return };
+    if tokens.member().is_err() {
+        return;
+    }
+    let Some((name, _)) = tokens.members.pop() else { return };
     let Some(Frame::Object { seen, key }) = frames.last_mut() else { return };
     key.clone_from(&name);
     if seen.insert(name) {

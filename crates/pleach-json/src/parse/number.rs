@@ -33,9 +33,8 @@ impl Parser<'_> {
             self.some_digits(Context::Exponent)?;
         }
         if integral && self.at - digits <= 18 {
-            let magnitude = self.bytes[digits..self.at]
-                .iter()
-                .fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));
+            let magnitude =
+                self.bytes[digits..self.at].iter().fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));
             return Ok(Value::Int(if negative { -magnitude } else { magnitude }));
         }
         let text = &self.text[start..self.at];

@@ -41,24 +41,25 @@ fn plain_run(bytes: &[u8], from: usize) -> usize {
     at - from
 }
 
-impl Parser<'_> {
-    /// Reads a string, standing at its opening quote.
+impl<'a> Parser<'a> {
+    /// Reads a string without escapes, standing at its opening quote. Returns nothing and stays
+    /// where it is if the string has an escape or a fault.
     #[inline]
-    pub(super) fn string(&mut self) -> Result<Str, ParseError> {
+    pub(super) fn plain_string(&mut self) -> Option<&'a str> {
         let start = self.at + 1;
-        self.at = start + plain_run(self.bytes, start);
-        if self.peek() == Some(b'"') {
-            let text = &self.text[start..self.at];
-            self.at += 1;
-            return Ok(Str::new(text));
+        let end = start + plain_run(self.bytes, start);
+        if self.bytes.get(end) != Some(&b'"') {
+            return None;
         }
-        self.escaped_string(start)
+        self.at = end + 1;
+        Some(&self.text[start..end])
     }
 
-    /// The rest of a string that does not end at the first byte of interest.
+    /// Reads any string, standing at its opening quote.
     #[cold]
-    fn escaped_string(&mut self, start: usize) -> Result<Str, ParseError> {
-        let mut out = String::from(&self.text[start..self.at]);
+    pub(super) fn escaped_string(&mut self) -> Result<Str, ParseError> {
+        self.at += 1;
+        let mut out = String::new();
         loop {
             match self.peek() {
                 Some(b'"') => {

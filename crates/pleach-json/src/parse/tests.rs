@@ -75,7 +75,12 @@ fn the_last_of_equal_keys_wins_and_strict_names_them() {
         (r#"{"a":1,"a":2}"#, r#"{"a":2}"#, &["a"], "at the root"),
         (r#"{"a":1,"a":2,"a":3}"#, r#"{"a":3}"#, &["a"], "named once"),
         (r#"{"c":[{"d":1,"d":2}]}"#, r#"{"c":[{"d":2}]}"#, &["c[0].d"], "inside a list"),
-        (r#"{"a":{"x":1,"x":2},"a":{"y":1,"y":2}}"#, r#"{"a":{"y":2}}"#, &["a.x", "a", "a.y"], "document order, lost values too"),
+        (
+            r#"{"a":{"x":1,"x":2},"a":{"y":1,"y":2}}"#,
+            r#"{"a":{"y":2}}"#,
+            &["a.x", "a", "a.y"],
+            "document order, lost values too",
+        ),
         (r#"{"a":1,"\u0061":2}"#, r#"{"a":2}"#, &["a"], "escapes are undone before comparing"),
         (r#"{"a":1,"A":2}"#, r#"{"A":2,"a":1}"#, &[], "case matters"),
         (r#"[[1,{"k":"]","k":[2]}],"x"]"#, r#"[[1,{"k":[2]}],"x"]"#, &["[0][1].k"], "a list at the root"),
