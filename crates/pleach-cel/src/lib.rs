@@ -11,12 +11,15 @@ pub mod ast;
 mod checked;
 pub mod decl;
 pub mod function;
+mod issues;
 pub mod library;
 pub mod names;
+pub mod syntax;
 pub mod types;
 
 pub use ast::{Ast, Comprehension, Expr, ExprId, Literal};
 pub use checked::{Checked, Reference};
 pub use decl::{DeclKind, DeclType, Declarations, Field, ListKind, ObjectType};
 pub use function::{Function, Library, Overload, StaticCost};
+pub use issues::{Issue, Issues};
 pub use types::{T, Type};

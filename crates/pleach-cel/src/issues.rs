@@ -1,0 +1,117 @@
+//! What is wrong with an expression, and where: the text the API server shows.
+//!
+//! ```text
+//! ERROR: <input>:1:6: undefined field 'nope'
+//!  | self.nope
+//!  | .....^
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+
+/// More issues than this are counted instead of shown.
+const MAX_SHOWN: usize = 100;
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issue {
+    /// The line from 1; -1 if the issue has no place.
+    pub line: i64,
+    /// The column from 0, in code points.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Everything that is wrong with one source, in the order of its places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issues {
+    source: Arc<str>,
+    list: Vec<Issue>,
+}
+
+impl Issues {
+    pub(crate) fn new(source: Arc<str>, mut list: Vec<Issue>) -> Self {
+        list.sort_by_key(|issue| (issue.line, issue.column));
+        Self { source, list }
+    }
+
+    /// The issues in order.
+    pub fn list(&self) -> &[Issue] {
+        &self.list
+    }
+}
+
+impl std::error::Error for Issues {}
+
+impl fmt::Display for Issues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, issue) in self.list.iter().take(MAX_SHOWN).enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "ERROR: <input>:{}:{}: {}", issue.line, issue.column + 1, issue.message)?;
+            let line =
+                usize::try_from(issue.line - 1).ok().and_then(|line| self.source.split('\n').nth(line));
+            let Some(line) = line else { continue };
+            write!(f, "\n | {}\n | ", line.replace('\t', " "))?;
+            let mut chars = line.chars();
+            for c in chars.by_ref().take(issue.column) {
+                f.write_str(if c.is_ascii() { "." } else { "\u{ff0e}" })?;
+            }
+            f.write_str(if chars.next().is_none_or(|c| c.is_ascii()) { "^" } else { "\u{ff3e}" })?;
+        }
+        if self.list.len() > MAX_SHOWN {
+            write!(f, "\n{} more errors were truncated", self.list.len() - MAX_SHOWN)?;
+        }
+        Ok(())
+    }
+}
+
+/// Turns code point offsets of one source into lines and columns.
+#[derive(Debug, Clone)]
+pub(crate) struct Places {
+    /// Code point offsets at which lines start.
+    lines: Vec<u32>,
+}
+
+impl Places {
+    pub(crate) fn of(source: &str) -> Self {
+        let mut lines = vec![0];
+        let breaks = source.chars().enumerate().filter(|(_, c)| *c == '\n');
+        lines.extend(breaks.map(|(at, _)| at as u32 + 1));
+        Self { lines }
+    }
+
+    /// The issue `message` at the code point `offset`.
+    pub(crate) fn issue(&self, offset: u32, message: impl Into<String>) -> Issue {
+        let line = self.lines.partition_point(|start| *start <= offset);
+        let start = self.lines.get(line.wrapping_sub(1)).copied().unwrap_or(0);
+        Issue { line: line as i64, column: (offset - start) as usize, message: message.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_snippet_points_at_the_place() {
+        for (why, source, offset, want) in [
+            ("at the start", "ab", 0, "ERROR: <input>:1:1: m\n | ab\n | ^"),
+            ("past the end", "ab", 2, "ERROR: <input>:1:3: m\n | ab\n | ..^"),
+            ("the second line", "a\nbc", 3, "ERROR: <input>:2:2: m\n | bc\n | .^"),
+            ("tabs are one wide", "\t\tb", 2, "ERROR: <input>:1:3: m\n |   b\n | ..^"),
+            ("wide dots under what is not ASCII", "é é", 2, "ERROR: <input>:1:3: m\n | é é\n | ．.＾"),
+        ] {
+            let issue = Places::of(source).issue(offset, "m");
+            assert_eq!(Issues::new(source.into(), vec![issue]).to_string(), want, "{why}");
+        }
+    }
+
+    #[test]
+    fn an_issue_without_a_place_has_no_snippet() {
+        let issue = Issue { line: -1, column: 0, message: "m".into() };
+        assert_eq!(Issues::new("a".into(), vec![issue]).to_string(), "ERROR: <input>:-1:1: m");
+    }
+}

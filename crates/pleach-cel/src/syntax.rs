@@ -1,0 +1,45 @@
+//! From source text to a syntax tree.
+//!
+//! Two ways through the same grammar. [`parser`] is a plain descent, which builds the tree of a
+//! valid expression and gives up at the first syntax error. Then [`recovery`] goes through the
+//! tokens once more the way the API server's generated parser does, with its predictions and
+//! repairs, because its error texts are what users see and tests compare.
+//! Both hand what they recognise to the [`builder`], which expands macros and finds the errors
+//! that are not about form: reserved words, numbers out of range, misused macros.
+//!
+//! Limits: 100 000 code points, 250 levels of any one grammar rule.
+
+mod builder;
+pub(crate) mod lexer;
+mod literal;
+mod macros;
+mod parser;
+mod recovery;
+
+use crate::ast::Ast;
+use crate::issues::{Issue, Issues};
+use std::sync::Arc;
+
+/// The most code points an expression may have.
+const MAX_CODE_POINTS: usize = 100_000;
+/// How deep each rule of the grammar may be nested in itself.
+const MAX_DEPTH: u32 = 250;
+
+/// Parses `source` with the macros and syntax of Kubernetes 1.`minor`.
+pub fn parse(source: &str, minor: u32) -> Result<Ast, Issues> {
+    let shared: Arc<str> = source.into();
+    let code_points = if source.len() > MAX_CODE_POINTS { source.chars().count() } else { 0 };
+    if code_points > MAX_CODE_POINTS {
+        let message =
+            format!("expression code point size exceeds limit: size: {code_points}, limit {MAX_CODE_POINTS}");
+        return Err(Issues::new(shared, vec![Issue { line: -1, column: 0, message }]));
+    }
+    let (tokens, unrecognized) = lexer::lex(source);
+    if unrecognized.is_empty() {
+        match parser::parse(&shared, &tokens, minor) {
+            Ok(result) => return result,
+            Err(parser::NotAnExpression) => {}
+        }
+    }
+    Err(recovery::diagnose(&shared, &tokens, &unrecognized, minor))
+}
