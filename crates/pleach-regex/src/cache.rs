@@ -1,0 +1,108 @@
+//! One compiled form per pattern, however many schemas use it.
+//!
+//! Entries are weak: the last schema that drops a pattern frees its automata, and the entry itself
+//! goes when its shard is next swept. A shard is swept when it has doubled since the last time,
+//! so the cost per look-up stays constant.
+
+use crate::error::Error;
+use crate::regex::{Regex, Shared};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+const SHARDS: usize = 16;
+/// Below this many entries a shard is not worth sweeping.
+const SMALL: usize = 32;
+
+/// Hands out equal patterns as clones of one [`Regex`].
+///
+/// ```
+/// let cache = pleach_regex::Cache::new();
+/// let regex = cache.get("^a+$")?;
+/// assert_eq!(cache.len(), 1);
+/// assert_eq!(cache.get("^a+$")?, regex);
+/// assert_eq!(cache.len(), 1);
+/// # Ok::<(), pleach_regex::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Cache {
+    hasher: RandomState,
+    shards: [Mutex<Shard>; SHARDS],
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    entries: HashMap<Arc<str>, Weak<Shared>>,
+    sweep_at: usize,
+}
+
+impl Cache {
+    /// An empty cache.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The expression for a pattern. Patterns that do not compile are not remembered.
+    pub fn get(&self, pattern: &str) -> Result<Regex, Error> {
+        let shard = &self.shards[self.hasher.hash_one(pattern) as usize % SHARDS];
+        // Nothing that runs under the lock can leave the map half changed.
+        let lock = || shard.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().entries.get(pattern).and_then(Weak::upgrade) {
+            return Ok(Regex(known));
+        }
+        // Parsed without the lock, so that a large pattern holds up nobody.
+        let regex = Regex::new(pattern)?;
+        let mut shard = lock();
+        if let Some(known) = shard.entries.get(pattern).and_then(Weak::upgrade) {
+            return Ok(Regex(known));
+        }
+        if shard.entries.len() >= shard.sweep_at.max(SMALL) {
+            shard.entries.retain(|_, entry| entry.strong_count() > 0);
+            shard.sweep_at = 2 * shard.entries.len();
+        }
+        shard.entries.insert(Arc::clone(regex.pattern()), Arc::downgrade(&regex.0));
+        Ok(regex)
+    }
+
+    /// How many different patterns are in use.
+    pub fn len(&self) -> usize {
+        let live = |shard: &Mutex<Shard>| {
+            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            shard.entries.values().filter(|entry| entry.strong_count() > 0).count()
+        };
+        self.shards.iter().map(live).sum()
+    }
+
+    /// Whether no pattern is in use.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_patterns_are_one_until_dropped() {
+        let cache = Cache::new();
+        let first = cache.get("a|b").unwrap();
+        let second = cache.get("a|b").unwrap();
+        assert!(Arc::ptr_eq(&first.0, &second.0));
+        drop((first, second));
+        assert!(cache.is_empty(), "nobody uses it any more");
+        assert!(cache.get("(").is_err());
+        assert!(cache.is_empty());
+    }
+
+    #[test]
+    fn dead_entries_do_not_pile_up() {
+        let cache = Cache::new();
+        for n in 0..10_000 {
+            cache.get(&format!("x{n}")).unwrap();
+        }
+        let entries: usize = cache.shards.iter().map(|s| s.lock().unwrap().entries.len()).sum();
+        assert!(entries <= SHARDS * SMALL, "{entries} entries left");
+    }
+}

@@ -1,0 +1,167 @@
+//! The automata behind a pattern, and when each is built.
+//!
+//! A server holds thousands of patterns and uses most of them never, so nothing is built before
+//! its first use. Validation only asks whether a text matches, and typical patterns are small:
+//! a complete DFA for that question takes about two kilobytes, no scratch memory and no lock.
+//! Where matches are located, or the DFA would grow too large, the meta engine of
+//! `regex-automata` takes over, and for patterns beyond its bounds our own machine.
+
+use crate::ast::Parsed;
+use crate::hir::translate;
+use crate::vm::Program;
+use regex_automata::dfa::{Automaton, StartKind, dense};
+use regex_automata::nfa::thompson::{self, WhichCaptures};
+use regex_automata::util::captures::Captures;
+use regex_automata::{Anchored, Input, MatchKind, meta};
+
+/// Patterns heavier than this are not tried as a complete DFA.
+const DFA_WEIGHT: u64 = 4_000;
+/// The largest complete DFA that is kept.
+const DFA_BYTES: usize = 32 << 10;
+/// Scratch memory for making it.
+const DETERMINIZE_BYTES: usize = 256 << 10;
+/// Patterns heavier than this go straight to our own machine.
+const META_WEIGHT: u64 = 150_000;
+/// The largest NFA that is kept.
+const NFA_BYTES: usize = 4 << 20;
+/// What a lazy DFA may fill while it searches.
+const LAZY_BYTES: usize = 256 << 10;
+/// Trees higher than this are compiled on a stack of their own.
+const SHALLOW: u32 = 64;
+const DEEP_STACK: usize = 16 << 20;
+
+/// Answers "does it match".
+pub(crate) enum Matcher {
+    Dfa(Box<dense::DFA<Vec<u32>>>),
+    /// Ask the finder.
+    Finder,
+}
+
+/// Answers "where does it match".
+pub(crate) enum Finder {
+    Meta(Box<meta::Regex>),
+    Vm(Box<Program>),
+}
+
+/// Runs `build` with enough stack for the pattern's height.
+fn with_stack<T>(parsed: &Parsed, build: impl FnOnce() -> T) -> T {
+    if parsed.height <= SHALLOW { build() } else { stacker::grow(DEEP_STACK, build) }
+}
+
+impl Matcher {
+    pub(crate) fn new(parsed: &Parsed) -> Self {
+        if parsed.weight > DFA_WEIGHT {
+            return Self::Finder;
+        }
+        with_stack(parsed, || dfa(parsed)).map_or(Self::Finder, |dfa| Self::Dfa(Box::new(dfa)))
+    }
+
+    /// The answer, unless the finder must give it.
+    pub(crate) fn is_match(&self, text: &str) -> Option<bool> {
+        match self {
+            Self::Dfa(dfa) => {
+                let input = Input::new(text).earliest(true);
+                dfa.try_search_fwd(&input).ok().map(|end| end.is_some())
+            }
+            Self::Finder => None,
+        }
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        match self {
+            Self::Dfa(dfa) => dfa.memory_usage() + size_of::<dense::DFA<Vec<u32>>>(),
+            Self::Finder => 0,
+        }
+    }
+}
+
+fn dfa(parsed: &Parsed) -> Option<dense::DFA<Vec<u32>>> {
+    let nfa = thompson::Compiler::new()
+        .configure(
+            thompson::Config::new().nfa_size_limit(Some(NFA_BYTES)).which_captures(WhichCaptures::None),
+        )
+        .build_from_hir(&translate(&parsed.root, false))
+        .ok()?;
+    dense::Builder::new()
+        .configure(
+            dense::Config::new()
+                .start_kind(StartKind::Unanchored)
+                .match_kind(MatchKind::LeftmostFirst)
+                .accelerate(false)
+                .dfa_size_limit(Some(DFA_BYTES))
+                .determinize_size_limit(Some(DETERMINIZE_BYTES)),
+        )
+        .build_from_nfa(&nfa)
+        .ok()
+}
+
+impl Finder {
+    pub(crate) fn new(parsed: &Parsed) -> Self {
+        if parsed.weight <= META_WEIGHT {
+            let config = meta::Config::new()
+                .nfa_size_limit(Some(NFA_BYTES))
+                .hybrid_cache_capacity(LAZY_BYTES)
+                .onepass_size_limit(Some(LAZY_BYTES))
+                .dfa(false);
+            let built = with_stack(parsed, || {
+                let hir = translate(&parsed.root, true);
+                meta::Builder::new().configure(config).build_from_hir(&hir).ok()
+            });
+            if let Some(regex) = built {
+                return Self::Meta(Box::new(regex));
+            }
+        }
+        Self::Vm(Box::new(with_stack(parsed, || Program::new(parsed))))
+    }
+
+    pub(crate) fn is_match(&self, text: &str) -> bool {
+        match self {
+            Self::Meta(regex) => regex.is_match(text),
+            Self::Vm(program) => program.search(text, 0, &mut []),
+        }
+    }
+
+    /// The first match that starts at byte `from` or later; what is before counts for `\b` and `^`.
+    pub(crate) fn find_at(&self, text: &str, from: usize) -> Option<(usize, usize)> {
+        match self {
+            Self::Meta(regex) => {
+                let input = Input::new(text).range(from..).anchored(Anchored::No);
+                regex.search(&input).map(|found| (found.start(), found.end()))
+            }
+            Self::Vm(program) => {
+                let mut slots = [None; 2];
+                program.search(text, from, &mut slots);
+                Some((slots[0]?, slots[1]?))
+            }
+        }
+    }
+
+    /// As `find_at`, with the span of each of `groups` groups. Empty when nothing matches.
+    pub(crate) fn groups_at(&self, text: &str, from: usize, groups: usize) -> Vec<Option<(usize, usize)>> {
+        match self {
+            Self::Meta(regex) => {
+                let mut captures: Captures = regex.create_captures();
+                regex.search_captures(&Input::new(text).range(from..), &mut captures);
+                if !captures.is_match() {
+                    return Vec::new();
+                }
+                let span = |group| captures.get_group(group).map(|span| (span.start, span.end));
+                (0..groups).map(span).collect()
+            }
+            Self::Vm(program) => {
+                let mut slots = vec![None; 2 * groups];
+                if !program.search(text, from, &mut slots) {
+                    return Vec::new();
+                }
+                slots.chunks(2).map(|pair| Some((pair[0]?, pair[1]?))).collect()
+            }
+        }
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        match self {
+            Self::Meta(regex) => regex.memory_usage(),
+            Self::Vm(program) => program.memory(),
+        }
+    }
+}
