@@ -62,11 +62,11 @@ pub fn float_v(value: f64) -> String {
     let scientific = format!("{value:e}");
     let (digits, exponent) = scientific.split_once('e').expect("Rust's {:e} always has an exponent");
     let exponent: i32 = exponent.parse().expect("Rust's {:e} exponent is an integer");
-    if !(-4..6).contains(&exponent) {
+    if (-4..6).contains(&exponent) {
+        format!("{value}")
+    } else {
         let sign = if exponent < 0 { '-' } else { '+' };
         format!("{digits}e{sign}{:02}", exponent.abs())
-    } else {
-        format!("{value}")
     }
 }
 

@@ -13,6 +13,8 @@
 mod base64;
 mod json;
 
+use std::fmt::Write as _;
+
 use pleach_json::{Map, Value, format_float};
 
 use crate::path::{Path, Segment};
@@ -235,7 +237,7 @@ impl<'a> Decoder<'a> {
             | (GoType::Raw, _) => {}
             (GoType::Int32, Value::Int(i)) if i32::try_from(*i).is_ok() => {}
             (GoType::Int32 | GoType::Int64, Value::Int(_) | Value::Float(_)) => {
-                self.integer(value, ty, place)
+                self.integer(value, ty, place);
             }
             (GoType::Time | GoType::MicroTime, Value::String(text)) => {
                 if matches!(ty, GoType::MicroTime) {
@@ -415,7 +417,9 @@ fn strict_path(prefix: &str, path: &Path<'_>) -> String {
                 }
                 out.push_str(name);
             }
-            Segment::Index(i) => out.push_str(&format!("[{i}]")),
+            Segment::Index(i) => {
+                let _ = write!(out, "[{i}]");
+            }
         }
     }
     out

@@ -10,6 +10,7 @@ pub mod group_version;
 pub mod names;
 pub mod object_meta;
 pub mod path;
+pub mod selector;
 pub mod status;
 pub mod time;
 
@@ -17,4 +18,5 @@ pub use field_error::{BadValue, ErrorType, FieldError};
 pub use group_version::{GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource};
 pub use object_meta::ObjectMeta;
 pub use path::Path;
+pub use selector::{FieldSelector, LabelSelector};
 pub use status::{Reason, Status, StatusCause, StatusDetails};

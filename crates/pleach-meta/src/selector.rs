@@ -1,0 +1,9 @@
+//! Selectors: which objects a list, a watch or a reference is about.
+//!
+//! A selector is parsed once and asked often; asking allocates nothing.
+
+pub mod field;
+pub mod label;
+
+pub use field::{FieldRequirement, FieldSelector};
+pub use label::{LabelSelector, Operator, Requirement};
