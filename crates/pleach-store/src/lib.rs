@@ -18,6 +18,8 @@
 //!   older ones fail with [`StoreError::Compacted`].
 
 mod commit;
+#[cfg(feature = "contract")]
+pub mod contract;
 mod error;
 mod key;
 mod model;

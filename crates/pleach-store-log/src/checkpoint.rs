@@ -1,0 +1,210 @@
+//! Checkpoints: everything that exists at one revision, in one file.
+//!
+//! Written beside the log under a temporary name, synced, then renamed: a checkpoint is there
+//! whole or not at all. Backups are the same file somewhere else. Reading one does not need it
+//! in memory at once.
+
+use pleach_store::{Revision, StoreError, Versioned};
+
+use crate::{
+    disk::{Disk, DiskFile},
+    format::{self, FRAME, FileKind, HEADER, Items, Salt},
+};
+
+const SUFFIX: &str = ".checkpoint";
+/// The end of names of files not finished yet; what a crash leaves under one is removed.
+pub(crate) const UNFINISHED: &str = ".tmp";
+/// A frame of items is written out when it reaches this size.
+const FRAME_BYTES: usize = 256 << 10;
+
+/// The name of the checkpoint at a revision.
+pub(crate) fn checkpoint_name(revision: Revision) -> String {
+    format!("{:020}{SUFFIX}", revision.0)
+}
+
+/// The revision of a checkpoint of this name; `None` when it is not a checkpoint's name.
+pub(crate) fn checkpoint_revision(name: &str) -> Option<Revision> {
+    name.strip_suffix(SUFFIX).filter(|digits| digits.len() == 20)?.parse().ok().map(Revision)
+}
+
+/// A checkpoint being written.
+#[derive(Debug)]
+pub(crate) struct Writer<'a> {
+    disk: &'a dyn Disk,
+    name: String,
+    file: Box<dyn DiskFile>,
+    salt: Salt,
+    size: u64,
+    items: u64,
+    frame: Vec<u8>,
+}
+
+impl<'a> Writer<'a> {
+    /// Begins the file `name`, to hold what exists at a revision.
+    pub(crate) fn begin(disk: &'a dyn Disk, name: &str, revision: Revision) -> Result<Self, StoreError> {
+        let salt = Salt::draw();
+        let begin = || {
+            let mut file = disk.create(&format!("{name}{UNFINISHED}"))?;
+            file.write_at(&format::header(FileKind::Checkpoint, revision, salt), 0)?;
+            Ok(file)
+        };
+        let file = begin().map_err(failed)?;
+        let mut frame = Vec::with_capacity(FRAME_BYTES + FRAME_BYTES / 4);
+        format::begin_frame(&mut frame);
+        Ok(Self { disk, name: name.into(), file, salt, size: HEADER as u64, items: 0, frame })
+    }
+
+    /// Adds an item.
+    pub(crate) fn put(&mut self, item: &Versioned) -> Result<(), StoreError> {
+        format::put_item(&mut self.frame, item);
+        self.items += 1;
+        if self.frame.len() >= FRAME_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        if self.frame.len() > FRAME {
+            format::finish_frame(&mut self.frame, 0, self.salt);
+            self.file.write_at(&self.frame, self.size).map_err(failed)?;
+            self.size += self.frame.len() as u64;
+            self.frame.clear();
+            format::begin_frame(&mut self.frame);
+        }
+        Ok(())
+    }
+
+    /// Closes the file and gives it its name, durably. Its size.
+    pub(crate) fn finish(mut self) -> Result<u64, StoreError> {
+        self.flush()?;
+        format::put_end(&mut self.frame, self.items);
+        self.flush()?;
+        let Self { disk, name, mut file, size, .. } = self;
+        let finish = || {
+            file.sync()?;
+            drop(file);
+            disk.rename(&format!("{name}{UNFINISHED}"), &name)?;
+            disk.sync_names()
+        };
+        finish().map_err(failed)?;
+        Ok(size)
+    }
+}
+
+fn failed(error: std::io::Error) -> StoreError {
+    StoreError::io("cannot write a checkpoint", error)
+}
+
+/// Reads a checkpoint, handing over each item. Its revision, how many items, and its size.
+pub(crate) fn read(
+    disk: &dyn Disk,
+    name: &str,
+    mut begin: impl FnMut(Revision),
+    mut each: impl FnMut(Versioned),
+) -> Result<(Revision, u64, u64), StoreError> {
+    let file = disk.open(name).map_err(|error| StoreError::io(format!("cannot open {name}"), error))?;
+    let mut frames = Frames::begin(&*file, name)?;
+    let revision = frames.header(FileKind::Checkpoint)?;
+    begin(revision);
+    let mut count = 0;
+    loop {
+        let offset = frames.offset;
+        let damaged = || StoreError::damaged(format!("{name} is damaged at byte {offset}"));
+        let Next::Frame(body) = frames.next()? else { return Err(damaged()) };
+        match format::read_items(body).ok_or_else(damaged)? {
+            Items::Some(items) => {
+                count += items.len() as u64;
+                items.into_iter().for_each(&mut each);
+            }
+            Items::End(items) if items == count && frames.at_end() => {
+                return Ok((revision, count, frames.offset));
+            }
+            Items::End(_) => return Err(damaged()),
+        }
+    }
+}
+
+/// The frames of a file, one after the other.
+pub(crate) struct Frames<'a> {
+    file: &'a dyn DiskFile,
+    name: &'a str,
+    size: u64,
+    /// Known once the header has been read.
+    pub(crate) salt: Option<Salt>,
+    /// Where the next frame begins.
+    pub(crate) offset: u64,
+    body: Vec<u8>,
+}
+
+/// What comes next in a file.
+pub(crate) enum Next<'a> {
+    /// A sound frame's body.
+    Frame(&'a [u8]),
+    /// Nothing: the file ends after a sound frame.
+    End,
+    /// Something that is not a sound frame, up to the end of the file.
+    Broken,
+}
+
+impl<'a> Frames<'a> {
+    pub(crate) fn begin(file: &'a dyn DiskFile, name: &'a str) -> Result<Self, StoreError> {
+        let size = file.size().map_err(|error| StoreError::io(format!("cannot read {name}"), error))?;
+        Ok(Self { file, name, size, salt: None, offset: 0, body: Vec::new() })
+    }
+
+    /// How long the file is.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub(crate) fn at_end(&self) -> bool {
+        self.offset >= self.size
+    }
+
+    /// Reads the header, which comes first.
+    pub(crate) fn header(&mut self, kind: FileKind) -> Result<Revision, StoreError> {
+        let mut header = [0; HEADER];
+        if !self.fill(&mut header, 0)? {
+            return Err(StoreError::damaged(format!("{} ends within its header", self.name)));
+        }
+        self.offset = HEADER as u64;
+        let (revision, salt) = format::read_header(&header, kind, self.name)?;
+        self.salt = Some(salt);
+        Ok(revision)
+    }
+
+    /// Reads the next frame.
+    pub(crate) fn next(&mut self) -> Result<Next<'_>, StoreError> {
+        if self.at_end() {
+            return Ok(Next::End);
+        }
+        let mut head = [0; FRAME];
+        if !self.fill(&mut head, self.offset)? {
+            return Ok(Next::Broken);
+        }
+        let Some((size, crc)) = format::frame_head(&head) else { return Ok(Next::Broken) };
+        let begin = self.offset + FRAME as u64;
+        if begin + size as u64 > self.size {
+            return Ok(Next::Broken);
+        }
+        let mut body = std::mem::take(&mut self.body);
+        body.resize(size, 0);
+        let filled = self.fill(&mut body, begin)?;
+        self.body = body;
+        if !filled || !self.salt.is_some_and(|salt| format::frame_holds(salt, crc, &self.body)) {
+            return Ok(Next::Broken);
+        }
+        self.offset = begin + size as u64;
+        Ok(Next::Frame(&self.body))
+    }
+
+    /// Whether a sound frame lies somewhere behind the broken one at the current offset.
+    pub(crate) fn goes_on(&self) -> Result<bool, StoreError> {
+        let mut rest = vec![0; usize::try_from(self.size - self.offset).unwrap_or(usize::MAX)];
+        let (read, rest) = (self.fill(&mut rest, self.offset)?, rest.get(1..).unwrap_or_default());
+        Ok(read && self.salt.is_some_and(|salt| format::find_frame(rest, salt).is_some()))
+    }
+
+    fn fill(&self, buffer: &mut [u8], offset: u64) -> Result<bool, StoreError> {
+        let cannot = |error| StoreError::io(format!("cannot read {}", self.name), error);
+        self.file.fill_at(buffer, offset).map_err(cannot)
+    }
+}

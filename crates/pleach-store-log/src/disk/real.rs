@@ -1,0 +1,119 @@
+//! A directory of the file system, held by one process at a time.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io,
+    os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use super::{Disk, DiskFile};
+
+/// The file whose lock says that a process has the directory open. Never removed: a lock on a
+/// file that another process can replace would guard nothing.
+const LOCK: &str = "LOCK";
+
+/// A directory of the file system. Files in it are private to their owner.
+#[derive(Debug)]
+pub struct RealDisk {
+    directory: PathBuf,
+    /// Holds the lock until it is dropped; the system releases it when the process dies.
+    held: Option<File>,
+}
+
+impl RealDisk {
+    /// Takes the directory for this process, creating it if need be. Fails with
+    /// [`io::ErrorKind::WouldBlock`] when another process has it.
+    pub fn hold(directory: &Path) -> io::Result<Self> {
+        if !directory.is_dir() {
+            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+            let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
+            File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
+        }
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(directory.join(LOCK))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { directory: directory.into(), held: Some(lock) }),
+            Err(TryLockError::WouldBlock) => Err(io::Error::new(
+                io::ErrorKind::WouldBlock,
+                "another process has this store open; stop it first, or use another directory",
+            )),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Looks at a directory without taking it, to read what a process may be writing.
+    pub fn look(directory: &Path) -> io::Result<Self> {
+        if !fs::metadata(directory)?.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, "not a directory"));
+        }
+        Ok(Self { directory: directory.into(), held: None })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+}
+
+impl Disk for RealDisk {
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            // Names that are not UTF-8 are not ours.
+            if let Ok(name) = entry?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true).mode(0o600);
+        Ok(Box::new(options.open(self.path(name))?))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(self.held.is_some());
+        Ok(Box::new(options.open(self.path(name))?))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.path(from), self.path(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path(name))
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        File::open(&self.directory)?.sync_all()
+    }
+}
+
+impl DiskFile for File {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        FileExt::read_at(self, buffer, offset)
+    }
+
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_all_at(bytes, offset)
+    }
+
+    fn truncate(&mut self, size: u64) -> io::Result<()> {
+        self.set_len(size)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+}

@@ -1,0 +1,289 @@
+//! The bytes in the files: headers, frames, and what is in them.
+//!
+//! Every file begins with a header and goes on with frames. A frame is written and judged whole:
+//!
+//! ```text
+//! header  magic[8] version:u32 kind:u32 revision:u64 salt:u32 crc:u32   32 bytes
+//! frame   magic:u32 size:u32 crc:u32 body[size]        crc over salt, size and body
+//!
+//! log         a frame is one group commit: base:u64, then entries
+//!               1 revision:u64 count:u32 (key:u32+bytes, value:u32+bytes | u32::MAX for a delete)…
+//!               2 oldest:u64                            history before it was given up
+//! checkpoint  frames of items (key, created:u64, revision:u64, value), then one closing frame:
+//!               u32::MAX items:u64
+//! ```
+//!
+//! Integers are little-endian. `base` is the revision the log had before the frame, so a missing
+//! frame shows. The salt is drawn for each file, so that no value a client stores can pass for a
+//! frame when the end of a broken file is searched. Nothing here does IO. A `version` this program does not know is refused.
+
+use std::hash::{BuildHasher, Hasher};
+
+use bytes::Bytes;
+use pleach_store::{Batch, Key, Revision, StoreError, Versioned};
+
+/// The format this program writes, and the newest it reads.
+pub(crate) const VERSION: u32 = 1;
+/// How long a header is.
+pub(crate) const HEADER: usize = 32;
+/// How long a frame is before its body.
+pub(crate) const FRAME: usize = 12;
+/// No frame body is longer; a longer size is damage.
+pub(crate) const FRAME_LIMIT: usize = 1 << 30;
+
+const MAGIC: [u8; 8] = *b"pleach\0\n";
+const FRAME_MAGIC: [u8; 4] = [0xf5, b'P', b'L', 0x0a];
+const COMMIT: u8 = 1;
+const COMPACTED: u8 = 2;
+const DELETE: u32 = u32::MAX;
+
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// Commits after the header's revision.
+    Log,
+    /// Everything that exists at the header's revision.
+    Checkpoint,
+}
+
+/// What a file's checksums begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Salt(u32);
+
+impl Salt {
+    /// A salt nobody can guess.
+    pub(crate) fn draw() -> Self {
+        // The standard library's hasher is seeded at random; a hash of nothing is the seed's.
+        Self(std::collections::hash_map::RandomState::new().build_hasher().finish() as u32)
+    }
+
+    fn crc(self, size: u32, body: &[u8]) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&self.0.to_le_bytes());
+        hasher.update(&size.to_le_bytes());
+        hasher.update(body);
+        hasher.finalize()
+    }
+}
+
+/// The header of a file.
+pub(crate) fn header(kind: FileKind, revision: Revision, salt: Salt) -> [u8; HEADER] {
+    let mut bytes = [0; HEADER];
+    bytes[..8].copy_from_slice(&MAGIC);
+    bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    bytes[12..16].copy_from_slice(&(kind as u32).to_le_bytes());
+    bytes[16..24].copy_from_slice(&revision.0.to_le_bytes());
+    bytes[24..28].copy_from_slice(&salt.0.to_le_bytes());
+    let crc = crc32fast::hash(&bytes[..28]);
+    bytes[28..].copy_from_slice(&crc.to_le_bytes());
+    bytes
+}
+
+/// The revision and salt in a header, if it is sound, of this kind, and not newer than we are.
+pub(crate) fn read_header(
+    bytes: &[u8; HEADER],
+    kind: FileKind,
+    name: &str,
+) -> Result<(Revision, Salt), StoreError> {
+    let mut reader = Reader(&bytes[8..]);
+    if bytes[..8] != MAGIC {
+        return Err(StoreError::damaged(format!("{name} does not begin like a file of this store")));
+    }
+    let version = reader.u32().unwrap_or_default();
+    // Judged before the checksum: a newer format may place that elsewhere.
+    if version > VERSION {
+        return Err(StoreError::damaged(format!(
+            "{name} has format version {version}, and this program reads up to {VERSION}; use a newer program"
+        )));
+    }
+    let found = reader.u32();
+    let revision = Revision(reader.u64().unwrap_or_default());
+    let salt = Salt(reader.u32().unwrap_or_default());
+    if reader.u32() != Some(crc32fast::hash(&bytes[..28])) {
+        return Err(StoreError::damaged(format!("the header of {name} has a wrong checksum")));
+    }
+    if found != Some(kind as u32) {
+        return Err(StoreError::damaged(format!("{name} is not the kind of file its name says")));
+    }
+    Ok((revision, salt))
+}
+
+/// Begins a frame at the end of `buffer`; the answer goes to [`finish_frame`].
+pub(crate) fn begin_frame(buffer: &mut Vec<u8>) -> usize {
+    let start = buffer.len();
+    buffer.extend_from_slice(&FRAME_MAGIC);
+    buffer.extend_from_slice(&[0; FRAME - FRAME_MAGIC.len()]);
+    start
+}
+
+/// Fills in the size and checksum of the frame begun at `start`.
+pub(crate) fn finish_frame(buffer: &mut [u8], start: usize, salt: Salt) {
+    let size = (buffer.len() - start - FRAME) as u32;
+    buffer[start + 4..start + 8].copy_from_slice(&size.to_le_bytes());
+    let crc = salt.crc(size, &buffer[start + FRAME..]);
+    buffer[start + 8..start + 12].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// The size and checksum a frame's first bytes promise; `None` when they are no frame's.
+pub(crate) fn frame_head(bytes: &[u8; FRAME]) -> Option<(usize, u32)> {
+    let mut reader = Reader(bytes.strip_prefix(&FRAME_MAGIC)?);
+    let size = reader.u32()? as usize;
+    let crc = reader.u32()?;
+    (size <= FRAME_LIMIT).then_some((size, crc))
+}
+
+/// Whether a body is the one its frame promised.
+pub(crate) fn frame_holds(salt: Salt, crc: u32, body: &[u8]) -> bool {
+    salt.crc(body.len() as u32, body) == crc
+}
+
+/// Where in `bytes` a sound frame begins, looking at every offset.
+pub(crate) fn find_frame(bytes: &[u8], salt: Salt) -> Option<usize> {
+    let mut from = 0;
+    while let Some(at) = bytes[from..].windows(FRAME_MAGIC.len()).position(|window| window == FRAME_MAGIC) {
+        let start = from + at;
+        let head = bytes[start..].first_chunk::<FRAME>().and_then(frame_head);
+        if let Some((size, crc)) = head
+            && let Some(body) = bytes.get(start + FRAME..start + FRAME + size)
+            && frame_holds(salt, crc, body)
+        {
+            return Some(start);
+        }
+        from = start + 1;
+    }
+    None
+}
+
+/// Begins the body of a log frame.
+pub(crate) fn put_base(buffer: &mut Vec<u8>, base: Revision) {
+    buffer.extend_from_slice(&base.0.to_le_bytes());
+}
+
+/// A commit, as a log entry.
+pub(crate) fn put_commit(buffer: &mut Vec<u8>, batch: &Batch) {
+    buffer.push(COMMIT);
+    buffer.extend_from_slice(&batch.revision().0.to_le_bytes());
+    buffer.extend_from_slice(&(batch.len() as u32).to_le_bytes());
+    for event in batch {
+        put_bytes(buffer, event.key.as_str().as_bytes());
+        match &event.value {
+            Some(value) => put_bytes(buffer, &value.value),
+            None => buffer.extend_from_slice(&DELETE.to_le_bytes()),
+        }
+    }
+}
+
+/// History given up, as a log entry.
+pub(crate) fn put_compacted(buffer: &mut Vec<u8>, oldest: Revision) {
+    buffer.push(COMPACTED);
+    buffer.extend_from_slice(&oldest.0.to_le_bytes());
+}
+
+/// An item of a checkpoint.
+pub(crate) fn put_item(buffer: &mut Vec<u8>, item: &Versioned) {
+    put_bytes(buffer, item.key.as_str().as_bytes());
+    buffer.extend_from_slice(&item.created.0.to_le_bytes());
+    buffer.extend_from_slice(&item.revision.0.to_le_bytes());
+    put_bytes(buffer, &item.value);
+}
+
+/// The end of a checkpoint, in a frame of its own.
+pub(crate) fn put_end(buffer: &mut Vec<u8>, items: u64) {
+    buffer.extend_from_slice(&DELETE.to_le_bytes());
+    buffer.extend_from_slice(&items.to_le_bytes());
+}
+
+fn put_bytes(buffer: &mut Vec<u8>, bytes: &[u8]) {
+    buffer.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    buffer.extend_from_slice(bytes);
+}
+
+/// An entry of the log.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// A commit: what it left under each key it changed.
+    Commit {
+        /// Its revision.
+        revision: Revision,
+        /// Keys and their new values; `None`: deleted.
+        changes: Vec<(Key, Option<Bytes>)>,
+    },
+    /// History before this revision was given up.
+    Compacted(Revision),
+}
+
+/// The body of a log frame: its base and its entries. `None`: it does not read as one.
+pub(crate) fn read_log_frame(body: &[u8]) -> Option<(Revision, Vec<Entry>)> {
+    let mut reader = Reader(body);
+    let base = Revision(reader.u64()?);
+    let mut entries = Vec::new();
+    while !reader.0.is_empty() {
+        entries.push(match reader.take(1)?[0] {
+            COMMIT => {
+                let revision = Revision(reader.u64()?);
+                let count = reader.u32()?;
+                let mut changes = Vec::new();
+                for _ in 0..count {
+                    let key = reader.key()?;
+                    let value = match reader.u32()? {
+                        DELETE => None,
+                        size => Some(Bytes::copy_from_slice(reader.take(size as usize)?)),
+                    };
+                    changes.push((key, value));
+                }
+                Entry::Commit { revision, changes }
+            }
+            COMPACTED => Entry::Compacted(Revision(reader.u64()?)),
+            _ => return None,
+        });
+    }
+    Some((base, entries))
+}
+
+/// What the body of a checkpoint frame says.
+pub(crate) enum Items {
+    /// Some of the items.
+    Some(Vec<Versioned>),
+    /// There are no more; this is how many there were.
+    End(u64),
+}
+
+/// The body of a checkpoint frame. `None`: it does not read as one.
+pub(crate) fn read_items(body: &[u8]) -> Option<Items> {
+    let mut reader = Reader(body);
+    if let Some(mut end) = body.strip_prefix(&DELETE.to_le_bytes()).map(Reader) {
+        return Some(Items::End(end.u64()?));
+    }
+    let mut items = Vec::new();
+    while !reader.0.is_empty() {
+        let key = reader.key()?;
+        let (created, revision) = (Revision(reader.u64()?), Revision(reader.u64()?));
+        let size = reader.u32()?;
+        let value = Bytes::copy_from_slice(reader.take(size as usize)?);
+        items.push(Versioned { key, value, created, revision });
+    }
+    Some(Items::Some(items))
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, size: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(size)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(*self.take(4)?.first_chunk()?))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(*self.take(8)?.first_chunk()?))
+    }
+
+    fn key(&mut self) -> Option<Key> {
+        let size = self.u32()?;
+        Some(Key::new(std::str::from_utf8(self.take(size as usize)?).ok()?))
+    }
+}

@@ -1,0 +1,114 @@
+//! Range reads, in steps.
+//!
+//! A step holds the index's lock for a few hundred keys. A range that takes more than one pins
+//! its revision in between, so that compaction leaves it readable, and lets the caller's executor
+//! run other tasks now and then.
+
+use std::{future::poll_fn, task::Poll};
+
+use pleach_store::{Key, Range, RangeQuery, Revision, StoreError};
+
+use crate::{
+    index::Step,
+    shared::{Pin, Shared},
+};
+
+/// How many keys are looked at under one hold of the lock.
+const LOOK: usize = 512;
+/// How many steps are done before other tasks may run.
+const LOOKS: usize = 16;
+
+/// Reads a range.
+pub(crate) async fn read(shared: &Shared, query: RangeQuery) -> Result<Range, StoreError> {
+    let limit = query.limit.unwrap_or(usize::MAX);
+    let (mut range, mut from, pin) = begin(shared, &query, limit)?;
+    let end = query.end.as_ref().map(Key::as_str);
+    let mut looks = 0;
+    while let Some(start) = &from {
+        if range.items.len() == limit {
+            range.remaining = count(shared, (start.as_str(), end), pin.as_ref()).await;
+            range.more = range.remaining > 0;
+            break;
+        }
+        looks += 1;
+        if looks % LOOKS == 0 {
+            yield_now().await;
+        }
+        let step = Step { items: limit - range.items.len(), visits: LOOK };
+        let stop = shared.index().collect((start.as_str(), end), range.revision, step, &mut range.items);
+        from = stop.before();
+    }
+    Ok(range)
+}
+
+/// The first step, which for most ranges is the last; where to go on if not, and what keeps the
+/// revision readable until then.
+fn begin<'a>(
+    shared: &'a Shared,
+    query: &RangeQuery,
+    limit: usize,
+) -> Result<(Range, Option<Key>, Option<Pin<'a>>), StoreError> {
+    let index = shared.index();
+    let revision = index.moment(query.at)?;
+    let mut range = Range { items: Vec::new(), revision, more: false, remaining: 0 };
+    if query.is_empty() {
+        return Ok((range, None, None));
+    }
+    let span = (query.start.as_str(), query.end.as_ref().map(Key::as_str));
+    let from = index.collect(span, revision, Step { items: limit, visits: LOOK }, &mut range.items).before();
+    let pin = from.is_some().then(|| shared.pin(&index, revision));
+    Ok((range, from, pin))
+}
+
+/// How many keys existed in a range at a pinned revision: how many exist now, less those created
+/// and more those deleted since.
+async fn count(shared: &Shared, (start, end): (&str, Option<&str>), pin: Option<&Pin<'_>>) -> u64 {
+    let (mut count, current) = {
+        let index = shared.index();
+        (index.count((start, end)), index.current())
+    };
+    let mut seen = pin.map_or(current, Pin::revision);
+    while seen < current {
+        (seen, count) = count_back(shared, (start, end), (seen, current), count);
+        if seen < current {
+            yield_now().await;
+        }
+    }
+    count
+}
+
+/// Takes a step of history into account, from after `seen` up to `current`.
+fn count_back(
+    shared: &Shared,
+    (start, end): (&str, Option<&str>),
+    (mut seen, current): (Revision, Revision),
+    mut count: u64,
+) -> (Revision, u64) {
+    let within = |key: &str| key >= start && end.is_none_or(|end| key < end);
+    let index = shared.index();
+    for batch in index.history(seen).take(LOOK).take_while(|batch| batch.revision() <= current) {
+        seen = batch.revision();
+        for event in batch.iter().filter(|event| within(event.key.as_str())) {
+            match (&event.previous, &event.value) {
+                // Wrapping: creations may be taken off before the deletions that outweigh them.
+                (Some(_), None) => count = count.wrapping_add(1),
+                (None, Some(_)) => count = count.wrapping_sub(1),
+                _ => {}
+            }
+        }
+    }
+    (seen, count)
+}
+
+/// Lets other tasks of the caller's executor run.
+async fn yield_now() {
+    let mut yielded = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}

@@ -1,0 +1,178 @@
+//! What the threads and callers of one store share.
+//!
+//! The index is behind one lock, held for microseconds: for reading by everybody, for writing by
+//! the committer and by compaction, both in short steps. Nobody does IO under it.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use pleach_store::{Batch, Revision, StoreError};
+
+use crate::{bell::Bell, committer::Queue, disk::Disk, hub::Hub, index::Index, options::Options};
+
+/// How many commits are taken in or let go of under one hold of the lock.
+pub(crate) const STEP: usize = 64;
+
+/// One open store.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    index: RwLock<Index>,
+    /// Revisions being read in steps, and by how many readers; compaction leaves them readable.
+    pins: Mutex<BTreeMap<Revision, usize>>,
+    pub(crate) hub: Hub,
+    pub(crate) queue: Queue,
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) options: Options,
+    files: Mutex<Files>,
+    /// Rung when there is something to publish.
+    pub(crate) committed: Bell,
+    /// Rung when something was published.
+    pub(crate) published: Bell,
+    /// Rung when history or the log have grown.
+    pub(crate) grown: Bell,
+    pub(crate) closing: AtomicBool,
+    pub(crate) compactions: AtomicU64,
+    pub(crate) checkpoints: AtomicU64,
+    failed: Mutex<Option<Arc<str>>>,
+}
+
+/// What is on disk.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    /// Segments, oldest first: the revision each follows, and its size.
+    pub(crate) segments: VecDeque<(Revision, u64)>,
+    /// The checkpoint: its revision and size.
+    pub(crate) checkpoint: Option<(Revision, u64)>,
+    /// Why the last checkpoint or removal of old files did not succeed.
+    pub(crate) trouble: Option<Arc<str>>,
+}
+
+impl Files {
+    /// Bytes of segments that a checkpoint at `revision` would make superfluous.
+    pub(crate) fn spare_bytes(&self, revision: Revision) -> u64 {
+        let nexts = self.segments.iter().skip(1);
+        self.segments.iter().zip(nexts).filter(|(_, next)| next.0 <= revision).map(|(spare, _)| spare.1).sum()
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.segments.iter().map(|(_, size)| size).sum::<u64>() + self.checkpoint.map_or(0, |(_, size)| size)
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(index: Index, files: Files, disk: Arc<dyn Disk>, options: Options) -> Self {
+        Self {
+            hub: Hub::new(index.current(), options.watch_queue),
+            index: RwLock::new(index),
+            pins: Mutex::default(),
+            queue: Queue::default(),
+            disk,
+            options,
+            files: Mutex::new(files),
+            committed: Bell::default(),
+            published: Bell::default(),
+            grown: Bell::default(),
+            closing: AtomicBool::new(false),
+            compactions: AtomicU64::new(0),
+            checkpoints: AtomicU64::new(0),
+            failed: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn index(&self) -> RwLockReadGuard<'_, Index> {
+        self.index.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn index_mut(&self) -> RwLockWriteGuard<'_, Index> {
+        self.index.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn files(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why the store takes no writes.
+    pub(crate) fn failed(&self) -> Option<Arc<str>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_failed(&self, reason: Arc<str>) {
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Relaxed)
+    }
+
+    /// Keeps a revision readable until the pin is dropped. `index` proves that compaction is not
+    /// under way and that the revision was judged under the same hold.
+    pub(crate) fn pin(&self, _index: &Index, revision: Revision) -> Pin<'_> {
+        *self.pins().entry(revision).or_default() += 1;
+        Pin { shared: self, revision }
+    }
+
+    fn pins(&self) -> MutexGuard<'_, BTreeMap<Revision, usize>> {
+        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives up history before a revision, then lets go of it as far as nobody needs it.
+    pub(crate) fn compact(&self, before: Revision) -> Result<(), StoreError> {
+        {
+            let mut index = self.index_mut();
+            if before > index.current() {
+                return Err(StoreError::Future { requested: before, current: index.current() });
+            }
+            if before > index.oldest() {
+                index.compact(before);
+                self.compactions.fetch_add(1, Relaxed);
+                self.queue.note_compaction(before);
+            }
+        }
+        self.prune();
+        Ok(())
+    }
+
+    /// Lets go of history that was given up and that nobody needs any more.
+    pub(crate) fn prune(&self) {
+        loop {
+            let mut index = self.index_mut();
+            let needed = self.pins().keys().next().copied().unwrap_or(Revision(u64::MAX));
+            let gone: Vec<Batch> = index.prune(needed.min(self.hub.published()), STEP);
+            drop(index);
+            // Dropping what is in here, after the lock.
+            if gone.len() < STEP {
+                return;
+            }
+        }
+    }
+}
+
+/// Keeps a revision readable.
+#[derive(Debug)]
+pub(crate) struct Pin<'a> {
+    shared: &'a Shared,
+    revision: Revision,
+}
+
+impl Pin<'_> {
+    pub(crate) fn revision(&self) -> Revision {
+        self.revision
+    }
+}
+
+impl Drop for Pin<'_> {
+    fn drop(&mut self) {
+        let mut pins = self.shared.pins();
+        if let Some(readers) = pins.get_mut(&self.revision) {
+            *readers -= 1;
+            if *readers == 0 {
+                pins.remove(&self.revision);
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! `LogStore`: the store's face.
+
+use std::{
+    future::ready,
+    path::Path,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    thread::{self, JoinHandle},
+};
+
+use pleach_store::{
+    Answer, Commit, Key, Range, RangeQuery, Revision, Stats, Store, StoreError, Versioned, Watch,
+};
+use tokio::sync::oneshot;
+
+use crate::{
+    committer,
+    disk::Disk,
+    feed::LogFeed,
+    keeper,
+    log::Log,
+    options::Options,
+    range,
+    recover::{self, Mode},
+    shared::{Files, Shared},
+};
+
+/// A durable store in a directory. Dropping it writes what waits and releases the directory.
+#[derive(Debug)]
+pub struct LogStore {
+    pub(crate) shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl LogStore {
+    /// Opens the store in a directory with the default options.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Options::new().open(directory)
+    }
+
+    /// What can be chosen when a store is opened.
+    pub fn options() -> Options {
+        Options::new()
+    }
+
+    pub(crate) fn start(disk: Arc<dyn Disk>, options: Options) -> Result<Self, StoreError> {
+        let found = recover::recover(&disk, Mode::Mend)?;
+        let log = Log::new(Arc::clone(&disk), found.segment, options.segment_bytes, options.sync);
+        let files = Files { segments: found.segments.into(), checkpoint: found.checkpoint, trouble: None };
+        let shared = Arc::new(Shared::new(found.index, files, disk, options));
+        let mut store = Self { shared, threads: Vec::new() };
+        store.spawn("store-commit", move |shared| committer::run(shared, log))?;
+        store.spawn("store-publish", committer::publish)?;
+        store.spawn("store-keep", keeper::run)?;
+        Ok(store)
+    }
+
+    fn spawn(&mut self, name: &str, body: impl FnOnce(&Shared) + Send + 'static) -> Result<(), StoreError> {
+        let shared = Arc::clone(&self.shared);
+        let spawned = thread::Builder::new().name(name.into()).spawn(move || body(&shared));
+        self.threads
+            .push(spawned.map_err(|error| StoreError::io("cannot start a thread of the store", error))?);
+        Ok(())
+    }
+
+    /// Writes a checkpoint now, removing what it makes superfluous, whatever it costs.
+    pub fn checkpoint(&self) -> Result<(), StoreError> {
+        keeper::write_checkpoint(&self.shared)
+    }
+
+    /// Writes what waits, ends all watches, and releases the directory.
+    pub fn close(self) {
+        drop(self);
+    }
+
+    fn shut_down(&mut self) {
+        self.shared.queue.close();
+        let mut threads = self.threads.drain(..);
+        // The committer finishes first: what it still writes is still published.
+        if let Some(committer) = threads.next() {
+            let _ = committer.join();
+        }
+        self.shared.closing.store(true, Relaxed);
+        self.shared.committed.ring();
+        self.shared.grown.ring();
+        for thread in threads {
+            let _ = thread.join();
+        }
+        self.shared.hub.close();
+    }
+
+    /// Judges a commit as far as can be done without queueing it. What is stored now is durable,
+    /// so an expectation that fails against it has failed.
+    fn judge(&self, commit: &Commit) -> Result<(), StoreError> {
+        commit.check()?;
+        let size = commit.ops.iter().map(|op| {
+            op.key.as_str().len() as u64 + op.value.as_ref().map_or(0, |value| value.len() as u64) + 32
+        });
+        let (size, limit) = (size.sum(), self.shared.options.commit_bytes);
+        if size > limit {
+            return Err(StoreError::TooLarge { size, limit });
+        }
+        let index = self.shared.index();
+        commit.expectations(|key| index.live(key.as_str()))?;
+        drop(index);
+        match self.shared.failed() {
+            Some(reason) => Err(StoreError::ReadOnly { reason }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An answer that is there already.
+fn now<'a, T: Send + 'a>(answer: Result<T, StoreError>) -> Answer<'a, T> {
+    Box::pin(ready(answer))
+}
+
+impl Store for LogStore {
+    fn get<'a>(&'a self, key: &'a Key, at: Option<Revision>) -> Answer<'a, Option<Versioned>> {
+        let index = self.shared.index();
+        let found = match at {
+            None => Ok(index.live(key.as_str())),
+            Some(_) => index.moment(at).map(|at| index.get(key.as_str(), at)),
+        };
+        now(found)
+    }
+
+    fn range(&self, query: RangeQuery) -> Answer<'_, Range> {
+        Box::pin(range::read(&self.shared, query))
+    }
+
+    fn commit(&self, commit: Commit) -> Answer<'_, Revision> {
+        if let Err(error) = self.judge(&commit) {
+            return now(Err(error));
+        }
+        let (reply, answer) = oneshot::channel();
+        if !self.shared.queue.push(commit, reply) {
+            return now(Err(StoreError::Closed));
+        }
+        Box::pin(async move { answer.await.unwrap_or(Err(StoreError::Closed)) })
+    }
+
+    fn watch(&self, prefix: Key, after: Revision) -> Answer<'_, Watch> {
+        let judged = self.shared.index().moment(Some(after));
+        now(judged.map(|after| Watch::new(LogFeed::new(Arc::clone(&self.shared), prefix, after))))
+    }
+
+    fn revision(&self) -> Answer<'_, Revision> {
+        now(Ok(self.shared.index().current()))
+    }
+
+    fn compact(&self, before: Revision) -> Answer<'_, ()> {
+        now(self.shared.compact(before))
+    }
+
+    fn stats(&self) -> Answer<'_, Stats> {
+        let mut stats = Stats::default();
+        {
+            let index = self.shared.index();
+            stats.revision = index.current();
+            stats.oldest = index.oldest();
+            (stats.keys, stats.value_bytes) = index.live_size();
+            stats.history = index.history_size().0;
+        }
+        stats.watchers = self.shared.hub.watchers();
+        stats.disk_bytes = self.shared.files().bytes();
+        stats.compactions = self.shared.compactions.load(Relaxed);
+        stats.read_only = self.shared.failed();
+        now(Ok(stats))
+    }
+
+    fn try_get(&self, key: &Key) -> Option<Result<Option<Versioned>, StoreError>> {
+        Some(Ok(self.shared.index().live(key.as_str())))
+    }
+}
+
+impl Drop for LogStore {
+    fn drop(&mut self) {
+        self.shut_down();
+    }
+}

@@ -1,0 +1,290 @@
+//! Commits and point reads.
+
+use std::{sync::Arc, thread};
+
+use super::{block_on, delete, key, put, value_of};
+use crate::{Bytes, Commit, Expect, Key, Op, RangeQuery, Revision, Store, StoreError};
+
+/// Nothing was ever written, and clients never see revision zero.
+pub async fn a_fresh_store_is_empty_at_the_first_revision(store: Arc<dyn Store>) {
+    assert_eq!(store.revision().await.expect("a revision"), Revision::FIRST);
+    assert_eq!(store.get(&key("a"), None).await.expect("a read"), None);
+    let range = store.range(RangeQuery::prefix("")).await.expect("a range");
+    assert_eq!((range.items.len(), range.revision, range.more), (0, Revision::FIRST, false));
+}
+
+/// The bytes, and both revisions.
+pub async fn a_created_key_reads_back(store: Arc<dyn Store>) {
+    let revision = store.commit(Commit::put("a", Expect::Absent, "one")).await.expect("a create");
+    let found = store.get(&key("a"), None).await.expect("a read").expect("the key");
+    assert_eq!((&*found.value, found.key.as_str()), (&b"one"[..], "a"));
+    assert_eq!((found.created, found.revision), (revision, revision));
+    assert_eq!(store.revision().await.expect("a revision"), revision);
+}
+
+/// Create only if absent; the error shows what is there.
+pub async fn creating_what_exists_conflicts_and_shows_it(store: Arc<dyn Store>) {
+    let first = put(&*store, "a", "one").await;
+    let answer = store.commit(Commit::put("a", Expect::Absent, "two")).await;
+    let Err(StoreError::Conflict { key, expected: Expect::Absent, found: Some(found) }) = answer else {
+        panic!("{answer:?}")
+    };
+    assert_eq!((key.as_str(), &*found.value, found.revision), ("a", &b"one"[..], first));
+    assert_eq!(value_of(&*store, "a").await.as_deref(), Some("one"));
+}
+
+/// Compare and commit.
+pub async fn an_update_at_the_right_revision_replaces(store: Arc<dyn Store>) {
+    let first = put(&*store, "a", "one").await;
+    let second = store.commit(Commit::put("a", Expect::At(first), "two")).await.expect("an update");
+    assert!(second > first);
+    assert_eq!(value_of(&*store, "a").await.as_deref(), Some("two"));
+}
+
+/// Neither the value nor the revision moves.
+pub async fn a_stale_update_changes_nothing(store: Arc<dyn Store>) {
+    let first = put(&*store, "a", "one").await;
+    let second = put(&*store, "a", "two").await;
+    let answer = store.commit(Commit::put("a", Expect::At(first), "three")).await;
+    assert!(
+        matches!(&answer, Err(StoreError::Conflict { found: Some(found), .. }) if found.revision == second),
+        "{answer:?}"
+    );
+    assert_eq!(value_of(&*store, "a").await.as_deref(), Some("two"));
+    assert_eq!(store.revision().await.expect("a revision"), second);
+}
+
+/// `found: None` is how a caller tells "gone" from "changed".
+pub async fn an_update_of_nothing_conflicts_with_nothing(store: Arc<dyn Store>) {
+    let first = put(&*store, "a", "one").await;
+    delete(&*store, "a").await;
+    let answer = store.commit(Commit::put("a", Expect::At(first), "two")).await;
+    assert!(matches!(&answer, Err(StoreError::Conflict { found: None, .. })), "{answer:?}");
+}
+
+/// Without an expectation a put creates or replaces.
+pub async fn a_write_that_expects_anything_always_happens(store: Arc<dyn Store>) {
+    put(&*store, "a", "one").await;
+    put(&*store, "a", "two").await;
+    assert_eq!(value_of(&*store, "a").await.as_deref(), Some("two"));
+}
+
+/// A delete is a commit like any other.
+pub async fn a_delete_at_the_right_revision_removes(store: Arc<dyn Store>) {
+    let first = put(&*store, "a", "one").await;
+    let gone = store.commit(Commit::delete("a", Expect::At(first))).await.expect("a delete");
+    assert_eq!(gone, first.next());
+    assert_eq!(value_of(&*store, "a").await, None);
+    let again = store.commit(Commit::put("a", Expect::Absent, "new")).await;
+    assert!(again.is_ok(), "a deleted key can be created: {again:?}");
+}
+
+/// The object someone changed meanwhile stays.
+pub async fn a_stale_delete_changes_nothing(store: Arc<dyn Store>) {
+    let first = put(&*store, "a", "one").await;
+    put(&*store, "a", "two").await;
+    let answer = store.commit(Commit::delete("a", Expect::At(first))).await;
+    assert!(matches!(answer, Err(StoreError::Conflict { found: Some(_), .. })));
+    assert_eq!(value_of(&*store, "a").await.as_deref(), Some("two"));
+}
+
+/// Deleting at a revision what is not there is a conflict, not a success.
+pub async fn a_delete_of_nothing_with_an_expectation_conflicts(store: Arc<dyn Store>) {
+    let answer = store.commit(Commit::delete("a", Expect::At(Revision::FIRST))).await;
+    assert!(matches!(answer, Err(StoreError::Conflict { found: None, .. })), "{answer:?}");
+}
+
+/// History has no entries that change nothing.
+pub async fn a_delete_of_nothing_makes_no_history(store: Arc<dyn Store>) {
+    let before = put(&*store, "a", "one").await;
+    assert_eq!(delete(&*store, "b").await, before);
+    assert_eq!(put(&*store, "c", "one").await, before.next());
+}
+
+/// `created` stays over updates and starts anew after a delete.
+pub async fn creation_is_remembered_until_the_key_is_gone(store: Arc<dyn Store>) {
+    let first = put(&*store, "a", "one").await;
+    put(&*store, "a", "two").await;
+    let found = store.get(&key("a"), None).await.expect("a read").expect("the key");
+    assert_eq!(found.created, first);
+    delete(&*store, "a").await;
+    let again = put(&*store, "a", "three").await;
+    let found = store.get(&key("a"), None).await.expect("a read").expect("the key");
+    assert_eq!((found.created, found.revision), (again, again));
+}
+
+/// One line of history, for all keys together.
+pub async fn every_commit_is_the_next_revision(store: Arc<dyn Store>) {
+    let mut last = store.revision().await.expect("a revision");
+    for round in 0..20 {
+        let revision = put(&*store, &format!("key-{}", round % 3), "x").await;
+        assert_eq!(revision, last.next());
+        last = revision;
+    }
+}
+
+/// Empty is not absent.
+pub async fn an_empty_value_is_a_value(store: Arc<dyn Store>) {
+    put(&*store, "a", "").await;
+    assert_eq!(value_of(&*store, "a").await.as_deref(), Some(""));
+    let answer = store.commit(Commit::put("a", Expect::Absent, "x")).await;
+    assert!(matches!(answer, Err(StoreError::Conflict { .. })));
+}
+
+/// As large as the largest object.
+pub async fn a_large_value_reads_back(store: Arc<dyn Store>) {
+    let large: Bytes = (0..3_000_000_u32).map(|n| (n % 251) as u8).collect::<Vec<u8>>().into();
+    store.commit(Commit::put("a", Expect::Absent, large.clone())).await.expect("a large write");
+    let found = store.get(&key("a"), None).await.expect("a read").expect("the key");
+    assert!(found.value == large);
+}
+
+/// Keys are any text.
+pub async fn odd_keys_are_keys(store: Arc<dyn Store>) {
+    let long = "x".repeat(4000);
+    let odd = ["", "\0", "a\0b", "/", "//", "ä/ö", "\u{10ffff}", " ", "a\nb", &long];
+    for text in odd {
+        put(&*store, text, text).await;
+    }
+    for text in odd {
+        assert_eq!(value_of(&*store, text).await.as_deref(), Some(text));
+    }
+    let all = store.range(RangeQuery::prefix("")).await.expect("a range");
+    assert_eq!(all.items.len(), odd.len());
+}
+
+/// Several keys, one revision.
+pub async fn a_transaction_has_one_revision(store: Arc<dyn Store>) {
+    let first = put(&*store, "a", "one").await;
+    let commit: Commit = [
+        Op::put("a", Expect::At(first), "two"),
+        Op::put("b", Expect::Absent, "two"),
+        Op::delete("c", Expect::Anything),
+    ]
+    .into_iter()
+    .collect();
+    let revision = store.commit(commit).await.expect("a transaction");
+    assert_eq!(revision, first.next());
+    for at in ["a", "b"] {
+        let found = store.get(&key(at), None).await.expect("a read").expect("the key");
+        assert_eq!(found.revision, revision);
+    }
+}
+
+/// One expectation that fails stops everything.
+pub async fn a_transaction_is_all_or_nothing(store: Arc<dyn Store>) {
+    let before = put(&*store, "a", "one").await;
+    let commit: Commit = [
+        Op::put("b", Expect::Absent, "two"),
+        Op::delete("a", Expect::Anything),
+        Op::put("c", Expect::At(Revision(1)), "two"),
+    ]
+    .into_iter()
+    .collect();
+    let answer = store.commit(commit).await;
+    assert!(matches!(&answer, Err(StoreError::Conflict { key, .. }) if key.as_str() == "c"), "{answer:?}");
+    assert_eq!(value_of(&*store, "a").await.as_deref(), Some("one"));
+    assert_eq!(value_of(&*store, "b").await, None);
+    assert_eq!(store.revision().await.expect("a revision"), before);
+}
+
+/// What would the second one expect?
+pub async fn a_transaction_may_not_name_a_key_twice(store: Arc<dyn Store>) {
+    let commit: Commit = ["a", "b", "a"].into_iter().map(|key| Op::put(key, Expect::Anything, "x")).collect();
+    let answer = store.commit(commit).await;
+    assert!(matches!(&answer, Err(StoreError::Duplicate { key }) if key.as_str() == "a"), "{answer:?}");
+    assert_eq!(value_of(&*store, "b").await, None);
+}
+
+/// No operations, no history.
+pub async fn a_commit_of_nothing_answers_the_current_revision(store: Arc<dyn Store>) {
+    let current = put(&*store, "a", "one").await;
+    assert_eq!(store.commit(Commit::default()).await.expect("nothing"), current);
+}
+
+/// Deleting with [`Expect::Absent`] only asks.
+pub async fn a_bare_condition_guards_a_transaction(store: Arc<dyn Store>) {
+    let guarded = |value: &'static str| -> Commit {
+        [Op::delete("guard", Expect::Absent), Op::put("a", Expect::Anything, value)].into_iter().collect()
+    };
+    store.commit(guarded("one")).await.expect("the guard is absent");
+    put(&*store, "guard", "x").await;
+    let answer = store.commit(guarded("two")).await;
+    assert!(matches!(answer, Err(StoreError::Conflict { found: Some(_), .. })));
+    assert_eq!(value_of(&*store, "a").await.as_deref(), Some("one"));
+}
+
+/// Exactly one, and the others learn who.
+pub async fn one_of_many_racing_creates_wins(store: Arc<dyn Store>) {
+    for round in 0..10 {
+        let at = Key::new(format!("race-{round}"));
+        let racers = (0..4_u32).map(|racer| {
+            let (store, at) = (Arc::clone(&store), at.clone());
+            thread::spawn(move || {
+                let commit = Commit::put(at, Expect::Absent, racer.to_string().into_bytes());
+                block_on(store.commit(commit)).map_err(|error| match error {
+                    StoreError::Conflict { found: Some(found), .. } => found.revision,
+                    other => panic!("{other}"),
+                })
+            })
+        });
+        let racers: Vec<_> = racers.collect();
+        let results: Vec<_> = racers.into_iter().map(|racer| racer.join().expect("no panic")).collect();
+        let winners: Vec<_> = results.iter().filter_map(|result| result.as_ref().ok()).collect();
+        assert_eq!(winners.len(), 1, "{results:?}");
+        for loser in results.iter().filter_map(|result| result.as_ref().err()) {
+            assert_eq!(loser, winners[0]);
+        }
+    }
+}
+
+/// A counter incremented by compare and commit counts every increment.
+pub async fn racing_updates_lose_nothing(store: Arc<dyn Store>) {
+    const EACH: u64 = 25;
+    put(&*store, "counter", "0").await;
+    let writers = (0..4).map(|_| {
+        let store = Arc::clone(&store);
+        thread::spawn(move || {
+            let at = key("counter");
+            for _ in 0..EACH {
+                loop {
+                    let found = block_on(store.get(&at, None)).expect("a read").expect("the key");
+                    let count: u64 =
+                        std::str::from_utf8(&found.value).expect("text").parse().expect("a number");
+                    let value = (count + 1).to_string().into_bytes();
+                    match block_on(store.commit(Commit::put("counter", Expect::At(found.revision), value))) {
+                        Ok(_) => break,
+                        Err(StoreError::Conflict { .. }) => {}
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+            }
+        })
+    });
+    let writers: Vec<_> = writers.collect();
+    for writer in writers {
+        writer.join().expect("no panic");
+    }
+    assert_eq!(value_of(&*store, "counter").await, Some((4 * EACH).to_string()));
+}
+
+/// The way without a future, where there is one.
+pub async fn reading_now_agrees_with_reading(store: Arc<dyn Store>) {
+    put(&*store, "a", "one").await;
+    for at in ["a", "b"] {
+        let at = key(at);
+        if let Some(read) = store.try_get(&at) {
+            assert_eq!(read.expect("a read"), store.get(&at, None).await.expect("a read"));
+        }
+    }
+}
+
+/// A reader keeps what it read, whatever is written later.
+pub async fn shared_bytes_survive_later_writes(store: Arc<dyn Store>) {
+    put(&*store, "a", "one").await;
+    let found = store.get(&key("a"), None).await.expect("a read").expect("the key");
+    let revision = put(&*store, "a", "two").await;
+    delete(&*store, "a").await;
+    store.compact(revision.next()).await.expect("a compaction");
+    assert_eq!(&*found.value, b"one");
+}
