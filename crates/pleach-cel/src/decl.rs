@@ -81,6 +81,8 @@ pub struct ObjectType {
     pub name: Str,
     /// Sorted by escaped name.
     fields: Vec<Field>,
+    /// Declared properties that no expression can select, sorted; they still take part in `==`.
+    untyped: Vec<Str>,
 }
 
 /// A property that expressions can select.
@@ -97,7 +99,7 @@ pub struct Field {
 impl ObjectType {
     /// An object without fields.
     pub fn new(name: impl Into<Str>) -> Self {
-        Self { name: name.into(), fields: Vec::new() }
+        Self { name: name.into(), fields: Vec::new(), untyped: Vec::new() }
     }
 
     /// Adds the property `name`; a name that cannot be escaped is left out, because no expression
@@ -108,8 +110,33 @@ impl ObjectType {
         if let Some(escaped_name) = crate::names::escape(&name) {
             let at = self.fields.partition_point(|f| f.escaped_name < escaped_name);
             self.fields.insert(at, Field { escaped_name, name, decl });
+            self
+        } else {
+            self.with_untyped(name)
         }
+    }
+
+    /// Adds the property `name`, whose schema has no type: it cannot be selected, but objects
+    /// that differ in it are unequal.
+    #[must_use]
+    pub fn with_untyped(mut self, name: impl Into<Str>) -> Self {
+        let name = name.into();
+        let at = self.untyped.partition_point(|n| *n < name);
+        self.untyped.insert(at, name);
         self
+    }
+
+    /// Whether `name` is a declared property that no expression can select.
+    pub(crate) fn is_untyped(&self, name: &str) -> bool {
+        self.untyped.binary_search_by(|n| n.as_str().cmp(name)).is_ok()
+    }
+
+    /// The field whose name in JSON is `name`.
+    pub(crate) fn field_by_raw_name(&self, name: &str) -> Option<&Field> {
+        match self.fields.binary_search_by(|f| f.escaped_name.as_str().cmp(name)) {
+            Ok(at) if self.fields[at].name == name => Some(&self.fields[at]),
+            _ => self.fields.iter().find(|f| f.name == name),
+        }
     }
 
     /// The field that `name` selects; a reserved word selects without escaping too.
@@ -119,6 +146,12 @@ impl ObjectType {
             at.ok().map(|at| &self.fields[at])
         };
         find(name).or_else(|| find(&crate::names::escape_reserved(name)?))
+    }
+
+    /// Whether this is a library's type, of which nothing but its name is known. A schema's
+    /// types are never called so.
+    pub(crate) fn is_opaque(&self) -> bool {
+        self.name.starts_with("kubernetes.")
     }
 
     /// All fields by escaped name.

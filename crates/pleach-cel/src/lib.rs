@@ -8,8 +8,10 @@
 //! clock and never panics on any source.
 
 pub mod ast;
+mod check;
 mod checked;
 pub mod decl;
+mod environment;
 pub mod function;
 mod issues;
 pub mod library;
@@ -20,6 +22,7 @@ pub mod types;
 pub use ast::{Ast, Comprehension, Expr, ExprId, Literal};
 pub use checked::{Checked, Reference};
 pub use decl::{DeclKind, DeclType, Declarations, Field, ListKind, ObjectType};
+pub use environment::Environment;
 pub use function::{Function, Library, Overload, StaticCost};
 pub use issues::{Issue, Issues};
 pub use types::{T, Type};

@@ -88,6 +88,16 @@ impl Builder {
         self.push(Expr::Literal(Literal::Null), offset)
     }
 
+    /// How many errors there are, for [`Builder::forget_since`].
+    pub(super) fn error_count(&self) -> usize {
+        self.issues.len()
+    }
+
+    /// Drops errors found in a part that is not looked at.
+    pub(super) fn forget_since(&mut self, count: usize) {
+        self.issues.truncate(count);
+    }
+
     /// Reports an error about nothing in particular.
     pub(super) fn error_without_place(&mut self, message: impl Into<String>) {
         self.issues.push(Issue { line: -1, column: 0, message: message.into() });

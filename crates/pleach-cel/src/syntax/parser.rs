@@ -308,7 +308,7 @@ impl<'s> Parser<'s> {
             let colon = self.expect(TokenKind::Colon)?;
             let optional = self.builder.optional_mark(question);
             let name = self.builder.field_name(field).unwrap_or_default();
-            let value = self.expr()?;
+            let value = self.value(question.is_none() || optional)?;
             fields.push(StructField { name, value, optional, offset: colon.offset });
             if !self.more(TokenKind::RightBrace) {
                 break;
@@ -344,7 +344,7 @@ impl<'s> Parser<'s> {
             let key = self.expr()?;
             let colon = self.expect(TokenKind::Colon)?;
             let optional = self.builder.optional_mark(question);
-            let value = self.expr()?;
+            let value = self.value(question.is_none() || optional)?;
             entries.push(MapEntry { key, value, optional, offset: colon.offset });
             if !self.more(TokenKind::RightBrace) {
                 break;
@@ -352,6 +352,16 @@ impl<'s> Parser<'s> {
         }
         self.close(TokenKind::RightBrace)?;
         Ok(self.builder.map(brace, entries))
+    }
+
+    /// The value of an entry; one whose mark was refused is not looked at.
+    fn value(&mut self, looked_at: bool) -> Parsed<ExprId> {
+        let errors = self.builder.error_count();
+        let value = self.expr()?;
+        if !looked_at {
+            self.builder.forget_since(errors);
+        }
+        Ok(value)
     }
 
     /// Goes past the comma before another element; a last comma is left for [`Parser::close`].

@@ -1,0 +1,420 @@
+//! The type checker.
+//!
+//! Gives every node a type and every name a meaning, or says why it cannot. After an error the
+//! node has the type `!error!`, which fits everywhere, so that one mistake is reported once.
+//!
+//! Odd: whether `a.b.c(x)` is a call of the function `a.b.c` or of `c` with a receiver is decided
+//! here, by what is declared; [`Checked::reference`] tells the evaluator. A list of mixed types is
+//! `list(dyn)` while checking; [`validate`] refuses it afterwards.
+//!
+//! Nodes can have two parents (`optMap` makes such), so a checked node is not checked again.
+
+mod format;
+mod unify;
+mod validate;
+
+use crate::ast::{Ast, Expr, ExprId, Literal, MapEntry, StructField};
+use crate::checked::{Checked, Reference};
+use crate::decl::Declarations;
+use crate::environment::Environment;
+use crate::function::{Overload, operators};
+use crate::issues::{Issue, Issues, Places};
+use crate::types::Type;
+use pleach_json::{Str, grow_stack};
+use unify::Unifier;
+
+/// A type with more parts than this is refused: types double in size along chains of `map`.
+const MAX_TYPE_SIZE: usize = 2_000;
+
+/// Checks `ast`.
+pub(crate) fn check(
+    ast: Ast,
+    environment: &Environment,
+    declarations: &Declarations,
+) -> Result<Checked, Issues> {
+    let mut checker = Checker {
+        environment,
+        declarations,
+        scopes: Vec::new(),
+        unifier: Unifier::default(),
+        types: vec![None; ast.len()],
+        references: vec![None; ast.len()],
+        places: Places::of(ast.source()),
+        issues: Vec::new(),
+        ast: &ast,
+    };
+    checker.check(ast.root());
+    let Checker { unifier, types, references, issues, places, .. } = checker;
+    if !issues.is_empty() {
+        return Err(Issues::new(ast.source().into(), issues));
+    }
+    let types = types.into_iter().map(|ty| unifier.substitute(&ty.unwrap_or(Type::Dyn), true)).collect();
+    let checked = Checked { ast, types, references, declarations: declarations.clone() };
+    let issues = validate::validate(&checked, environment.minor(), &places);
+    if issues.is_empty() { Ok(checked) } else { Err(Issues::new(checked.ast.source().into(), issues)) }
+}
+
+struct Checker<'a> {
+    ast: &'a Ast,
+    environment: &'a Environment,
+    declarations: &'a Declarations,
+    /// Variables of enclosing comprehensions, innermost last.
+    scopes: Vec<(Str, Type)>,
+    unifier: Unifier,
+    types: Vec<Option<Type>>,
+    references: Vec<Option<Reference>>,
+    places: Places,
+    issues: Vec<Issue>,
+}
+
+impl Checker<'_> {
+    fn error(&mut self, at: ExprId, message: impl Into<String>) {
+        self.error_at(self.ast.offset(at), message);
+    }
+
+    fn error_at(&mut self, offset: u32, message: impl Into<String>) {
+        self.issues.push(self.places.issue(offset, message));
+    }
+
+    fn undeclared(&mut self, at: ExprId, name: &str) -> Type {
+        self.error(at, format!("undeclared reference to '{name}' (in container '')"));
+        Type::Error
+    }
+
+    fn mismatch(&mut self, at: ExprId, expected: &Type, found: &Type) {
+        self.error(at, format!("expected type '{expected}' but found '{found}'"));
+    }
+
+    /// The type of a node, checked now if it has not been.
+    fn check(&mut self, id: ExprId) -> Type {
+        if let Some(known) = &self.types[id.index()] {
+            return known.clone();
+        }
+        let mut ty = grow_stack(|| self.infer(id));
+        if unify::is_larger_than(&ty, MAX_TYPE_SIZE) {
+            self.error(id, "type of expression is too complex");
+            ty = Type::Error;
+        }
+        self.types[id.index()] = Some(ty.clone());
+        ty
+    }
+
+    fn infer(&mut self, id: ExprId) -> Type {
+        let ast = self.ast;
+        match ast.expr(id) {
+            Expr::Literal(literal) => literal_type(literal),
+            Expr::Ident(name) => match self.lookup(name) {
+                Some((ty, reference)) => {
+                    self.references[id.index()] = Some(reference);
+                    ty
+                }
+                None => self.undeclared(id, name),
+            },
+            Expr::Select { operand, field, test_only } => self.select(id, *operand, field, *test_only),
+            Expr::Call { target, function, args } => self.call(id, *target, function, args),
+            Expr::List { elements, optional } => self.list(elements, optional),
+            Expr::Map(entries) => self.map(entries),
+            Expr::Struct { name, fields } => self.structure(id, name, fields),
+            Expr::Comprehension(_) => self.comprehension(id),
+        }
+    }
+
+    /// What a name stands for. A leading dot means the outermost scope.
+    fn lookup(&self, name: &str) -> Option<(Type, Reference)> {
+        let global = name.strip_prefix('.');
+        if let Some((name, ty)) = self.scopes.iter().rev().find(|(n, _)| n == name) {
+            return Some((ty.clone(), Reference::Variable(name.clone())));
+        }
+        let name = global.unwrap_or(name);
+        if let Some(decl) = self.declarations.get(name) {
+            return Some((decl.cel_type(), Reference::Variable(name.into())));
+        }
+        let ty = self.environment.type_name(name)?;
+        Some((Type::type_of(ty.clone()), Reference::TypeName(ty)))
+    }
+
+    fn select(&mut self, id: ExprId, operand: ExprId, field: &Str, test_only: bool) -> Type {
+        if !test_only && let Some(name) = self.qualified_name(id) {
+            // A dotted name can only be a type's: variables have none.
+            if let Some((ty, reference)) = self.lookup(&name) {
+                self.references[id.index()] = Some(reference);
+                return ty;
+            }
+        }
+        let ty = self.field(id, operand, field, false);
+        if test_only { Type::Bool } else { ty }
+    }
+
+    /// `a.b.c` as one name, if the node is that. Long chains are no names of anything.
+    fn qualified_name(&self, id: ExprId) -> Option<String> {
+        let mut parts = Vec::new();
+        let mut at = id;
+        loop {
+            match self.ast.expr(at) {
+                Expr::Ident(name) => {
+                    parts.push(name.as_str());
+                    break;
+                }
+                Expr::Select { operand, field, test_only: false } if parts.len() < 16 => {
+                    parts.push(field);
+                    at = *operand;
+                }
+                _ => return None,
+            }
+        }
+        parts.reverse();
+        Some(parts.join("."))
+    }
+
+    /// The type of `operand.field`; of an optional's field it is an optional again.
+    fn field(&mut self, id: ExprId, operand: ExprId, field: &str, optional: bool) -> Type {
+        let operand = self.check(operand);
+        let operand = self.unifier.substitute(&operand, false);
+        let target = operand.unwrap_optional().clone();
+        let found = match &target {
+            Type::Map(entry) => entry.1.clone(),
+            Type::Object(object) => match self.environment.field(object, field) {
+                Some(field) => field.decl.cel_type(),
+                // The types of libraries have no declaration that fields could be looked up in.
+                None if object.is_opaque() => {
+                    self.error(id, format!("unexpected failed resolution of '{}'", object.name));
+                    Type::Error
+                }
+                None => {
+                    self.error(id, format!("undefined field '{field}'"));
+                    Type::Error
+                }
+            },
+            Type::Param(_) => {
+                // Nothing is known yet: from here on it is dyn.
+                self.unifier.is_assignable(&target, &Type::Dyn);
+                Type::Dyn
+            }
+            Type::Dyn | Type::Any | Type::Error => Type::Dyn,
+            other => {
+                self.error(id, format!("type '{other}' does not support field selection"));
+                Type::Error
+            }
+        };
+        let found = self.unifier.substitute(&found, false);
+        if optional || operand.as_optional().is_some() { Type::optional(found) } else { found }
+    }
+
+    fn call(&mut self, id: ExprId, target: Option<ExprId>, function: &Str, args: &[ExprId]) -> Type {
+        if function == operators::OPT_SELECT && target.is_none() {
+            return self.optional_select(id, args);
+        }
+        for arg in args {
+            self.check(*arg);
+        }
+        let Some(target) = target else {
+            let name = function.strip_prefix('.').unwrap_or(function);
+            return match self.environment.function(name) {
+                Some((name, overloads)) => self.resolve(id, name, overloads, None, args),
+                None => self.undeclared(id, function),
+            };
+        };
+        if let Some(prefix) = self.qualified_name(target) {
+            let name = format!("{}.{function}", prefix.strip_prefix('.').unwrap_or(&prefix));
+            if let Some((name, overloads)) = self.environment.function(&name) {
+                return self.resolve(id, name, overloads, None, args);
+            }
+        }
+        self.check(target);
+        match self.environment.function(function) {
+            Some((name, overloads)) => self.resolve(id, name, overloads, Some(target), args),
+            None => self.undeclared(id, function),
+        }
+    }
+
+    /// `operand.?field`
+    fn optional_select(&mut self, id: ExprId, args: &[ExprId]) -> Type {
+        let [operand, field] = args else { return Type::Error };
+        self.check(*field);
+        let Expr::Literal(Literal::String(name)) = self.ast.expr(*field) else { return Type::Error };
+        let name = name.clone();
+        let ty = self.field(id, *operand, &name, true);
+        if let Some((_, overloads)) = self.environment.function(operators::OPT_SELECT) {
+            self.references[id.index()] = Some(Reference::Overloads(overloads.to_vec()));
+        }
+        ty
+    }
+
+    /// Finds the overloads that accept the arguments; their common result is the call's type.
+    fn resolve(
+        &mut self,
+        id: ExprId,
+        name: &str,
+        overloads: &[&'static Overload],
+        target: Option<ExprId>,
+        args: &[ExprId],
+    ) -> Type {
+        let all: Vec<ExprId> = target.iter().chain(args).copied().collect();
+        let arg_types: Vec<Type> = all.iter().map(|arg| self.check(*arg)).collect();
+        if name == operators::AND || name == operators::OR {
+            return self.logical(id, overloads, &all, &arg_types);
+        }
+        let (mut result, mut matching) = (None, Vec::new());
+        for overload in overloads.iter().filter(|o| o.member == target.is_some()) {
+            let mut fresh = Vec::new();
+            let mut instance =
+                |unifier: &mut Unifier, ty: crate::types::T| unifier.instantiate(ty, &mut fresh);
+            let params: Vec<Type> =
+                overload.params.iter().map(|ty| instance(&mut self.unifier, *ty)).collect();
+            let output = instance(&mut self.unifier, overload.result);
+            if !self.unifier.are_assignable(&arg_types, &params) {
+                continue;
+            }
+            matching.push(*overload);
+            let output = self.unifier.substitute(&output, false);
+            result = Some(match result {
+                None => output,
+                Some(Type::Dyn) => Type::Dyn,
+                Some(same) if same == output => same,
+                Some(_) => Type::Dyn,
+            });
+        }
+        let Some(result) = result else {
+            let shown: Vec<String> =
+                arg_types.iter().map(|ty| self.unifier.substitute(ty, true).to_string()).collect();
+            let applied = match target {
+                Some(_) => format!("{}.({})", shown[0], shown[1..].join(", ")),
+                None => format!("({})", shown.join(", ")),
+            };
+            self.error(id, format!("found no matching overload for '{name}' applied to '{applied}'"));
+            return Type::Error;
+        };
+        self.references[id.index()] = Some(Reference::Overloads(matching));
+        result
+    }
+
+    /// `&&` and `||`: every operand is held to be a bool, and each that is not is reported.
+    fn logical(
+        &mut self,
+        id: ExprId,
+        overloads: &[&'static Overload],
+        args: &[ExprId],
+        types: &[Type],
+    ) -> Type {
+        let mut ty = Type::Bool;
+        for (arg, found) in args.iter().zip(types) {
+            if !self.unifier.is_assignable(found, &Type::Bool) {
+                self.mismatch(*arg, &Type::Bool, found);
+                ty = Type::Error;
+            }
+        }
+        self.references[id.index()] = Some(Reference::Overloads(overloads.to_vec()));
+        ty
+    }
+
+    fn list(&mut self, elements: &[ExprId], optional: &[u32]) -> Type {
+        let mut common = None;
+        for (i, element) in elements.iter().enumerate() {
+            let mut ty = self.check(*element);
+            if optional.contains(&(i as u32)) {
+                ty = self.unwrap_marked(*element, ty);
+            }
+            common = Some(self.join(common, ty));
+        }
+        Type::list(common.unwrap_or_else(|| self.unifier.fresh()))
+    }
+
+    fn map(&mut self, entries: &[MapEntry]) -> Type {
+        let (mut keys, mut values) = (None, None);
+        for entry in entries {
+            let key = self.check(entry.key);
+            keys = Some(self.join(keys, key));
+            let mut value = self.check(entry.value);
+            if entry.optional {
+                value = self.unwrap_marked(entry.value, value);
+            }
+            values = Some(self.join(values, value));
+        }
+        let keys = keys.unwrap_or_else(|| self.unifier.fresh());
+        let values = values.unwrap_or_else(|| self.unifier.fresh());
+        Type::map(keys, values)
+    }
+
+    /// The inside of what was marked with `?`.
+    fn unwrap_marked(&mut self, at: ExprId, ty: Type) -> Type {
+        match ty.as_optional() {
+            Some(inner) => inner.clone(),
+            None => {
+                if !ty.is_dyn() {
+                    self.mismatch(at, &Type::optional(ty.clone()), &ty);
+                }
+                ty
+            }
+        }
+    }
+
+    /// The type of both; dyn if there is none.
+    fn join(&mut self, previous: Option<Type>, current: Type) -> Type {
+        let Some(previous) = previous else { return current };
+        if !self.unifier.is_assignable(&previous, &current) {
+            return Type::Dyn;
+        }
+        unify::most_general(previous, current)
+    }
+
+    fn structure(&mut self, id: ExprId, name: &Str, fields: &[StructField]) -> Type {
+        let Some((_, Reference::TypeName(ty))) = self.lookup(name) else { return self.undeclared(id, name) };
+        for field in fields {
+            self.check(field.value);
+        }
+        self.error(id, format!("'{ty}' is not a message type"));
+        Type::Error
+    }
+
+    fn comprehension(&mut self, id: ExprId) -> Type {
+        let ast = self.ast;
+        let Expr::Comprehension(fold) = ast.expr(id) else { return Type::Error };
+        let range = self.check(fold.range);
+        let accu = self.check(fold.init);
+        let range = self.unifier.substitute(&range, false);
+        let (first, second) = match &range {
+            Type::List(element) if fold.iter_var2.is_some() => (Type::Int, (**element).clone()),
+            Type::List(element) => ((**element).clone(), Type::Error),
+            Type::Map(entry) => (entry.0.clone(), entry.1.clone()),
+            Type::Dyn | Type::Any | Type::Error | Type::Param(_) => {
+                self.unifier.is_assignable(&Type::Dyn, &range);
+                (Type::Dyn, Type::Dyn)
+            }
+            other => {
+                let message = "cannot be range of a comprehension (must be list, map, or dynamic)";
+                self.error(fold.range, format!("expression of type '{other}' {message}"));
+                (Type::Error, Type::Error)
+            }
+        };
+        let outer = self.scopes.len();
+        self.scopes.push((fold.accu_var.clone(), accu.clone()));
+        self.scopes.push((fold.iter_var.clone(), first));
+        self.scopes.extend(fold.iter_var2.iter().map(|name| (name.clone(), second.clone())));
+        let cond = self.check(fold.cond);
+        self.assert(fold.cond, &Type::Bool, &cond);
+        let step = self.check(fold.step);
+        self.assert(fold.step, &accu, &step);
+        self.scopes.truncate(outer + 1);
+        let result = self.check(fold.result);
+        self.scopes.truncate(outer);
+        self.unifier.substitute(&result, false)
+    }
+
+    fn assert(&mut self, at: ExprId, expected: &Type, found: &Type) {
+        if !self.unifier.is_assignable(expected, found) {
+            self.mismatch(at, expected, found);
+        }
+    }
+}
+
+fn literal_type(literal: &Literal) -> Type {
+    match literal {
+        Literal::Null => Type::Null,
+        Literal::Bool(_) => Type::Bool,
+        Literal::Int(_) => Type::Int,
+        Literal::Uint(_) => Type::Uint,
+        Literal::Double(_) => Type::Double,
+        Literal::String(_) => Type::String,
+        Literal::Bytes(_) => Type::Bytes,
+    }
+}

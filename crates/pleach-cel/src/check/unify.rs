@@ -1,0 +1,225 @@
+//! Solving for type parameters.
+//!
+//! A parameter of an overload becomes a fresh variable (`_var0`) at every call; what it turns out
+//! to be is remembered, and a type that was guessed too narrow is widened. An attempt that fails
+//! leaves nothing behind.
+
+use crate::types::{T, Type};
+use pleach_json::Str;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What is known about type variables.
+#[derive(Debug, Default)]
+pub(super) struct Unifier {
+    solved: HashMap<Str, Type>,
+    /// What to put back if the current attempt fails.
+    undo: Vec<(Str, Option<Type>)>,
+    count: usize,
+}
+
+impl Unifier {
+    /// A new variable.
+    pub(super) fn fresh(&mut self) -> Type {
+        let name = format!("_var{}", self.count);
+        self.count += 1;
+        Type::Param(name.into())
+    }
+
+    /// A constant type with its parameters replaced by variables: those in `fresh`, which grows.
+    pub(super) fn instantiate(&mut self, ty: T, fresh: &mut Vec<(&'static str, Type)>) -> Type {
+        match ty {
+            T::Param(name) => match fresh.iter().find(|(n, _)| *n == name) {
+                Some((_, var)) => var.clone(),
+                None => {
+                    let var = self.fresh();
+                    fresh.push((name, var.clone()));
+                    var
+                }
+            },
+            T::List(element) => Type::list(self.instantiate(*element, fresh)),
+            T::Map(key, value) => Type::map(self.instantiate(*key, fresh), self.instantiate(*value, fresh)),
+            T::Type(inner) => Type::type_of(self.instantiate(*inner, fresh)),
+            T::Optional(inner) => Type::optional(self.instantiate(*inner, fresh)),
+            other => other.into(),
+        }
+    }
+
+    /// Whether a value of type `from` can be used as a `to`, solving variables of both.
+    pub(super) fn is_assignable(&mut self, from: &Type, to: &Type) -> bool {
+        self.are_assignable(std::slice::from_ref(from), std::slice::from_ref(to))
+    }
+
+    /// The same for each of a list of arguments; all or nothing.
+    pub(super) fn are_assignable(&mut self, from: &[Type], to: &[Type]) -> bool {
+        self.undo.clear();
+        if from.len() == to.len() && self.assign_all(from, to) {
+            return true;
+        }
+        while let Some((name, before)) = self.undo.pop() {
+            match before {
+                Some(ty) => self.solved.insert(name, ty),
+                None => self.solved.remove(&name),
+            };
+        }
+        false
+    }
+
+    fn assign_all(&mut self, from: &[Type], to: &[Type]) -> bool {
+        from.iter().zip(to).all(|(from, to)| self.assign(from, to))
+    }
+
+    fn assign(&mut self, from: &Type, to: &Type) -> bool {
+        if let Type::Param(name) = to {
+            match self.stand_for(from, name, to) {
+                Stand::Valid => return true,
+                Stand::Contradicts => return false,
+                Stand::Impossible => {}
+            }
+        }
+        if let Type::Param(name) = from {
+            return matches!(self.stand_for(to, name, from), Stand::Valid);
+        }
+        if is_wild(from) || is_wild(to) {
+            return true;
+        }
+        match (from, to) {
+            (Type::Null, other) | (other, Type::Null) => {
+                matches!(other, Type::Null | Type::Duration | Type::Timestamp | Type::Object(_))
+            }
+            (Type::Type(_), Type::Type(_)) => true,
+            (Type::List(from), Type::List(to)) => self.assign(from, to),
+            (Type::Map(from), Type::Map(to)) => self.assign(&from.0, &to.0) && self.assign(&from.1, &to.1),
+            (Type::Opaque(a, from), Type::Opaque(b, to)) => {
+                a == b && from.len() == to.len() && self.assign_all(from, to)
+            }
+            (Type::Any, other) | (other, Type::Any) => *other == Type::Any,
+            _ => from == to,
+        }
+    }
+
+    /// Whether `ty` can be what the variable `var` (called `name`) stands for.
+    fn stand_for(&mut self, ty: &Type, name: &Str, var: &Type) -> Stand {
+        if ty == var {
+            return Stand::Valid;
+        }
+        if let Some(known) = self.solved.get(name).cloned() {
+            if *ty == known {
+                return Stand::Valid;
+            }
+            if !self.assign(ty, &known) {
+                return Stand::Contradicts;
+            }
+            let wider = most_general(ty.clone(), known);
+            if !self.mentions(&wider, var) {
+                self.solve(name, wider);
+            }
+            return Stand::Valid;
+        }
+        if self.mentions(ty, var) {
+            return Stand::Impossible;
+        }
+        self.solve(name, ty.clone());
+        Stand::Valid
+    }
+
+    fn solve(&mut self, name: &Str, ty: Type) {
+        let before = self.solved.insert(name.clone(), ty);
+        self.undo.push((name.clone(), before));
+    }
+
+    /// Whether `var` occurs in `ty`, solutions included.
+    fn mentions(&self, ty: &Type, var: &Type) -> bool {
+        match ty {
+            Type::Param(name) => ty == var || self.solved.get(name).is_some_and(|ty| self.mentions(ty, var)),
+            Type::List(inner) | Type::Type(inner) => self.mentions(inner, var),
+            Type::Map(entry) => self.mentions(&entry.0, var) || self.mentions(&entry.1, var),
+            Type::Opaque(_, params) => params.iter().any(|ty| self.mentions(ty, var)),
+            _ => false,
+        }
+    }
+
+    /// The type with solved variables replaced; the others become dyn if `to_dyn`.
+    pub(super) fn substitute(&self, ty: &Type, to_dyn: bool) -> Type {
+        match ty {
+            Type::Param(name) => match self.solved.get(name) {
+                Some(solution) => self.substitute(solution, to_dyn),
+                None if to_dyn => Type::Dyn,
+                None => ty.clone(),
+            },
+            Type::List(inner) if has_params(inner) => Type::list(self.substitute(inner, to_dyn)),
+            Type::Type(inner) if has_params(inner) => Type::type_of(self.substitute(inner, to_dyn)),
+            Type::Map(entry) if has_params(&entry.0) || has_params(&entry.1) => {
+                Type::map(self.substitute(&entry.0, to_dyn), self.substitute(&entry.1, to_dyn))
+            }
+            Type::Opaque(name, params) if params.iter().any(has_params) => {
+                let params: Arc<[Type]> = params.iter().map(|ty| self.substitute(ty, to_dyn)).collect();
+                Type::Opaque(name.clone(), params)
+            }
+            other => other.clone(),
+        }
+    }
+}
+
+/// Whether a type can be a variable's.
+enum Stand {
+    Valid,
+    /// The variable is known to be something else.
+    Contradicts,
+    /// It would contain itself.
+    Impossible,
+}
+
+fn is_wild(ty: &Type) -> bool {
+    matches!(ty, Type::Dyn | Type::Error)
+}
+
+fn has_params(ty: &Type) -> bool {
+    match ty {
+        Type::Param(_) => true,
+        Type::List(inner) | Type::Type(inner) => has_params(inner),
+        Type::Map(entry) => has_params(&entry.0) || has_params(&entry.1),
+        Type::Opaque(_, params) => params.iter().any(has_params),
+        _ => false,
+    }
+}
+
+/// The one of two compatible types that says less.
+pub(super) fn most_general(a: Type, b: Type) -> Type {
+    if is_at_most_as_specific(&a, &b) { a } else { b }
+}
+
+fn is_at_most_as_specific(a: &Type, b: &Type) -> bool {
+    match (a, b) {
+        (Type::Dyn | Type::Param(_), _) => true,
+        (_, Type::Dyn | Type::Param(_)) => false,
+        (Type::List(a), Type::List(b)) => is_at_most_as_specific(a, b),
+        (Type::Map(a), Type::Map(b)) => {
+            is_at_most_as_specific(&a.0, &b.0) && is_at_most_as_specific(&a.1, &b.1)
+        }
+        (Type::Type(_), Type::Type(_)) => true,
+        (Type::Opaque(a, ap), Type::Opaque(b, bp)) => {
+            a == b
+                && ap.len() == bp.len()
+                && ap.iter().zip(bp.iter()).all(|(a, b)| is_at_most_as_specific(a, b))
+        }
+        _ => a == b,
+    }
+}
+
+/// Whether a type has more than `budget` parts.
+pub(super) fn is_larger_than(ty: &Type, budget: usize) -> bool {
+    fn walk(ty: &Type, budget: &mut usize) -> bool {
+        if *budget == 0 {
+            return true;
+        }
+        *budget -= 1;
+        match ty {
+            Type::List(inner) | Type::Type(inner) => walk(inner, budget),
+            Type::Map(entry) => walk(&entry.0, budget) || walk(&entry.1, budget),
+            Type::Opaque(_, params) => params.iter().any(|ty| walk(ty, budget)),
+            _ => false,
+        }
+    }
+    walk(ty, &mut { budget })
+}

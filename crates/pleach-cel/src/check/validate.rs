@@ -1,0 +1,96 @@
+//! Checks of a tree whose types are in order: constants that can only fail, mixed lists.
+//!
+//! Lists and maps hold one type each, in every version; the rest came with 1.29. A list of mixed
+//! types is let through only as argument of `format`.
+//!
+//! Odd: `matches('(', s)` has its *text* checked as a pattern, because the check looks at the
+//! first argument whether there is a receiver or not.
+
+use crate::ast::{Expr, ExprId, Literal};
+use crate::check::format;
+use crate::checked::Checked;
+use crate::issues::{Issue, Places};
+use crate::types::Type;
+
+/// The version whose expressions have their constants checked.
+const CONSTANTS: u32 = 29;
+
+/// Everything that is wrong.
+pub(super) fn validate(checked: &Checked, minor: u32, places: &Places) -> Vec<Issue> {
+    let mut validator = Validator { checked, places, issues: Vec::new() };
+    let mut pending = vec![(checked.ast().root(), false)];
+    let mut seen = vec![false; checked.ast().len()];
+    while let Some((id, mut exempt)) = pending.pop() {
+        if std::mem::replace(&mut seen[id.index()], true) {
+            continue;
+        }
+        match checked.ast().expr(id) {
+            Expr::Call { function, target, args } => {
+                if minor >= CONSTANTS {
+                    validator.constant_argument(function, args);
+                    if function == "format"
+                        && let Some(target) = target
+                    {
+                        format::validate(checked, *target, id, args, &mut |at, message| {
+                            validator.error(at, message)
+                        });
+                    }
+                }
+                if function == "format" {
+                    exempt = true;
+                }
+            }
+            Expr::List { elements, optional } if !exempt => {
+                let marked = |i: usize| optional.contains(&(i as u32));
+                validator.same_type(elements.iter().enumerate().map(|(i, id)| (*id, marked(i))));
+            }
+            Expr::Map(entries) if !exempt => {
+                validator.same_type(entries.iter().map(|e| (e.key, false)));
+                validator.same_type(entries.iter().map(|e| (e.value, e.optional)));
+            }
+            _ => {}
+        }
+        pending.extend(checked.ast().children(id).into_iter().map(|child| (child, exempt)));
+    }
+    validator.issues
+}
+
+struct Validator<'a> {
+    checked: &'a Checked,
+    places: &'a Places,
+    issues: Vec<Issue>,
+}
+
+impl Validator<'_> {
+    fn error(&mut self, at: ExprId, message: String) {
+        self.issues.push(self.places.issue(self.checked.ast().offset(at), message));
+    }
+
+    /// Reports the first element whose type is not that of the first.
+    fn same_type(&mut self, elements: impl Iterator<Item = (ExprId, bool)>) {
+        let mut expected: Option<Type> = None;
+        for (id, marked) in elements {
+            let ty = self.checked.type_of(id);
+            let ty = if marked { ty.unwrap_optional() } else { ty };
+            match &expected {
+                None => expected = Some(ty.clone()),
+                Some(expected) if expected == ty => {}
+                Some(expected) => {
+                    return self.error(id, format!("expected type '{expected}' but found '{ty}'"));
+                }
+            }
+        }
+    }
+
+    fn constant_argument(&mut self, function: &str, args: &[ExprId]) {
+        let Some(&arg) = args.first() else { return };
+        let Expr::Literal(Literal::String(text)) = self.checked.ast().expr(arg) else { return };
+        let valid = match function {
+            "matches" => pleach_regex::Regex::new(text).is_ok(),
+            _ => true,
+        };
+        if !valid {
+            self.error(arg, format!("invalid {function} argument"));
+        }
+    }
+}

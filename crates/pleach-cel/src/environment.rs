@@ -1,0 +1,94 @@
+//! What an expression may use: the functions, macros and types of one version of Kubernetes.
+//!
+//! New expressions are compiled for the version the cluster is compatible with, expressions that
+//! are stored already for everything there is ([`Environment::stored`]): an object written by a
+//! newer server must stay valid.
+
+use crate::check;
+use crate::checked::Checked;
+use crate::decl::{Declarations, Field, ObjectType};
+use crate::function::Overload;
+use crate::issues::Issues;
+use crate::library::LIBRARIES;
+use crate::syntax;
+use crate::types::{T, Type};
+use std::collections::HashMap;
+
+/// Newer than any version.
+const NEWEST: u32 = u32::MAX;
+
+/// Types that can be named in an expression, and since when.
+const TYPE_NAMES: &[(&str, u32, T)] = &[
+    ("bool", 0, T::Bool),
+    ("int", 0, T::Int),
+    ("uint", 0, T::Uint),
+    ("double", 0, T::Double),
+    ("string", 0, T::String),
+    ("bytes", 0, T::Bytes),
+    ("null_type", 0, T::Null),
+    ("list", 0, T::List(&T::Dyn)),
+    ("map", 0, T::Map(&T::Dyn, &T::Dyn)),
+    ("google.protobuf.Timestamp", 0, T::Timestamp),
+    ("google.protobuf.Duration", 0, T::Duration),
+    ("google.protobuf.Any", 0, T::Any),
+    ("type", 0, T::Opaque("type")),
+    ("optional_type", 28, T::Opaque("optional_type")),
+    ("net.IP", 30, T::Opaque("net.IP")),
+    ("net.CIDR", 30, T::Opaque("net.CIDR")),
+];
+
+/// Since this version a field whose name is a reserved word can be selected as it is.
+const RESERVED_FIELDS: u32 = 31;
+
+/// The functions, macros and types of a version. Made once, used for many expressions.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    minor: u32,
+    functions: HashMap<&'static str, Vec<&'static Overload>>,
+}
+
+impl Environment {
+    /// What expressions may use in Kubernetes 1.`minor`.
+    pub fn for_version(minor: u32) -> Self {
+        let mut functions: HashMap<&'static str, Vec<&'static Overload>> = HashMap::new();
+        for function in LIBRARIES.iter().flat_map(|library| library.functions) {
+            let known = function.overloads.iter().filter(|overload| overload.since <= minor);
+            functions.entry(function.name).or_default().extend(known);
+        }
+        functions.retain(|_, overloads| !overloads.is_empty());
+        Self { minor, functions }
+    }
+
+    /// What expressions may use that were accepted before: everything.
+    pub fn stored() -> Self {
+        Self::for_version(NEWEST)
+    }
+
+    /// The minor version.
+    pub fn minor(&self) -> u32 {
+        self.minor
+    }
+
+    /// Parses and checks `source` with the variables of `declarations`.
+    pub fn compile(&self, source: &str, declarations: &Declarations) -> Result<Checked, Issues> {
+        let ast = syntax::parse(source, self.minor)?;
+        check::check(ast, self, declarations)
+    }
+
+    /// The field of `object` that `name` selects.
+    pub(crate) fn field<'o>(&self, object: &'o ObjectType, name: &str) -> Option<&'o Field> {
+        let field = object.field(name)?;
+        (self.minor >= RESERVED_FIELDS || field.escaped_name == name).then_some(field)
+    }
+
+    /// The overloads of a function.
+    pub(crate) fn function(&self, name: &str) -> Option<(&'static str, &[&'static Overload])> {
+        self.functions.get_key_value(name).map(|(name, overloads)| (*name, overloads.as_slice()))
+    }
+
+    /// The type that `name` stands for.
+    pub(crate) fn type_name(&self, name: &str) -> Option<Type> {
+        let (.., ty) = TYPE_NAMES.iter().find(|(n, since, _)| *n == name && *since <= self.minor)?;
+        Some((*ty).into())
+    }
+}
