@@ -1,1 +1,87 @@
-//! Tests.
+//! Tests that look at the store from below: faults, crashes, damage.
+
+mod damage;
+mod faults;
+mod ledger;
+
+use std::sync::Arc;
+
+use pleach_store::{
+    Batch, Bytes, Commit, Expect, Key, ModelStore, Op, RangeQuery, Revision, Store, StoreError, Watch,
+    WatchItem,
+    contract::{Dice, block_on},
+};
+
+use crate::{LogStore, Options, disk::sim::SimDisk};
+
+/// Everything small, so that a short workload turns every corner.
+fn small() -> Options {
+    Options::new().segment_bytes(600).checkpoint_bytes(1).watch_queue(2)
+}
+
+fn open(disk: &SimDisk, options: Options) -> Result<LogStore, StoreError> {
+    options.open_disk(Arc::new(disk.clone()))
+}
+
+fn put(store: &dyn Store, key: &str, value: impl Into<Bytes>) -> Result<Revision, StoreError> {
+    block_on(store.commit(Commit::put(key, Expect::Anything, value)))
+}
+
+fn delete(store: &dyn Store, key: &str) -> Result<Revision, StoreError> {
+    block_on(store.commit(Commit::delete(key, Expect::Anything)))
+}
+
+fn list_at(store: &dyn Store, at: Option<Revision>) -> pleach_store::Range {
+    let mut query = RangeQuery::prefix("");
+    query.at = at;
+    block_on(store.range(query)).expect("a range")
+}
+
+fn revision(store: &dyn Store) -> Revision {
+    block_on(store.revision()).expect("a revision")
+}
+
+fn oldest(store: &dyn Store) -> Revision {
+    block_on(store.stats()).expect("figures").oldest
+}
+
+fn watch(store: &dyn Store, prefix: &str, after: Revision) -> Watch {
+    block_on(store.watch(Key::new(prefix), after)).expect("a watch")
+}
+
+fn next(watch: &mut Watch) -> Result<Batch, StoreError> {
+    loop {
+        match block_on(watch.next()).expect("the watch goes on")? {
+            WatchItem::Events(batch) => return Ok(batch),
+            WatchItem::Progress(_) => {}
+        }
+    }
+}
+
+/// The store holds a prefix of what the model holds: every list and every event it still answers
+/// for is the model's. The model has forgotten nothing.
+#[track_caller]
+fn assert_prefix(store: &dyn Store, model: &ModelStore, context: &str) {
+    let (first, last) = (oldest(store), revision(store));
+    assert!(last <= revision(model), "{context}: the store is at {last}, ahead of everything attempted");
+    for at in first.0..=last.0 {
+        let (mine, wanted) = (list_at(store, Some(Revision(at))), list_at(model, Some(Revision(at))));
+        assert_eq!(mine, wanted, "{context}: the list at {at}");
+    }
+    assert_eq!(list_at(store, None), list_at(model, Some(last)), "{context}");
+    let (mut mine, mut wanted) = (watch(store, "", first), watch(model, "", first));
+    for _ in first.0..last.0 {
+        assert_eq!(next(&mut mine).expect("an event"), next(&mut wanted).expect("an event"), "{context}");
+    }
+}
+
+/// A random commit without expectations, which means the same whenever it is judged.
+fn random_commit(dice: &mut Dice, number: u64) -> Commit {
+    let op = |dice: &mut Dice, slot: u64| {
+        let key = Key::new(format!("k/{}/{}", slot, dice.roll(4)));
+        let size = dice.roll(120) as usize;
+        let value = (dice.roll(4) > 0).then(|| Bytes::from(format!("{number}:{}", "x".repeat(size))));
+        Op { key, expect: Expect::Anything, value }
+    };
+    (0..=dice.roll(3)).map(|slot| op(dice, slot)).collect()
+}

@@ -1,1 +1,313 @@
+//! A disk in memory that fails when told to, and forgets what was not synced when it crashes.
+//!
+//! Every call that changes something is counted. From a chosen call on the disk can fail, once or
+//! for good, and a failing write may have written a part. A *crash* makes another disk with what
+//! could be left: everything synced; of what was not, any sectors of any writes; of unsynced
+//! creations, renames and removals, some first ones.
 
+use std::{
+    collections::BTreeMap,
+    io,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use pleach_store::contract::Dice;
+
+use super::{Disk, DiskFile};
+
+const SECTOR: usize = 512;
+
+/// When and how the disk fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// The number of the call that fails, counted from zero.
+    pub(crate) at: u64,
+    /// Whether all later ones fail, too.
+    pub(crate) sticky: bool,
+    /// How much of a failing write is written, in percent.
+    pub(crate) torn: usize,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct SimDisk(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    inodes: Vec<Inode>,
+    names: BTreeMap<String, usize>,
+    synced_names: BTreeMap<String, usize>,
+    /// Changes to names since they were synced, oldest first.
+    unsynced_names: Vec<NameChange>,
+    calls: u64,
+    fault: Option<Fault>,
+}
+
+#[derive(Debug, Clone)]
+enum NameChange {
+    Set(String, usize),
+    Rename(String, String),
+    Remove(String),
+}
+
+#[derive(Debug, Clone, Default)]
+struct Inode {
+    content: Vec<u8>,
+    synced: Vec<u8>,
+    unsynced: Vec<Change>,
+}
+
+#[derive(Debug, Clone)]
+enum Change {
+    Write(usize, Vec<u8>),
+    Truncate(usize),
+}
+
+impl Change {
+    fn apply(&self, content: &mut Vec<u8>) {
+        match self {
+            Self::Write(offset, bytes) => {
+                let end = offset + bytes.len();
+                if content.len() < end {
+                    content.resize(end, 0);
+                }
+                content[*offset..end].copy_from_slice(bytes);
+            }
+            Self::Truncate(size) => content.resize(*size, 0),
+        }
+    }
+}
+
+impl NameChange {
+    fn apply(&self, names: &mut BTreeMap<String, usize>) {
+        match self {
+            Self::Set(name, inode) => {
+                names.insert(name.clone(), *inode);
+            }
+            Self::Rename(from, to) => {
+                if let Some(inode) = names.remove(from) {
+                    names.insert(to.clone(), inode);
+                }
+            }
+            Self::Remove(name) => {
+                names.remove(name);
+            }
+        }
+    }
+}
+
+fn broken() -> io::Error {
+    io::Error::new(io::ErrorKind::StorageFull, "simulated failure")
+}
+
+fn missing() -> io::Error {
+    io::Error::from(io::ErrorKind::NotFound)
+}
+
+impl State {
+    /// Counts a call; fails it if it is its turn.
+    fn call(&mut self) -> Result<(), Fault> {
+        let number = self.calls;
+        self.calls += 1;
+        match self.fault {
+            Some(fault) if fault.at == number || (fault.sticky && number > fault.at) => Err(fault),
+            _ => Ok(()),
+        }
+    }
+
+    fn rename(&mut self, change: NameChange) {
+        change.apply(&mut self.names);
+        self.unsynced_names.push(change);
+    }
+}
+
+impl SimDisk {
+    pub(crate) fn new() -> Self {
+        Self(Arc::default())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap()
+    }
+
+    /// Fails as said from now on; calls are counted from zero again.
+    pub(crate) fn set_fault(&self, fault: Option<Fault>) {
+        let mut state = self.lock();
+        state.fault = fault;
+        state.calls = 0;
+    }
+
+    /// How many calls changed something since the fault was set.
+    pub(crate) fn calls(&self) -> u64 {
+        self.lock().calls
+    }
+
+    /// What a crash now could leave.
+    pub(crate) fn crash(&self, dice: &mut Dice) -> Self {
+        let state = self.lock();
+        let mut names = state.synced_names.clone();
+        let kept = dice.roll(state.unsynced_names.len() as u64 + 1) as usize;
+        for change in &state.unsynced_names[..kept] {
+            change.apply(&mut names);
+        }
+        let inodes = state.inodes.iter().map(|inode| inode.crash(dice)).collect();
+        Self(Arc::new(Mutex::new(State { inodes, synced_names: names.clone(), names, ..State::default() })))
+    }
+
+    /// The bytes of a file, to be looked at or changed behind the store's back.
+    pub(crate) fn with_file<T>(&self, name: &str, body: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let mut state = self.lock();
+        let inode = state.names[name];
+        let result = body(&mut state.inodes[inode].content);
+        state.inodes[inode].synced = state.inodes[inode].content.clone();
+        result
+    }
+
+    /// The names of the files there are.
+    pub(crate) fn list_names(&self) -> Vec<String> {
+        self.lock().names.keys().cloned().collect()
+    }
+
+    /// A disk with the same files, all synced.
+    pub(crate) fn copy(&self) -> Self {
+        let state = self.lock();
+        let inodes = state.inodes.iter().map(|inode| Inode {
+            content: inode.content.clone(),
+            synced: inode.content.clone(),
+            unsynced: Vec::new(),
+        });
+        let (inodes, names) = (inodes.collect(), state.names.clone());
+        Self(Arc::new(Mutex::new(State { inodes, synced_names: names.clone(), names, ..State::default() })))
+    }
+}
+
+impl Inode {
+    fn crash(&self, dice: &mut Dice) -> Self {
+        let mut content = self.synced.clone();
+        // Sometimes all of it made it, sometimes nothing.
+        let luck = dice.roll(4);
+        for change in &self.unsynced {
+            match change {
+                _ if luck == 0 => {}
+                change if luck == 1 => change.apply(&mut content),
+                Change::Truncate(_) => {
+                    if dice.roll(2) == 0 {
+                        change.apply(&mut content);
+                    }
+                }
+                Change::Write(offset, bytes) => {
+                    for (sector, part) in bytes.chunks(SECTOR).enumerate() {
+                        if dice.roll(3) > 0 {
+                            Change::Write(offset + sector * SECTOR, part.to_vec()).apply(&mut content);
+                        }
+                    }
+                }
+            }
+        }
+        Self { synced: content.clone(), content, unsynced: Vec::new() }
+    }
+}
+
+impl Disk for SimDisk {
+    fn list(&self) -> io::Result<Vec<String>> {
+        Ok(self.lock().names.keys().cloned().collect())
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let mut state = self.lock();
+        state.call().map_err(|_| broken())?;
+        state.inodes.push(Inode::default());
+        let inode = state.inodes.len() - 1;
+        state.rename(NameChange::Set(name.into(), inode));
+        Ok(Box::new(SimFile { disk: self.clone(), inode }))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let inode = *self.lock().names.get(name).ok_or_else(missing)?;
+        Ok(Box::new(SimFile { disk: self.clone(), inode }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut state = self.lock();
+        state.call().map_err(|_| broken())?;
+        if !state.names.contains_key(from) {
+            return Err(missing());
+        }
+        state.rename(NameChange::Rename(from.into(), to.into()));
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let mut state = self.lock();
+        state.call().map_err(|_| broken())?;
+        if !state.names.contains_key(name) {
+            return Err(missing());
+        }
+        state.rename(NameChange::Remove(name.into()));
+        Ok(())
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        let mut state = self.lock();
+        state.call().map_err(|_| broken())?;
+        state.synced_names = state.names.clone();
+        state.unsynced_names.clear();
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct SimFile {
+    disk: SimDisk,
+    inode: usize,
+}
+
+impl SimFile {
+    fn change(&self, change: Change) -> io::Result<()> {
+        let mut state = self.disk.lock();
+        let failed = state.call().err();
+        let inode = &mut state.inodes[self.inode];
+        let done = match (failed, change) {
+            (None, change) => change,
+            (Some(fault), Change::Write(offset, bytes)) => {
+                Change::Write(offset, bytes[..bytes.len() * fault.torn / 100].to_vec())
+            }
+            (Some(_), _) => return Err(broken()),
+        };
+        done.apply(&mut inode.content);
+        inode.unsynced.push(done);
+        if failed.is_some() { Err(broken()) } else { Ok(()) }
+    }
+}
+
+impl DiskFile for SimFile {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.disk.lock().inodes[self.inode].content.len() as u64)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let state = self.disk.lock();
+        let content = &state.inodes[self.inode].content;
+        let from = content.get(offset as usize..).unwrap_or_default();
+        let size = from.len().min(buffer.len());
+        buffer[..size].copy_from_slice(&from[..size]);
+        Ok(size)
+    }
+
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.change(Change::Write(offset as usize, bytes.to_vec()))
+    }
+
+    fn truncate(&mut self, size: u64) -> io::Result<()> {
+        self.change(Change::Truncate(size as usize))
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut state = self.disk.lock();
+        // A failed sync is the nasty kind: what it was about is neither safe nor known to be lost.
+        state.call().map_err(|_| broken())?;
+        let inode = &mut state.inodes[self.inode];
+        inode.synced = inode.content.clone();
+        inode.unsynced.clear();
+        Ok(())
+    }
+}
