@@ -18,7 +18,7 @@ mod go_json;
 mod to_value;
 
 pub use containers::{SchemaBox, SchemaList, SchemaMap, SchemaOrArray, SchemaOrBool};
-pub(crate) use go_json::go_json;
+pub(crate) use go_json::{go_json, go_json_items};
 
 use pleach_json::{Str, Value};
 

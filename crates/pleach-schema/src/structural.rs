@@ -5,10 +5,20 @@
 //! structural language (upstream: that its conversion succeeded). Whether it keeps the rules is
 //! another question, answered by [`Structural::violations`] with every violation at once.
 
+mod completeness;
+mod invariants;
+mod rewrite;
+pub(crate) mod shape;
+#[cfg(test)]
+mod tests;
+
 use std::ops::Deref;
 
-use crate::props::{JSONSchemaProps, SchemaOrBool};
 use pleach_json::grow_stack;
+use pleach_meta::{FieldError, Path};
+
+use crate::props::JSONSchemaProps;
+use crate::report::Report;
 
 /// A schema in the structural language.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +29,17 @@ impl<'a> Structural<'a> {
     pub fn of(schema: &'a JSONSchemaProps) -> Result<Self, String> {
         convertible(schema)?;
         Ok(Self(schema))
+    }
+
+    /// Every rule of structural schemas that this one breaks, sorted by text; `path` is where the
+    /// schema sits. This is also what the `NonStructuralSchema` condition lists.
+    pub fn violations(self, path: &Path<'_>) -> Vec<FieldError> {
+        let mut errors = Report::default();
+        invariants::check(self.0, invariants::Level::Root, path, &mut errors);
+        completeness::check(self.0, path, &mut errors);
+        let mut errors = errors.into_vec();
+        errors.sort_by_cached_key(ToString::to_string);
+        errors
     }
 
     /// The schema.
@@ -56,9 +77,4 @@ fn convertible(schema: &JSONSchemaProps) -> Result<(), String> {
         return Err("internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined".to_owned());
     }
     grow_stack(|| schema.children().try_for_each(convertible))
-}
-
-/// Whether a member not named in `properties` is described by `additionalProperties`.
-pub fn has_additional_properties(schema: &JSONSchemaProps) -> bool {
-    matches!(schema.additional_properties, Some(SchemaOrBool::Bool(_) | SchemaOrBool::Schema(_)))
 }

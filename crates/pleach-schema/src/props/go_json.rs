@@ -80,21 +80,16 @@ fn schema_map(map: Option<&SchemaMap>) -> String {
 }
 
 fn boxed(schema: Option<&JSONSchemaProps>) -> String {
-    optional(schema, go_json_owned)
+    optional(schema, go_json)
 }
 
-fn go_json_owned(schema: &JSONSchemaProps) -> String {
-    go_json(schema)
-}
-
-fn items(value: Option<&SchemaOrArray>) -> String {
-    optional(value, |value| {
-        let list = match value {
-            SchemaOrArray::List(list) => Some(list.as_slice()),
-            _ => None,
-        };
-        format!("{{\"Schema\":{},\"JSONSchemas\":{}}}", boxed(value.schema()), schemas(list))
-    })
+/// The text of the internal struct of `items`.
+pub(crate) fn go_json_items(items: &SchemaOrArray) -> String {
+    let list = match items {
+        SchemaOrArray::List(list) => Some(list.as_slice()),
+        _ => None,
+    };
+    format!("{{\"Schema\":{},\"JSONSchemas\":{}}}", boxed(items.schema()), schemas(list))
 }
 
 fn or_bool(value: Option<&SchemaOrBool>) -> String {
@@ -161,7 +156,7 @@ fn fields(out: &mut String, schema: &JSONSchemaProps) {
         ("MaxProperties", int(value.max_properties)),
         ("MinProperties", int(value.min_properties)),
         ("Required", texts(schema.required.as_ref())),
-        ("Items", items(schema.items.as_ref())),
+        ("Items", optional(schema.items.as_ref(), go_json_items)),
         ("AllOf", list(&value.all_of)),
         ("OneOf", list(&value.one_of)),
         ("AnyOf", list(&value.any_of)),

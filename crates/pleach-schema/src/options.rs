@@ -1,0 +1,161 @@
+//! What is demanded of a schema, and what is let pass on update because it was there before.
+//!
+//! Rules that came after a CRD was stored are waived for the whole CRD when any of its old schemas
+//! broke them: [`Options::update`] finds out which.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use pleach_cel::Environment;
+use pleach_json::Str;
+use pleach_meta::Path;
+
+use crate::props::JSONSchemaProps;
+use crate::structural::Structural;
+use crate::walk;
+
+/// What is demanded of the schemas of one CRD.
+#[derive(Clone, Debug)]
+pub struct Options<'a> {
+    /// The schema must be structural; only then are defaults and rules looked at.
+    pub require_structural_schema: bool,
+    /// `type` must name a type.
+    pub require_valid_property_type: bool,
+    /// A default must not have fields that pruning would remove.
+    pub require_pruned_defaults: bool,
+    /// The items of a set must be atomic.
+    pub require_atomic_set_type: bool,
+    /// Map keys must be required or have a default; neither they nor items of maps and sets may be
+    /// null.
+    pub require_map_list_keys_map_set_validation: bool,
+    /// The estimated cost of single expressions is not limited, because the schema did not change.
+    pub suppress_per_expression_cost: bool,
+    /// The expressions of the stored CRD: they compile with everything this server knows.
+    pub preexisting_expressions: Option<&'a Expressions>,
+    /// What expressions may use; `None` is what a server of version 1.36 allows.
+    pub environments: Option<&'a Environments>,
+}
+
+/// What CEL expressions may use.
+#[derive(Clone, Debug)]
+pub struct Environments {
+    /// For new expressions.
+    pub new: Environment,
+    /// For expressions that were stored before.
+    pub stored: Environment,
+}
+
+impl Environments {
+    /// New expressions may use what Kubernetes 1.`minor` knows, stored ones everything.
+    pub fn compatible_with(minor: u32) -> Self {
+        Self { new: Environment::for_version(minor), stored: Environment::stored() }
+    }
+
+    pub(crate) fn choose(&self, is_stored: bool) -> &Environment {
+        if is_stored { &self.stored } else { &self.new }
+    }
+}
+
+/// The version before the one this server speaks.
+static DEFAULT: LazyLock<Environments> = LazyLock::new(|| Environments::compatible_with(35));
+
+impl Options<'static> {
+    /// What is demanded of a new CRD: everything.
+    pub const CREATE: Self = Self {
+        require_structural_schema: true,
+        require_valid_property_type: true,
+        require_pruned_defaults: true,
+        require_atomic_set_type: true,
+        require_map_list_keys_map_set_validation: true,
+        suppress_per_expression_cost: false,
+        preexisting_expressions: None,
+        environments: None,
+    };
+}
+
+impl<'a> Options<'a> {
+    /// What is demanded of a CRD that replaces another one. `preserve_unknown_fields` is the new
+    /// CRD's; `old_expressions` are collected from all schemas of the old one.
+    pub fn update(
+        old: &[&JSONSchemaProps],
+        new: &[&JSONSchemaProps],
+        preserve_unknown_fields: bool,
+        old_expressions: &'a Expressions,
+    ) -> Self {
+        let any_old = |test: fn(&JSONSchemaProps) -> bool| old.iter().any(|s| s.any_node(&mut |node| test(node)));
+        let was_structural = old.iter().all(|schema| is_structural(schema));
+        let forced = !preserve_unknown_fields
+            || new.iter().any(|s| s.any_node(&mut |node| uses_structural_feature(node)));
+        Self {
+            require_structural_schema: was_structural || forced,
+            require_valid_property_type: !any_old(has_invalid_type),
+            require_pruned_defaults: !old.iter().any(|schema| crate::default_check::has_unpruned_default(schema)),
+            require_atomic_set_type: !any_old(walk::has_non_atomic_set_items),
+            require_map_list_keys_map_set_validation: !any_old(walk::breaks_map_set_rules),
+            suppress_per_expression_cost: false,
+            preexisting_expressions: Some(old_expressions),
+            environments: None,
+        }
+    }
+
+    pub(crate) fn environments(&self) -> &Environments {
+        self.environments.unwrap_or(&DEFAULT)
+    }
+}
+
+/// Whether a schema is structural.
+pub fn is_structural(schema: &JSONSchemaProps) -> bool {
+    Structural::of(schema).is_ok_and(|schema| schema.violations(&Path::ROOT).is_empty())
+}
+
+/// Whether the node itself names a type that there is not.
+pub fn has_invalid_type(node: &JSONSchemaProps) -> bool {
+    !node.type_.is_empty() && !walk::TYPES.contains(&node.type_.as_str())
+}
+
+/// Whether the node itself uses what only structural schemas may have.
+fn uses_structural_feature(node: &JSONSchemaProps) -> bool {
+    node.x_embedded_resource
+        || node.x_int_or_string
+        || node.x_preserve_unknown_fields.is_some()
+        || !node.default_value().is_null()
+        || !node.list_map_keys().is_empty()
+        || node.rare().x_list_type.is_some()
+        || !node.validations().is_empty()
+}
+
+/// The texts of all rules and message expressions of a CRD.
+#[derive(Clone, Debug, Default)]
+pub struct Expressions {
+    rules: HashSet<Str>,
+    message_expressions: HashSet<Str>,
+}
+
+impl Expressions {
+    /// Collects the expressions of `schemas`.
+    pub fn of<'s>(schemas: impl IntoIterator<Item = &'s JSONSchemaProps>) -> Self {
+        let mut out = Self::default();
+        for schema in schemas {
+            schema.any_node(&mut |node| {
+                for rule in node.validations() {
+                    out.rules.insert(rule.rule.clone());
+                    if !rule.message_expression.is_empty() {
+                        out.message_expressions.insert(rule.message_expression.clone());
+                    }
+                }
+                false
+            });
+        }
+        out
+    }
+
+    /// Whether there is such a rule.
+    pub fn has_rule(&self, rule: &str) -> bool {
+        self.rules.contains(rule)
+    }
+
+    /// Whether there is such a message expression.
+    pub fn has_message_expression(&self, expression: &str) -> bool {
+        self.message_expressions.contains(expression)
+    }
+}

@@ -1,0 +1,20 @@
+//! `x-kubernetes-validations` when a CRD is written: where rules sit, what they may say, what they
+//! may cost.
+//!
+//! The walk ([`crate::walk`]) carries a [`RuleContext`] down the structural part of the schema. At a
+//! node with rules, [`check_static`] looks at their texts, and [`compile`], if nothing is wrong so
+//! far, type-checks and prices them. Running rules on objects is not done here.
+
+mod compile;
+mod context;
+mod cost;
+mod decl;
+mod field_path;
+mod texts;
+
+pub(crate) use compile::compile;
+pub(crate) use context::RuleContext;
+pub(crate) use cost::TotalCost;
+pub use decl::decl_type;
+pub use field_path::{FieldPath, FieldPathError, resolve_field_path, resolve_selectable_field};
+pub(crate) use texts::check as check_static;

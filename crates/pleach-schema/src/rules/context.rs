@@ -1,0 +1,168 @@
+//! What a rule can know about its place: the type of `self`, how many of it there can be, and
+//! whether an old value can be found for it.
+
+use pleach_cel::{DeclKind, DeclType};
+use pleach_meta::Path;
+
+use super::decl;
+use crate::props::JSONSchemaProps;
+
+/// The place of a node in the structural part of a schema.
+#[derive(Debug)]
+pub(crate) struct RuleContext<'a> {
+    /// The type of `self`; `None` where it cannot be told.
+    decl: Option<DeclType>,
+    /// The way from the node whose type was built on its own: it names the types.
+    origin: Option<(&'a RuleContext<'a>, TypeStep)>,
+    /// How many nodes of this kind an object can hold; `None` if some list or map has no limit.
+    cardinality: Option<u64>,
+    /// The list (or map) nearest to the root in which old values cannot be found.
+    uncorrelatable: Option<String>,
+}
+
+#[derive(Debug)]
+enum TypeStep {
+    Field(pleach_json::Str),
+    Index,
+    Element,
+}
+
+impl<'a> RuleContext<'a> {
+    /// The root of a schema.
+    pub(crate) fn root(schema: &JSONSchemaProps) -> Self {
+        Self { decl: decl::decl_type(schema, true), origin: None, cardinality: Some(1), uncorrelatable: None }
+    }
+
+    /// A property of the node `parent`, whose context this is.
+    pub(crate) fn property<'b>(
+        &'b self,
+        parent: &JSONSchemaProps,
+        parent_path: &Path<'_>,
+        name: &str,
+        child: &JSONSchemaProps,
+    ) -> RuleContext<'b>
+    where
+        'a: 'b,
+    {
+        let mut typed = None;
+        if let Some(DeclKind::Object(object)) = self.decl.as_ref().map(DeclType::kind)
+            && let Some(escaped) = pleach_cel::names::escape(name)
+            && let Some(field) = object.field(&escaped)
+        {
+            typed = Some((field.decl.clone(), TypeStep::Field(escaped)));
+        }
+        let correlatable = matches!(parent.map_type(), "" | "granular" | "atomic");
+        self.child(parent, child, typed, (!correlatable).then_some(parent_path))
+    }
+
+    /// The additional properties of the node `parent`, whose context this is.
+    pub(crate) fn additional_properties<'b>(
+        &'b self,
+        parent: &JSONSchemaProps,
+        parent_path: &Path<'_>,
+        child: &JSONSchemaProps,
+    ) -> RuleContext<'b>
+    where
+        'a: 'b,
+    {
+        let typed = match self.decl.as_ref().map(DeclType::kind) {
+            Some(DeclKind::Map(value)) => Some((value.as_ref().clone(), TypeStep::Element)),
+            _ => None,
+        };
+        let correlatable = matches!(parent.map_type(), "" | "granular" | "atomic");
+        self.child(parent, child, typed, (!correlatable).then_some(parent_path))
+    }
+
+    /// The items of the node `parent`, whose context this is.
+    pub(crate) fn items<'b>(
+        &'b self,
+        parent: &JSONSchemaProps,
+        parent_path: &Path<'_>,
+        child: &JSONSchemaProps,
+    ) -> RuleContext<'b>
+    where
+        'a: 'b,
+    {
+        let typed = match self.decl.as_ref().map(DeclType::kind) {
+            Some(DeclKind::List(item, _)) => Some((item.as_ref().clone(), TypeStep::Index)),
+            _ => None,
+        };
+        self.child(parent, child, typed, (parent.list_type() != "map").then_some(parent_path))
+    }
+
+    fn child<'b>(
+        &'b self,
+        parent: &JSONSchemaProps,
+        child: &JSONSchemaProps,
+        typed: Option<(DeclType, TypeStep)>,
+        uncorrelatable: Option<&Path<'_>>,
+    ) -> RuleContext<'b>
+    where
+        'a: 'b,
+    {
+        let (decl, origin) = match typed {
+            Some((decl, step)) => (Some(decl), Some((self, step))),
+            // Below a node without a type, types start anew; only a node that can use one builds it.
+            None if needs_type(child) => (decl::decl_type(child, child.x_embedded_resource), None),
+            None => (None, None),
+        };
+        RuleContext {
+            decl,
+            origin,
+            cardinality: self.cardinality.and_then(|n| Some(n.saturating_mul(most_elements(parent)?))),
+            uncorrelatable: self.uncorrelatable.clone().or_else(|| uncorrelatable.map(ToString::to_string)),
+        }
+    }
+
+    /// The type of `self`.
+    pub(crate) fn decl(&self) -> Option<&DeclType> {
+        self.decl.as_ref()
+    }
+
+    /// The list or map in which old values cannot be found, if the node is below one.
+    pub(crate) fn uncorrelatable(&self) -> Option<&str> {
+        self.uncorrelatable.as_deref()
+    }
+
+    /// How many times a rule at this node can run for one object.
+    pub(crate) fn cardinality(&self, decl: &DeclType) -> u64 {
+        let most = pleach_cel::decl::MAX_REQUEST_SIZE;
+        self.cardinality.unwrap_or_else(|| most / (decl.min_serialized_size() + 1))
+    }
+
+    /// The name of this node's type as errors of the checker print it. Upstream gives every node
+    /// with rules a name of its own; here they are parts of one.
+    pub(crate) fn type_name(&self) -> String {
+        let mut steps = Vec::new();
+        let mut at = self;
+        while let Some((parent, step)) = &at.origin {
+            steps.push(step);
+            at = parent;
+        }
+        let mut out = String::from(decl::SELF_TYPE);
+        for step in steps.into_iter().rev() {
+            out.push('.');
+            out.push_str(match step {
+                TypeStep::Field(name) => name,
+                TypeStep::Index => "@idx",
+                TypeStep::Element => "@elem",
+            });
+        }
+        out
+    }
+}
+
+/// Whether a node or one below it has rules; nodes without never ask for a type.
+fn needs_type(schema: &JSONSchemaProps) -> bool {
+    !schema.validations().is_empty()
+}
+
+/// How many children a node can have; `None` is no limit.
+fn most_elements(schema: &JSONSchemaProps) -> Option<u64> {
+    let limit = match schema.type_.as_str() {
+        "array" => schema.value().max_items,
+        "object" if schema.additional_properties.is_some() => schema.value().max_properties,
+        _ => return Some(1),
+    };
+    limit.map(|limit| u64::try_from(limit).unwrap_or(0))
+}

@@ -1,0 +1,111 @@
+//! What rules may cost, one by one and all together.
+
+use pleach_meta::{FieldError, Path};
+
+use crate::report::Report;
+
+/// What one expression may cost, times the number of its runs.
+pub(crate) const PER_EXPRESSION: u64 = 10_000_000;
+/// What all expressions of a schema may cost.
+const PER_SCHEMA: u64 = 100_000_000;
+/// From here on an expression is named when the total is too high.
+const WORTH_NAMING: u64 = 1_000_000;
+/// How many expressions are named.
+const NAMED: usize = 4;
+
+const ADVICE: &str = "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where \
+                      arrays, maps, and strings are declared)";
+
+/// The cost of a schema's expressions so far, and the dearest of them.
+#[derive(Debug, Default)]
+pub(crate) struct TotalCost {
+    total: u64,
+    /// Descending; of equal costs the earlier first.
+    dearest: Vec<(u64, String)>,
+}
+
+impl TotalCost {
+    /// Adds an expression.
+    pub(crate) fn add(&mut self, cost: u64, path: &Path<'_>) {
+        self.total = self.total.saturating_add(cost);
+        if cost < WORTH_NAMING || self.dearest.last().is_some_and(|l| self.dearest.len() == NAMED && l.0 >= cost) {
+            return;
+        }
+        let at = self.dearest.partition_point(|(other, _)| *other >= cost);
+        self.dearest.insert(at, (cost, path.to_string()));
+        self.dearest.truncate(NAMED);
+    }
+
+    /// The errors if the total is too high; `path` is the schema's.
+    pub(crate) fn errors(&self, path: &Path<'_>) -> Vec<FieldError> {
+        if self.total <= PER_SCHEMA {
+            return Vec::new();
+        }
+        let named = self.dearest.iter().map(|(_, path)| {
+            FieldError::forbidden(
+                path,
+                "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema",
+            )
+        });
+        let factor = factor(self.total, PER_SCHEMA);
+        let whole = FieldError::forbidden(
+            path,
+            format!(
+                "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget \
+                 by factor of {factor} {ADVICE}"
+            ),
+        );
+        named.chain([whole]).collect()
+    }
+}
+
+/// Reports an expression that is too dear; `what` is `rule` or `messageExpression`.
+pub(crate) fn too_dear(what: &str, cost: u64, path: &Path<'_>, errors: &mut Report) {
+    if cost > PER_EXPRESSION {
+        let factor = factor(cost, PER_EXPRESSION);
+        errors.push(FieldError::forbidden(
+            path,
+            format!("estimated {what} cost exceeds budget by factor of {factor} {ADVICE}"),
+        ));
+    }
+}
+
+fn factor(cost: u64, limit: u64) -> String {
+    let factor = cost as f64 / limit as f64;
+    if factor > 100.0 {
+        "more than 100x".to_owned()
+    } else if factor < 1.5 {
+        format!("{factor:.6}x")
+    } else {
+        format!("{factor:.1}x")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_print_as_upstream() {
+        for (cost, want) in [
+            (13_589_890, "1.358989x"),
+            (15_000_000, "1.5x"),
+            (1_000_000_000, "100.0x"),
+            (1_000_000_001, "more than 100x"),
+        ] {
+            assert_eq!(factor(cost, PER_EXPRESSION), want);
+        }
+    }
+
+    #[test]
+    fn the_four_dearest_are_named_earlier_ones_first() {
+        let mut total = TotalCost::default();
+        for (i, cost) in [25, 9, 9, 9, 9, 17, 30].into_iter().enumerate() {
+            total.add(cost * 1_000_000, &Path::ROOT.index(i));
+        }
+        total.add(999_999, &Path::ROOT.index(99));
+        let errors = total.errors(&Path::new("s"));
+        let fields: Vec<&str> = errors.iter().map(|e| e.field.as_str()).collect();
+        assert_eq!(fields, ["[6]", "[0]", "[5]", "[1]", "s"]);
+    }
+}
