@@ -139,6 +139,20 @@ pub enum StaticCost {
     AuthzCheck,
     /// Every element of one list compared with every element of the other.
     Sets,
+    /// One; the result is an element.
+    Index,
+    /// A new list, and every pair of elements compared in both directions, and a copy.
+    Sort,
+    /// A new list, and every pair of elements compared in both directions.
+    Distinct,
+    /// A new list, and a copy.
+    Reverse,
+    /// A new list of the elements between two constants.
+    Slice,
+    /// A new list, and a copy for every level.
+    Flatten,
+    /// A new list of as many elements as the constant says.
+    Range,
 }
 
 impl Overload {

@@ -104,12 +104,14 @@ static FUNCTIONS: &[Function] = &[
     Function {
         name: "_[_]",
         overloads: &[
-            Overload::new("index_list", &[T::List(&T::Param("A")), T::Int], T::Param("A")),
+            Overload::new("index_list", &[T::List(&T::Param("A")), T::Int], T::Param("A"))
+                .cost(StaticCost::Index),
             Overload::new(
                 "index_map",
                 &[T::Map(&T::Param("A"), &T::Param("B")), T::Param("A")],
                 T::Param("B"),
-            ),
+            )
+            .cost(StaticCost::Index),
         ],
     },
     Function {
