@@ -9,6 +9,7 @@
 //! Odd: an operator is a function like any other; its name cannot be written as an identifier.
 
 use crate::types::T;
+use crate::value::{CelValue, Fault};
 
 /// Names of the operators, as calls in the syntax tree carry them.
 pub mod operators {
@@ -74,6 +75,30 @@ pub struct Function {
     pub name: &'static str,
     /// What it accepts. In calls with `dyn` arguments several may apply.
     pub overloads: &'static [Overload],
+    /// What it computes. `None` for what is no function at run time: operators that decide which
+    /// operands to evaluate, and functions on values that no rule can get hold of.
+    pub call: Option<Implementation>,
+}
+
+/// Computes a call from its arguments, the receiver first.
+pub type Implementation = for<'v> fn(&Call<'_>, &[CelValue<'v>]) -> Result<CelValue<'v>, Fault>;
+
+/// What an implementation knows of a call besides the arguments.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'p> {
+    /// The function's name, for messages.
+    pub function: &'static str,
+    /// The overload, if the checker could tell which.
+    pub overload: Option<&'static str>,
+    /// The pattern, if it is a constant: compiled with the program.
+    pub regex: Option<&'p pleach_regex::Regex>,
+}
+
+impl Call<'_> {
+    /// The arguments are of types that the function does not accept.
+    pub(crate) fn no_such_overload<T>(&self, args: &[CelValue<'_>]) -> Result<T, Fault> {
+        Err(Fault::no_such_signature(self.function, args))
+    }
 }
 
 /// One signature of a function.

@@ -18,6 +18,7 @@ pub mod library;
 pub mod names;
 pub mod syntax;
 pub mod types;
+pub mod value;
 
 pub use ast::{Ast, Comprehension, Expr, ExprId, Literal};
 pub use checked::{Checked, Reference};

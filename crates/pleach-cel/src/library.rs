@@ -8,7 +8,7 @@ use crate::function::Library;
 mod authz;
 mod cidr;
 mod conversions;
-mod format;
+pub(crate) mod format;
 mod ip;
 mod lists;
 mod lists_extended;

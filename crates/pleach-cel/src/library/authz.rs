@@ -9,6 +9,7 @@ pub(super) static LIBRARY: Library = Library { name: "authz", functions: FUNCTIO
 static FUNCTIONS: &[Function] = &[
     Function {
         name: "allowed",
+        call: None,
         overloads: &[Overload::member(
             "decision_allowed",
             &[T::Message("kubernetes.authorization.Decision")],
@@ -18,6 +19,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "check",
+        call: None,
         overloads: &[
             Overload::member(
                 "pathcheck_check",
@@ -37,6 +39,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "error",
+        call: None,
         overloads: &[Overload::member(
             "decision_error",
             &[T::Message("kubernetes.authorization.Decision")],
@@ -46,6 +49,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "errored",
+        call: None,
         overloads: &[Overload::member(
             "decision_errored",
             &[T::Message("kubernetes.authorization.Decision")],
@@ -55,6 +59,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "fieldSelector",
+        call: None,
         overloads: &[Overload::member(
             "authorizer_fieldselector",
             &[T::Message("kubernetes.authorization.ResourceCheck"), T::String],
@@ -63,6 +68,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "group",
+        call: None,
         overloads: &[Overload::member(
             "authorizer_group",
             &[T::Message("kubernetes.authorization.Authorizer"), T::String],
@@ -72,6 +78,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "labelSelector",
+        call: None,
         overloads: &[Overload::member(
             "authorizer_labelselector",
             &[T::Message("kubernetes.authorization.ResourceCheck"), T::String],
@@ -80,6 +87,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "name",
+        call: None,
         overloads: &[Overload::member(
             "resourcecheck_name",
             &[T::Message("kubernetes.authorization.ResourceCheck"), T::String],
@@ -89,6 +97,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "namespace",
+        call: None,
         overloads: &[Overload::member(
             "resourcecheck_namespace",
             &[T::Message("kubernetes.authorization.ResourceCheck"), T::String],
@@ -98,6 +107,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "path",
+        call: None,
         overloads: &[Overload::member(
             "authorizer_path",
             &[T::Message("kubernetes.authorization.Authorizer"), T::String],
@@ -107,6 +117,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "reason",
+        call: None,
         overloads: &[Overload::member(
             "decision_reason",
             &[T::Message("kubernetes.authorization.Decision")],
@@ -116,6 +127,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "resource",
+        call: None,
         overloads: &[Overload::member(
             "groupcheck_resource",
             &[T::Message("kubernetes.authorization.GroupCheck"), T::String],
@@ -125,6 +137,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "serviceAccount",
+        call: None,
         overloads: &[Overload::member(
             "authorizer_serviceaccount",
             &[T::Message("kubernetes.authorization.Authorizer"), T::String, T::String],
@@ -134,6 +147,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "subresource",
+        call: None,
         overloads: &[Overload::member(
             "resourcecheck_subresource",
             &[T::Message("kubernetes.authorization.ResourceCheck"), T::String],

@@ -1,7 +1,9 @@
 //! The list functions of Kubernetes.
 
-use crate::function::{Function, Library, Overload, StaticCost};
+use crate::function::{Call, Function, Library, Overload, StaticCost};
 use crate::types::T;
+use crate::value::{CelValue, Duration, Fault, List, compare, equal};
+use std::cmp::Ordering;
 
 /// The list functions of Kubernetes.
 pub(super) static LIBRARY: Library = Library { name: "lists", functions: FUNCTIONS };
@@ -9,6 +11,7 @@ pub(super) static LIBRARY: Library = Library { name: "lists", functions: FUNCTIO
 static FUNCTIONS: &[Function] = &[
     Function {
         name: "indexOf",
+        call: Some(index_of),
         overloads: &[Overload::member(
             "list_a_index_of_int",
             &[T::List(&T::Param("A")), T::Param("A")],
@@ -18,6 +21,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "isSorted",
+        call: Some(is_sorted),
         overloads: &[
             Overload::member("list_int_is_sorted_bool", &[T::List(&T::Int)], T::Bool)
                 .cost(StaticCost::ListScan),
@@ -39,6 +43,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "lastIndexOf",
+        call: Some(last_index_of),
         overloads: &[Overload::member(
             "list_a_last_index_of_int",
             &[T::List(&T::Param("A")), T::Param("A")],
@@ -48,6 +53,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "max",
+        call: Some(max),
         overloads: &[
             Overload::member("list_int_max_int", &[T::List(&T::Int)], T::Int).cost(StaticCost::ListScan),
             Overload::member("list_uint_max_uint", &[T::List(&T::Uint)], T::Uint).cost(StaticCost::ListScan),
@@ -66,6 +72,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "min",
+        call: Some(min),
         overloads: &[
             Overload::member("list_int_min_int", &[T::List(&T::Int)], T::Int).cost(StaticCost::ListScan),
             Overload::member("list_uint_min_uint", &[T::List(&T::Uint)], T::Uint).cost(StaticCost::ListScan),
@@ -84,6 +91,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "sum",
+        call: Some(sum),
         overloads: &[
             Overload::member("list_int_sum_int", &[T::List(&T::Int)], T::Int).cost(StaticCost::ListScan),
             Overload::member("list_uint_sum_uint", &[T::List(&T::Uint)], T::Uint).cost(StaticCost::ListScan),
@@ -94,3 +102,97 @@ static FUNCTIONS: &[Function] = &[
         ],
     },
 ];
+
+type Outcome<'v> = Result<CelValue<'v>, Fault>;
+
+fn position<'v>(
+    call: &Call<'_>,
+    args: &[CelValue<'v>],
+    mut indexes: impl Iterator<Item = usize>,
+) -> Outcome<'v> {
+    let [CelValue::List(list), wanted] = args else { return call.no_such_overload(args) };
+    let found = indexes.find_map(|index| match list.get(index)?.and_then(|item| equal(&item, wanted)) {
+        Ok(true) => Some(Ok(index as i64)),
+        Ok(false) => None,
+        Err(fault) => Some(Err(fault)),
+    });
+    found.unwrap_or(Ok(-1)).map(CelValue::Int)
+}
+
+fn length(args: &[CelValue<'_>]) -> usize {
+    match args {
+        [CelValue::List(list), ..] => list.len(),
+        _ => 0,
+    }
+}
+
+fn index_of<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    position(call, args, 0..length(args))
+}
+
+fn last_index_of<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    position(call, args, (0..length(args)).rev())
+}
+
+fn the_list<'r, 'v>(call: &Call<'_>, args: &'r [CelValue<'v>]) -> Result<&'r List<'v>, Fault> {
+    match args {
+        [CelValue::List(list)] => Ok(list),
+        _ => call.no_such_overload(args),
+    }
+}
+
+fn is_sorted<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    let mut previous: Option<CelValue<'v>> = None;
+    for item in the_list(call, args)?.iter() {
+        let item = item?;
+        if let Some(previous) = &previous
+            && compare(previous, &item)? == Ordering::Greater
+        {
+            return Ok(CelValue::Bool(false));
+        }
+        previous = Some(item);
+    }
+    Ok(CelValue::Bool(true))
+}
+
+fn sum<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    let list = the_list(call, args)?;
+    let mut total = match (list.get(0), call.overload) {
+        (Some(first), _) => first?,
+        // The sum of nothing has the type of the elements that are not there.
+        (None, Some("list_double_sum_double")) => CelValue::Double(0.0),
+        (None, Some("list_uint_sum_uint")) => CelValue::Uint(0),
+        (None, Some("list_duration_sum_duration")) => CelValue::Duration(Duration(0)),
+        (None, _) => CelValue::Int(0),
+    };
+    if !matches!(total, CelValue::Int(_) | CelValue::Uint(_) | CelValue::Double(_) | CelValue::Duration(_)) {
+        return call.no_such_overload(args);
+    }
+    for item in list.iter().skip(1) {
+        total = super::operators::add(call, &[total, item?])?;
+    }
+    Ok(total)
+}
+
+fn extreme<'v>(call: &Call<'_>, args: &[CelValue<'v>], wanted: Ordering) -> Outcome<'v> {
+    let mut items = the_list(call, args)?.iter();
+    let Some(first) = items.next() else {
+        return Err(Fault::error(format!("{} called on empty list", call.function)));
+    };
+    let mut best = first?;
+    for item in items {
+        let item = item?;
+        if compare(&item, &best)? == wanted {
+            best = item;
+        }
+    }
+    Ok(best)
+}
+
+fn max<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    extreme(call, args, Ordering::Greater)
+}
+
+fn min<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    extreme(call, args, Ordering::Less)
+}

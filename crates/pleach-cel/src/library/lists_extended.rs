@@ -1,7 +1,10 @@
 //! The list functions of cel-go, version 3.
 
-use crate::function::{Function, Library, Overload, StaticCost};
+use crate::function::{Call, Function, Library, Overload, StaticCost};
 use crate::types::T;
+use crate::value::{CelValue, Fault, List, compare, equal, is_comparable};
+use pleach_json::grow_stack;
+use std::cmp::Ordering;
 
 /// The list functions of cel-go, version 3.
 pub(super) static LIBRARY: Library = Library { name: "lists extended", functions: FUNCTIONS };
@@ -9,6 +12,7 @@ pub(super) static LIBRARY: Library = Library { name: "lists extended", functions
 static FUNCTIONS: &[Function] = &[
     Function {
         name: "@sortByAssociatedKeys",
+        call: Some(sort_by_keys),
         overloads: &[
             Overload::member(
                 "list_int_sortByAssociatedKeys",
@@ -70,12 +74,14 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "distinct",
+        call: Some(distinct),
         overloads: &[Overload::member("list_distinct", &[T::List(&T::Param("T"))], T::List(&T::Param("T")))
             .since(34)
             .cost(StaticCost::Distinct)],
     },
     Function {
         name: "flatten",
+        call: Some(flatten),
         overloads: &[
             Overload::member("list_flatten", &[T::List(&T::List(&T::Param("T")))], T::List(&T::Param("T")))
                 .since(34)
@@ -87,18 +93,21 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "lists.range",
+        call: Some(range),
         overloads: &[Overload::new("lists_range", &[T::Int], T::List(&T::Int))
             .since(34)
             .cost(StaticCost::Range)],
     },
     Function {
         name: "reverse",
+        call: Some(reverse),
         overloads: &[Overload::member("list_reverse", &[T::List(&T::Param("T"))], T::List(&T::Param("T")))
             .since(34)
             .cost(StaticCost::Reverse)],
     },
     Function {
         name: "slice",
+        call: Some(slice),
         overloads: &[Overload::member(
             "list_slice",
             &[T::List(&T::Param("T")), T::Int, T::Int],
@@ -109,6 +118,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "sort",
+        call: Some(sort),
         overloads: &[
             Overload::member("list_int_sort", &[T::List(&T::Int)], T::List(&T::Int))
                 .since(34)
@@ -145,3 +155,116 @@ static FUNCTIONS: &[Function] = &[
         ],
     },
 ];
+
+type Outcome<'v> = Result<CelValue<'v>, Fault>;
+
+/// A list longer than this costs more than one evaluation may.
+const MAX_RANGE: i64 = 1_000_000;
+
+fn range<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    match args {
+        [CelValue::Int(n)] if *n > MAX_RANGE => Err(Fault::CostExceeded),
+        [CelValue::Int(n)] => Ok(CelValue::list((0..*n).map(CelValue::Int).collect())),
+        _ => call.no_such_overload(args),
+    }
+}
+
+fn reverse<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    let [CelValue::List(list)] = args else { return call.no_such_overload(args) };
+    let mut items = list.to_vec()?;
+    items.reverse();
+    Ok(CelValue::list(items))
+}
+
+fn slice<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    let [CelValue::List(list), CelValue::Int(start), CelValue::Int(end)] = args else {
+        return call.no_such_overload(args);
+    };
+    let fail = |reason: String| Err(Fault::error(format!("cannot slice({start}, {end}), {reason}")));
+    if *start < 0 || *end < 0 {
+        return fail("negative indexes not supported".to_owned());
+    }
+    if start > end {
+        return fail("start index must be less than or equal to end index".to_owned());
+    }
+    if *end > list.len() as i64 {
+        return fail(format!("list is length {}", list.len()));
+    }
+    let items = (*start as usize..*end as usize).filter_map(|index| list.get(index));
+    Ok(CelValue::list(items.collect::<Result<_, _>>()?))
+}
+
+fn flatten<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    let (list, depth) = match args {
+        [CelValue::List(list)] => (list, 1),
+        [CelValue::List(list), CelValue::Int(depth)] => (list, *depth),
+        [other] => {
+            return Err(Fault::error(format!("no such overload: {}.flatten()", other.type_name())));
+        }
+        _ => return call.no_such_overload(args),
+    };
+    if depth < 0 {
+        return Err(Fault::fixed("level must be non-negative"));
+    }
+    let mut out = Vec::new();
+    flatten_into(&mut out, list, depth)?;
+    Ok(CelValue::list(out))
+}
+
+fn flatten_into<'v>(out: &mut Vec<CelValue<'v>>, list: &List<'v>, depth: i64) -> Result<(), Fault> {
+    for item in list.iter() {
+        match item? {
+            CelValue::List(inner) if depth > 0 => grow_stack(|| flatten_into(out, &inner, depth - 1))?,
+            item => out.push(item),
+        }
+    }
+    Ok(())
+}
+
+/// The first of equal elements each. Scalars are found by order, the rest by comparing all.
+fn distinct<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    let [CelValue::List(list)] = args else { return call.no_such_overload(args) };
+    let mut unique: Vec<CelValue<'v>> = Vec::new();
+    for item in list.iter() {
+        let item = item?;
+        if !unique.iter().any(|known| equal(known, &item) == Ok(true)) {
+            unique.push(item);
+        }
+    }
+    Ok(CelValue::list(unique))
+}
+
+fn sort<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    let [CelValue::List(list)] = args else {
+        return Err(Fault::error(format!("no such overload: {}", call.function)));
+    };
+    let items = list.to_vec()?;
+    sorted(&items, &items)
+}
+
+fn sort_by_keys<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    let [CelValue::List(list), CelValue::List(keys)] = args else {
+        return Err(Fault::error(format!("no such overload: {}", call.function)));
+    };
+    let (items, keys) = (list.to_vec()?, keys.to_vec()?);
+    if items.len() != keys.len() {
+        let (a, b) = (items.len(), keys.len());
+        return Err(Fault::error(format!(
+            "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got {a} and {b} elements respectively"
+        )));
+    }
+    sorted(&items, &keys)
+}
+
+fn sorted<'v>(items: &[CelValue<'v>], keys: &[CelValue<'v>]) -> Outcome<'v> {
+    let Some(first) = keys.first() else { return Ok(CelValue::list(Vec::new())) };
+    if !is_comparable(first) {
+        return Err(Fault::fixed("list elements must be comparable"));
+    }
+    if keys.iter().any(|key| key.type_name() != first.type_name()) {
+        return Err(Fault::fixed("list elements must have the same type"));
+    }
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    order.sort_by(|a, b| compare(&keys[*a], &keys[*b]).unwrap_or(Ordering::Equal));
+    Ok(CelValue::list(order.into_iter().map(|at| items[at].clone()).collect()))
+}

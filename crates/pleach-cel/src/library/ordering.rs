@@ -1,7 +1,9 @@
 //! The operators `<`, `<=`, `>` and `>=`.
 
-use crate::function::{Function, Library, Overload, StaticCost};
+use crate::function::{Call, Function, Library, Overload, StaticCost};
 use crate::types::T;
+use crate::value::{CelValue, Fault, compare, is_comparable};
+use std::cmp::Ordering;
 
 /// The operators `<`, `<=`, `>` and `>=`.
 pub(super) static LIBRARY: Library = Library { name: "ordering", functions: FUNCTIONS };
@@ -9,6 +11,7 @@ pub(super) static LIBRARY: Library = Library { name: "ordering", functions: FUNC
 static FUNCTIONS: &[Function] = &[
     Function {
         name: "_<=_",
+        call: Some(less_equals),
         overloads: &[
             Overload::new("less_equals_bool", &[T::Bool, T::Bool], T::Bool),
             Overload::new("less_equals_int64", &[T::Int, T::Int], T::Bool),
@@ -28,6 +31,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "_<_",
+        call: Some(less),
         overloads: &[
             Overload::new("less_bool", &[T::Bool, T::Bool], T::Bool),
             Overload::new("less_int64", &[T::Int, T::Int], T::Bool),
@@ -47,6 +51,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "_>=_",
+        call: Some(greater_equals),
         overloads: &[
             Overload::new("greater_equals_bool", &[T::Bool, T::Bool], T::Bool),
             Overload::new("greater_equals_int64", &[T::Int, T::Int], T::Bool),
@@ -67,6 +72,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "_>_",
+        call: Some(greater),
         overloads: &[
             Overload::new("greater_bool", &[T::Bool, T::Bool], T::Bool),
             Overload::new("greater_int64", &[T::Int, T::Int], T::Bool),
@@ -85,3 +91,30 @@ static FUNCTIONS: &[Function] = &[
         ],
     },
 ];
+
+fn order<'v>(
+    call: &Call<'_>,
+    args: &[CelValue<'v>],
+    holds: fn(Ordering) -> bool,
+) -> Result<CelValue<'v>, Fault> {
+    match args {
+        [a, b] if is_comparable(a) => compare(a, b).map(|order| CelValue::Bool(holds(order))),
+        _ => Err(Fault::error(format!("no such overload: {}", call.function))),
+    }
+}
+
+fn less<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Result<CelValue<'v>, Fault> {
+    order(call, args, Ordering::is_lt)
+}
+
+fn less_equals<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Result<CelValue<'v>, Fault> {
+    order(call, args, Ordering::is_le)
+}
+
+fn greater<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Result<CelValue<'v>, Fault> {
+    order(call, args, Ordering::is_gt)
+}
+
+fn greater_equals<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Result<CelValue<'v>, Fault> {
+    order(call, args, Ordering::is_ge)
+}

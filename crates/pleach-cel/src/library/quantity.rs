@@ -1,7 +1,8 @@
 //! Quantities such as `100Mi` and `250m`.
 
-use crate::function::{Function, Library, Overload, StaticCost};
+use crate::function::{Call, Function, Library, Overload, StaticCost};
 use crate::types::T;
+use crate::value::{CelValue, Fault, Opaque, Quantity};
 
 /// Quantities such as `100Mi` and `250m`.
 pub(super) static LIBRARY: Library = Library { name: "quantity", functions: FUNCTIONS };
@@ -9,6 +10,7 @@ pub(super) static LIBRARY: Library = Library { name: "quantity", functions: FUNC
 static FUNCTIONS: &[Function] = &[
     Function {
         name: "add",
+        call: Some(add),
         overloads: &[
             Overload::member(
                 "quantity_add",
@@ -26,18 +28,21 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "asApproximateFloat",
+        call: Some(as_approximate_float),
         overloads: &[
             Overload::member("quantity_get_float", &[T::Message("kubernetes.Quantity")], T::Double).since(28)
         ],
     },
     Function {
         name: "asInteger",
+        call: Some(as_integer),
         overloads: &[
             Overload::member("quantity_get_int", &[T::Message("kubernetes.Quantity")], T::Int).since(28)
         ],
     },
     Function {
         name: "compareTo",
+        call: Some(compare_to),
         overloads: &[Overload::member(
             "quantity_compare_to",
             &[T::Message("kubernetes.Quantity"), T::Message("kubernetes.Quantity")],
@@ -47,6 +52,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "isGreaterThan",
+        call: Some(is_greater_than),
         overloads: &[Overload::member(
             "quantity_is_greater_than",
             &[T::Message("kubernetes.Quantity"), T::Message("kubernetes.Quantity")],
@@ -56,12 +62,14 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "isInteger",
+        call: Some(is_integer),
         overloads: &[
             Overload::member("quantity_is_integer", &[T::Message("kubernetes.Quantity")], T::Bool).since(28)
         ],
     },
     Function {
         name: "isLessThan",
+        call: Some(is_less_than),
         overloads: &[Overload::member(
             "quantity_is_less_than",
             &[T::Message("kubernetes.Quantity"), T::Message("kubernetes.Quantity")],
@@ -71,22 +79,26 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "isQuantity",
+        call: Some(is_quantity),
         overloads: &[Overload::new("is_quantity_string", &[T::String], T::Bool)
             .since(28)
             .cost(StaticCost::Traverse)],
     },
     Function {
         name: "quantity",
+        call: Some(quantity),
         overloads: &[Overload::new("string_to_quantity", &[T::String], T::Message("kubernetes.Quantity"))
             .since(28)
             .cost(StaticCost::Traverse)],
     },
     Function {
         name: "sign",
+        call: Some(sign),
         overloads: &[Overload::new("quantity_sign", &[T::Message("kubernetes.Quantity")], T::Int).since(28)],
     },
     Function {
         name: "sub",
+        call: Some(sub),
         overloads: &[
             Overload::member(
                 "quantity_sub",
@@ -103,3 +115,105 @@ static FUNCTIONS: &[Function] = &[
         ],
     },
 ];
+
+type Outcome<'v> = Result<CelValue<'v>, Fault>;
+
+fn own<'r>(value: &'r CelValue<'_>) -> Option<&'r Quantity> {
+    match value {
+        CelValue::Opaque(value) => match &**value {
+            Opaque::Quantity(quantity) => Some(quantity),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn quantity<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    match args {
+        [CelValue::String(text)] => match Quantity::parse(text.as_str()) {
+            Ok(quantity) => Ok(CelValue::opaque(Opaque::Quantity(quantity))),
+            Err(reason) => Err(Fault::error(reason)),
+        },
+        _ => call.no_such_overload(args),
+    }
+}
+
+fn is_quantity<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    match args {
+        [CelValue::String(text)] => Ok(CelValue::Bool(Quantity::parse(text.as_str()).is_ok())),
+        _ => call.no_such_overload(args),
+    }
+}
+
+fn unary<'v>(call: &Call<'_>, args: &[CelValue<'v>], of: fn(&Quantity) -> Outcome<'v>) -> Outcome<'v> {
+    match args {
+        [value] if let Some(quantity) = own(value) => of(quantity),
+        _ => call.no_such_overload(args),
+    }
+}
+
+fn sign<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    unary(call, args, |q| Ok(CelValue::Int(q.sign())))
+}
+
+fn is_integer<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    unary(call, args, |q| Ok(CelValue::Bool(q.as_integer().is_some())))
+}
+
+fn as_integer<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    unary(call, args, |q| {
+        q.as_integer().map(CelValue::Int).ok_or(Fault::fixed("cannot convert value to integer"))
+    })
+}
+
+fn as_approximate_float<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    unary(call, args, |q| Ok(CelValue::Double(q.as_approximate_float())))
+}
+
+fn binary<'v>(
+    call: &Call<'_>,
+    args: &[CelValue<'v>],
+    of: fn(&Quantity, &Quantity) -> CelValue<'v>,
+) -> Outcome<'v> {
+    match args {
+        [a, b] if let (Some(a), Some(b)) = (own(a), own(b)) => Ok(of(a, b)),
+        _ => call.no_such_overload(args),
+    }
+}
+
+fn is_greater_than<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    binary(call, args, |a, b| CelValue::Bool(a > b))
+}
+
+fn is_less_than<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    binary(call, args, |a, b| CelValue::Bool(a < b))
+}
+
+fn compare_to<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    binary(call, args, |a, b| CelValue::Int(a.cmp(b) as i64))
+}
+
+fn combine<'v>(
+    call: &Call<'_>,
+    args: &[CelValue<'v>],
+    of: fn(&Quantity, &Quantity) -> Option<Quantity>,
+) -> Outcome<'v> {
+    let result = match args {
+        [a, CelValue::Int(b)] if let Some(a) = own(a) => of(a, &Quantity::from(*b)),
+        [a, b] if let (Some(a), Some(b)) = (own(a), own(b)) => of(a, b),
+        _ => return call.no_such_overload(args),
+    };
+    match result {
+        Some(quantity) => Ok(CelValue::opaque(Opaque::Quantity(quantity))),
+        // The API server would fill its memory with zeros.
+        None => Err(Fault::fixed("quantities are too far apart")),
+    }
+}
+
+fn add<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    combine(call, args, Quantity::checked_add)
+}
+
+fn sub<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    combine(call, args, Quantity::checked_sub)
+}

@@ -1,7 +1,8 @@
 //! The few functions of CEL itself that are not operators: sizes, substrings, patterns.
 
-use crate::function::{Function, Library, Overload, StaticCost};
+use crate::function::{Call, Function, Library, Overload, StaticCost};
 use crate::types::T;
+use crate::value::{CelValue, Fault};
 
 /// The few functions of CEL itself that are not operators: sizes, substrings, patterns.
 pub(super) static LIBRARY: Library = Library { name: "text", functions: FUNCTIONS };
@@ -10,16 +11,19 @@ static FUNCTIONS: &[Function] =
     &[
         Function {
             name: "contains",
+            call: Some(contains),
             overloads: &[Overload::member("contains_string", &[T::String, T::String], T::Bool)
                 .cost(StaticCost::Contains)],
         },
         Function {
             name: "endsWith",
+            call: Some(ends_with),
             overloads: &[Overload::member("ends_with_string", &[T::String, T::String], T::Bool)
                 .cost(StaticCost::Affix)],
         },
         Function {
             name: "matches",
+            call: Some(matches),
             overloads: &[
                 Overload::new("matches", &[T::String, T::String], T::Bool).cost(StaticCost::Matches),
                 Overload::member("matches_string", &[T::String, T::String], T::Bool)
@@ -28,6 +32,7 @@ static FUNCTIONS: &[Function] =
         },
         Function {
             name: "size",
+            call: Some(size),
             overloads: &[
                 Overload::new("size_bytes", &[T::Bytes], T::Int),
                 Overload::member("bytes_size", &[T::Bytes], T::Int),
@@ -41,7 +46,51 @@ static FUNCTIONS: &[Function] =
         },
         Function {
             name: "startsWith",
+            call: Some(starts_with),
             overloads: &[Overload::member("starts_with_string", &[T::String, T::String], T::Bool)
                 .cost(StaticCost::Affix)],
         },
     ];
+
+type Outcome<'v> = Result<CelValue<'v>, Fault>;
+
+fn strings<'v>(args: &[CelValue<'v>], holds: fn(&str, &str) -> bool) -> Outcome<'v> {
+    match args {
+        [CelValue::String(a), CelValue::String(b)] => Ok(CelValue::Bool(holds(a.as_str(), b.as_str()))),
+        _ => Err(Fault::no_such_overload()),
+    }
+}
+
+fn contains<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    strings(args, |text, part| text.contains(part))
+}
+
+fn starts_with<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    strings(args, |text, start| text.starts_with(start))
+}
+
+fn ends_with<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    strings(args, |text, end| text.ends_with(end))
+}
+
+fn matches<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    match args {
+        [CelValue::String(text), CelValue::String(pattern)] => match call.regex {
+            Some(regex) => Ok(CelValue::Bool(regex.is_match(text.as_str()))),
+            None => {
+                let regex = super::regex::compile(pattern.as_str())?;
+                Ok(CelValue::Bool(regex.is_match(text.as_str())))
+            }
+        },
+        _ => Err(Fault::no_such_overload()),
+    }
+}
+
+fn size<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    match args {
+        [value @ (CelValue::String(_) | CelValue::Bytes(_) | CelValue::List(_) | CelValue::Map(_))] => {
+            Ok(CelValue::Int(value.size() as i64))
+        }
+        _ => Err(Fault::error(format!("no such overload: {}", call.function))),
+    }
+}

@@ -1,13 +1,15 @@
 //! What `transformMapEntry` is made of.
 
-use crate::function::{Function, Library, Overload};
+use crate::function::{Call, Function, Library, Overload};
 use crate::types::T;
+use crate::value::{CelValue, Fault};
 
 /// What `transformMapEntry` is made of.
 pub(super) static LIBRARY: Library = Library { name: "two-variable comprehensions", functions: FUNCTIONS };
 
 static FUNCTIONS: &[Function] = &[Function {
     name: "cel.@mapInsert",
+    call: Some(map_insert),
     overloads: &[
         Overload::new(
             "@mapInsert_map_key_value",
@@ -23,3 +25,17 @@ static FUNCTIONS: &[Function] = &[Function {
         .since(32),
     ],
 }];
+
+fn map_insert<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Result<CelValue<'v>, Fault> {
+    match args {
+        [CelValue::Map(map), CelValue::Map(entries)] => {
+            let mut map = map.clone();
+            for (key, value) in entries.iter() {
+                map = map.insert(&key, value?)?;
+            }
+            Ok(CelValue::Map(map))
+        }
+        [CelValue::Map(map), key, value] => Ok(CelValue::Map(map.clone().insert(key, value.clone())?)),
+        _ => call.no_such_overload(args),
+    }
+}

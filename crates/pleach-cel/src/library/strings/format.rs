@@ -1,0 +1,294 @@
+//! `format`: values into a text with `%s` and the like.
+//!
+//! Odd: `%f` and `%e` write numbers as people in the United States do, with commas between
+//! thousands and a small power of ten; within lists and maps doubles are written plainly.
+
+use crate::function::Call;
+use crate::value::{CelValue, Fault, List, MAX_TEXT, Map, double_text, quote};
+use pleach_json::grow_stack;
+use std::fmt::Write;
+
+/// What a clause of a format string asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Clause {
+    String,
+    Decimal,
+    Fixed(usize),
+    Scientific,
+    Binary,
+    Hex { upper: bool },
+    Octal,
+}
+
+const DEFAULT_PRECISION: usize = 6;
+
+pub(super) fn format<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Result<CelValue<'v>, Fault> {
+    let [CelValue::String(pattern), CelValue::List(values)] = args else {
+        return call.no_such_overload(args);
+    };
+    format_text(pattern.as_str(), values).map(CelValue::string)
+}
+
+fn format_text(pattern: &str, values: &List<'_>) -> Result<String, Fault> {
+    let mut out = String::with_capacity(pattern.len());
+    let mut rest = pattern;
+    let mut next = 0usize;
+    while let Some(at) = rest.find('%') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        if let Some(after) = rest.strip_prefix('%') {
+            out.push('%');
+            rest = after;
+            continue;
+        }
+        if rest.is_empty() {
+            return Err(Fault::fixed("unexpected end of string"));
+        }
+        let Some(value) = values.get(next) else {
+            return Err(Fault::error(format!("index {next} out of range")));
+        };
+        next += 1;
+        let (clause, after) = parse_clause(rest)
+            .map_err(|reason| Fault::error(format!("could not parse formatting clause: {reason}")))?;
+        rest = after;
+        let value = value?;
+        write_clause(&mut out, clause, &value)
+            .map_err(|reason| Fault::error(format!("error during formatting: {reason}")))?;
+        if out.len() > MAX_TEXT {
+            return Err(Fault::CostExceeded);
+        }
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+/// The clause after a `%`, and what follows it.
+fn parse_clause(text: &str) -> Result<(Clause, &str), String> {
+    let precision_error = |reason: String| format!("error while parsing precision: {reason}");
+    let (precision, rest) = match text.strip_prefix('.') {
+        None => (DEFAULT_PRECISION, text),
+        Some(after) => {
+            let end = after
+                .find(|c: char| !c.is_ascii_digit())
+                .ok_or_else(|| precision_error("could not find end of precision specifier".to_owned()))?;
+            let digits = &after[..end];
+            let precision = digits.parse::<i64>().map_err(|error| {
+                let reason = match error.kind() {
+                    std::num::IntErrorKind::PosOverflow => "value out of range",
+                    _ => "invalid syntax",
+                };
+                let digits = quote(digits);
+                precision_error(format!(
+                    "error while converting precision to integer: strconv.Atoi: parsing {digits}: {reason}"
+                ))
+            })?;
+            (precision as usize, &after[end..])
+        }
+    };
+    let letter = rest.chars().next().ok_or("unexpected end of string")?;
+    let clause = match letter {
+        's' => Clause::String,
+        'd' => Clause::Decimal,
+        'f' => Clause::Fixed(precision),
+        'e' => Clause::Scientific,
+        'b' => Clause::Binary,
+        'x' => Clause::Hex { upper: false },
+        'X' => Clause::Hex { upper: true },
+        'o' => Clause::Octal,
+        other => return Err(format!("unrecognized formatting clause \"{other}\"")),
+    };
+    Ok((clause, &rest[letter.len_utf8()..]))
+}
+
+fn write_clause(out: &mut String, clause: Clause, value: &CelValue<'_>) -> Result<(), String> {
+    let given = value.type_name();
+    match (clause, value) {
+        (Clause::String, value) => return write_string(out, value),
+        (Clause::Decimal, CelValue::Int(i)) => _ = write!(out, "{i}"),
+        (Clause::Decimal, CelValue::Uint(u)) => _ = write!(out, "{u}"),
+        (Clause::Decimal, _) => {
+            return Err(format!("decimal clause can only be used on integers, was given {given}"));
+        }
+        (Clause::Fixed(precision), value) => match number(value) {
+            Some(number) => out.push_str(&fixed(number, precision)),
+            None => return Err(format!("fixed-point clause can only be used on doubles, was given {given}")),
+        },
+        (Clause::Scientific, value) => match number(value) {
+            Some(number) => out.push_str(&scientific(number)),
+            None => return Err(format!("scientific clause can only be used on doubles, was given {given}")),
+        },
+        (Clause::Binary, CelValue::Bool(b)) => out.push(if *b { '1' } else { '0' }),
+        (Clause::Binary, value) => match integer(value) {
+            Some((sign, digits)) => _ = write!(out, "{sign}{digits:b}"),
+            None => {
+                return Err(format!("only integers and bools can be formatted as binary, was given {given}"));
+            }
+        },
+        (Clause::Octal, value) => match integer(value) {
+            Some((sign, digits)) => _ = write!(out, "{sign}{digits:o}"),
+            None => return Err(format!("octal clause can only be used on integers, was given {given}")),
+        },
+        (Clause::Hex { upper }, CelValue::String(text)) => hex(out, text.as_str().as_bytes(), upper),
+        (Clause::Hex { upper }, CelValue::Bytes(bytes)) => hex(out, bytes, upper),
+        (Clause::Hex { upper }, value) => match integer(value) {
+            Some((sign, digits)) if upper => _ = write!(out, "{sign}{digits:X}"),
+            Some((sign, digits)) => _ = write!(out, "{sign}{digits:x}"),
+            None => {
+                return Err(format!(
+                    "only integers, byte buffers, and strings can be formatted as hex, was given {given}"
+                ));
+            }
+        },
+    }
+    Ok(())
+}
+
+/// The sign and the digits' value of an integer.
+fn integer(value: &CelValue<'_>) -> Option<(&'static str, u64)> {
+    match value {
+        CelValue::Int(i) => Some((if *i < 0 { "-" } else { "" }, i.unsigned_abs())),
+        CelValue::Uint(u) => Some(("", *u)),
+        _ => None,
+    }
+}
+
+/// A double; the three that have no literal may be given as strings.
+fn number(value: &CelValue<'_>) -> Option<f64> {
+    match value {
+        CelValue::Double(d) => Some(*d),
+        CelValue::String(text) => match text.as_str() {
+            "NaN" => Some(f64::NAN),
+            "Infinity" => Some(f64::INFINITY),
+            "-Infinity" => Some(f64::NEG_INFINITY),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn hex(out: &mut String, bytes: &[u8], upper: bool) {
+    for b in bytes {
+        _ = if upper { write!(out, "{b:02X}") } else { write!(out, "{b:02x}") };
+    }
+}
+
+fn not_finite(number: f64) -> Option<&'static str> {
+    match number {
+        n if n.is_nan() => Some("NaN"),
+        f64::INFINITY => Some("∞"),
+        f64::NEG_INFINITY => Some("-∞"),
+        _ => None,
+    }
+}
+
+fn fixed(number: f64, precision: usize) -> String {
+    // Odd: precisions wrap at 256, and are refused in its own words beyond a million.
+    if precision > 1_000_000 {
+        return "%!(NOVERB)".to_owned();
+    }
+    if let Some(text) = not_finite(number) {
+        return text.to_owned();
+    }
+    let plain = format!("{number:.*}", precision % 256);
+    let (sign, digits) = plain.strip_prefix('-').map_or(("", plain.as_str()), |digits| ("-", digits));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let mut out = String::from(sign);
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if !fraction.is_empty() {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    out
+}
+
+fn scientific(number: f64) -> String {
+    if let Some(text) = not_finite(number) {
+        return format!("{text:>6}");
+    }
+    let plain = format!("{number:.DEFAULT_PRECISION$e}");
+    let (digits, exponent) = plain.split_once('e').expect("Rust's {:e} always has an exponent");
+    let exponent: i32 = exponent.parse().expect("Rust's {:e} exponent is an integer");
+    let mut out = format!("{digits}×10{}", if exponent < 0 { "⁻" } else { "" });
+    for digit in format!("{:02}", exponent.unsigned_abs()).chars() {
+        let superscripts = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+        out.push(superscripts[digit.to_digit(10).expect("a digit") as usize]);
+    }
+    out
+}
+
+fn write_string(out: &mut String, value: &CelValue<'_>) -> Result<(), String> {
+    match value {
+        CelValue::String(text) => out.push_str(text.as_str()),
+        CelValue::Bytes(bytes) => out.push_str(&String::from_utf8_lossy(bytes)),
+        CelValue::Double(d) => out.push_str(&double_text(*d)),
+        CelValue::Duration(d) => out.push_str(&d.to_seconds_text()),
+        CelValue::Timestamp(t) => out.push_str(&t.to_text()),
+        other => return write_nested(out, other),
+    }
+    Ok(())
+}
+
+/// A value as part of a list or map: as a literal would be written.
+fn write_nested(out: &mut String, value: &CelValue<'_>) -> Result<(), String> {
+    match value {
+        CelValue::Null => out.push_str("null"),
+        CelValue::Bool(b) => _ = write!(out, "{b}"),
+        CelValue::Int(i) => _ = write!(out, "{i}"),
+        CelValue::Uint(u) => _ = write!(out, "{u}"),
+        CelValue::Double(d) if d.is_finite() => _ = write!(out, "{d:.6}"),
+        CelValue::Double(d) => out.push_str(&quote(&double_text(*d))),
+        CelValue::String(text) => out.push_str(&quote(text.as_str())),
+        CelValue::Bytes(bytes) => _ = write!(out, "b{}", quote(&String::from_utf8_lossy(bytes))),
+        CelValue::Duration(d) => _ = write!(out, "duration(\"{}\")", d.to_seconds_text()),
+        CelValue::Timestamp(t) => _ = write!(out, "timestamp(\"{}\")", t.to_text()),
+        CelValue::Type(name) => out.push_str(name),
+        CelValue::List(list) => return grow_stack(|| write_list(out, list)),
+        CelValue::Map(map) => return grow_stack(|| write_map(out, map)),
+        other => {
+            return Err(format!(
+                "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, \
+                 durations, and timestamps, was given {}",
+                other.type_name()
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn write_list(out: &mut String, list: &List<'_>) -> Result<(), String> {
+    out.push('[');
+    for (i, item) in list.iter().enumerate() {
+        if i > 0 {
+            out.push_str(", ");
+        }
+        write_nested(out, &item.map_err(|fault| fault.to_string())?)?;
+    }
+    out.push(']');
+    Ok(())
+}
+
+/// Entries are sorted by the text of their keys.
+fn write_map(out: &mut String, map: &Map<'_>) -> Result<(), String> {
+    let mut entries = Vec::with_capacity(map.len());
+    for (key, value) in map.iter() {
+        let (mut key_text, mut value_text) = (String::new(), String::new());
+        write_nested(&mut key_text, &key)?;
+        write_nested(&mut value_text, &value.map_err(|fault| fault.to_string())?)?;
+        entries.push((key_text, value_text));
+    }
+    entries.sort();
+    out.push('{');
+    for (i, (key, value)) in entries.iter().enumerate() {
+        if i > 0 {
+            out.push_str(", ");
+        }
+        _ = write!(out, "{key}:{value}");
+    }
+    out.push('}');
+    Ok(())
+}

@@ -1,0 +1,270 @@
+//! Values at run time: what an expression computes with.
+//!
+//! A [`CelValue`] borrows from the object under validation wherever it can: a field access wraps
+//! a reference to the JSON value together with the [`DeclType`] of its place, converts scalars on
+//! the spot and copies nothing else. Lists and maps are converted element by element, when an
+//! element is asked for, so an element that does not fit its schema is an error only for rules
+//! that look at it.
+//!
+//! Computed values own their data behind `Arc`s and are cheap to clone. Values never change.
+
+use pleach_json::Str;
+use std::fmt;
+use std::sync::Arc;
+
+mod cidr;
+mod compare;
+pub(crate) mod duration;
+mod fault;
+mod list;
+mod map;
+mod quantity;
+mod read;
+mod semver;
+mod timestamp;
+mod url;
+
+pub use crate::value::cidr::Cidr;
+pub use crate::value::duration::Duration;
+pub use crate::value::fault::Fault;
+pub use crate::value::list::List;
+pub use crate::value::map::{Key, Map};
+pub use crate::value::quantity::Quantity;
+pub use crate::value::semver::Semver;
+pub use crate::value::timestamp::{Civil, Timestamp};
+pub use crate::value::url::Url;
+
+pub(crate) use crate::value::cidr::parse_address;
+pub(crate) use crate::value::compare::{compare, equal, is_comparable};
+pub(crate) use crate::value::list::Items;
+pub(crate) use crate::value::map::{Entries, text as key_text};
+pub(crate) use crate::value::read::{read, read_untyped};
+pub(crate) use pleach_meta::go_format::{float_v as double_text, quote};
+
+use crate::library::format::Format;
+
+/// The longest string, in bytes, that one call may build. Costs are computed from sizes before
+/// or after a call; this bounds what happens in between.
+pub(crate) const MAX_TEXT: usize = 1 << 26;
+
+/// A value of an expression; `'a` is the life of the object and of the program.
+#[derive(Clone, Debug)]
+pub enum CelValue<'a> {
+    /// `null`
+    Null,
+    /// `bool`
+    Bool(bool),
+    /// `int`
+    Int(i64),
+    /// `uint`
+    Uint(u64),
+    /// `double`
+    Double(f64),
+    /// `string`
+    String(Text<'a>),
+    /// `bytes`
+    Bytes(Arc<[u8]>),
+    /// `timestamp`
+    Timestamp(Timestamp),
+    /// `duration`
+    Duration(Duration),
+    /// A type as a value, by its name.
+    Type(Str),
+    /// `list`
+    List(List<'a>),
+    /// `map`; an object is one as well.
+    Map(Map<'a>),
+    /// `optional_type`
+    Optional(Option<Arc<CelValue<'a>>>),
+    /// A value of a Kubernetes library.
+    Opaque(Arc<Opaque>),
+    /// What `x-kubernetes-preserve-unknown-fields` kept: good for comparisons only.
+    Preserved(&'a pleach_json::Value),
+}
+
+/// A string, borrowed from the object or computed.
+#[derive(Clone)]
+pub enum Text<'a> {
+    /// Part of the object or of the program.
+    Borrowed(&'a str),
+    /// Computed.
+    Owned(Str),
+}
+
+/// A value of one of the Kubernetes libraries.
+#[derive(Debug, PartialEq)]
+pub enum Opaque {
+    /// `kubernetes.URL`
+    Url(Url),
+    /// `net.IP`
+    Ip(std::net::IpAddr),
+    /// `net.CIDR`
+    Cidr(Cidr),
+    /// `kubernetes.Quantity`
+    Quantity(Quantity),
+    /// `kubernetes.Semver`
+    Semver(Semver),
+    /// `kubernetes.NamedFormat`
+    Format(&'static Format),
+}
+
+impl Text<'_> {
+    /// The characters.
+    #[inline]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Borrowed(text) => text,
+            Self::Owned(text) => text,
+        }
+    }
+}
+
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+impl<'a> CelValue<'a> {
+    /// A computed string.
+    pub fn string(text: impl Into<Str>) -> Self {
+        Self::String(Text::Owned(text.into()))
+    }
+
+    /// A list of computed values.
+    pub fn list(items: Vec<CelValue<'a>>) -> Self {
+        Self::List(List::of(items))
+    }
+
+    /// An optional with a value.
+    pub fn some(value: CelValue<'a>) -> Self {
+        Self::Optional(Some(Arc::new(value)))
+    }
+
+    /// A value of a Kubernetes library.
+    pub fn opaque(value: Opaque) -> Self {
+        Self::Opaque(Arc::new(value))
+    }
+
+    /// The characters, if it is a string.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::String(text) => Some(text.as_str()),
+            _ => None,
+        }
+    }
+
+    /// The name of the value's type, as `type(x)` shows it.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "null_type",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Uint(_) => "uint",
+            Self::Double(_) => "double",
+            Self::String(_) => "string",
+            Self::Bytes(_) => "bytes",
+            Self::Timestamp(_) => "google.protobuf.Timestamp",
+            Self::Duration(_) => "google.protobuf.Duration",
+            Self::Type(_) => "type",
+            Self::List(_) => "list",
+            Self::Map(_) => "map",
+            Self::Optional(_) => "optional_type",
+            Self::Opaque(opaque) => opaque.type_name(),
+            Self::Preserved(_) => "unknown",
+        }
+    }
+
+    /// What Go calls the value's type; a few messages show it.
+    pub(crate) fn go_type(&self) -> &'static str {
+        match self {
+            Self::Null => "types.Null",
+            Self::Bool(_) => "types.Bool",
+            Self::Int(_) => "types.Int",
+            Self::Uint(_) => "types.Uint",
+            Self::Double(_) => "types.Double",
+            Self::String(_) => "types.String",
+            Self::Bytes(_) => "types.Bytes",
+            Self::Timestamp(_) => "types.Timestamp",
+            Self::Duration(_) => "types.Duration",
+            Self::Type(_) => "*types.Type",
+            Self::List(_) => "*types.baseList",
+            Self::Map(_) => "*types.baseMap",
+            Self::Optional(_) => "*types.Optional",
+            Self::Opaque(opaque) => match &**opaque {
+                Opaque::Url(_) => "cel.URL",
+                Opaque::Ip(_) => "cel.IP",
+                Opaque::Cidr(_) => "cel.CIDR",
+                Opaque::Quantity(_) => "cel.Quantity",
+                Opaque::Semver(_) => "cel.Semver",
+                Opaque::Format(_) => "*cel.Format",
+            },
+            Self::Preserved(_) => "*common.unknownPreserved",
+        }
+    }
+
+    /// The size that costs are computed with: code points, bytes, elements; 1 for what has none.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::String(text) => text.as_str().chars().count() as u64,
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::List(list) => list.len() as u64,
+            Self::Map(map) => map.len() as u64,
+            Self::Optional(Some(inner)) => inner.size(),
+            Self::Opaque(opaque) => match &**opaque {
+                Opaque::Ip(ip) => {
+                    if ip.is_ipv4() {
+                        4
+                    } else {
+                        16
+                    }
+                }
+                Opaque::Cidr(cidr) => u64::from(cidr.bits().div_ceil(8)),
+                _ => 1,
+            },
+            _ => 1,
+        }
+    }
+}
+
+impl Opaque {
+    fn type_name(&self) -> &'static str {
+        match self {
+            Self::Url(_) => "kubernetes.URL",
+            Self::Ip(_) => "net.IP",
+            Self::Cidr(_) => "net.CIDR",
+            Self::Quantity(_) => "kubernetes.Quantity",
+            Self::Semver(_) => "kubernetes.Semver",
+            Self::Format(_) => "kubernetes.NamedFormat",
+        }
+    }
+}
+
+impl From<bool> for CelValue<'_> {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl From<i64> for CelValue<'_> {
+    fn from(value: i64) -> Self {
+        Self::Int(value)
+    }
+}
+
+impl From<String> for CelValue<'_> {
+    fn from(value: String) -> Self {
+        Self::string(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_fits_in_half_a_cache_line() {
+        assert!(size_of::<CelValue<'_>>() <= 32, "{}", size_of::<CelValue<'_>>());
+        assert!(size_of::<Result<CelValue<'_>, Fault>>() <= 40);
+    }
+}

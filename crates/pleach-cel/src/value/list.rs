@@ -1,0 +1,233 @@
+//! Lists: a view of a JSON array, or computed values.
+//!
+//! A view remembers the schema of the list: elements are converted when they are asked for, and
+//! `x-kubernetes-list-type` decides how it is compared and what `+` does.
+
+use crate::decl::{DeclKind, DeclType, ListKind};
+use crate::value::{CelValue, Fault, read, read_untyped};
+use pleach_json::{Str, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A list.
+#[derive(Clone, Debug)]
+pub enum List<'a> {
+    /// Part of the object; `decl` is the list's own schema, absent where none applies.
+    View {
+        /// The elements as JSON.
+        items: &'a [Value],
+        /// The schema of the list.
+        decl: Option<&'a DeclType>,
+    },
+    /// Computed.
+    Owned(Arc<OwnedList<'a>>),
+}
+
+/// A computed list.
+#[derive(Clone, Debug)]
+pub struct OwnedList<'a> {
+    items: Vec<CelValue<'a>>,
+    /// Set on what `+` makes of a list with a schema: it is still a set or a map.
+    decl: Option<&'a DeclType>,
+}
+
+/// The elements of a list one by one.
+#[derive(Clone, Debug)]
+pub struct Items<'a> {
+    list: List<'a>,
+    next: usize,
+}
+
+impl<'a> List<'a> {
+    /// A list of computed values.
+    pub fn of(items: Vec<CelValue<'a>>) -> Self {
+        Self::Owned(Arc::new(OwnedList { items, decl: None }))
+    }
+
+    /// How many elements it has.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::View { items, .. } => items.len(),
+            Self::Owned(list) => list.items.len(),
+        }
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The element at `index`, if there is one: its value, or why it has none.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<Result<CelValue<'a>, Fault>> {
+        match self {
+            Self::View { items, decl } => {
+                items.get(index).map(|item| match decl.and_then(DeclType::element) {
+                    Some(element) => read(item, element),
+                    None => Ok(read_untyped(item)),
+                })
+            }
+            Self::Owned(list) => list.items.get(index).cloned().map(Ok),
+        }
+    }
+
+    /// The elements one by one.
+    pub fn iter(&self) -> Items<'a> {
+        Items { list: self.clone(), next: 0 }
+    }
+
+    /// All elements, or the first error.
+    pub fn to_vec(&self) -> Result<Vec<CelValue<'a>>, Fault> {
+        self.iter().collect()
+    }
+
+    /// The elements of a computed list.
+    pub(crate) fn as_values(&self) -> Option<&[CelValue<'a>]> {
+        match self {
+            Self::Owned(list) => Some(&list.items),
+            Self::View { .. } => None,
+        }
+    }
+
+    /// The elements of a set as the data has them.
+    pub(crate) fn raw_scalars(&self) -> impl Iterator<Item = ScalarKey> {
+        let (view, owned) = match self {
+            Self::View { items, .. } => (*items, [].as_slice()),
+            Self::Owned(list) => ([].as_slice(), list.items.as_slice()),
+        };
+        let json = view.iter().map(|item| ScalarKey::of_json(Some(item)));
+        json.chain(owned.iter().map(ScalarKey::of_value))
+    }
+
+    /// The schema's list type; `None` for lists without a schema.
+    pub(crate) fn kind(&self) -> Option<&'a ListKind> {
+        let decl = match self {
+            Self::View { decl, .. } => *decl,
+            Self::Owned(list) => list.decl,
+        };
+        match decl?.kind() {
+            DeclKind::List(_, kind) => Some(kind),
+            _ => None,
+        }
+    }
+
+    /// The list with one more element. A list nobody else holds grows in place: macros build
+    /// their results that way.
+    pub(crate) fn push(self, value: CelValue<'a>) -> Result<Self, Fault> {
+        if let Self::Owned(mut list) = self {
+            if list.decl.is_none() {
+                Arc::make_mut(&mut list).items.push(value);
+                return Ok(Self::Owned(list));
+            }
+            return Self::Owned(list).concat(&Self::of(vec![value]));
+        }
+        self.concat(&Self::of(vec![value]))
+    }
+
+    /// `self + other`: a union for sets, a merge by key for maps.
+    pub(crate) fn concat(&self, other: &Self) -> Result<Self, Fault> {
+        let decl = match self {
+            Self::View { decl, .. } => *decl,
+            Self::Owned(list) => list.decl,
+        };
+        let mut items = self.to_vec()?;
+        match self.kind() {
+            Some(ListKind::Set) => {
+                let mut known: BTreeSet<_> = self.raw_scalars().collect();
+                for item in other.iter() {
+                    let item = item?;
+                    if known.insert(ScalarKey::of_value(&item)) {
+                        items.push(item);
+                    }
+                }
+            }
+            Some(ListKind::Map(keys)) => {
+                let keys = escaped_keys(keys);
+                let known: BTreeMap<_, _> =
+                    items.iter().enumerate().map(|(at, item)| (map_key(item, &keys), at)).collect();
+                for item in other.iter() {
+                    let item = item?;
+                    match known.get(&map_key(&item, &keys)) {
+                        Some(at) => items[*at] = item,
+                        None => items.push(item),
+                    }
+                }
+            }
+            _ => {
+                items.reserve(other.len());
+                for item in other.iter() {
+                    items.push(item?);
+                }
+            }
+        }
+        Ok(Self::Owned(Arc::new(OwnedList { items, decl })))
+    }
+}
+
+/// A scalar as a key: values of unlike types differ, `1` and `1.0` too.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ScalarKey {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(u64),
+    String(Str),
+    /// What the API server finds in no set: dates and other parsed strings.
+    Other(&'static str),
+}
+
+impl ScalarKey {
+    pub(crate) fn of_json(value: Option<&Value>) -> Self {
+        match value {
+            None | Some(Value::Null) => Self::Null,
+            Some(Value::Bool(b)) => Self::Bool(*b),
+            Some(Value::Int(i)) => Self::Int(*i),
+            Some(Value::Float(f)) => Self::Double(f.to_bits()),
+            Some(Value::String(s)) => Self::String(s.clone()),
+            Some(Value::Array(_)) => Self::Other("json array"),
+            Some(Value::Object(_)) => Self::Other("json object"),
+        }
+    }
+
+    pub(crate) fn of_value(value: &CelValue<'_>) -> Self {
+        match value {
+            CelValue::Null => Self::Null,
+            CelValue::Bool(b) => Self::Bool(*b),
+            CelValue::Int(i) => Self::Int(*i),
+            CelValue::Uint(u) => Self::Uint(*u),
+            CelValue::Double(d) => Self::Double(d.to_bits()),
+            CelValue::String(text) => Self::String(text.as_str().into()),
+            other => Self::Other(other.type_name()),
+        }
+    }
+}
+
+/// The names under which a list's keys are looked up.
+///
+/// Odd: they are the *escaped* names, though the data has raw ones, so a key that needs escaping
+/// is never found and all elements seem to have the same.
+pub(crate) fn escaped_keys(keys: &[Str]) -> Vec<Str> {
+    keys.iter().map(|key| crate::names::escape(key).unwrap_or_else(|| key.clone())).collect()
+}
+
+/// The values of an element's keys in a list of type map.
+pub(crate) fn map_key(item: &CelValue<'_>, keys: &[Str]) -> Vec<ScalarKey> {
+    let key = |name: &Str| match item {
+        CelValue::Map(map) => map.raw_scalar(name),
+        _ => ScalarKey::Null,
+    };
+    keys.iter().map(key).collect()
+}
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Result<CelValue<'a>, Fault>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let item = self.list.get(self.next)?;
+        self.next += 1;
+        Some(item)
+    }
+}

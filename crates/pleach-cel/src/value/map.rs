@@ -1,0 +1,244 @@
+//! Maps and objects: a view of a JSON object, or computed entries.
+//!
+//! Odd: an object is a map at run time. A declared property that holds null is absent, an entry
+//! of a map that holds null is not. Property names are escaped, keys of maps never.
+
+use crate::decl::{DeclKind, DeclType, Field};
+use crate::names;
+use crate::value::list::ScalarKey;
+use crate::value::{CelValue, Fault, Text, read, read_untyped};
+use pleach_json::{Str, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A map or an object.
+#[derive(Clone, Debug)]
+pub enum Map<'a> {
+    /// Part of the object; `decl` is its schema, absent where none applies.
+    View {
+        /// The members as JSON.
+        members: &'a pleach_json::Map,
+        /// The schema of the map or object.
+        decl: Option<&'a DeclType>,
+    },
+    /// Computed.
+    Owned(Arc<BTreeMap<Key, CelValue<'a>>>),
+}
+
+/// A key of a computed map.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    /// `bool`
+    Bool(bool),
+    /// `int`
+    Int(i64),
+    /// `uint`
+    Uint(u64),
+    /// `string`
+    String(Str),
+}
+
+impl Key {
+    /// The key a value is; `None` for types that cannot be one.
+    pub fn of(value: &CelValue<'_>) -> Option<Self> {
+        Some(match value {
+            CelValue::Bool(b) => Self::Bool(*b),
+            CelValue::Int(i) => Self::Int(*i),
+            CelValue::Uint(u) => Self::Uint(*u),
+            CelValue::String(text) => Self::String(text.as_str().into()),
+            _ => return None,
+        })
+    }
+
+    /// The key as a value.
+    pub fn to_value<'a>(&self) -> CelValue<'a> {
+        match self {
+            Self::Bool(b) => CelValue::Bool(*b),
+            Self::Int(i) => CelValue::Int(*i),
+            Self::Uint(u) => CelValue::Uint(*u),
+            Self::String(s) => CelValue::String(Text::Owned(s.clone())),
+        }
+    }
+}
+
+impl<'a> Map<'a> {
+    /// A computed map.
+    pub fn of(entries: BTreeMap<Key, CelValue<'a>>) -> Self {
+        Self::Owned(Arc::new(entries))
+    }
+
+    /// How many members it has; of an object all count, declared or not.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::View { members, .. } => members.len(),
+            Self::Owned(entries) => entries.len(),
+        }
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The member `name`, if present.
+    pub fn find_str(&self, name: &str) -> Result<Option<CelValue<'a>>, Fault> {
+        let (members, decl) = match self {
+            Self::View { members, decl } => (*members, *decl),
+            Self::Owned(entries) => return Ok(entries.get(&Key::String(name.into())).cloned()),
+        };
+        let Some(decl) = decl else { return Ok(members.get(name).map(read_untyped)) };
+        match decl.kind() {
+            DeclKind::Map(element) => members.get(name).map(|value| read(value, element)).transpose(),
+            DeclKind::Object(object) => match object.field(name) {
+                Some(field) => Self::find_field(members, field),
+                None => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// The declared property, if present and not null.
+    #[inline]
+    pub(crate) fn find_field(
+        members: &'a pleach_json::Map,
+        field: &'a Field,
+    ) -> Result<Option<CelValue<'a>>, Fault> {
+        match members.get(&field.name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => read(value, &field.decl).map(Some),
+        }
+    }
+
+    /// The member under `key`; numbers find keys of other number types with the same value.
+    pub fn find(&self, key: &CelValue<'_>) -> Result<Option<CelValue<'a>>, Fault> {
+        if let CelValue::String(text) = key {
+            return self.find_str(text.as_str());
+        }
+        let entries = match self {
+            Self::Owned(entries) => entries,
+            Self::View { decl: Some(_), .. } => return Err(Fault::no_such_overload()),
+            Self::View { decl: None, .. } => return Ok(None),
+        };
+        let found = Key::of(key).and_then(|key| entries.get(&key));
+        Ok(found
+            .or_else(|| other_number_keys(key).iter().flatten().find_map(|key| entries.get(key)))
+            .cloned())
+    }
+
+    /// The member as JSON, by its name in the data; `None` for computed maps too.
+    pub(crate) fn raw(&self, name: &str) -> Option<&'a Value> {
+        match self {
+            Self::View { members, .. } => members.get(name),
+            Self::Owned(_) => None,
+        }
+    }
+
+    /// The member by its name in the data, as a key of a list of type map.
+    pub(crate) fn raw_scalar(&self, name: &Str) -> ScalarKey {
+        match self {
+            Self::View { members, .. } => ScalarKey::of_json(members.get(name)),
+            Self::Owned(entries) => {
+                entries.get(&Key::String(name.clone())).map_or(ScalarKey::Null, ScalarKey::of_value)
+            }
+        }
+    }
+
+    /// All keys and values; declared properties only, if it is an object.
+    pub fn iter(&self) -> Entries<'a> {
+        Entries { map: self.clone(), next: 0, keys: None }
+    }
+
+    /// The map with the entries of another added; an error if a key is there already.
+    pub(crate) fn insert(self, key: &CelValue<'a>, value: CelValue<'a>) -> Result<Self, Fault> {
+        let Some(typed) = Key::of(key) else { return Err(Fault::no_such_overload()) };
+        let mut entries = match self {
+            Self::Owned(entries) => entries,
+            view @ Self::View { .. } => {
+                let mut entries = BTreeMap::new();
+                for entry in view.iter() {
+                    let (key, value) = entry;
+                    entries.insert(Key::of(&key).ok_or(Fault::no_such_overload())?, value?);
+                }
+                Arc::new(entries)
+            }
+        };
+        if entries.contains_key(&typed) {
+            return Err(Fault::error(format!("insert failed: key {} already exists", text(key))));
+        }
+        Arc::make_mut(&mut entries).insert(typed, value);
+        Ok(Self::Owned(entries))
+    }
+}
+
+/// How messages print a key.
+pub(crate) fn text(key: &CelValue<'_>) -> String {
+    match key {
+        CelValue::String(text) => text.as_str().to_owned(),
+        CelValue::Int(i) => i.to_string(),
+        CelValue::Uint(u) => u.to_string(),
+        CelValue::Bool(b) => b.to_string(),
+        CelValue::Double(d) => crate::value::double_text(*d),
+        CelValue::Null => "0".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// The keys of other number types that equal `key`.
+fn other_number_keys(key: &CelValue<'_>) -> [Option<Key>; 2] {
+    let int = |i: Option<i64>| i.map(Key::Int);
+    let uint = |u: Option<u64>| u.map(Key::Uint);
+    match key {
+        CelValue::Int(i) => [uint(u64::try_from(*i).ok()), None],
+        CelValue::Uint(u) => [int(i64::try_from(*u).ok()), None],
+        CelValue::Double(d) => {
+            let whole = d.fract() == 0.0;
+            let as_int = (whole && *d >= -9_223_372_036_854_775_808.0 && *d < 9_223_372_036_854_775_808.0)
+                .then_some(*d as i64);
+            let as_uint = (whole && *d >= 0.0 && *d < 18_446_744_073_709_551_616.0).then_some(*d as u64);
+            [int(as_int), uint(as_uint)]
+        }
+        _ => [None, None],
+    }
+}
+
+/// The entries of a map one by one.
+#[derive(Clone, Debug)]
+pub struct Entries<'a> {
+    map: Map<'a>,
+    next: usize,
+    /// Of a computed map, whose order has no positions.
+    keys: Option<Arc<[Key]>>,
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = (CelValue<'a>, Result<CelValue<'a>, Fault>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match &self.map {
+            Map::View { members, decl } => {
+                let (members, decl): (&'a pleach_json::Map, _) = (members, *decl);
+                loop {
+                    let (name, value) = members.entries().get(self.next)?;
+                    self.next += 1;
+                    let Some(decl) = decl else {
+                        return Some((CelValue::String(Text::Borrowed(name)), Ok(read_untyped(value))));
+                    };
+                    if let DeclKind::Map(element) = decl.kind() {
+                        return Some((CelValue::String(Text::Borrowed(name)), read(value, element)));
+                    }
+                    let Some(escaped) = names::escape(name) else { continue };
+                    let Some(field) = decl.as_object().and_then(|object| object.field(&escaped)) else {
+                        continue;
+                    };
+                    return Some((CelValue::String(Text::Owned(escaped)), read(value, &field.decl)));
+                }
+            }
+            Map::Owned(entries) => {
+                let keys = self.keys.get_or_insert_with(|| entries.keys().cloned().collect());
+                let key = keys.get(self.next)?;
+                self.next += 1;
+                Some((key.to_value(), Ok(entries.get(key)?.clone())))
+            }
+        }
+    }
+}

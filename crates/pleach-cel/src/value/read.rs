@@ -1,0 +1,235 @@
+//! JSON into values, by the schema of its place.
+//!
+//! Conversion happens when an expression looks at a value, not before: what does not fit is an
+//! error of the rule that looks. Nothing is copied but scalars.
+
+use crate::decl::{DeclKind, DeclType};
+use crate::value::{CelValue, Duration, Fault, List, Map, Text, Timestamp};
+use pleach_json::Value;
+use std::sync::Arc;
+
+/// The value at a place with a schema.
+#[inline]
+pub(crate) fn read<'a>(value: &'a Value, decl: &'a DeclType) -> Result<CelValue<'a>, Fault> {
+    Ok(match (decl.kind(), value) {
+        (DeclKind::Int, Value::Int(i)) => CelValue::Int(*i),
+        (DeclKind::String, Value::String(s)) => CelValue::String(Text::Borrowed(s)),
+        (DeclKind::Bool, Value::Bool(b)) => CelValue::Bool(*b),
+        (DeclKind::Double, Value::Int(i)) => CelValue::Double(*i as f64),
+        (DeclKind::Double, Value::Float(f)) => CelValue::Double(*f),
+        (DeclKind::Object(_) | DeclKind::Map(_), Value::Object(members)) => {
+            CelValue::Map(Map::View { members, decl: Some(decl) })
+        }
+        (DeclKind::List(..), Value::Array(items)) => {
+            CelValue::List(List::View { items: items.as_slice(), decl: Some(decl) })
+        }
+        _ => return read_special(value, decl),
+    })
+}
+
+/// Formats, null, and everything that does not fit.
+fn read_special<'a>(value: &'a Value, decl: &'a DeclType) -> Result<CelValue<'a>, Fault> {
+    if value.is_null() && !matches!(decl.kind(), DeclKind::Optional(_)) {
+        if decl.is_nullable() {
+            return Ok(CelValue::Null);
+        }
+        return Err(Fault::fixed("invalid data, got null for schema with nullable=false"));
+    }
+    match (decl.kind(), value) {
+        (DeclKind::IntOrString, Value::String(s)) => Ok(CelValue::String(Text::Borrowed(s))),
+        (DeclKind::IntOrString, Value::Int(i)) => Ok(CelValue::Int(*i)),
+        (DeclKind::IntOrString, _) => {
+            Err(Fault::fixed("invalid data, expected XIntOrString value to be either a string or integer"))
+        }
+        (DeclKind::Duration, Value::String(s)) => Duration::parse_loose(s)
+            .map(CelValue::Duration)
+            .map_err(|reason| Fault::error(format!("Invalid duration {s}: {reason}"))),
+        (DeclKind::Date, Value::String(s)) => Timestamp::parse_date(s)
+            .map(CelValue::Timestamp)
+            .map_err(|reason| Fault::error(format!("Invalid date formatted string {s}: {reason}"))),
+        (DeclKind::DateTime, Value::String(s)) => Timestamp::parse_date_time(s)
+            .map(CelValue::Timestamp)
+            .map_err(|reason| Fault::error(format!("Invalid date-time formatted string {s}: {reason}"))),
+        (DeclKind::Bytes, Value::String(s)) => {
+            decode_base64(s).map(|bytes| CelValue::Bytes(bytes.into())).map_err(|at| {
+                Fault::error(format!(
+                    "Invalid byte formatted string {s}: illegal base64 data at input byte {at}"
+                ))
+            })
+        }
+        (DeclKind::Object(_) | DeclKind::Map(_), _) => {
+            Err(Fault::fixed("invalid data, expected a map for the provided schema with type=object"))
+        }
+        (DeclKind::List(..), _) => {
+            Err(Fault::fixed("invalid data, expected an array for the provided schema with type=array"))
+        }
+        (DeclKind::Optional(inner), value) => read(value, inner).map(CelValue::some),
+        (DeclKind::Other(_), value) => Ok(read_untyped(value)),
+        (kind, value) => {
+            let wanted = match kind {
+                DeclKind::Int => "int",
+                DeclKind::Bool => "bool",
+                DeclKind::Double => "float",
+                _ => "string",
+            };
+            Err(Fault::error(format!("invalid data, expected {wanted}, got {}", go_type(value))))
+        }
+    }
+}
+
+/// The value as it is in JSON, without a schema.
+pub(crate) fn read_untyped(value: &Value) -> CelValue<'_> {
+    match value {
+        Value::Null => CelValue::Null,
+        Value::Bool(b) => CelValue::Bool(*b),
+        Value::Int(i) => CelValue::Int(*i),
+        Value::Float(f) => CelValue::Double(*f),
+        Value::String(s) => CelValue::String(Text::Borrowed(s)),
+        Value::Array(items) => CelValue::List(List::View { items: items.as_slice(), decl: None }),
+        Value::Object(members) => CelValue::Map(Map::View { members, decl: None }),
+    }
+}
+
+/// What Go calls the type of a JSON value once decoded.
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int64",
+        Value::Float(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+impl<'a> CelValue<'a> {
+    /// The value without its schema.
+    ///
+    /// Odd: a variable that is an optional loses its schema when something is selected from it,
+    /// so names are not unescaped and formats not parsed there.
+    pub(crate) fn without_schema(self) -> Self {
+        match self {
+            CelValue::Map(Map::View { members, .. }) => CelValue::Map(Map::View { members, decl: None }),
+            CelValue::List(List::View { items, .. }) => CelValue::List(List::View { items, decl: None }),
+            other => other,
+        }
+    }
+
+    pub(crate) fn unwrap_arc(value: &Arc<CelValue<'a>>) -> Self {
+        (**value).clone()
+    }
+}
+
+/// URL-safe base64 with padding, line breaks skipped; the error is where it went wrong.
+fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
+    let digit = |b: u8| match b {
+        b'A'..=b'Z' => Some(b - b'A'),
+        b'a'..=b'z' => Some(b - b'a' + 26),
+        b'0'..=b'9' => Some(b - b'0' + 52),
+        b'-' => Some(62),
+        b'_' => Some(63),
+        _ => None,
+    };
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len() / 4 * 3);
+    let mut at = 0;
+    let next = |at: &mut usize| loop {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        if byte != b'\r' && byte != b'\n' {
+            return Some(byte);
+        }
+    };
+    loop {
+        let mut group = [0u8; 4];
+        let mut count = 0;
+        while count < 4 {
+            let Some(byte) = next(&mut at) else {
+                if count == 0 {
+                    return Ok(out);
+                }
+                return Err(at - count);
+            };
+            if let Some(value) = digit(byte) {
+                group[count] = value;
+                count += 1;
+                continue;
+            }
+            if byte != b'=' || count < 2 {
+                return Err(at - 1);
+            }
+            if count == 2 && next(&mut at) != Some(b'=') {
+                return Err(bytes.len().min(at));
+            }
+            if next(&mut at).is_some() {
+                return Err(at - 1);
+            }
+            out.push(group[0] << 2 | group[1] >> 4);
+            if count == 3 {
+                out.push(group[1] << 4 | group[2] >> 2);
+            }
+            return Ok(out);
+        }
+        out.extend([group[0] << 2 | group[1] >> 4, group[1] << 4 | group[2] >> 2, group[2] << 6 | group[3]]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_url_safe_base64() {
+        for (why, text, want) in [
+            ("padding", "YQ==", Ok(b"a".as_slice())),
+            ("url-safe digits", "-_8=", Ok(&[0xfb, 0xff])),
+            ("the standard digits are not", "+/8=", Err(0)),
+            ("line breaks are skipped", "YW\nJj", Ok(b"abc")),
+            ("too short", "YWJ", Err(0)),
+            ("after the padding", "YQ==YQ==", Err(4)),
+            ("empty", "", Ok(b"")),
+        ] {
+            assert_eq!(decode_base64(text).as_deref(), want.as_ref().map(|b| *b), "{why}");
+        }
+    }
+
+    #[test]
+    fn scalars_must_fit_their_schema() {
+        for (why, value, decl, want) in [
+            (
+                "a float is no integer",
+                Value::Float(1.0),
+                DeclType::integer(),
+                "invalid data, expected int, got float64",
+            ),
+            (
+                "null needs nullable",
+                Value::Null,
+                DeclType::integer(),
+                "invalid data, got null for schema with nullable=false",
+            ),
+            (
+                "a string is no number",
+                "1".into(),
+                DeclType::number(),
+                "invalid data, expected float, got string",
+            ),
+            (
+                "a list is no string",
+                Value::from(vec![]),
+                DeclType::string(None, None),
+                "invalid data, expected string, got []interface {}",
+            ),
+            (
+                "a format",
+                "abc".into(),
+                DeclType::duration(),
+                "Invalid duration abc: unable to parse abc as duration",
+            ),
+        ] {
+            assert_eq!(read(&value, &decl).unwrap_err().to_string(), want, "{why}");
+        }
+        assert!(matches!(read(&Value::Null, &DeclType::integer().nullable(true)), Ok(CelValue::Null)));
+    }
+}

@@ -1,0 +1,440 @@
+//! Points in time, read and written as Go does.
+//!
+//! A timestamp remembers the offset it was written with: `string()` gives it back. Comparisons
+//! and the parts of a date (`getHours()`) do not look at it; the latter use UTC unless a zone is
+//! named. Zones come from the database that is built in, so results do not depend on the host.
+
+use crate::value::{Duration, quote};
+use jiff::tz::TimeZone;
+
+/// A point in time between the years 1 and 9999.
+#[derive(Clone, Copy, Debug)]
+pub struct Timestamp {
+    /// Seconds since 1970 in UTC.
+    pub seconds: i64,
+    /// Nanoseconds of the second.
+    pub nanos: u32,
+    /// The offset it was written with, in minutes east of Greenwich.
+    pub offset_minutes: i16,
+}
+
+/// 0001-01-01T00:00:00Z
+const MIN_SECONDS: i64 = -62_135_596_800;
+/// 9999-12-31T23:59:59Z
+const MAX_SECONDS: i64 = 253_402_300_799;
+
+/// The parts of a date and time in some zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Civil {
+    /// 1 to 9999, one more or less at the edges.
+    pub year: i64,
+    /// 1 to 12
+    pub month: u8,
+    /// 1 to 31
+    pub day: u8,
+    /// 1 to 366
+    pub day_of_year: u16,
+    /// 0 is Sunday.
+    pub weekday: u8,
+    /// 0 to 23
+    pub hour: u8,
+    /// 0 to 59
+    pub minute: u8,
+    /// 0 to 59
+    pub second: u8,
+}
+
+/// The layouts of Go's `time.Parse` that are needed here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// `2006-01-02`
+    Date,
+    /// `2006-01-02T15:04:05Z07:00`
+    Rfc3339,
+    /// `2006-01-02T15:04:05`
+    Local,
+}
+
+impl Layout {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Date => "2006-01-02",
+            Self::Rfc3339 => "2006-01-02T15:04:05Z07:00",
+            Self::Local => "2006-01-02T15:04:05",
+        }
+    }
+}
+
+impl Timestamp {
+    /// The point in UTC; `None` outside of the years 1 to 9999.
+    pub fn from_unix(seconds: i64, nanos: u32) -> Option<Self> {
+        (MIN_SECONDS..=MAX_SECONDS).contains(&seconds).then_some(Self { seconds, nanos, offset_minutes: 0 })
+    }
+
+    /// Whether it lies between the years 1 and 9999.
+    pub fn in_range(self) -> bool {
+        (MIN_SECONDS..=MAX_SECONDS).contains(&self.seconds)
+    }
+
+    /// Reads RFC 3339 as Go does, of any year from 0.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Self::parse_layout(text, Layout::Rfc3339)
+    }
+
+    /// Reads `format: date`.
+    pub fn parse_date(text: &str) -> Result<Self, String> {
+        Self::parse_layout(text, Layout::Date)
+    }
+
+    /// Reads `format: date-time`: RFC 3339, or the same without an offset.
+    pub fn parse_date_time(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Ok(Self { seconds: 0, nanos: 0, offset_minutes: 0 });
+        }
+        Self::parse(text).or_else(|_| Self::parse_layout(text, Layout::Local))
+    }
+
+    pub(crate) fn parse_layout(text: &str, layout: Layout) -> Result<Self, String> {
+        let fail = |rest: &str, element: &str| {
+            let (text, layout) = (quote(text), quote(layout.text()));
+            format!("parsing time {text} as {layout}: cannot parse {} as {}", quote(rest), quote(element))
+        };
+        let out_of_range = |what: &str| format!("parsing time {}: {what} out of range", quote(text));
+        let mut rest = text;
+        let year = fixed_digits(&mut rest, 4).ok_or_else(|| fail(rest, "2006"))?;
+        literal(&mut rest, '-').ok_or_else(|| fail(rest, "-"))?;
+        let month = fixed_digits(&mut rest, 2).ok_or_else(|| fail(rest, "01"))?;
+        let mut range_error = (!(1..=12).contains(&month)).then_some("month");
+        if range_error.is_none() {
+            literal(&mut rest, '-').ok_or_else(|| fail(rest, "-"))?;
+        }
+        let mut day = 1;
+        let (mut hour, mut minute, mut second, mut nanos) = (0, 0, 0, 0);
+        let mut offset = 0i64;
+        if range_error.is_none() {
+            day = fixed_digits(&mut rest, 2).ok_or_else(|| fail(rest, "02"))?;
+            if layout != Layout::Date {
+                literal(&mut rest, 'T').ok_or_else(|| fail(rest, "T"))?;
+                (hour, minute, second, nanos, range_error) = time_of_day(&mut rest, &fail)?;
+            }
+        }
+        if let Some(what) = range_error {
+            return Err(out_of_range(what));
+        }
+        if layout == Layout::Rfc3339 {
+            offset = zone_offset(&mut rest).map_err(|what| match what {
+                Some(what) => out_of_range(what),
+                None => fail(rest, "Z07:00"),
+            })?;
+        }
+        if !rest.is_empty() {
+            return Err(format!("parsing time {}: extra text: {}", quote(text), quote(rest)));
+        }
+        if day < 1 || day > days_in_month(year, month) {
+            return Err(out_of_range("day"));
+        }
+        let days = days_from_civil(year, month, day);
+        let seconds = days * 86_400 + hour * 3_600 + minute * 60 + second - offset;
+        Ok(Self { seconds, nanos, offset_minutes: (offset / 60) as i16 })
+    }
+
+    /// RFC 3339 with as many digits as needed, in the offset it was written with.
+    pub fn to_text(self) -> String {
+        let civil = self.civil_at(i64::from(self.offset_minutes) * 60);
+        let mut out = format!(
+            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
+            civil.year, civil.month, civil.day, civil.hour, civil.minute, civil.second
+        );
+        if self.nanos > 0 {
+            let digits = format!("{:09}", self.nanos);
+            out.push('.');
+            out.push_str(digits.trim_end_matches('0'));
+        }
+        let minutes = self.offset_minutes.unsigned_abs();
+        if minutes == 0 {
+            out.push('Z');
+        } else {
+            let sign = if self.offset_minutes < 0 { '-' } else { '+' };
+            out.push_str(&format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60));
+        }
+        out
+    }
+
+    /// The point `duration` later; `None` outside of the years 1 to 9999.
+    pub fn checked_add(self, duration: Duration) -> Option<Self> {
+        let total =
+            i128::from(self.seconds) * 1_000_000_000 + i128::from(self.nanos) + i128::from(duration.0);
+        let seconds = i64::try_from(total.div_euclid(1_000_000_000)).ok()?;
+        let nanos = total.rem_euclid(1_000_000_000) as u32;
+        Some(Self { seconds, nanos, ..self }).filter(|t| t.in_range())
+    }
+
+    /// The span from `earlier` to here; `None` if it does not fit.
+    pub fn since(self, earlier: Self) -> Option<Duration> {
+        let seconds = i128::from(self.seconds) - i128::from(earlier.seconds);
+        let nanos = seconds * 1_000_000_000 + i128::from(self.nanos) - i128::from(earlier.nanos);
+        i64::try_from(nanos).ok().map(Duration)
+    }
+
+    /// Its parts in UTC.
+    pub fn civil_utc(self) -> Civil {
+        self.civil_at(0)
+    }
+
+    /// Its parts in a zone: a name of the IANA database or an offset `[+-]hh:mm`.
+    pub fn civil_in(self, zone: &str) -> Result<Civil, String> {
+        if let Some((hours, minutes)) = zone.split_once(':') {
+            let hours = atoi(hours)?;
+            let minutes = atoi(minutes)?;
+            let sign = if zone.starts_with('-') { -1 } else { 1 };
+            let offset = hours.wrapping_mul(60).wrapping_add(sign * minutes).wrapping_mul(60);
+            return Ok(self.civil_at(offset));
+        }
+        if matches!(zone, "" | "UTC" | "Local") {
+            return Ok(self.civil_utc());
+        }
+        if zone.contains("..") || zone.starts_with(['/', '\\']) || zone.contains('\\') {
+            return Err("time: invalid location name".to_owned());
+        }
+        let unknown = || format!("unknown time zone {zone}");
+        let found = TimeZone::get(zone).map_err(|_| unknown())?;
+        if found.iana_name() != Some(zone) {
+            return Err(unknown());
+        }
+        let instant = jiff::Timestamp::from_second(self.seconds).map_err(|_| unknown())?;
+        Ok(self.civil_at(i64::from(found.to_offset(instant).seconds())))
+    }
+
+    fn civil_at(self, offset_seconds: i64) -> Civil {
+        let local = self.seconds.wrapping_add(offset_seconds);
+        let (days, second_of_day) = (local.div_euclid(86_400), local.rem_euclid(86_400));
+        let (year, month, day) = civil_from_days(days);
+        Civil {
+            year,
+            month: month as u8,
+            day: day as u8,
+            day_of_year: (days - days_from_civil(year, 1, 1) + 1) as u16,
+            weekday: (days + 4).rem_euclid(7) as u8,
+            hour: (second_of_day / 3_600) as u8,
+            minute: (second_of_day / 60 % 60) as u8,
+            second: (second_of_day % 60) as u8,
+        }
+    }
+}
+
+impl PartialEq for Timestamp {
+    fn eq(&self, other: &Self) -> bool {
+        (self.seconds, self.nanos) == (other.seconds, other.nanos)
+    }
+}
+
+impl Eq for Timestamp {}
+
+impl PartialOrd for Timestamp {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Timestamp {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.seconds, self.nanos).cmp(&(other.seconds, other.nanos))
+    }
+}
+
+type TimeOfDay = (i64, i64, i64, u32, Option<&'static str>);
+
+/// `15:04:05` with an optional fraction; Go takes an hour of one digit too.
+fn time_of_day(rest: &mut &str, fail: &impl Fn(&str, &str) -> String) -> Result<TimeOfDay, String> {
+    let digits = if rest.as_bytes().get(1).is_some_and(u8::is_ascii_digit) { 2 } else { 1 };
+    let hour = fixed_digits(rest, digits).ok_or_else(|| fail(rest, "15"))?;
+    if hour > 23 {
+        return Ok((0, 0, 0, 0, Some("hour")));
+    }
+    literal(rest, ':').ok_or_else(|| fail(rest, ":"))?;
+    let minute = fixed_digits(rest, 2).ok_or_else(|| fail(rest, "04"))?;
+    if minute > 59 {
+        return Ok((0, 0, 0, 0, Some("minute")));
+    }
+    literal(rest, ':').ok_or_else(|| fail(rest, ":"))?;
+    let second = fixed_digits(rest, 2).ok_or_else(|| fail(rest, "05"))?;
+    if second > 59 {
+        return Ok((0, 0, 0, 0, Some("second")));
+    }
+    let mut nanos = 0;
+    if rest.starts_with(['.', ',']) && rest.as_bytes().get(1).is_some_and(u8::is_ascii_digit) {
+        let end = rest[1..].find(|c: char| !c.is_ascii_digit()).map_or(rest.len(), |at| at + 1);
+        let mut scale = 100_000_000;
+        for digit in rest[1..end].bytes().take(9) {
+            nanos += u32::from(digit - b'0') * scale;
+            scale /= 10;
+        }
+        *rest = &rest[end..];
+    }
+    Ok((hour, minute, second, nanos, None))
+}
+
+/// `Z` or `+07:00`, in seconds; the error names what is out of range, if it is that.
+fn zone_offset(rest: &mut &str) -> Result<i64, Option<&'static str>> {
+    if let Some(after) = rest.strip_prefix('Z') {
+        *rest = after;
+        return Ok(0);
+    }
+    let sign = match rest.as_bytes().first() {
+        Some(b'+') => 1,
+        Some(b'-') => -1,
+        _ => return Err(None),
+    };
+    let bytes = rest.as_bytes();
+    if bytes.len() < 6 || bytes[3] != b':' || !rest.is_char_boundary(6) {
+        return Err(None);
+    }
+    let number = |range: std::ops::Range<usize>| {
+        let digits = &bytes[range];
+        digits
+            .iter()
+            .all(u8::is_ascii_digit)
+            .then(|| i64::from(digits[0] - b'0') * 10 + i64::from(digits[1] - b'0'))
+    };
+    let (hours, minutes) = (number(1..3).ok_or(None)?, number(4..6).ok_or(None)?);
+    if hours > 24 {
+        return Err(Some("time zone offset hour"));
+    }
+    if minutes > 60 {
+        return Err(Some("time zone offset minute"));
+    }
+    *rest = &rest[6..];
+    Ok(sign * (hours * 3_600 + minutes * 60))
+}
+
+fn fixed_digits(rest: &mut &str, count: usize) -> Option<i64> {
+    let digits = rest.as_bytes().get(..count)?;
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let value = digits.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+    *rest = &rest[count..];
+    Some(value)
+}
+
+fn literal(rest: &mut &str, wanted: char) -> Option<()> {
+    *rest = rest.strip_prefix(wanted)?;
+    Some(())
+}
+
+/// Go's `strconv.Atoi` with its error text.
+fn atoi(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|error: std::num::ParseIntError| {
+        use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+        let reason = match error.kind() {
+            PosOverflow | NegOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        format!("strconv.Atoi: parsing {}: {reason}", quote(text))
+    })
+}
+
+fn is_leap(year: i64) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+fn days_in_month(year: i64, month: i64) -> i64 {
+    match month {
+        2 if is_leap(year) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days since 1970-01-01 in the proleptic Gregorian calendar.
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    // Years that begin in March put the leap day last.
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+/// The inverse of [`days_from_civil`].
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rfc3339_as_go_reads_it() {
+        for (why, text, want) in [
+            ("UTC", "2020-02-29T01:02:03Z", Ok("2020-02-29T01:02:03Z")),
+            (
+                "digits beyond nanoseconds are dropped",
+                "2020-02-20T23:00:00.1234567890123Z",
+                Ok("2020-02-20T23:00:00.123456789Z"),
+            ),
+            ("a comma", "2020-02-20T23:00:00,5Z", Ok("2020-02-20T23:00:00.5Z")),
+            ("the offset stays", "2020-01-01T00:00:00-07:30", Ok("2020-01-01T00:00:00-07:30")),
+            ("24 hours are an offset", "2020-02-20T23:00:00+24:00", Ok("2020-02-20T23:00:00+24:00")),
+            ("an hour of one digit", "2020-02-20T3:00:00Z", Ok("2020-02-20T03:00:00Z")),
+            ("day", "2020-02-30T00:00:00Z", Err(r#"parsing time "2020-02-30T00:00:00Z": day out of range"#)),
+            (
+                "month",
+                "2020-13-01T00:00:00Z",
+                Err(r#"parsing time "2020-13-01T00:00:00Z": month out of range"#),
+            ),
+            (
+                "no zone",
+                "2020-01-01T00:00:00",
+                Err(
+                    r#"parsing time "2020-01-01T00:00:00" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "Z07:00""#,
+                ),
+            ),
+            (
+                "more",
+                "2020-01-01T00:00:00Zx",
+                Err(r#"parsing time "2020-01-01T00:00:00Zx": extra text: "x""#),
+            ),
+        ] {
+            let got = Timestamp::parse(text).map(Timestamp::to_text);
+            assert_eq!(got.as_deref().map_err(String::as_str), want, "{why}");
+        }
+    }
+
+    #[test]
+    fn parts_in_zones() {
+        let at = Timestamp::parse("2020-03-08T22:34:56Z").expect("valid");
+        assert_eq!(at.civil_utc().weekday, 0, "a Sunday");
+        assert_eq!(at.civil_utc().day_of_year, 68);
+        for (zone, want) in [
+            ("America/New_York", Ok(18)),
+            ("Asia/Tokyo", Ok(7)),
+            ("+02:30", Ok(1)),
+            ("-02:30", Ok(20)),
+            ("america/new_york", Err("unknown time zone america/new_york")),
+            ("../etc", Err("time: invalid location name")),
+            ("a:b", Err(r#"strconv.Atoi: parsing "a": invalid syntax"#)),
+        ] {
+            let got = at.civil_in(zone).map(|civil| civil.hour);
+            assert_eq!(got.as_ref().map(|h| i64::from(*h)).map_err(String::as_str), want, "{zone}");
+        }
+    }
+
+    #[test]
+    fn days_and_dates_agree() {
+        for days in (-719_162..2_932_896).step_by(97) {
+            let (year, month, day) = civil_from_days(days);
+            assert_eq!(days_from_civil(year, month, day), days);
+        }
+    }
+}
