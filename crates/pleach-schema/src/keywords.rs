@@ -34,7 +34,7 @@ use crate::compile::types::Types;
 use crate::validate::site::Site;
 
 /// One keyword, whole.
-pub trait Keyword: Sync {
+pub(crate) trait Keyword: Sync {
     /// Its name in a schema; for a rule that two keywords make together, the one it acts for.
     fn name(&self) -> &'static str;
     /// What it means, for people.
@@ -47,7 +47,7 @@ pub trait Keyword: Sync {
 
 /// Which values a keyword looks at; all others it leaves alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gate {
+pub(crate) enum Gate {
     /// Strings; the first of these that fails ends the series.
     String,
     /// Strings, as a format.
@@ -65,7 +65,7 @@ pub enum Gate {
 impl Gate {
     /// Whether the keyword looks at this value.
     #[inline]
-    pub fn admits(self, value: &Value) -> bool {
+    pub(crate) fn admits(self, value: &Value) -> bool {
         match self {
             Self::String | Self::Format => matches!(value, Value::String(_)),
             Self::Number => matches!(value, Value::Int(_) | Value::Float(_)),
@@ -77,7 +77,7 @@ impl Gate {
 }
 
 /// A keyword with its argument, ready to run.
-pub trait Check: Send + Sync {
+pub(crate) trait Check: Send + Sync {
     /// Whether the value, which the gate admitted, is fine.
     fn accepts(&self, value: &Value) -> bool;
     /// What is wrong with a value that was not accepted.
@@ -116,7 +116,7 @@ impl PartialEq for Argument<'_> {
 }
 
 /// Every keyword that is a check of its own, in the order they run.
-pub static KEYWORDS: &[&dyn Keyword] = &[
+pub(crate) static KEYWORDS: &[&dyn Keyword] = &[
     &max_length::MaxLength,
     &min_length::MinLength,
     &pattern::Pattern,
@@ -133,11 +133,15 @@ pub static KEYWORDS: &[&dyn Keyword] = &[
     &max_properties::MaxProperties,
 ];
 
+/// The keywords that restrict values with what they mean, for help texts and documentation.
+pub fn documentation() -> impl Iterator<Item = (&'static str, &'static str)> {
+    KEYWORDS.iter().map(|keyword| (keyword.name(), keyword.doc()))
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use pleach_json::{Value, json};
 
-    use super::KEYWORDS;
     use crate::{Schema, SchemaOptions};
 
     /// Validates `value` as the member `f` and compares the errors, one per line.
@@ -153,8 +157,8 @@ pub(crate) mod tests {
 
     #[test]
     fn keywords_have_names_and_words() {
-        for keyword in KEYWORDS {
-            assert!(!keyword.name().is_empty() && !keyword.doc().is_empty());
+        for (name, doc) in super::documentation() {
+            assert!(!name.is_empty() && doc.ends_with('.'), "{name}");
         }
     }
 }

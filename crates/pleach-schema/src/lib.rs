@@ -1,9 +1,11 @@
 //! What the OpenAPI schema of a CustomResourceDefinition means.
 //!
 //! The static side reads a schema ([`props`]) and says whether a CRD may carry it ([`structural`]).
+//! The runtime side compiles it ([`compile`]) and applies it to objects.
 //! No IO, no clock, no CRD object: whoever decodes a whole CustomResourceDefinition calls in here
 //! with its schemas. Nothing here rejects: every check returns a list of field errors.
 
+// Schemas: read, checked, rewritten.
 pub mod check;
 pub mod decode;
 pub mod default_check;
@@ -13,6 +15,22 @@ mod report;
 pub mod rules;
 pub mod structural;
 mod walk;
+
+// Objects: pruned, defaulted, validated.
+pub mod coerce;
+pub mod compile;
+pub mod default;
+pub mod formats;
+pub mod keywords;
+pub mod list_type;
+pub mod nulls;
+pub mod prune;
+pub mod ratchet;
+pub mod record;
+pub mod settle;
+mod stages;
+mod trail;
+pub mod validate;
 
 pub use check::{SchemaContext, validate_schema};
 pub use compile::{Node, NodeRef, Schema, SchemaOptions};

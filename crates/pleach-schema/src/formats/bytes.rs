@@ -46,7 +46,19 @@ mod tests {
     fn base64() {
         check(
             &Byte,
-            &["+dGVzdA==", "+AAAA", "+AAA=", "-", "-dGVzdA=", "-@@@@", "-dGVzdA", "-_-8=", "-====", "-A===", "-AA=A"],
+            &[
+                "+dGVzdA==",
+                "+AAAA",
+                "+AAA=",
+                "-",
+                "-dGVzdA=",
+                "-@@@@",
+                "-dGVzdA",
+                "-_-8=",
+                "-====",
+                "-A===",
+                "-AA=A",
+            ],
         );
         check(&Password, &["+", "+anything"]);
     }

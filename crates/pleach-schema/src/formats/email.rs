@@ -171,7 +171,9 @@ impl Reader<'_> {
     fn atom(&mut self, loose: bool) -> bool {
         let end = self.rest.find(|c| !is_atom_char(c)).unwrap_or(self.rest.len());
         let (atom, rest) = self.rest.split_at(end);
-        if atom.is_empty() || (!loose && (atom.starts_with('.') || atom.ends_with('.') || atom.contains(".."))) {
+        if atom.is_empty()
+            || (!loose && (atom.starts_with('.') || atom.ends_with('.') || atom.contains("..")))
+        {
             return false;
         }
         self.rest = rest;
@@ -187,7 +189,8 @@ impl Reader<'_> {
                 return false;
             }
             self.skip_space();
-            let word = if self.rest.starts_with('"') { self.quoted_string().is_some() } else { self.atom(true) };
+            let word =
+                if self.rest.starts_with('"') { self.quoted_string().is_some() } else { self.atom(true) };
             if !word {
                 return words > 0;
             }
@@ -214,10 +217,31 @@ mod tests {
         check(
             &Email,
             &[
-                "+a@b.com", "+first.last+tag@example.co", "+Name <a@b.com>", "+\"quoted name\" <a@b>", "+a@b.com (comment)",
-                "+\"a b\"@c.d", "+a@[127.0.0.1]", "+group: a@b;", "+\u{fc}@b.de", "+<a@b>",
-                "-a", "-a@", "-@b.com", "-a b@c.d", "-", "-a@b, c@d", "-.a@b", "-a..b@c", "-a.@b", "-group:;",
-                "-group: a@b, c@d;", "-\"\"@b", "-Name <a@b.com", "-a@b.com (open", "-a@b@c",
+                "+a@b.com",
+                "+first.last+tag@example.co",
+                "+Name <a@b.com>",
+                "+\"quoted name\" <a@b>",
+                "+a@b.com (comment)",
+                "+\"a b\"@c.d",
+                "+a@[127.0.0.1]",
+                "+group: a@b;",
+                "+\u{fc}@b.de",
+                "+<a@b>",
+                "-a",
+                "-a@",
+                "-@b.com",
+                "-a b@c.d",
+                "-",
+                "-a@b, c@d",
+                "-.a@b",
+                "-a..b@c",
+                "-a.@b",
+                "-group:;",
+                "-group: a@b, c@d;",
+                "-\"\"@b",
+                "-Name <a@b.com",
+                "-a@b.com (open",
+                "-a@b@c",
             ],
         );
     }

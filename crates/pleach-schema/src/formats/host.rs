@@ -80,8 +80,20 @@ mod tests {
         check(
             &Hostname,
             &[
-                "+example.com", "+a", "+a-b.cd", "+xn--bcher-kva.example", "+b\u{fc}cher.example", "-a-b.c", "-1.2.3.4",
-                "-a.com ", "--a.com", "-a..b", "-a_b.com", "-", "-a b", &long,
+                "+example.com",
+                "+a",
+                "+a-b.cd",
+                "+xn--bcher-kva.example",
+                "+b\u{fc}cher.example",
+                "-a-b.c",
+                "-1.2.3.4",
+                "-a.com ",
+                "--a.com",
+                "-a..b",
+                "-a_b.com",
+                "-",
+                "-a b",
+                &long,
             ],
         );
     }

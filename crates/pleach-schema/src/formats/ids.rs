@@ -114,7 +114,10 @@ mod tests {
 
     #[test]
     fn hexadecimal_identifiers() {
-        check(&BsonObjectId, &["+507f1f77bcf86cd799439011", "-507f1f77bcf86cd79943901", "-zz7f1f77bcf86cd799439011", "-"]);
+        check(
+            &BsonObjectId,
+            &["+507f1f77bcf86cd799439011", "-507f1f77bcf86cd79943901", "-zz7f1f77bcf86cd799439011", "-"],
+        );
         check(
             &Uuid,
             &[

@@ -65,7 +65,9 @@ fn is_time(text: &str) -> bool {
     let fraction = if rest.ends_with('z') {
         &rest[..rest.len() - 1]
     } else {
-        let Some(cut) = rest.len().checked_sub(6).filter(|&cut| rest.is_char_boundary(cut)) else { return false };
+        let Some(cut) = rest.len().checked_sub(6).filter(|&cut| rest.is_char_boundary(cut)) else {
+            return false;
+        };
         let offset = &rest.as_bytes()[cut..];
         if !matches!(offset[0], b'+' | b'-')
             || two(&offset[1..3]).is_none()
@@ -162,7 +164,9 @@ const UNITS: &[&[&str]] = &[
 fn is_unit(word: &str) -> bool {
     let word = word.to_lowercase();
     UNITS.iter().any(|row| {
-        row.iter().enumerate().any(|(i, unit)| word == **unit || (i + 1 == row.len() && word.starts_with(unit)))
+        row.iter()
+            .enumerate()
+            .any(|(i, unit)| word == **unit || (i + 1 == row.len() && word.starts_with(unit)))
     })
 }
 
@@ -176,7 +180,8 @@ fn has_spoken_duration(text: &str) -> bool {
         let after = number.trim_start_matches(|c: char| c.is_ascii_digit());
         let digits = &number[..number.len() - after.len()];
         let word_start = after.trim_start_matches(space);
-        let end = word_start.find(|c: char| !c.is_ascii_alphabetic() && c != '\u{b5}').unwrap_or(word_start.len());
+        let end =
+            word_start.find(|c: char| !c.is_ascii_alphabetic() && c != '\u{b5}').unwrap_or(word_start.len());
         if end == 0 {
             rest = after;
             continue;
@@ -212,8 +217,18 @@ mod tests {
         check(
             &Date,
             &[
-                "+2024-02-29", "+1970-01-01", "+0000-02-29", "-2023-02-29", "-2024-13-01", "-24-01-01", "-2024-1-1",
-                "-2024-01-01T00:00:00Z", "-", "-2024-01-00", "-2024-04-31", "-1900-02-29",
+                "+2024-02-29",
+                "+1970-01-01",
+                "+0000-02-29",
+                "-2023-02-29",
+                "-2024-13-01",
+                "-24-01-01",
+                "-2024-1-1",
+                "-2024-01-01T00:00:00Z",
+                "-",
+                "-2024-01-00",
+                "-2024-04-31",
+                "-1900-02-29",
             ],
         );
         check(
@@ -243,8 +258,28 @@ mod tests {
         check(
             &Duration,
             &[
-                "+1h", "+1.5h", "+100ms", "+2h45m", "+22 ns", "+3 days", "+1w", "+0", "-0 ", "+-1h", "+P1D", "-1", "-x", "-",
-                "-1 fortnight", "+1.h", "-h", "+1 Week", "-99999999999999999999 s", "+1\u{b5}s", "+-0", "-+",
+                "+1h",
+                "+1.5h",
+                "+100ms",
+                "+2h45m",
+                "+22 ns",
+                "+3 days",
+                "+1w",
+                "+0",
+                "-0 ",
+                "+-1h",
+                "+P1D",
+                "-1",
+                "-x",
+                "-",
+                "-1 fortnight",
+                "+1.h",
+                "-h",
+                "+1 Week",
+                "-99999999999999999999 s",
+                "+1\u{b5}s",
+                "+-0",
+                "-+",
             ],
         );
     }

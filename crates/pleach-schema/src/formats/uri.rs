@@ -99,9 +99,7 @@ fn is_host_byte(b: u8) -> bool {
 /// In a host only bytes beyond ASCII, and `%` itself, may be escaped.
 fn has_host_form(host: &str) -> bool {
     escapes_are_whole(host)
-        && host.split('%').skip(1).all(|after| {
-            after.as_bytes()[0] >= b'8' || after.starts_with("25")
-        })
+        && host.split('%').skip(1).all(|after| after.as_bytes()[0] >= b'8' || after.starts_with("25"))
         && host.bytes().all(|b| b >= 0x80 || b == b'%' || is_host_byte(b))
 }
 
@@ -115,10 +113,31 @@ mod tests {
         check(
             &Uri,
             &[
-                "+http://example.com", "+https://u:p@example.com:8443/a?b=c#d", "+/path/only", "+mailto:a@b", "+*",
-                "+http://[::1]:80/", "+http://[fe80::1%25eth0]/", "+http://h/%41", "+urn:x:y", "+http://", "+http://a:",
-                "-", "-example.com", "-://x", "-http://a b/", "-http://h/%4", "-http://h:port/", "-http://[::1/",
-                "-\u{1}", "-http://u ser@h/", "-?q", "-1http://x", "-http://%41/", "+http://%e4/", "-http://a\\b/",
+                "+http://example.com",
+                "+https://u:p@example.com:8443/a?b=c#d",
+                "+/path/only",
+                "+mailto:a@b",
+                "+*",
+                "+http://[::1]:80/",
+                "+http://[fe80::1%25eth0]/",
+                "+http://h/%41",
+                "+urn:x:y",
+                "+http://",
+                "+http://a:",
+                "-",
+                "-example.com",
+                "-://x",
+                "-http://a b/",
+                "-http://h/%4",
+                "-http://h:port/",
+                "-http://[::1/",
+                "-\u{1}",
+                "-http://u ser@h/",
+                "-?q",
+                "-1http://x",
+                "-http://%41/",
+                "+http://%e4/",
+                "-http://a\\b/",
             ],
         );
     }

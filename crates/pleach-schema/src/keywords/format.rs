@@ -63,8 +63,18 @@ mod tests {
             &json!("no"),
             "f: Invalid value: \"no\": f in body must be of type bson-object-id: \"no\"",
         );
-        check("unknown formats are no rule", &json!({"type": "string", "format": "dateTime"}), &json!("no"), "");
-        check("a string format beside integer is none", &json!({"type": "integer", "format": "date"}), &json!(5), "");
+        check(
+            "unknown formats are no rule",
+            &json!({"type": "string", "format": "dateTime"}),
+            &json!("no"),
+            "",
+        );
+        check(
+            "a string format beside integer is none",
+            &json!({"type": "integer", "format": "date"}),
+            &json!(5),
+            "",
+        );
         check(
             "a format changes what the type check says",
             &json!({"type": "string", "format": "date"}),

@@ -55,11 +55,25 @@ mod tests {
             ("the bound itself is allowed", json!("abc"), ""),
             ("one over", json!("abcd"), "f: Too long: may not be more than 3 bytes"),
             ("characters count, not bytes", json!("日本語"), ""),
-            ("a family of emoji is five code points", json!("👨‍👩‍👧"), "f: Too long: may not be more than 3 bytes"),
+            (
+                "a family of emoji is five code points",
+                json!("👨‍👩‍👧"),
+                "f: Too long: may not be more than 3 bytes",
+            ),
         ] {
             check(why, &schema, &value, want);
         }
-        check("zero is a bound", &json!({"type": "string", "maxLength": 0}), &json!("x"), "f: Too long: may not be more than 0 bytes");
-        check("other types are the business of type", &json!({"maxLength": 0, "x-kubernetes-int-or-string": true}), &json!(12), "");
+        check(
+            "zero is a bound",
+            &json!({"type": "string", "maxLength": 0}),
+            &json!("x"),
+            "f: Too long: may not be more than 0 bytes",
+        );
+        check(
+            "other types are the business of type",
+            &json!({"maxLength": 0, "x-kubernetes-int-or-string": true}),
+            &json!(12),
+            "",
+        );
     }
 }

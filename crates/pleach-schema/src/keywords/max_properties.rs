@@ -48,10 +48,15 @@ mod tests {
 
     #[test]
     fn max_properties() {
-        let schema = json!({"type": "object", "maxProperties": 1, "additionalProperties": {"type": "integer"}});
+        let schema =
+            json!({"type": "object", "maxProperties": 1, "additionalProperties": {"type": "integer"}});
         for (why, value, want) in [
             ("the bound itself is allowed", json!({"a": 1}), ""),
-            ("one over; the message says items", json!({"a": 1, "b": 2}), "f: Too many: 2: must have at most 1 item"),
+            (
+                "one over; the message says items",
+                json!({"a": 1, "b": 2}),
+                "f: Too many: 2: must have at most 1 item",
+            ),
         ] {
             check(why, &schema, &value, want);
         }

@@ -55,9 +55,21 @@ mod tests {
         let schema = json!({"type": "string", "minLength": 3, "maxLength": 4, "pattern": "^a"});
         for (why, value, want) in [
             ("the bound itself is allowed", json!("abc"), ""),
-            ("only the first failing rule of a string is told", json!("b"), "f: Invalid value: \"b\": f in body should be at least 3 chars long"),
-            ("characters count, not bytes", json!("äö"), "f: Invalid value: \"äö\": f in body should be at least 3 chars long"),
-            ("too long comes before the pattern", json!("bbbbb"), "f: Too long: may not be more than 4 bytes"),
+            (
+                "only the first failing rule of a string is told",
+                json!("b"),
+                "f: Invalid value: \"b\": f in body should be at least 3 chars long",
+            ),
+            (
+                "characters count, not bytes",
+                json!("äö"),
+                "f: Invalid value: \"äö\": f in body should be at least 3 chars long",
+            ),
+            (
+                "too long comes before the pattern",
+                json!("bbbbb"),
+                "f: Too long: may not be more than 4 bytes",
+            ),
         ] {
             check(why, &schema, &value, want);
         }

@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn min_properties() {
-        let schema = json!({"type": "object", "minProperties": 1, "additionalProperties": {"type": "integer"}});
+        let schema =
+            json!({"type": "object", "minProperties": 1, "additionalProperties": {"type": "integer"}});
         for (why, value, want) in [
             ("the bound itself is allowed", json!({"a": 1}), ""),
             ("one under", json!({}), "f: Invalid value: 0: f in body should have at least 1 properties"),

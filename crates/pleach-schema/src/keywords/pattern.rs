@@ -80,7 +80,10 @@ mod tests {
             ("digits are ASCII", r"^\d+$", "\u{663}", false),
             ("quotes stand as they are in the message", "^'\"\\\\%s$", "no", false),
         ] {
-            let want = format!("f: Invalid value: {}: f in body should match '{pattern}'", pleach_meta::go_format::quote(text));
+            let want = format!(
+                "f: Invalid value: {}: f in body should match '{pattern}'",
+                pleach_meta::go_format::quote(text)
+            );
             let schema = json!({"type": "string", "pattern": pattern});
             check(why, &schema, &json!(text), if fine { "" } else { &want });
         }

@@ -56,7 +56,11 @@ mod tests {
         let schema = json!({"type": "array", "uniqueItems": true, "items": {"x-kubernetes-preserve-unknown-fields": true}});
         for (why, value, want) in [
             ("all different", json!([1, 1.0, "1", [1], {}]), ""),
-            ("two alike", json!([{"a": 1}, {"a": 1}]), "f: Invalid value: \"\": f in body shouldn't contain duplicates"),
+            (
+                "two alike",
+                json!([{"a": 1}, {"a": 1}]),
+                "f: Invalid value: \"\": f in body shouldn't contain duplicates",
+            ),
         ] {
             check(why, &schema, &value, want);
         }

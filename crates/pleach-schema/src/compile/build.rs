@@ -1,0 +1,163 @@
+//! From a schema as written to compiled nodes, bottom up.
+
+use pleach_json::{Str, Value, grow_stack};
+
+use super::SchemaOptions;
+use super::intern::intern;
+use super::node::{
+    Additional, Below, CompiledCheck, Flags, Junctors, ListType, MapType, Node, NodeRef, Property, Rare,
+};
+use super::types::Types;
+use crate::keywords::KEYWORDS;
+use crate::{JSONSchemaProps, SchemaOrBool, coerce, prune};
+
+/// Compiles a node and all below it.
+pub(super) fn build(schema: &JSONSchemaProps, options: SchemaOptions, root: bool) -> NodeRef {
+    let child = |schema: &JSONSchemaProps| grow_stack(|| build(schema, options, false));
+    let required = distinct(schema.required());
+    let properties: Box<[Property]> = schema
+        .properties()
+        .iter()
+        .map(|(name, property)| Property {
+            name: name.clone(),
+            node: child(property),
+            required: required.contains(name),
+        })
+        .collect();
+    let additional = match &schema.additional_properties {
+        None => Additional::Absent,
+        Some(SchemaOrBool::Bool(allowed)) => Additional::Bool(*allowed),
+        Some(SchemaOrBool::Schema(schema)) => Additional::Schema(child(schema)),
+    };
+    let items = schema.items().map(child);
+    let types = Types::of(schema, options);
+    let mut node = Node {
+        flags: flags(schema, root),
+        below: below(schema, &properties, &additional, items.as_ref()),
+        list_type: list_type(schema.list_type()),
+        map_type: map_type(schema.map_type()),
+        required_declared: properties.iter().filter(|p| p.required).count() as u32,
+        checks: checks(schema, &types),
+        rare: rare(schema, &properties, child),
+        properties,
+        additional,
+        items,
+        types,
+        required,
+        identity: 0,
+        settle: 0,
+        interned: false,
+    };
+    if let Some(default) = pruned_default(&schema.rare().default, &node) {
+        node.rare.get_or_insert_default().default = Some(default);
+    }
+    node.seal();
+    intern(node)
+}
+
+/// The names in the order given, each once.
+fn distinct(names: &[Str]) -> Box<[Str]> {
+    let mut distinct: Vec<Str> = names.to_vec();
+    if names.len() > 1 {
+        let mut seen = std::collections::HashSet::with_capacity(names.len());
+        distinct.retain(|name| seen.insert(name.clone()));
+    }
+    distinct.into()
+}
+
+fn flags(schema: &JSONSchemaProps, root: bool) -> Flags {
+    let mut flags = 0;
+    for (holds, flag) in [
+        (schema.nullable, Flags::NULLABLE),
+        (schema.preserves_unknown_fields(), Flags::PRESERVE),
+        (schema.x_embedded_resource, Flags::EMBEDDED),
+        (schema.x_int_or_string, Flags::INT_OR_STRING),
+        (root, Flags::ROOT),
+    ] {
+        if holds {
+            flags |= flag;
+        }
+    }
+    Flags(flags)
+}
+
+fn below(
+    schema: &JSONSchemaProps,
+    properties: &[Property],
+    additional: &Additional,
+    items: Option<&NodeRef>,
+) -> Below {
+    let mut below = 0;
+    for (holds, bit) in [
+        (!schema.rare().default.is_null(), Below::DEFAULTS),
+        (matches!(schema.list_type(), "set" | "map"), Below::LISTS),
+        (schema.x_embedded_resource, Below::EMBEDDED),
+        (!schema.validations().is_empty(), Below::RULES),
+    ] {
+        if holds {
+            below |= bit;
+        }
+    }
+    let children = properties.iter().map(|p| &p.node).chain(additional.schema()).chain(items);
+    Below(children.fold(below, |below, node| below | node.below().0))
+}
+
+fn list_type(name: &str) -> ListType {
+    match name {
+        "atomic" => ListType::Atomic,
+        "set" => ListType::Set,
+        "map" => ListType::Map,
+        _ => ListType::Unset,
+    }
+}
+
+fn map_type(name: &str) -> MapType {
+    match name {
+        "granular" => MapType::Granular,
+        "atomic" => MapType::Atomic,
+        _ => MapType::Unset,
+    }
+}
+
+fn checks(schema: &JSONSchemaProps, types: &Types) -> Box<[CompiledCheck]> {
+    let compiled = KEYWORDS.iter().enumerate().filter_map(|(i, keyword)| {
+        let check = keyword.compile(schema, types)?;
+        Some(CompiledCheck { check, gate: keyword.gate(), keyword: i as u8 })
+    });
+    compiled.collect()
+}
+
+fn rare(
+    schema: &JSONSchemaProps,
+    properties: &[Property],
+    child: impl Fn(&JSONSchemaProps) -> NodeRef,
+) -> Option<Box<Rare>> {
+    let list = |schemas: &[JSONSchemaProps]| schemas.iter().map(&child).collect();
+    let defaulted = properties.iter().enumerate().filter(|(_, p)| p.node.default().is_some());
+    let rare = Rare {
+        default: None,
+        list_map_keys: schema.list_map_keys().into(),
+        junctors: Junctors {
+            any_of: list(schema.any_of()),
+            one_of: list(schema.one_of()),
+            all_of: list(schema.all_of()),
+            not: schema.not().map(&child),
+        },
+        rules: schema.validations().into(),
+        defaulted: defaulted.map(|(i, _)| i as u32).collect(),
+    };
+    (!rare.is_empty()).then(|| Box::new(rare))
+}
+
+/// A default as it is handed out: without what its own schema would prune.
+///
+/// New CRDs are refused when a default has unknown fields; old ones may have them.
+fn pruned_default(default: &Value, node: &Node) -> Option<Value> {
+    if default.is_null() {
+        return None;
+    }
+    let mut default = default.clone();
+    coerce::coerce_stored(&mut default, node);
+    prune::prune(&mut default, node);
+    Some(default)
+}

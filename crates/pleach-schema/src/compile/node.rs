@@ -1,0 +1,518 @@
+//! One node of a compiled schema.
+//!
+//! Nodes are immutable and shared: equal nodes are one node, however many CRDs have them (see
+//! `intern`). A node therefore never knows where it stands or what it is called, and carries no
+//! description; whoever explains a field to a person reads the schema itself.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pleach_json::{Map, Str, Value, grow_stack};
+
+use super::digest::Digest;
+use super::intern;
+use super::types::Types;
+use crate::keywords::{Argument, Check, Gate, KEYWORDS};
+use crate::props::ValidationRule;
+
+/// A node, shared.
+pub type NodeRef = Arc<Node>;
+
+/// A compiled schema node.
+pub struct Node {
+    pub(super) properties: Box<[Property]>,
+    pub(super) additional: Additional,
+    pub(super) items: Option<NodeRef>,
+    pub(super) types: Types,
+    pub(super) flags: Flags,
+    pub(super) below: Below,
+    pub(super) list_type: ListType,
+    pub(super) map_type: MapType,
+    /// How many of `required` are declared properties.
+    pub(super) required_declared: u32,
+    pub(super) checks: Box<[CompiledCheck]>,
+    pub(super) required: Box<[Str]>,
+    pub(super) rare: Option<Box<Rare>>,
+    /// Hash of everything: where the node is found again.
+    pub(super) identity: u64,
+    /// Hash of what settling an object depends on.
+    pub(super) settle: u64,
+    /// Whether the table of nodes knows this one.
+    pub(super) interned: bool,
+}
+
+/// What few nodes have.
+#[derive(Default)]
+pub(super) struct Rare {
+    pub(super) default: Option<Value>,
+    pub(super) list_map_keys: Box<[Str]>,
+    pub(super) junctors: Junctors,
+    pub(super) rules: Box<[ValidationRule]>,
+    /// Which properties have defaults.
+    pub(super) defaulted: Box<[u32]>,
+}
+
+/// A declared property.
+pub struct Property {
+    /// Its name.
+    pub name: Str,
+    /// Its schema.
+    pub node: NodeRef,
+    /// Whether the object must have it.
+    pub required: bool,
+}
+
+/// What an object may have besides its declared properties.
+#[derive(Clone, Default)]
+pub enum Additional {
+    /// Nothing is said: validation lets everything pass, pruning drops it.
+    #[default]
+    Absent,
+    /// `additionalProperties: true` or `false`.
+    Bool(bool),
+    /// A schema for the values of all other keys.
+    Schema(NodeRef),
+}
+
+/// `x-kubernetes-list-type`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ListType {
+    /// Not given; the same as atomic.
+    #[default]
+    Unset,
+    /// One value, owned as a whole.
+    Atomic,
+    /// Scalars or atomic values, none twice.
+    Set,
+    /// Objects told apart by the values of [`Node::list_map_keys`].
+    Map,
+}
+
+/// `x-kubernetes-map-type`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MapType {
+    /// Not given; the same as granular.
+    #[default]
+    Unset,
+    /// Members have owners of their own.
+    Granular,
+    /// One value, owned as a whole.
+    Atomic,
+}
+
+/// `anyOf`, `oneOf`, `allOf` and `not`.
+#[derive(Default)]
+pub(crate) struct Junctors {
+    pub(crate) any_of: Box<[NodeRef]>,
+    pub(crate) one_of: Box<[NodeRef]>,
+    pub(crate) all_of: Box<[NodeRef]>,
+    pub(crate) not: Option<NodeRef>,
+}
+
+/// A check and the place of its keyword in [`KEYWORDS`].
+pub(crate) struct CompiledCheck {
+    pub(crate) check: Box<dyn Check>,
+    pub(crate) gate: Gate,
+    pub(super) keyword: u8,
+}
+
+/// What a node says by being marked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Flags(pub(super) u8);
+
+impl Flags {
+    pub(super) const NULLABLE: u8 = 1;
+    pub(super) const PRESERVE: u8 = 1 << 1;
+    pub(super) const EMBEDDED: u8 = 1 << 2;
+    pub(super) const INT_OR_STRING: u8 = 1 << 3;
+    pub(super) const ROOT: u8 = 1 << 4;
+
+    fn has(self, flag: u8) -> bool {
+        self.0 & flag != 0
+    }
+}
+
+/// What can be found at a node or anywhere below it, so that a pass can leave a subtree alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Below(pub(super) u8);
+
+impl Below {
+    pub(super) const DEFAULTS: u8 = 1;
+    pub(super) const LISTS: u8 = 1 << 1;
+    pub(super) const EMBEDDED: u8 = 1 << 2;
+    pub(super) const RULES: u8 = 1 << 3;
+
+    /// There are defaults.
+    pub fn defaults(self) -> bool {
+        self.0 & Self::DEFAULTS != 0
+    }
+    /// There are lists of type set or map.
+    pub fn lists(self) -> bool {
+        self.0 & Self::LISTS != 0
+    }
+    /// There are embedded resources.
+    pub fn embedded_resources(self) -> bool {
+        self.0 & Self::EMBEDDED != 0
+    }
+    /// There are CEL rules.
+    pub fn rules(self) -> bool {
+        self.0 & Self::RULES != 0
+    }
+}
+
+impl Node {
+    /// The declared properties, sorted by name.
+    pub fn properties(&self) -> &[Property] {
+        &self.properties
+    }
+
+    /// The declared property `name`.
+    pub fn property(&self, name: &str) -> Option<&NodeRef> {
+        let found = self.properties.binary_search_by(|p| p.name.as_str().cmp(name)).ok()?;
+        Some(&self.properties[found].node)
+    }
+
+    /// What other members an object may have.
+    pub fn additional(&self) -> &Additional {
+        &self.additional
+    }
+
+    /// The schema of the member `key`: declared, or that of all others.
+    pub fn member(&self, key: &str) -> Option<&NodeRef> {
+        self.property(key).or_else(|| self.additional.schema())
+    }
+
+    /// The schema of items.
+    pub fn items(&self) -> Option<&NodeRef> {
+        self.items.as_ref()
+    }
+
+    /// The declared types.
+    pub fn types(&self) -> &Types {
+        &self.types
+    }
+
+    /// The names an object must have, in the order given.
+    pub fn required(&self) -> &[Str] {
+        &self.required
+    }
+
+    /// The default; never null. Unknown fields have been pruned from it.
+    pub fn default(&self) -> Option<&Value> {
+        self.rare.as_ref()?.default.as_ref()
+    }
+
+    /// `x-kubernetes-list-type`
+    pub fn list_type(&self) -> ListType {
+        self.list_type
+    }
+
+    /// `x-kubernetes-list-map-keys`
+    pub fn list_map_keys(&self) -> &[Str] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.list_map_keys)
+    }
+
+    /// `x-kubernetes-map-type`
+    pub fn map_type(&self) -> MapType {
+        self.map_type
+    }
+
+    /// `nullable`
+    pub fn is_nullable(&self) -> bool {
+        self.flags.has(Flags::NULLABLE)
+    }
+
+    /// `x-kubernetes-preserve-unknown-fields`
+    pub fn preserves_unknown_fields(&self) -> bool {
+        self.flags.has(Flags::PRESERVE)
+    }
+
+    /// `x-kubernetes-embedded-resource`
+    pub fn is_embedded_resource(&self) -> bool {
+        self.flags.has(Flags::EMBEDDED)
+    }
+
+    /// `x-kubernetes-int-or-string`
+    pub fn is_int_or_string(&self) -> bool {
+        self.flags.has(Flags::INT_OR_STRING)
+    }
+
+    /// Whether this is the schema of a whole object.
+    pub fn is_root(&self) -> bool {
+        self.flags.has(Flags::ROOT)
+    }
+
+    /// What is found here or below.
+    pub fn below(&self) -> Below {
+        self.below
+    }
+
+    /// The rules of `x-kubernetes-validations` as written.
+    pub fn rules(&self) -> &[ValidationRule] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.rules)
+    }
+
+    /// The keywords that restrict values here, by name with their arguments, in the order they run.
+    pub fn restrictions(&self) -> impl Iterator<Item = (&'static str, Argument<'_>)> {
+        self.checks.iter().map(|c| (KEYWORDS[usize::from(c.keyword)].name(), c.check.argument()))
+    }
+
+    /// Equal nodes have equal hashes, here and in every other run.
+    pub fn identity(&self) -> u64 {
+        self.identity
+    }
+
+    pub(crate) fn settle_fingerprint(&self) -> u64 {
+        self.settle
+    }
+
+    pub(crate) fn checks(&self) -> &[CompiledCheck] {
+        &self.checks
+    }
+
+    pub(crate) fn junctors(&self) -> Option<&Junctors> {
+        self.rare.as_ref().map(|rare| &rare.junctors).filter(|junctors| !junctors.is_empty())
+    }
+
+    /// How many members of a valid object are required and declared.
+    pub(crate) fn required_declared(&self) -> usize {
+        self.required_declared as usize
+    }
+
+    /// Every required name that is no declared property is there.
+    pub(crate) fn has_undeclared_required(&self, members: &Map) -> bool {
+        self.required.len() == self.required_declared()
+            || self.required.iter().all(|name| self.property(name).is_some() || members.contains_key(name))
+    }
+
+    /// The declared properties that have a default, with their names.
+    pub(crate) fn defaulted(&self) -> impl Iterator<Item = (&Property, &Value)> {
+        self.rare.iter().flat_map(|rare| &rare.defaulted).filter_map(|&i| {
+            let property = &self.properties[i as usize];
+            Some((property, property.node.default()?))
+        })
+    }
+
+    /// Whether `apiVersion`, `kind` and `metadata` here are those of a resource.
+    pub(crate) fn is_resource(&self) -> bool {
+        self.flags.has(Flags::EMBEDDED | Flags::ROOT)
+    }
+
+    /// The property `key`, for keys asked in ascending order: `from` remembers where to go on.
+    #[inline]
+    pub(crate) fn next_property(&self, from: &mut usize, key: &str) -> Option<&Property> {
+        let rest = &self.properties[*from..];
+        // Near at hand first; a few keys in a wide schema are found by halving.
+        let mut ahead = 0;
+        let found = loop {
+            let Some(property) = rest.get(ahead) else { break Err(ahead) };
+            match property.name.as_str().cmp(key) {
+                std::cmp::Ordering::Less if ahead == 6 => {
+                    break rest[ahead..]
+                        .binary_search_by(|p| p.name.as_str().cmp(key))
+                        .map_or_else(|i| Err(ahead + i), |i| Ok(ahead + i));
+                }
+                std::cmp::Ordering::Less => ahead += 1,
+                std::cmp::Ordering::Equal => break Ok(ahead),
+                std::cmp::Ordering::Greater => break Err(ahead),
+            }
+        };
+        match found {
+            Ok(i) => {
+                *from += i + 1;
+                Some(&rest[i])
+            }
+            Err(i) => {
+                *from += i;
+                None
+            }
+        }
+    }
+
+    /// Whether all that a node can say is said alike; what is below is compared as shared nodes.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.identity == other.identity
+            && self.flags == other.flags
+            && self.types == other.types
+            && self.list_type == other.list_type
+            && self.map_type == other.map_type
+            && self.required == other.required
+            && self.additional.is_same(&other.additional)
+            && same_option(self.items.as_ref(), other.items.as_ref())
+            && self.properties.len() == other.properties.len()
+            && self
+                .properties
+                .iter()
+                .zip(&other.properties)
+                .all(|(a, b)| a.name == b.name && Arc::ptr_eq(&a.node, &b.node))
+            && self.checks.len() == other.checks.len()
+            && self
+                .checks
+                .iter()
+                .zip(&other.checks)
+                .all(|(a, b)| a.keyword == b.keyword && a.check.argument() == b.check.argument())
+            && match (&self.rare, &other.rare) {
+                (None, None) => true,
+                (Some(a), Some(b)) => a.is_same(b),
+                _ => false,
+            }
+    }
+
+    /// Hashes the node; what is below it must have been hashed.
+    pub(super) fn seal(&mut self) {
+        let mut all = Digest::new(1);
+        all.number(u64::from(self.flags.0));
+        all.text(self.types.as_str());
+        all.text(self.types.format().map_or("", Str::as_str));
+        all.number(self.list_type as u64 | (self.map_type as u64) << 8);
+        // What settling depends on: see `Schema::fingerprint`.
+        let mut settle = Digest::new(2);
+        settle.number(u64::from(self.flags.0 & (Flags::NULLABLE | Flags::PRESERVE | Flags::EMBEDDED)));
+        for name in &self.required {
+            all.text(name);
+        }
+        all.number(self.properties.len() as u64);
+        settle.number(self.properties.len() as u64);
+        for property in &self.properties {
+            all.text(&property.name);
+            all.number(property.node.identity);
+            settle.text(&property.name);
+            settle.number(property.node.settle);
+        }
+        for (digest, child) in [(&mut all, Self::identity as fn(&Self) -> u64), (&mut settle, |n| n.settle)] {
+            match &self.additional {
+                Additional::Absent => digest.number(0),
+                Additional::Bool(allowed) => digest.number(1 + u64::from(*allowed)),
+                Additional::Schema(node) => digest.number(child(node).wrapping_mul(4) + 3),
+            }
+            digest.number(self.items.as_ref().map_or(0, |items| child(items)));
+        }
+        for check in &self.checks {
+            all.number(u64::from(check.keyword));
+            digest_argument(&mut all, check.check.argument());
+        }
+        if let Some(rare) = &self.rare {
+            rare.digest(&mut all);
+            settle.value(rare.default.as_ref().unwrap_or(&Value::Null));
+        }
+        self.identity = all.finish();
+        self.settle = settle.finish();
+    }
+}
+
+fn digest_argument(digest: &mut Digest, argument: Argument<'_>) {
+    match argument {
+        Argument::None => {}
+        Argument::Count(n) => digest.number(n as u64),
+        Argument::Bound(bound, excluded) => {
+            digest.number(bound.to_bits());
+            digest.number(u64::from(excluded));
+        }
+        Argument::Text(text) => digest.text(text),
+        Argument::Values(values) => values.iter().for_each(|value| digest.value(value)),
+    }
+}
+
+fn same_option(a: Option<&NodeRef>, b: Option<&NodeRef>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+        _ => false,
+    }
+}
+
+fn same_list(a: &[NodeRef], b: &[NodeRef]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
+}
+
+impl Rare {
+    pub(super) fn is_empty(&self) -> bool {
+        self.default.is_none()
+            && self.list_map_keys.is_empty()
+            && self.junctors.is_empty()
+            && self.rules.is_empty()
+            && self.defaulted.is_empty()
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.default == other.default
+            && self.list_map_keys == other.list_map_keys
+            && self.rules == other.rules
+            && same_list(&self.junctors.any_of, &other.junctors.any_of)
+            && same_list(&self.junctors.one_of, &other.junctors.one_of)
+            && same_list(&self.junctors.all_of, &other.junctors.all_of)
+            && same_option(self.junctors.not.as_ref(), other.junctors.not.as_ref())
+    }
+
+    fn digest(&self, digest: &mut Digest) {
+        digest.value(self.default.as_ref().unwrap_or(&Value::Null));
+        for key in &self.list_map_keys {
+            digest.text(key);
+        }
+        let Junctors { any_of, one_of, all_of, not } = &self.junctors;
+        for list in [any_of, one_of, all_of] {
+            digest.number(list.len() as u64);
+            list.iter().for_each(|node| digest.number(node.identity));
+        }
+        digest.number(not.as_ref().map_or(0, |node| node.identity));
+        for rule in &self.rules {
+            digest.text(&rule.rule);
+            digest.text(&rule.message);
+            digest.text(&rule.message_expression);
+            digest.text(&rule.field_path);
+            digest.text(rule.reason.as_deref().unwrap_or_default());
+            digest.number(rule.optional_old_self.map_or(2, u64::from));
+        }
+    }
+}
+
+impl Junctors {
+    fn is_empty(&self) -> bool {
+        self.any_of.is_empty() && self.one_of.is_empty() && self.all_of.is_empty() && self.not.is_none()
+    }
+}
+
+impl Additional {
+    /// The schema, if it is one.
+    pub fn schema(&self) -> Option<&NodeRef> {
+        match self {
+            Self::Schema(node) => Some(node),
+            Self::Absent | Self::Bool(_) => None,
+        }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Absent, Self::Absent) => true,
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::Schema(a), Self::Schema(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if self.interned {
+            intern::forget(self.identity);
+        }
+        // What is below goes here and not after this function, where the stack could run out.
+        grow_stack(|| {
+            self.properties = Box::default();
+            self.additional = Additional::Absent;
+            self.items = None;
+            self.rare = None;
+        });
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not what is below: that may be deep, and is shared.
+        f.debug_struct("Node")
+            .field("types", &self.types)
+            .field("properties", &self.properties.len())
+            .field("identity", &self.identity)
+            .finish_non_exhaustive()
+    }
+}

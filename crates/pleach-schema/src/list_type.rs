@@ -1,0 +1,214 @@
+//! Lists of type set and map hold nothing twice.
+//!
+//! A stage of validation of its own: only what is declared is looked at, junctors are not. Of a
+//! value that is there several times, the second occurrence is reported and no other.
+//!
+//! On update the errors of the new object count only if the old one had none, anywhere.
+
+use std::collections::HashMap;
+
+use pleach_json::{Array, Map, Str, Value, grow_stack};
+use pleach_meta::{FieldError, Path};
+
+use crate::compile::{ListType, Node};
+
+/// The duplicates in an object.
+pub fn validate_lists(value: &Value, node: &Node) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    visit(value, node, &Path::ROOT, &mut errors);
+    errors
+}
+
+/// The duplicates in an object, unless the old one had some too.
+pub fn validate_lists_update(new: &Value, old: &Value, node: &Node) -> Vec<FieldError> {
+    let errors = validate_lists(new, node);
+    if errors.is_empty() || validate_lists(old, node).is_empty() { errors } else { Vec::new() }
+}
+
+fn visit(value: &Value, node: &Node, at: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if !node.below().lists() {
+        return;
+    }
+    match value {
+        Value::Object(members) => grow_stack(|| {
+            for (key, member) in members {
+                if let Some(of_member) = node.property(key) {
+                    visit(member, of_member, &at.child(key), errors);
+                } else if let Some(of_member) = node.additional().schema() {
+                    visit(member, of_member, &at.key(key), errors);
+                }
+            }
+        }),
+        Value::Array(items) => {
+            match node.list_type() {
+                ListType::Set => check_set(items, at, errors),
+                ListType::Map => check_map(items, node.list_map_keys(), at, errors),
+                ListType::Unset | ListType::Atomic => {}
+            }
+            let Some(of_items) = node.items() else { return };
+            grow_stack(|| {
+                items.iter().enumerate().for_each(|(i, item)| visit(item, of_items, &at.index(i), errors))
+            });
+        }
+        _ => {}
+    }
+}
+
+/// What tells one value from another.
+#[derive(PartialEq, Eq, Hash)]
+enum Identity<'a> {
+    /// No element, or no key in it.
+    Unspecified,
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(u64),
+    Text(&'a Str),
+    /// Arrays and objects are told apart by their JSON, in which `1` and `1.0` are the same.
+    Json(String),
+}
+
+fn identity(value: &Value) -> Identity<'_> {
+    match value {
+        Value::Null => Identity::Null,
+        Value::Bool(b) => Identity::Bool(*b),
+        Value::Int(i) => Identity::Int(*i),
+        // Adding zero makes the two zeros one, as they are in Go.
+        Value::Float(f) => Identity::Float((f + 0.0).to_bits()),
+        Value::String(text) => Identity::Text(text),
+        compound => Identity::Json(pleach_json::to_string(compound)),
+    }
+}
+
+/// Calls `second` with every position where an identity comes for the second time.
+fn second_times<'a>(identities: impl Iterator<Item = Identity<'a>>, mut second: impl FnMut(usize)) {
+    let mut seen: HashMap<Identity<'_>, bool> = HashMap::new();
+    for (i, identity) in identities.enumerate() {
+        match seen.entry(identity) {
+            std::collections::hash_map::Entry::Vacant(first) => {
+                first.insert(false);
+            }
+            std::collections::hash_map::Entry::Occupied(mut told) => {
+                if !told.insert(true) {
+                    second(i);
+                }
+            }
+        }
+    }
+}
+
+fn check_set(items: &Array, at: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if items.len() > 1 {
+        second_times(items.iter().map(identity), |i| {
+            errors.push(FieldError::duplicate(at.index(i), items[i].clone()));
+        });
+    }
+}
+
+fn check_map(items: &Array, keys: &[Str], at: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let misfit = items.iter().position(|item| !matches!(item, Value::Null | Value::Object(_)));
+    if let Some(i) = misfit {
+        let detail = "must be an object for an array of list-type map";
+        errors.push(FieldError::invalid(at.index(i), items[i].clone(), detail));
+        return;
+    }
+    if items.len() <= 1 {
+        return;
+    }
+    let told = |i: usize| FieldError::duplicate(at.index(i), present_keys(&items[i], keys));
+    if let [key] = keys {
+        let of_item = |item| Value::get(item, key).map_or(Identity::Unspecified, identity);
+        second_times(items.iter().map(of_item), |i| errors.push(told(i)));
+    } else {
+        let of_item = |item| Identity::Json(pleach_json::to_string(&present_keys(item, keys)));
+        second_times(items.iter().map(of_item), |i| errors.push(told(i)));
+    }
+}
+
+/// The keys that an item has, with their values.
+fn present_keys(item: &Value, keys: &[Str]) -> Value {
+    let members = keys.iter().filter_map(|key| Some((key.clone(), item.get(key)?.clone())));
+    Value::Object(members.collect::<Map>())
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_json::json;
+
+    use super::*;
+    use crate::{Schema, SchemaOptions};
+
+    fn errors(schema: &Value, value: &Value) -> Vec<String> {
+        let wrapped = json!({"type": "object", "properties": {"l": (schema.clone())}});
+        let schema = Schema::from_value(&wrapped, SchemaOptions::default());
+        validate_lists(&json!({"l": (value.clone())}), schema.root())
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn sets() {
+        let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"x-kubernetes-preserve-unknown-fields": true}});
+        for (why, value, want) in [
+            ("all different", json!([1, 1.0, "1", true, "true", {"a": 1}, [1], {}, [], null]), &[][..]),
+            (
+                "only the second time",
+                json!(["a", "b", "a", "b", "a"]),
+                &["l[2]: Duplicate value: \"a\"", "l[3]: Duplicate value: \"b\""],
+            ),
+            (
+                "compounds by their JSON",
+                json!([{"a": [1]}, {"a": [1.0]}]),
+                &["l[1]: Duplicate value: {\"a\":[1]}"],
+            ),
+            ("null is a value", json!([null, null]), &["l[1]: Duplicate value: null"]),
+        ] {
+            assert_eq!(errors(&set, &value), want, "{why}");
+        }
+    }
+
+    #[test]
+    fn maps() {
+        let map = |keys: Value| json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys, "items": {"type": "object"}});
+        let (one, two) = (map(json!(["k"])), map(json!(["z", "a"])));
+        for (why, schema, value, want) in [
+            ("different keys", &one, json!([{"k": 1}, {"k": "1"}, {"k": 1.0}, {"k": null}, {}]), &[][..]),
+            (
+                "equal keys",
+                &one,
+                json!([{"k": "a", "v": 1}, {"k": "a", "v": 2}, {"k": "a"}]),
+                &["l[1]: Duplicate value: {\"k\":\"a\"}"],
+            ),
+            ("no key and no item are alike", &one, json!([{"v": 1}, null]), &["l[1]: Duplicate value: {}"]),
+            (
+                "first of all they are objects",
+                &one,
+                json!(["x", "x"]),
+                &["l[0]: Invalid value: \"x\": must be an object for an array of list-type map"],
+            ),
+            (
+                "two keys, in the order of JSON",
+                &two,
+                json!([{"a": "1", "z": 2}, {"z": 2.0, "a": "1"}]),
+                &["l[1]: Duplicate value: {\"a\":\"1\",\"z\":2}"],
+            ),
+            ("one of two differs", &two, json!([{"a": "1", "z": 2}, {"a": "1"}]), &[]),
+        ] {
+            assert_eq!(errors(schema, &value), want, "{why}");
+        }
+    }
+
+    #[test]
+    fn any_duplicate_in_the_old_object_excuses_all() {
+        let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}});
+        let schema = json!({"type": "object", "properties": {"l": (set.clone()), "m": {"type": "object", "additionalProperties": set}}});
+        let schema = Schema::from_value(&schema, SchemaOptions::default());
+        let bad = json!({"m": {"k": ["x", "x"]}});
+        assert_eq!(
+            validate_lists_update(&bad, &json!({}), schema.root())[0].to_string(),
+            "m[k][1]: Duplicate value: \"x\""
+        );
+        assert!(validate_lists_update(&bad, &json!({"l": ["y", "y"]}), schema.root()).is_empty());
+    }
+}

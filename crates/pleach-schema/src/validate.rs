@@ -1,0 +1,101 @@
+//! Value validation: whether an object is what its schema demands, and what the API server says if not.
+//!
+//! Two walks. [`Node::accepts`] answers yes or no without allocating and is all that a valid object
+//! costs. Only after a no does the second walk run, which finds every fault and words it: the order
+//! at a node, the errors picked from failing `anyOf` branches and the ratcheting of what did not
+//! change are those of the API server.
+//!
+//! The schema is taken as written, junctors and all; nothing here asks whether it is structural.
+
+mod report;
+pub(crate) mod site;
+
+use std::collections::HashSet;
+
+use pleach_json::{Map, Value, grow_stack};
+use pleach_meta::FieldError;
+
+use crate::compile::{Additional, Junctors, Node};
+use crate::ratchet::Ratchet;
+use site::Site;
+
+/// Everything wrong with a value. `start` is the field the value itself has in errors; the whole
+/// object has none.
+pub fn validate(node: &Node, value: &Value, start: Option<&str>) -> Vec<FieldError> {
+    if node.accepts(value) {
+        return Vec::new();
+    }
+    distinct(report::report(node, value, &Site::root(start), None))
+}
+
+/// Everything wrong with a value that was not so before: faults of what did not change are left out.
+pub fn validate_update(node: &Node, new: &Value, old: &Value, start: Option<&str>) -> Vec<FieldError> {
+    if node.accepts(new) {
+        return Vec::new();
+    }
+    let ratchet = Ratchet::default();
+    distinct(report::report(node, new, &Site::root(start), Some((&ratchet, old))))
+}
+
+/// Equal errors are told once.
+fn distinct(mut errors: Vec<FieldError>) -> Vec<FieldError> {
+    if errors.len() > 1 {
+        let mut seen = HashSet::with_capacity(errors.len());
+        errors.retain(|error| seen.insert(error.to_string()));
+    }
+    errors
+}
+
+impl Node {
+    /// Whether the value has no fault.
+    pub fn accepts(&self, value: &Value) -> bool {
+        self.types().accepts(value)
+            && self.checks().iter().all(|c| !c.gate.admits(value) || c.check.accepts(value))
+            && match value {
+                Value::Null => true,
+                Value::Object(members) => {
+                    grow_stack(|| self.accepts_members(members) && self.accepts_by_junctors(value))
+                }
+                Value::Array(items) => grow_stack(|| {
+                    self.items().is_none_or(|of_items| items.iter().all(|item| of_items.accepts(item)))
+                        && self.accepts_by_junctors(value)
+                }),
+                _ => self.accepts_by_junctors(value),
+            }
+    }
+
+    fn accepts_members(&self, members: &Map) -> bool {
+        let mut from = 0;
+        let mut required = 0;
+        for (key, member) in members {
+            if let Some(property) = self.next_property(&mut from, key) {
+                required += usize::from(property.required);
+                if !property.node.accepts(member) {
+                    return false;
+                }
+                continue;
+            }
+            match self.additional() {
+                Additional::Absent | Additional::Bool(true) => {}
+                Additional::Bool(false) => return false,
+                Additional::Schema(of_member) => {
+                    if !of_member.accepts(member) {
+                        return false;
+                    }
+                }
+            }
+        }
+        required == self.required_declared() && self.has_undeclared_required(members)
+    }
+
+    fn accepts_by_junctors(&self, value: &Value) -> bool {
+        let Some(Junctors { any_of, one_of, all_of, not }) = self.junctors() else { return true };
+        grow_stack(|| {
+            let accepts = |node: &crate::compile::NodeRef| node.accepts(value);
+            (any_of.is_empty() || any_of.iter().any(accepts))
+                && (one_of.is_empty() || one_of.iter().filter(|node| accepts(node)).count() == 1)
+                && all_of.iter().all(accepts)
+                && !not.as_ref().is_some_and(accepts)
+        })
+    }
+}
