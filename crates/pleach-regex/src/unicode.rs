@@ -95,6 +95,10 @@ fn find<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
 
 /// Adds to a canonical class every code point that equals a member but for case.
 pub(crate) fn fold(class: &mut ClassBuilder) {
+    if class.ranges().last().is_none_or(|range| range.1 < 0x80) {
+        fold_ascii(class);
+        return;
+    }
     // Each pair links a code point to the least of its equals: once down, then once up.
     let mut down = Vec::new();
     for &(first, last, step, delta) in folding::PAIRS {
@@ -110,6 +114,20 @@ pub(crate) fn fold(class: &mut ClassBuilder) {
     }
     if !up.is_empty() {
         class.push_points(&up);
+        class.canonicalize();
+    }
+}
+
+/// `fold` for ASCII, the usual case: letters by a distance of 32, and the two letters that have an
+/// equal elsewhere (the Kelvin sign, the long s).
+fn fold_ascii(class: &mut ClassBuilder) {
+    let mut equals = Vec::new();
+    class.intersect((0x41, 0x5a, 1), |c| equals.push(c + 0x20));
+    class.intersect((0x61, 0x7a, 1), |c| equals.push(c - 0x20));
+    class.intersect((0x4b, 0x6b, 0x20), |_| equals.push(0x212a));
+    class.intersect((0x53, 0x73, 0x20), |_| equals.push(0x17f));
+    if !equals.is_empty() {
+        class.push_points(&equals);
         class.canonicalize();
     }
 }
