@@ -42,18 +42,13 @@ pub fn parse_strict(bytes: &[u8]) -> Result<Parsed, ParseError> {
 }
 
 fn parse_text(bytes: &[u8]) -> Result<(Value, Cow<'_, str>, bool), ParseError> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => {
-            let (value, repeated) = Parser::new(text).document()?;
-            Ok((value, Cow::Borrowed(text), repeated))
-        }
-        Err(_) => {
-            let text = string::repair(bytes);
-            let (value, repeated) =
-                Parser::new(&text).document().map_err(|error| error.in_unrepaired(bytes))?;
-            Ok((value, Cow::Owned(text), repeated))
-        }
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let (value, repeated) = Parser::new(text).document()?;
+        return Ok((value, Cow::Borrowed(text), repeated));
     }
+    let text = string::repair(bytes);
+    let (value, repeated) = Parser::new(&text).document().map_err(|error| error.in_unrepaired(bytes))?;
+    Ok((value, Cow::Owned(text), repeated))
 }
 
 /// A container that is still open.

@@ -168,6 +168,7 @@ impl Value {
     }
 
     /// Moves the value out and leaves `null`.
+    #[must_use]
     pub fn take(&mut self) -> Value {
         std::mem::take(self)
     }

@@ -8,6 +8,8 @@ use crate::Str;
 use crate::error::{Context, ParseError};
 
 const LOW_BITS: u64 = 0x0101_0101_0101_0101;
+const QUOTES: u64 = u64::from_le_bytes([b'"'; 8]);
+const BACKSLASHES: u64 = u64::from_le_bytes([b'\\'; 8]);
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
 /// The high bit of every byte that is zero; bytes above a zero byte may be marked falsely.
@@ -21,8 +23,8 @@ fn plain_run(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(chunk) = bytes.get(at..at + 8) {
         let word = u64::from_le_bytes(chunk.try_into().expect("a slice of eight bytes"));
-        let quote = zero_bytes(word ^ (LOW_BITS * b'"' as u64));
-        let backslash = zero_bytes(word ^ (LOW_BITS * b'\\' as u64));
+        let quote = zero_bytes(word ^ QUOTES);
+        let backslash = zero_bytes(word ^ BACKSLASHES);
         let control = word.wrapping_sub(LOW_BITS * 0x20) & !word & HIGH_BITS;
         let stop = quote | backslash | control;
         if stop != 0 {

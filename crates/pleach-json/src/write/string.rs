@@ -77,10 +77,10 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
 }
 
 /// The rest of a string from `start` on, byte by byte, and the closing quote.
-fn write_escaped(bytes: &[u8], mut start: usize, out: &mut Vec<u8>) {
-    for at in start..bytes.len() {
-        let byte = bytes[at];
-        if SPECIAL[byte as usize] && at >= start && write_escape(bytes, start, at, out) {
+fn write_escaped(bytes: &[u8], from: usize, out: &mut Vec<u8>) {
+    let mut start = from;
+    for (at, &byte) in bytes.iter().enumerate().skip(from) {
+        if SPECIAL[byte as usize] && write_escape(bytes, start, at, out) {
             start = at + if byte == 0xE2 { 3 } else { 1 };
         }
     }

@@ -1,0 +1,74 @@
+//! From bytes to characters that YAML allows.
+//!
+//! UTF-8, or UTF-16 with a byte order mark. A fault among the characters comes before any other.
+
+use std::borrow::Cow;
+
+use crate::error::{Stage, YamlError};
+
+/// The text of a stream, without its byte order mark.
+pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, YamlError> {
+    let text = match bytes {
+        [0xFE, 0xFF, rest @ ..] => Cow::Owned(utf16(rest, u16::from_be_bytes)?),
+        [0xFF, 0xFE, rest @ ..] => Cow::Owned(utf16(rest, u16::from_le_bytes)?),
+        [0xEF, 0xBB, 0xBF, rest @ ..] => Cow::Borrowed(utf8(rest)?),
+        all => Cow::Borrowed(utf8(all)?),
+    };
+    match text.chars().find(|&c| !is_allowed(c)) {
+        Some(_) => Err(fault("control characters are not allowed")),
+        None => Ok(text),
+    }
+}
+
+fn is_allowed(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}'
+        | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+fn fault(message: &str) -> YamlError {
+    YamlError::new(Stage::Reader, message, None)
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, YamlError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let rest = &bytes[error.valid_up_to()..];
+        if let Some(c) = std::str::from_utf8(&bytes[..error.valid_up_to()])
+            .ok()
+            .and_then(|valid| valid.chars().find(|&c| !is_allowed(c)))
+        {
+            let _ = c;
+            return fault("control characters are not allowed");
+        }
+        let width = match rest[0] {
+            0xC0..=0xDF => 2,
+            0xE0..=0xEF => 3,
+            0xF0..=0xF7 => 4,
+            _ => return fault("invalid leading UTF-8 octet"),
+        };
+        if rest.len() < width {
+            return fault("incomplete UTF-8 octet sequence");
+        }
+        if rest[1..width].iter().any(|byte| byte & 0xC0 != 0x80) {
+            return fault("invalid trailing UTF-8 octet");
+        }
+        let mut code = u32::from(rest[0]) & (0x7F >> width);
+        for byte in &rest[1..width] {
+            code = code << 6 | u32::from(byte & 0x3F);
+        }
+        let least = [0x80, 0x800, 0x10000][width - 2];
+        if code < least {
+            return fault("invalid length of a UTF-8 sequence");
+        }
+        fault("invalid Unicode character")
+    })
+}
+
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, YamlError> {
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    if !rest.is_empty() {
+        return Err(fault("incomplete UTF-16 character"));
+    }
+    char::decode_utf16(pairs.iter().map(|pair| unit(*pair)))
+        .collect::<Result<_, _>>()
+        .map_err(|_| fault("unexpected low surrogate area"))
+}

@@ -1,0 +1,347 @@
+//! From the parser's events to a tree of nodes.
+//!
+//! The nodes of a document lie in one vector, children by index. Aliases stay aliases here;
+//! expanding them is the composer's business, which keeps the budget.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use granit_parser::{Event, Options, Parser, ScalarStyle, StructureStyle, Tag};
+
+use super::faults;
+use crate::error::{Place, Stage, YamlError};
+use crate::spans::Span;
+
+/// Collections may be nested this deep.
+const MAX_DEPTH: usize = 10_000;
+
+/// A node by its place in [`Nodes`].
+pub(super) type NodeId = usize;
+
+pub(super) struct Node<'a> {
+    pub(super) kind: Kind<'a>,
+    pub(super) tag: Option<Box<str>>,
+    /// Counted from one.
+    pub(super) line: usize,
+    pub(super) span: Span,
+}
+
+pub(super) enum Kind<'a> {
+    Scalar {
+        text: Cow<'a, str>,
+        plain: bool,
+    },
+    Sequence(Box<[NodeId]>),
+    /// Keys and values in turn.
+    Mapping(Box<[NodeId]>),
+    Alias(NodeId),
+    /// A collection whose end has not been met: an alias to it is an alias to its own inside.
+    Open,
+}
+
+/// The nodes of a document.
+pub(super) struct Nodes<'a> {
+    all: Vec<Node<'a>>,
+    root: NodeId,
+}
+
+impl<'a> Nodes<'a> {
+    pub(super) fn get(&self, id: NodeId) -> &Node<'a> {
+        &self.all[id]
+    }
+
+    pub(super) fn root(&self) -> NodeId {
+        self.root
+    }
+
+    pub(super) fn root_span(&self) -> Span {
+        self.all[self.root].span.clone()
+    }
+
+    /// Whether there is nothing between the document markers.
+    pub(super) fn is_empty_document(&self) -> bool {
+        let root = &self.all[self.root];
+        root.tag.is_none() && matches!(&root.kind, Kind::Scalar { text, plain: true } if text.is_empty())
+    }
+}
+
+/// The documents of a text, one after the other.
+pub(super) struct Stream<'a> {
+    text: &'a str,
+    parser: Parser<'a, granit_parser::StrInput<'a>>,
+    /// What follows the first document does not matter as long as it has tokens.
+    first_only: bool,
+    started: bool,
+    ended: bool,
+    /// After a fault: the text without it, where the fault is none to go-yaml.
+    repaired: Option<String>,
+}
+
+impl<'a> Stream<'a> {
+    pub(super) fn new(text: &'a str, first_only: bool) -> Self {
+        let options: Options = granit_parser::options! {
+            emit_comments: false,
+            emit_unresolved_aliases: true,
+            emit_anchor_events: true,
+            flow_nesting_limit: MAX_DEPTH,
+            block_nesting_limit: MAX_DEPTH,
+        };
+        Self {
+            text,
+            parser: Parser::new_from_str_with_options(text, options),
+            first_only,
+            started: false,
+            ended: false,
+            repaired: None,
+        }
+    }
+
+    /// Reads no more.
+    pub(super) fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// After a fault: the text put in other words that mean the same, where the fault is none to
+    /// go-yaml.
+    pub(super) fn take_repaired(&mut self) -> Option<String> {
+        self.repaired.take()
+    }
+
+    /// Goes to the next document after one that could not be read.
+    pub(super) fn recover(&mut self) {
+        self.ended = !self.parser.proceed_next_document().unwrap_or(false);
+    }
+
+    /// The first dash of a block sequence: of one that is not indented the parser names what
+    /// follows the dash.
+    fn dash_of(&self, start: usize) -> usize {
+        let before = self.text[..start].trim_end_matches(' ');
+        if before.ends_with('-') && !self.text[start..].starts_with('-') { before.len() - 1 } else { start }
+    }
+
+    /// How many lines above its content a block scalar starts.
+    fn lines_of_header(&self, style: ScalarStyle, start: usize) -> usize {
+        if !matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) {
+            return 0;
+        }
+        let before = &self.text[..start];
+        before[before.trim_end().len()..].matches('\n').count()
+    }
+
+    /// The text and span of a scalar as go-yaml has them.
+    fn settle(&self, text: Cow<'a, str>, style: ScalarStyle, mut range: Span) -> (Cow<'a, str>, Span) {
+        match style {
+            // The parser writes a scalar that is left out as `~`.
+            ScalarStyle::Plain if range.is_empty() => (Cow::Borrowed(""), range),
+            ScalarStyle::Literal | ScalarStyle::Folded => {
+                // A last line without a line break gets none.
+                let cut = range.end >= self.text.len() && !self.text.ends_with('\n');
+                let text = match text.strip_suffix('\n') {
+                    Some(line) if cut => Cow::Owned(line.to_owned()),
+                    _ => text,
+                };
+                let written = self.text.get(range.clone()).unwrap_or_default();
+                range.end = range.start + written.trim_end_matches(['\n', '\r', ' ']).len();
+                (text, range)
+            }
+            _ => (text, range),
+        }
+    }
+
+    /// The next document.
+    pub(super) fn document(&mut self) -> Result<Option<Nodes<'a>>, YamlError> {
+        if self.ended {
+            return Ok(None);
+        }
+        if !std::mem::replace(&mut self.started, true) {
+            faults::check_directives(self.text)?;
+        }
+        let mut builder = Builder::default();
+        loop {
+            let Some(event) = self.parser.next_event() else {
+                self.ended = true;
+                return Ok(None);
+            };
+            let (event, span) = match event {
+                Ok(event) => event,
+                Err(error) => {
+                    self.repaired = if self.first_only { faults::repair(&error, self.text) } else { None };
+                    let error = faults::explain(&error, self.text);
+                    if self.first_only && builder.is_whole() && error.is_structural() {
+                        self.ended = true;
+                        return Ok(builder.finish());
+                    }
+                    return Err(error);
+                }
+            };
+            let line = span.tag_start().map_or(span.start.line(), |tag| tag.line().min(span.start.line()));
+            let range = span.byte_range().unwrap_or(0..0);
+            match event {
+                Event::StreamEnd => {
+                    self.ended = true;
+                    return Ok(None);
+                }
+                Event::DocumentStart(_, Some(version)) if (version.major, version.minor) != (1, 1) => {
+                    return Err(YamlError::new(Stage::Scanner, "found incompatible YAML document", None));
+                }
+                Event::DocumentEnd => return Ok(builder.finish()),
+                Event::Alias(anchor) => {
+                    let target = builder.anchors.get(&anchor).copied().unwrap_or_default();
+                    builder.add(Node { kind: Kind::Alias(target), tag: None, line, span: range });
+                }
+                Event::UnresolvedAlias(name) => {
+                    let name = name.split(|c| !faults::is_name(c)).next().unwrap_or_default();
+                    let place = Place {
+                        line,
+                        column: span.start.col() + 1,
+                        offset: span.start.byte_offset().unwrap_or_default(),
+                    };
+                    let message = format!("unknown anchor '{name}' referenced");
+                    return Err(YamlError::new(Stage::Decode, message, Some(place)));
+                }
+                Event::Anchor(_, name) => {
+                    faults::check_anchor(self.text, &name, range.start)?;
+                    builder.starts_on(line);
+                }
+                Event::Scalar(text, style, anchor, tag) => {
+                    let plain = style == ScalarStyle::Plain;
+                    let line = line - self.lines_of_header(style, range.start);
+                    let (text, range) = self.settle(text, style, range);
+                    if style == ScalarStyle::DoubleQuoted {
+                        faults::check_escapes(self.text, range.start, range.end)?;
+                    }
+                    if !builder.in_flow() {
+                        faults::check_tab(self.text, range.start)?;
+                    }
+                    let node =
+                        Node { kind: Kind::Scalar { text, plain }, tag: short(tag), line, span: range };
+                    let id = builder.add(node);
+                    builder.anchor(anchor, id);
+                }
+                Event::SequenceStart(style, anchor, tag) => {
+                    let start =
+                        if style == StructureStyle::Block { self.dash_of(range.start) } else { range.start };
+                    builder.start(style, anchor, short(tag), line, start..range.end);
+                }
+                Event::MappingStart(style, anchor, tag) => {
+                    builder.start(style, anchor, short(tag), line, range);
+                }
+                Event::SequenceEnd => builder.close(range.end, Kind::Sequence),
+                Event::MappingEnd => {
+                    if let Some(offset) = builder.left_out_key(self.text) {
+                        return Err(faults::no_key(self.text, offset, builder.in_flow()));
+                    }
+                    builder.close(range.end, Kind::Mapping);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A tag in its short form: `!!str` for YAML's own, the whole of it for others.
+fn short(tag: Option<Cow<'_, Tag>>) -> Option<Box<str>> {
+    let tag = tag?;
+    let (handle, suffix) = tag.parts();
+    let whole = format!("{handle}{suffix}");
+    Some(match whole.strip_prefix("tag:yaml.org,2002:") {
+        Some(name) => format!("!!{name}").into(),
+        None => whole.into(),
+    })
+}
+
+/// A document in the making.
+#[derive(Default)]
+struct Builder<'a> {
+    all: Vec<Node<'a>>,
+    open: Vec<Open>,
+    children: Vec<NodeId>,
+    anchors: HashMap<usize, NodeId>,
+}
+
+/// A collection whose end has not been met.
+struct Open {
+    id: NodeId,
+    /// Where its children start among those that wait for their parent.
+    first_child: usize,
+    flow: bool,
+}
+
+impl<'a> Builder<'a> {
+    fn add(&mut self, node: Node<'a>) -> NodeId {
+        let id = self.all.len();
+        self.all.push(node);
+        self.children.push(id);
+        id
+    }
+
+    fn start(
+        &mut self,
+        style: StructureStyle,
+        anchor: usize,
+        tag: Option<Box<str>>,
+        line: usize,
+        span: Span,
+    ) {
+        let flow = self.in_flow() || style == StructureStyle::Flow;
+        let id = self.add(Node { kind: Kind::Open, tag, line, span });
+        self.anchor(anchor, id);
+        self.open.push(Open { id, first_child: self.children.len(), flow });
+    }
+
+    /// The last node starts on `line` because its properties do.
+    fn starts_on(&mut self, line: usize) {
+        if let Some(node) = self.all.last_mut() {
+            node.line = node.line.min(line);
+        }
+    }
+
+    fn anchor(&mut self, anchor: usize, id: NodeId) {
+        if anchor != 0 {
+            self.anchors.insert(anchor, id);
+        }
+    }
+
+    /// Whether nothing can be added to the document any more.
+    fn is_whole(&self) -> bool {
+        self.open.is_empty() && !self.children.is_empty()
+    }
+
+    fn in_flow(&self) -> bool {
+        self.open.last().is_some_and(|open| open.flow)
+    }
+
+    /// Where the mapping that ends has a colon without a key.
+    fn left_out_key(&self, text: &str) -> Option<usize> {
+        let keys = self.children[self.open.last()?.first_child..].iter().step_by(2);
+        keys.map(|&key| &self.all[key]).find_map(|key| {
+            let empty = matches!(&key.kind, Kind::Scalar { text, plain: true } if text.is_empty());
+            let start = key.span.start;
+            let left_out = empty
+                && key.tag.is_none()
+                && text[start..].starts_with(':')
+                && !text[..start].trim_end().ends_with(['?', '&'])
+                && !text[..start].ends_with(faults::is_name);
+            left_out.then_some(start)
+        })
+    }
+
+    fn close(&mut self, end: usize, kind: fn(Box<[NodeId]>) -> Kind<'a>) {
+        let Some(open) = self.open.pop() else { return };
+        let children: Box<[NodeId]> = self.children.drain(open.first_child..).collect();
+        // A block collection is met to end where the next thing begins; it is over after its last
+        // child.
+        let end = match children.last() {
+            Some(&last) if !open.flow => self.all[last].span.end,
+            _ => end,
+        };
+        let node = &mut self.all[open.id];
+        node.span.end = end.max(node.span.start);
+        node.kind = kind(children);
+    }
+
+    fn finish(self) -> Option<Nodes<'a>> {
+        let root = *self.children.first()?;
+        Some(Nodes { all: self.all, root })
+    }
+}

@@ -1,0 +1,81 @@
+//! The order of keys: natural, with letters last.
+//!
+//! `a2` comes before `a10`, and at the first difference a letter comes after anything else. That is
+//! go-yaml's order. It is not total for numbers beyond 64 bits, so the standard sort, which may
+//! notice and panic, is not used.
+
+use pleach_json::{Map, Str, Value};
+
+/// The members in natural order.
+pub(super) fn natural(map: &Map) -> Vec<&(Str, Value)> {
+    let mut members: Vec<_> = map.entries().iter().collect();
+    let mut scratch = members.clone();
+    merge_sort(&mut members, &mut scratch);
+    members
+}
+
+fn merge_sort<'a>(members: &mut [&'a (Str, Value)], scratch: &mut [&'a (Str, Value)]) {
+    let len = members.len();
+    if len < 2 {
+        return;
+    }
+    let middle = len / 2;
+    merge_sort(&mut members[..middle], &mut scratch[..middle]);
+    merge_sort(&mut members[middle..], &mut scratch[middle..]);
+    if !less(&members[middle].0, &members[middle - 1].0) {
+        return;
+    }
+    scratch.copy_from_slice(members);
+    let (left, right) = scratch.split_at(middle);
+    let (mut l, mut r) = (0, 0);
+    for slot in members {
+        if l < left.len() && (r == right.len() || !less(&right[r].0, &left[l].0)) {
+            *slot = left[l];
+            l += 1;
+        } else {
+            *slot = right[r];
+            r += 1;
+        }
+    }
+}
+
+/// Whether `a` comes before `b`.
+fn less(a: &str, b: &str) -> bool {
+    // Equal bytes are equal characters; only where they part does it take a closer look.
+    let shared = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
+    if shared == a.len() || shared == b.len() {
+        return a.len() < b.len();
+    }
+    let shared = (0..=shared).rev().find(|&i| a.is_char_boundary(i)).unwrap_or(0);
+    let (common, a_rest, b_rest) = (&a[..shared], &a[shared..], &b[shared..]);
+    let (Some(x), Some(y)) = (a_rest.chars().next(), b_rest.chars().next()) else { return a.len() < b.len() };
+    match (x.is_alphabetic(), y.is_alphabetic()) {
+        (true, true) => x < y,
+        (false, false) => {
+            let (left, right) = (number(common, a_rest, x, y), number(common, b_rest, x, y));
+            if left == right { x < y } else { left < right }
+        }
+        (_, y_is_letter) => y_is_letter,
+    }
+}
+
+/// The number that starts where two keys part, and how many digits it has there. If it may have
+/// lost its first digits to the common part, a leading nought still counts as a digit.
+fn number(common: &str, rest: &str, x: char, y: char) -> (i64, usize) {
+    let mut number = 0_i64;
+    if x == '0' || y == '0' {
+        let digits = common.chars().rev().take_while(|&c| is_digit(c));
+        number = i64::from(digits.into_iter().any(|c| c != '0'));
+    }
+    let mut digits = 0;
+    for c in rest.chars().take_while(|&c| is_digit(c)) {
+        number = number.wrapping_mul(10).wrapping_add(i64::from(u32::from(c)) - i64::from(u32::from('0')));
+        digits += 1;
+    }
+    (number, digits)
+}
+
+/// Decimal digits of any script.
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit() || (!c.is_ascii() && c.is_numeric() && !c.is_alphabetic())
+}
