@@ -26,6 +26,9 @@ use unify::Unifier;
 /// A type with more parts than this is refused: types double in size along chains of `map`.
 const MAX_TYPE_SIZE: usize = 2_000;
 
+/// Beyond this many issues those of shared nodes are no longer repeated.
+const MAX_ISSUES: usize = 1_000;
+
 /// Checks `ast`.
 pub(crate) fn check(
     ast: Ast,
@@ -48,7 +51,8 @@ pub(crate) fn check(
     if !issues.is_empty() {
         return Err(Issues::new(ast.source().into(), issues));
     }
-    let types = types.into_iter().map(|ty| unifier.substitute(&ty.unwrap_or(Type::Dyn), true)).collect();
+    let types =
+        types.into_iter().map(|ty| unifier.substitute(&ty.map_or(Type::Dyn, |(ty, ..)| ty), true)).collect();
     let checked = Checked { ast, types, references, declarations: declarations.clone() };
     let issues = validate::validate(&checked, environment.minor(), &places);
     if issues.is_empty() { Ok(checked) } else { Err(Issues::new(checked.ast.source().into(), issues)) }
@@ -61,7 +65,8 @@ struct Checker<'a> {
     /// Variables of enclosing comprehensions, innermost last.
     scopes: Vec<(Str, Type)>,
     unifier: Unifier,
-    types: Vec<Option<Type>>,
+    /// The types of checked nodes, and which issues were found below them.
+    types: Vec<Option<(Type, usize, usize)>>,
     references: Vec<Option<Reference>>,
     places: Places,
     issues: Vec<Issue>,
@@ -87,16 +92,26 @@ impl Checker<'_> {
 
     /// The type of a node, checked now if it has not been.
     fn check(&mut self, id: ExprId) -> Type {
-        if let Some(known) = &self.types[id.index()] {
-            return known.clone();
+        if let Some((known, from, to)) = self.types[id.index()].clone() {
+            // What is wrong below is wrong for every parent.
+            if self.issues.len() < MAX_ISSUES {
+                self.issues.extend_from_within(from..to);
+            }
+            return known;
         }
+        let before = self.issues.len();
         let mut ty = grow_stack(|| self.infer(id));
         if unify::is_larger_than(&ty, MAX_TYPE_SIZE) {
             self.error(id, "type of expression is too complex");
             ty = Type::Error;
         }
-        self.types[id.index()] = Some(ty.clone());
+        self.types[id.index()] = Some((ty.clone(), before, self.issues.len()));
         ty
+    }
+
+    /// The type of a node that has been checked.
+    fn known(&self, id: ExprId) -> Type {
+        self.types[id.index()].as_ref().map_or(Type::Error, |(ty, ..)| ty.clone())
     }
 
     fn infer(&mut self, id: ExprId) -> Type {
@@ -250,7 +265,7 @@ impl Checker<'_> {
         args: &[ExprId],
     ) -> Type {
         let all: Vec<ExprId> = target.iter().chain(args).copied().collect();
-        let arg_types: Vec<Type> = all.iter().map(|arg| self.check(*arg)).collect();
+        let arg_types: Vec<Type> = all.iter().map(|arg| self.known(*arg)).collect();
         if name == operators::AND || name == operators::OR {
             return self.logical(id, overloads, &all, &arg_types);
         }

@@ -164,9 +164,11 @@ pub enum StaticCost {
     AuthzCheck,
     /// Every element of one list compared with every element of the other.
     Sets,
+    /// One; the result is the argument.
+    Same,
     /// One; the result is an element.
     Index,
-    /// A new list, and every pair of elements compared in both directions, and a copy.
+    /// A new list, and every pair of keys compared in both directions.
     Sort,
     /// A new list, and every pair of elements compared in both directions.
     Distinct,

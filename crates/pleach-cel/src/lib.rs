@@ -10,6 +10,7 @@
 pub mod ast;
 mod check;
 mod checked;
+pub mod cost;
 pub mod decl;
 mod environment;
 pub mod function;
@@ -22,6 +23,7 @@ pub mod value;
 
 pub use ast::{Ast, Comprehension, Expr, ExprId, Literal};
 pub use checked::{Checked, Reference};
+pub use cost::CostEstimate;
 pub use decl::{DeclKind, DeclType, Declarations, Field, ListKind, ObjectType};
 pub use environment::Environment;
 pub use function::{Function, Library, Overload, StaticCost};

@@ -86,6 +86,8 @@ impl Validator<'_> {
         let Some(&arg) = args.first() else { return };
         let Expr::Literal(Literal::String(text)) = self.checked.ast().expr(arg) else { return };
         let valid = match function {
+            "duration" => crate::value::Duration::parse(text).is_some(),
+            "timestamp" => crate::value::Timestamp::parse(text).is_ok(),
             "matches" => pleach_regex::Regex::new(text).is_ok(),
             _ => true,
         };

@@ -47,7 +47,7 @@ static FUNCTIONS: &[Function] = &[
     Function {
         name: "dyn",
         call: Some(to_dyn),
-        overloads: &[Overload::new("to_dyn", &[T::Param("A")], T::Dyn)],
+        overloads: &[Overload::new("to_dyn", &[T::Param("A")], T::Dyn).cost(StaticCost::Same)],
     },
     Function {
         name: "int",

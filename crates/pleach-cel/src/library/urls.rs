@@ -45,7 +45,7 @@ static FUNCTIONS: &[Function] = &[
     Function {
         name: "isURL",
         call: Some(is_url),
-        overloads: &[Overload::new("is_url_string", &[T::String], T::Bool).cost(StaticCost::Traverse)],
+        overloads: &[Overload::new("is_url_string", &[T::String], T::Bool)],
     },
     Function {
         name: "url",
