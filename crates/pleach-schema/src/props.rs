@@ -45,8 +45,8 @@ pub struct JSONSchemaProps {
     pub x_int_or_string: bool,
     /// `x-kubernetes-preserve-unknown-fields`
     pub x_preserve_unknown_fields: Option<bool>,
-    value: Option<Box<ValueProps>>,
-    rare: Option<Box<RareProps>>,
+    pub(crate) value: Option<Box<ValueProps>>,
+    pub(crate) rare: Option<Box<RareProps>>,
 }
 
 /// What restricts values, besides `required`.
@@ -303,6 +303,11 @@ impl JSONSchemaProps {
     /// The rules of `x-kubernetes-validations`.
     pub fn validations(&self) -> &[ValidationRule] {
         self.rare().x_validations.as_deref().unwrap_or_default()
+    }
+
+    /// The schema as it prints inside an error message.
+    pub fn go_json(&self) -> String {
+        go_json::go_json(self)
     }
 
     /// The unions of `x-kubernetes-unions`.
