@@ -211,6 +211,11 @@ impl<'a> Decoder<'a> {
         self.saved.is_some()
     }
 
+    /// The first value of the wrong type, and the paths of unknown fields.
+    pub fn finish(self) -> (Option<String>, Vec<String>) {
+        (self.saved, self.unknown)
+    }
+
     /// The paths of unknown fields met so far, at most [`MAX_UNKNOWN_FIELDS`].
     pub fn into_unknown(self) -> Vec<String> {
         self.unknown

@@ -62,15 +62,37 @@ pub fn validate_object_meta(
     name_rule: NameRule,
     path: &Path<'_>,
 ) -> Vec<FieldError> {
+    let check = |name: &str| name_rule.check(name);
+    let check_prefix = |prefix: &str| name_rule.check_prefix(prefix);
+    validate(meta, namespaced, &check, &check_prefix, path)
+}
+
+/// The same with a rule of one's own for names, which `generateName` must keep just like `name`.
+pub fn validate_object_meta_with(
+    meta: ObjectMeta<'_>,
+    namespaced: bool,
+    check_name: &dyn Fn(&str) -> Messages,
+    path: &Path<'_>,
+) -> Vec<FieldError> {
+    validate(meta, namespaced, check_name, check_name, path)
+}
+
+fn validate(
+    meta: ObjectMeta<'_>,
+    namespaced: bool,
+    check_name: &dyn Fn(&str) -> Messages,
+    check_prefix: &dyn Fn(&str) -> Messages,
+    path: &Path<'_>,
+) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if !meta.generate_name().is_empty() {
-        let messages = name_rule.check_prefix(meta.generate_name());
+        let messages = check_prefix(meta.generate_name());
         push_all(&mut errors, &path.child("generateName"), meta.generate_name(), messages);
     }
     if meta.name().is_empty() {
         errors.push(FieldError::required(path.child("name"), "name or generateName is required"));
     } else {
-        push_all(&mut errors, &path.child("name"), meta.name(), name_rule.check(meta.name()));
+        push_all(&mut errors, &path.child("name"), meta.name(), check_name(meta.name()));
     }
     let namespace = path.child("namespace");
     if namespaced {
