@@ -327,11 +327,12 @@ impl Decoder {
 
 /// A number as it most likely stood in the document: the text itself is gone by now.
 fn number_text(number: f64) -> String {
-    let text = number.to_string();
-    if text.bytes().all(|b| b.is_ascii_digit() || b == b'-') && text.len() < 19 {
-        return text + ".0";
+    if number.fract() != 0.0 {
+        return number.to_string();
     }
-    text
+    // Integers beyond 64 bits are floats here although nothing in their text says so.
+    let point = if number.abs() < 9e18 { ".0" } else { "" };
+    format!("{number:.0}{point}")
 }
 
 #[cfg(test)]

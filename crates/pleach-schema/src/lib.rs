@@ -9,11 +9,13 @@
 pub mod check;
 pub mod decode;
 pub mod default_check;
+mod expand;
 pub mod options;
 pub mod props;
 mod report;
 pub mod rules;
 pub mod structural;
+pub mod unions;
 mod walk;
 
 // Objects: pruned, defaulted, validated.

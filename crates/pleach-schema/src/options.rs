@@ -122,6 +122,7 @@ fn uses_structural_feature(node: &JSONSchemaProps) -> bool {
         || !node.list_map_keys().is_empty()
         || node.rare().x_list_type.is_some()
         || !node.validations().is_empty()
+        || !node.unions().is_empty()
 }
 
 /// The texts of all rules and message expressions of a CRD.

@@ -10,6 +10,7 @@ use pleach_meta::{FieldError, Path};
 use crate::props::{JSONSchemaProps, SchemaOrBool};
 use crate::report::Report;
 use crate::structural::shape;
+use crate::unions;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
@@ -26,6 +27,7 @@ pub(super) fn check(schema: &JSONSchemaProps, level: Level, path: &Path<'_>, err
     children(schema, path, errors);
     types(schema, level, path, errors);
     extensions(schema, path, errors);
+    unions::check(schema, path, errors);
     if level == Level::Root || schema.x_embedded_resource {
         resource(schema, level, path, errors);
     }

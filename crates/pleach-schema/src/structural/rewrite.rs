@@ -6,10 +6,11 @@ use crate::props::{JSONSchemaProps, SchemaOrArray, SchemaOrBool};
 use crate::structural::shape;
 
 impl JSONSchemaProps {
-    /// Spells out `x-kubernetes-int-or-string` as `anyOf` wherever it is not spelled out yet, as
-    /// published documents show it.
+    /// Spells out `x-kubernetes-int-or-string` as `anyOf` and `x-kubernetes-unions` as `oneOf` wherever
+    /// they are not spelled out yet, as published documents show them. The extensions stay.
     pub fn unfold(&mut self) {
         self.each_structural_node(&mut |node| {
+            crate::unions::unfold(node);
             let spelled_out = shape::is_int_or_string(node.any_of())
                 || node.all_of().first().is_some_and(|first| shape::is_int_or_string(first.any_of()));
             if !node.x_int_or_string || spelled_out {

@@ -144,7 +144,7 @@ fn map_keys(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut Report) {
     }
     let all = || keys.iter().map(|key| Value::from(key.clone())).collect::<Vec<_>>();
     let properties = items_path.child("properties");
-    let mut seen: Vec<&Str> = Vec::with_capacity(keys.len());
+    let mut seen: HashSet<&Str> = HashSet::with_capacity(keys.len());
     for key in keys {
         if errors.is_full() {
             return;
@@ -164,11 +164,9 @@ fn map_keys(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut Report) {
                 "entries must all be names of item properties",
             )),
         }
-        seen.push(key);
-    }
-    seen.sort_unstable();
-    if seen.windows(2).any(|pair| pair[0] == pair[1]) {
-        errors.push(FieldError::invalid(path.child(KEYS), all(), "must not contain duplicate entries"));
+        if !seen.insert(key) {
+            errors.push(FieldError::invalid(path.child(KEYS), all(), "must not contain duplicate entries"));
+        }
     }
 }
 

@@ -1,0 +1,91 @@
+//! Rewriting `x-kubernetes-unions` into what every Kubernetes API server knows.
+//!
+//! Which members may be set together becomes `oneOf` and `required`, the values of the
+//! discriminator become an `enum`, and that it agrees with the member that is set becomes a CEL
+//! rule per member. A member or discriminator that CEL cannot name gets its agreement as an `enum`
+//! within the `oneOf` branch instead.
+
+use pleach_json::Str;
+
+use crate::props::{JSONSchemaProps, Union, ValidationRule};
+use crate::unions;
+
+impl JSONSchemaProps {
+    /// Rewrites all unions of the schema; without unions it stays as it is.
+    pub fn expand(&mut self) {
+        self.each_structural_node(&mut |node| {
+            if node.unions().is_empty() {
+                return;
+            }
+            unions::unfold(node);
+            for union in node.rare_mut().x_unions.take().unwrap_or_default() {
+                if !union.discriminator.is_empty() {
+                    agree(node, &union);
+                }
+            }
+        });
+    }
+}
+
+/// Makes the discriminator agree with the member that is set.
+fn agree(node: &mut JSONSchemaProps, union: &Union) {
+    let discriminator = pleach_cel::names::escape(&union.discriminator);
+    for (name, value) in &union.fields {
+        match (&discriminator, pleach_cel::names::escape(name)) {
+            (Some(discriminator), Some(member)) => {
+                let rule = rule(union, discriminator, name, &member, value);
+                let rules = node.rare_mut().x_validations.get_or_insert_default();
+                if !rules.contains(&rule) {
+                    rules.push(rule);
+                }
+            }
+            _ => branch(node, union, name, value),
+        }
+    }
+}
+
+fn rule(union: &Union, discriminator: &str, name: &str, member: &str, value: &str) -> ValidationRule {
+    let literal = literal(value);
+    ValidationRule {
+        rule: format!("!has(self.{discriminator}) || self.{discriminator} != {literal} || has(self.{member})")
+            .into(),
+        message: one_line(&format!("{name} must be set if {} is {value}", union.discriminator)),
+        ..ValidationRule::default()
+    }
+}
+
+/// A CEL string literal.
+fn literal(text: &str) -> String {
+    let mut out = String::from("'");
+    for c in text.chars() {
+        match c {
+            '\'' | '\\' => out.extend(['\\', c]),
+            c if (c as u32) < 0x20 || c as u32 == 0x7f => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out + "'"
+}
+
+/// Messages of rules have no line breaks.
+fn one_line(text: &str) -> Str {
+    text.replace(['\n', '\r'], " ").into()
+}
+
+/// Says in the `oneOf` branch of `name` which value the discriminator has.
+fn branch(node: &mut JSONSchemaProps, union: &Union, name: &str, value: &str) {
+    let of_member = |branch: &&mut JSONSchemaProps| branch.required() == [Str::from(name)];
+    let mut said = JSONSchemaProps::default();
+    said.value_mut().enum_ = Some(vec![value.into()]);
+    let value = node.value_mut();
+    let in_one_of = value.one_of.iter_mut().flat_map(|list| list.iter_mut());
+    let in_all_of = value
+        .all_of
+        .iter_mut()
+        .flat_map(|list| list.iter_mut())
+        .flat_map(|s| s.value_mut().one_of.iter_mut())
+        .flat_map(|list| list.iter_mut());
+    if let Some(branch) = in_one_of.chain(in_all_of).find(of_member) {
+        branch.properties.get_or_insert_default().insert(union.discriminator.clone(), said);
+    }
+}
