@@ -14,6 +14,7 @@ pub mod options;
 pub mod props;
 mod report;
 pub mod rules;
+pub mod skeleton;
 pub mod structural;
 pub mod unions;
 mod walk;
