@@ -36,7 +36,7 @@ pub use crate::value::url::Url;
 
 pub(crate) use crate::value::cidr::parse_address;
 pub(crate) use crate::value::compare::{compare, equal, is_comparable};
-pub(crate) use crate::value::list::Items;
+pub(crate) use crate::value::list::{Items, ScalarKey};
 pub(crate) use crate::value::map::{Entries, text as key_text};
 pub(crate) use crate::value::read::{read, read_untyped};
 pub(crate) use pleach_meta::go_format::{float_v as double_text, quote};
@@ -78,8 +78,10 @@ pub enum CelValue<'a> {
     Optional(Option<Arc<CelValue<'a>>>),
     /// A value of a Kubernetes library.
     Opaque(Arc<Opaque>),
-    /// What `x-kubernetes-preserve-unknown-fields` kept: good for comparisons only.
-    Preserved(&'a pleach_json::Value),
+    /// An element of a computed list that was taken from one with a schema and does not fit it.
+    /// Only lists hold it: whoever asks for the element gets the error.
+    #[doc(hidden)]
+    Failed(Arc<Fault>),
 }
 
 /// A string, borrowed from the object or computed.
@@ -171,7 +173,7 @@ impl<'a> CelValue<'a> {
             Self::Map(_) => "map",
             Self::Optional(_) => "optional_type",
             Self::Opaque(opaque) => opaque.type_name(),
-            Self::Preserved(_) => "unknown",
+            Self::Failed(_) => "error",
         }
     }
 
@@ -199,7 +201,7 @@ impl<'a> CelValue<'a> {
                 Opaque::Semver(_) => "cel.Semver",
                 Opaque::Format(_) => "*cel.Format",
             },
-            Self::Preserved(_) => "*common.unknownPreserved",
+            Self::Failed(_) => "*types.Err",
         }
     }
 

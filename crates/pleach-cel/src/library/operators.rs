@@ -129,9 +129,32 @@ static FUNCTIONS: &[Function] = &[
         ],
     },
     Function {
+        name: "__not_strictly_false__",
+        call: None,
+        overloads: &[Overload::new("__not_strictly_false__", &[T::Bool], T::Bool)],
+    },
+    Function {
+        name: "_in_",
+        call: Some(contains),
+        overloads: &[
+            Overload::new("in_list", &[T::Param("A"), T::List(&T::Param("A"))], T::Bool)
+                .cost(StaticCost::InList),
+            Overload::new("in_map", &[T::Param("A"), T::Map(&T::Param("A"), &T::Param("B"))], T::Bool),
+        ],
+    },
+    Function {
         name: "_||_",
         call: None,
         overloads: &[Overload::new("logical_or", &[T::Bool, T::Bool], T::Bool).cost(StaticCost::Logical)],
+    },
+    Function {
+        name: "in",
+        call: Some(contains),
+        overloads: &[
+            Overload::new("in_list", &[T::Param("A"), T::List(&T::Param("A"))], T::Bool)
+                .cost(StaticCost::InList),
+            Overload::new("in_map", &[T::Param("A"), T::Map(&T::Param("A"), &T::Param("B"))], T::Bool),
+        ],
     },
 ];
 
@@ -198,7 +221,7 @@ pub(crate) fn add<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
         [V::Timestamp(t), V::Duration(d)] | [V::Duration(d), V::Timestamp(t)] => {
             t.checked_add(*d).map(V::Timestamp).ok_or(TIMESTAMP_OVERFLOW)
         }
-        [V::List(a), V::List(b)] => a.concat(b).map(V::List),
+        [V::List(a), V::List(b)] => Ok(V::List(a.concat(b))),
         _ => Err(Fault::no_such_overload()),
     }
 }

@@ -42,7 +42,6 @@ pub(crate) fn equal(left: &CelValue<'_>, right: &CelValue<'_>) -> Result<bool, F
         (V::Map(a), V::Map(b)) => return grow_stack(|| maps_equal(a, b)),
         (V::List(a), _) if a.kind().is_some() => return Err(Fault::no_such_overload()),
         (V::Map(Map::View { decl: Some(_), .. }), _) => return Err(Fault::no_such_overload()),
-        (V::Preserved(a), V::Preserved(b)) => a == b,
         _ => false,
     })
 }

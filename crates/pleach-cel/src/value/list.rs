@@ -68,7 +68,10 @@ impl<'a> List<'a> {
                     None => Ok(read_untyped(item)),
                 })
             }
-            Self::Owned(list) => list.items.get(index).cloned().map(Ok),
+            Self::Owned(list) => list.items.get(index).map(|item| match item {
+                CelValue::Failed(fault) => Err((**fault).clone()),
+                item => Ok(item.clone()),
+            }),
         }
     }
 
@@ -80,14 +83,6 @@ impl<'a> List<'a> {
     /// All elements, or the first error.
     pub fn to_vec(&self) -> Result<Vec<CelValue<'a>>, Fault> {
         self.iter().collect()
-    }
-
-    /// The elements of a computed list.
-    pub(crate) fn as_values(&self) -> Option<&[CelValue<'a>]> {
-        match self {
-            Self::Owned(list) => Some(&list.items),
-            Self::View { .. } => None,
-        }
     }
 
     /// The elements of a set as the data has them.
@@ -114,29 +109,30 @@ impl<'a> List<'a> {
 
     /// The list with one more element. A list nobody else holds grows in place: macros build
     /// their results that way.
-    pub(crate) fn push(self, value: CelValue<'a>) -> Result<Self, Fault> {
-        if let Self::Owned(mut list) = self {
-            if list.decl.is_none() {
+    pub(crate) fn push(self, value: CelValue<'a>) -> Self {
+        match self {
+            Self::Owned(mut list) if list.decl.is_none() => {
                 Arc::make_mut(&mut list).items.push(value);
-                return Ok(Self::Owned(list));
+                Self::Owned(list)
             }
-            return Self::Owned(list).concat(&Self::of(vec![value]));
+            list => list.concat(&Self::of(vec![value])),
         }
-        self.concat(&Self::of(vec![value]))
     }
 
     /// `self + other`: a union for sets, a merge by key for maps.
-    pub(crate) fn concat(&self, other: &Self) -> Result<Self, Fault> {
+    pub(crate) fn concat(&self, other: &Self) -> Self {
         let decl = match self {
             Self::View { decl, .. } => *decl,
             Self::Owned(list) => list.decl,
         };
-        let mut items = self.to_vec()?;
+        // An element that does not fit its schema is no error until somebody looks at it.
+        let keep = |item: Result<CelValue<'a>, Fault>| item.unwrap_or_else(|f| CelValue::Failed(Arc::new(f)));
+        let mut items = Vec::with_capacity(self.len() + other.len());
+        items.extend(self.iter().map(keep));
         match self.kind() {
             Some(ListKind::Set) => {
                 let mut known: BTreeSet<_> = self.raw_scalars().collect();
-                for item in other.iter() {
-                    let item = item?;
+                for item in other.iter().map(keep) {
                     if known.insert(ScalarKey::of_value(&item)) {
                         items.push(item);
                     }
@@ -146,22 +142,16 @@ impl<'a> List<'a> {
                 let keys = escaped_keys(keys);
                 let known: BTreeMap<_, _> =
                     items.iter().enumerate().map(|(at, item)| (map_key(item, &keys), at)).collect();
-                for item in other.iter() {
-                    let item = item?;
+                for item in other.iter().map(keep) {
                     match known.get(&map_key(&item, &keys)) {
                         Some(at) => items[*at] = item,
                         None => items.push(item),
                     }
                 }
             }
-            _ => {
-                items.reserve(other.len());
-                for item in other.iter() {
-                    items.push(item?);
-                }
-            }
+            _ => items.extend(other.iter().map(keep)),
         }
-        Ok(Self::Owned(Arc::new(OwnedList { items, decl })))
+        Self::Owned(Arc::new(OwnedList { items, decl }))
     }
 }
 

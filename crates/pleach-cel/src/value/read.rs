@@ -6,7 +6,6 @@
 use crate::decl::{DeclKind, DeclType};
 use crate::value::{CelValue, Duration, Fault, List, Map, Text, Timestamp};
 use pleach_json::Value;
-use std::sync::Arc;
 
 /// The value at a place with a schema.
 #[inline]
@@ -114,10 +113,6 @@ impl<'a> CelValue<'a> {
             CelValue::List(List::View { items, .. }) => CelValue::List(List::View { items, decl: None }),
             other => other,
         }
-    }
-
-    pub(crate) fn unwrap_arc(value: &Arc<CelValue<'a>>) -> Self {
-        (**value).clone()
     }
 }
 

@@ -1,0 +1,217 @@
+//! Programs: expressions ready to be evaluated on objects.
+//!
+//! [`Program::new`] turns a [`Checked`] expression into a compact plan, once per rule: variables
+//! become slots, selections and indexes become paths ([`node::Attribute`]), constants are folded,
+//! constant patterns compiled, overloads resolved. [`Program::run`] walks the plan on an object
+//! and counts what it costs, step by step as the API server does: the plan keeps the shape of the
+//! API server's own because costs follow from it (a selection in an index costs less than one
+//! outside, a constant list nothing).
+//!
+//! A program is immutable and shared between threads; all state of an evaluation is on the stack
+//! of [`Program::run`].
+
+mod attribute;
+mod charge;
+mod fold;
+mod machine;
+mod node;
+mod plan;
+mod plan_attribute;
+mod plan_call;
+
+use crate::checked::Checked;
+use crate::decl::DeclType;
+use crate::value::{CelValue, Fault};
+use machine::Machine;
+use node::{Attribute, Fold, Node, NodeId};
+use pleach_json::{Str, Value};
+use std::fmt;
+
+/// What one evaluation of one expression may cost.
+pub const PER_CALL_LIMIT: u64 = 1_000_000;
+
+/// What all evaluations for one request may cost.
+pub const RUNTIME_COST_BUDGET: i64 = 10_000_000;
+
+/// An expression ready to be evaluated.
+#[derive(Debug)]
+pub struct Program {
+    nodes: Vec<Node>,
+    attributes: Vec<Attribute>,
+    folds: Vec<Fold>,
+    root: NodeId,
+    /// How many variables of comprehensions can be alive at once.
+    slots: usize,
+    variables: Vec<(Variable, Str, DeclType)>,
+}
+
+/// Which variable a declaration is of.
+#[derive(Clone, Copy, Debug)]
+enum Variable {
+    Self_,
+    OldSelf,
+    /// No evaluation has a value for it.
+    Other,
+}
+
+/// What the variables of an expression stand for.
+#[derive(Clone, Copy)]
+pub struct Activation<'a> {
+    /// `self`
+    pub self_: &'a Value,
+    /// `oldSelf`
+    pub old_self: OldSelf<'a>,
+    /// Asked now and then during loops: whether to give up.
+    pub interrupted: Option<&'a (dyn Fn() -> bool + Sync)>,
+}
+
+/// What `oldSelf` stands for.
+#[derive(Clone, Copy, Debug)]
+pub enum OldSelf<'a> {
+    /// There is none; an expression that uses it fails.
+    Absent,
+    /// The value itself.
+    Value(&'a Value),
+    /// An optional: what rules with `optionalOldSelf` are evaluated with. Their message
+    /// expressions are given a [`OldSelf::Value`] all the same, as the API server does.
+    Optional(Option<&'a Value>),
+}
+
+impl<'a> Activation<'a> {
+    /// With `self` only.
+    pub fn new(self_: &'a Value) -> Self {
+        Self { self_, old_self: OldSelf::Absent, interrupted: None }
+    }
+
+    /// With an `oldSelf`.
+    #[must_use]
+    pub fn with_old_self(self, old_self: OldSelf<'a>) -> Self {
+        Self { old_self, ..self }
+    }
+}
+
+impl fmt::Debug for Activation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { self_, old_self, .. } = self;
+        f.debug_struct("Activation").field("self_", self_).field("old_self", old_self).finish_non_exhaustive()
+    }
+}
+
+/// Why an expression cannot become a program: a constant in it that cannot be converted, or a
+/// pattern that is none. The text is what the API server says after `program instantiation
+/// failed: `.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanError(pub Str);
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+/// What came of an evaluation, and what it cost.
+#[derive(Clone, Debug)]
+pub struct Evaluation<'a> {
+    /// The value, or why there is none.
+    pub result: Result<CelValue<'a>, Fault>,
+    /// The cost, of failures too.
+    pub cost: u64,
+}
+
+/// What is left to spend for one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CostBudget {
+    remaining: i64,
+}
+
+/// Why [`Program::eval`] has no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EvalError {
+    /// This evaluation cost more than one may: no other should be tried.
+    CostExceeded,
+    /// The budget of the request is spent: no other should be tried.
+    BudgetExceeded,
+    /// The caller asked to stop.
+    Interrupted,
+    /// An error of the expression; others may fare better.
+    Error(Str),
+}
+
+impl fmt::Display for EvalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CostExceeded => "operation cancelled: actual cost limit exceeded",
+            Self::BudgetExceeded => "running out of cost budget",
+            Self::Interrupted => "operation interrupted",
+            Self::Error(text) => text,
+        })
+    }
+}
+
+impl std::error::Error for EvalError {}
+
+impl CostBudget {
+    /// A budget.
+    pub fn new(cost: i64) -> Self {
+        Self { remaining: cost }
+    }
+
+    /// What is left; negative once it was overdrawn.
+    pub fn remaining(&self) -> i64 {
+        self.remaining
+    }
+
+    /// Takes `cost` from the budget; false, and nothing is left, if it is not enough.
+    pub fn charge(&mut self, cost: u64) -> bool {
+        match i64::try_from(cost) {
+            Ok(cost) if cost <= self.remaining => {
+                self.remaining -= cost;
+                true
+            }
+            _ => {
+                self.remaining = -1;
+                false
+            }
+        }
+    }
+}
+
+impl Default for CostBudget {
+    fn default() -> Self {
+        Self::new(RUNTIME_COST_BUDGET)
+    }
+}
+
+impl Program {
+    /// Plans the evaluation of a checked expression.
+    pub fn new(checked: &Checked) -> Result<Self, PlanError> {
+        plan::plan(checked)
+    }
+
+    /// Evaluates the expression; an evaluation that costs more than `limit` is broken off.
+    pub fn run<'a>(&'a self, activation: &Activation<'a>, limit: u64) -> Evaluation<'a> {
+        let mut machine = Machine::new(self, activation, limit);
+        let result = machine.eval(self.root);
+        Evaluation { result, cost: machine.cost() }
+    }
+
+    /// Evaluates the expression within the limits for one evaluation and for the request.
+    pub fn eval<'a>(
+        &'a self,
+        activation: &Activation<'a>,
+        budget: &mut CostBudget,
+    ) -> Result<CelValue<'a>, EvalError> {
+        let Evaluation { result, cost } = self.run(activation, PER_CALL_LIMIT);
+        if !budget.charge(cost) {
+            return Err(EvalError::BudgetExceeded);
+        }
+        result.map_err(|fault| match fault {
+            Fault::Error(text) => EvalError::Error(text),
+            Fault::CostExceeded => EvalError::CostExceeded,
+            Fault::Interrupted => EvalError::Interrupted,
+        })
+    }
+}

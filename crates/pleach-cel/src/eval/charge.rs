@@ -1,0 +1,189 @@
+//! What a call costs at run time: the estimator's rules applied to actual sizes.
+//!
+//! The kind of a charge comes from the function's table ([`StaticCost`]). Odd: charges that
+//! Kubernetes defines go by the function's name, those of CEL itself by the overload. A call
+//! whose overload is not certain costs one in CEL's own functions, whatever its arguments.
+
+use crate::function::{Overload, StaticCost};
+use crate::value::{CelValue, Opaque};
+use pleach_json::grow_stack;
+
+/// How a call is charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Charge {
+    Unit,
+    Fixed(u64),
+    /// A tenth of the first argument.
+    Tenth,
+    /// A fifth of the first argument.
+    Fifth,
+    /// A fifth of the result.
+    FifthOfResult,
+    /// A tenth of the smaller operand.
+    Compare,
+    /// A tenth of both operands.
+    Concat,
+    /// The size of the second argument.
+    SecondSize,
+    /// A tenth of the first times a tenth of the second.
+    Product,
+    /// A tenth of the text times a quarter of the pattern.
+    Pattern,
+    /// One per element, a tenth of the bytes of strings.
+    Traversal,
+    /// A tenth of the text times the format's.
+    Validate,
+    /// An address in a block; `parse` if it is given as a string.
+    ContainsIp { parse: bool },
+    /// A block in a block, likewise.
+    ContainsCidr { parse: bool },
+    /// A new list as long as the result.
+    NewList,
+    /// A new list, and the first argument for every level.
+    Flatten,
+    /// A new list, and every pair of the argument at this position compared.
+    SelfCompare(usize),
+    /// Every pair of two lists compared this often.
+    Pairs(u64),
+}
+
+/// Functions whose charge goes by their name, so that it holds whatever the overload.
+const BY_NAME: [&str; 26] = [
+    "isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "url", "lowerAscii", "upperAscii",
+    "substring", "trim", "replace", "split", "join", "find", "findAll", "cidr", "isIP", "isCIDR", "ip",
+    "ip.isCanonical", "quantity", "isQuantity", "semver", "isSemver", "validate",
+];
+
+impl Charge {
+    /// The charge for a call of `function` that resolved to `overloads`.
+    pub(super) fn of(function: &str, overloads: &[&'static Overload]) -> Self {
+        match overloads {
+            [only] => Self::of_overload(function, only),
+            [first, ..] if BY_NAME.contains(&function) => Self::of_overload(function, first),
+            _ => Self::Unit,
+        }
+    }
+
+    fn of_overload(function: &str, overload: &Overload) -> Self {
+        let takes_text = overload.id.ends_with("_string");
+        match overload.cost {
+            StaticCost::Compare => Self::Compare,
+            StaticCost::Concat => Self::Concat,
+            StaticCost::InList => Self::SecondSize,
+            StaticCost::Affix | StaticCost::Traverse => Self::Tenth,
+            StaticCost::TraverseTwice => Self::Fifth,
+            StaticCost::Join => Self::FifthOfResult,
+            StaticCost::Contains => Self::Product,
+            // Odd: only the form `text.matches(pattern)` is charged for its sizes.
+            StaticCost::Matches if overload.id == "matches" => Self::Unit,
+            StaticCost::Matches => Self::Pattern,
+            StaticCost::ListScan | StaticCost::StringScan => Self::Traversal,
+            StaticCost::Validate => Self::Validate,
+            StaticCost::ContainsIp => Self::ContainsIp { parse: takes_text },
+            StaticCost::ContainsCidr => Self::ContainsCidr { parse: takes_text },
+            StaticCost::AuthzCheck => Self::Fixed(350_000),
+            StaticCost::Slice | StaticCost::Range | StaticCost::Reverse => Self::NewList,
+            StaticCost::Flatten => Self::Flatten,
+            StaticCost::Sort if function == "@sortByAssociatedKeys" => Self::SelfCompare(1),
+            StaticCost::Sort | StaticCost::Distinct => Self::SelfCompare(0),
+            StaticCost::Sets if overload.id == "list_sets_equivalent_list" => Self::Pairs(2),
+            StaticCost::Sets => Self::Pairs(1),
+            StaticCost::Unit
+            | StaticCost::Logical
+            | StaticCost::Conditional
+            | StaticCost::ConcatList
+            | StaticCost::Index => Self::Unit,
+        }
+    }
+
+    /// The cost of a call. Where an argument or the result is an error, null stands for it.
+    pub(super) fn cost(self, args: &[CelValue<'_>], result: &CelValue<'_>) -> u64 {
+        let size = |index: usize| args.get(index).map_or(1, CelValue::size);
+        match self {
+            Self::Unit => 1,
+            Self::Fixed(cost) => cost,
+            Self::Tenth => tenth(size(0)),
+            Self::Fifth => fifth(size(0)),
+            Self::FifthOfResult => fifth(result.size()),
+            Self::Compare => compare(&args[0], &args[1]),
+            Self::Concat => tenth(size(0) + size(1)),
+            Self::SecondSize => size(1),
+            Self::Product => tenth(size(0)) * tenth(size(1)),
+            Self::Pattern => tenth(size(0) + 1) * (size(1) as f64 * 0.25).ceil() as u64,
+            Self::Traversal => args.first().map_or(0, traversal),
+            Self::Validate => match args.first() {
+                Some(CelValue::Opaque(value)) if let Opaque::Format(format) = &**value => {
+                    tenth(size(1) + 1) * format.pattern_cost
+                }
+                _ => 1,
+            },
+            Self::ContainsIp { parse } => tenth(2 * size(0)) + if parse { tenth(size(1)) } else { 0 },
+            Self::ContainsCidr { parse } => {
+                tenth(2 * size(0)) + tenth(size(0)) + 1 + if parse { tenth(size(1)) } else { 0 }
+            }
+            Self::NewList => new_list(result.size() as f64),
+            Self::Flatten => {
+                let depth = match args.get(1) {
+                    Some(CelValue::Int(depth)) => *depth as f64,
+                    _ => 1.0,
+                };
+                new_list((size(0) as f64 * depth).max(0.0))
+            }
+            Self::SelfCompare(index) => {
+                let first = match args.get(index) {
+                    Some(CelValue::List(list)) => list.get(0),
+                    _ => None,
+                };
+                let text = matches!(first, Some(Ok(CelValue::String(_) | CelValue::Bytes(_))));
+                let pairs = size(index).saturating_mul(size(index));
+                new_list(pairs as f64 * if text { 2.1 } else { 2.0 })
+            }
+            Self::Pairs(factor) => 1 + size(0).saturating_mul(size(1)).saturating_mul(factor),
+        }
+    }
+}
+
+/// A tenth of the smaller operand; values of Kubernetes' own types cost one on the left of `==`.
+pub(super) fn compare(left: &CelValue<'_>, right: &CelValue<'_>) -> u64 {
+    match (left, right) {
+        // The usual case: neither has a size.
+        (CelValue::Int(_) | CelValue::Bool(_) | CelValue::Double(_), _) => tenth(right.size().min(1)),
+        _ => tenth(left.size().min(right.size())),
+    }
+}
+
+/// The same for `==`, where values of Kubernetes' own types on the left cost one.
+pub(super) fn equals(left: &CelValue<'_>, right: &CelValue<'_>) -> u64 {
+    if matches!(left, CelValue::Opaque(_)) { 1 } else { compare(left, right) }
+}
+
+/// Rounded up, computed in floating point as the API server does.
+fn tenth(size: u64) -> u64 {
+    (size as f64 * 0.1).ceil() as u64
+}
+
+fn fifth(size: u64) -> u64 {
+    (size as f64 * 2.0 * 0.1).ceil() as u64
+}
+
+fn new_list(copied: f64) -> u64 {
+    (copied as u64).saturating_add(11)
+}
+
+/// Odd: bytes count here, not code points, and the tenth is rounded down.
+fn traversal(value: &CelValue<'_>) -> u64 {
+    match value {
+        CelValue::String(text) => (text.as_str().len() as f64 * 0.1) as u64,
+        CelValue::Bytes(bytes) => (bytes.len() as f64 * 0.1) as u64,
+        CelValue::List(list) => grow_stack(|| {
+            list.iter().map(|item| item.map_or(1, |item| traversal(&item))).fold(0, u64::saturating_add)
+        }),
+        CelValue::Map(map) => grow_stack(|| {
+            let entry = |(key, value): (CelValue<'_>, Result<CelValue<'_>, _>)| {
+                traversal(&key).saturating_add(value.map_or(1, |value| traversal(&value)))
+            };
+            map.iter().map(entry).fold(0, u64::saturating_add)
+        }),
+        _ => 1,
+    }
+}

@@ -1,0 +1,362 @@
+//! The evaluator: walks a plan and counts the cost.
+//!
+//! Errors are values until something absorbs them: a call evaluates all of its arguments and is
+//! charged before it passes the first error on, as the API server's does. Running out of cost
+//! ends the evaluation at once.
+
+use crate::eval::attribute::Optionality;
+use crate::eval::charge;
+use crate::eval::node::{CallNode, Members, Node, NodeId};
+use crate::eval::{Activation, Program};
+use crate::function::{Call, Implementation};
+use crate::value::{CelValue, Fault, Key, List, Map, ScalarKey, equal, key_text};
+use pleach_json::grow_stack;
+use std::collections::BTreeMap;
+
+/// What making a list costs, without its elements.
+pub(super) const LIST_COST: u64 = 10;
+/// What making a map costs, without its entries.
+const MAP_COST: u64 = 30;
+/// How many values an evaluation may put into lists and maps it makes: costs do not grow with
+/// the lists that `+` copies, memory does.
+const MAX_COPIES: usize = 1 << 24;
+
+pub(super) type Outcome<'a> = Result<CelValue<'a>, Fault>;
+
+/// A variable of a comprehension.
+#[derive(Debug, Default)]
+pub(super) enum Slot<'a> {
+    /// Not in use, or moved out to grow.
+    #[default]
+    Empty,
+    /// An accumulator that nobody has asked for yet.
+    Lazy(NodeId),
+    /// Its value, or why it has none.
+    Ready(Outcome<'a>),
+}
+
+/// The state of one evaluation.
+pub(super) struct Machine<'a, 'm> {
+    pub(super) program: &'a Program,
+    pub(super) activation: &'m Activation<'a>,
+    pub(super) slots: Vec<Slot<'a>>,
+    pub(super) iterations: u64,
+    cost: u64,
+    limit: u64,
+    copies: usize,
+}
+
+impl<'a, 'm> Machine<'a, 'm> {
+    pub(super) fn new(program: &'a Program, activation: &'m Activation<'a>, limit: u64) -> Self {
+        let mut slots = Vec::new();
+        slots.resize_with(program.slots, Slot::default);
+        Self { program, activation, slots, iterations: 0, cost: 0, limit, copies: 0 }
+    }
+
+    pub(super) fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// Adds to the cost; an error once the limit is exceeded.
+    #[inline]
+    pub(super) fn charge(&mut self, cost: u64) -> Result<(), Fault> {
+        self.cost = self.cost.saturating_add(cost);
+        if self.cost > self.limit { Err(Fault::CostExceeded) } else { Ok(()) }
+    }
+
+    /// Evaluates a node.
+    #[inline]
+    pub(super) fn eval(&mut self, id: NodeId) -> Outcome<'a> {
+        grow_stack(|| self.eval_node(id))
+    }
+
+    fn eval_node(&mut self, id: NodeId) -> Outcome<'a> {
+        match &self.program.nodes[id.0 as usize] {
+            Node::Constant(value) => Ok(value.clone()),
+            Node::Attribute(id) => self.eval_attribute(*id),
+            Node::Test(id) => match self.resolve(*id)? {
+                (CelValue::Optional(inner), _) => Ok(CelValue::Bool(inner.is_some())),
+                (value, Optionality::Present) => Ok(CelValue::Bool(!matches!(value, CelValue::Optional(None)))),
+                (value, Optionality::Plain) => Ok(value),
+            },
+            Node::And(a, b) => self.logical(*a, *b, false),
+            Node::Or(a, b) => self.logical(*a, *b, true),
+            Node::Equals(a, b) => {
+                let (a, b) = self.operands(*a, *b, charge::equals)?;
+                equal(&a, &b).map(CelValue::Bool)
+            }
+            Node::NotEquals(a, b) => {
+                let (a, b) = self.operands(*a, *b, charge::compare)?;
+                Ok(CelValue::Bool(equal(&a, &b) != Ok(true)))
+            }
+            Node::NotStrictlyFalse(operand) => {
+                let value = self.eval(*operand);
+                self.charge(1)?;
+                match value {
+                    Ok(CelValue::Bool(b)) => Ok(CelValue::Bool(b)),
+                    Err(fault) if !fault.is_error() => Err(fault),
+                    _ => Ok(CelValue::Bool(true)),
+                }
+            }
+            Node::Member(operand, members) => {
+                let value = self.eval(*operand)?;
+                Ok(CelValue::Bool(is_member(&value, members)))
+            }
+            Node::Call(call) => self.eval_call(call),
+            Node::List(elements) => {
+                let list = self.eval_list(elements);
+                self.charge(LIST_COST)?;
+                list
+            }
+            Node::Map(entries) => {
+                let map = self.eval_map(entries);
+                self.charge(MAP_COST)?;
+                map
+            }
+            Node::OptionalOr(a, b) => match self.eval(*a)? {
+                CelValue::Optional(None) => self.eval(*b),
+                value => Ok(value),
+            },
+            Node::OptionalOrValue(a, b) => match self.eval(*a)? {
+                CelValue::Optional(None) => self.eval(*b),
+                CelValue::Optional(Some(inner)) => Ok((*inner).clone()),
+                value => Ok(value),
+            },
+            Node::Fold(id) => self.eval_fold(*id),
+            Node::Append { slot, element, list_cost } => self.eval_append(*slot, *element, *list_cost),
+        }
+    }
+
+    /// `&&` and `||`: the deciding value wins over errors, the first error over the rest.
+    fn logical(&mut self, a: NodeId, b: NodeId, deciding: bool) -> Outcome<'a> {
+        let mut failure = None;
+        for operand in [a, b] {
+            match self.eval(operand) {
+                Ok(CelValue::Bool(value)) if value == deciding => return Ok(CelValue::Bool(deciding)),
+                Ok(CelValue::Bool(_)) => {}
+                Ok(_) => failure = failure.or(Some(Fault::no_such_overload())),
+                Err(fault) if fault.is_error() => failure = failure.or(Some(fault)),
+                Err(fault) => return Err(fault),
+            }
+        }
+        failure.map_or(Ok(CelValue::Bool(!deciding)), Err)
+    }
+
+    /// Both operands of a comparison, charged.
+    #[inline]
+    fn operands(
+        &mut self,
+        a: NodeId,
+        b: NodeId,
+        cost: fn(&CelValue<'_>, &CelValue<'_>) -> u64,
+    ) -> Result<(CelValue<'a>, CelValue<'a>), Fault> {
+        let a = absorb(self.eval(a))?;
+        let b = absorb(self.eval(b))?;
+        let null = &CelValue::Null;
+        self.charge(cost(a.as_ref().unwrap_or(null), b.as_ref().unwrap_or(null)))?;
+        Ok((a?, b?))
+    }
+
+    fn eval_call(&mut self, call: &'a CallNode) -> Outcome<'a> {
+        if let Some(slot) = call.grows {
+            return self.eval_growing(call, slot);
+        }
+        match &*call.args {
+            [] => self.finish(call, &[]),
+            [arg] => {
+                let arg = absorb(self.eval(*arg))?;
+                match arg {
+                    Ok(arg) => self.finish(call, &[arg]),
+                    Err(fault) => self.fail(call, &[CelValue::Null], fault),
+                }
+            }
+            // A call with a compiled pattern stops at the first error, like one with more
+            // arguments; the pattern is then never looked at and nothing charged.
+            [a, b] if call.regex.is_none() => {
+                let a = absorb(self.eval(*a))?;
+                let b = absorb(self.eval(*b))?;
+                match (a, b) {
+                    (Ok(a), Ok(b)) => self.finish(call, &[a, b]),
+                    (Err(fault), b) => self.fail(call, &[CelValue::Null, b.unwrap_or(CelValue::Null)], fault),
+                    (Ok(a), Err(fault)) => self.fail(call, &[a, CelValue::Null], fault),
+                }
+            }
+            args => {
+                let mut values = Vec::with_capacity(args.len());
+                for (i, arg) in args.iter().enumerate() {
+                    match absorb(self.eval(*arg))? {
+                        Ok(value) => values.push(value),
+                        Err(fault) if i + 1 == args.len() => {
+                            values.push(CelValue::Null);
+                            return self.fail(call, &values, fault);
+                        }
+                        Err(fault) => return Err(fault),
+                    }
+                }
+                self.finish(call, &values)
+            }
+        }
+    }
+
+    /// Calls the function and charges for it.
+    #[inline]
+    fn finish(&mut self, call: &'a CallNode, args: &[CelValue<'a>]) -> Outcome<'a> {
+        let result = invoke(call, args);
+        let null = CelValue::Null;
+        self.charge(call.charge.cost(args, result.as_ref().unwrap_or(&null)))?;
+        if let Ok(CelValue::List(List::Owned(_)) | CelValue::Map(Map::Owned(_))) = &result {
+            self.count_copies(result.as_ref().map_or(0, |value| value.size() as usize))?;
+        }
+        result
+    }
+
+    fn fail(&mut self, call: &CallNode, args: &[CelValue<'a>], fault: Fault) -> Outcome<'a> {
+        self.charge(call.charge.cost(args, &CelValue::Null))?;
+        Err(fault)
+    }
+
+    fn count_copies(&mut self, values: usize) -> Result<(), Fault> {
+        self.copies = self.copies.saturating_add(values);
+        if self.copies > MAX_COPIES { Err(Fault::CostExceeded) } else { Ok(()) }
+    }
+
+    fn eval_list(&mut self, elements: &[(NodeId, bool)]) -> Outcome<'a> {
+        let mut items = Vec::with_capacity(elements.len());
+        for (element, optional) in elements {
+            let value = self.eval(*element)?;
+            if !optional {
+                items.push(value);
+                continue;
+            }
+            match value {
+                CelValue::Optional(Some(inner)) => items.push((*inner).clone()),
+                CelValue::Optional(None) => {}
+                other => {
+                    let other = key_text(&other);
+                    return Err(Fault::error(format!(
+                        "cannot initialize optional list element from non-optional value {other}"
+                    )));
+                }
+            }
+        }
+        Ok(CelValue::list(items))
+    }
+
+    fn eval_map(&mut self, entries: &[(NodeId, NodeId, bool)]) -> Outcome<'a> {
+        let mut map = BTreeMap::new();
+        for (key, value, optional) in entries {
+            let key_value = self.eval(*key)?;
+            let value = self.eval(*value)?;
+            let Some(key) = Key::of(&key_value) else {
+                return Err(Fault::error(format!("unsupported key type: {}", key_value.type_name())));
+            };
+            if !optional {
+                map.insert(key, value);
+                continue;
+            }
+            match value {
+                CelValue::Optional(Some(inner)) => _ = map.insert(key, (*inner).clone()),
+                CelValue::Optional(None) => _ = map.remove(&key),
+                other => {
+                    let (key, other) = (key_text(&key_value), key_text(&other));
+                    return Err(Fault::error(format!(
+                        "cannot initialize optional entry '{key}' from non-optional value {other}"
+                    )));
+                }
+            }
+        }
+        Ok(CelValue::Map(Map::of(map)))
+    }
+
+    /// A call whose first argument is the accumulator: the map is moved into the call, so that
+    /// nothing else holds it and it need not be copied.
+    fn eval_growing(&mut self, call: &'a CallNode, slot: u32) -> Outcome<'a> {
+        self.charge(1)?;
+        self.force(slot)?;
+        if let Slot::Ready(Err(fault)) = &self.slots[slot as usize] {
+            return Err(fault.clone());
+        }
+        let mut rest = Vec::with_capacity(call.args.len() - 1);
+        for (i, arg) in call.args[1..].iter().enumerate() {
+            match absorb(self.eval(*arg))? {
+                Ok(value) => rest.push(value),
+                Err(fault) => {
+                    // Charged only if all arguments were evaluated.
+                    self.charge(u64::from(i + 2 == call.args.len()))?;
+                    return Err(fault);
+                }
+            }
+        }
+        self.charge(1)?;
+        let Slot::Ready(Ok(CelValue::Map(mut map))) = std::mem::take(&mut self.slots[slot as usize]) else {
+            return Err(Fault::no_such_overload());
+        };
+        match rest.as_slice() {
+            [CelValue::Map(entries)] => {
+                self.count_copies(entries.len())?;
+                for (key, value) in entries.iter() {
+                    map = map.insert(&key, value?)?;
+                }
+            }
+            [key, value] => {
+                self.count_copies(1)?;
+                map = map.insert(key, value.clone())?;
+            }
+            _ => return Err(Fault::no_such_overload()),
+        }
+        Ok(CelValue::Map(map))
+    }
+
+    /// `accumulator + [element]`, in place.
+    fn eval_append(&mut self, slot: u32, element: NodeId, list_cost: u64) -> Outcome<'a> {
+        self.charge(1)?;
+        self.force(slot)?;
+        let element = absorb(self.eval(element))?;
+        self.charge(list_cost + 1)?;
+        if let Slot::Ready(Err(fault)) = &self.slots[slot as usize] {
+            return Err(fault.clone());
+        }
+        let element = element?;
+        self.count_copies(1)?;
+        match std::mem::take(&mut self.slots[slot as usize]) {
+            Slot::Ready(Ok(CelValue::List(list))) => Ok(CelValue::List(list.push(element))),
+            _ => Err(Fault::no_such_overload()),
+        }
+    }
+}
+
+/// Takes errors for values; what ends the evaluation passes.
+#[inline]
+fn absorb<'a>(outcome: Outcome<'a>) -> Result<Outcome<'a>, Fault> {
+    match outcome {
+        Err(fault) if !fault.is_error() => Err(fault),
+        outcome => Ok(outcome),
+    }
+}
+
+/// Tries the implementations in turn until one accepts the types.
+fn invoke<'a>(call: &CallNode, args: &[CelValue<'a>]) -> Outcome<'a> {
+    let context = Call { function: call.name, overload: call.overload, regex: call.regex.as_ref() };
+    let run = |implementation: &Implementation| implementation(&context, args);
+    let mut result = Err(Fault::no_such_overload());
+    for implementation in &call.implementations {
+        result = run(implementation);
+        match &result {
+            Err(Fault::Error(text)) if text.starts_with("no such overload") => {}
+            _ => break,
+        }
+    }
+    result
+}
+
+fn is_member(value: &CelValue<'_>, members: &Members) -> bool {
+    match (members, value) {
+        (Members::Strings(known), CelValue::String(text)) => {
+            known.binary_search_by(|s| s.as_str().cmp(text.as_str())).is_ok()
+        }
+        (Members::Strings(_), _) => false,
+        (Members::Scalars(_), CelValue::Double(d)) if d.is_nan() => false,
+        (Members::Scalars(known), CelValue::Double(0.0)) => known.contains(&ScalarKey::Double(0)),
+        (Members::Scalars(known), value) => known.contains(&ScalarKey::of_value(value)),
+    }
+}

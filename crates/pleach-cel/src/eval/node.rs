@@ -1,0 +1,153 @@
+//! The plan of an evaluation: nodes in an arena.
+
+use crate::decl::ObjectType;
+use crate::eval::charge::Charge;
+use crate::function::Implementation;
+use crate::value::{CelValue, ScalarKey};
+use pleach_json::Str;
+use pleach_regex::Regex;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Index of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NodeId(pub(super) u32);
+
+/// Index of an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AttributeId(pub(super) u32);
+
+/// Index of a comprehension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FoldId(pub(super) u32);
+
+/// A step of an evaluation.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    /// A constant; it costs nothing.
+    Constant(CelValue<'static>),
+    /// A variable with selections and indexes, or a ternary.
+    Attribute(AttributeId),
+    /// `has(attribute)`: the last selection of the attribute only tests.
+    Test(AttributeId),
+    /// `a && b`
+    And(NodeId, NodeId),
+    /// `a || b`
+    Or(NodeId, NodeId),
+    /// `a == b`
+    Equals(NodeId, NodeId),
+    /// `a != b`
+    NotEquals(NodeId, NodeId),
+    /// False only if the operand is: the condition of loops of macros.
+    NotStrictlyFalse(NodeId),
+    /// `a in [constants]`; it costs nothing.
+    Member(NodeId, Arc<Members>),
+    /// A function.
+    Call(Arc<CallNode>),
+    /// `[a, ?b]`; the flag tells optional elements.
+    List(Arc<[(NodeId, bool)]>),
+    /// `{k: v, ?k: v}`; the flag tells optional entries.
+    Map(Arc<[(NodeId, NodeId, bool)]>),
+    /// `a.or(b)`
+    OptionalOr(NodeId, NodeId),
+    /// `a.orValue(b)`
+    OptionalOrValue(NodeId, NodeId),
+    /// A comprehension.
+    Fold(FoldId),
+    /// `accumulator + [element]` in a comprehension: the list grows in place.
+    Append {
+        /// The accumulator.
+        slot: u32,
+        /// The element.
+        element: NodeId,
+        /// What making the list of one element costs.
+        list_cost: u64,
+    },
+}
+
+/// The constants of a membership test.
+#[derive(Debug)]
+pub(super) enum Members {
+    /// Sorted.
+    Strings(Vec<Str>),
+    /// With numbers in all types that can hold them.
+    Scalars(BTreeSet<ScalarKey>),
+}
+
+/// A call of a function.
+#[derive(Debug)]
+pub(super) struct CallNode {
+    pub(super) name: &'static str,
+    /// The overload, if it is certain.
+    pub(super) overload: Option<&'static str>,
+    /// Implementations to be tried in turn; more than one only if arguments are `dyn`.
+    pub(super) implementations: Vec<Implementation>,
+    pub(super) args: Box<[NodeId]>,
+    pub(super) charge: Charge,
+    /// The pattern argument, if it is a constant.
+    pub(super) regex: Option<Regex>,
+    /// The accumulator, if it is the first argument of a function that adds to a map: the map
+    /// grows in place.
+    pub(super) grows: Option<u32>,
+}
+
+/// Where an attribute begins.
+#[derive(Clone, Debug)]
+pub(super) enum Root {
+    /// A declared variable.
+    Variable(u32),
+    /// A variable of a comprehension.
+    Slot(u32),
+    /// The value of any expression.
+    Node(NodeId),
+    /// One of two attributes.
+    Conditional(NodeId, AttributeId, AttributeId),
+    /// A variable that nothing declares; the checker lets none through.
+    Unknown(Str),
+}
+
+/// A value and a path from it.
+#[derive(Clone, Debug)]
+pub(super) struct Attribute {
+    pub(super) root: Root,
+    pub(super) path: Vec<Qualifier>,
+}
+
+/// A step of a path.
+#[derive(Clone, Debug)]
+pub(super) struct Qualifier {
+    pub(super) kind: QualifierKind,
+    /// `.?field`, `[?index]`
+    pub(super) optional: bool,
+    /// `has(….field)`
+    pub(super) test_only: bool,
+}
+
+/// What a step of a path selects by.
+#[derive(Clone, Debug)]
+pub(super) enum QualifierKind {
+    /// A declared property: the type it is expected in, and its position there.
+    Field { object: Arc<ObjectType>, index: usize, name: Str },
+    /// A name.
+    Name(Str),
+    /// Another constant.
+    Constant(CelValue<'static>),
+    /// Another attribute, which costs nothing by itself here.
+    Attribute(AttributeId),
+    /// Any other expression.
+    Node(NodeId),
+}
+
+/// A comprehension.
+#[derive(Debug)]
+pub(super) struct Fold {
+    pub(super) range: NodeId,
+    /// The first slot: the variable; then the second variable, if any; then the accumulator.
+    pub(super) iter_slot: u32,
+    pub(super) iter2_slot: Option<u32>,
+    pub(super) accu_slot: u32,
+    pub(super) init: NodeId,
+    pub(super) cond: NodeId,
+    pub(super) step: NodeId,
+    pub(super) result: NodeId,
+}

@@ -1,0 +1,254 @@
+//! The planner: a checked expression becomes a [`Program`].
+//!
+//! Literals and what is made of literals alone become constants, as far as the API server folds
+//! them too: lists, maps, and conversions. The cost of an expression depends on that.
+//!
+//! Nodes that two parents share (macros make such) are planned once, so that a plan is never
+//! larger than its expression. Every comprehension has slots of its own: an accumulator is
+//! computed when it is first asked for, which may be deep inside other comprehensions.
+
+use crate::ast::{Comprehension, Expr, ExprId, Literal, MapEntry};
+use crate::checked::{Checked, Reference};
+use crate::eval::node::{Attribute, AttributeId, Fold, FoldId, Node, NodeId, Root};
+use crate::eval::{PlanError, Program, Variable};
+use crate::value::{CelValue, Key, Map, Text};
+use pleach_json::{Str, grow_stack};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The accumulator of macros; expressions cannot name it.
+pub(super) const RESULT: &str = "@result";
+
+pub(super) fn plan(checked: &Checked) -> Result<Program, PlanError> {
+    let mut parents = vec![0u32; checked.ast().len()];
+    let mut pending = vec![checked.ast().root()];
+    while let Some(id) = pending.pop() {
+        for child in checked.ast().children(id) {
+            parents[child.index()] += 1;
+            if parents[child.index()] == 1 {
+                pending.push(child);
+            }
+        }
+    }
+    let variables = checked.declarations().iter().map(|(name, decl)| {
+        let variable = match name.as_str() {
+            "self" => Variable::Self_,
+            "oldSelf" => Variable::OldSelf,
+            _ => Variable::Other,
+        };
+        (variable, name.clone(), decl.clone())
+    });
+    let mut planner = Planner {
+        checked,
+        parents,
+        planned: BTreeMap::new(),
+        scope: Vec::new(),
+        scope_id: 0,
+        scopes_made: 0,
+        program: Program {
+            nodes: Vec::new(),
+            attributes: Vec::new(),
+            folds: Vec::new(),
+            root: NodeId(0),
+            slots: 0,
+            variables: variables.collect(),
+        },
+    };
+    planner.program.root = planner.plan(checked.ast().root())?;
+    Ok(planner.program)
+}
+
+/// A variable of a comprehension.
+pub(super) struct Local {
+    pub(super) name: Str,
+    pub(super) slot: u32,
+    /// Whether it is the accumulator of a macro that collects into an empty list or map.
+    pub(super) collects: bool,
+}
+
+pub(super) struct Planner<'c> {
+    pub(super) checked: &'c Checked,
+    /// How many nodes have this one as a child.
+    parents: Vec<u32>,
+    /// Plans of shared nodes, by the scope they were made in.
+    planned: BTreeMap<(usize, u32), NodeId>,
+    scope: Vec<Local>,
+    /// Identifies what `scope` holds.
+    scope_id: u32,
+    scopes_made: u32,
+    pub(super) program: Program,
+}
+
+impl<'c> Planner<'c> {
+    pub(super) fn plan(&mut self, id: ExprId) -> Result<NodeId, PlanError> {
+        if !self.is_shared(id) {
+            return grow_stack(|| self.plan_expr(id));
+        }
+        let key = (id.index(), self.scope_id);
+        if let Some(planned) = self.planned.get(&key) {
+            return Ok(*planned);
+        }
+        let planned = grow_stack(|| self.plan_expr(id))?;
+        self.planned.insert(key, planned);
+        Ok(planned)
+    }
+
+    pub(super) fn is_shared(&self, id: ExprId) -> bool {
+        self.parents[id.index()] > 1
+    }
+
+    fn plan_expr(&mut self, id: ExprId) -> Result<NodeId, PlanError> {
+        if let Some(node) = self.plan_name(id) {
+            return Ok(node);
+        }
+        let checked = self.checked;
+        match checked.ast().expr(id) {
+            Expr::Literal(literal) => Ok(self.constant(literal_value(literal))),
+            Expr::Ident(name) => Ok(self.plan_variable(name)),
+            Expr::Select { operand, field, test_only } => self.plan_select(*operand, field, *test_only),
+            Expr::Call { target, function, args } => self.plan_call(id, *target, function, args),
+            Expr::List { elements, optional } => self.plan_list(elements, optional),
+            Expr::Map(entries) => self.plan_map(entries),
+            Expr::Struct { name, .. } => Err(PlanError(format!("unknown type: {name}").into())),
+            Expr::Comprehension(comprehension) => self.plan_comprehension(comprehension),
+        }
+    }
+
+    /// An identifier, or a selection that the checker took for a qualified name.
+    fn plan_name(&mut self, id: ExprId) -> Option<NodeId> {
+        match self.checked.reference(id)? {
+            Reference::Variable(name) => Some(self.plan_variable(&name.clone())),
+            Reference::TypeName(ty) => {
+                let name = Str::from(ty.name());
+                Some(self.constant(CelValue::Type(name)))
+            }
+            Reference::Overloads(_) => None,
+        }
+    }
+
+    fn plan_variable(&mut self, name: &str) -> NodeId {
+        let local = self.scope.iter().rev().find(|local| local.name == name);
+        let declared = || self.program.variables.iter().position(|(_, n, _)| n == name);
+        let root = match local {
+            Some(local) => Root::Slot(local.slot),
+            None => declared().map_or_else(|| Root::Unknown(name.into()), |at| Root::Variable(at as u32)),
+        };
+        let attribute = self.attribute(Attribute { root, path: Vec::new() });
+        self.node(Node::Attribute(attribute))
+    }
+
+    fn plan_list(&mut self, elements: &[ExprId], optional: &[u32]) -> Result<NodeId, PlanError> {
+        let mut planned = Vec::with_capacity(elements.len());
+        for (i, element) in elements.iter().enumerate() {
+            planned.push((self.plan(*element)?, optional.contains(&(i as u32))));
+        }
+        let constants = planned.iter().map(|(node, optional)| match optional {
+            true => None,
+            false => self.as_constant(*node).cloned(),
+        });
+        if let Some(items) = constants.collect::<Option<Vec<_>>>() {
+            return Ok(self.constant(CelValue::list(items)));
+        }
+        Ok(self.node(Node::List(planned.into())))
+    }
+
+    fn plan_map(&mut self, entries: &[MapEntry]) -> Result<NodeId, PlanError> {
+        let mut planned = Vec::with_capacity(entries.len());
+        for entry in entries {
+            planned.push((self.plan(entry.key)?, self.plan(entry.value)?, entry.optional));
+        }
+        let constants = planned.iter().map(|(key, value, optional)| {
+            if *optional {
+                return None;
+            }
+            Some((Key::of(self.as_constant(*key)?)?, self.as_constant(*value)?.clone()))
+        });
+        if let Some(entries) = constants.collect::<Option<BTreeMap<_, _>>>() {
+            return Ok(self.constant(CelValue::Map(Map::of(entries))));
+        }
+        Ok(self.node(Node::Map(planned.into())))
+    }
+
+    fn plan_comprehension(&mut self, c: &'c Comprehension) -> Result<NodeId, PlanError> {
+        let range = self.plan(c.range)?;
+        let init = self.plan(c.init)?;
+        let collects = c.accu_var == RESULT
+            && match self.as_constant(init) {
+                Some(CelValue::List(list)) => list.is_empty(),
+                Some(CelValue::Map(map)) => map.is_empty(),
+                _ => false,
+            };
+        let iter_slot = self.slot();
+        let iter2_slot = c.iter_var2.as_ref().map(|_| self.slot());
+        let accu_slot = self.slot();
+        let outer = (self.scope.len(), self.scope_id);
+        self.scopes_made += 1;
+        self.scope_id = self.scopes_made;
+        self.scope.push(Local { name: c.accu_var.clone(), slot: accu_slot, collects });
+        self.scope.push(Local { name: c.iter_var.clone(), slot: iter_slot, collects: false });
+        if let (Some(name), Some(slot)) = (&c.iter_var2, iter2_slot) {
+            self.scope.push(Local { name: name.clone(), slot, collects: false });
+        }
+        let cond = self.plan(c.cond)?;
+        let step = self.plan(c.step)?;
+        // Only the accumulator is visible in the result.
+        self.scope.truncate(outer.0 + 1);
+        self.scopes_made += 1;
+        self.scope_id = self.scopes_made;
+        let result = self.plan(c.result)?;
+        self.scope.truncate(outer.0);
+        self.scope_id = outer.1;
+        let id = FoldId(self.program.folds.len() as u32);
+        self.program.folds.push(Fold { range, iter_slot, iter2_slot, accu_slot, init, cond, step, result });
+        Ok(self.node(Node::Fold(id)))
+    }
+
+    /// The slot, if the node is nothing but an accumulator that a macro collects into.
+    pub(super) fn collecting_slot(&self, node: NodeId) -> Option<u32> {
+        let Node::Attribute(id) = self.program.nodes[node.0 as usize] else { return None };
+        match &self.program.attributes[id.0 as usize] {
+            Attribute { root: Root::Slot(slot), path } if path.is_empty() => {
+                self.scope.iter().any(|local| local.slot == *slot && local.collects).then_some(*slot)
+            }
+            _ => None,
+        }
+    }
+
+    fn slot(&mut self) -> u32 {
+        self.program.slots += 1;
+        self.program.slots as u32 - 1
+    }
+
+    pub(super) fn node(&mut self, node: Node) -> NodeId {
+        self.program.nodes.push(node);
+        NodeId(self.program.nodes.len() as u32 - 1)
+    }
+
+    pub(super) fn constant(&mut self, value: CelValue<'static>) -> NodeId {
+        self.node(Node::Constant(value))
+    }
+
+    pub(super) fn attribute(&mut self, attribute: Attribute) -> AttributeId {
+        self.program.attributes.push(attribute);
+        AttributeId(self.program.attributes.len() as u32 - 1)
+    }
+
+    pub(super) fn as_constant(&self, node: NodeId) -> Option<&CelValue<'static>> {
+        match &self.program.nodes[node.0 as usize] {
+            Node::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+fn literal_value(literal: &Literal) -> CelValue<'static> {
+    match literal {
+        Literal::Null => CelValue::Null,
+        Literal::Bool(b) => CelValue::Bool(*b),
+        Literal::Int(i) => CelValue::Int(*i),
+        Literal::Uint(u) => CelValue::Uint(*u),
+        Literal::Double(d) => CelValue::Double(*d),
+        Literal::String(s) => CelValue::String(Text::Owned(s.clone())),
+        Literal::Bytes(b) => CelValue::Bytes(Arc::clone(b)),
+    }
+}
