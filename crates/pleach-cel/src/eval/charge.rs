@@ -92,6 +92,7 @@ impl Charge {
             | StaticCost::Logical
             | StaticCost::Conditional
             | StaticCost::ConcatList
+            | StaticCost::Same
             | StaticCost::Index => Self::Unit,
         }
     }
