@@ -16,6 +16,7 @@ mod report;
 pub mod rules;
 pub mod skeleton;
 pub mod structural;
+pub mod structuralize;
 pub mod unions;
 mod walk;
 
