@@ -202,6 +202,21 @@ impl Crd {
         self.set_condition(established, ConditionStatus::True, "InitialNamesAccepted", message, now)
     }
 
+    /// Brings the conditions about approval and structure up to date after a write. They are made
+    /// anew only when the annotation or the generation changed: a client that removed one through
+    /// `/status` does not get it back. Says whether anything changed.
+    pub fn update_conditions(&mut self, before: Option<&Crd>, now: &str) -> bool {
+        let annotation = |crd: &Crd| crd.meta().annotation(approval::ANNOTATION).map(str::to_owned);
+        let mut changed = false;
+        if before.is_none_or(|before| annotation(before) != annotation(self)) {
+            changed |= self.update_approval_condition(now);
+        }
+        if before.is_none_or(|before| before.meta().generation() != self.meta().generation()) {
+            changed |= self.update_structural_condition(now);
+        }
+        changed
+    }
+
     /// Sets or removes the condition about the approval policy. Says whether anything changed.
     pub fn update_approval_condition(&mut self, now: &str) -> bool {
         let of = ConditionType::KubernetesAPIApprovalPolicyConformant;

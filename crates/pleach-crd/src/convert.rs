@@ -74,25 +74,35 @@ fn hoist(spec: &mut CrdSpec) {
     let (first, rest) = versions.split_first_mut().expect("it is not empty");
     if rest.iter().all(|v| v.schema == first.schema) {
         spec.validation = first.schema.take();
-        rest.iter_mut().for_each(|v| v.schema = None);
+        for v in rest.iter_mut() {
+            v.schema = None;
+        }
     }
     if rest.iter().all(|v| v.subresources == first.subresources) {
         spec.subresources = first.subresources.take();
-        rest.iter_mut().for_each(|v| v.subresources = None);
+        for v in rest.iter_mut() {
+            v.subresources = None;
+        }
     }
-    if rest.iter().all(|v| same_list(&v.additional_printer_columns, &first.additional_printer_columns)) {
+    if rest.iter().all(|v| {
+        same_list(v.additional_printer_columns.as_deref(), first.additional_printer_columns.as_deref())
+    }) {
         spec.additional_printer_columns = first.additional_printer_columns.take();
-        rest.iter_mut().for_each(|v| v.additional_printer_columns = None);
+        for v in rest.iter_mut() {
+            v.additional_printer_columns = None;
+        }
     }
-    if rest.iter().all(|v| same_list(&v.selectable_fields, &first.selectable_fields)) {
+    if rest.iter().all(|v| same_list(v.selectable_fields.as_deref(), first.selectable_fields.as_deref())) {
         spec.selectable_fields = first.selectable_fields.take();
-        rest.iter_mut().for_each(|v| v.selectable_fields = None);
+        for v in rest.iter_mut() {
+            v.selectable_fields = None;
+        }
     }
 }
 
 /// Whether two lists are alike; none and an empty one are.
-fn same_list<T: PartialEq>(a: &Option<Vec<T>>, b: &Option<Vec<T>>) -> bool {
-    a.as_deref().unwrap_or_default() == b.as_deref().unwrap_or_default()
+fn same_list<T: PartialEq>(a: Option<&[T]>, b: Option<&[T]>) -> bool {
+    a.unwrap_or_default() == b.unwrap_or_default()
 }
 
 /// The versions as `v1` has them: each with all that applies to it.

@@ -123,7 +123,7 @@ impl Reader<'_> {
         &mut self,
         value: &Value,
         go_type: &str,
-        read: fn(&mut Reader<'_>, &Value) -> T,
+        mut read: impl FnMut(&mut Reader<'_>, &Value) -> T,
     ) -> Option<Vec<T>> {
         let want = format!("[]{}", self.d.go_type(go_type));
         let version = self.version;
@@ -166,7 +166,7 @@ impl Reader<'_> {
             "scope" => set(&mut out.scope, r.named(v, "ResourceScope")),
             "validation" => out.validation = pointer(v, |v| r.validation(v)),
             "subresources" => out.subresources = pointer(v, |v| r.subresources(v)),
-            "versions" => out.versions = r.list(v, "CustomResourceDefinitionVersion", |r, v| r.version(v)),
+            "versions" => out.versions = r.list(v, "CustomResourceDefinitionVersion", read_version),
             "additionalPrinterColumns" => out.additional_printer_columns = r.columns(v),
             "selectableFields" => out.selectable_fields = r.selectable_fields(v),
             "conversion" => out.conversion = pointer(v, |v| r.conversion(v)),
@@ -186,33 +186,6 @@ impl Reader<'_> {
             "kind" => set(&mut out.kind, r.d.string(v)),
             "listKind" => set(&mut out.list_kind, r.d.string(v)),
             _ => out.categories = r.d.strings(v),
-        });
-        out
-    }
-
-    fn version(&mut self, value: &Value) -> Version {
-        const KNOWN: &[&str] = &[
-            "name",
-            "served",
-            "storage",
-            "deprecated",
-            "deprecationWarning",
-            "schema",
-            "subresources",
-            "additionalPrinterColumns",
-            "selectableFields",
-        ];
-        let mut out = Version::default();
-        self.structure("CustomResourceDefinitionVersion", value, KNOWN, |r, key, v| match key {
-            "name" => set(&mut out.name, r.d.string(v)),
-            "served" => out.served = r.d.boolean(v).unwrap_or_default(),
-            "storage" => out.storage = r.d.boolean(v).unwrap_or_default(),
-            "deprecated" => out.deprecated = r.d.boolean(v).unwrap_or_default(),
-            "deprecationWarning" => out.deprecation_warning = r.d.string(v),
-            "schema" => out.schema = pointer(v, |v| r.validation(v)),
-            "subresources" => out.subresources = pointer(v, |v| r.subresources(v)),
-            "additionalPrinterColumns" => out.additional_printer_columns = r.columns(v),
-            _ => out.selectable_fields = r.selectable_fields(v),
         });
         out
     }
@@ -345,25 +318,10 @@ impl Reader<'_> {
         let known = &["conditions", "acceptedNames", "storedVersions", "observedGeneration"];
         self.structure("CustomResourceDefinitionStatus", value, known, |r, key, v| match key {
             "conditions" => {
-                out.conditions = r.list(v, "CustomResourceDefinitionCondition", |r, v| r.condition(v));
+                out.conditions = r.list(v, "CustomResourceDefinitionCondition", read_condition);
             }
             "acceptedNames" => out.accepted_names = r.names(v),
             "storedVersions" => out.stored_versions = r.d.strings(v),
-            _ => out.observed_generation = r.d.int64(v).unwrap_or_default(),
-        });
-        out
-    }
-
-    fn condition(&mut self, value: &Value) -> Condition {
-        const KNOWN: &[&str] =
-            &["type", "status", "lastTransitionTime", "reason", "message", "observedGeneration"];
-        let mut out = Condition::default();
-        self.structure("CustomResourceDefinitionCondition", value, KNOWN, |r, key, v| match key {
-            "type" => set(&mut out.type_, r.named(v, "CustomResourceDefinitionConditionType")),
-            "status" => set(&mut out.status, r.named(v, "ConditionStatus")),
-            "lastTransitionTime" => out.last_transition_time = r.time(v),
-            "reason" => set(&mut out.reason, r.d.string(v)),
-            "message" => set(&mut out.message, r.d.string(v)),
             _ => out.observed_generation = r.d.int64(v).unwrap_or_default(),
         });
         out
@@ -387,6 +345,48 @@ impl Reader<'_> {
             }
         })
     }
+}
+
+fn read_version(reader: &mut Reader<'_>, value: &Value) -> Version {
+    const KNOWN: &[&str] = &[
+        "name",
+        "served",
+        "storage",
+        "deprecated",
+        "deprecationWarning",
+        "schema",
+        "subresources",
+        "additionalPrinterColumns",
+        "selectableFields",
+    ];
+    let mut out = Version::default();
+    reader.structure("CustomResourceDefinitionVersion", value, KNOWN, |r, key, v| match key {
+        "name" => set(&mut out.name, r.d.string(v)),
+        "served" => out.served = r.d.boolean(v).unwrap_or_default(),
+        "storage" => out.storage = r.d.boolean(v).unwrap_or_default(),
+        "deprecated" => out.deprecated = r.d.boolean(v).unwrap_or_default(),
+        "deprecationWarning" => out.deprecation_warning = r.d.string(v),
+        "schema" => out.schema = pointer(v, |v| r.validation(v)),
+        "subresources" => out.subresources = pointer(v, |v| r.subresources(v)),
+        "additionalPrinterColumns" => out.additional_printer_columns = r.columns(v),
+        _ => out.selectable_fields = r.selectable_fields(v),
+    });
+    out
+}
+
+fn read_condition(reader: &mut Reader<'_>, value: &Value) -> Condition {
+    const KNOWN: &[&str] =
+        &["type", "status", "lastTransitionTime", "reason", "message", "observedGeneration"];
+    let mut out = Condition::default();
+    reader.structure("CustomResourceDefinitionCondition", value, KNOWN, |r, key, v| match key {
+        "type" => set(&mut out.type_, r.named(v, "CustomResourceDefinitionConditionType")),
+        "status" => set(&mut out.status, r.named(v, "ConditionStatus")),
+        "lastTransitionTime" => out.last_transition_time = r.time(v),
+        "reason" => set(&mut out.reason, r.d.string(v)),
+        "message" => set(&mut out.message, r.d.string(v)),
+        _ => out.observed_generation = r.d.int64(v).unwrap_or_default(),
+    });
+    out
 }
 
 #[cfg(test)]

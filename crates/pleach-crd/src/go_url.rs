@@ -1,6 +1,8 @@
 //! URLs as Go's `net/url` takes them apart, as far as CRDs need it: the webhook's address and the
 //! place of an approval.
 
+use std::fmt::Write as _;
+
 use pleach_meta::go_format::quote;
 
 /// A URL taken apart.
@@ -183,7 +185,7 @@ fn escape_user(text: &str) -> String {
         if b.is_ascii_alphanumeric() || b"-_.~$&+,;=!*'()".contains(&b) {
             out.push(char::from(b));
         } else {
-            out.push_str(&format!("%{b:02X}"));
+            let _ = write!(out, "%{b:02X}");
         }
     }
     out

@@ -17,9 +17,11 @@ pub mod naming;
 pub mod strategy;
 pub mod types;
 pub mod validate;
+pub mod warnings;
 
 pub use conditions::{ConditionStatus, ConditionType};
 pub use decode::{DecodeError, Decoded, decode};
 pub use naming::{GroupNames, NamesOutcome};
 pub use types::*;
 pub use validate::{Ratchets, validate_create, validate_status_update, validate_update};
+pub use warnings::warnings;

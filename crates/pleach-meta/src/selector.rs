@@ -5,5 +5,5 @@
 pub mod field;
 pub mod label;
 
-pub use field::{FieldRequirement, FieldSelector};
+pub use field::{FieldRequirement, FieldSelector, field_text};
 pub use label::{LabelSelector, Operator, Requirement};

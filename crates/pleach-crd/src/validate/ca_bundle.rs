@@ -37,7 +37,7 @@ fn next_block(text: &str) -> Option<(&str, Vec<u8>, &str)> {
         let start = rest.find("-----BEGIN ")?;
         let at_line_start = start == 0 || rest.as_bytes()[start - 1] == b'\n';
         rest = &rest[start + "-----BEGIN ".len()..];
-        let Some((label, body)) = rest.split_once("-----") else { return None };
+        let (label, body) = rest.split_once("-----")?;
         if !at_line_start || label.contains('\n') {
             continue;
         }

@@ -163,7 +163,7 @@ impl fmt::Display for Requirement {
 }
 
 /// Conditions on labels, all of which must hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
     requirements: Vec<Requirement>,
     nothing: bool,
