@@ -1,0 +1,40 @@
+//! Why a patch cannot be read or does not apply.
+//!
+//! Texts are upstream's, letter for letter, odd ones included. Of a JSON patch that does not apply
+//! a client of the server reads only that it does not; the text is for logs and for webhooks.
+
+use pleach_json::ParseError;
+
+/// A JSON patch that is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The text is not JSON.
+    #[error("{}", .0.sigs())]
+    Json(#[from] ParseError),
+    /// The text is JSON of another shape.
+    #[error("{0}")]
+    Shape(String),
+}
+
+/// A JSON patch that does not apply.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PatchError(pub(crate) String);
+
+/// A merge patch that is none, or a document that takes none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MergePatchError {
+    /// The patch is neither an object nor an array.
+    #[error("Invalid JSON Patch")]
+    Patch,
+    /// The document is null.
+    #[error("Invalid JSON Document")]
+    Document,
+}
+
+/// A strategic merge patch that does not apply.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct StrategicError(pub(crate) String);

@@ -1,0 +1,108 @@
+//! Places in a document: the container a path leads to, and what can be done in it.
+
+use pleach_json::{Str, Value};
+
+/// Finds the container of what `path` names, and the last key. What stands before the first
+/// slash is ignored, and without a slash there is no container.
+pub(super) fn find<'d>(document: &'d mut Value, path: &str) -> Option<(&'d mut Value, String)> {
+    let (_, rest) = path.split_once('/')?;
+    let (parents, last) = rest.rsplit_once('/').map_or(("", rest), |(parents, last)| (parents, last));
+    let mut container = document;
+    if rest.len() > last.len() {
+        for part in parents.split('/') {
+            container = child(container, &unescape(part))?;
+        }
+    }
+    matches!(container, Value::Object(_) | Value::Array(_)).then(|| (container, unescape(last)))
+}
+
+fn child<'d>(container: &'d mut Value, key: &str) -> Option<&'d mut Value> {
+    match container {
+        Value::Object(map) => map.get_mut(key),
+        Value::Array(items) => {
+            let index = existing(items.len(), key).ok()?;
+            items.get_mut(index)
+        }
+        _ => None,
+    }
+}
+
+fn unescape(part: &str) -> String {
+    if part.contains('~') { part.replace("~1", "/").replace("~0", "~") } else { part.to_owned() }
+}
+
+/// What stands at `key`. A key that an object does not have is nothing, without being an error.
+pub(super) fn get<'d>(container: &'d Value, key: &str) -> Result<Option<&'d Value>, String> {
+    match container {
+        Value::Object(map) => Ok(map.get(key)),
+        Value::Array(items) => existing(items.len(), key).map(|index| items.get(index)),
+        _ => Ok(None),
+    }
+}
+
+/// Puts a value where there may be none yet; pushes the items of an array aside.
+pub(super) fn add(container: &mut Value, key: &str, value: Value) -> Result<(), String> {
+    match container {
+        Value::Object(map) => _ = map.insert(Str::from(key), value),
+        Value::Array(items) if key == "-" => items.push(value),
+        Value::Array(items) => {
+            let index =
+                atoi(key).map_err(|error| format!("value was not a proper array index: '{key}': {error}"))?;
+            let places = items.len() + 1;
+            items.insert(within(index, places)?, value);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Puts a value in the place of another. Array items must be there.
+pub(super) fn set(container: &mut Value, key: &str, value: Value) {
+    match container {
+        Value::Object(map) => _ = map.insert(Str::from(key), value),
+        Value::Array(items) => {
+            if let Ok(index) = existing(items.len(), key) {
+                items[index] = value;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Takes a value out.
+pub(super) fn remove(container: &mut Value, key: &str) -> Result<Value, String> {
+    match container {
+        Value::Object(map) => {
+            map.remove(key).ok_or_else(|| format!("Unable to remove nonexistent key: {key}: missing value"))
+        }
+        Value::Array(items) => existing(items.len(), key).map(|index| items.remove(index)),
+        _ => Ok(Value::Null),
+    }
+}
+
+fn existing(len: usize, key: &str) -> Result<usize, String> {
+    within(atoi(key)?, len)
+}
+
+/// An index into `len` places; a negative one counts from behind.
+fn within(index: i64, len: usize) -> Result<usize, String> {
+    let place = if index < 0 { index + len as i64 } else { index };
+    usize::try_from(place)
+        .ok()
+        .filter(|&place| place < len)
+        .ok_or_else(|| format!("Unable to access invalid index: {index}: invalid index referenced"))
+}
+
+/// Go's `Atoi`: a sign, digits, noughts in front.
+fn atoi(text: &str) -> Result<i64, String> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let problem = if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        "invalid syntax"
+    } else {
+        match text.parse() {
+            Ok(index) => return Ok(index),
+            Err(_) => "value out of range",
+        }
+    };
+    Err(format!("strconv.Atoi: parsing {text:?}: {problem}"))
+}
