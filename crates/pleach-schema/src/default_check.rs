@@ -1,40 +1,47 @@
 //! Defaults, when a CRD is written: they must survive pruning and be valid.
 //!
 //! Visited are the node itself, its items and its properties; never additional properties, whose
-//! defaults nobody looks at.
+//! defaults nobody looks at. A default is taken as it is: nested defaults are not filled in first.
+//!
+//! A default inside `apiVersion`, `kind` or `metadata` of an embedded resource is looked at inside
+//! a whole resource made up around it, because the rules for metadata speak about resources.
 
-use pleach_json::{Value, grow_stack};
+use pleach_json::{Map, Value, grow_stack};
+use pleach_meta::field_error::aggregate;
 use pleach_meta::{FieldError, Path};
 
+use crate::compile::{Node, Schema, SchemaOptions};
 use crate::props::JSONSchemaProps;
+use crate::prune::is_resource_member;
 use crate::report::Report;
 use crate::structural::Structural;
+use crate::{coerce, validate};
 
 /// Checks all defaults of a schema that keeps the structural rules.
-pub(crate) fn validate_defaults(schema: Structural<'_>, path: &Path<'_>, require_pruned: bool) -> Vec<FieldError> {
-    let mut errors = Report::default();
-    visit(schema.schema(), path, require_pruned, &mut errors);
-    errors.into_vec()
+pub(crate) fn validate_defaults(
+    schema: Structural<'_>,
+    path: &Path<'_>,
+    require_pruned: bool,
+) -> Vec<FieldError> {
+    let schema = schema.schema();
+    if !has_default(schema) {
+        return Vec::new();
+    }
+    // The root is a resource like those that are embedded, though its schema need not say so.
+    let mut root = schema.clone();
+    root.x_embedded_resource = true;
+    let compiled = Schema::compile_part(&root, SchemaOptions::for_defaults());
+    let mut check = Check { require_pruned, errors: Report::default() };
+    check.visit(&root, compiled.root(), path, None);
+    check.errors.into_vec()
 }
 
-fn visit(schema: &JSONSchemaProps, path: &Path<'_>, require_pruned: bool, errors: &mut Report) {
-    let default = schema.default_value();
-    if !default.is_null() && require_pruned && would_prune(default, Some(schema)) {
-        errors.push(FieldError::invalid(
-            path.child("default"),
-            default.clone(),
-            "must not have unknown fields",
-        ));
-    }
-    grow_stack(|| {
-        if let Some(items) = schema.items() {
-            visit(items, &path.child("items"), require_pruned, errors);
-        }
-        let properties = path.child("properties");
-        for (name, property) in schema.properties() {
-            visit(property, &properties.key(name), require_pruned, errors);
-        }
-    });
+/// Whether any default would be visited.
+fn has_default(schema: &JSONSchemaProps) -> bool {
+    !schema.default_value().is_null()
+        || grow_stack(|| {
+            schema.items().is_some_and(has_default) || schema.properties().iter().any(|(_, p)| has_default(p))
+        })
 }
 
 /// Whether some default of the schema has fields that pruning would remove.
@@ -45,6 +52,131 @@ pub fn has_unpruned_default(schema: &JSONSchemaProps) -> bool {
             schema.items().is_some_and(has_unpruned_default)
                 || schema.properties().iter().any(|(_, property)| has_unpruned_default(property))
         })
+}
+
+struct Check {
+    require_pruned: bool,
+    errors: Report,
+}
+
+/// The way from a resource to a place inside its `apiVersion`, `kind` or `metadata`.
+struct Inside<'a> {
+    resource: &'a Node,
+    above: Option<&'a Inside<'a>>,
+    step: Step<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Property(&'a str),
+    Item,
+}
+
+impl Check {
+    fn visit(&mut self, schema: &JSONSchemaProps, node: &Node, path: &Path<'_>, inside: Option<&Inside<'_>>) {
+        if self.errors.is_full() {
+            return;
+        }
+        let inside = inside.filter(|_| !schema.x_embedded_resource);
+        let default = schema.default_value();
+        if !default.is_null() {
+            let path = path.child("default");
+            match inside {
+                None => self.outside_of_metadata(default, schema, node, &path),
+                Some(inside) => self.inside_of_metadata(default, node, inside, &path),
+            }
+        }
+        grow_stack(|| {
+            if let (Some(items), Some(of_items)) = (schema.items(), node.items()) {
+                let below = inside.map(|inside| Inside { above: Some(inside), step: Step::Item, ..*inside });
+                self.visit(items, of_items, &path.child("items"), below.as_ref());
+            }
+            let properties = path.child("properties");
+            for (name, property) in schema.properties() {
+                let Some(of_property) = node.property(name) else { continue };
+                let step = Step::Property(name);
+                let below = match inside {
+                    Some(inside) => Some(Inside { above: Some(inside), step, ..*inside }),
+                    None if schema.x_embedded_resource && is_resource_member(name) => {
+                        Some(Inside { resource: node, above: None, step })
+                    }
+                    None => None,
+                };
+                self.visit(property, of_property, &properties.key(name), below.as_ref());
+            }
+        });
+    }
+
+    fn outside_of_metadata(
+        &mut self,
+        default: &Value,
+        schema: &JSONSchemaProps,
+        node: &Node,
+        path: &Path<'_>,
+    ) {
+        if self.require_pruned && would_prune(default, Some(schema)) {
+            self.errors.push(FieldError::invalid(path, default.clone(), "must not have unknown fields"));
+        }
+        let mut coerced = default.clone();
+        if let Err(error) = coerce::coerce(&mut coerced, node, None) {
+            self.errors.push(below(error, path));
+            return;
+        }
+        let found = coerce::validate_embedded(&coerced, node);
+        if !found.is_empty() {
+            self.errors.extend(found.into_iter().map(|error| below(error, path)));
+            return;
+        }
+        self.value(&coerced, node, path);
+    }
+
+    fn inside_of_metadata(&mut self, default: &Value, node: &Node, inside: &Inside<'_>, path: &Path<'_>) {
+        let mut resource = inside.resource_around(default.clone());
+        let faults = match coerce::coerce(&mut resource, inside.resource, None) {
+            Err(error) => vec![error],
+            Ok(()) => coerce::validate_embedded(&resource, inside.resource),
+        };
+        if faults.is_empty() {
+            self.value(default, node, path);
+        } else {
+            self.errors.push(FieldError::invalid(
+                path,
+                default.clone(),
+                format!("must result in valid metadata: {}", aggregate(&faults)),
+            ));
+        }
+    }
+
+    fn value(&mut self, value: &Value, node: &Node, path: &Path<'_>) {
+        let start = path.to_string();
+        self.errors.extend(validate::validate(node, value, Some(&start)));
+    }
+}
+
+impl Inside<'_> {
+    /// A whole resource that holds `value` at this place.
+    fn resource_around(&self, mut value: Value) -> Value {
+        let mut at = Some(self);
+        while let Some(here) = at {
+            value = match here.step {
+                Step::Property(name) => Map::from_iter([(name.into(), value)]).into(),
+                Step::Item => Value::from(vec![value]),
+            };
+            at = here.above;
+        }
+        if let Value::Object(members) = &mut value {
+            members.get_or_insert_with("apiVersion", || "validation/v1".into());
+            members.get_or_insert_with("kind", || "Validation".into());
+        }
+        value
+    }
+}
+
+/// An error about a part of a default, as one about the default.
+fn below(mut error: FieldError, path: &Path<'_>) -> FieldError {
+    let dot = if error.field.starts_with('[') { "" } else { "." };
+    error.field = format!("{path}{dot}{}", error.field);
+    error
 }
 
 /// Whether pruning `value` with `schema` would remove a field.

@@ -1,6 +1,6 @@
 //! Compiling the rules of a node: type check, price, old values.
 
-use pleach_cel::{Checked, DeclType, Declarations, Environment, Issues, Type};
+use pleach_cel::{Checked, DeclType, Declarations, Environment, Issues, PlanError, Program, Type};
 use pleach_meta::{BadValue, FieldError, Path};
 
 use super::context::RuleContext;
@@ -59,7 +59,7 @@ impl Node<'_> {
         let compiled = self.expression(&rule.rule, environment, &declarations, &Type::Bool);
         let uses_old_self = match compiled {
             Ok(checked) => {
-                let price = self.price(&checked).saturating_mul(self.context.cardinality(self.decl));
+                let price = checked.cost_estimate().max.saturating_mul(self.context.cardinality(self.decl));
                 if !self.options.suppress_per_expression_cost {
                     too_dear("rule", price, &at, self.errors);
                 }
@@ -73,6 +73,7 @@ impl Node<'_> {
                 let detail = match failure {
                     Failure::Issues(issues) => format!("compilation failed: {}", self.own_names(&issues)),
                     Failure::Type => "cel expression must evaluate to a bool".to_owned(),
+                    Failure::Plan(error) => format!("program instantiation failed: {error}"),
                 };
                 self.errors.push(FieldError::invalid(at, BadValue::Raw(rule.go_json()), detail));
                 false
@@ -103,7 +104,7 @@ impl Node<'_> {
         let at = path.child("messageExpression");
         match self.expression(source, environment, declarations, &Type::String) {
             Ok(checked) => {
-                let price = self.price(&checked);
+                let price = checked.cost_estimate().max;
                 if !self.options.suppress_per_expression_cost {
                     too_dear("messageExpression", price, &at, self.errors);
                 }
@@ -115,6 +116,7 @@ impl Node<'_> {
                         format!("messageExpression compilation failed: {}", self.own_names(&issues))
                     }
                     Failure::Type => "messageExpression must evaluate to a string".to_owned(),
+                    Failure::Plan(error) => format!("messageExpression instantiation failed: {error}"),
                 };
                 self.errors.push(FieldError::invalid(at, BadValue::Raw(rule.go_json()), detail));
             }
@@ -129,12 +131,11 @@ impl Node<'_> {
         want: &Type,
     ) -> Result<Checked, Failure> {
         let checked = environment.compile(source, declarations).map_err(Failure::Issues)?;
-        if checked.output_type() == want { Ok(checked) } else { Err(Failure::Type) }
-    }
-
-    /// What one run costs at most.
-    fn price(&self, _checked: &Checked) -> u64 {
-        0
+        if checked.output_type() != want {
+            return Err(Failure::Type);
+        }
+        Program::new(&checked).map_err(Failure::Plan)?;
+        Ok(checked)
     }
 
     /// The issues with the names that upstream gives the types below this node.
@@ -146,6 +147,10 @@ impl Node<'_> {
 }
 
 enum Failure {
+    /// It does not compile.
     Issues(Issues),
+    /// It has the wrong type.
     Type,
+    /// It cannot become a program.
+    Plan(PlanError),
 }
