@@ -6,7 +6,7 @@
 
 use pleach_json::Str;
 
-use crate::types::{ApiVersion, Conversion, Crd, CrdSpec, Version};
+use crate::types::{ApiVersion, Conversion, Crd, CrdSpec, Validation, Version};
 
 /// Fills in what a document of `version` left out.
 pub fn set_defaults(crd: &mut Crd, version: ApiVersion) {
@@ -72,7 +72,7 @@ fn hoist(spec: &mut CrdSpec) {
     let Some(versions) = spec.versions.as_mut().filter(|v| !v.is_empty()) else { return };
     spec.version = versions[0].name.clone();
     let (first, rest) = versions.split_first_mut().expect("it is not empty");
-    if rest.iter().all(|v| v.schema == first.schema) {
+    if rest.iter().all(|v| same_schema(v.schema.as_ref(), first.schema.as_ref())) {
         spec.validation = first.schema.take();
         for v in rest.iter_mut() {
             v.schema = None;
@@ -97,6 +97,20 @@ fn hoist(spec: &mut CrdSpec) {
         for v in rest.iter_mut() {
             v.selectable_fields = None;
         }
+    }
+}
+
+/// Whether two schemas are alike; an empty list in one and none in the other make no difference.
+fn same_schema(a: Option<&Validation>, b: Option<&Validation>) -> bool {
+    if a == b {
+        return true;
+    }
+    match (a, b) {
+        (Some(a), Some(b)) => match (&a.open_api_v3_schema, &b.open_api_v3_schema) {
+            (Some(a), Some(b)) => a.to_value() == b.to_value(),
+            _ => false,
+        },
+        _ => false,
     }
 }
 

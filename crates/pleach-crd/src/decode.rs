@@ -26,7 +26,8 @@ pub type DecodeError = String;
 pub struct Decoded {
     /// The CRD, with defaults, in the internal form.
     pub crd: Crd,
-    /// The paths of fields that a CRD does not have, at most a hundred.
+    /// The paths of fields that a CRD does not have, at most a hundred, sorted. Clients are told of
+    /// them in the order of the document: `pleach_meta::go_struct::in_document_order`.
     pub unknown: Vec<String>,
 }
 

@@ -181,7 +181,7 @@ impl Conversion {
         let config = self.webhook_client_config.as_ref().map(WebhookClientConfig::encode);
         let reviews = self.conversion_review_versions.as_deref();
         match version {
-            ApiVersion::V1 if config.is_some() || reviews.is_some_and(|r| !r.is_empty()) => {
+            ApiVersion::V1 if config.is_some() || reviews.is_some() => {
                 let mut webhook = Map::new();
                 put(&mut webhook, "clientConfig", config);
                 webhook.insert("conversionReviewVersions", Value::from(reviews.map(texts)));

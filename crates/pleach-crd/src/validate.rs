@@ -16,8 +16,7 @@ mod spec;
 mod status;
 mod version;
 
-use pleach_meta::names::check_dns1123_subdomain;
-use pleach_meta::object_meta::{validate_object_meta_update, validate_object_meta_with};
+use pleach_meta::object_meta::{NameRule, validate_object_meta_update, validate_object_meta_with};
 use pleach_meta::{FieldError, Path};
 
 use crate::approval;
@@ -29,8 +28,9 @@ const METADATA: Path<'static> = Path::new("metadata");
 
 /// The errors of a new CRD that was sent in `version`.
 pub fn validate_create(crd: &Crd, version: ApiVersion) -> Vec<FieldError> {
-    let name_check = |name: &str| {
-        let mut messages = check_dns1123_subdomain(name);
+    let name_check = |name: &str, prefix: bool| {
+        let rule = NameRule::Dns1123Subdomain;
+        let mut messages = if prefix { rule.check_prefix(name) } else { rule.check(name) };
         if name != format!("{}.{}", crd.spec.names.plural, crd.spec.group) {
             messages.push("must be spec.names.plural+\".\"+spec.group".to_owned());
         }

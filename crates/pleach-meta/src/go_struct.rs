@@ -8,10 +8,12 @@
 //! As in Go, a wrong type does not end the decoding and the first one is reported, while a text that
 //! does not parse (a time) ends it at once and wins. Keys are compared by case. Places are not told
 //! apart within lists and maps: the message names `ownerReferences.uid`, whichever item it was.
-//! Only the order differs: keys are met sorted here, in document order there.
+//! Only the order differs: keys are met sorted here, in document order there; for unknown fields
+//! [`in_document_order`] mends that.
 
 mod base64;
 mod json;
+mod order;
 
 use std::fmt::Write as _;
 
@@ -20,6 +22,7 @@ use pleach_json::{Map, Value, format_float};
 use crate::path::{Path, Segment};
 use crate::time::{is_normal_rfc3339, parse_rfc3339, parse_rfc3339_micro};
 pub use base64::{decode_base64, encode_base64};
+pub use order::in_document_order;
 
 /// The most unknown fields that are reported.
 pub const MAX_UNKNOWN_FIELDS: usize = 100;

@@ -163,3 +163,30 @@ fn what_all_versions_share_moves_up_and_back() {
         document(&other).at(&["spec", "versions"])
     );
 }
+
+#[test]
+fn depth_costs_no_stack() {
+    let mut schema = json!({"type": "object"});
+    for level in 0..4_000 {
+        schema = match level % 3 {
+            0 => json!({"type": "object", "properties": {"a": (schema)}}),
+            1 => json!({"type": "array", "items": (schema)}),
+            _ => json!({"type": "object", "additionalProperties": (schema)}),
+        };
+    }
+    let version = |name: &str| {
+        json!({"name": name, "served": true, "storage": (name == "v1"),
+               "schema": {"openAPIV3Schema": {"type": "object", "properties": {"deep": (schema.clone())}}}})
+    };
+    let document = json!({"metadata": {"name": "foos.example.com"}, "spec": {
+        "group": "example.com", "scope": "Cluster", "names": {"plural": "foos", "kind": "Foo"},
+        "versions": [(version("v1")), (version("v2"))]}});
+    let crd = read(&document).unwrap().crd;
+    assert!(crd.spec.validation.is_some(), "the schemas were found to be alike");
+    assert_eq!(crate::validate_create(&crd, ApiVersion::V1).len(), 0);
+    assert_eq!(crd.encode(ApiVersion::V1).at(&["spec", "versions"]), document.at(&["spec", "versions"]));
+    assert!(
+        !pleach_meta::field_error::aggregate(&crate::validate_update(&crd, &crd, ApiVersion::V1beta1))
+            .is_empty()
+    );
+}

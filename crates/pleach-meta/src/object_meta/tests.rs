@@ -268,3 +268,23 @@ fn new_finalizers_without_a_domain_warn() {
         ]
     );
 }
+
+#[test]
+fn owner_references_are_kept_once() {
+    let owner = |uid: &str, name: &str| json!({"apiVersion": "v1", "kind": "K", "name": name, "uid": uid});
+    let mut metadata = json!({"ownerReferences": [
+        (owner("u", "a")), (owner("v", "b")), (owner("u", "a")), (owner("u", "c")), (owner("u", "a"))]});
+    let map = metadata.as_object_mut().unwrap();
+    let warning = dedup_owner_references(map).unwrap();
+    assert!(
+        warning.starts_with(".metadata.ownerReferences contains duplicate entries; API server dedups"),
+        "{warning}"
+    );
+    assert!(warning.ends_with("duplicate UID(s) observed: u"), "{warning}");
+    assert_eq!(dedup_owner_references(map), None);
+    assert_eq!(
+        metadata.get("ownerReferences"),
+        Some(&json!([(owner("u", "a")), (owner("v", "b")), (owner("u", "c"))])),
+        "the same uid under another name is another reference"
+    );
+}

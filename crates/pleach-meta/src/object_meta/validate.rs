@@ -62,37 +62,29 @@ pub fn validate_object_meta(
     name_rule: NameRule,
     path: &Path<'_>,
 ) -> Vec<FieldError> {
-    let check = |name: &str| name_rule.check(name);
-    let check_prefix = |prefix: &str| name_rule.check_prefix(prefix);
-    validate(meta, namespaced, &check, &check_prefix, path)
+    let check = |name: &str, prefix: bool| {
+        if prefix { name_rule.check_prefix(name) } else { name_rule.check(name) }
+    };
+    validate_object_meta_with(meta, namespaced, &check, path)
 }
 
-/// The same with a rule of one's own for names, which `generateName` must keep just like `name`.
+/// The same with a rule of one's own for names; it is told whether it sees only the start of one, as
+/// `generateName` has it.
 pub fn validate_object_meta_with(
     meta: ObjectMeta<'_>,
     namespaced: bool,
-    check_name: &dyn Fn(&str) -> Messages,
-    path: &Path<'_>,
-) -> Vec<FieldError> {
-    validate(meta, namespaced, check_name, check_name, path)
-}
-
-fn validate(
-    meta: ObjectMeta<'_>,
-    namespaced: bool,
-    check_name: &dyn Fn(&str) -> Messages,
-    check_prefix: &dyn Fn(&str) -> Messages,
+    check_name: &dyn Fn(&str, bool) -> Messages,
     path: &Path<'_>,
 ) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if !meta.generate_name().is_empty() {
-        let messages = check_prefix(meta.generate_name());
+        let messages = check_name(meta.generate_name(), true);
         push_all(&mut errors, &path.child("generateName"), meta.generate_name(), messages);
     }
     if meta.name().is_empty() {
         errors.push(FieldError::required(path.child("name"), "name or generateName is required"));
     } else {
-        push_all(&mut errors, &path.child("name"), meta.name(), check_name(meta.name()));
+        push_all(&mut errors, &path.child("name"), meta.name(), check_name(meta.name(), false));
     }
     let namespace = path.child("namespace");
     if namespaced {
@@ -269,6 +261,32 @@ pub fn validate_field_manager(manager: &str, path: &Path<'_>) -> Vec<FieldError>
         errors.push(FieldError::invalid(path, manager, detail));
     }
     errors
+}
+
+/// Removes owner references that are there twice; the warning names their uids.
+pub fn dedup_owner_references(metadata: &mut Map) -> Option<String> {
+    let references = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut)?;
+    let mut uids: Vec<String> = Vec::new();
+    let mut i = 0;
+    while i < references.len() {
+        let (before, rest) = references.split_at(i);
+        if before.contains(&rest[0]) {
+            let uid = rest[0].get("uid").and_then(Value::as_str).unwrap_or_default();
+            if !uids.iter().any(|u| u == uid) {
+                uids.push(uid.to_owned());
+            }
+            references.remove(i);
+        } else {
+            i += 1;
+        }
+    }
+    (!uids.is_empty()).then(|| {
+        format!(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and \
+             may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            uids.join(", ")
+        )
+    })
 }
 
 /// Warnings for finalizers that an object did not have before.
