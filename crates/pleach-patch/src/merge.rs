@@ -107,7 +107,6 @@ pub fn create_merge_patch(old: &Map, new: &Map) -> Map {
             changes.push((gone.clone(), Value::Null));
         }
         match olds.next_if(|(k, _)| *k == key) {
-            None => changes.push((key.clone(), value.clone())),
             Some((_, before)) if before == value => {}
             Some((_, Value::Object(before))) if let Value::Object(after) = value => {
                 let inner = grow_stack(|| create_merge_patch(before, after));
@@ -115,7 +114,7 @@ pub fn create_merge_patch(old: &Map, new: &Map) -> Map {
                     changes.push((key.clone(), Value::Object(inner)));
                 }
             }
-            Some(_) => changes.push((key.clone(), value.clone())),
+            _ => changes.push((key.clone(), value.clone())),
         }
     }
     changes.extend(olds.map(|(gone, _)| (gone.clone(), Value::Null)));

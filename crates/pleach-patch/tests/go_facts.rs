@@ -1,7 +1,9 @@
 //! What upstream's library made of some two thousand patches.
 
 use pleach_json::{Value, parse, to_string};
-use pleach_patch::{JsonPatch, apply_json_patch, create_merge_patch, merge_patch};
+use pleach_patch::{
+    JsonPatch, StrategicSchema, apply_json_patch, create_merge_patch, merge_patch, strategic_merge_patch,
+};
 
 fn rows(bytes: &[u8], at_least: usize) -> Vec<Value> {
     let rows = parse(bytes).expect("the table is JSON");
@@ -90,4 +92,45 @@ fn strict_reading_finds_what_upstream_finds() {
             }
         }
     }
+}
+
+/// The struct that upstream was given, as a schema. Its lists nest in themselves once, which is as
+/// deep as the table goes.
+fn schema() -> StrategicSchema {
+    StrategicSchema::new()
+        .merge_list("spec.items", "name")
+        .merge_list("spec.items.subs", "name")
+        .merge_set("spec.set")
+        .replace_map("spec.whole")
+        .merge_list("spec.kitems", "name")
+        .merge_list("spec.one.subs", "name")
+}
+
+/// Errors of upstream's walk along Go types, and its numbers before they are int64.
+const OF_STRUCTS: [&str; 3] = ["is not struct", "unable to find api field", "float64="];
+
+#[test]
+fn strategic_patches_apply_as_upstream_applies_them() {
+    let rows = rows(include_bytes!("strategic-facts.json"), 400);
+    let common = text(&rows[0], "doc").expect("a document");
+    let mut wrong = Vec::new();
+    for row in &rows[1..] {
+        let value = |text: &str| match parse(text.as_bytes()) {
+            Ok(Value::Object(map)) => map,
+            other => panic!("{text}: {other:?}"),
+        };
+        let (document, patch) = (text(row, "doc").unwrap_or(common), text(row, "patch").expect("a patch"));
+        let got = match strategic_merge_patch(value(document), &value(patch), &schema()) {
+            Ok(map) => to_string(&Value::Object(map)),
+            Err(error) => error.to_string(),
+        };
+        let want = text(row, "out").or(text(row, "err")).expect("an outcome");
+        if OF_STRUCTS.iter().any(|words| want.contains(words)) {
+            continue;
+        }
+        if got != want {
+            wrong.push(format!("{document}\n  {patch}\n  got  {got}\n  want {want}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
 }
