@@ -99,6 +99,17 @@ impl Call<'_> {
     pub(crate) fn no_such_overload<T>(&self, args: &[CelValue<'_>]) -> Result<T, Fault> {
         Err(Fault::no_such_signature(self.function, args))
     }
+
+    /// The first operand has no such operation at all. Odd: strings and times are asked for it
+    /// all the same, and answer without naming it.
+    pub(crate) fn unsupported<T>(&self, args: &[CelValue<'_>]) -> Result<T, Fault> {
+        match args.first() {
+            Some(CelValue::String(_) | CelValue::Timestamp(_) | CelValue::Duration(_)) => {
+                Err(Fault::no_such_overload())
+            }
+            _ => Err(Fault::error(format!("no such overload: {}", self.function))),
+        }
+    }
 }
 
 /// One signature of a function.

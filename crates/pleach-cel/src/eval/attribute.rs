@@ -5,9 +5,9 @@
 //! leaves out is free.
 
 use crate::decl::DeclKind;
-use crate::eval::{OldSelf, Variable};
 use crate::eval::machine::{Machine, Outcome, Slot};
 use crate::eval::node::{AttributeId, Qualifier, QualifierKind, Root};
+use crate::eval::{OldSelf, Variable};
 use crate::value::{CelValue, Fault, List, Map, key_text, read};
 
 /// Whether a path had optional steps.
@@ -27,8 +27,7 @@ enum Found<'a> {
 impl<'a> Machine<'a, '_> {
     /// The value of an attribute, charged.
     pub(super) fn eval_attribute(&mut self, id: AttributeId) -> Outcome<'a> {
-        let conditional =
-            matches!(self.program.attributes[id.0 as usize].root, Root::Conditional(..));
+        let conditional = matches!(self.program.attributes[id.0 as usize].root, Root::Conditional(..));
         let value = self.resolve(id);
         if !conditional {
             if let Err(fault) = &value
@@ -39,6 +38,20 @@ impl<'a> Machine<'a, '_> {
             self.charge(1)?;
         }
         value.map(|(value, optionality)| wrap(value, optionality))
+    }
+
+    /// Whether the last step of an attribute finds something.
+    pub(super) fn eval_test(&mut self, id: AttributeId) -> Outcome<'a> {
+        let found = self.resolve(id);
+        if matches!(self.program.attributes[id.0 as usize].root, Root::Conditional(..)) {
+            // Odd: a test takes back the charge for the whole, which a ternary never had.
+            self.refund(1);
+        }
+        Ok(match found? {
+            (CelValue::Optional(inner), _) => CelValue::Bool(inner.is_some()),
+            (_, Optionality::Present) => CelValue::Bool(true),
+            (value, Optionality::Plain) => value,
+        })
     }
 
     /// The value of an attribute without the charge for the whole.
@@ -76,7 +89,9 @@ impl<'a> Machine<'a, '_> {
             let found = self.step(&value, qualifier);
             match found {
                 // What is absent from an optional is free, and so is an error there.
-                Ok(Found::Absent(_)) if optional => return Ok((CelValue::Optional(None), Optionality::Plain)),
+                Ok(Found::Absent(_)) if optional => {
+                    return Ok((CelValue::Optional(None), Optionality::Plain));
+                }
                 Err(fault) if optional => return Err(fault),
                 Err(fault) if !fault.is_error() => return Err(fault),
                 found => {
@@ -107,7 +122,9 @@ impl<'a> Machine<'a, '_> {
                     map.find_str(name)?
                 }
             }
-            (QualifierKind::Field { name, .. } | QualifierKind::Name(name), CelValue::Map(map)) => map.find_str(name)?,
+            (QualifierKind::Field { name, .. } | QualifierKind::Name(name), CelValue::Map(map)) => {
+                map.find_str(name)?
+            }
             (QualifierKind::Field { .. } | QualifierKind::Name(_), CelValue::List(_)) => {
                 return Err(Fault::fixed("unsupported index type 'string' in list"));
             }

@@ -34,9 +34,13 @@ pub(super) enum Charge {
     /// A tenth of the text times the format's.
     Validate,
     /// An address in a block; `parse` if it is given as a string.
-    ContainsIp { parse: bool },
+    ContainsIp {
+        parse: bool,
+    },
     /// A block in a block, likewise.
-    ContainsCidr { parse: bool },
+    ContainsCidr {
+        parse: bool,
+    },
     /// A new list as long as the result.
     NewList,
     /// A new list, and the first argument for every level.
@@ -49,9 +53,32 @@ pub(super) enum Charge {
 
 /// Functions whose charge goes by their name, so that it holds whatever the overload.
 const BY_NAME: [&str; 26] = [
-    "isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "url", "lowerAscii", "upperAscii",
-    "substring", "trim", "replace", "split", "join", "find", "findAll", "cidr", "isIP", "isCIDR", "ip",
-    "ip.isCanonical", "quantity", "isQuantity", "semver", "isSemver", "validate",
+    "isSorted",
+    "sum",
+    "max",
+    "min",
+    "indexOf",
+    "lastIndexOf",
+    "url",
+    "lowerAscii",
+    "upperAscii",
+    "substring",
+    "trim",
+    "replace",
+    "split",
+    "join",
+    "find",
+    "findAll",
+    "cidr",
+    "isIP",
+    "isCIDR",
+    "ip",
+    "ip.isCanonical",
+    "quantity",
+    "isQuantity",
+    "semver",
+    "isSemver",
+    "validate",
 ];
 
 impl Charge {

@@ -4,7 +4,6 @@
 //! charged before it passes the first error on, as the API server's does. Running out of cost
 //! ends the evaluation at once.
 
-use crate::eval::attribute::Optionality;
 use crate::eval::charge;
 use crate::eval::node::{CallNode, Members, Node, NodeId};
 use crate::eval::{Activation, Program};
@@ -53,6 +52,11 @@ impl<'a, 'm> Machine<'a, 'm> {
         Self { program, activation, slots, iterations: 0, cost: 0, limit, copies: 0 }
     }
 
+    /// Takes back what was charged.
+    pub(super) fn refund(&mut self, cost: u64) {
+        self.cost = self.cost.saturating_sub(cost);
+    }
+
     pub(super) fn cost(&self) -> u64 {
         self.cost
     }
@@ -74,11 +78,7 @@ impl<'a, 'm> Machine<'a, 'm> {
         match &self.program.nodes[id.0 as usize] {
             Node::Constant(value) => Ok(value.clone()),
             Node::Attribute(id) => self.eval_attribute(*id),
-            Node::Test(id) => match self.resolve(*id)? {
-                (CelValue::Optional(inner), _) => Ok(CelValue::Bool(inner.is_some())),
-                (value, Optionality::Present) => Ok(CelValue::Bool(!matches!(value, CelValue::Optional(None)))),
-                (value, Optionality::Plain) => Ok(value),
-            },
+            Node::Test(id) => self.eval_test(*id),
             Node::And(a, b) => self.logical(*a, *b, false),
             Node::Or(a, b) => self.logical(*a, *b, true),
             Node::Equals(a, b) => {

@@ -83,8 +83,18 @@ impl Planner<'_> {
             ([only], [a, b]) if only.id == "optional_orValue_value" => {
                 Ok(self.node(Node::OptionalOrValue(*a, *b)))
             }
-            ([only], [a, b]) if only.id == "in_list" && let Some(node) = self.plan_member(*a, *b) => Ok(node),
-            ([only], [a, b]) if only.id == "add_list" && let Some(node) = self.plan_append(*a, *b) => Ok(node),
+            ([only], [a, b])
+                if only.id == "in_list"
+                    && let Some(node) = self.plan_member(*a, *b) =>
+            {
+                Ok(node)
+            }
+            ([only], [a, b])
+                if only.id == "add_list"
+                    && let Some(node) = self.plan_append(*a, *b) =>
+            {
+                Ok(node)
+            }
             _ => self.plan_function(function, overloads, planned),
         }
     }

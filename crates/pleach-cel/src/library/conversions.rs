@@ -143,9 +143,16 @@ fn to_double<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     }
 }
 
-/// A decimal number, `inf` or `nan` in any case; a number too large is none.
+/// A decimal number with underscores between digits, `inf` or `nan` in any case; a number too
+/// large is none.
 fn parse_double(text: &str) -> Option<f64> {
-    let value: f64 = text.parse().ok()?;
+    let bytes = text.as_bytes();
+    let digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
+    let misplaced = |(at, b): (usize, &u8)| *b == b'_' && !(digit(at.checked_sub(1)) && digit(Some(at + 1)));
+    if bytes.iter().enumerate().any(misplaced) {
+        return None;
+    }
+    let value: f64 = text.replace('_', "").parse().ok()?;
     let named = text.trim_start_matches(['+', '-']).starts_with(['i', 'I']);
     (named || !value.is_infinite()).then_some(value)
 }

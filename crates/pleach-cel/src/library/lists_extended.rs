@@ -199,7 +199,8 @@ fn flatten<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
         [CelValue::List(list)] => (list, 1),
         [CelValue::List(list), CelValue::Int(depth)] => (list, *depth),
         [other] => {
-            return Err(Fault::error(format!("no such overload: {}.flatten()", other.type_name())));
+            let given = if let CelValue::Map(_) = other { "map(dyn, dyn)" } else { other.type_name() };
+            return Err(Fault::error(format!("no such overload: {given}.flatten()")));
         }
         _ => return call.no_such_overload(args),
     };
@@ -236,7 +237,7 @@ fn distinct<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 
 fn sort<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let [CelValue::List(list)] = args else {
-        return Err(Fault::error(format!("no such overload: {}", call.function)));
+        return call.unsupported(args);
     };
     let items = list.to_vec()?;
     sorted(&items, &items)
@@ -244,7 +245,7 @@ fn sort<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 
 fn sort_by_keys<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let [CelValue::List(list), CelValue::List(keys)] = args else {
-        return Err(Fault::error(format!("no such overload: {}", call.function)));
+        return call.unsupported(args);
     };
     let (items, keys) = (list.to_vec()?, keys.to_vec()?);
     if items.len() != keys.len() {

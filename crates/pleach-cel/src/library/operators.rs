@@ -172,6 +172,18 @@ fn uint<'v>(value: Option<u64>) -> Outcome<'v> {
     value.map(CelValue::Uint).ok_or(UINT_OVERFLOW)
 }
 
+fn mismatch<'v>(call: &Call<'_>, args: &[CelValue<'v>], left_fits: bool) -> Outcome<'v> {
+    if left_fits { Err(Fault::no_such_overload()) } else { call.unsupported(args) }
+}
+
+fn is_number(value: &CelValue<'_>) -> bool {
+    matches!(value, CelValue::Int(_) | CelValue::Uint(_) | CelValue::Double(_))
+}
+
+fn is_time(value: &CelValue<'_>) -> bool {
+    matches!(value, CelValue::Timestamp(_) | CelValue::Duration(_))
+}
+
 fn not<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
         [CelValue::Bool(b)] => Ok(CelValue::Bool(!b)),
@@ -179,12 +191,12 @@ fn not<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     }
 }
 
-fn negate<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+fn negate<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
         [CelValue::Int(i)] => int(i.checked_neg()),
         [CelValue::Double(d)] => Ok(CelValue::Double(-d)),
         [CelValue::Duration(d)] => int(d.0.checked_neg()).map(|_| CelValue::Duration(Duration(-d.0))),
-        _ => Err(Fault::no_such_overload()),
+        _ => mismatch(call, args, matches!(args, [CelValue::Bool(_)])),
     }
 }
 
@@ -207,7 +219,7 @@ fn contains<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     }
 }
 
-pub(crate) fn add<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+pub(crate) fn add<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     use CelValue as V;
     match args {
         [V::Int(a), V::Int(b)] => int(a.checked_add(*b)),
@@ -222,11 +234,17 @@ pub(crate) fn add<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
             t.checked_add(*d).map(V::Timestamp).ok_or(TIMESTAMP_OVERFLOW)
         }
         [V::List(a), V::List(b)] => Ok(V::List(a.concat(b))),
-        _ => Err(Fault::no_such_overload()),
+        _ => mismatch(
+            call,
+            args,
+            is_number(&args[0])
+                || is_time(&args[0])
+                || matches!(args[0], V::String(_) | V::Bytes(_) | V::List(_)),
+        ),
     }
 }
 
-fn subtract<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+fn subtract<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     use CelValue as V;
     match args {
         [V::Int(a), V::Int(b)] => int(a.checked_sub(*b)),
@@ -240,37 +258,37 @@ fn subtract<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
             t.checked_add(Duration(back)).map(V::Timestamp).ok_or(TIMESTAMP_OVERFLOW)
         }
         [V::Timestamp(a), V::Timestamp(b)] => a.since(*b).map(V::Duration).ok_or(INT_OVERFLOW),
-        _ => Err(Fault::no_such_overload()),
+        _ => mismatch(call, args, is_number(&args[0]) || is_time(&args[0])),
     }
 }
 
-fn multiply<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+fn multiply<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     use CelValue as V;
     match args {
         [V::Int(a), V::Int(b)] => int(a.checked_mul(*b)),
         [V::Uint(a), V::Uint(b)] => uint(a.checked_mul(*b)),
         [V::Double(a), V::Double(b)] => Ok(V::Double(a * b)),
-        _ => Err(Fault::no_such_overload()),
+        _ => mismatch(call, args, is_number(&args[0])),
     }
 }
 
-fn divide<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+fn divide<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     use CelValue as V;
     match args {
         [V::Int(_), V::Int(0)] | [V::Uint(_), V::Uint(0)] => Err(Fault::fixed("division by zero")),
         [V::Int(a), V::Int(b)] => int(a.checked_div(*b)),
         [V::Uint(a), V::Uint(b)] => Ok(V::Uint(a / b)),
         [V::Double(a), V::Double(b)] => Ok(V::Double(a / b)),
-        _ => Err(Fault::no_such_overload()),
+        _ => mismatch(call, args, is_number(&args[0])),
     }
 }
 
-fn modulo<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+fn modulo<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     use CelValue as V;
     match args {
         [V::Int(_), V::Int(0)] | [V::Uint(_), V::Uint(0)] => Err(Fault::fixed("modulus by zero")),
         [V::Int(a), V::Int(b)] => int(a.checked_rem(*b)),
         [V::Uint(a), V::Uint(b)] => Ok(V::Uint(a % b)),
-        _ => Err(Fault::no_such_overload()),
+        _ => mismatch(call, args, matches!(args[0], V::Int(_) | V::Uint(_))),
     }
 }

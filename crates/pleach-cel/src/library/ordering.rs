@@ -99,7 +99,7 @@ fn order<'v>(
 ) -> Result<CelValue<'v>, Fault> {
     match args {
         [a, b] if is_comparable(a) => compare(a, b).map(|order| CelValue::Bool(holds(order))),
-        _ => Err(Fault::error(format!("no such overload: {}", call.function))),
+        _ => call.unsupported(args),
     }
 }
 

@@ -61,6 +61,8 @@ fn find<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
             let range = regex(call, pattern)?.find(text.as_str());
             Ok(range.map_or_else(|| CelValue::string(""), |range| part(text, range)))
         }
+        // Odd: a type is as good as its name here.
+        [CelValue::Type(name), pattern] => find(call, &[CelValue::string(name.clone()), pattern.clone()]),
         _ => Err(Fault::no_such_overload()),
     }
 }

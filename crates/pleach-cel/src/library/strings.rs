@@ -156,11 +156,11 @@ fn index_of<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
         }
         _ => return call.no_such_overload(args),
     };
-    if offset < 0 {
-        return out_of_range(offset);
-    }
     if part.is_empty() {
         return Ok(CelValue::Int(offset));
+    }
+    if offset < 0 {
+        return out_of_range(offset);
     }
     let found = byte_of(text, offset).and_then(|from| text[from..].find(part).map(|at| from + at));
     Ok(CelValue::Int(found.map_or(-1, |at| index_of_byte(text, at))))
@@ -177,11 +177,11 @@ fn last_index_of<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let Some(offset) = offset else {
         return Ok(CelValue::Int(text.rfind(part).map_or(-1, |at| index_of_byte(text, at))));
     };
-    if offset < 0 {
-        return out_of_range(offset);
-    }
     if part.is_empty() {
         return Ok(CelValue::Int(offset));
+    }
+    if offset < 0 {
+        return out_of_range(offset);
     }
     // The last place at or before the offset; an offset behind the text finds nothing.
     let Some(from) = byte_of(text, offset).filter(|from| *from < text.len()) else {

@@ -82,6 +82,8 @@ fn matches<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
                 Ok(CelValue::Bool(regex.is_match(text.as_str())))
             }
         },
+        // Odd: a type is as good as its name here.
+        [CelValue::Type(name), pattern] => matches(call, &[CelValue::string(name.clone()), pattern.clone()]),
         _ => Err(Fault::no_such_overload()),
     }
 }
@@ -91,6 +93,6 @@ fn size<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
         [value @ (CelValue::String(_) | CelValue::Bytes(_) | CelValue::List(_) | CelValue::Map(_))] => {
             Ok(CelValue::Int(value.size() as i64))
         }
-        _ => Err(Fault::error(format!("no such overload: {}", call.function))),
+        _ => call.unsupported(args),
     }
 }

@@ -193,7 +193,7 @@ impl Timestamp {
         if matches!(zone, "" | "UTC" | "Local") {
             return Ok(self.civil_utc());
         }
-        if zone.contains("..") || zone.starts_with(['/', '\\']) || zone.contains('\\') {
+        if zone.contains("..") || zone.starts_with(['/', '\\']) {
             return Err("time: invalid location name".to_owned());
         }
         let unknown = || format!("unknown time zone {zone}");

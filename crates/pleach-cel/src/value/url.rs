@@ -193,7 +193,7 @@ fn parse_host(host: &str) -> Result<String, String> {
             out.extend(unescape(&host[end..], Place::Host)?);
             return Ok(text(out));
         }
-    } else if let Some(colon) = host.rfind(':') {
+    } else if let Some(colon) = host.find(':') {
         check_port(&host[colon..])?;
     }
     unescape(host, Place::Host).map(text)

@@ -9,18 +9,20 @@ use std::cmp::Ordering;
 const MAX_DIGITS: i64 = 100_000;
 
 /// `digits × 10^exponent`, without leading and trailing zeros; zero has no digits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct Decimal {
     negative: bool,
     digits: Vec<u8>,
     exponent: i64,
+    /// How many decimal places the API server keeps of it: floats are computed from those.
+    places: i64,
 }
 
 impl Decimal {
     /// From decimal digits as text.
     pub(super) fn new(negative: bool, text: &str, exponent: i64) -> Self {
         let digits = text.bytes().map(|b| b - b'0').collect();
-        Self { negative, digits, exponent }.normalized()
+        Self { negative, digits, exponent, places: -exponent }.normalized()
     }
 
     pub(super) fn from_i64(value: i64) -> Self {
@@ -35,13 +37,14 @@ impl Decimal {
             self.exponent += 1;
         }
         if self.digits.is_empty() {
-            self = Self { negative: false, digits: self.digits, exponent: 0 };
+            self = Self { negative: false, exponent: 0, ..self };
         }
         self
     }
 
     /// `self × 10^by`
     pub(super) fn shifted(mut self, by: i64) -> Self {
+        self.places = self.places.saturating_sub(by);
         if !self.digits.is_empty() {
             self.exponent = self.exponent.saturating_add(by);
         }
@@ -82,7 +85,11 @@ impl Decimal {
 
     /// Without digits below `10^place`, away from zero if there were any.
     pub(super) fn rounded_up(mut self, place: i64) -> Self {
-        if self.digits.is_empty() || self.exponent >= place {
+        if self.digits.is_empty() {
+            return self;
+        }
+        self.places = -place;
+        if self.exponent >= place {
             return self;
         }
         let dropped = place - self.exponent;
@@ -161,24 +168,20 @@ impl Decimal {
             *digit = value.rem_euclid(10);
         }
         let digits = sum.into_iter().map(|d| d as u8).collect();
-        Some(Self { negative: larger.negative, digits, exponent }.normalized())
+        let places = self.places.max(other.places);
+        Some(Self { negative: larger.negative, digits, exponent, places }.normalized())
     }
 
-    /// The digits as a float, and the power of ten they are to be multiplied with.
-    ///
-    /// A number from a text was rounded to nanos, so its digits are counted in nanos.
+    /// The number without its decimal point as a float, and the power of ten to multiply with.
     pub(super) fn to_float_parts(&self) -> (f64, i64) {
         let mut text: String = self.digits.iter().map(|d| char::from(d + b'0')).collect();
         if text.is_empty() {
             return (0.0, 0);
         }
-        let exponent = if self.exponent > -9 && self.exponent < 300 {
-            text.extend(std::iter::repeat_n('0', (self.exponent + 9) as usize));
-            -9
-        } else {
-            self.exponent
-        };
+        // Beyond a thousand digits it is infinite anyway.
+        let zeros = self.exponent.saturating_add(self.places).clamp(0, 1_000);
+        text.extend(std::iter::repeat_n('0', zeros as usize));
         let base: f64 = text.parse().expect("decimal digits are a float");
-        (if self.negative { -base } else { base }, exponent)
+        (if self.negative { -base } else { base }, -self.places)
     }
 }
