@@ -129,32 +129,9 @@ static FUNCTIONS: &[Function] = &[
         ],
     },
     Function {
-        name: "__not_strictly_false__",
-        call: None,
-        overloads: &[Overload::new("__not_strictly_false__", &[T::Bool], T::Bool)],
-    },
-    Function {
-        name: "_in_",
-        call: Some(contains),
-        overloads: &[
-            Overload::new("in_list", &[T::Param("A"), T::List(&T::Param("A"))], T::Bool)
-                .cost(StaticCost::InList),
-            Overload::new("in_map", &[T::Param("A"), T::Map(&T::Param("A"), &T::Param("B"))], T::Bool),
-        ],
-    },
-    Function {
         name: "_||_",
         call: None,
         overloads: &[Overload::new("logical_or", &[T::Bool, T::Bool], T::Bool).cost(StaticCost::Logical)],
-    },
-    Function {
-        name: "in",
-        call: Some(contains),
-        overloads: &[
-            Overload::new("in_list", &[T::Param("A"), T::List(&T::Param("A"))], T::Bool)
-                .cost(StaticCost::InList),
-            Overload::new("in_map", &[T::Param("A"), T::Map(&T::Param("A"), &T::Param("B"))], T::Bool),
-        ],
     },
 ];
 
