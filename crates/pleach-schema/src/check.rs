@@ -116,3 +116,6 @@ fn root_with_status(schema: &JSONSchemaProps, path: &Path<'_>) -> Option<FieldEr
     }
     after_type.contains(&true).then(other_field)
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,12 +44,14 @@ fn has_default(schema: &JSONSchemaProps) -> bool {
         })
 }
 
-/// Whether some default of the schema has fields that pruning would remove.
+/// Whether some default of the schema has fields that pruning would remove; here defaults of
+/// additional properties count too.
 pub fn has_unpruned_default(schema: &JSONSchemaProps) -> bool {
     let own = schema.default_value();
     (!own.is_null() && would_prune(own, Some(schema)))
         || grow_stack(|| {
             schema.items().is_some_and(has_unpruned_default)
+                || schema.additional_properties().is_some_and(has_unpruned_default)
                 || schema.properties().iter().any(|(_, property)| has_unpruned_default(property))
         })
 }

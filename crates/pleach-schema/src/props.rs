@@ -16,6 +16,8 @@ mod containers;
 mod from_value;
 mod go_json;
 mod to_value;
+#[cfg(test)]
+mod wire_tests;
 
 pub use containers::{SchemaBox, SchemaList, SchemaMap, SchemaOrArray, SchemaOrBool};
 pub(crate) use go_json::{go_json, go_json_items};

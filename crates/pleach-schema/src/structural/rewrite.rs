@@ -28,6 +28,32 @@ impl JSONSchemaProps {
         });
     }
 
+    /// Spells out what `x-kubernetes-embedded-resource` implies: `apiVersion`, `kind` and `metadata`
+    /// with their types, the first two required.
+    pub fn unfold_embedded_resources(&mut self) {
+        self.each_structural_node(&mut |node| {
+            if !node.x_embedded_resource {
+                return;
+            }
+            let properties = node.properties.get_or_insert_default();
+            for (name, type_) in [("apiVersion", "string"), ("kind", "string"), ("metadata", "object")] {
+                match properties.get_mut(name) {
+                    None => {
+                        properties.insert(name, Self::of_type(type_));
+                    }
+                    Some(property) if property.type_.is_empty() => property.type_ = type_.into(),
+                    Some(_) => {}
+                }
+            }
+            let required = node.required.get_or_insert_default();
+            for name in ["kind", "apiVersion"] {
+                if !required.iter().any(|other| other == name) {
+                    required.push(name.into());
+                }
+            }
+        });
+    }
+
     /// Drops all value validation, and with it all junctors: what is left are types, fields,
     /// descriptions and extensions.
     pub fn drop_value_validations(&mut self) {
