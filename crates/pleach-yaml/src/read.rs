@@ -7,6 +7,7 @@
 mod characters;
 mod compose;
 mod faults;
+mod json;
 mod nodes;
 mod resolve;
 
@@ -53,7 +54,14 @@ pub fn parse_strict(bytes: &[u8]) -> Result<Parsed, YamlError> {
 }
 
 fn read(bytes: &[u8], strict: bool) -> Result<Parsed, YamlError> {
-    let mut text = characters::decode(bytes)?;
+    let text = characters::decode(bytes)?;
+    if let Some(value) = json::read(&text) {
+        return Ok(Parsed { value, duplicates: DuplicateKeys::default() });
+    }
+    read_yaml(text, strict)
+}
+
+fn read_yaml(mut text: Cow<'_, str>, strict: bool) -> Result<Parsed, YamlError> {
     let mut repairs = 0;
     loop {
         let mut stream = Stream::new(&text, true);
@@ -121,6 +129,29 @@ impl Iterator for Documents<'_> {
                 duplicates: composer.into_duplicates(),
                 span,
             }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_short_way_and_the_long_way_lead_to_the_same() {
+        let texts = [
+            r#"{"a":1,"b":[1.0,1e3,-0.0,0.5,12345678901234567890,1e30,-1,0],"c":"text: # [x]","d":{}}"#,
+            "{\n  \"a\": {\n    \"b\": [\n      \"\\n\\t\\\"\\\\\",\n      true,\n      null\n    ]\n  }\n}\n",
+            r#"{"yes":"no","1":"~","":"","- a":"? b","<<":"x","é":"日本語"}"#,
+            "{ \"a\" : 1 , \"b\" : [ ] }",
+            "{}",
+            r#"{"a":"a\\u0041","b":"C:\\dir"}"#,
+        ];
+        for text in texts {
+            let long = read_yaml(Cow::Borrowed(text), false).expect(text);
+            if let Some(short) = json::read(text) {
+                assert_eq!(short, long.value, "{text}");
+            }
         }
     }
 }

@@ -40,6 +40,19 @@ proptest! {
         prop_assert_eq!(&read.value, &value, "{}", text);
     }
 
+    /// JSON is read a short way when it starts with a brace and the long way when a comment does.
+    #[test]
+    fn json_means_the_same_as_yaml(value in value(), indent in 0_usize..3) {
+        let value = pleach_json::json!({"k": value});
+        let text = if indent == 0 { value.to_string() } else { pleach_json::to_string_pretty(&value, indent) };
+        let short = parse(text.as_bytes());
+        let long = parse(format!("# c\n{text}").as_bytes());
+        match (short, long) {
+            (Ok(short), Ok(long)) => prop_assert_eq!(short, long),
+            (short, long) => prop_assert_eq!(short.is_err(), long.is_err()),
+        }
+    }
+
     #[test]
     fn spans_follow_the_value(value in value()) {
         let text = to_yaml(&Value::from(vec![value]));

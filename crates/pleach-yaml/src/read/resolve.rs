@@ -272,7 +272,7 @@ impl Scalar {
 }
 
 /// A float as it comes back from its JSON text, where `1.0` is written `1`.
-fn float_value(float: f64) -> Value {
+pub(super) fn float_value(float: f64) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if float.fract() != 0.0 || !float.is_finite() {
         return Value::Float(float);

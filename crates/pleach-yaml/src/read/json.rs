@@ -1,0 +1,100 @@
+//! JSON is YAML: the short way.
+//!
+//! Clients that apply send JSON under YAML's content type. Such a text is read by the JSON parser,
+//! which is several times faster, as long as it is certain that the YAML parser would find the
+//! same. Everything doubtful (escapes YAML 1.1 does not know, characters it refuses or folds, keys
+//! it finds too long, keys set twice) goes the long way.
+
+use pleach_json::{Value, grow_stack, parse_strict};
+
+use super::resolve::float_value;
+
+/// A key as long as this, every byte of it escaped, is still short enough for YAML.
+const MAX_KEY: usize = 150;
+
+/// The value of a JSON text that means the same as YAML.
+pub(super) fn read(text: &str) -> Option<Value> {
+    if !text.starts_with('{') || !is_plain(text.as_bytes()) {
+        return None;
+    }
+    let parsed = parse_strict(text.as_bytes()).ok()?;
+    if !parsed.duplicates.is_empty() {
+        return None;
+    }
+    let mut value = parsed.value;
+    settle(&mut value).then_some(value)
+}
+
+/// Whether there is nothing in the text that the two grammars see differently.
+fn is_plain(bytes: &[u8]) -> bool {
+    let mut previous = b' ';
+    let mut broken = false;
+    for (at, &byte) in bytes.iter().enumerate() {
+        let followed_by = |tail: &[u8]| bytes[at + 1..].starts_with(tail);
+        match byte {
+            b' ' | b'\t' => continue,
+            b'\n' | b'\r' => {
+                broken = true;
+                continue;
+            }
+            // A colon on the line after its key.
+            b':' if broken && previous == b'"' => return false,
+            b'/' if previous == b'\\' => return false,
+            // Half a surrogate pair.
+            b'u' if previous == b'\\' && (followed_by(b"d") || followed_by(b"D")) => return false,
+            // Line breaks and the byte order mark.
+            0xC2 if followed_by(&[0x85]) => return false,
+            0xE2 if followed_by(&[0x80, 0xA8]) || followed_by(&[0x80, 0xA9]) => return false,
+            0xEF if followed_by(&[0xBB, 0xBF]) => return false,
+            _ => {}
+        }
+        broken = false;
+        previous = byte;
+    }
+    true
+}
+
+/// Floats become what they are after YAML has written them out again. Fails for keys too long.
+fn settle(value: &mut Value) -> bool {
+    match value {
+        Value::Float(float) => {
+            *value = float_value(*float);
+            true
+        }
+        Value::Array(items) => grow_stack(|| items.iter_mut().all(settle)),
+        Value::Object(map) => {
+            grow_stack(|| map.iter_mut().all(|(key, member)| key.len() <= MAX_KEY && settle(member)))
+        }
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_doubtful_goes_the_long_way() {
+        let cases = [
+            (r#"{"a": [1, "x\ny", {"b": null}]}"#, true, "plain JSON"),
+            ("{\n\t\"a\": 1,\n\t\"b\": \"ü\"\n}\n", true, "tabs and letters beyond ASCII"),
+            (r#"{"a": "\\d+"}"#, true, "an escaped backslash"),
+            (r#"{"a": "\u003cb\u003e ©€"}"#, true, "escapes that both know"),
+            (r#"{"a": "\/"}"#, false, "an escape YAML does not know"),
+            (r#"{"a": "\ud83d\ude00"}"#, false, "surrogates"),
+            ("{\"a\": \"x\u{85}y\"}", false, "a line break to YAML"),
+            ("{\"a\": \"x\u{2028}y\"}", false, "a line break to YAML"),
+            ("{\"a\": \"x\u{feff}y\"}", false, "a byte order mark to YAML"),
+            ("{\"a\"\n: 1}", false, "a colon on its own line"),
+            (r#"{"a": 1, "a": 2}"#, false, "a key set twice"),
+            (r#"{"a": 1e400}"#, false, "text to YAML"),
+            ("[1]", false, "only objects matter"),
+            ("a: 1", false, "no JSON"),
+        ];
+        for (text, short, why) in cases {
+            assert_eq!(read(text).is_some(), short, "{why}: {text}");
+        }
+        let long = format!("{{\"{}\": 1}}", "k".repeat(MAX_KEY + 1));
+        assert_eq!(read(&long), None, "a long key");
+    }
+}
