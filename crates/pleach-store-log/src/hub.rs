@@ -147,10 +147,24 @@ impl Hub {
         }
     }
 
-    /// Hands out the next commits, in order.
+    /// Moves on from `base` to `current` if nobody watches, which spares waking the publisher.
+    pub(crate) fn skip(&self, base: Revision, current: Revision) -> bool {
+        let watchers = self.lock();
+        let nobody = watchers.count == 0 && self.published() == base;
+        if nobody {
+            self.reached.store(current.0, SeqCst);
+            self.published.store(current.0, SeqCst);
+        }
+        nobody
+    }
+
+    /// Hands out the next commits, in order; those handed out or skipped already are left out.
     pub(crate) fn publish(&self, batches: &[Batch]) {
         for batch in batches {
             let watchers = self.lock();
+            if batch.revision() <= self.published() {
+                continue;
+            }
             self.reached.store(batch.revision().0, SeqCst);
             watchers.deliver(batch, self.capacity);
             self.published.store(batch.revision().0, SeqCst);

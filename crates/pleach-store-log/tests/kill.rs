@@ -11,7 +11,7 @@ use std::{
     io::{BufRead, BufReader, Write},
     path::Path,
     process::{Command, Stdio},
-    sync::Arc,
+    sync::{Arc, mpsc},
     thread,
     time::{Duration, Instant},
 };
@@ -36,12 +36,11 @@ fn main() {
     let mut dice = Dice::new(u64::from(std::process::id()));
     let begin = Instant::now();
     for round in 0..ROUNDS {
-        // Two out of three die early, in recovery or shortly after.
-        let life = if round % 3 == 0 { 60 + dice.roll(120) } else { dice.roll(25) };
-        run_and_kill(directory.path(), Duration::from_millis(life), &mut written);
+        // Two out of three die early, in recovery or shortly after; the others while they write.
+        let end = if round % 3 == 0 { End::Writing(dice.roll(120)) } else { End::Early(dice.roll(25)) };
+        run_and_kill(directory.path(), end, &mut written);
         written.check(directory.path(), round);
     }
-    assert!(written.revision.0 > 100, "the rounds were too short to mean anything");
     println!(
         "killed {ROUNDS} times in {:?}; {} commits acknowledged, none lost, none made up",
         begin.elapsed(),
@@ -65,16 +64,19 @@ fn child(directory: &Path) -> ! {
     }
 }
 
+fn value_of(n: u64) -> Vec<u8> {
+    format!("{n} {}", "x".repeat((n % 700) as usize)).into_bytes()
+}
+
 /// Each commit counts on under one key and adds another key; every fourth takes one away again.
 fn write_forever(store: &LogStore, writer: u64) {
     let counter = format!("count/{writer}");
     let found = block_on(store.get(&Key::new(counter.as_str()), None)).expect("a read");
     let text = |value: &[u8]| String::from_utf8_lossy(value).parse::<u64>().expect("a number");
     for n in found.map_or(0, |found| text(&found.value)) + 1.. {
-        let filler = format!("{n} {}", "x".repeat((n % 700) as usize));
         let mut ops = vec![
             Op::put(counter.as_str(), Expect::Anything, n.to_string().into_bytes()),
-            Op::put(format!("item/{writer}/{n:08}"), Expect::Absent, filler.into_bytes()),
+            Op::put(format!("item/{writer}/{n:08}"), Expect::Absent, value_of(n)),
         ];
         if n % 4 == 0 {
             ops.push(Op::delete(format!("item/{writer}/{:08}", n - 3), Expect::Anything));
@@ -95,22 +97,43 @@ struct Written {
     revision: Revision,
 }
 
-fn run_and_kill(directory: &Path, life: Duration, written: &mut Written) {
+/// When a child is killed, in milliseconds.
+enum End {
+    /// After it was started.
+    Early(u64),
+    /// After its first commit.
+    Writing(u64),
+}
+
+fn run_and_kill(directory: &Path, end: End, written: &mut Written) {
     let mut child = Command::new(std::env::current_exe().expect("this program"))
         .env(CHILD, directory)
         .stdout(Stdio::piped())
         .spawn()
         .expect("a child");
     let output = child.stdout.take().expect("its output");
+    let (said, heard) = mpsc::channel();
     let reader = thread::spawn(move || {
-        let lines = BufReader::new(output).lines().map_while(Result::ok);
-        let numbers = |line: String| -> Vec<u64> { line.split(' ').filter_map(|n| n.parse().ok()).collect() };
-        lines.map(numbers).collect::<Vec<_>>()
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            let numbers: Vec<u64> = line.split(' ').filter_map(|number| number.parse().ok()).collect();
+            said.send(numbers).expect("somebody listens");
+        }
     });
-    thread::sleep(life);
+    let first = match end {
+        End::Early(life) => {
+            thread::sleep(Duration::from_millis(life));
+            None
+        }
+        End::Writing(life) => {
+            let first = heard.recv().expect("a commit");
+            thread::sleep(Duration::from_millis(life));
+            Some(first)
+        }
+    };
     child.kill().expect("SIGKILL");
     child.wait().expect("its end");
-    for said in reader.join().expect("no panic") {
+    reader.join().expect("no panic");
+    for said in first.into_iter().chain(heard) {
         let [writer, n, revision] = said[..] else { panic!("{said:?}") };
         written.counts.insert(writer, n);
         written.revision = written.revision.max(Revision(revision));
@@ -140,9 +163,8 @@ impl Written {
             let there: Vec<&str> = range.items.iter().map(|item| item.key.as_str()).collect();
             assert_eq!(there, wanted, "round {round}, writer {writer}");
             for item in &range.items {
-                let size = item.value.iter().filter(|byte| **byte == b'x').count() as u64;
                 let n: u64 = item.key.as_str()[item.key.as_str().len() - 8..].parse().expect("a number");
-                assert_eq!(size, n % 700, "round {round}: {}", item.key);
+                assert_eq!(item.value, value_of(n), "round {round}: {}", item.key);
             }
             self.counts.insert(writer, count);
         }

@@ -188,7 +188,7 @@ async fn next(watch: &mut Watch) -> Result<Batch, StoreError> {
                 cx.waker().wake_by_ref();
                 Poll::Pending
             }
-            ready => ready,
+            ready @ Poll::Ready(_) => ready,
         });
         match item.await.expect("a watch does not end by itself")? {
             WatchItem::Events(batch) => return Ok(batch),

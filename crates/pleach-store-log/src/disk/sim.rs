@@ -2,8 +2,8 @@
 //!
 //! Every call that changes something is counted. From a chosen call on the disk can fail, once or
 //! for good, and a failing write may have written a part. A *crash* makes another disk with what
-//! could be left: everything synced; of what was not, any sectors of any writes; of unsynced
-//! creations, renames and removals, some first ones.
+//! could be left: everything synced; of what was not, any sectors of any writes, and any of the
+//! creations, renames and removals.
 
 use std::{
     collections::BTreeMap,
@@ -145,9 +145,13 @@ impl SimDisk {
     pub(crate) fn crash(&self, dice: &mut Dice) -> Self {
         let state = self.lock();
         let mut names = state.synced_names.clone();
+        // Most file systems keep the first so many; some keep any.
+        let in_order = dice.roll(2) == 0;
         let kept = dice.roll(state.unsynced_names.len() as u64 + 1) as usize;
-        for change in &state.unsynced_names[..kept] {
-            change.apply(&mut names);
+        for (number, change) in state.unsynced_names.iter().enumerate() {
+            if if in_order { number < kept } else { dice.roll(2) == 0 } {
+                change.apply(&mut names);
+            }
         }
         let inodes = state.inodes.iter().map(|inode| inode.crash(dice)).collect();
         Self(Arc::new(Mutex::new(State { inodes, synced_names: names.clone(), names, ..State::default() })))

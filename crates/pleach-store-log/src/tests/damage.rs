@@ -16,8 +16,12 @@ fn written() -> (SimDisk, ModelStore) {
     (disk, model)
 }
 
+fn files_with(disk: &SimDisk, suffix: &str) -> Vec<String> {
+    disk.list_names().into_iter().filter(|name| name.ends_with(suffix)).collect()
+}
+
 fn file_with(disk: &SimDisk, suffix: &str) -> String {
-    disk.list_names().into_iter().find(|name| name.ends_with(suffix)).expect("such a file")
+    files_with(disk, suffix).pop().expect("such a file")
 }
 
 #[test]
@@ -85,7 +89,7 @@ fn a_missing_segment_is_noticed() {
         put(&store, &format!("k/{n}"), vec![b'x'; 100]).expect("a write");
     }
     drop(store);
-    let segments: Vec<_> = disk.list_names().into_iter().filter(|name| name.ends_with(".log")).collect();
+    let segments = files_with(&disk, ".log");
     assert!(segments.len() > 3, "{segments:?}");
     for missing in &segments[..segments.len() - 1] {
         let copy = disk.copy();

@@ -165,6 +165,19 @@ fn a_delete_is_not_dropped_by_compaction() {
 }
 
 #[test]
+fn compaction_right_behind_the_writer_drops_nothing_undelivered() {
+    let store = open(&SimDisk::new(), Options::new().watch_queue(1_000)).expect("a store");
+    let mut level = watch(&store, "k/", Revision::FIRST);
+    for n in 0..500 {
+        let written = put(&store, "k/1", format!("{n}")).expect("a write");
+        block_on(store.compact(written)).expect("a compaction");
+    }
+    for wanted in 2..=501 {
+        assert_eq!(next(&mut level).expect("an event").revision(), Revision(wanted));
+    }
+}
+
+#[test]
 fn a_deleted_object_does_not_reappear() {
     let disk = SimDisk::new();
     let mut store = open(&disk, small()).expect("a store");

@@ -232,6 +232,8 @@ pub async fn one_of_many_racing_creates_wins(store: Arc<dyn Store>) {
         let results: Vec<_> = racers.into_iter().map(|racer| racer.join().expect("no panic")).collect();
         let winners: Vec<_> = results.iter().filter_map(|result| result.as_ref().ok()).collect();
         assert_eq!(winners.len(), 1, "{results:?}");
+        let found = store.get(&at, None).await.expect("a read").expect("the key");
+        assert_eq!(found.revision, *winners[0]);
         for loser in results.iter().filter_map(|result| result.as_ref().err()) {
             assert_eq!(loser, winners[0]);
         }
