@@ -1,0 +1,56 @@
+//! What must hold before an object is let in, beyond its own kind's rules.
+
+use pleach_json::Value;
+use pleach_meta::object_meta::ObjectMeta;
+use pleach_meta::status::StatusCause;
+
+use crate::engine::Engine;
+use crate::keys;
+use crate::kind::Strategy;
+use crate::rejection::{Rejection, Subject};
+use crate::target::Target;
+
+/// Namespaces that cannot be deleted.
+const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+/// A namespaced object needs a namespace that exists and is not going away.
+pub async fn namespace_lifecycle(engine: &Engine, target: &Target, value: &Value) -> Result<(), Rejection> {
+    if !engine.admission.namespace_lifecycle {
+        return Ok(());
+    }
+    let Some(namespace) = &target.namespace else { return Ok(()) };
+    let Some(record) = engine.stored(&keys::object("", "namespaces", None, namespace)).await? else {
+        return Err(Rejection::NotFound(Subject {
+            group: "".into(),
+            resource: "namespaces".into(),
+            name: namespace.clone(),
+        }));
+    };
+    // Only a namespace that is being deleted has this member, so most are never parsed.
+    const MARK: &[u8] = b"\"deletionTimestamp\":";
+    let marked = record.json().windows(MARK.len()).any(|window| window == MARK);
+    if !marked || !ObjectMeta::of(&record.parse()?).is_terminating() {
+        return Ok(());
+    }
+    Err(Rejection::Forbidden {
+        subject: target.kind.subject(ObjectMeta::of(value).name()),
+        why: format!("unable to create new content in namespace {namespace} because it is being terminated"),
+        cause: Some(StatusCause {
+            reason: "NamespaceTerminating".into(),
+            message: format!("namespace {namespace} is being terminated"),
+            field: "metadata.namespace".into(),
+        }),
+    })
+}
+
+/// Some namespaces stay.
+pub fn protect_namespaces(target: &Target) -> Result<(), Rejection> {
+    if target.kind.strategy == Strategy::Namespace && IMMORTAL.contains(&target.name()) {
+        return Err(Rejection::Forbidden {
+            subject: target.subject(),
+            why: "this namespace may not be deleted".into(),
+            cause: None,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! The kinds there are without any CRD.
+//!
+//! They are manifests, written like users' CRDs and read by the same loader; what a manifest cannot
+//! say is their [`Strategy`].
+
+use std::sync::Arc;
+
+use pleach_crd::decode::Options;
+use pleach_crd::{ApiVersion, Crd};
+use pleach_json::{Value, json};
+use pleach_patch::StrategicSchema;
+use pleach_schema::{Schema, SchemaOptions};
+
+use crate::compile;
+use crate::crd;
+use crate::engine::Engine;
+use crate::keys;
+use crate::kind::{Conversion, Kind, KindVersion, LazySchema, Scope, Strategy};
+use crate::namespace;
+use crate::options::{Context, WriteOptions};
+use crate::rejection::Rejection;
+use crate::retire::Retired;
+use crate::target::{Subresource, Target};
+
+const MANIFESTS: [(&str, Strategy); 7] = [
+    (include_str!("../builtin/namespace.yaml"), Strategy::Namespace),
+    (include_str!("../builtin/configmap.yaml"), Strategy::BuiltIn),
+    (include_str!("../builtin/secret.yaml"), Strategy::BuiltIn),
+    (include_str!("../builtin/serviceaccount.yaml"), Strategy::BuiltIn),
+    (include_str!("../builtin/lease.yaml"), Strategy::BuiltIn),
+    (include_str!("../builtin/event-core.yaml"), Strategy::BuiltIn),
+    (include_str!("../builtin/event-events.yaml"), Strategy::BuiltIn),
+];
+
+/// The CRDs of the built-in kinds, for those who publish documents about them.
+pub fn manifests() -> Vec<(Crd, Strategy)> {
+    MANIFESTS.iter().map(|(text, strategy)| (manifest(text), *strategy)).collect()
+}
+
+fn manifest(text: &str) -> Crd {
+    let document = pleach_yaml::parse(text.as_bytes()).expect("a manifest of this crate is YAML");
+    let decoded = pleach_crd::decode(&document, ApiVersion::V1, Options::default());
+    let mut crd = decoded.expect("a manifest of this crate is a CRD").crd;
+    crd.status.accepted_names = crd.spec.names.clone();
+    crd
+}
+
+fn built_in(text: &str, strategy: Strategy) -> Kind {
+    let kind = compile::kind(&manifest(text));
+    Kind { strategy, crd: None, established: true, ..kind }
+}
+
+/// The kind of CRDs: its objects are typed, so its schema lets everything through.
+fn definitions() -> Kind {
+    let version = |name: &str| {
+        KindVersion {
+        name: name.into(),
+        api_version: format!("{}/{name}", crd::GROUP).into(),
+        served: true,
+        deprecation: (name == "v1beta1").then(|| {
+            "apiextensions.k8s.io/v1beta1 CustomResourceDefinition is deprecated in v1.16+, unavailable in v1.22+; use apiextensions.k8s.io/v1 CustomResourceDefinition".into()
+        }),
+        status: true,
+        scale: None,
+        columns: Vec::new(),
+        selectable_fields: Vec::new(),
+        schema: LazySchema::new(|| {
+            let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+            Schema::from_value(&anything, SchemaOptions::default())
+        }),
+    }
+    };
+    Kind {
+        group: crd::GROUP.into(),
+        plural: crd::PLURAL.into(),
+        singular: "customresourcedefinition".into(),
+        kind: "CustomResourceDefinition".into(),
+        list_kind: "CustomResourceDefinitionList".into(),
+        short_names: vec!["crd".into(), "crds".into()],
+        categories: vec!["api-extensions".into()],
+        scope: Scope::Cluster,
+        versions: Arc::new([version("v1"), version("v1beta1")]),
+        storage: 0,
+        conversion: Conversion::CustomResourceDefinition,
+        strategy: Strategy::CustomResourceDefinition,
+        preserve_unknown_fields: false,
+        crd: None,
+        established: true,
+        terminating: false,
+        retired: Retired::default(),
+    }
+}
+
+/// Which lists of a built-in kind a strategic merge patch merges: those that its schema keys.
+pub fn strategic_schema(kind: &Kind) -> StrategicSchema {
+    let schema = StrategicSchema::new().with_metadata();
+    match kind.strategy {
+        Strategy::Namespace => schema.merge_list("status.conditions", "type"),
+        Strategy::BuiltIn if kind.plural == "serviceaccounts" => {
+            schema.merge_list("secrets", "name").merge_list("imagePullSecrets", "name")
+        }
+        _ => schema,
+    }
+}
+
+impl Engine {
+    /// Makes the engine ready: built-in kinds, the namespaces there always are, the stored CRDs.
+    pub async fn start(&self) -> Result<(), Rejection> {
+        for (text, strategy) in MANIFESTS {
+            self.catalog.put(Arc::new(built_in(text, strategy)));
+        }
+        self.catalog.put(Arc::new(definitions()));
+        for name in namespace::ALWAYS {
+            self.ensure_namespace(name).await?;
+        }
+        self.load_definitions().await
+    }
+
+    async fn ensure_namespace(&self, name: &str) -> Result<(), Rejection> {
+        if self.stored(&keys::object("", "namespaces", None, name)).await?.is_some() {
+            return Ok(());
+        }
+        let Some(kind) = self.catalog.get("", "namespaces") else { return Ok(()) };
+        let target = Target { kind, version: 0, namespace: None, name: None, subresource: Subresource::None };
+        let value: Value = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let (options, mut context) = (WriteOptions::default(), Context::default());
+        self.create_value(&target, value, &options, &mut context, None).await.map(|_| ())
+    }
+}

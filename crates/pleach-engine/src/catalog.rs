@@ -1,0 +1,73 @@
+//! The kinds there are.
+//!
+//! A kind is looked up by group and plural on every request and replaced as a whole when its CRD
+//! changes, so no request sees half a change. Looking up and replacing cost the same whether there
+//! are ten kinds or ten thousand; only discovery, when somebody asks for it, walks them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use pleach_json::Str;
+
+use crate::kind::Kind;
+
+/// The kinds there are, by group and plural.
+#[derive(Default)]
+pub struct Catalog {
+    groups: RwLock<HashMap<Str, BTreeMap<Str, Arc<Kind>>>>,
+    generation: AtomicU64,
+}
+
+impl Catalog {
+    /// The kind of a resource.
+    pub fn get(&self, group: &str, plural: &str) -> Option<Arc<Kind>> {
+        let groups = self.groups.read().unwrap_or_else(PoisonError::into_inner);
+        groups.get(group)?.get(plural).cloned()
+    }
+
+    /// The kind of that `kind` in a group, for references from other objects. Walks one group.
+    pub fn by_kind(&self, group: &str, kind: &str) -> Option<Arc<Kind>> {
+        let groups = self.groups.read().unwrap_or_else(PoisonError::into_inner);
+        groups.get(group)?.values().find(|k| k.kind == kind).cloned()
+    }
+
+    /// The kinds of one group, by plural.
+    pub fn group(&self, group: &str) -> Vec<Arc<Kind>> {
+        let groups = self.groups.read().unwrap_or_else(PoisonError::into_inner);
+        groups.get(group).map(|kinds| kinds.values().cloned().collect()).unwrap_or_default()
+    }
+
+    /// All kinds, by group and plural: for discovery and documents.
+    pub fn all(&self) -> Vec<Arc<Kind>> {
+        let groups = self.groups.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<Arc<Kind>> = groups.values().flat_map(|kinds| kinds.values().cloned()).collect();
+        drop(groups);
+        all.sort_by(|a, b| (&a.group, &a.plural).cmp(&(&b.group, &b.plural)));
+        all
+    }
+
+    /// Puts a kind in the place of what was there.
+    pub fn put(&self, kind: Arc<Kind>) {
+        let mut groups = self.groups.write().unwrap_or_else(PoisonError::into_inner);
+        groups.entry(kind.group.clone()).or_default().insert(kind.plural.clone(), kind);
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Takes a kind away.
+    pub fn remove(&self, group: &str, plural: &str) -> Option<Arc<Kind>> {
+        let mut groups = self.groups.write().unwrap_or_else(PoisonError::into_inner);
+        let kinds = groups.get_mut(group)?;
+        let gone = kinds.remove(plural);
+        if kinds.is_empty() {
+            groups.remove(group);
+        }
+        self.generation.fetch_add(1, Ordering::Release);
+        gone
+    }
+
+    /// Grows with every change: whoever keeps a document made from the catalog knows when it is old.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+}

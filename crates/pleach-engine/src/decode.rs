@@ -1,0 +1,258 @@
+//! From bytes to an object of the version the client wrote.
+//!
+//! First stage of a write. What is wrong here is a 400 in the words clients know, which quote the
+//! body's first bytes. Unknown and repeated fields are not wrong by themselves: they come back as a
+//! list, and the caller makes them warnings or a rejection.
+
+use std::borrow::Cow;
+
+use pleach_json::{Value, ValueKind};
+use pleach_meta::go_struct::Decoder;
+
+use crate::kind::{Kind, Strategy};
+use crate::options::{Body, Context, FieldValidation, Format};
+use crate::rejection::Rejection;
+use crate::settle;
+use crate::target::Target;
+
+/// An object as the client meant it: pruned, nulls dropped, defaulted.
+#[derive(Debug)]
+pub struct Decoded {
+    /// The object.
+    pub value: Value,
+    /// Repeated and unknown fields, in the order they are reported.
+    pub strict: Vec<String>,
+}
+
+/// Decodes a request body.
+pub fn decode(
+    target: &Target,
+    body: &Body,
+    validation: FieldValidation,
+    context: &mut Context,
+) -> Result<Value, Rejection> {
+    let kind = &target.kind;
+    let version = target.version();
+    let strictly = validation != FieldValidation::Ignore;
+    let unrecognized = |error: String| {
+        Rejection::BadRequest(format!(
+            "the object provided is unrecognized (must be of type {}): {error} ({})",
+            kind.kind,
+            summary(&body.bytes)
+        ))
+    };
+    let (raw, mut strict) = parse(body, strictly).map_err(unrecognized)?;
+    let type_meta = TypeMeta::read(&raw).map_err(unrecognized)?;
+    if type_meta.kind.is_empty() {
+        let missing = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(&body.bytes));
+        return Err(if strictly || kind.strategy == Strategy::CustomResourceDefinition {
+            unrecognized(missing)
+        } else {
+            cannot_be_handled(kind, &version.name, &missing)
+        });
+    }
+    if type_meta.api_version != version.api_version {
+        return Err(Rejection::BadRequest(format!(
+            "the API version in the data ({}) does not match the expected API version ({})",
+            type_meta.api_version, version.api_version
+        )));
+    }
+    let decoded =
+        object(target, raw, strictly).map_err(|error| cannot_be_handled(kind, &version.name, &error))?;
+    strict.extend(decoded.strict);
+    report(strict, validation, context).map_err(|error| cannot_be_handled(kind, &version.name, &error))?;
+    Ok(decoded.value)
+}
+
+/// Decodes an object that is JSON already: a request's, or what a patch made. The error is Go's.
+pub fn object(target: &Target, mut value: Value, strictly: bool) -> Result<Decoded, String> {
+    let mut strict = Vec::new();
+    if target.kind.strategy == Strategy::CustomResourceDefinition {
+        let unknown = crate::crd::decode(&mut value, &target.version().name)?;
+        if strictly {
+            strict = unknown;
+        }
+        return Ok(Decoded { value, strict });
+    }
+    for key in ["apiVersion", "kind"] {
+        if let Some(other) = value.get(key).filter(|v| v.as_str().is_none()) {
+            return Err(format!(
+                "{key} accessor error: {} is of the type {}, expected string",
+                go_v(other),
+                go_type(other)
+            ));
+        }
+    }
+    let mut metadata = match value.as_object_mut() {
+        Some(object) => object.remove("metadata").unwrap_or_default(),
+        None => Value::Null,
+    };
+    if metadata.is_null() {
+        metadata = Value::object();
+    }
+    let mut decoder = if strictly { Decoder::noting_unknown("metadata") } else { Decoder::lenient() };
+    pleach_meta::object_meta::decode(&mut metadata, &mut decoder)?;
+    let unknown = decoder.into_unknown();
+    if let Some(object) = value.as_object_mut() {
+        object.insert("metadata", metadata);
+    }
+    strict.extend(unknown.into_iter().map(|path| format!("unknown field \"{path}\"")));
+    let pruned = settle::request(&target.kind, target.version, &mut value, strictly)?;
+    strict.extend(pruned.into_iter().map(|path| format!("unknown field \"{path}\"")));
+    Ok(Decoded { value, strict })
+}
+
+/// Turns repeated and unknown fields into warnings or an error, as the request wants it.
+pub fn report(strict: Vec<String>, validation: FieldValidation, context: &mut Context) -> Result<(), String> {
+    match validation {
+        FieldValidation::Ignore => Ok(()),
+        FieldValidation::Strict if strict.is_empty() => Ok(()),
+        FieldValidation::Strict => Err(format!("strict decoding error: {}", unique(&strict).join(", "))),
+        FieldValidation::Warn => {
+            for text in strict {
+                warn_by_line(&text, context);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// A YAML error has many lines; each is a warning.
+fn warn_by_line(text: &str, context: &mut Context) {
+    const PREFIXES: [&str; 2] =
+        ["error converting YAML to JSON: yaml: unmarshal errors:\n", "yaml: unmarshal errors:\n"];
+    match PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix)) {
+        Some(lines) => lines.lines().for_each(|line| context.warn(line.trim())),
+        None => context.warn(text),
+    }
+}
+
+fn unique(texts: &[String]) -> Vec<&str> {
+    let mut seen = std::collections::HashSet::new();
+    texts.iter().map(String::as_str).filter(|text| seen.insert(*text)).collect()
+}
+
+fn cannot_be_handled(kind: &Kind, version: &str, error: &str) -> Rejection {
+    Rejection::BadRequest(format!(
+        "{} in version \"{version}\" cannot be handled as a {}: {error}",
+        kind.kind, kind.kind
+    ))
+}
+
+/// Parses the body; duplicates come back as texts.
+fn parse(body: &Body, strictly: bool) -> Result<(Value, Vec<String>), String> {
+    let json_error =
+        |error: pleach_json::ParseError| format!("couldn't get version/kind; json parse error: {error}");
+    match (body.format, strictly) {
+        (Format::Json, false) => Ok((pleach_json::parse(&body.bytes).map_err(json_error)?, Vec::new())),
+        (Format::Json, true) => {
+            let parsed = pleach_json::parse_strict(&body.bytes).map_err(json_error)?;
+            let duplicates =
+                parsed.duplicates.into_iter().map(|path| format!("duplicate field \"{path}\"")).collect();
+            Ok((parsed.value, duplicates))
+        }
+        (Format::Yaml, strictly) => {
+            let read = pleach_yaml::parse_strict(&body.bytes).map_err(|error| error.to_string())?;
+            let duplicates = (strictly && !read.duplicates.is_empty()).then(|| read.duplicates.to_string());
+            Ok((read.value, duplicates.into_iter().collect()))
+        }
+    }
+}
+
+/// `apiVersion` and `kind`, before anything else is known.
+struct TypeMeta<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+}
+
+impl<'a> TypeMeta<'a> {
+    fn read(value: &'a Value) -> Result<Self, String> {
+        const WANTED: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
+        let object = match value {
+            Value::Object(object) => object,
+            Value::Null => return Ok(Self { api_version: "", kind: "" }),
+            other => {
+                return Err(format!(
+                    "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type {}",
+                    go_kind(other),
+                    WANTED.replace("\\\\", "\\")
+                ));
+            }
+        };
+        let text = |key: &str| match object.get(key) {
+            None | Some(Value::Null) => Ok(""),
+            Some(Value::String(text)) => Ok(text.as_str()),
+            Some(other) => Err(format!(
+                "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go struct field .{key} of type string",
+                go_kind(other)
+            )),
+        };
+        Ok(Self { api_version: text("apiVersion")?, kind: text("kind")? })
+    }
+}
+
+/// The word Go's JSON decoder has for a value.
+pub(crate) fn go_kind(value: &Value) -> &'static str {
+    match value.kind() {
+        ValueKind::Null => "null",
+        ValueKind::Boolean => "bool",
+        ValueKind::Integer | ValueKind::Number => "number",
+        ValueKind::String => "string",
+        ValueKind::Array => "array",
+        ValueKind::Object => "object",
+    }
+}
+
+/// A value as Go's `%v` prints it.
+pub(crate) fn go_v(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::Null => "<nil>".into(),
+        Value::Bool(b) => b.to_string().into(),
+        Value::Int(i) => i.to_string().into(),
+        Value::Float(f) => pleach_meta::go_format::float_v(*f).into(),
+        Value::String(s) => s.as_str().into(),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(go_v).collect();
+            format!("[{}]", items.join(" ")).into()
+        }
+        Value::Object(members) => {
+            let members: Vec<_> = members.iter().map(|(k, v)| format!("{k}:{}", go_v(v))).collect();
+            format!("map[{}]", members.join(" ")).into()
+        }
+    }
+}
+
+/// The Go type of a decoded value, as `%T` prints it.
+pub(crate) fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int64",
+        Value::Float(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+/// The body's beginning: as text if it could be JSON, else in hexadecimal.
+fn summary(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    const SHOWN: usize = 30;
+    if bytes.is_empty() {
+        return "<empty>".into();
+    }
+    let shown = &bytes[..bytes.len().min(SHOWN)];
+    let mut text = if bytes[0] == b'{' {
+        String::from_utf8_lossy(shown).into_owned()
+    } else {
+        shown.iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    };
+    if bytes.len() > SHOWN {
+        text.push_str(" ...");
+    }
+    text
+}

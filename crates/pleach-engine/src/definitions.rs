@@ -1,0 +1,225 @@
+//! What follows from a committed CRD: names, conditions, the kind it makes.
+//!
+//! The upstream controllers for naming, establishing, structural schemas and approval are one
+//! decision here, taken in turn for each CRD and committed once, before the request that caused it is
+//! answered. A CRD change costs the same however many CRDs there are: names taken are indexed by
+//! group, and only CRDs that wait for a name in the same group are looked at again.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use pleach_crd::{ApiVersion, Crd, GroupNames, Names};
+use pleach_json::Str;
+use pleach_store::{Commit, Expect, RangeQuery, StoreError};
+use tokio::sync::Mutex;
+
+use crate::compile;
+use crate::crd::{GROUP, PLURAL, typed};
+use crate::engine::Engine;
+use crate::keys;
+use crate::kind::Kind;
+use crate::record::{Record, encode};
+use crate::rejection::Rejection;
+use crate::sweep::Work;
+
+/// What is known of all CRDs. One CRD is decided on at a time, as upstream's single worker does.
+#[derive(Default)]
+pub struct Definitions(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    groups: HashMap<Str, Group>,
+    /// The accepted names of each CRD, as indexed, by the CRD's name.
+    accepted: HashMap<Str, (Str, Names)>,
+}
+
+#[derive(Default)]
+struct Group {
+    names: GroupNames,
+    /// CRDs that did not get all the names they want.
+    waiting: BTreeSet<Str>,
+}
+
+impl State {
+    /// Indexes the accepted names of a CRD in place of those it had.
+    fn index(&mut self, name: &Str, crd: &Crd) {
+        self.forget(name);
+        let names = crd.status.accepted_names.clone();
+        let group = self.groups.entry(crd.spec.group.clone()).or_default();
+        group.names.add(&names);
+        if !crd.spec.names.same_as(&names) {
+            group.waiting.insert(name.clone());
+        }
+        self.accepted.insert(name.clone(), (crd.spec.group.clone(), names));
+    }
+
+    fn forget(&mut self, name: &Str) {
+        let Some((group_name, names)) = self.accepted.remove(name) else { return };
+        if let Some(group) = self.groups.get_mut(&group_name) {
+            group.names.remove(&names);
+            group.waiting.remove(name);
+            if group.names.is_empty() && group.waiting.is_empty() {
+                self.groups.remove(&group_name);
+            }
+        }
+    }
+
+    /// CRDs of a group that wait for a name.
+    fn waiting(&self, group: &str) -> Vec<Str> {
+        self.groups.get(group).map(|g| g.waiting.iter().cloned().collect()).unwrap_or_default()
+    }
+}
+
+impl Engine {
+    /// Takes note of all CRDs in the store.
+    pub(crate) async fn load_definitions(&self) -> Result<(), Rejection> {
+        let query = RangeQuery::prefix(keys::prefix(GROUP, PLURAL, None));
+        let range = self.store.range(query).await.map_err(Rejection::from_store)?;
+        let mut undecided = Vec::new();
+        let mut state = self.crds.0.lock().await;
+        for item in range.items {
+            let record = Record::open(item.value, item.revision)?;
+            let crd = typed(&record.parse()?)?;
+            let name: Str = crd.meta().name().into();
+            state.index(&name, &crd);
+            if crd.is_served() {
+                self.publish(&crd);
+            }
+            if !crd.is_established() || !crd.spec.names.same_as(&crd.status.accepted_names) {
+                undecided.push(name.clone());
+            }
+            if crd.meta().is_terminating() {
+                self.work.push(Work::Definition(name));
+            }
+        }
+        drop(state);
+        for name in undecided {
+            self.decide(&name).await;
+        }
+        Ok(())
+    }
+
+    /// A CRD was committed or removed.
+    pub(crate) async fn definition_committed(&self, old: Option<&Record>, new: Option<&Record>) {
+        let known = new.or(old).and_then(|record| record.parse().ok()).and_then(|v| typed(&v).ok());
+        let Some(crd) = known else { return };
+        let name: Str = crd.meta().name().into();
+        if new.is_some() {
+            self.decide(&name).await;
+            return;
+        }
+        let waiting = {
+            let mut state = self.crds.0.lock().await;
+            state.forget(&name);
+            state.waiting(&crd.spec.group)
+        };
+        if let Some(kind) = self.catalog.remove(&crd.spec.group, &crd.spec.names.plural) {
+            kind.retired.retire();
+        }
+        for other in waiting {
+            Box::pin(self.decide(&other)).await;
+        }
+    }
+
+    /// Decides on a CRD's names and conditions, commits them, and serves what it makes.
+    async fn decide(&self, name: &Str) {
+        let mut state = self.crds.0.lock().await;
+        match self.decide_locked(&mut state, name).await {
+            Ok(Some((crd, freed))) => {
+                let others: Vec<Str> = if freed {
+                    state.waiting(&crd.spec.group).into_iter().filter(|other| other != name).collect()
+                } else {
+                    Vec::new()
+                };
+                drop(state);
+                if crd.meta().is_terminating() {
+                    self.work.push(Work::Definition(name.clone()));
+                }
+                for other in others {
+                    Box::pin(self.decide(&other)).await;
+                }
+            }
+            Ok(None) => {}
+            Err(error) => tracing::error!(crd = name.as_str(), %error, "cannot decide on a CRD"),
+        }
+    }
+
+    /// The CRD as it is now stored, and whether it gave a name back.
+    async fn decide_locked(&self, state: &mut State, name: &Str) -> Result<Option<(Crd, bool)>, Rejection> {
+        let key = keys::object(GROUP, PLURAL, None, name);
+        loop {
+            let Some(record) = self.stored(&key).await? else { return Ok(None) };
+            let stored = typed(&record.parse()?)?;
+            let had = state.accepted.get(name).map(|(_, names)| names.clone());
+            // The index holds what was accepted; the object may be newer than the index.
+            state.index(name, &stored);
+            let mut crd = stored.clone();
+            let now = self.now();
+            if let Some(group) = state.groups.get(&crd.spec.group)
+                && let Some(outcome) = group.names.decide(&crd)
+            {
+                crd.apply_names(outcome, &now);
+            }
+            crd.update_structural_condition(&now);
+            crd.update_approval_condition(&now);
+            crd.establish(&now);
+            if crd.status != stored.status {
+                let mut value = crd.encode(ApiVersion::V1);
+                let fingerprint = self.definition_fingerprint();
+                let bytes = encode(&mut value, fingerprint);
+                let commit = Commit::put(key.clone(), Expect::At(record.revision), bytes);
+                match self.store.commit(commit).await {
+                    Ok(_) => {}
+                    Err(StoreError::Conflict { .. }) => continue,
+                    Err(error) => return Err(Rejection::from_store(error)),
+                }
+            }
+            state.index(name, &crd);
+            if crd.is_served() {
+                self.publish(&crd);
+            }
+            let freed = had.is_some_and(|had| !had.same_as(&crd.status.accepted_names));
+            return Ok(Some((crd, freed)));
+        }
+    }
+
+    /// The fingerprint under which stored CRDs are sent as they are.
+    pub(crate) fn definition_fingerprint(&self) -> u64 {
+        self.catalog.get(GROUP, PLURAL).map_or(0, |kind| kind.storage_version().fingerprint())
+    }
+
+    /// Puts the kind of a CRD into the catalog. Watches end when the kind itself changed, and go on
+    /// when only the CRD's state did.
+    fn publish(&self, crd: &Crd) {
+        let mut new = compile::kind(crd);
+        let old = self.catalog.get(&new.group, &new.plural);
+        let unchanged = old.as_ref().filter(|old| {
+            let generation = self.kind_generations.same(&new, crd.meta().generation());
+            generation && is_same(old, &new)
+        });
+        match unchanged {
+            Some(old) => {
+                new.versions = old.versions.clone();
+                new.retired = old.retired.clone();
+                self.catalog.put(Arc::new(new));
+            }
+            None => {
+                self.kind_generations.set(&new, crd.meta().generation());
+                self.catalog.put(Arc::new(new));
+                if let Some(old) = old {
+                    old.retired.retire();
+                }
+            }
+        }
+    }
+}
+
+/// Whether two kinds of one CRD differ in nothing that requests depend on but their state.
+fn is_same(old: &Kind, new: &Kind) -> bool {
+    old.crd == new.crd
+        && old.singular == new.singular
+        && old.kind == new.kind
+        && old.list_kind == new.list_kind
+        && old.short_names == new.short_names
+        && old.categories == new.categories
+}

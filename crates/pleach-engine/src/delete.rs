@@ -1,0 +1,247 @@
+//! Delete: at once, or by marking an object that something still holds.
+
+use pleach_json::{Str, Value};
+use pleach_meta::object_meta::ObjectMeta;
+use pleach_store::{Commit, Expect, StoreError};
+
+use crate::admission;
+use crate::engine::Engine;
+use crate::kind::Strategy;
+use crate::list::Listing;
+use crate::object::Object;
+use crate::options::{Context, DeleteOptions, ListOptions, Propagation};
+use crate::prepare::metadata_mut;
+use crate::read::{serve, served_value};
+use crate::record::Record;
+use crate::rejection::Rejection;
+use crate::target::Target;
+use crate::write::is_finished;
+
+/// Holds an object until its dependents no longer name it.
+pub const ORPHAN: &str = "orphan";
+/// Holds an object until its dependents are gone.
+pub const FOREGROUND: &str = "foregroundDeletion";
+
+const RACES: usize = 256;
+
+/// What became of an object.
+pub enum Deleted {
+    /// It is gone; its uid.
+    Gone(Str),
+    /// It is marked and still there.
+    Marked(Object),
+}
+
+/// One attempt at a deletion.
+enum Step {
+    Done(Deleted),
+    Overtaken,
+}
+
+impl Engine {
+    /// Deletes one object.
+    pub async fn delete(
+        &self,
+        target: &Target,
+        options: &DeleteOptions,
+        context: &mut Context,
+    ) -> Result<Deleted, Rejection> {
+        admission::protect_namespaces(target)?;
+        let key = target.key_of(target.name());
+        for _ in 0..RACES {
+            let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
+            if let Step::Done(deleted) = self.delete_record(target, &record, options, context).await? {
+                return Ok(deleted);
+            }
+        }
+        Err(Rejection::Conflict {
+            subject: target.subject(),
+            why:
+                "the object has been modified; please apply your changes to the latest version and try again"
+                    .into(),
+        })
+    }
+
+    async fn delete_record(
+        &self,
+        target: &Target,
+        record: &Record,
+        options: &DeleteOptions,
+        _context: &mut Context,
+    ) -> Result<Step, Rejection> {
+        let live = served_value(&target.kind, target.version, record.parse()?)?;
+        check_preconditions(target, options, &live)?;
+        let key = target.key_of(ObjectMeta::of(&live).name());
+        let mut draft = live.clone();
+        let now = self.now();
+        match target.kind.strategy {
+            Strategy::CustomResourceDefinition if !ObjectMeta::of(&live).is_terminating() => {
+                crate::crd::mark_for_deletion(&mut draft, &now);
+            }
+            Strategy::Namespace => crate::namespace::mark_for_deletion(&mut draft, &now),
+            _ => {
+                set_finalizers(&mut draft, options.propagation);
+                mark(&mut draft, &now);
+            }
+        }
+        let held = !is_finished(&draft);
+        if options.dry_run {
+            return Ok(Step::Done(if held {
+                Deleted::Marked(Object::Value(draft))
+            } else {
+                Deleted::Gone(ObjectMeta::of(&live).uid().into())
+            }));
+        }
+        if !held {
+            return match self.store.commit(Commit::delete(key, Expect::At(record.revision))).await {
+                Ok(_) => {
+                    self.removed(target, record).await;
+                    Ok(Step::Done(Deleted::Gone(ObjectMeta::of(&live).uid().into())))
+                }
+                Err(StoreError::Conflict { .. }) => Ok(Step::Overtaken),
+                Err(error) => Err(Rejection::from_store(error)),
+            };
+        }
+        let bytes = self.encode(target, draft, false)?;
+        let new = Record::open(bytes.clone(), record.revision)?;
+        if new.json() == record.json() {
+            return Ok(Step::Done(Deleted::Marked(serve(&target.kind, target.version, record.clone())?)));
+        }
+        match self.store.commit(Commit::put(key, Expect::At(record.revision), bytes.clone())).await {
+            Ok(revision) => {
+                let new = Record::open(bytes, revision)?;
+                self.changed(target, record, &new).await;
+                Ok(Step::Done(Deleted::Marked(serve(&target.kind, target.version, new)?)))
+            }
+            Err(StoreError::Conflict { .. }) => Ok(Step::Overtaken),
+            Err(error) => Err(Rejection::from_store(error)),
+        }
+    }
+
+    /// Deletes every selected object of a collection and returns them as they were.
+    pub async fn delete_collection(
+        &self,
+        target: &Target,
+        list: &ListOptions,
+        options: &DeleteOptions,
+        context: &mut Context,
+    ) -> Result<Listing, Rejection> {
+        let listing = self.list(target, list).await?;
+        for object in &listing.items {
+            let value = object.to_value()?;
+            let meta = ObjectMeta::of(&value);
+            let namespace = (!meta.namespace().is_empty()).then(|| Str::from(meta.namespace()));
+            let one = Target {
+                name: Some(meta.name().into()),
+                namespace: namespace.or_else(|| target.namespace.clone()),
+                ..target.clone()
+            };
+            let deleted = if target.kind.strategy == Strategy::CustomResourceDefinition {
+                self.delete_plainly(&one, options, context).await
+            } else {
+                self.delete(&one, options, context).await
+            };
+            match deleted {
+                Ok(_) | Err(Rejection::NotFound(_)) => {}
+                Err(rejection) => return Err(rejection),
+            }
+        }
+        Ok(listing)
+    }
+
+    /// The generic way, which a collection of CRDs takes upstream too: those without finalizers go
+    /// at once and their objects stay behind.
+    async fn delete_plainly(
+        &self,
+        target: &Target,
+        options: &DeleteOptions,
+        context: &mut Context,
+    ) -> Result<Deleted, Rejection> {
+        let plain = crate::kind::Kind { strategy: Strategy::BuiltIn, ..(*target.kind).clone() };
+        let plain = Target { kind: plain.into(), ..target.clone() };
+        let key = target.key_of(target.name());
+        let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
+        let deleted = self.delete(&plain, options, context).await?;
+        match &deleted {
+            Deleted::Gone(_) => self.definition_committed(Some(&record), None).await,
+            Deleted::Marked(_) => {
+                if let Some(new) = self.stored(&key).await? {
+                    self.definition_committed(Some(&record), Some(&new)).await;
+                }
+            }
+        }
+        Ok(deleted)
+    }
+}
+
+fn check_preconditions(target: &Target, options: &DeleteOptions, live: &Value) -> Result<(), Rejection> {
+    let meta = ObjectMeta::of(live);
+    let refuse = |why: String| {
+        let subject = if target.kind.strategy == Strategy::CustomResourceDefinition {
+            target.subject()
+        } else {
+            target.kind.kind_subject(target.name())
+        };
+        Err(Rejection::Conflict { subject, why })
+    };
+    let is_crd = target.kind.strategy == Strategy::CustomResourceDefinition && !meta.is_terminating();
+    if let Some(uid) = &options.uid
+        && uid != meta.uid()
+    {
+        return refuse(if is_crd {
+            format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", meta.uid())
+        } else {
+            format!(
+                "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
+                meta.uid()
+            )
+        });
+    }
+    if let Some(version) = &options.resource_version
+        && version != meta.resource_version()
+    {
+        return refuse(if is_crd {
+            format!(
+                "Precondition failed: ResourceVersion in precondition: {version}, ResourceVersion in object meta: {}",
+                meta.resource_version()
+            )
+        } else {
+            format!(
+                "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). The object might have been modified",
+                meta.resource_version()
+            )
+        });
+    }
+    Ok(())
+}
+
+/// The finalizers that stand for what becomes of dependents.
+fn set_finalizers(draft: &mut Value, propagation: Option<Propagation>) {
+    let Some(propagation) = propagation else { return };
+    let metadata = metadata_mut(draft);
+    let mut finalizers: Vec<Value> = match metadata.remove("finalizers") {
+        Some(Value::Array(list)) => list.into_vec(),
+        _ => Vec::new(),
+    };
+    finalizers.retain(|f| !matches!(f.as_str(), Some(ORPHAN | FOREGROUND)));
+    match propagation {
+        Propagation::Orphan => finalizers.push(ORPHAN.into()),
+        Propagation::Foreground => finalizers.push(FOREGROUND.into()),
+        Propagation::Background => {}
+    }
+    if !finalizers.is_empty() {
+        metadata.insert("finalizers", finalizers);
+    }
+}
+
+/// Marks an object for deletion; one that is marked stays as it is.
+pub(crate) fn mark(draft: &mut Value, now: &str) {
+    let metadata = metadata_mut(draft);
+    if !metadata.contains_key("deletionTimestamp") {
+        metadata.insert("deletionTimestamp", now);
+        if let Some(Value::Int(generation)) = metadata.get_mut("generation") {
+            *generation += 1;
+        }
+    }
+    metadata.insert("deletionGracePeriodSeconds", 0);
+}

@@ -1,0 +1,154 @@
+//! The engine: everything between a decoded request and the store.
+//!
+//! It knows no HTTP, opens no sockets and reads no clock of its own: time and identifiers are handed
+//! to it. Its parts are `impl Engine` blocks beside this file: [`crate::read`], [`crate::list`],
+//! [`crate::watch`], [`crate::write`], [`crate::delete`], [`crate::crd`].
+
+use std::sync::Arc;
+
+use pleach_json::Str;
+use pleach_store::{Key, Store};
+
+use crate::catalog::Catalog;
+use crate::event_cache::EventCache;
+use crate::record::Record;
+use crate::rejection::Rejection;
+
+/// Where the time comes from.
+pub trait Clock: Send + Sync + 'static {
+    /// Seconds and nanoseconds since 1970, UTC.
+    fn now(&self) -> Instant;
+}
+
+/// A moment, UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Instant {
+    /// Seconds since 1970.
+    pub seconds: i64,
+    /// Nanoseconds within the second.
+    pub nanoseconds: u32,
+}
+
+/// Where randomness comes from.
+pub trait Randomness: Send + Sync + 'static {
+    /// Fills the buffer.
+    fn fill(&self, buffer: &mut [u8]);
+}
+
+/// What may be switched off.
+#[derive(Clone, Copy, Debug)]
+pub struct Admission {
+    /// Objects need a namespace that exists and is not going away.
+    pub namespace_lifecycle: bool,
+}
+
+impl Default for Admission {
+    fn default() -> Self {
+        Self { namespace_lifecycle: true }
+    }
+}
+
+/// Everything between a decoded request and the store.
+pub struct Engine {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) catalog: Catalog,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) randomness: Arc<dyn Randomness>,
+    pub(crate) admission: Admission,
+    pub(crate) events: EventCache,
+    pub(crate) crds: crate::crd::Definitions,
+    pub(crate) kind_generations: crate::generations::Generations,
+    pub(crate) work: crate::sweep::WorkQueue,
+}
+
+impl Engine {
+    /// An engine over a store. What it cannot do without is an argument.
+    pub fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        randomness: Arc<dyn Randomness>,
+        admission: Admission,
+    ) -> Self {
+        Self {
+            store,
+            catalog: Catalog::default(),
+            clock,
+            randomness,
+            admission,
+            events: EventCache::default(),
+            crds: crate::crd::Definitions::default(),
+            kind_generations: crate::generations::Generations::default(),
+            work: crate::sweep::WorkQueue::default(),
+        }
+    }
+
+    /// The kinds there are.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// The store below.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// The time, as `creationTimestamp` and its like write it.
+    pub fn now(&self) -> Str {
+        pleach_meta::time::Timestamp::from_seconds(self.now_seconds()).to_rfc3339().into()
+    }
+
+    /// The time in seconds since 1970.
+    pub fn now_seconds(&self) -> i64 {
+        self.clock.now().seconds
+    }
+
+    /// A random number below `bound`, which is not 0.
+    pub fn random_below(&self, bound: u64) -> u64 {
+        let mut bytes = [0; 8];
+        self.randomness.fill(&mut bytes);
+        u64::from_le_bytes(bytes) % bound
+    }
+
+    /// A new object's uid.
+    pub(crate) fn new_uid(&self) -> Str {
+        let mut bytes = [0u8; 16];
+        self.randomness.fill(&mut bytes);
+        uuid_v4(bytes).into()
+    }
+
+    /// The end of a generated name.
+    pub(crate) fn name_suffix(&self) -> String {
+        // Upstream's alphabet: no vowels, so that no words come out.
+        const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+        let mut bytes = [0u8; 5];
+        self.randomness.fill(&mut bytes);
+        bytes.iter().map(|b| char::from(ALPHABET[usize::from(*b) % ALPHABET.len()])).collect()
+    }
+
+    /// The stored object under a key.
+    pub(crate) async fn stored(&self, key: &Key) -> Result<Option<Record>, Rejection> {
+        let found = match self.store.try_get(key) {
+            Some(answer) => answer,
+            None => self.store.get(key, None).await,
+        };
+        match found.map_err(Rejection::from_store)? {
+            Some(versioned) => Record::open(versioned.value, versioned.revision).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Random bytes as a version 4 UUID.
+pub fn uuid_v4(mut bytes: [u8; 16]) -> String {
+    use std::fmt::Write as _;
+    bytes[6] = (bytes[6] & 0x0f) | 0x40;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    let mut text = String::with_capacity(36);
+    for (i, byte) in bytes.iter().enumerate() {
+        if matches!(i, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}

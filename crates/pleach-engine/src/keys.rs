@@ -1,0 +1,53 @@
+//! Where an object lies in the store.
+//!
+//! One function makes every key, for built-in and custom kinds alike:
+//! `/registry/<group>/<plural>/[<namespace>/]<name>`. The version is not part of it: an object has
+//! one key whatever version it is read in. The core group, whose name is empty, is spelled `core`,
+//! which no CRD can claim because a CRD's group has a dot.
+
+use pleach_store::Key;
+
+/// The start of every key.
+pub const ROOT: &str = "/registry/";
+
+/// What all objects of a resource, or of one namespace of it, have in common. Ends in a slash.
+pub fn prefix(group: &str, plural: &str, namespace: Option<&str>) -> String {
+    let group = if group.is_empty() { "core" } else { group };
+    let namespace = namespace.filter(|ns| !ns.is_empty());
+    let len = ROOT.len() + group.len() + plural.len() + namespace.map_or(0, |ns| ns.len() + 1) + 2;
+    let mut key = String::with_capacity(len + 64);
+    key.push_str(ROOT);
+    key.push_str(group);
+    key.push('/');
+    key.push_str(plural);
+    key.push('/');
+    if let Some(namespace) = namespace {
+        key.push_str(namespace);
+        key.push('/');
+    }
+    key
+}
+
+/// The key of one object.
+pub fn object(group: &str, plural: &str, namespace: Option<&str>, name: &str) -> Key {
+    let mut key = prefix(group, plural, namespace);
+    key.push_str(name);
+    Key::new(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_layout_for_every_kind() {
+        for (group, namespace, want) in [
+            ("a.example.com", Some("ns"), "/registry/a.example.com/foos/ns/x"),
+            ("a.example.com", None, "/registry/a.example.com/foos/x"),
+            ("", Some("ns"), "/registry/core/foos/ns/x"),
+            ("", Some(""), "/registry/core/foos/x"),
+        ] {
+            assert_eq!(object(group, "foos", namespace, "x").as_str(), want);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! A kind of object, as data.
+//!
+//! Built-in kinds and custom ones are the same type: names, scope, versions with their schemas,
+//! columns and subresources. What a schema cannot say about a kind is its [`Strategy`]. A `Kind` is
+//! immutable; a changed CRD makes a new one and retires the old, so no request sees half a change.
+
+use std::sync::{Arc, OnceLock};
+
+use pleach_json::Str;
+use pleach_jsonpath::{JsonPath, KeyPath};
+use pleach_schema::Schema;
+
+use crate::rejection::Subject;
+use crate::retire::Retired;
+
+/// Where objects of a kind live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// In a namespace.
+    Namespaced,
+    /// Beside all namespaces.
+    Cluster,
+}
+
+/// What a kind does beyond its schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// Nothing: a custom resource.
+    Custom,
+    /// A built-in kind described by a manifest.
+    BuiltIn,
+    /// A built-in kind that drains before it goes.
+    Namespace,
+    /// The kind that makes kinds.
+    CustomResourceDefinition,
+}
+
+/// How one version becomes another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conversion {
+    /// Only `apiVersion` changes.
+    None,
+    /// A webhook is asked; the CRD's stored configuration says which.
+    Webhook,
+    /// The two forms of a CRD.
+    CustomResourceDefinition,
+}
+
+/// A kind of object.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    /// The API group; empty for core.
+    pub group: Str,
+    /// The resource in URLs.
+    pub plural: Str,
+    /// The singular name in discovery.
+    pub singular: Str,
+    /// The `kind` of an object.
+    pub kind: Str,
+    /// The `kind` of a list.
+    pub list_kind: Str,
+    /// Short names for clients.
+    pub short_names: Vec<Str>,
+    /// Categories such as `all`.
+    pub categories: Vec<Str>,
+    /// Namespaced or not.
+    pub scope: Scope,
+    /// All versions, in the order the CRD lists them.
+    pub versions: Arc<[KindVersion]>,
+    /// The one that is stored.
+    pub storage: usize,
+    /// How versions become one another.
+    pub conversion: Conversion,
+    /// What the schema cannot say.
+    pub strategy: Strategy,
+    /// Unknown fields are kept whatever the schema says (only v1beta1 CRDs).
+    pub preserve_unknown_fields: bool,
+    /// The CRD's name and uid; none for built-in kinds.
+    pub crd: Option<(Str, Str)>,
+    /// Shown in discovery.
+    pub established: bool,
+    /// Takes no new objects: its CRD is being deleted.
+    pub terminating: bool,
+    /// Ends when a later form replaces this one; watches end with it.
+    pub retired: Retired,
+}
+
+impl Kind {
+    /// The version of that name.
+    pub fn version(&self, name: &str) -> Option<usize> {
+        self.versions.iter().position(|v| v.name == name)
+    }
+
+    /// The version that is stored.
+    pub fn storage_version(&self) -> &KindVersion {
+        &self.versions[self.storage]
+    }
+
+    /// `foos.g "name"`, as most messages name an object.
+    pub fn subject(&self, name: &str) -> Subject {
+        Subject { group: self.group.clone(), resource: self.plural.clone(), name: name.into() }
+    }
+
+    /// `Foo.g "name"`, as validation messages name an object.
+    pub fn kind_subject(&self, name: &str) -> Subject {
+        Subject { group: self.group.clone(), resource: self.kind.clone(), name: name.into() }
+    }
+
+    /// Whether objects live in namespaces.
+    pub fn is_namespaced(&self) -> bool {
+        self.scope == Scope::Namespaced
+    }
+
+    /// Whether this kind comes from a CRD.
+    pub fn is_custom(&self) -> bool {
+        self.strategy == Strategy::Custom
+    }
+}
+
+/// One version of a kind.
+#[derive(Debug)]
+pub struct KindVersion {
+    /// `v1`
+    pub name: Str,
+    /// `group/v1`, or `v1` in the core group.
+    pub api_version: Str,
+    /// Reachable by clients.
+    pub served: bool,
+    /// The warning every request for it gets.
+    pub deprecation: Option<Str>,
+    /// Has `/status`.
+    pub status: bool,
+    /// Has `/scale`.
+    pub scale: Option<Scale>,
+    /// Columns of a table, without the name.
+    pub columns: Vec<Column>,
+    /// Field selectors beyond name and namespace.
+    pub selectable_fields: Vec<SelectableField>,
+    /// The schema, compiled when it is first needed: thousands of CRDs are loaded at start and most
+    /// are not used at once.
+    pub schema: LazySchema,
+}
+
+impl KindVersion {
+    /// What a record must carry to be sent in this version as it is. Never 0.
+    pub fn fingerprint(&self) -> u64 {
+        self.schema.fingerprint(&self.api_version)
+    }
+}
+
+/// A compiled schema that is made when it is first asked for.
+pub struct LazySchema {
+    make: Box<dyn Fn() -> Schema + Send + Sync>,
+    made: OnceLock<(Schema, u64)>,
+}
+
+impl LazySchema {
+    /// `make` runs at most once.
+    pub fn new(make: impl Fn() -> Schema + Send + Sync + 'static) -> Self {
+        Self { make: Box::new(make), made: OnceLock::new() }
+    }
+
+    fn made(&self) -> &(Schema, u64) {
+        self.made.get_or_init(|| {
+            let schema = (self.make)();
+            let fingerprint = schema.fingerprint();
+            (schema, fingerprint)
+        })
+    }
+
+    /// The schema.
+    pub fn get(&self) -> &Schema {
+        &self.made().0
+    }
+
+    fn fingerprint(&self, api_version: &str) -> u64 {
+        use std::hash::{BuildHasher, Hash, Hasher};
+        // A fixed seed: fingerprints are stored with objects and must mean the same after a restart.
+        let mut hasher = foldhash::quality::FixedState::with_seed(0x706c_6561_6368).build_hasher();
+        api_version.hash(&mut hasher);
+        self.made().1.hash(&mut hasher);
+        hasher.finish() | 1
+    }
+}
+
+impl std::fmt::Debug for LazySchema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.made.get().is_some() { "LazySchema(made)" } else { "LazySchema(not yet)" })
+    }
+}
+
+/// Where `/scale` finds its numbers. The paths are split at dots, whatever else is in them.
+#[derive(Clone, Debug)]
+pub struct Scale {
+    /// `.spec.replicas`, as the CRD has it.
+    pub spec_replicas_path: Str,
+    /// `.status.replicas`
+    pub status_replicas_path: Str,
+    /// `.status.selector`, if any.
+    pub label_selector_path: Option<Str>,
+}
+
+/// A printer column.
+#[derive(Debug)]
+pub struct Column {
+    /// The heading.
+    pub name: Str,
+    /// integer, number, string, boolean or date.
+    pub column_type: Str,
+    /// The format, or empty.
+    pub format: Str,
+    /// What it shows.
+    pub description: Str,
+    /// 0 shows always.
+    pub priority: i32,
+    /// Where the cell comes from. None for a path that cannot be parsed.
+    pub path: Option<JsonPath>,
+}
+
+/// A field that a field selector may name.
+#[derive(Debug)]
+pub struct SelectableField {
+    /// The label in a selector: the path without its dot.
+    pub label: Str,
+    /// Where the value is.
+    pub path: KeyPath,
+}

@@ -1,0 +1,144 @@
+//! From the store to a client: many objects, a page at a time.
+
+use pleach_store::{Key, RangeQuery, Revision, StoreError, Versioned};
+
+use crate::engine::Engine;
+use crate::object::Object;
+use crate::options::{Freshness, ListOptions};
+use crate::read::serve;
+use crate::record::Record;
+use crate::rejection::Rejection;
+use crate::select::Selection;
+use crate::target::Target;
+use crate::token::Token;
+
+/// A page with selectors is filled from fetches that grow to this size.
+const LARGEST_FETCH: usize = 10_000;
+
+/// Objects, and the state they were read from.
+#[derive(Debug)]
+pub struct Listing {
+    /// The objects, in key order.
+    pub items: Vec<Object>,
+    /// The state they were read from.
+    pub revision: Revision,
+    /// The token of the next page, if there is one.
+    pub next: Option<String>,
+    /// How many objects follow this page, where that is known.
+    pub remaining: Option<u64>,
+}
+
+impl Engine {
+    /// The objects of a collection.
+    pub async fn list(&self, target: &Target, options: &ListOptions) -> Result<Listing, Rejection> {
+        let selection = Selection::new(target, &options.labels, &options.fields)?;
+        let token = options.continue_token.as_deref().map(Token::decode).transpose()?;
+        self.await_freshness(options.freshness).await?;
+        let at = match (&token, options.freshness) {
+            (Some(token), _) => token.revision.map(Revision),
+            (None, Freshness::Exact(revision)) => Some(Revision(revision)),
+            _ => None,
+        };
+        let prefix = target.prefix();
+        if let (None, None, Some(key)) = (&token, at, selection.only_key(target)) {
+            return self.list_one(target, &selection, key).await;
+        }
+        let start = match &token {
+            Some(token) => format!("{prefix}{}", token.start),
+            None => prefix.clone(),
+        };
+        let expired = |error| expired(error, token.as_ref());
+        self.list_range(target, &selection, options.limit, &prefix, start, at).await.map_err(expired)?
+    }
+
+    async fn list_one(
+        &self,
+        target: &Target,
+        selection: &Selection<'_>,
+        key: Key,
+    ) -> Result<Listing, Rejection> {
+        let revision = self.store.revision().await.map_err(Rejection::from_store)?;
+        let mut items = Vec::new();
+        if let Some(record) = self.stored(&key).await? {
+            let object = serve(&target.kind, target.version, record)?;
+            if selection.takes(&key, &object)? {
+                items.push(object);
+            }
+        }
+        Ok(Listing { items, revision, next: None, remaining: None })
+    }
+
+    async fn list_range(
+        &self,
+        target: &Target,
+        selection: &Selection<'_>,
+        limit: Option<usize>,
+        prefix: &str,
+        start: String,
+        at: Option<Revision>,
+    ) -> Result<Result<Listing, Rejection>, StoreError> {
+        let end = Key::prefix_end(prefix);
+        let mut items = Vec::new();
+        let mut query = RangeQuery { start: Key::new(start), end, limit, at };
+        loop {
+            let range = self.store.range(query.clone()).await?;
+            let last = range.items.last().map(|item| item.key.clone());
+            for (index, versioned) in range.items.iter().enumerate() {
+                match take(target, selection, versioned) {
+                    Ok(Some(object)) => items.push(object),
+                    Ok(None) => {}
+                    Err(rejection) => return Ok(Err(rejection)),
+                }
+                let full = limit.is_some_and(|limit| items.len() >= limit);
+                let more = range.more || index + 1 < range.items.len();
+                if full && more {
+                    let next = next_token(prefix, &versioned.key, range.revision, at);
+                    let remaining = selection.is_everything().then_some(range.remaining);
+                    return Ok(Ok(Listing { items, revision: range.revision, next: Some(next), remaining }));
+                }
+            }
+            let Some(last) = last.filter(|_| range.more) else {
+                return Ok(Ok(Listing { items, revision: range.revision, next: None, remaining: None }));
+            };
+            // The page is not full yet: look on in the same snapshot, in larger steps.
+            query.start = Key::new(format!("{last}\0"));
+            query.at = Some(range.revision);
+            query.limit = query.limit.map(|limit| (limit * 2).min(LARGEST_FETCH));
+        }
+    }
+}
+
+fn take(
+    target: &Target,
+    selection: &Selection<'_>,
+    versioned: &Versioned,
+) -> Result<Option<Object>, Rejection> {
+    if !selection.may_take(&versioned.key) {
+        return Ok(None);
+    }
+    let record = Record::open(versioned.value.clone(), versioned.revision)?;
+    let object = serve(&target.kind, target.version, record)?;
+    Ok(selection.takes(&versioned.key, &object)?.then_some(object))
+}
+
+fn next_token(prefix: &str, last: &Key, revision: Revision, at: Option<Revision>) -> String {
+    let start = format!("{}\0", &last.as_str()[prefix.len()..]);
+    Token { revision: Some(at.unwrap_or(revision).0), start }.encode()
+}
+
+/// A snapshot that is gone: a paged list is told how to go on without it.
+fn expired(error: StoreError, token: Option<&Token>) -> Rejection {
+    match (&error, token) {
+        (StoreError::Compacted { .. }, Some(token)) => Rejection::Expired {
+            message: "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.".into(),
+            resume: Some(Token { revision: None, start: token.start.clone() }.encode()),
+        },
+        _ => Rejection::from_store(error),
+    }
+}
+
+/// The name and namespace in a key below `prefix` of a whole resource.
+pub(crate) fn split_key<'a>(resource_prefix: &str, key: &'a str, namespaced: bool) -> (&'a str, &'a str) {
+    let rest = &key[resource_prefix.len()..];
+    if namespaced { rest.split_once('/').unwrap_or(("", rest)) } else { ("", rest) }
+}

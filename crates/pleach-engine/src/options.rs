@@ -1,0 +1,171 @@
+//! The options of requests, already decoded: what the query string says, as types.
+
+use bytes::Bytes;
+use pleach_json::Str;
+use pleach_meta::selector::{FieldSelector, LabelSelector};
+
+/// What to do about fields that the schema does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum FieldValidation {
+    /// Nothing.
+    Ignore,
+    /// Say so in warnings.
+    #[default]
+    Warn,
+    /// Refuse.
+    Strict,
+}
+
+/// How a body is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// JSON
+    Json,
+    /// YAML
+    Yaml,
+}
+
+/// A request body, not yet decoded.
+#[derive(Clone, Debug)]
+pub struct Body {
+    /// As it was sent.
+    pub bytes: Bytes,
+    /// How it is written.
+    pub format: Format,
+}
+
+/// The kinds of patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchType {
+    /// RFC 6902
+    Json,
+    /// RFC 7386
+    Merge,
+    /// Strategic merge, for built-in kinds.
+    StrategicMerge,
+    /// Server-side apply; the body is YAML or JSON.
+    Apply,
+}
+
+/// Options of create, update and patch.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    /// Do everything but write.
+    pub dry_run: bool,
+    /// Who owns the fields that this request sets; the user agent decides if it is empty.
+    pub field_manager: Str,
+    /// What to do about unknown fields.
+    pub field_validation: FieldValidation,
+    /// Take fields over from other managers (apply only).
+    pub force: bool,
+}
+
+/// Who asks, and what they will be told beside the answer.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    /// The user's name.
+    pub user: Str,
+    /// Their groups.
+    pub groups: Vec<Str>,
+    /// The `User-Agent` header.
+    pub user_agent: Str,
+    /// Warnings, in the order they came up.
+    pub warnings: Vec<String>,
+}
+
+impl Context {
+    /// Adds a warning.
+    pub fn warn(&mut self, text: impl Into<String>) {
+        self.warnings.push(text.into());
+    }
+
+    /// The manager of fields when none is given: the user agent up to its first slash.
+    pub fn manager(&self, given: &str) -> Str {
+        if !given.is_empty() {
+            return given.into();
+        }
+        let product = self.user_agent.split('/').next().unwrap_or_default();
+        let mut manager = String::new();
+        for c in product.chars().filter(|c| pleach_meta::go_format::is_print(*c)) {
+            if manager.len() + c.len_utf8() > 128 {
+                break;
+            }
+            manager.push(c);
+        }
+        if manager.is_empty() { "unknown".into() } else { manager.into() }
+    }
+}
+
+/// How fresh a read must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Freshness {
+    /// The latest state.
+    #[default]
+    Latest,
+    /// Any state.
+    Any,
+    /// Not older than this.
+    NotOlderThan(u64),
+    /// Exactly this.
+    Exact(u64),
+}
+
+/// Options of list and deletecollection.
+#[derive(Clone, Debug, Default)]
+pub struct ListOptions {
+    /// Only objects with these labels.
+    pub labels: LabelSelector,
+    /// Only objects with these fields.
+    pub fields: FieldSelector,
+    /// How many at most; none for all.
+    pub limit: Option<usize>,
+    /// Where to go on, as the client sent it.
+    pub continue_token: Option<String>,
+    /// How fresh.
+    pub freshness: Freshness,
+}
+
+/// Options of watch.
+#[derive(Clone, Debug, Default)]
+pub struct WatchOptions {
+    /// Only objects with these labels.
+    pub labels: LabelSelector,
+    /// Only objects with these fields.
+    pub fields: FieldSelector,
+    /// Events after this; none starts with the state as it is.
+    pub after: Option<u64>,
+    /// Begin with an event for each object there is.
+    pub initial_events: bool,
+    /// The state to begin with must not be older than this.
+    pub not_older_than: Option<u64>,
+    /// Send bookmarks.
+    pub bookmarks: bool,
+}
+
+/// What becomes of an object's dependents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// They are left alone.
+    Orphan,
+    /// They go after it.
+    Background,
+    /// They go before it.
+    Foreground,
+}
+
+/// Options of delete and deletecollection.
+#[derive(Clone, Debug, Default)]
+pub struct DeleteOptions {
+    /// Do everything but write.
+    pub dry_run: bool,
+    /// The uid the object must have.
+    pub uid: Option<Str>,
+    /// The resource version the object must have.
+    pub resource_version: Option<Str>,
+    /// What becomes of dependents; none leaves it to the object.
+    pub propagation: Option<Propagation>,
+    /// `orphanDependents: false` was said: the answer is 202 while the object is still there.
+    pub explicit_not_orphan: bool,
+    /// Ignored by custom resources.
+    pub grace_period_seconds: Option<i64>,
+}

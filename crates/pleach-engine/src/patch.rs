@@ -1,0 +1,148 @@
+//! PATCH: JSON patch, merge patch, strategic merge patch.
+//!
+//! A patch is applied to the live object in the version of the request; the result is decoded like a
+//! body. When another write comes between, the patch is applied again to what is there then.
+
+use pleach_json::Value;
+use pleach_meta::FieldError;
+use pleach_patch::{JsonPatch, MAX_OPERATIONS};
+
+use crate::decode;
+use crate::engine::Engine;
+use crate::object::Object;
+use crate::options::{Body, Context, FieldValidation, PatchType, WriteOptions};
+use crate::rejection::{Rejection, Subject};
+use crate::target::Target;
+use crate::write::Intent;
+
+/// A patch that is not an apply.
+struct Patch<'a> {
+    target: &'a Target,
+    change: Change,
+    validation: FieldValidation,
+    /// Repeated and unknown fields of the patch itself.
+    strict: Vec<String>,
+}
+
+enum Change {
+    Json(JsonPatch),
+    Merge(Value),
+    StrategicMerge(Value),
+}
+
+impl Engine {
+    /// Changes an object by a JSON patch, merge patch or strategic merge patch.
+    pub async fn patch(
+        &self,
+        target: &Target,
+        patch_type: PatchType,
+        body: &Body,
+        options: &WriteOptions,
+        context: &mut Context,
+    ) -> Result<Object, Rejection> {
+        let patch = Patch::decode(target, patch_type, body, options.field_validation)?;
+        self.write_over(target, &patch, options, context).await
+    }
+}
+
+impl<'a> Patch<'a> {
+    fn decode(
+        target: &'a Target,
+        patch_type: PatchType,
+        body: &Body,
+        validation: FieldValidation,
+    ) -> Result<Self, Rejection> {
+        let strictly = validation != FieldValidation::Ignore;
+        let bad = |error: String| Rejection::BadRequest(error);
+        let mut strict = Vec::new();
+        let change = match patch_type {
+            PatchType::Json => {
+                let patch = if strictly {
+                    let read = JsonPatch::parse_strict(&body.bytes)
+                        .map_err(|error| bad(format!("error decoding patch: {error}")))?;
+                    strict.extend(read.problems.iter().map(|problem| format!("json patch {problem}")));
+                    read.patch
+                } else {
+                    JsonPatch::parse(&body.bytes).map_err(|error| bad(error.to_string()))?
+                };
+                if patch.len() > MAX_OPERATIONS {
+                    return Err(Rejection::TooLarge(format!(
+                        "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
+                        patch.len()
+                    )));
+                }
+                Change::Json(patch)
+            }
+            PatchType::Merge | PatchType::StrategicMerge => {
+                let decoded = pleach_json::parse_strict(&body.bytes).map_err(|error| {
+                    bad(if strictly {
+                        format!("error decoding patch: {error}")
+                    } else {
+                        "Invalid JSON Patch".to_owned()
+                    })
+                })?;
+                if strictly {
+                    strict.extend(decoded.duplicates.iter().map(|p| format!("duplicate field \"{p}\"")));
+                }
+                if !matches!(decoded.value, Value::Object(_)) {
+                    return Err(bad(if strictly {
+                        format!(
+                            "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                            decode::go_kind(&decoded.value)
+                        )
+                    } else {
+                        "Invalid JSON Patch".to_owned()
+                    }));
+                }
+                if patch_type == PatchType::Merge {
+                    Change::Merge(decoded.value)
+                } else {
+                    Change::StrategicMerge(decoded.value)
+                }
+            }
+            PatchType::Apply => return Err(Rejection::internal("an apply is not a patch of this kind")),
+        };
+        Ok(Self { target, change, validation, strict })
+    }
+}
+
+impl Intent for Patch<'_> {
+    fn candidate(&self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection> {
+        let patched = match &self.change {
+            Change::Json(patch) => {
+                pleach_patch::apply_json_patch(live.clone(), patch).map_err(|_| Rejection::Unprocessable)?
+            }
+            Change::Merge(patch) => pleach_patch::merge_patch(live.clone(), patch)
+                .map_err(|error| Rejection::BadRequest(error.to_string()))?,
+            Change::StrategicMerge(patch) => strategic(self.target, live, patch)?,
+        };
+        let strictly = self.validation != FieldValidation::Ignore;
+        // Errors quote the patched object, so its text is made where one may still come.
+        let text = pleach_json::to_string(&patched);
+        let decoded = decode::object(self.target, patched, strictly)
+            .map_err(|error| invalid_patch(text.clone(), &error))?;
+        let mut strict = self.strict.clone();
+        strict.extend(decoded.strict);
+        decode::report(strict, self.validation, context).map_err(|error| invalid_patch(text, &error))?;
+        Ok(Some(decoded.value))
+    }
+}
+
+/// A strategic merge patch, by what the kind says about its lists.
+fn strategic(target: &Target, live: &Value, patch: &Value) -> Result<Value, Rejection> {
+    let (Value::Object(live), Value::Object(patch)) = (live.clone(), patch) else {
+        return Err(Rejection::BadRequest("Invalid JSON Patch".into()));
+    };
+    let schema = crate::builtin::strategic_schema(&target.kind);
+    pleach_patch::strategic_merge_patch(live, patch, &schema)
+        .map(Value::Object)
+        .map_err(|error| Rejection::BadRequest(error.to_string()))
+}
+
+/// The patched object is wrong: a 422 about nobody in particular, with the object in full.
+fn invalid_patch(patched: String, error: &str) -> Rejection {
+    Rejection::Invalid {
+        subject: Subject::default(),
+        errors: vec![FieldError::invalid("patch", patched, error)],
+    }
+}

@@ -1,0 +1,97 @@
+//! From the store to a client: one object.
+//!
+//! stored → settle under the stored version's schema → convert → prune → serve. A record that is
+//! known to be settled and is in the version asked for skips all of it.
+
+use std::time::Duration;
+
+use pleach_json::Value;
+
+use crate::engine::Engine;
+use crate::kind::{Conversion, Kind};
+use crate::object::Object;
+use crate::options::Freshness;
+use crate::record::Record;
+use crate::rejection::Rejection;
+use crate::settle;
+use crate::target::Target;
+
+/// How long a read waits for a state that has not happened yet.
+const FUTURE_PATIENCE: Duration = Duration::from_secs(3);
+
+impl Engine {
+    /// One object, in the version asked for.
+    pub async fn get(&self, target: &Target, freshness: Freshness) -> Result<Object, Rejection> {
+        self.await_freshness(freshness).await?;
+        let key = target.key_of(target.name());
+        let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
+        serve(&target.kind, target.version, record)
+    }
+
+    /// Waits a little for a revision that clients say they have seen.
+    pub(crate) async fn await_freshness(&self, freshness: Freshness) -> Result<(), Rejection> {
+        let (Freshness::NotOlderThan(requested) | Freshness::Exact(requested)) = freshness else {
+            return Ok(());
+        };
+        let deadline = tokio::time::Instant::now() + FUTURE_PATIENCE;
+        loop {
+            let current = self.store.revision().await.map_err(Rejection::from_store)?.0;
+            if current >= requested {
+                return Ok(());
+            }
+            if tokio::time::Instant::now() >= deadline {
+                return Err(Rejection::ResourceVersionTooLarge { requested, current });
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// A stored object as the version `version` shows it.
+pub fn serve(kind: &Kind, version: usize, record: Record) -> Result<Object, Rejection> {
+    if record.is_sendable(kind.versions[version].fingerprint()) {
+        return Ok(Object::Stored(record));
+    }
+    let value = record.parse()?;
+    served_value(kind, version, value).map(Object::Value)
+}
+
+/// A stored object, already parsed, as the version `version` shows it.
+pub fn served_value(kind: &Kind, version: usize, mut value: Value) -> Result<Value, Rejection> {
+    let stored = stored_version(kind, &value)?;
+    settle::stored(kind, stored, &mut value)?;
+    convert(kind, stored, version, value)
+}
+
+/// Which version an object is written in.
+pub fn stored_version(kind: &Kind, value: &Value) -> Result<usize, Rejection> {
+    let api_version = value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    kind.versions.iter().position(|v| v.api_version == api_version).ok_or_else(|| {
+        Rejection::Plain(format!("request to convert CR to an invalid group/version: {api_version}"))
+    })
+}
+
+/// An object of one version as another. What conversion brings in is pruned but not defaulted.
+pub fn convert(kind: &Kind, from: usize, to: usize, mut value: Value) -> Result<Value, Rejection> {
+    if from == to {
+        return Ok(value);
+    }
+    match kind.conversion {
+        Conversion::None => {
+            if let Some(object) = value.as_object_mut() {
+                object.insert("apiVersion", kind.versions[to].api_version.clone());
+            }
+        }
+        Conversion::CustomResourceDefinition => {
+            value = crate::crd::convert(value, &kind.versions[to].name)?;
+        }
+        Conversion::Webhook => {
+            return Err(Rejection::Plain(format!(
+                "conversion webhook for {}, Kind={} failed: webhooks are not called by this server",
+                kind.versions[from].api_version, kind.kind
+            )));
+        }
+    }
+    settle::converted(kind, to, &mut value);
+    Ok(value)
+}

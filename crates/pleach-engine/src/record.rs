@@ -1,0 +1,196 @@
+//! The bytes of a stored object.
+//!
+//! A record is a fixed header and the object's JSON with `metadata.resourceVersion` left out, since
+//! the store assigns it at commit. The header says where in the JSON the resource version belongs
+//! and under which schema the object is known to be settled, so that a read of an unchanged object
+//! is a copy with a few digits put in, and never a parse:
+//!
+//! ```text
+//! 0        format, 1
+//! 1..9     fingerprint of the version and schema under which reading changes nothing; 0 for none
+//! 9..13    offset in the JSON at which `"resourceVersion":"…",` is put in; 0 if it has no place
+//! 13..     JSON
+//! ```
+//!
+//! **Invariant:** the JSON is in the storage version and its keys are sorted.
+
+use bytes::Bytes;
+use pleach_json::{Value, write_to};
+use pleach_store::Revision;
+
+use crate::rejection::Rejection;
+
+const FORMAT: u8 = 1;
+const HEADER: usize = 13;
+
+/// A stored object, not yet parsed. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Record {
+    bytes: Bytes,
+    /// The revision that wrote it, which is its resource version.
+    pub revision: Revision,
+}
+
+impl Record {
+    /// Reads the header. Fails on a value that this program did not write.
+    pub fn open(bytes: Bytes, revision: Revision) -> Result<Self, Rejection> {
+        match bytes.first() {
+            Some(&FORMAT) if bytes.len() > HEADER => Ok(Self { bytes, revision }),
+            Some(other) if *other != FORMAT => Err(Rejection::internal(format!(
+                "stored object has format {other}, this server reads {FORMAT}"
+            ))),
+            _ => Err(Rejection::internal("stored object is cut short")),
+        }
+    }
+
+    /// The same stored object as of another revision: a deleted object carries its deletion's.
+    #[must_use]
+    pub fn at(&self, revision: Revision) -> Self {
+        Self { bytes: self.bytes.clone(), revision }
+    }
+
+    /// Under which version and schema it may be sent as it is.
+    pub fn fingerprint(&self) -> u64 {
+        u64::from_le_bytes(self.bytes[1..9].try_into().expect("eight bytes"))
+    }
+
+    fn splice(&self) -> usize {
+        u32::from_le_bytes(self.bytes[9..13].try_into().expect("four bytes")) as usize
+    }
+
+    /// The JSON without the resource version.
+    pub fn json(&self) -> &[u8] {
+        &self.bytes[HEADER..]
+    }
+
+    /// Whether the JSON can be sent by putting the resource version in.
+    pub fn is_sendable(&self, fingerprint: u64) -> bool {
+        self.splice() != 0 && fingerprint != 0 && self.fingerprint() == fingerprint
+    }
+
+    /// The JSON in three pieces: before the resource version, the member itself, and the rest.
+    pub fn pieces(&self) -> (Bytes, String, Bytes) {
+        let at = HEADER + self.splice();
+        let member = format!("\"resourceVersion\":\"{}\",", self.revision);
+        (self.bytes.slice(HEADER..at), member, self.bytes.slice(at..))
+    }
+
+    /// Appends the JSON with the resource version in it.
+    pub fn write_to(&self, out: &mut Vec<u8>) {
+        let json = self.json();
+        let (head, tail) = json.split_at(self.splice());
+        out.reserve(json.len() + 48);
+        out.extend_from_slice(head);
+        out.extend_from_slice(b"\"resourceVersion\":\"");
+        out.extend_from_slice(self.revision.to_string().as_bytes());
+        out.extend_from_slice(b"\",");
+        out.extend_from_slice(tail);
+    }
+
+    /// Parses the object and sets its resource version.
+    pub fn parse(&self) -> Result<Value, Rejection> {
+        let mut value = pleach_json::parse(self.json())
+            .map_err(|e| Rejection::internal(format!("stored object cannot be parsed: {e}")))?;
+        if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("resourceVersion", self.revision.to_string());
+        }
+        Ok(value)
+    }
+}
+
+/// Encodes an object for the store. `object` must be in the storage version; its resource version is
+/// left out of the bytes.
+pub fn encode(object: &mut Value, fingerprint: u64) -> Bytes {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("resourceVersion");
+        metadata.remove("selfLink");
+    }
+    let mut out = Vec::with_capacity(2048);
+    out.push(FORMAT);
+    out.extend_from_slice(&fingerprint.to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
+    let splice = write_with_gap(object, &mut out);
+    out[9..13].copy_from_slice(&(splice.unwrap_or(0) as u32).to_le_bytes());
+    out.into()
+}
+
+/// Writes the object and returns the offset, relative to its first byte, where the resource version
+/// goes: before the first metadata key that sorts after it. There is always one, `uid`.
+fn write_with_gap(object: &Value, out: &mut Vec<u8>) -> Option<usize> {
+    let start = out.len();
+    let Value::Object(members) = object else {
+        write_to(object, out);
+        return None;
+    };
+    let mut gap = None;
+    out.push(b'{');
+    for (i, (key, value)) in members.iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        pleach_json::write_string(key, out);
+        out.push(b':');
+        match value {
+            Value::Object(metadata) if key == "metadata" => {
+                out.push(b'{');
+                for (j, (key, value)) in metadata.iter().enumerate() {
+                    if j > 0 {
+                        out.push(b',');
+                    }
+                    if gap.is_none() && key.as_str() > "resourceVersion" {
+                        gap = Some(out.len() - start);
+                    }
+                    pleach_json::write_string(key, out);
+                    out.push(b':');
+                    write_to(value, out);
+                }
+                out.push(b'}');
+            }
+            other => write_to(other, out),
+        }
+    }
+    out.push(b'}');
+    gap
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(json: &str, fingerprint: u64) -> Record {
+        let mut value = pleach_json::parse(json.as_bytes()).unwrap();
+        Record::open(encode(&mut value, fingerprint), Revision(42)).unwrap()
+    }
+
+    #[test]
+    fn what_is_sent_is_what_is_parsed() {
+        let record = record(
+            r#"{"apiVersion":"a/v1","kind":"Foo","metadata":{"name":"x","resourceVersion":"7","uid":"u"},"spec":{"a":1}}"#,
+            9,
+        );
+        let mut sent = Vec::new();
+        record.write_to(&mut sent);
+        assert_eq!(
+            String::from_utf8(sent.clone()).unwrap(),
+            r#"{"apiVersion":"a/v1","kind":"Foo","metadata":{"name":"x","resourceVersion":"42","uid":"u"},"spec":{"a":1}}"#
+        );
+        assert_eq!(pleach_json::parse(&sent).unwrap(), record.parse().unwrap());
+        assert!(record.is_sendable(9));
+        assert!(!record.is_sendable(8));
+        let (head, member, tail) = record.pieces();
+        assert_eq!([&head[..], member.as_bytes(), &tail[..]].concat(), sent);
+    }
+
+    #[test]
+    fn without_a_place_for_the_resource_version_nothing_is_sent_unparsed() {
+        let record = record(r#"{"metadata":{"name":"x"}}"#, 9);
+        assert!(!record.is_sendable(9));
+        assert_eq!(record.parse().unwrap().at(&["metadata", "resourceVersion"]), Some(&"42".into()));
+    }
+
+    #[test]
+    fn foreign_bytes_are_refused() {
+        assert!(Record::open(Bytes::from_static(b"{}"), Revision(1)).is_err());
+        assert!(Record::open(Bytes::new(), Revision(1)).is_err());
+    }
+}

@@ -1,0 +1,257 @@
+//! Why the engine turned a request down, and the one place that makes a `Status` of it.
+
+use std::fmt;
+
+use pleach_json::Str;
+use pleach_meta::{FieldError, Reason, Status, StatusCause, StatusDetails, go_format::quote};
+use pleach_store::StoreError;
+
+/// Which object a rejection is about, in the words its message uses.
+#[derive(Clone, Debug, Default)]
+pub struct Subject {
+    /// The API group; empty for core.
+    pub group: Str,
+    /// The plural resource, or the kind where upstream says the kind.
+    pub resource: Str,
+    /// The object's name; empty for a collection.
+    pub name: Str,
+}
+
+impl Subject {
+    /// `foos.g`, or `foos` in the core group.
+    pub fn qualified(&self) -> String {
+        if self.group.is_empty() {
+            self.resource.to_string()
+        } else {
+            format!("{}.{}", self.resource, self.group)
+        }
+    }
+
+    fn details(&self) -> StatusDetails {
+        StatusDetails {
+            name: self.name.to_string(),
+            group: self.group.to_string(),
+            kind: self.resource.to_string(),
+            ..StatusDetails::default()
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.qualified(), quote(&self.name))
+    }
+}
+
+/// Why a request was turned down: a variant per answer that a client can act on.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// 400, with upstream's text.
+    BadRequest(String),
+    /// 403 about an object.
+    Forbidden {
+        /// The object.
+        subject: Subject,
+        /// What is said after `is forbidden: `.
+        why: String,
+        /// A cause that tools look for.
+        cause: Option<StatusCause>,
+    },
+    /// 404
+    NotFound(Subject),
+    /// 405: the verb, and the resource.
+    MethodNotAllowed {
+        /// The resource.
+        subject: Subject,
+        /// The verb that is not supported.
+        verb: Str,
+    },
+    /// 406, with the text.
+    NotAcceptable(String),
+    /// 409 on create.
+    AlreadyExists {
+        /// The object.
+        subject: Subject,
+        /// The one in the way is being deleted.
+        deleting: bool,
+        /// No free name was found for `generateName`.
+        generated: bool,
+    },
+    /// 409 on update.
+    Conflict {
+        /// The object.
+        subject: Subject,
+        /// What is said after the colon.
+        why: String,
+    },
+    /// 409 from server-side apply: other managers own fields.
+    ApplyConflict {
+        /// The whole message.
+        message: String,
+        /// One cause per field.
+        causes: Vec<StatusCause>,
+    },
+    /// 410, with the text and a token to go on with.
+    Expired {
+        /// The whole message.
+        message: String,
+        /// A continue token for an inconsistent remainder.
+        resume: Option<String>,
+    },
+    /// 413, with what is said after the colon.
+    TooLarge(String),
+    /// 415, with the text.
+    UnsupportedMediaType(String),
+    /// 422 with field errors. The kind may be empty, as it is for patches.
+    Invalid {
+        /// Group, kind (not resource) and name.
+        subject: Subject,
+        /// All that is wrong.
+        errors: Vec<FieldError>,
+    },
+    /// 422 without field errors: a JSON patch that does not apply.
+    Unprocessable,
+    /// 504: a resource version that has not happened yet.
+    ResourceVersionTooLarge {
+        /// The one asked for.
+        requested: u64,
+        /// The newest there is.
+        current: u64,
+    },
+    /// 500 with a reason: the source is logged, the text is shown.
+    Internal(String),
+    /// 500 without a reason: upstream passed a plain error through.
+    Plain(String),
+    /// 503: writes are refused for now.
+    Unavailable(String),
+}
+
+impl Rejection {
+    /// The server failed.
+    pub fn internal(why: impl Into<String>) -> Self {
+        Self::Internal(why.into())
+    }
+
+    /// A store error is about a key; only the engine knows which object that was.
+    pub fn from_store(error: StoreError) -> Self {
+        match error {
+            StoreError::Compacted { .. } | StoreError::Overtaken => Self::Expired {
+                message: "The resourceVersion for the provided list is too old.".into(),
+                resume: None,
+            },
+            StoreError::Future { requested, current } => {
+                Self::ResourceVersionTooLarge { requested: requested.0, current: current.0 }
+            }
+            StoreError::TooLarge { .. } => Self::Plain("etcdserver: request is too large".into()),
+            StoreError::ReadOnly { .. } | StoreError::Io { .. } | StoreError::Closed => {
+                Self::Unavailable(error.to_string())
+            }
+            other => Self::Internal(other.to_string()),
+        }
+    }
+
+    /// The only place in the workspace that chooses a code and a reason for an object's request.
+    pub fn into_status(self) -> Status {
+        let message = self.to_string();
+        match self {
+            Self::BadRequest(_) => Status::failure(400, Reason::BadRequest, message),
+            Self::Forbidden { subject, cause, .. } => {
+                let mut details = subject.details();
+                details.causes.extend(cause);
+                Status::failure(403, Reason::Forbidden, message).with_details(details)
+            }
+            Self::NotFound(subject) => {
+                Status::failure(404, Reason::NotFound, message).with_details(subject.details())
+            }
+            Self::MethodNotAllowed { subject, .. } => {
+                let details = StatusDetails { name: String::new(), ..subject.details() };
+                Status::failure(405, Reason::MethodNotAllowed, message).with_details(details)
+            }
+            Self::NotAcceptable(_) => Status::failure(406, Reason::NotAcceptable, message),
+            Self::AlreadyExists { subject, generated, .. } => {
+                let mut details = subject.details();
+                details.retry_after_seconds = i32::from(generated);
+                Status::failure(409, Reason::AlreadyExists, message).with_details(details)
+            }
+            Self::Conflict { subject, .. } => {
+                Status::failure(409, Reason::Conflict, message).with_details(subject.details())
+            }
+            Self::ApplyConflict { causes, .. } => Status::failure(409, Reason::Conflict, message)
+                .with_details(StatusDetails { causes, ..StatusDetails::default() }),
+            Self::Expired { .. } => Status::failure(410, Reason::Expired, message),
+            Self::TooLarge(_) => Status::failure(413, Reason::RequestEntityTooLarge, message),
+            Self::UnsupportedMediaType(_) => Status::failure(415, Reason::UnsupportedMediaType, message),
+            Self::Invalid { subject, errors } => {
+                Status::invalid(&subject.group, &subject.resource, &subject.name, &errors)
+            }
+            Self::Unprocessable => {
+                Status::failure(422, Reason::Invalid, message).with_details(StatusDetails::default())
+            }
+            Self::ResourceVersionTooLarge { .. } => Status::failure(504, Reason::Timeout, message)
+                .with_details(StatusDetails {
+                    causes: vec![StatusCause {
+                        reason: "ResourceVersionTooLarge".into(),
+                        message: "Too large resource version".into(),
+                        field: String::new(),
+                    }],
+                    retry_after_seconds: 1,
+                    ..StatusDetails::default()
+                }),
+            Self::Internal(why) => {
+                Status::failure(500, Reason::InternalError, message).with_details(StatusDetails {
+                    causes: vec![StatusCause { reason: String::new(), message: why, field: String::new() }],
+                    ..StatusDetails::default()
+                })
+            }
+            Self::Plain(_) => Status::failure(500, Reason::None, message),
+            Self::Unavailable(_) => Status::failure(503, Reason::ServiceUnavailable, message),
+        }
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadRequest(text)
+            | Self::NotAcceptable(text)
+            | Self::UnsupportedMediaType(text)
+            | Self::Plain(text)
+            | Self::Unavailable(text)
+            | Self::ApplyConflict { message: text, .. }
+            | Self::Expired { message: text, .. } => f.write_str(text),
+            Self::Forbidden { subject, why, .. } if subject.name.is_empty() => {
+                write!(f, "{} is forbidden: {why}", subject.qualified())
+            }
+            Self::Forbidden { subject, why, .. } => write!(f, "{subject} is forbidden: {why}"),
+            Self::NotFound(subject) => write!(f, "{subject} not found"),
+            Self::MethodNotAllowed { subject, verb } => {
+                write!(f, "{verb} is not supported on resources of kind {}", quote(&subject.qualified()))
+            }
+            Self::AlreadyExists { subject, deleting, generated } => {
+                if *deleting {
+                    f.write_str("object is being deleted: ")?;
+                }
+                write!(f, "{subject} already exists")?;
+                if *generated {
+                    f.write_str(", the server was not able to generate a unique name for the object")?;
+                }
+                Ok(())
+            }
+            Self::Conflict { subject, why } => write!(f, "Operation cannot be fulfilled on {subject}: {why}"),
+            Self::TooLarge(why) => write!(f, "Request entity too large: {why}"),
+            Self::Invalid { subject, errors } => {
+                write!(f, "{subject} is invalid: {}", pleach_meta::field_error::aggregate(errors))
+            }
+            Self::Unprocessable => {
+                f.write_str("the server rejected our request due to an error in our request")
+            }
+            Self::ResourceVersionTooLarge { requested, current } => {
+                write!(f, "Timeout: Too large resource version: {requested}, current: {current}")
+            }
+            Self::Internal(why) => write!(f, "Internal error occurred: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Rejection {}

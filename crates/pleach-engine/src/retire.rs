@@ -1,0 +1,34 @@
+//! A flag that goes up once, and that can be waited for.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+/// Goes up once, when the kind it belongs to is replaced or removed.
+#[derive(Clone, Debug)]
+pub struct Retired(Arc<watch::Sender<bool>>);
+
+impl Default for Retired {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(false)))
+    }
+}
+
+impl Retired {
+    /// Puts the flag up; whoever waits goes on.
+    pub fn retire(&self) {
+        self.0.send_replace(true);
+    }
+
+    /// Whether it is up.
+    pub fn is_retired(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits until it is up.
+    pub async fn wait(&self) {
+        let mut flag = self.0.subscribe();
+        // The sender lives in `self`, so this ends only when the flag is up.
+        let _ = flag.wait_for(|up| *up).await;
+    }
+}

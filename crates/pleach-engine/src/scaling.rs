@@ -1,0 +1,167 @@
+//! Reading and writing an object through its `/scale`.
+
+use pleach_json::{Str, Value};
+use pleach_meta::FieldError;
+use pleach_meta::object_meta::ObjectMeta;
+use pleach_patch::JsonPatch;
+
+use crate::engine::Engine;
+use crate::kind::Scale;
+use crate::options::{Body, Context, Format, PatchType, WriteOptions};
+use crate::rejection::{Rejection, Subject};
+use crate::scale;
+use crate::target::{Subresource, Target};
+use crate::write::Intent;
+
+impl Engine {
+    /// The Scale of an object.
+    pub fn scale_of(&self, target: &Target, object: &Value) -> Result<Value, Rejection> {
+        scale::from_object(paths(target)?, object)
+    }
+
+    /// Writes the replicas of a Scale.
+    pub async fn update_scale(
+        &self,
+        target: &Target,
+        body: &Body,
+        options: &WriteOptions,
+        context: &mut Context,
+    ) -> Result<Value, Rejection> {
+        let given = parse(body)?;
+        let change = Change::Replace(given);
+        self.write_scale(target, &change, options, context).await
+    }
+
+    /// Patches a Scale and writes its replicas.
+    pub async fn patch_scale(
+        &self,
+        target: &Target,
+        patch_type: PatchType,
+        body: &Body,
+        options: &WriteOptions,
+        context: &mut Context,
+    ) -> Result<Value, Rejection> {
+        let given = parse(body).map_err(|_| Rejection::BadRequest("error decoding patch".into()))?;
+        let change = match patch_type {
+            PatchType::Json => Change::Json(
+                JsonPatch::from_value(&given).map_err(|error| Rejection::BadRequest(error.to_string()))?,
+            ),
+            PatchType::Merge | PatchType::StrategicMerge | PatchType::Apply => Change::Merge(given),
+        };
+        self.write_scale(target, &change, options, context).await
+    }
+
+    async fn write_scale(
+        &self,
+        target: &Target,
+        change: &Change,
+        options: &WriteOptions,
+        context: &mut Context,
+    ) -> Result<Value, Rejection> {
+        let scale = paths(target)?;
+        let main = Target { subresource: Subresource::None, ..target.clone() };
+        let intent = Rescale { target, scale, change };
+        let object = self.write_over(&main, &intent, options, context).await?;
+        scale::from_object(scale, &object.into_value()?)
+    }
+}
+
+fn paths(target: &Target) -> Result<&Scale, Rejection> {
+    target.version().scale.as_ref().ok_or_else(|| Rejection::NotFound(target.subject()))
+}
+
+fn parse(body: &Body) -> Result<Value, Rejection> {
+    match body.format {
+        Format::Json => pleach_json::parse(&body.bytes).map_err(|error| error.to_string()),
+        Format::Yaml => pleach_yaml::parse(&body.bytes).map_err(|error| error.to_string()),
+    }
+    .map_err(|error| Rejection::BadRequest(format!("couldn't get version/kind; json parse error: {error}")))
+}
+
+enum Change {
+    Replace(Value),
+    Json(JsonPatch),
+    Merge(Value),
+}
+
+/// The live object with other replicas.
+struct Rescale<'a> {
+    target: &'a Target,
+    scale: &'a Scale,
+    change: &'a Change,
+}
+
+impl Intent for Rescale<'_> {
+    fn candidate(&self, live: &Value, _: &mut Context) -> Result<Option<Value>, Rejection> {
+        // An unset number stands for itself while a patch is applied, so that a patch which leaves
+        // it alone can be told from one that sets it.
+        const UNSET: i64 = i32::MIN as i64;
+        let unset = scale::replicas(self.scale, live).is_none();
+        let now = scale::from_object_or(self.scale, live, UNSET)?;
+        let new = match self.change {
+            Change::Replace(given) => given.clone(),
+            Change::Json(patch) => {
+                pleach_patch::apply_json_patch(now, patch).map_err(|_| Rejection::Unprocessable)?
+            }
+            Change::Merge(patch) => pleach_patch::merge_patch(now, patch)
+                .map_err(|error| Rejection::BadRequest(error.to_string()))?,
+        };
+        self.check(&new)?;
+        let replicas = match new.at(&["spec", "replicas"]) {
+            None | Some(Value::Null) => 0,
+            Some(Value::Int(replicas)) => *replicas,
+            Some(other) => {
+                return Err(Rejection::BadRequest(format!(
+                    "Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal {} into Go struct field ScaleSpec.spec.replicas of type int32",
+                    crate::decode::go_kind(other)
+                )));
+            }
+        };
+        let patches = !matches!(self.change, Change::Replace(_));
+        if patches && unset && replicas == UNSET {
+            return Err(Rejection::BadRequest(format!(
+                "the spec replicas field {:?} cannot be empty",
+                self.scale.spec_replicas_path.as_str()
+            )));
+        }
+        if replicas < 0 {
+            return Err(Rejection::Invalid {
+                subject: Subject {
+                    group: "autoscaling".into(),
+                    resource: "Scale".into(),
+                    name: self.target.name().into(),
+                },
+                errors: vec![FieldError::invalid(
+                    "spec.replicas",
+                    replicas,
+                    "must be greater than or equal to 0",
+                )],
+            });
+        }
+        let mut object = live.clone();
+        scale::into_object(self.scale, &mut object, replicas);
+        let version: Str = ObjectMeta::of(&new).resource_version().into();
+        crate::prepare::metadata_mut(&mut object).insert("resourceVersion", version);
+        Ok(Some(object))
+    }
+}
+
+impl Rescale<'_> {
+    /// Name and namespace of the Scale are those of the URL.
+    fn check(&self, new: &Value) -> Result<(), Rejection> {
+        let name = ObjectMeta::of(new).name();
+        if name.is_empty() {
+            return Err(Rejection::BadRequest(format!(
+                "the name of the object ({} based on URL) was undeterminable: name must be provided",
+                self.target.name()
+            )));
+        }
+        if name != self.target.name() {
+            return Err(Rejection::BadRequest(format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                self.target.name()
+            )));
+        }
+        Ok(())
+    }
+}

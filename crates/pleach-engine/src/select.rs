@@ -1,0 +1,120 @@
+//! Which objects a list or a watch wants.
+//!
+//! Names and namespaces are decided by the key alone; labels and fields need the object.
+
+use pleach_json::Value;
+use pleach_meta::selector::{FieldRequirement, FieldSelector, LabelSelector, field_text};
+use pleach_store::Key;
+
+use crate::keys;
+use crate::list::split_key;
+use crate::object::Object;
+use crate::rejection::Rejection;
+use crate::target::Target;
+
+const NAME: &str = "metadata.name";
+const NAMESPACE: &str = "metadata.namespace";
+
+/// The selectors of a request, checked against what its kind can select by.
+pub struct Selection<'a> {
+    target: &'a Target,
+    labels: &'a LabelSelector,
+    fields: &'a FieldSelector,
+    resource_prefix: String,
+    by_content: bool,
+}
+
+impl<'a> Selection<'a> {
+    /// Refuses fields that cannot be selected by.
+    pub fn new(
+        target: &'a Target,
+        labels: &'a LabelSelector,
+        fields: &'a FieldSelector,
+    ) -> Result<Self, Rejection> {
+        let mut by_content = !labels.is_everything();
+        for requirement in fields.requirements() {
+            match requirement.field.as_str() {
+                NAME => {}
+                NAMESPACE if target.kind.is_namespaced() => {}
+                field if target.version().selectable_fields.iter().any(|s| s.label == field) => {
+                    by_content = true;
+                }
+                field => {
+                    return Err(Rejection::BadRequest(format!("field label not supported: {field}")));
+                }
+            }
+        }
+        let resource_prefix = keys::prefix(&target.kind.group, &target.kind.plural, None);
+        Ok(Self { target, labels, fields, resource_prefix, by_content })
+    }
+
+    /// Whether nothing is selected away.
+    pub fn is_everything(&self) -> bool {
+        !self.by_content && self.fields.requirements().is_empty()
+    }
+
+    /// Whether the object must be looked at.
+    pub fn is_by_content(&self) -> bool {
+        self.by_content
+    }
+
+    /// The only key that can be wanted, where name and namespace are pinned.
+    pub fn only_key(&self, target: &Target) -> Option<Key> {
+        let name = self.fields.requires_exact_match(NAME)?;
+        if name.is_empty() || name.contains('/') {
+            return None;
+        }
+        match (&target.namespace, target.kind.is_namespaced()) {
+            (Some(_), true) | (_, false) => Some(target.key_of(name)),
+            (None, true) => None,
+        }
+    }
+
+    /// What the key alone says.
+    pub fn may_take(&self, key: &Key) -> bool {
+        if self.fields.requirements().is_empty() {
+            return true;
+        }
+        let (namespace, name) =
+            split_key(&self.resource_prefix, key.as_str(), self.target.kind.is_namespaced());
+        self.fields.requirements().iter().all(|requirement| match requirement.field.as_str() {
+            NAME => accepts(requirement, name),
+            NAMESPACE => accepts(requirement, namespace),
+            _ => true,
+        })
+    }
+
+    /// The whole answer for an object as served.
+    pub fn takes(&self, key: &Key, object: &Object) -> Result<bool, Rejection> {
+        if !self.may_take(key) {
+            return Ok(false);
+        }
+        if !self.by_content {
+            return Ok(true);
+        }
+        match object {
+            Object::Value(value) => Ok(self.takes_value(value)),
+            Object::Stored(record) => Ok(self.takes_value(&record.parse()?)),
+        }
+    }
+
+    /// What the content says.
+    pub fn takes_value(&self, value: &Value) -> bool {
+        let labels = value.at(&["metadata", "labels"]).and_then(Value::as_object);
+        if !self.labels.matches(labels) {
+            return false;
+        }
+        self.fields.requirements().iter().all(|requirement| {
+            let selectable =
+                self.target.version().selectable_fields.iter().find(|s| s.label == requirement.field);
+            match selectable {
+                Some(selectable) => accepts(requirement, &field_text(selectable.path.get(value))),
+                None => true,
+            }
+        })
+    }
+}
+
+fn accepts(requirement: &FieldRequirement, text: &str) -> bool {
+    (requirement.value == text) == requirement.equals
+}

@@ -1,0 +1,100 @@
+//! Where anything new comes in, it is brought into the shape its schema promises.
+//!
+//! A thin layer over the schema engine: which schema, which options, which order of stages. CRDs are
+//! typed objects with a decoder of their own and pass through untouched.
+
+use pleach_json::Value;
+use pleach_meta::FieldError;
+use pleach_meta::object_meta::decode_stored;
+use pleach_schema::{Record, SettleOptions};
+
+use crate::kind::{Kind, Strategy};
+use crate::prepare::metadata_mut;
+use crate::rejection::Rejection;
+use crate::target::{Subresource, Target};
+
+/// Settles a request's object; the paths of unknown fields come back if they are wanted.
+pub fn request(
+    kind: &Kind,
+    version: usize,
+    value: &mut Value,
+    strictly: bool,
+) -> Result<Vec<String>, String> {
+    let record = if strictly { Record::Unknown } else { Record::Nothing };
+    let schema = kind.versions[version].schema.get();
+    // Another kind at the right address is not touched: validation will say what is wrong with it.
+    if value.get("kind").and_then(Value::as_str) != Some(kind.kind.as_str()) {
+        return Ok(Vec::new());
+    }
+    let settled = schema.settle(value, SettleOptions::request(record)).map_err(|error| error.to_string())?;
+    let mut unknown = settled.pruned;
+    unknown.extend(settled.unknown_metadata);
+    Ok(unknown)
+}
+
+/// Settles an object from the store, in the version it was stored in.
+pub fn stored(kind: &Kind, version: usize, value: &mut Value) -> Result<(), Rejection> {
+    if kind.strategy == Strategy::CustomResourceDefinition {
+        return Ok(());
+    }
+    if let Some(object) = value.as_object_mut() {
+        let mut metadata = object.remove("metadata").unwrap_or_default();
+        decode_stored(&mut metadata).map_err(Rejection::Plain)?;
+        object.insert("metadata", metadata);
+    }
+    kind.versions[version]
+        .schema
+        .get()
+        .settle(value, SettleOptions::STORED)
+        .map_err(|error| Rejection::Plain(error.to_string()))?;
+    if kind.is_custom() && !metadata_mut(value).contains_key("generation") {
+        metadata_mut(value).insert("generation", 1);
+    }
+    Ok(())
+}
+
+/// Settles the result of a conversion: what came in is pruned, nothing is defaulted.
+pub fn converted(kind: &Kind, version: usize, value: &mut Value) {
+    if kind.strategy == Strategy::CustomResourceDefinition {
+        return;
+    }
+    // What a stored or converted object cannot be coerced to is dropped, so this has no errors.
+    let _ = kind.versions[version].schema.get().settle(value, SettleOptions::CONVERTED);
+}
+
+/// The schema's stages for a new object, with the caller's own in their place.
+pub fn validate_create(
+    target: &Target,
+    object: &Value,
+    errors: &mut Vec<FieldError>,
+    scale: impl FnOnce(&mut Vec<FieldError>),
+) {
+    let schema = target.version().schema.get();
+    errors.extend(schema.validate_value(object));
+    scale(errors);
+    errors.extend(schema.validate_embedded(object));
+    errors.extend(schema.validate_lists(object));
+    let _ = schema;
+}
+
+/// The schema's stages for a changed object.
+pub fn validate_update(
+    target: &Target,
+    object: &Value,
+    old: &Value,
+    errors: &mut Vec<FieldError>,
+    scale: impl FnOnce(&mut Vec<FieldError>),
+) {
+    let schema = target.version().schema.get();
+    let only_status = target.subresource == Subresource::Status && target.kind.is_custom();
+    if only_status {
+        errors.extend(schema.validate_status_value_update(object, old));
+        scale(errors);
+    } else {
+        errors.extend(schema.validate_value_update(object, old));
+        scale(errors);
+        errors.extend(schema.validate_embedded(object));
+    }
+    errors.extend(schema.validate_lists_update(object, old));
+    let _ = schema;
+}

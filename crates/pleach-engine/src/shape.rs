@@ -1,0 +1,141 @@
+//! Other forms of an object: rows of a table, bare metadata.
+//!
+//! Last stage of a read. The forms are those of `meta.k8s.io`; which one a client wants is the
+//! edge's business.
+
+use pleach_json::{Map, Value};
+use pleach_meta::object_meta::ObjectMeta;
+use pleach_meta::time::{human_duration, parse_rfc3339};
+
+use crate::kind::{Column, Kind, KindVersion, Strategy};
+
+const NAME_DESCRIPTION: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
+const AGE_DESCRIPTION: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
+
+/// How much of the object goes with a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum IncludeObject {
+    /// Its metadata.
+    #[default]
+    Metadata,
+    /// All of it.
+    Object,
+    /// None of it.
+    None,
+}
+
+/// An object reduced to its metadata.
+pub fn partial(object: &Value, api_version: &str) -> Value {
+    let mut out = Map::new();
+    out.insert("apiVersion", api_version);
+    out.insert("kind", "PartialObjectMetadata");
+    out.insert("metadata", object.get("metadata").cloned().unwrap_or_else(Value::object));
+    out.into()
+}
+
+/// A list of objects reduced to their metadata.
+pub fn partial_list(items: Vec<Value>, api_version: &str, metadata: Map) -> Value {
+    let mut out = Map::new();
+    out.insert("apiVersion", api_version);
+    out.insert("kind", "PartialObjectMetadataList");
+    out.insert("metadata", metadata);
+    out.insert("items", items);
+    out.into()
+}
+
+/// The columns of a kind's table.
+pub fn column_definitions(kind: &Kind, version: &KindVersion) -> Value {
+    let mut columns = vec![definition("Name", "string", "name", NAME_DESCRIPTION, 0)];
+    if kind.strategy == Strategy::CustomResourceDefinition {
+        columns.push(definition("Created At", "date", "", AGE_DESCRIPTION, 0));
+    } else if version.columns.is_empty() {
+        columns.push(definition("Age", "date", "", AGE_DESCRIPTION, 0));
+    }
+    for column in &version.columns {
+        columns.push(definition(
+            &column.name,
+            &column.column_type,
+            &column.format,
+            &column.description,
+            column.priority,
+        ));
+    }
+    columns.into()
+}
+
+fn definition(name: &str, column_type: &str, format: &str, description: &str, priority: i32) -> Value {
+    let mut out = Map::new();
+    out.insert("name", name);
+    out.insert("type", column_type);
+    out.insert("format", format);
+    out.insert("description", description);
+    out.insert("priority", priority);
+    out.into()
+}
+
+/// An object as a row. `now` is in seconds since 1970.
+pub fn row(
+    kind: &Kind,
+    version: &KindVersion,
+    object: &Value,
+    include: IncludeObject,
+    meta_version: &str,
+    now: i64,
+) -> Value {
+    let meta = ObjectMeta::of(object);
+    let mut cells = vec![Value::from(meta.name())];
+    if kind.strategy == Strategy::CustomResourceDefinition {
+        cells.push(meta.creation_timestamp().map(Value::from).into());
+    } else if version.columns.is_empty() {
+        cells.push(age(meta.creation_timestamp(), now));
+    }
+    cells.extend(version.columns.iter().map(|column| cell(column, object, now)));
+    let included = match include {
+        IncludeObject::Metadata => partial(object, meta_version),
+        IncludeObject::Object => object.clone(),
+        IncludeObject::None => Value::Null,
+    };
+    let mut out = Map::new();
+    out.insert("cells", cells);
+    out.insert("object", included);
+    out.into()
+}
+
+/// A table of rows.
+pub fn table(columns: Value, rows: Vec<Value>, api_version: &str, metadata: Map) -> Value {
+    let mut out = Map::new();
+    out.insert("apiVersion", api_version);
+    out.insert("kind", "Table");
+    out.insert("metadata", metadata);
+    out.insert("columnDefinitions", columns);
+    out.insert("rows", rows);
+    out.into()
+}
+
+/// The cell of a column: the first result of its path, in the column's type.
+fn cell(column: &Column, object: &Value, now: i64) -> Value {
+    let Some(path) = &column.path else { return Value::Null };
+    let Some(found) = path.first(object) else { return Value::Null };
+    match (column.column_type.as_str(), found) {
+        ("string", Value::String(text)) => Value::String(text.clone()),
+        ("string", Value::Null) => "<no value>".into(),
+        ("string", other) => pleach_jsonpath::print_value(other).into(),
+        ("integer", Value::Int(i)) => Value::Int(*i),
+        ("integer", Value::Float(f)) => Value::Int(*f as i64),
+        ("number", Value::Int(i)) => Value::Float(*i as f64),
+        ("number", Value::Float(f)) => Value::Float(*f),
+        ("boolean", Value::Bool(b)) => Value::Bool(*b),
+        ("date", Value::String(text)) => age(Some(text), now),
+        _ => Value::Null,
+    }
+}
+
+fn age(timestamp: Option<&str>, now: i64) -> Value {
+    match timestamp {
+        None | Some("") => "<unknown>".into(),
+        Some(text) => match parse_rfc3339(text) {
+            Ok(then) => human_duration(now - then.seconds).into(),
+            Err(_) => "<invalid>".into(),
+        },
+    }
+}

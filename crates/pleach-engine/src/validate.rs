@@ -1,0 +1,104 @@
+//! Whether an object may be stored: metadata first, then the schema, then what needs both.
+//!
+//! The order is the one clients see in a list of causes: type, metadata, schema, scale, embedded
+//! resources, list types, rules. An update judges metadata more than once, as upstream does; causes
+//! show that, the message does not.
+
+use pleach_json::Value;
+use pleach_meta::object_meta::{
+    NameRule, ObjectMeta, finalizer_warnings, validate_object_meta, validate_object_meta_update,
+};
+use pleach_meta::{FieldError, Path};
+
+use crate::kind::Strategy;
+use crate::options::Context;
+use crate::scale;
+use crate::settle;
+use crate::target::{Subresource, Target};
+
+const METADATA: Path<'static> = Path::new("metadata");
+
+/// What is wrong with a new object.
+pub fn create(target: &Target, object: &Value, context: &mut Context) -> Vec<FieldError> {
+    let kind = &target.kind;
+    let namespaced = kind.is_namespaced();
+    if kind.strategy == Strategy::CustomResourceDefinition {
+        return crate::crd::validate_create(object, &target.version().name, context);
+    }
+    let type_errors = type_meta(target, object);
+    if !type_errors.is_empty() {
+        return type_errors;
+    }
+    let rule = name_rule(target);
+    let meta = ObjectMeta::of(object);
+    let mut errors = validate_object_meta(meta, namespaced, rule, &METADATA);
+    settle::validate_create(target, object, &mut errors, |errors| {
+        errors.extend(scale::validate(target.version(), object, false));
+    });
+    if errors.is_empty() {
+        errors = validate_object_meta(meta, namespaced, NameRule::PathSegment, &METADATA);
+    }
+    if errors.is_empty() && kind.strategy == Strategy::Custom {
+        finalizer_warnings(meta, None).into_iter().for_each(|w| context.warn(w));
+    }
+    errors
+}
+
+/// What is wrong with an object that shall replace another.
+pub fn update(target: &Target, object: &Value, old: &Value, context: &mut Context) -> Vec<FieldError> {
+    let kind = &target.kind;
+    let (meta, old_meta) = (ObjectMeta::of(object), ObjectMeta::of(old));
+    let namespaced = kind.is_namespaced();
+    let mut errors = validate_object_meta(meta, namespaced, NameRule::PathSegment, &METADATA);
+    errors.extend(validate_object_meta_update(meta, old_meta, &METADATA));
+    if kind.strategy == Strategy::CustomResourceDefinition {
+        errors.extend(crate::crd::validate_update(
+            object,
+            old,
+            &target.version().name,
+            target.subresource,
+            context,
+        ));
+        return errors;
+    }
+    let type_errors = type_meta(target, object);
+    if !type_errors.is_empty() {
+        errors.extend(type_errors);
+        return errors;
+    }
+    errors.extend(validate_object_meta_update(meta, old_meta, &METADATA));
+    let only_status = target.subresource == Subresource::Status;
+    settle::validate_update(target, object, old, &mut errors, |errors| {
+        errors.extend(scale::validate(target.version(), object, only_status));
+    });
+    if errors.is_empty() && kind.strategy == Strategy::Custom && !only_status {
+        finalizer_warnings(meta, Some(old_meta)).into_iter().for_each(|w| context.warn(w));
+    }
+    errors
+}
+
+fn name_rule(target: &Target) -> NameRule {
+    match target.kind.strategy {
+        Strategy::Namespace => NameRule::Dns1123Label,
+        _ => NameRule::Dns1123Subdomain,
+    }
+}
+
+/// The object is of the kind and version of its URL.
+fn type_meta(target: &Target, object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    let kind = text("kind");
+    if kind != target.kind.kind {
+        errors.push(FieldError::invalid("kind", kind, format!("must be {}", target.kind.kind)));
+    }
+    let api_version = text("apiVersion");
+    if api_version != target.version().api_version {
+        errors.push(FieldError::invalid(
+            "apiVersion",
+            api_version,
+            format!("must be {}", target.version().api_version),
+        ));
+    }
+    errors
+}

@@ -1,0 +1,270 @@
+//! From the store to a client: changes as they happen.
+//!
+//! A watch is the store's watch, seen through selectors, in a version. It may begin with the state
+//! there is, as if every object were new. It ends when its kind is replaced or removed, and with an
+//! error when the history it needs is gone; it never skips anything silently.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pleach_json::Value;
+use pleach_meta::{Reason, Status};
+use pleach_store::{Event, Key, Revision, StoreError, Versioned, Watch, WatchItem};
+
+use crate::engine::Engine;
+use crate::event_cache::SharedEvent;
+use crate::kind::Kind;
+use crate::list::Listing;
+use crate::object::Object;
+use crate::options::{Freshness, ListOptions, WatchOptions};
+use crate::read::{serve, served_value};
+use crate::record::Record;
+use crate::rejection::Rejection;
+use crate::select::Selection;
+use crate::target::Target;
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It is new, or now selected.
+    Added,
+    /// It changed.
+    Modified,
+    /// It is gone, or no longer selected.
+    Deleted,
+}
+
+impl Change {
+    /// The `type` of the event.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+        }
+    }
+}
+
+/// One change to tell a client of.
+pub struct Notice {
+    /// What happened.
+    pub change: Change,
+    source: Source,
+}
+
+enum Source {
+    /// An object of the initial state.
+    Initial(Object),
+    /// A change, shared with other watchers.
+    Shared { shared: Arc<SharedEvent>, kind: Arc<Kind>, version: usize },
+}
+
+impl Notice {
+    /// The object to show.
+    pub fn object(&self) -> Result<Object, Rejection> {
+        match &self.source {
+            Source::Initial(object) => Ok(object.clone()),
+            Source::Shared { shared, kind, version } => {
+                let event = shared.event();
+                let shown = match self.change {
+                    Change::Deleted => event.previous.as_ref(),
+                    _ => event.value.as_ref(),
+                };
+                let shown = shown.ok_or_else(|| Rejection::internal("an event without its object"))?;
+                let record = Record::open(shown.value.clone(), shown.revision)?.at(event.revision);
+                serve(kind, *version, record)
+            }
+        }
+    }
+
+    /// The frame of this notice in a shape, worked out once for all watchers that want the same.
+    pub fn frame(
+        &self,
+        shape: u8,
+        make: impl FnOnce(&Object) -> Result<Bytes, Rejection>,
+    ) -> Result<Bytes, Rejection> {
+        match &self.source {
+            Source::Initial(object) => make(object),
+            Source::Shared { shared, version, .. } => {
+                let key = (*version as u64) << 16 | (self.change as u64) << 8 | u64::from(shape);
+                shared.frame(key, || make(&self.object()?))
+            }
+        }
+    }
+}
+
+/// What a watch gives.
+pub enum Item {
+    /// A change.
+    Notice(Notice),
+    /// The initial state is complete; it is that of this revision.
+    InitialEnd(Revision),
+    /// The watch failed; this is the last item.
+    Failed(Box<Status>),
+}
+
+/// A running watch.
+pub struct WatchStream {
+    engine: Arc<Engine>,
+    target: Target,
+    options: WatchOptions,
+    initial: VecDeque<Object>,
+    initial_end: Option<Revision>,
+    feed: Watch,
+    queue: VecDeque<Arc<Event>>,
+    /// Events up to here are not shown: the client asked for a future it has not reached.
+    skip_to: Revision,
+}
+
+impl Engine {
+    /// Opens a watch.
+    pub async fn watch(
+        self: &Arc<Self>,
+        target: &Target,
+        options: WatchOptions,
+    ) -> Result<Result<WatchStream, Box<Status>>, Rejection> {
+        Selection::new(target, &options.labels, &options.fields)?;
+        let (initial, start, wants_end) = if options.initial_events {
+            let freshness = options.not_older_than.map_or(Freshness::Latest, Freshness::NotOlderThan);
+            let list = ListOptions {
+                labels: options.labels.clone(),
+                fields: options.fields.clone(),
+                freshness,
+                ..ListOptions::default()
+            };
+            match self.list(target, &list).await {
+                Ok(Listing { items, revision, .. }) => (items, revision, true),
+                Err(rejection @ Rejection::ResourceVersionTooLarge { .. }) => {
+                    return Ok(Err(Box::new(rejection.into_status())));
+                }
+                Err(rejection) => return Err(rejection),
+            }
+        } else {
+            let start = match options.after {
+                Some(after) => Revision(after),
+                None => self.store.revision().await.map_err(Rejection::from_store)?,
+            };
+            (Vec::new(), start, false)
+        };
+        let prefix = Key::new(target.prefix());
+        let mut skip_to = Revision(0);
+        let feed = match self.store.watch(prefix.clone(), start).await {
+            Err(StoreError::Future { current, .. }) => {
+                skip_to = start;
+                self.store.watch(prefix, current).await
+            }
+            other => other,
+        };
+        match feed {
+            Ok(feed) => Ok(Ok(WatchStream {
+                engine: self.clone(),
+                target: target.clone(),
+                initial: initial.into(),
+                initial_end: wants_end.then_some(start),
+                options,
+                feed,
+                queue: VecDeque::new(),
+                skip_to,
+            })),
+            Err(StoreError::Compacted { requested, oldest }) => Ok(Err(too_old(requested, oldest))),
+            Err(error) => Err(Rejection::from_store(error)),
+        }
+    }
+}
+
+impl WatchStream {
+    /// The next item; `None` is the end. Cancel safe.
+    pub async fn next(&mut self) -> Option<Item> {
+        if let Some(object) = self.initial.pop_front() {
+            return Some(Item::Notice(Notice { change: Change::Added, source: Source::Initial(object) }));
+        }
+        if let Some(revision) = self.initial_end.take() {
+            return Some(Item::InitialEnd(revision));
+        }
+        let retired = self.target.kind.retired.clone();
+        loop {
+            while let Some(event) = self.queue.pop_front() {
+                match self.notice(&event) {
+                    Ok(Some(notice)) => return Some(Item::Notice(notice)),
+                    Ok(None) => {}
+                    Err(rejection) => return Some(Item::Failed(Box::new(rejection.into_status()))),
+                }
+            }
+            let item = tokio::select! {
+                biased;
+                item = self.feed.next() => item?,
+                () = retired.wait() => return None,
+            };
+            match item {
+                Ok(WatchItem::Events(batch)) => {
+                    if batch.revision() > self.skip_to {
+                        self.queue.extend(batch.iter().cloned());
+                    }
+                }
+                Ok(WatchItem::Progress(_)) => {}
+                Err(StoreError::Closed) => return None,
+                Err(StoreError::Compacted { requested, oldest }) => {
+                    return Some(Item::Failed(too_old(requested, oldest)));
+                }
+                Err(error) => {
+                    return Some(Item::Failed(Box::new(Rejection::from_store(error).into_status())));
+                }
+            }
+        }
+    }
+
+    /// Up to where everything has been given: what a bookmark may say.
+    pub fn progress(&self) -> Option<Revision> {
+        (self.queue.is_empty() && self.initial.is_empty() && self.initial_end.is_none())
+            .then(|| self.feed.progress())
+    }
+
+    /// What the watch is about.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// What an event means to this watcher, if anything.
+    fn notice(&self, event: &Arc<Event>) -> Result<Option<Notice>, Rejection> {
+        let selection = Selection::new(&self.target, &self.options.labels, &self.options.fields)?;
+        if !selection.may_take(&event.key) {
+            return Ok(None);
+        }
+        let shared = self.engine.events.share(event);
+        let (now, before) = if selection.is_by_content() {
+            let kind = &self.target.kind;
+            let takes = |versioned: Option<&Versioned>, parsed: Option<&Arc<Value>>| match (versioned, parsed)
+            {
+                (Some(_), Some(value)) => {
+                    let shown = served_value(kind, self.target.version, Value::clone(value))?;
+                    Ok::<bool, Rejection>(selection.takes_value(&shown))
+                }
+                _ => Ok(false),
+            };
+            (
+                takes(event.value.as_ref(), shared.current())?,
+                takes(event.previous.as_ref(), shared.previous())?,
+            )
+        } else {
+            (event.value.is_some(), event.previous.is_some())
+        };
+        let change = match (before, now) {
+            (false, true) => Change::Added,
+            (true, true) => Change::Modified,
+            (true, false) => Change::Deleted,
+            (false, false) => return Ok(None),
+        };
+        let source = Source::Shared { shared, kind: self.target.kind.clone(), version: self.target.version };
+        Ok(Some(Notice { change, source }))
+    }
+}
+
+/// The history that a watch needs is gone.
+fn too_old(requested: Revision, oldest: Revision) -> Box<Status> {
+    Box::new(Status::failure(
+        410,
+        Reason::Expired,
+        format!("too old resource version: {requested} ({oldest})"),
+    ))
+}

@@ -1,0 +1,469 @@
+//! Create and update: read, decide, commit, try again.
+//!
+//! The order is upstream's: decode (prune, drop nulls, default) → field managers → admission →
+//! prepare → validate → convert to the stored version → commit. The answer is what a read of the
+//! stored object would give. Every decision is in a call that is not awaited; the loop here only
+//! reads, asks and commits.
+
+use pleach_json::{Str, Value};
+use pleach_meta::FieldError;
+use pleach_meta::object_meta::ObjectMeta;
+use pleach_store::{Commit, Expect, Key, Revision, StoreError};
+
+use crate::admission;
+use crate::decode::decode;
+use crate::engine::Engine;
+use crate::kind::{Kind, Strategy};
+use crate::managed::{self, Manager};
+use crate::object::Object;
+use crate::options::{Body, Context, WriteOptions};
+use crate::prepare;
+use crate::read::{convert, serve, served_value};
+use crate::record::{Record, encode};
+use crate::rejection::Rejection;
+use crate::settle;
+use crate::target::{Subresource, Target};
+use crate::validate;
+
+/// How often a generated name is tried.
+const NAME_ATTEMPTS: usize = 8;
+/// A generated name keeps this much of its base.
+const NAME_BASE: usize = 58;
+/// How often a write that lost a race is tried again. Upstream tries until the request times out.
+const RACES: usize = 256;
+
+/// What is to become of an object that exists.
+pub trait Intent: Sync {
+    /// The object as it shall be, in the version of the request, made from the live one. `None`
+    /// leaves the live object as it is.
+    fn candidate(&self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection>;
+
+    /// The uid the stored object must have.
+    fn uid(&self) -> Option<&str> {
+        None
+    }
+
+    /// Whether field managers were worked out by `candidate` itself.
+    fn tracks_managers(&self) -> bool {
+        false
+    }
+
+    /// Whether a candidate without a resource version stands for any.
+    fn is_unconditional(&self) -> bool {
+        true
+    }
+}
+
+/// The object is replaced by another.
+struct Replace(Value);
+
+impl Intent for Replace {
+    fn candidate(&self, _: &Value, _: &mut Context) -> Result<Option<Value>, Rejection> {
+        Ok(Some(self.0.clone()))
+    }
+
+    fn uid(&self) -> Option<&str> {
+        Some(ObjectMeta::of(&self.0).uid()).filter(|uid| !uid.is_empty())
+    }
+
+    fn is_unconditional(&self) -> bool {
+        false
+    }
+}
+
+impl Engine {
+    /// Creates an object from a body.
+    pub async fn create(
+        &self,
+        target: &Target,
+        body: &Body,
+        options: &WriteOptions,
+        context: &mut Context,
+    ) -> Result<Object, Rejection> {
+        refuse_while_terminating(&target.kind, target.name())?;
+        let value = decode(target, body, options.field_validation, context)?;
+        let manager = Manager::update(self, target, options, context);
+        self.create_value(target, value, options, context, Some(&manager)).await
+    }
+
+    /// Creates a decoded object. `manager` owns its fields; none when they are worked out already.
+    pub async fn create_value(
+        &self,
+        target: &Target,
+        mut value: Value,
+        options: &WriteOptions,
+        context: &mut Context,
+        manager: Option<&Manager>,
+    ) -> Result<Object, Rejection> {
+        align_namespace(target, &mut value)?;
+        dedup_owner_references(&mut value, context);
+        if let Some(manager) = manager {
+            managed::track(target, None, &mut value, manager);
+        }
+        admission::namespace_lifecycle(self, target, &value).await?;
+        let generated =
+            ObjectMeta::of(&value).name().is_empty() && !ObjectMeta::of(&value).generate_name().is_empty();
+        let had_status = value.get("status").is_some();
+        for attempt in 1.. {
+            let mut draft = value.clone();
+            prepare::fill_system_fields(&mut draft, self.new_uid(), self.now());
+            if generated {
+                let base = ObjectMeta::of(&draft).generate_name();
+                let base: String = base.chars().take(NAME_BASE).collect();
+                let name = format!("{base}{}", self.name_suffix());
+                prepare::metadata_mut(&mut draft).insert("name", name);
+            }
+            prepare::for_create(&target.kind, target.version, &mut draft);
+            let errors = validate::create(target, &draft, context);
+            let name: Str = ObjectMeta::of(&draft).name().into();
+            if !errors.is_empty() {
+                return Err(Rejection::Invalid { subject: target.kind.kind_subject(&name), errors });
+            }
+            let key = target.key_of(&name);
+            if options.dry_run {
+                if let Some(found) = self.stored(&key).await? {
+                    return Err(already_exists(&target.kind, &name, Some(&found), false));
+                }
+                return Ok(Object::Value(draft));
+            }
+            let resource_version = ObjectMeta::of(&draft).resource_version();
+            if resource_version.parse::<u64>().is_ok_and(|rv| rv != 0) {
+                return Err(Rejection::Plain(
+                    "resourceVersion should not be set on objects to be created".into(),
+                ));
+            }
+            let touched = had_status && draft.get("status").is_none();
+            let bytes = self.encode(target, draft, touched)?;
+            match self.store.commit(Commit::put(key, Expect::Absent, bytes.clone())).await {
+                Ok(revision) => {
+                    let record = Record::open(bytes, revision)?;
+                    self.committed(target, None, Some(&record)).await;
+                    return serve(&target.kind, target.version, record);
+                }
+                Err(StoreError::Conflict { .. }) if generated && attempt < NAME_ATTEMPTS => {}
+                Err(StoreError::Conflict { found, .. }) => {
+                    let found = found.map(|v| Record::open(v.value, v.revision)).transpose()?;
+                    return Err(already_exists(&target.kind, &name, found.as_ref(), generated));
+                }
+                Err(error) => return Err(Rejection::from_store(error)),
+            }
+        }
+        unreachable!("the loop above ends by returning")
+    }
+
+    /// Replaces an object by a body.
+    pub async fn update(
+        &self,
+        target: &Target,
+        body: &Body,
+        options: &WriteOptions,
+        context: &mut Context,
+    ) -> Result<Object, Rejection> {
+        let mut value = decode(target, body, options.field_validation, context)?;
+        check_identity(target, &mut value)?;
+        self.write_over(target, &Replace(value), options, context).await
+    }
+
+    /// Changes an object that exists, as an intent says.
+    pub async fn write_over(
+        &self,
+        target: &Target,
+        intent: &dyn Intent,
+        options: &WriteOptions,
+        context: &mut Context,
+    ) -> Result<Object, Rejection> {
+        let key = target.key_of(target.name());
+        let manager = Manager::update(self, target, options, context);
+        for _ in 0..RACES {
+            let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
+            let live = served_value(&target.kind, target.version, record.parse()?)?;
+            check_uid(target, &key, intent.uid(), &live)?;
+            let warned = context.warnings.len();
+            let draft = self.draft(target, intent, &live, &manager, context)?;
+            let Some(draft) = draft else { return serve(&target.kind, target.version, record) };
+            match self.replace(target, &key, &record, &live, draft, options).await? {
+                Some(object) => return Ok(object),
+                // Somebody else was faster: what was said about the old state no longer counts.
+                None => context.warnings.truncate(warned),
+            }
+        }
+        Err(conflict(target))
+    }
+
+    /// The object as it shall be, validated; `None` if nothing changes.
+    fn draft(
+        &self,
+        target: &Target,
+        intent: &dyn Intent,
+        live: &Value,
+        manager: &Manager,
+        context: &mut Context,
+    ) -> Result<Option<Value>, Rejection> {
+        let Some(mut draft) = intent.candidate(live, context)? else { return Ok(None) };
+        check_identity(target, &mut draft)?;
+        dedup_owner_references(&mut draft, context);
+        if !intent.tracks_managers() {
+            managed::track(target, Some(live), &mut draft, manager);
+        }
+        check_resource_version(target, &mut draft, live, intent.is_unconditional())?;
+        prepare::restore_system_fields(&mut draft, live);
+        prepare::for_update(&target.kind, target.version, target.subresource, &mut draft, live);
+        let errors = validate::update(target, &draft, live, context);
+        if !errors.is_empty() {
+            return Err(Rejection::Invalid { subject: target.kind.kind_subject(target.name()), errors });
+        }
+        Ok(Some(draft))
+    }
+
+    /// Commits a draft in place of the record it was made from; `None` if that was overtaken.
+    async fn replace(
+        &self,
+        target: &Target,
+        key: &Key,
+        record: &Record,
+        live: &Value,
+        mut draft: Value,
+        options: &WriteOptions,
+    ) -> Result<Option<Object>, Rejection> {
+        managed::keep_times(live, &mut draft);
+        if is_finished(&draft) {
+            if options.dry_run {
+                return Ok(Some(Object::Value(draft)));
+            }
+            return self.remove(target, key, record, draft).await;
+        }
+        if options.dry_run {
+            return Ok(Some(Object::Value(draft)));
+        }
+        let bytes = self.encode(target, draft, false)?;
+        let new = Record::open(bytes.clone(), record.revision)?;
+        if new.json() == record.json() {
+            return Ok(Some(serve(&target.kind, target.version, record.clone())?));
+        }
+        match self.store.commit(Commit::put(key.clone(), Expect::At(record.revision), bytes.clone())).await {
+            Ok(revision) => {
+                let new = Record::open(bytes, revision)?;
+                self.committed(target, Some(record), Some(&new)).await;
+                Ok(Some(serve(&target.kind, target.version, new)?))
+            }
+            Err(StoreError::Conflict { .. }) => Ok(None),
+            Err(error) => Err(Rejection::from_store(error)),
+        }
+    }
+
+    /// Removes an object whose last finalizer is gone; `None` if it was overtaken.
+    async fn remove(
+        &self,
+        target: &Target,
+        key: &Key,
+        record: &Record,
+        draft: Value,
+    ) -> Result<Option<Object>, Rejection> {
+        match self.store.commit(Commit::delete(key.clone(), Expect::At(record.revision))).await {
+            Ok(_) => {
+                self.committed(target, Some(record), None).await;
+                Ok(Some(Object::Value(draft)))
+            }
+            Err(StoreError::Conflict { .. }) => Ok(None),
+            Err(error) => Err(Rejection::from_store(error)),
+        }
+    }
+
+    /// The bytes to store for an object of the request's version. `touched` says that something
+    /// was taken out after defaulting, so that reading it may put a default back.
+    pub(crate) fn encode(
+        &self,
+        target: &Target,
+        draft: Value,
+        touched: bool,
+    ) -> Result<bytes::Bytes, Rejection> {
+        let kind = &target.kind;
+        let mut stored = convert(kind, target.version, kind.storage, draft)?;
+        let clean = if touched || target.version != kind.storage {
+            let mut read = stored.clone();
+            settle::stored(kind, kind.storage, &mut read)?;
+            read == stored
+        } else {
+            true
+        };
+        let fingerprint = if clean { kind.storage_version().fingerprint() } else { 0 };
+        Ok(encode(&mut stored, fingerprint))
+    }
+
+    /// What follows from a commit: kinds made and replaced, names freed.
+    async fn committed(&self, target: &Target, old: Option<&Record>, new: Option<&Record>) {
+        if target.kind.strategy == Strategy::CustomResourceDefinition {
+            self.definition_committed(old, new).await;
+        }
+    }
+
+    /// Tells of a removal that was committed elsewhere.
+    pub(crate) async fn removed(&self, target: &Target, old: &Record) {
+        self.committed(target, Some(old), None).await;
+    }
+
+    /// Tells of a change that was committed elsewhere.
+    pub(crate) async fn changed(&self, target: &Target, old: &Record, new: &Record) {
+        self.committed(target, Some(old), Some(new)).await;
+    }
+}
+
+/// A CRD that is being deleted takes no new objects.
+pub(crate) fn refuse_while_terminating(kind: &Kind, name: &str) -> Result<(), Rejection> {
+    if !kind.terminating {
+        return Ok(());
+    }
+    Err(Rejection::Forbidden {
+        subject: kind.subject(name),
+        why: "create not allowed while custom resource definition is terminating".into(),
+        cause: None,
+    })
+}
+
+/// The namespace of the URL is the object's.
+pub(crate) fn align_namespace(target: &Target, value: &mut Value) -> Result<(), Rejection> {
+    let metadata = prepare::metadata_mut(value);
+    let Some(namespace) = &target.namespace else {
+        metadata.remove("namespace");
+        return Ok(());
+    };
+    match metadata.get_str("namespace") {
+        None | Some("") => {
+            metadata.insert("namespace", namespace.clone());
+            Ok(())
+        }
+        Some(given) if given == namespace => Ok(()),
+        Some(_) => Err(Rejection::BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request".into(),
+        )),
+    }
+}
+
+/// Name and namespace of the URL are the object's.
+fn check_identity(target: &Target, value: &mut Value) -> Result<(), Rejection> {
+    let name = ObjectMeta::of(value).name();
+    if name.is_empty() {
+        return Err(Rejection::BadRequest(format!(
+            "the name of the object ({} based on URL) was undeterminable: name must be provided",
+            target.name()
+        )));
+    }
+    if name != target.name() {
+        return Err(Rejection::BadRequest(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            target.name()
+        )));
+    }
+    align_namespace(target, value)
+}
+
+fn check_uid(target: &Target, key: &Key, wanted: Option<&str>, live: &Value) -> Result<(), Rejection> {
+    let found = ObjectMeta::of(live).uid();
+    match wanted {
+        Some(wanted) if wanted != found => Err(Rejection::Conflict {
+            subject: target.subject(),
+            why: format!(
+                "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+            ),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Optimistic locking: the resource version a client sends must be the stored one.
+fn check_resource_version(
+    target: &Target,
+    draft: &mut Value,
+    live: &Value,
+    unconditional: bool,
+) -> Result<(), Rejection> {
+    let found = ObjectMeta::of(live).resource_version();
+    let given = ObjectMeta::of(draft).resource_version();
+    let number = if given.is_empty() {
+        0
+    } else {
+        given.parse::<u64>().map_err(|_| {
+            Rejection::Plain(format!("strconv.ParseUint: parsing \"{given}\": invalid syntax"))
+        })?
+    };
+    if number == 0 {
+        if unconditional || target.kind.strategy == Strategy::BuiltIn {
+            let found: Str = found.into();
+            prepare::metadata_mut(draft).insert("resourceVersion", found);
+            return Ok(());
+        }
+        return Err(Rejection::Invalid {
+            subject: target.subject(),
+            errors: vec![FieldError::invalid(
+                "metadata.resourceVersion",
+                0,
+                "must be specified for an update",
+            )],
+        });
+    }
+    if given == found { Ok(()) } else { Err(conflict(target)) }
+}
+
+fn conflict(target: &Target) -> Rejection {
+    Rejection::Conflict {
+        subject: target.subject(),
+        why: "the object has been modified; please apply your changes to the latest version and try again"
+            .into(),
+    }
+}
+
+fn already_exists(kind: &Kind, name: &str, found: Option<&Record>, generated: bool) -> Rejection {
+    let deleting = found
+        .and_then(|record| record.parse().ok())
+        .is_some_and(|value| ObjectMeta::of(&value).is_terminating());
+    Rejection::AlreadyExists { subject: kind.subject(name), deleting, generated }
+}
+
+/// An object that is being deleted goes when nothing holds it any more.
+pub(crate) fn is_finished(value: &Value) -> bool {
+    let meta = ObjectMeta::of(value);
+    meta.is_terminating()
+        && meta.finalizers().next().is_none()
+        && meta.deletion_grace_period_seconds().unwrap_or_default() == 0
+        && value
+            .at(&["spec", "finalizers"])
+            .and_then(Value::as_array)
+            .is_none_or(|f| f.is_empty() || value.get("kind").and_then(Value::as_str) != Some("Namespace"))
+}
+
+/// Equal owner references are kept once, and the client is told.
+fn dedup_owner_references(value: &mut Value, context: &mut Context) {
+    let Some(Value::Array(references)) = prepare::metadata_mut(value).get_mut("ownerReferences") else {
+        return;
+    };
+    let mut kept: Vec<Value> = Vec::with_capacity(references.len());
+    let mut repeated: Vec<Str> = Vec::new();
+    for reference in references.drain(..) {
+        if kept.contains(&reference) {
+            let uid: Str = reference.get("uid").and_then(Value::as_str).unwrap_or_default().into();
+            if !repeated.contains(&uid) {
+                repeated.push(uid);
+            }
+        } else {
+            kept.push(reference);
+        }
+    }
+    references.extend(kept);
+    if !repeated.is_empty() {
+        let uids: Vec<&str> = repeated.iter().map(Str::as_str).collect();
+        context.warn(format!(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            uids.join(", ")
+        ));
+    }
+}
+
+/// The resource version of a value as a revision.
+pub(crate) fn revision_of(value: &Value) -> Revision {
+    Revision(ObjectMeta::of(value).resource_version().parse().unwrap_or_default())
+}
+
+/// The part of the object a target is about is the whole object.
+pub(crate) fn is_main(target: &Target) -> bool {
+    target.subresource == Subresource::None
+}

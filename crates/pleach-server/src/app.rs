@@ -1,0 +1,318 @@
+//! One request: who asks, what for, and the answer.
+//!
+//! Order as upstream: authentication (401), authorization (403), then routing (404, 405). Here is
+//! only the dispatch; what an endpoint does is in its own module.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, HeaderName, HeaderValue, USER_AGENT};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use percent_encoding::percent_decode_str;
+use pleach_engine::{Engine, Rejection};
+use pleach_meta::{Reason, Status, StatusDetails};
+use tokio::sync::{Semaphore, watch};
+
+use crate::auth::{Authenticator, User, is_public};
+use crate::body::Body;
+use crate::documents::Documents;
+use crate::metrics::{Labels, Metrics};
+use crate::query::Query;
+use crate::request_info::{PathInfo, parse};
+use crate::respond::{self, Look};
+use crate::{discovery, health, resource, reviews};
+
+/// The largest request body.
+pub const BODY_LIMIT: usize = 3 * 1024 * 1024;
+
+/// What a request says, read once.
+pub struct Call {
+    /// The method as it was sent.
+    pub method: Method,
+    /// The decoded path.
+    pub path: String,
+    /// The query.
+    pub query: Query,
+    /// The headers.
+    pub headers: http::HeaderMap,
+    /// Who asks.
+    pub user: User,
+}
+
+impl Call {
+    /// A header as text.
+    pub fn header(&self, name: impl http::header::AsHeaderName) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// Several headers of one name, joined as HTTP says they may be.
+    pub fn accept(&self) -> Option<String> {
+        let values: Vec<&str> =
+            self.headers.get_all(http::header::ACCEPT).iter().filter_map(|v| v.to_str().ok()).collect();
+        (!values.is_empty()).then(|| values.join(","))
+    }
+
+    /// Whether the answer shall be indented: asked for, or a person is reading.
+    pub fn pretty(&self) -> bool {
+        match self.query.get("pretty") {
+            Some(value) => !matches!(value, "0" | "false" | "False" | "FALSE" | "f" | "F"),
+            None => {
+                let agent = self.header(USER_AGENT).unwrap_or_default();
+                ["curl", "Wget", "Mozilla/5.0"].iter().any(|known| agent.starts_with(known))
+            }
+        }
+    }
+}
+
+/// How many requests may be under way at once, watches not counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Inflight {
+    /// Reads.
+    pub readonly: usize,
+    /// Writes.
+    pub mutating: usize,
+}
+
+impl Default for Inflight {
+    fn default() -> Self {
+        Self { readonly: 400, mutating: 200 }
+    }
+}
+
+/// The server's parts, shared by all requests.
+pub struct App {
+    /// What requests are about.
+    pub engine: Arc<Engine>,
+    /// Documents made from the catalog.
+    pub documents: Documents,
+    /// Counters.
+    pub metrics: Metrics,
+    authenticator: Authenticator,
+    readonly: Semaphore,
+    mutating: Semaphore,
+    stopping: watch::Sender<bool>,
+    stopped: AtomicBool,
+    audit: AtomicU64,
+    audit_seed: [u8; 8],
+}
+
+impl App {
+    /// The parts, put together.
+    pub fn new(engine: Arc<Engine>, authenticator: Authenticator, inflight: Inflight) -> Self {
+        let mut audit_seed = [0; 8];
+        // A failure leaves zeros: audit ids need not be secret, only distinct within this process.
+        let _ = getrandom::fill(&mut audit_seed);
+        Self {
+            engine,
+            documents: Documents::default(),
+            metrics: Metrics::new(),
+            authenticator,
+            readonly: Semaphore::new(inflight.readonly),
+            mutating: Semaphore::new(inflight.mutating),
+            stopping: watch::Sender::new(false),
+            stopped: AtomicBool::new(false),
+            audit: AtomicU64::new(0),
+            audit_seed,
+        }
+    }
+
+    /// Ends watches; requests under way go on.
+    pub fn begin_shutdown(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.stopping.send_replace(true);
+    }
+
+    /// Whether the server is stopping.
+    pub fn is_stopping(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Waits until the server is stopping.
+    pub fn stopping(&self) -> watch::Receiver<bool> {
+        self.stopping.subscribe()
+    }
+
+    /// Answers one request.
+    pub async fn handle(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        certificate: Option<&User>,
+    ) -> Response<Body> {
+        let started = Instant::now();
+        let (parts, body) = request.into_parts();
+        let audit_id = self.audit_id(&parts.headers);
+        let is_head = parts.method == Method::HEAD;
+        let path = percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
+        let query = Query::parse(parts.uri.query());
+        let mut labels = Labels::default();
+        let authorization = parts.headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok());
+        let response = match self.authenticator.authenticate(certificate, authorization) {
+            None => {
+                respond::status(&Status::failure(401, Reason::Unauthorized, "Unauthorized"), &Look::plain())
+            }
+            Some(user) => {
+                let call = Call { method: parts.method, path, query, headers: parts.headers, user };
+                let response = self.route(&call, body, &mut labels).await;
+                tracing::debug!(
+                    method = %call.method,
+                    path = call.path,
+                    user = call.user.name.as_str(),
+                    agent = call.header(USER_AGENT).unwrap_or_default(),
+                    code = response.status().as_u16(),
+                    micros = started.elapsed().as_micros() as u64,
+                    "request"
+                );
+                response
+            }
+        };
+        self.metrics.request(&labels, response.status().as_u16(), started.elapsed());
+        finish(response, audit_id, is_head)
+    }
+
+    async fn route(self: &Arc<Self>, call: &Call, body: Incoming, labels: &mut Labels) -> Response<Body> {
+        if call.user.is_anonymous() && !is_public(&call.path) {
+            return forbidden(call);
+        }
+        match parse(&call.path) {
+            PathInfo::Resource(info) => {
+                if let Some(review) = reviews::find(&info) {
+                    return match read_body(body).await {
+                        Ok(bytes) => reviews::answer(call, review, &bytes),
+                        Err(rejection) => respond::rejection(rejection, &Look::plain()),
+                    };
+                }
+                resource::serve(self, call, &info, body, labels).await
+            }
+            PathInfo::CoreVersions | PathInfo::Groups | PathInfo::Group(_) | PathInfo::GroupVersion(..) => {
+                discovery::serve(self, call)
+            }
+            PathInfo::Other => self.route_other(call).await,
+        }
+    }
+
+    async fn route_other(self: &Arc<Self>, call: &Call) -> Response<Body> {
+        let path = call.path.trim_matches('/');
+        let (first, rest) = path.split_once('/').unwrap_or((path, ""));
+        match first {
+            "healthz" | "livez" | "readyz" => health::serve(self, call, first, rest).await,
+            "version" if rest.is_empty() => health::version(call),
+            "metrics" if rest.is_empty() => self.metrics.serve(&self.engine).await,
+            "openapi" => self.documents.openapi(&self.engine, call, rest),
+            "" => discovery::root(self, call),
+            _ => respond::page_not_found(),
+        }
+    }
+
+    /// A place for a read or a write; `None` is a 429.
+    pub fn admit(&self, mutating: bool) -> Option<tokio::sync::SemaphorePermit<'_>> {
+        let places = if mutating { &self.mutating } else { &self.readonly };
+        places.try_acquire().ok()
+    }
+
+    /// The request's own audit id, or a new one.
+    fn audit_id(&self, headers: &http::HeaderMap) -> HeaderValue {
+        if let Some(given) = headers.get("audit-id")
+            && given.len() <= 64
+            && !given.is_empty()
+        {
+            return given.clone();
+        }
+        let count = self.audit.fetch_add(1, Ordering::Relaxed);
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.audit_seed);
+        bytes[8..].copy_from_slice(&count.to_be_bytes());
+        HeaderValue::try_from(pleach_engine::uuid_v4(bytes)).expect("a uuid is a header value")
+    }
+}
+
+/// Reads a body, up to the limit.
+pub async fn read_body(body: Incoming) -> Result<Bytes, Rejection> {
+    match Limited::new(body, BODY_LIMIT).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            Err(Rejection::TooLarge(format!("limit is {BODY_LIMIT}")))
+        }
+        Err(error) => Err(Rejection::BadRequest(format!("reading the request body failed: {error}"))),
+    }
+}
+
+fn finish(mut response: Response<Body>, audit_id: HeaderValue, is_head: bool) -> Response<Body> {
+    response.headers_mut().insert(HeaderName::from_static("audit-id"), audit_id);
+    if is_head {
+        *response.body_mut() = Body::empty();
+    }
+    response
+}
+
+/// Why the anonymous may not.
+fn forbidden(call: &Call) -> Response<Body> {
+    let user = &call.user.name;
+    let verb = verb(&call.method, "", false);
+    let status = match parse(&call.path) {
+        PathInfo::Resource(info) => {
+            let verb = self::verb(&call.method, info.name, info.watch_prefix);
+            let scope = if info.namespace.is_empty() {
+                "at the cluster scope".to_owned()
+            } else {
+                format!("in the namespace \"{}\"", info.namespace)
+            };
+            let resource = if info.subresource.is_empty() {
+                info.resource.to_owned()
+            } else {
+                format!("{}/{}", info.resource, info.subresource)
+            };
+            let qualified = if info.group.is_empty() {
+                info.resource.to_owned()
+            } else {
+                format!("{}.{}", info.resource, info.group)
+            };
+            let subject =
+                if info.name.is_empty() { qualified } else { format!("{qualified} \"{}\"", info.name) };
+            let message = format!(
+                "{subject} is forbidden: User \"{user}\" cannot {verb} resource \"{resource}\" in API group \"{}\" {scope}",
+                info.group
+            );
+            Status::failure(403, Reason::Forbidden, message).with_details(StatusDetails {
+                name: info.name.into(),
+                group: info.group.into(),
+                kind: info.resource.into(),
+                ..StatusDetails::default()
+            })
+        }
+        _ => Status::failure(
+            403,
+            Reason::Forbidden,
+            format!("forbidden: User \"{user}\" cannot {verb} path \"{}\"", call.path),
+        )
+        .with_details(StatusDetails::default()),
+    };
+    respond::status(&status, &Look::plain())
+}
+
+/// The verb of a method on a collection or an object; empty for methods nobody knows.
+pub fn verb(method: &Method, name: &str, watch: bool) -> &'static str {
+    match (method.as_str(), name.is_empty()) {
+        ("GET" | "HEAD", _) if watch => "watch",
+        ("GET" | "HEAD", true) => "list",
+        ("GET" | "HEAD", false) => "get",
+        ("POST", _) => "create",
+        ("PUT", _) => "update",
+        ("PATCH", _) => "patch",
+        ("DELETE", true) => "deletecollection",
+        ("DELETE", false) => "delete",
+        _ => "",
+    }
+}
+
+/// 429, with the time to come back.
+pub fn too_many_requests() -> Response<Body> {
+    let status = Status::failure(429, Reason::TooManyRequests, "Too many requests, please try again later.")
+        .with_details(StatusDetails { retry_after_seconds: 1, ..StatusDetails::default() });
+    let mut response = respond::status(&status, &Look::plain());
+    *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+    response
+}

@@ -1,0 +1,385 @@
+//! Discovery: which groups, versions and resources there are, in the old documents and the new one.
+//!
+//! Documents are made from the catalog when somebody asks. Methods other than GET get the same
+//! answer, as upstream gives it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
+use http::{Response, StatusCode};
+use pleach_engine::kind::{Kind, KindVersion};
+use pleach_engine::rejection::Rejection;
+use pleach_json::{Map, Str, Value};
+use pleach_meta::group_version::compare_kube_aware_versions;
+use sha2::{Digest as _, Sha256, Sha512};
+
+use crate::accept::{Endpoint, clauses, negotiate};
+use crate::app::{App, Call};
+use crate::body::Body;
+use crate::request_info::{PathInfo, parse};
+use crate::respond::{self, Look};
+
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+/// Built-in kinds list theirs in alphabetical order.
+const VERBS_BUILT_IN: [&str; 8] =
+    ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const VERBS_TERMINATING: [&str; 5] = ["delete", "deletecollection", "get", "list", "watch"];
+const VERBS_SUBRESOURCE: [&str; 3] = ["get", "patch", "update"];
+
+/// Groups of built-in kinds come before all others, in this order.
+const BUILT_IN_GROUPS: [&str; 6] = [
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "apiextensions.k8s.io",
+    "coordination.k8s.io",
+    "admissionregistration.k8s.io",
+];
+
+/// Serves `/api`, `/apis` and what is below.
+pub fn serve(app: &App, call: &Call) -> Response<Body> {
+    let pretty = call.pretty();
+    let accept = call.accept();
+    let info = parse(&call.path);
+    let root = matches!(info, PathInfo::Groups | PathInfo::CoreVersions);
+    if root && wants_aggregated(accept.as_deref()) {
+        return aggregated(app, call, matches!(info, PathInfo::CoreVersions));
+    }
+    let plain = Look { pretty, ..Look::plain() };
+    let Some(accepted) = negotiate(accept.as_deref(), Endpoint::Plain) else {
+        let text = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        return respond::rejection(Rejection::NotAcceptable(text.into()), &plain);
+    };
+    let look = Look { accepted, pretty: pretty || accepted.pretty, gzip: respond::reads_gzip(&call.headers) };
+    let document = match info {
+        PathInfo::CoreVersions => Some(core_versions()),
+        PathInfo::Groups => Some(group_list(app)),
+        PathInfo::Group(group) => group_document(app, group),
+        PathInfo::GroupVersion(group, version) => resource_list(app, group, version),
+        PathInfo::Resource(_) | PathInfo::Other => None,
+    };
+    match document {
+        Some(document) => respond::value(StatusCode::OK, &document, &look),
+        None => respond::page_not_found(),
+    }
+}
+
+/// The paths there are.
+pub fn root(app: &App, call: &Call) -> Response<Body> {
+    let mut paths: Vec<String> = vec!["/api".into(), "/api/v1".into(), "/apis".into(), "/apis/".into()];
+    for (group, versions) in served_groups(app) {
+        if group.is_empty() {
+            continue;
+        }
+        paths.push(format!("/apis/{group}"));
+        paths.extend(versions.iter().map(|version| format!("/apis/{group}/{version}")));
+    }
+    for path in ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"] {
+        paths.push(path.into());
+    }
+    let mut document = Map::new();
+    document.insert("paths", paths.into_iter().map(Value::from).collect::<Vec<_>>());
+    respond::value(StatusCode::OK, &document.into(), &Look { pretty: call.pretty(), ..Look::plain() })
+}
+
+/// The served versions of each group, best first. Review APIs have no kinds and are always there.
+fn served_groups(app: &App) -> BTreeMap<Str, Vec<Str>> {
+    let mut groups: BTreeMap<Str, Vec<Str>> = BTreeMap::new();
+    for group in crate::reviews::GROUPS {
+        groups.insert(group.into(), vec!["v1".into()]);
+    }
+    for kind in app.engine.catalog().all().iter().filter(|kind| kind.established) {
+        let versions = groups.entry(kind.group.clone()).or_default();
+        for version in kind.versions.iter().filter(|version| version.served) {
+            if !versions.contains(&version.name) {
+                versions.push(version.name.clone());
+            }
+        }
+    }
+    groups.retain(|_, versions| !versions.is_empty());
+    for versions in groups.values_mut() {
+        versions.sort_by(|a, b| compare_kube_aware_versions(b, a));
+    }
+    groups
+}
+
+/// Groups in the order of their priority: built-in ones first, then by name.
+fn ordered_groups(app: &App) -> Vec<(Str, Vec<Str>)> {
+    let mut groups: Vec<(Str, Vec<Str>)> =
+        served_groups(app).into_iter().filter(|(group, _)| !group.is_empty()).collect();
+    let rank = |group: &str| {
+        BUILT_IN_GROUPS.iter().position(|known| *known == group).unwrap_or(BUILT_IN_GROUPS.len())
+    };
+    groups.sort_by_key(|(group, _)| rank(group));
+    groups
+}
+
+fn core_versions() -> Value {
+    let mut address = Map::new();
+    address.insert("clientCIDR", "0.0.0.0/0");
+    address.insert("serverAddress", "");
+    let mut out = Map::new();
+    out.insert("kind", "APIVersions");
+    out.insert("versions", vec![Value::from("v1")]);
+    out.insert("serverAddressByClientCIDRs", vec![Value::from(address)]);
+    out.into()
+}
+
+fn group(name: &str, versions: &[Str]) -> Map {
+    let entry = |version: &Str| {
+        let mut out = Map::new();
+        out.insert("groupVersion", format!("{name}/{version}"));
+        out.insert("version", version.clone());
+        Value::from(out)
+    };
+    let mut out = Map::new();
+    out.insert("name", name);
+    out.insert("versions", versions.iter().map(entry).collect::<Vec<_>>());
+    if let Some(first) = versions.first() {
+        out.insert("preferredVersion", entry(first));
+    }
+    out
+}
+
+fn group_list(app: &App) -> Value {
+    let groups: Vec<Value> =
+        ordered_groups(app).iter().map(|(name, versions)| group(name, versions).into()).collect();
+    let mut out = Map::new();
+    out.insert("kind", "APIGroupList");
+    out.insert("apiVersion", "v1");
+    out.insert("groups", groups);
+    out.into()
+}
+
+fn group_document(app: &App, name: &str) -> Option<Value> {
+    let groups = served_groups(app);
+    let versions = groups.get(name).filter(|_| !name.is_empty())?;
+    let mut out = group(name, versions);
+    out.insert("kind", "APIGroup");
+    out.insert("apiVersion", "v1");
+    Some(out.into())
+}
+
+fn established(app: &App, group: &str) -> Vec<Arc<Kind>> {
+    let mut kinds = app.engine.catalog().group(group);
+    kinds.retain(|kind| kind.established);
+    kinds
+}
+
+fn served_version<'a>(kind: &'a Kind, version: &str) -> Option<&'a KindVersion> {
+    kind.versions.iter().find(|v| v.served && v.name == version)
+}
+
+fn verbs(kind: &Kind) -> &'static [&'static str] {
+    if kind.terminating {
+        &VERBS_TERMINATING
+    } else if kind.is_custom() {
+        &VERBS
+    } else {
+        &VERBS_BUILT_IN
+    }
+}
+
+fn texts(list: &[impl AsRef<str>]) -> Vec<Value> {
+    list.iter().map(|text| Value::from(text.as_ref())).collect()
+}
+
+fn resource_list(app: &App, group: &str, version: &str) -> Option<Value> {
+    let mut resources: Vec<Value> = Vec::new();
+    let mut found = false;
+    for kind in established(app, group) {
+        if let Some(served) = served_version(&kind, version) {
+            found = true;
+            resources.extend(api_resources(&kind, served));
+        }
+    }
+    if let Some(reviews) = crate::reviews::resources(group, version) {
+        found = true;
+        resources.extend(reviews);
+    }
+    // A group-version stays as long as something of its group serves it.
+    if !found {
+        return None;
+    }
+    let mut out = Map::new();
+    out.insert("kind", "APIResourceList");
+    if !group.is_empty() {
+        out.insert("apiVersion", "v1");
+    }
+    out.insert(
+        "groupVersion",
+        if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") },
+    );
+    out.insert("resources", resources);
+    Some(out.into())
+}
+
+/// A kind's entries in a resource list: itself, then its subresources.
+fn api_resources(kind: &Kind, version: &KindVersion) -> Vec<Value> {
+    let entry = |name: String, singular: &str| {
+        let mut out = Map::new();
+        out.insert("name", name);
+        out.insert("singularName", singular);
+        out.insert("namespaced", kind.is_namespaced());
+        out.insert("kind", kind.kind.clone());
+        out
+    };
+    let mut main = entry(kind.plural.to_string(), &kind.singular);
+    main.insert("verbs", texts(verbs(kind)));
+    if !kind.short_names.is_empty() {
+        main.insert("shortNames", texts(&kind.short_names));
+    }
+    if !kind.categories.is_empty() {
+        main.insert("categories", texts(&kind.categories));
+    }
+    if kind.storage_version().served {
+        main.insert("storageVersionHash", storage_version_hash(kind));
+    }
+    let mut out = vec![main.into()];
+    if version.status {
+        let mut status = entry(format!("{}/status", kind.plural), "");
+        status.insert("verbs", texts(&VERBS_SUBRESOURCE));
+        out.push(status.into());
+    }
+    if version.scale.is_some() {
+        let mut scale = entry(format!("{}/scale", kind.plural), "");
+        scale.insert("group", "autoscaling");
+        scale.insert("version", "v1");
+        scale.insert("kind", "Scale");
+        scale.insert("verbs", texts(&VERBS_SUBRESOURCE));
+        out.push(scale.into());
+    }
+    out
+}
+
+/// Eight bytes that change when the stored version does.
+fn storage_version_hash(kind: &Kind) -> String {
+    use base64::Engine as _;
+    // The API server still writes CRDs as v1beta1, and clients see the hash of that.
+    let stored = if kind.plural == "customresourcedefinitions" {
+        "apiextensions.k8s.io/v1beta1".into()
+    } else {
+        kind.storage_version().api_version.clone()
+    };
+    let hash = Sha256::digest(format!("{stored}/{}", kind.kind).as_bytes());
+    base64::engine::general_purpose::STANDARD.encode(&hash[..8])
+}
+
+/// Whether one of the clauses asks for the aggregated document in a version there is.
+fn wants_aggregated(accept: Option<&str>) -> bool {
+    clauses(accept.unwrap_or_default()).iter().any(|clause| {
+        clause.main == "application"
+            && clause.sub == "json"
+            && clause.parameter("g") == "apidiscovery.k8s.io"
+            && clause.parameter("v") == "v2"
+            && clause.parameter("as") == "APIGroupDiscoveryList"
+    })
+}
+
+/// All groups, versions and resources in one document.
+fn aggregated(app: &App, call: &Call, core: bool) -> Response<Body> {
+    let groups = if core { vec![(Str::default(), vec![Str::from("v1")])] } else { ordered_groups(app) };
+    let items: Vec<Value> = groups
+        .iter()
+        .map(|(group, versions)| {
+            let versions: Vec<Value> =
+                versions.iter().map(|version| aggregated_version(app, group, version)).collect();
+            let mut metadata = Map::new();
+            if !group.is_empty() {
+                metadata.insert("name", group.clone());
+            }
+            let mut out = Map::new();
+            out.insert("metadata", metadata);
+            out.insert("versions", versions);
+            out.into()
+        })
+        .collect();
+    let mut document = Map::new();
+    document.insert("kind", "APIGroupDiscoveryList");
+    document.insert("apiVersion", "apidiscovery.k8s.io/v2");
+    document.insert("metadata", Value::object());
+    document.insert("items", items);
+    let bytes = pleach_json::to_vec(&document.into());
+    let etag = format!("\"{}\"", hex_upper(&Sha512::digest(&bytes)));
+    let unchanged = call.header(IF_NONE_MATCH).is_some_and(|given| given == etag);
+    let look = Look { gzip: respond::reads_gzip(&call.headers), ..Look::plain() };
+    let mut response = if unchanged {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response
+    } else {
+        respond::bytes(StatusCode::OK, crate::accept::Encoding::Json, bytes, &look)
+    };
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(AGGREGATED));
+    headers.insert(ETAG, HeaderValue::try_from(etag).expect("hexadecimal digits are a header value"));
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public"));
+    response
+}
+
+fn hex_upper(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02X}");
+        text
+    })
+}
+
+fn aggregated_version(app: &App, group: &str, version: &str) -> Value {
+    let mut resources: Vec<Value> = Vec::new();
+    for kind in established(app, group) {
+        if let Some(served) = served_version(&kind, version) {
+            resources.push(aggregated_resource(&kind, served));
+        }
+    }
+    resources.extend(crate::reviews::aggregated(group, version));
+    let mut out = Map::new();
+    out.insert("version", version);
+    out.insert("freshness", "Current");
+    out.insert("resources", resources);
+    out.into()
+}
+
+fn response_kind(group: &str, version: &str, kind: &str) -> Value {
+    let mut out = Map::new();
+    out.insert("group", group);
+    out.insert("version", version);
+    out.insert("kind", kind);
+    out.into()
+}
+
+fn aggregated_resource(kind: &Kind, version: &KindVersion) -> Value {
+    let mut out = Map::new();
+    out.insert("resource", kind.plural.clone());
+    out.insert("responseKind", response_kind(&kind.group, &version.name, &kind.kind));
+    out.insert("scope", if kind.is_namespaced() { "Namespaced" } else { "Cluster" });
+    out.insert("singularResource", kind.singular.clone());
+    out.insert("verbs", texts(verbs(kind)));
+    if !kind.short_names.is_empty() {
+        out.insert("shortNames", texts(&kind.short_names));
+    }
+    if !kind.categories.is_empty() {
+        out.insert("categories", texts(&kind.categories));
+    }
+    let mut subresources: Vec<Value> = Vec::new();
+    let mut add = |name: &str, response: Value| {
+        let mut sub = Map::new();
+        sub.insert("subresource", name);
+        sub.insert("responseKind", response);
+        sub.insert("verbs", texts(&VERBS_SUBRESOURCE));
+        subresources.push(sub.into());
+    };
+    if version.status {
+        add("status", response_kind(&kind.group, &version.name, &kind.kind));
+    }
+    if version.scale.is_some() {
+        add("scale", response_kind("autoscaling", "v1", "Scale"));
+    }
+    if !subresources.is_empty() {
+        out.insert("subresources", subresources);
+    }
+    out.into()
+}

@@ -1,0 +1,117 @@
+//! Health, readiness and version.
+
+use std::sync::Arc;
+
+use http::{Response, StatusCode};
+use pleach_json::{Map, Value};
+
+use crate::app::{App, Call};
+use crate::body::Body;
+use crate::respond::{self, Look};
+
+/// The Kubernetes release whose behaviour is served, and what clients compare with.
+const KUBERNETES: (&str, &str, &str) = ("1", "36", "v1.36.4");
+
+/// Serves `/healthz`, `/livez`, `/readyz` and single checks below them.
+pub async fn serve(app: &Arc<App>, call: &Call, endpoint: &str, check: &str) -> Response<Body> {
+    let checks = checks(app, endpoint).await;
+    if !check.is_empty() {
+        return match checks.iter().find(|(name, _)| *name == check) {
+            Some((_, Ok(()))) => respond::text(StatusCode::OK, "ok"),
+            Some((name, Err(_))) => respond::text(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("internal server error: {name} failed: reason withheld\n"),
+            ),
+            None => respond::page_not_found(),
+        };
+    }
+    let excluded: Vec<&str> = call.query.all("exclude").collect();
+    let mut lines = String::new();
+    let mut failed = false;
+    for (name, result) in &checks {
+        if excluded.contains(name) {
+            lines.push_str(&format!("[+]{name} excluded: ok\n"));
+            continue;
+        }
+        match result {
+            Ok(()) => lines.push_str(&format!("[+]{name} ok\n")),
+            Err(why) => {
+                failed = true;
+                tracing::warn!(check = name, %why, "health check failed");
+                lines.push_str(&format!("[-]{name} failed: reason withheld\n"));
+            }
+        }
+    }
+    let unknown: Vec<String> = excluded
+        .iter()
+        .filter(|name| !checks.iter().any(|(known, _)| known == *name))
+        .map(|name| format!("\"{name}\""))
+        .collect();
+    if !unknown.is_empty() {
+        lines.push_str(&format!(
+            "warn: some health checks cannot be excluded: no matches for {}\n",
+            unknown.join(", ")
+        ));
+    }
+    if failed {
+        lines.push_str(&format!("{endpoint} check failed\n"));
+        return respond::text(StatusCode::INTERNAL_SERVER_ERROR, lines);
+    }
+    if call.query.get("verbose").is_some() {
+        lines.push_str(&format!("{endpoint} check passed\n"));
+        return respond::text(StatusCode::OK, lines);
+    }
+    respond::text(StatusCode::OK, "ok")
+}
+
+type Check = (&'static str, Result<(), String>);
+
+async fn checks(app: &App, endpoint: &str) -> Vec<Check> {
+    let mut checks: Vec<Check> = vec![("ping", Ok(())), ("log", Ok(()))];
+    let storage = match app.engine.store().stats().await {
+        Ok(stats) => match stats.read_only {
+            Some(why) => Err(why.to_string()),
+            None => Ok(()),
+        },
+        Err(error) => Err(error.to_string()),
+    };
+    // Clients and scripts know the check of the storage by this name.
+    checks.push(("etcd", storage));
+    checks.push(("poststarthook/start-apiextensions-controllers", Ok(())));
+    checks.push(("poststarthook/crd-informer-synced", Ok(())));
+    if endpoint == "readyz" {
+        let stopping = if app.is_stopping() { Err("the server is stopping".into()) } else { Ok(()) };
+        checks.push(("shutdown", stopping));
+    }
+    checks
+}
+
+/// Serves `/version`.
+pub fn version(call: &Call) -> Response<Body> {
+    let (major, minor, git) = KUBERNETES;
+    let mut out = Map::new();
+    for (key, value) in [
+        ("major", major),
+        ("minor", minor),
+        ("emulationMajor", major),
+        ("emulationMinor", minor),
+        ("minCompatibilityMajor", major),
+        ("minCompatibilityMinor", "35"),
+        ("gitVersion", git),
+        ("gitCommit", concat!("pleach-", env!("CARGO_PKG_VERSION"))),
+        ("gitTreeState", "clean"),
+        ("buildDate", "1970-01-01T00:00:00Z"),
+        ("goVersion", "none"),
+        ("compiler", "rustc"),
+        ("platform", PLATFORM),
+    ] {
+        out.insert(key, value);
+    }
+    let look = Look { pretty: call.pretty(), ..Look::plain() };
+    respond::value(StatusCode::OK, &Value::from(out), &look)
+}
+
+#[cfg(target_arch = "aarch64")]
+const PLATFORM: &str = "linux/arm64";
+#[cfg(not(target_arch = "aarch64"))]
+const PLATFORM: &str = "linux/amd64";

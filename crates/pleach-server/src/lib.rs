@@ -1,0 +1,25 @@
+//! The HTTP edge of a pleach server.
+//!
+//! TLS and connections ([`serve`]), who asks ([`auth`]), what for ([`request_info`], [`accept`],
+//! [`query`]), and answers ([`respond`]). What an object is and what may happen to it is the engine's
+//! business: there is no schema keyword, no storage key and no decision about an object here.
+
+pub mod accept;
+pub mod app;
+pub mod auth;
+pub mod body;
+pub mod discovery;
+pub mod documents;
+pub mod health;
+pub mod kubeconfig;
+pub mod metrics;
+pub mod options;
+mod protobuf;
+pub mod query;
+pub mod request_info;
+pub mod resource;
+pub mod respond;
+pub mod reviews;
+pub mod serve;
+pub mod tls;
+pub mod watching;

@@ -1,0 +1,131 @@
+//! Counters in the Prometheus text format, under the names the API server uses.
+
+use std::time::Duration;
+
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
+use pleach_engine::Engine;
+use pleach_engine::kind::Kind;
+use pleach_json::Str;
+use prometheus::{
+    Encoder as _, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+};
+
+use crate::body::Body;
+use crate::respond;
+
+/// What a request is counted under.
+#[derive(Clone, Debug, Default)]
+pub struct Labels {
+    verb: &'static str,
+    group: Str,
+    version: Str,
+    resource: Str,
+    subresource: Str,
+}
+
+impl Labels {
+    /// Fills the labels of a request for objects.
+    pub fn set(&mut self, verb: &'static str, kind: &Kind, version: usize, subresource: &str) {
+        self.verb = verb;
+        self.group = kind.group.clone();
+        self.version = kind.versions[version].name.clone();
+        self.resource = kind.plural.clone();
+        self.subresource = subresource.into();
+    }
+}
+
+/// The server's counters.
+pub struct Metrics {
+    registry: Registry,
+    requests: IntCounterVec,
+    durations: HistogramVec,
+    objects: IntGauge,
+    revision: IntGauge,
+    disk: IntGauge,
+    watchers: IntGauge,
+}
+
+impl Metrics {
+    /// All counters at zero.
+    pub fn new() -> Self {
+        let registry = Registry::new();
+        let requests = IntCounterVec::new(
+            Opts::new("apiserver_request_total", "Requests by verb, resource and response code."),
+            &["verb", "group", "version", "resource", "subresource", "code"],
+        )
+        .expect("the labels above are valid");
+        let buckets = prometheus::exponential_buckets(0.000_05, 4.0, 9).expect("nine buckets");
+        let durations = HistogramVec::new(
+            HistogramOpts::new("apiserver_request_duration_seconds", "How long answers took.")
+                .buckets(buckets),
+            &["verb", "group", "version", "resource", "subresource"],
+        )
+        .expect("the labels above are valid");
+        let gauge = |name: &str, help: &str| IntGauge::new(name, help).expect("the name is valid");
+        let metrics = Self {
+            requests,
+            durations,
+            objects: gauge("pleach_store_keys", "Objects in the store."),
+            revision: gauge("pleach_store_revision", "The latest revision."),
+            disk: gauge("pleach_store_disk_bytes", "Bytes of the store on disk."),
+            watchers: gauge("pleach_store_watchers", "Watches that are open."),
+            registry,
+        };
+        let collectors: [Box<dyn prometheus::core::Collector>; 6] = [
+            Box::new(metrics.requests.clone()),
+            Box::new(metrics.durations.clone()),
+            Box::new(metrics.objects.clone()),
+            Box::new(metrics.revision.clone()),
+            Box::new(metrics.disk.clone()),
+            Box::new(metrics.watchers.clone()),
+        ];
+        for collector in collectors {
+            metrics.registry.register(collector).expect("each name is registered once");
+        }
+        metrics
+    }
+
+    /// Counts an answer.
+    pub fn request(&self, labels: &Labels, code: u16, took: Duration) {
+        if labels.verb.is_empty() {
+            return;
+        }
+        let code = itoa(code);
+        let resource = [labels.verb, &labels.group, &labels.version, &labels.resource, &labels.subresource];
+        let [verb, group, version, kind, sub] = resource;
+        self.requests.with_label_values(&[verb, group, version, kind, sub, &code]).inc();
+        if verb != "watch" {
+            self.durations.with_label_values(&resource).observe(took.as_secs_f64());
+        }
+    }
+
+    /// Serves `/metrics`.
+    pub async fn serve(&self, engine: &Engine) -> Response<Body> {
+        if let Ok(stats) = engine.store().stats().await {
+            self.objects.set(stats.keys as i64);
+            self.revision.set(stats.revision.0 as i64);
+            self.disk.set(stats.disk_bytes as i64);
+            self.watchers.set(stats.watchers as i64);
+        }
+        let mut out = Vec::new();
+        if TextEncoder::new().encode(&self.registry.gather(), &mut out).is_err() {
+            return respond::text(StatusCode::INTERNAL_SERVER_ERROR, "metrics cannot be encoded\n");
+        }
+        let mut response = respond::text(StatusCode::OK, out);
+        response
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"));
+        response
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn itoa(code: u16) -> String {
+    code.to_string()
+}

@@ -1,0 +1,359 @@
+//! The options of a request, from its query string and body, with upstream's complaints.
+
+use pleach_engine::options::{
+    DeleteOptions, FieldValidation, Freshness, ListOptions, PatchType, Propagation, WatchOptions,
+    WriteOptions,
+};
+use pleach_engine::rejection::{Rejection, Subject};
+use pleach_json::{Str, Value};
+use pleach_meta::object_meta::validate_field_manager;
+use pleach_meta::selector::{FieldSelector, LabelSelector};
+use pleach_meta::{FieldError, Path};
+
+use crate::query::Query;
+
+/// Go's words for text that is no integer.
+fn parse_int(text: &str) -> Result<i64, Rejection> {
+    text.parse().map_err(|error: std::num::ParseIntError| {
+        use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+        let why = match error.kind() {
+            PosOverflow | NegOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        Rejection::BadRequest(format!("strconv.ParseInt: parsing \"{text}\": {why}"))
+    })
+}
+
+/// Go's words for text that is no unsigned integer.
+fn parse_uint(text: &str) -> Result<u64, String> {
+    // Rust takes a plus sign, Go does not.
+    let parsed = if text.starts_with('+') { None } else { text.parse::<u64>().ok() };
+    parsed.ok_or_else(|| {
+        let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let why = if digits { "value out of range" } else { "invalid syntax" };
+        format!("strconv.ParseUint: parsing \"{text}\": {why}")
+    })
+}
+
+fn invalid_options(kind: &str, errors: Vec<FieldError>) -> Rejection {
+    let subject = Subject { group: "meta.k8s.io".into(), resource: kind.into(), name: Str::default() };
+    Rejection::Invalid { subject, errors }
+}
+
+/// Options of create and update.
+pub fn write_options(query: &Query, kind: &str) -> Result<WriteOptions, Rejection> {
+    let mut errors = Vec::new();
+    let options = common_write_options(query, &mut errors);
+    if errors.is_empty() { Ok(options) } else { Err(invalid_options(kind, errors)) }
+}
+
+/// Options of patch, which depend on the kind of patch.
+pub fn patch_options(query: &Query, patch_type: PatchType) -> Result<WriteOptions, Rejection> {
+    let mut errors = Vec::new();
+    let force = query.switch("force");
+    if patch_type == PatchType::Apply {
+        if query.text("fieldManager").is_empty() {
+            errors.push(FieldError::required("fieldManager", "is required for apply patch"));
+        }
+    } else if force.is_some() {
+        errors.push(FieldError::forbidden("force", "may not be specified for non-apply patch"));
+    }
+    let mut options = common_write_options(query, &mut errors);
+    options.force = force.unwrap_or(false);
+    if errors.is_empty() { Ok(options) } else { Err(invalid_options("PatchOptions", errors)) }
+}
+
+fn common_write_options(query: &Query, errors: &mut Vec<FieldError>) -> WriteOptions {
+    let manager = query.text("fieldManager");
+    errors.extend(validate_field_manager(manager, &Path::new("fieldManager")));
+    let dry_run = dry_run(query.all("dryRun"), errors);
+    let field_validation = match query.text("fieldValidation") {
+        "" | "Warn" => FieldValidation::Warn,
+        "Ignore" => FieldValidation::Ignore,
+        "Strict" => FieldValidation::Strict,
+        other => {
+            errors.push(FieldError::not_supported(
+                "fieldValidation",
+                other,
+                &["", "Ignore", "Strict", "Warn"],
+            ));
+            FieldValidation::Warn
+        }
+    };
+    WriteOptions { dry_run, field_manager: manager.into(), field_validation, force: false }
+}
+
+fn dry_run<'a>(given: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldError>) -> bool {
+    let given: Vec<&str> = given.collect();
+    if given.iter().any(|value| *value != "All") {
+        let list: Vec<Value> = given.iter().map(|value| Value::from(*value)).collect();
+        errors.push(FieldError::not_supported("dryRun", list, &["All"]));
+    }
+    !given.is_empty()
+}
+
+/// The selectors of a list or watch.
+fn selectors(query: &Query) -> Result<(LabelSelector, FieldSelector), Rejection> {
+    let labels = LabelSelector::parse(query.text("labelSelector")).map_err(Rejection::BadRequest)?;
+    let fields = FieldSelector::parse(query.text("fieldSelector")).map_err(Rejection::BadRequest)?;
+    Ok((labels, fields))
+}
+
+/// Options of list and deletecollection.
+pub fn list_options(query: &Query) -> Result<ListOptions, Rejection> {
+    let (labels, fields) = selectors(query)?;
+    let limit = query.get("limit").map(parse_int).transpose()?.unwrap_or(0);
+    if let Some(timeout) = query.get("timeoutSeconds") {
+        parse_int(timeout)?;
+    }
+    let version = query.text("resourceVersion");
+    let matching = query.text("resourceVersionMatch");
+    let token = query.get("continue").filter(|token| !token.is_empty());
+    let mut errors = Vec::new();
+    if query.get("sendInitialEvents").is_some() {
+        errors.push(FieldError::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+    }
+    if !matching.is_empty() {
+        let path = "resourceVersionMatch";
+        if version.is_empty() {
+            errors.push(FieldError::forbidden(
+                path,
+                "resourceVersionMatch is forbidden unless resourceVersion is provided",
+            ));
+        }
+        if token.is_some() {
+            errors.push(FieldError::forbidden(
+                path,
+                "resourceVersionMatch is forbidden when continue is provided",
+            ));
+        }
+        if !matches!(matching, "Exact" | "NotOlderThan") {
+            errors.push(FieldError::not_supported(path, matching, &["Exact", "NotOlderThan", ""]));
+        }
+        if matching == "Exact" && version == "0" {
+            errors.push(FieldError::forbidden(
+                path,
+                "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+            ));
+        }
+    }
+    if !errors.is_empty() {
+        return Err(invalid_options("ListOptions", errors));
+    }
+    let freshness = if version.is_empty() {
+        Freshness::Latest
+    } else {
+        let number = parse_uint(version).map_err(|error| {
+            Rejection::BadRequest(format!(
+                "invalid resource version: resourceVersion: Invalid value: \"{version}\": {error}"
+            ))
+        })?;
+        match (number, matching) {
+            (0, _) => Freshness::Any,
+            (number, "Exact") => Freshness::Exact(number),
+            (number, "") if limit > 0 => Freshness::Exact(number),
+            (number, _) => Freshness::NotOlderThan(number),
+        }
+    };
+    if token.is_some() && !matches!(freshness, Freshness::Latest | Freshness::Any) {
+        return Err(Rejection::BadRequest(
+            "specifying resource version is not allowed when using continue".into(),
+        ));
+    }
+    let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0);
+    let limit = if freshness == Freshness::Any && token.is_none() { None } else { limit };
+    Ok(ListOptions { labels, fields, limit, continue_token: token.map(str::to_owned), freshness })
+}
+
+/// Options of watch, and how long it may last.
+pub fn watch_options(query: &Query) -> Result<(WatchOptions, Option<u64>), Rejection> {
+    let (labels, fields) = selectors(query)?;
+    if let Some(limit) = query.get("limit") {
+        parse_int(limit)?;
+    }
+    let timeout = query.get("timeoutSeconds").map(parse_int).transpose()?;
+    let version = query.text("resourceVersion");
+    let mut matching = query.text("resourceVersionMatch");
+    let mut initial = query.switch("sendInitialEvents");
+    // A watch from nowhere begins with what there is.
+    if matches!(version, "" | "0") && initial.is_none() && matching.is_empty() {
+        initial = Some(true);
+        matching = "NotOlderThan";
+    }
+    let mut errors = Vec::new();
+    let path = "resourceVersionMatch";
+    if !matching.is_empty() {
+        if initial.is_none() {
+            errors.push(FieldError::forbidden(
+                path,
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            ));
+        }
+        if query.get("continue").is_some_and(|token| !token.is_empty()) {
+            errors.push(FieldError::forbidden(
+                path,
+                "resourceVersionMatch is forbidden when continue is provided",
+            ));
+        }
+    }
+    if initial.is_some() && matching != "NotOlderThan" {
+        errors.push(FieldError::forbidden(
+            path,
+            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        ));
+    }
+    if !matching.is_empty() && matching != "NotOlderThan" {
+        errors.push(FieldError::not_supported(path, matching, &["NotOlderThan"]));
+    }
+    if !errors.is_empty() {
+        return Err(invalid_options("ListOptions", errors));
+    }
+    let number = if version.is_empty() {
+        0
+    } else {
+        parse_uint(version).map_err(|error| {
+            Rejection::Plain(format!("resourceVersion: Invalid value: \"{version}\": {error}"))
+        })?
+    };
+    let initial_events = initial.unwrap_or(false);
+    let options = WatchOptions {
+        labels,
+        fields,
+        after: (number != 0 && !initial_events).then_some(number),
+        initial_events,
+        not_older_than: (number != 0 && initial_events).then_some(number),
+        bookmarks: query.switch("allowWatchBookmarks").unwrap_or(false),
+    };
+    Ok((options, timeout.and_then(|t| u64::try_from(t).ok()).filter(|t| *t > 0)))
+}
+
+/// Options of get.
+pub fn get_options(query: &Query) -> Result<Freshness, Rejection> {
+    match query.text("resourceVersion") {
+        "" => Ok(Freshness::Latest),
+        version => match parse_uint(version) {
+            Ok(0) => Ok(Freshness::Any),
+            Ok(number) => Ok(Freshness::NotOlderThan(number)),
+            Err(error) => {
+                Err(Rejection::Plain(format!("resourceVersion: Invalid value: \"{version}\": {error}")))
+            }
+        },
+    }
+}
+
+/// Options of delete: the body's if it has one, else the query's.
+pub fn delete_options(query: &Query, body: &[u8], yaml: bool) -> Result<DeleteOptions, Rejection> {
+    let mut errors = Vec::new();
+    let options =
+        if body.is_empty() { from_query(query, &mut errors)? } else { from_body(body, yaml, &mut errors)? };
+    if errors.is_empty() { Ok(options) } else { Err(invalid_options("DeleteOptions", errors)) }
+}
+
+fn from_query(query: &Query, errors: &mut Vec<FieldError>) -> Result<DeleteOptions, Rejection> {
+    let grace_period_seconds = query.get("gracePeriodSeconds").map(parse_int).transpose()?;
+    let orphan = query.switch("orphanDependents");
+    let policy = query.get("propagationPolicy").filter(|policy| !policy.is_empty());
+    let propagation = propagation(policy, orphan, errors);
+    let dry_run = dry_run(query.all("dryRun"), errors);
+    Ok(DeleteOptions {
+        dry_run,
+        propagation,
+        explicit_not_orphan: orphan == Some(false),
+        grace_period_seconds,
+        ..DeleteOptions::default()
+    })
+}
+
+fn from_body(body: &[u8], yaml: bool, errors: &mut Vec<FieldError>) -> Result<DeleteOptions, Rejection> {
+    let bad = |text: String| Rejection::BadRequest(text);
+    let value = if yaml {
+        pleach_yaml::parse(body).map_err(|e| bad(e.to_string()))?
+    } else {
+        pleach_json::parse(body)
+            .map_err(|e| bad(format!("couldn't get version/kind; json parse error: {e}")))?
+    };
+    let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let api_version = value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    if !matches!(kind, "" | "DeleteOptions") {
+        return Err(bad(format!(
+            "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\""
+        )));
+    }
+    let wrong = |field: &str, found: &Value, wanted: &str| {
+        let found = match found {
+            Value::Null => "null",
+            Value::Bool(_) => "bool",
+            Value::Int(_) | Value::Float(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        bad(format!(
+            "json: cannot unmarshal {found} into Go struct field DeleteOptions.{field} of type {wanted}"
+        ))
+    };
+    let text = |at: &[&str], name: &str| match value.at(at) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(other) => Err(wrong(name, other, "string")),
+    };
+    let grace_period_seconds = match value.get("gracePeriodSeconds") {
+        None | Some(Value::Null) => None,
+        Some(Value::Int(seconds)) => Some(*seconds),
+        Some(other) => return Err(wrong("gracePeriodSeconds", other, "int64")),
+    };
+    let orphan = match value.get("orphanDependents") {
+        None | Some(Value::Null) => None,
+        Some(Value::Bool(orphan)) => Some(*orphan),
+        Some(other) => return Err(wrong("orphanDependents", other, "bool")),
+    };
+    let policy = text(&["propagationPolicy"], "propagationPolicy")?;
+    let propagation = propagation(policy.as_deref(), orphan, errors);
+    let given: Vec<&str> = match value.get("dryRun") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(list)) => list
+            .iter()
+            .map(|item| item.as_str().ok_or_else(|| wrong("dryRun", item, "string")))
+            .collect::<Result<_, _>>()?,
+        Some(other) => return Err(wrong("dryRun", other, "[]string")),
+    };
+    let dry_run = dry_run(given.into_iter(), errors);
+    Ok(DeleteOptions {
+        dry_run,
+        uid: text(&["preconditions", "uid"], "preconditions.uid")?,
+        resource_version: text(&["preconditions", "resourceVersion"], "preconditions.resourceVersion")?,
+        propagation,
+        explicit_not_orphan: orphan == Some(false),
+        grace_period_seconds,
+    })
+}
+
+fn propagation(
+    policy: Option<&str>,
+    orphan: Option<bool>,
+    errors: &mut Vec<FieldError>,
+) -> Option<Propagation> {
+    if let (Some(policy), Some(_)) = (policy, orphan) {
+        errors.push(FieldError::invalid(
+            "propagationPolicy",
+            policy,
+            "orphanDependents and deletionPropagation cannot be both set",
+        ));
+    }
+    match (policy, orphan) {
+        (Some("Orphan"), _) => Some(Propagation::Orphan),
+        (Some("Background"), _) => Some(Propagation::Background),
+        (Some("Foreground"), _) => Some(Propagation::Foreground),
+        (Some(other), _) => {
+            errors.push(FieldError::not_supported(
+                "propagationPolicy",
+                other,
+                &["Foreground", "Background", "Orphan", "nil"],
+            ));
+            None
+        }
+        (None, Some(true)) => Some(Propagation::Orphan),
+        (None, Some(false)) => Some(Propagation::Background),
+        (None, None) => None,
+    }
+}

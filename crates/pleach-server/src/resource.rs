@@ -1,0 +1,474 @@
+//! Requests for objects: which kind, which verb, and the engine's answer in the form asked for.
+
+use std::sync::Arc;
+
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::{Response, StatusCode};
+use hyper::body::Incoming;
+use pleach_engine::apply::Applied;
+use pleach_engine::delete::Deleted;
+use pleach_engine::kind::{Kind, Strategy};
+use pleach_engine::list::Listing;
+use pleach_engine::object::Object;
+use pleach_engine::options::{Body as RequestBody, Context, Format, PatchType};
+use pleach_engine::rejection::{Rejection, Subject};
+use pleach_engine::shape::{self, IncludeObject};
+use pleach_engine::target::{Subresource, Target};
+use pleach_json::{Map, Value};
+use pleach_meta::{Reason, Status, StatusDetails};
+
+use crate::accept::{Accepted, Encoding, Endpoint, MetaVersion, Transform, negotiate};
+use crate::app::{App, Call, read_body, too_many_requests, verb};
+use crate::body::Body;
+use crate::metrics::Labels;
+use crate::options;
+use crate::request_info::ResourcePath;
+use crate::respond::{self, Look};
+use crate::watching;
+
+const ACCEPTED: &str = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf";
+const ACCEPTED_STREAMS: &str = "only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+
+/// Serves a request for objects.
+pub async fn serve(
+    app: &Arc<App>,
+    call: &Call,
+    info: &ResourcePath<'_>,
+    body: Incoming,
+    labels: &mut Labels,
+) -> Response<Body> {
+    let wants_watch = info.watch_prefix || (info.name.is_empty() && call.query.switch("watch") == Some(true));
+    let verb = verb(&call.method, info.name, wants_watch);
+    let Some((kind, version)) = find(app, info, verb) else { return respond::page_not_found() };
+    labels.set(verb, &kind, version, info.subresource);
+    let mut context = Context {
+        user: call.user.name.clone(),
+        groups: call.user.groups.clone(),
+        user_agent: call.header(USER_AGENT).unwrap_or_default().into(),
+        warnings: kind.versions[version].deprecation.iter().map(ToString::to_string).collect(),
+    };
+    let target = Target {
+        namespace: (kind.is_namespaced() && !info.namespace.is_empty()).then(|| info.namespace.into()),
+        name: (!info.name.is_empty()).then(|| info.name.into()),
+        subresource: Subresource::None,
+        version,
+        kind,
+    };
+    let mut response = if verb == "watch" {
+        watch(app, call, target, &mut context).await
+    } else {
+        let mutating = !matches!(verb, "get" | "list");
+        match app.admit(mutating) {
+            Some(_place) => one(app, call, info, target, verb, body, &mut context).await,
+            None => too_many_requests(),
+        }
+    };
+    respond::add_warnings(response.headers_mut(), &context.warnings);
+    response
+}
+
+/// The kind and version that a path names, if they are served there.
+fn find(app: &App, info: &ResourcePath<'_>, verb: &str) -> Option<(Arc<Kind>, usize)> {
+    let kind = app.engine.catalog().get(info.group, info.resource)?;
+    let names_itself = kind.strategy == Strategy::Namespace;
+    if !kind.is_namespaced() && !info.namespace.is_empty() && !names_itself {
+        return None;
+    }
+    if kind.is_namespaced() && info.namespace.is_empty() && !matches!(verb, "list" | "watch") {
+        return None;
+    }
+    let version = kind.version(info.version)?;
+    kind.versions[version].served.then_some((kind, version))
+}
+
+async fn one(
+    app: &Arc<App>,
+    call: &Call,
+    info: &ResourcePath<'_>,
+    mut target: Target,
+    verb: &str,
+    body: Incoming,
+    context: &mut Context,
+) -> Response<Body> {
+    let gzip = respond::reads_gzip(&call.headers);
+    let look = |accepted: Accepted| Look { accepted, pretty: accepted.pretty || call.pretty(), gzip };
+    let negotiated = negotiate(call.accept().as_deref(), Endpoint::Objects).map(look);
+    // A failure to agree is reported only after the path is known to exist.
+    let plain = negotiated.unwrap_or_else(Look::plain);
+    match subresource(&target, info) {
+        Ok(subresource) => target.subresource = subresource,
+        Err(rejection) => return respond::rejection(rejection, &plain),
+    }
+    if !is_supported(&target, verb) {
+        let subject = Subject { name: "".into(), ..target.subject() };
+        return respond::rejection(Rejection::MethodNotAllowed { subject, verb: verb.into() }, &plain);
+    }
+    let Some(look) = negotiated.filter(|look| can_encode(look)) else {
+        let encoding = negotiated.map_or(Encoding::Json, |look| look.accepted.encoding);
+        let look = Look { accepted: Accepted { encoding, ..plain.accepted }, ..plain };
+        return respond::rejection(Rejection::NotAcceptable(ACCEPTED.into()), &look);
+    };
+    let answer = match verb {
+        "get" => get(app, call, &target, &look).await,
+        "list" => list(app, call, &target, &look).await,
+        "create" => create(app, call, &target, body, context, &look).await,
+        "update" => update(app, call, &target, body, context, &look).await,
+        "patch" => patch(app, call, &target, body, context, &look).await,
+        "delete" => delete(app, call, &target, body, context, &look).await,
+        _ => delete_collection(app, call, &target, body, context, &look).await,
+    };
+    answer.unwrap_or_else(|rejection| respond::rejection(rejection, &look))
+}
+
+/// Objects are written as JSON or YAML; bare metadata in protobuf is not offered either.
+fn can_encode(look: &Look) -> bool {
+    look.accepted.encoding != Encoding::Protobuf
+}
+
+fn subresource(target: &Target, info: &ResourcePath<'_>) -> Result<Subresource, Rejection> {
+    let version = target.version();
+    match info.subresource {
+        "" => Ok(Subresource::None),
+        "status" if version.status => Ok(Subresource::Status),
+        "scale" if version.scale.is_some() => Ok(Subresource::Scale),
+        "finalize" if target.kind.strategy == Strategy::Namespace => Ok(Subresource::Finalize),
+        _ => Err(Rejection::NotFound(target.subject())),
+    }
+}
+
+fn is_supported(target: &Target, verb: &str) -> bool {
+    match target.subresource {
+        Subresource::None => !verb.is_empty(),
+        Subresource::Finalize => verb == "update",
+        Subresource::Status | Subresource::Scale => matches!(verb, "get" | "update" | "patch"),
+    }
+}
+
+async fn get(app: &App, call: &Call, target: &Target, look: &Look) -> Result<Response<Body>, Rejection> {
+    let freshness = options::get_options(&call.query)?;
+    let object = app.engine.get(target, freshness).await?;
+    if target.subresource == Subresource::Scale {
+        let scale = app.engine.scale_of(target, &object.into_value()?)?;
+        return Ok(respond::value(StatusCode::OK, &scale, look));
+    }
+    answer(app, call, target, StatusCode::OK, object, look)
+}
+
+async fn list(app: &App, call: &Call, target: &Target, look: &Look) -> Result<Response<Body>, Rejection> {
+    let options = options::list_options(&call.query)?;
+    let listing = app.engine.list(target, &options).await?;
+    answer_list(app, call, target, listing, look)
+}
+
+async fn create(
+    app: &App,
+    call: &Call,
+    target: &Target,
+    body: Incoming,
+    context: &mut Context,
+    look: &Look,
+) -> Result<Response<Body>, Rejection> {
+    let options = options::write_options(&call.query, "CreateOptions")?;
+    let body = request_body(call, body).await?;
+    let object = app.engine.create(target, &body, &options, context).await?;
+    answer(app, call, target, StatusCode::CREATED, object, look)
+}
+
+async fn update(
+    app: &App,
+    call: &Call,
+    target: &Target,
+    body: Incoming,
+    context: &mut Context,
+    look: &Look,
+) -> Result<Response<Body>, Rejection> {
+    if target.name.is_none() {
+        return Err(Rejection::BadRequest("name must be provided".into()));
+    }
+    let options = options::write_options(&call.query, "UpdateOptions")?;
+    let body = request_body(call, body).await?;
+    if target.subresource == Subresource::Scale {
+        let scale = app.engine.update_scale(target, &body, &options, context).await?;
+        return Ok(respond::value(StatusCode::OK, &scale, look));
+    }
+    let object = app.engine.update(target, &body, &options, context).await?;
+    answer(app, call, target, StatusCode::OK, object, look)
+}
+
+async fn patch(
+    app: &Arc<App>,
+    call: &Call,
+    target: &Target,
+    body: Incoming,
+    context: &mut Context,
+    look: &Look,
+) -> Result<Response<Body>, Rejection> {
+    if target.name.is_none() {
+        return Err(Rejection::BadRequest("name must be provided".into()));
+    }
+    let patch_type = patch_type(call, target)?;
+    let options = options::patch_options(&call.query, patch_type)?;
+    let bytes = read_body(body).await?;
+    let body = RequestBody { bytes, format: Format::Json };
+    if target.subresource == Subresource::Scale {
+        let scale = app.engine.patch_scale(target, patch_type, &body, &options, context).await?;
+        return Ok(respond::value(StatusCode::OK, &scale, look));
+    }
+    if patch_type == PatchType::Apply {
+        let Applied { object, created } = app.engine.apply(target, &body, &options, context).await?;
+        let code = if created { StatusCode::CREATED } else { StatusCode::OK };
+        return answer(app, call, target, code, object, look);
+    }
+    let object = app.engine.patch(target, patch_type, &body, &options, context).await?;
+    answer(app, call, target, StatusCode::OK, object, look)
+}
+
+async fn delete(
+    app: &App,
+    call: &Call,
+    target: &Target,
+    body: Incoming,
+    context: &mut Context,
+    look: &Look,
+) -> Result<Response<Body>, Rejection> {
+    let options = delete_options(call, body).await?;
+    match app.engine.delete(target, &options, context).await? {
+        Deleted::Gone(uid) => {
+            let status = Status {
+                code: 0,
+                success: true,
+                reason: Reason::None,
+                message: String::new(),
+                details: Some(Box::new(StatusDetails {
+                    name: target.name().into(),
+                    group: target.kind.group.to_string(),
+                    kind: target.kind.plural.to_string(),
+                    uid: uid.to_string(),
+                    ..StatusDetails::default()
+                })),
+            };
+            Ok(respond::status(&status, look))
+        }
+        Deleted::Marked(object) => {
+            let code = if options.explicit_not_orphan { StatusCode::ACCEPTED } else { StatusCode::OK };
+            answer(app, call, target, code, object, look)
+        }
+    }
+}
+
+async fn delete_collection(
+    app: &App,
+    call: &Call,
+    target: &Target,
+    body: Incoming,
+    context: &mut Context,
+    look: &Look,
+) -> Result<Response<Body>, Rejection> {
+    let list = options::list_options(&call.query)?;
+    let options = delete_options(call, body).await?;
+    let listing = app.engine.delete_collection(target, &list, &options, context).await?;
+    answer_list(app, call, target, listing, look)
+}
+
+async fn delete_options(
+    call: &Call,
+    body: Incoming,
+) -> Result<pleach_engine::options::DeleteOptions, Rejection> {
+    let bytes = read_body(body).await?;
+    let yaml = media_type(call) == "application/yaml";
+    options::delete_options(&call.query, &bytes, yaml)
+}
+
+/// The media type of the body, without parameters.
+fn media_type(call: &Call) -> &str {
+    call.header(CONTENT_TYPE).unwrap_or_default().split(';').next().unwrap_or_default().trim()
+}
+
+async fn request_body(call: &Call, body: Incoming) -> Result<RequestBody, Rejection> {
+    let format = match media_type(call).to_ascii_lowercase().as_str() {
+        "" | "application/json" => Format::Json,
+        "application/yaml" => Format::Yaml,
+        _ => {
+            return Err(Rejection::UnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf".into()));
+        }
+    };
+    Ok(RequestBody { bytes: read_body(body).await?, format })
+}
+
+fn patch_type(call: &Call, target: &Target) -> Result<PatchType, Rejection> {
+    let strategic = !target.kind.is_custom();
+    match media_type(call) {
+        "application/json-patch+json" => Ok(PatchType::Json),
+        "application/merge-patch+json" => Ok(PatchType::Merge),
+        "application/apply-patch+yaml" => Ok(PatchType::Apply),
+        "application/strategic-merge-patch+json" if strategic => Ok(PatchType::StrategicMerge),
+        _ => Err(Rejection::UnsupportedMediaType(format!(
+            "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, {}application/apply-patch+yaml",
+            if strategic { "application/strategic-merge-patch+json, " } else { "" }
+        ))),
+    }
+}
+
+/// One object in the form asked for.
+fn answer(
+    app: &App,
+    call: &Call,
+    target: &Target,
+    code: StatusCode,
+    object: Object,
+    look: &Look,
+) -> Result<Response<Body>, Rejection> {
+    match look.accepted.transform {
+        Transform::None if look.accepted.encoding == Encoding::Json && !look.pretty => {
+            let mut out = Vec::with_capacity(2048);
+            object.write_json(&mut out);
+            out.push(b'\n');
+            Ok(respond::bytes(code, Encoding::Json, out, look))
+        }
+        Transform::None => Ok(respond::value(code, &object.into_value()?, look)),
+        Transform::Partial(version) => {
+            let partial = shape::partial(&object.into_value()?, version.api_version());
+            Ok(respond::value(code, &partial, look))
+        }
+        Transform::PartialList(_) => Err(Rejection::Plain("content is not a list".into())),
+        Transform::Table(version) => {
+            let value = object.into_value()?;
+            let mut metadata = Map::new();
+            if let Some(rv) = value.at(&["metadata", "resourceVersion"]) {
+                metadata.insert("resourceVersion", rv.clone());
+            }
+            let table = table(app, call, target, &[value], version, metadata)?;
+            Ok(respond::value(code, &table, look))
+        }
+    }
+}
+
+/// A list in the form asked for.
+fn answer_list(
+    app: &App,
+    call: &Call,
+    target: &Target,
+    listing: Listing,
+    look: &Look,
+) -> Result<Response<Body>, Rejection> {
+    let transform = look.accepted.transform;
+    if transform == Transform::None && look.accepted.encoding == Encoding::Json && !look.pretty {
+        return Ok(respond::bytes(StatusCode::OK, Encoding::Json, list_json(target, &listing), look));
+    }
+    let metadata = list_metadata(&listing, transform == Transform::None && target.kind.is_custom());
+    let items: Vec<Value> = listing.items.into_iter().map(Object::into_value).collect::<Result<_, _>>()?;
+    let value = match transform {
+        Transform::None => {
+            let mut out = Map::new();
+            out.insert("apiVersion", target.version().api_version.clone());
+            out.insert("items", items);
+            out.insert("kind", target.kind.list_kind.clone());
+            out.insert("metadata", metadata);
+            out.into()
+        }
+        Transform::Partial(_) => {
+            let go_type = if target.kind.is_custom() { "*unstructured.UnstructuredList" } else { "list" };
+            return Err(Rejection::NotAcceptable(format!(
+                "you requested PartialObjectMetadata, but the requested object is a list ({go_type})"
+            )));
+        }
+        Transform::PartialList(version) => {
+            let version = version.api_version();
+            let items = items.iter().map(|item| shape::partial(item, version)).collect();
+            shape::partial_list(items, version, metadata)
+        }
+        Transform::Table(version) => table(app, call, target, &items, version, metadata)?,
+    };
+    Ok(respond::value(StatusCode::OK, &value, look))
+}
+
+/// A list as JSON, from objects that are mostly bytes already.
+fn list_json(target: &Target, listing: &Listing) -> Vec<u8> {
+    let size: usize = listing.items.len() * 1024;
+    let mut out = Vec::with_capacity(size.clamp(256, 64 * 1024 * 1024));
+    out.extend_from_slice(b"{\"apiVersion\":");
+    pleach_json::write_string(&target.version().api_version, &mut out);
+    out.extend_from_slice(b",\"items\":[");
+    for (i, item) in listing.items.iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        item.write_json(&mut out);
+    }
+    out.extend_from_slice(b"],\"kind\":");
+    pleach_json::write_string(&target.kind.list_kind, &mut out);
+    out.extend_from_slice(b",\"metadata\":");
+    pleach_json::write_to(&list_metadata(listing, target.kind.is_custom()).into(), &mut out);
+    out.extend_from_slice(b"}\n");
+    out
+}
+
+/// A list's metadata; lists of custom resources always say where they continue.
+fn list_metadata(listing: &Listing, always_continue: bool) -> Map {
+    let mut metadata = Map::new();
+    match &listing.next {
+        Some(token) => {
+            metadata.insert("continue", token.as_str());
+        }
+        None if always_continue => {
+            metadata.insert("continue", "");
+        }
+        None => {}
+    }
+    if let Some(remaining) = listing.remaining {
+        metadata.insert("remainingItemCount", remaining as i64);
+    }
+    metadata.insert("resourceVersion", listing.revision.to_string());
+    metadata
+}
+
+/// How much of the objects goes into a table.
+pub fn include_object(call: &Call) -> Result<IncludeObject, Rejection> {
+    match call.query.text("includeObject") {
+        "" | "Metadata" => Ok(IncludeObject::Metadata),
+        "Object" => Ok(IncludeObject::Object),
+        "None" => Ok(IncludeObject::None),
+        other => Err(Rejection::BadRequest(format!(
+            "Unable to convert to Table as requested: includeObject: Invalid value: \"{other}\": must be 'Metadata', 'Object', 'None', or empty"
+        ))),
+    }
+}
+
+fn table(
+    app: &App,
+    call: &Call,
+    target: &Target,
+    items: &[Value],
+    version: MetaVersion,
+    metadata: Map,
+) -> Result<Value, Rejection> {
+    let include = include_object(call)?;
+    let now = app.engine.now_seconds();
+    let (kind, kind_version) = (&target.kind, target.version());
+    let rows = items
+        .iter()
+        .map(|item| shape::row(kind, kind_version, item, include, version.api_version(), now))
+        .collect();
+    Ok(shape::table(shape::column_definitions(kind, kind_version), rows, version.api_version(), metadata))
+}
+
+async fn watch(app: &Arc<App>, call: &Call, target: Target, context: &mut Context) -> Response<Body> {
+    let plain = Look { pretty: call.pretty(), ..Look::plain() };
+    let accept = call.accept();
+    let Some(accepted) = negotiate(accept.as_deref(), Endpoint::Watch) else {
+        // What a list would have taken tells the two complaints apart.
+        let (text, look) = match negotiate(accept.as_deref(), Endpoint::Objects) {
+            Some(accepted) => (ACCEPTED_STREAMS, Look { accepted, ..plain }),
+            None => (ACCEPTED, plain),
+        };
+        return respond::rejection(Rejection::NotAcceptable(text.into()), &look);
+    };
+    if accepted.encoding == Encoding::Protobuf {
+        let look = Look { accepted, ..plain };
+        return respond::rejection(Rejection::NotAcceptable(ACCEPTED_STREAMS.into()), &look);
+    }
+    match watching::open(app, call, target, accepted, context).await {
+        Ok(response) => response,
+        Err(rejection) => respond::rejection(rejection, &plain),
+    }
+}

@@ -1,0 +1,293 @@
+//! Responses: the agreed encoding, the headers every answer has, warnings, gzip.
+
+use std::io::Write as _;
+
+use bytes::Bytes;
+use http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY,
+};
+use http::{HeaderMap, Response, StatusCode};
+use pleach_engine::rejection::Rejection;
+use pleach_json::Value;
+use pleach_meta::Status;
+
+use crate::accept::{Accepted, Encoding, Transform};
+use crate::body::Body;
+use crate::protobuf;
+
+/// Answers from this size on are compressed for clients that can read it.
+const GZIP_FROM: usize = 128 * 1024;
+/// All warnings of an answer together, in characters.
+const WARNINGS_TOTAL: usize = 4096;
+/// One warning, when they have to be shortened.
+const WARNING_SHORT: usize = 256;
+
+/// How an answer shall look.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// The agreed encoding and transformation.
+    pub accepted: Accepted,
+    /// Indented.
+    pub pretty: bool,
+    /// The client reads gzip.
+    pub gzip: bool,
+}
+
+impl Look {
+    /// Plain JSON: what is left when nothing could be agreed on.
+    pub fn plain() -> Self {
+        let accepted = Accepted { encoding: Encoding::Json, transform: Transform::None, pretty: false };
+        Self { accepted, pretty: false, gzip: false }
+    }
+}
+
+/// Whether a client reads gzip.
+pub fn reads_gzip(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(ACCEPT_ENCODING)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|encoding| {
+            let (name, rest) = encoding.split_once(';').unwrap_or((encoding, ""));
+            name.trim() == "gzip" && rest.trim() != "q=0"
+        })
+}
+
+/// A value in the agreed encoding.
+pub fn value(code: StatusCode, value: &Value, look: &Look) -> Response<Body> {
+    match look.accepted.encoding {
+        Encoding::Yaml => bytes(code, Encoding::Yaml, pleach_yaml::to_yaml(value).into_bytes(), look),
+        Encoding::Json | Encoding::Protobuf => {
+            let mut out = Vec::with_capacity(1024);
+            if look.pretty {
+                pleach_json::write_pretty_to(value, 2, &mut out);
+            } else {
+                pleach_json::write_to(value, &mut out);
+            }
+            out.push(b'\n');
+            bytes(code, Encoding::Json, out, look)
+        }
+    }
+}
+
+/// Bytes that are in the encoding already.
+pub fn bytes(code: StatusCode, encoding: Encoding, bytes: Vec<u8>, look: &Look) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = code;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(encoding.media_type()));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    if look.gzip && bytes.len() >= GZIP_FROM {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+        *response.body_mut() = gzip(&bytes).into();
+    } else {
+        *response.body_mut() = bytes.into();
+    }
+    response
+}
+
+/// Compresses fast rather than well, as upstream does.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder =
+        flate2::write::GzEncoder::new(Vec::with_capacity(bytes.len() / 4), flate2::Compression::fast());
+    encoder.write_all(bytes).expect("writing to memory does not fail");
+    encoder.finish().expect("writing to memory does not fail")
+}
+
+/// A rejection as an answer.
+pub fn rejection(rejection: Rejection, look: &Look) -> Response<Body> {
+    let resume = match &rejection {
+        Rejection::Expired { resume, .. } => resume.clone(),
+        _ => None,
+    };
+    if let Rejection::Internal(why) | Rejection::Unavailable(why) = &rejection {
+        tracing::error!(%why, "request failed");
+    }
+    status_with(&rejection.into_status(), resume, look)
+}
+
+/// A `Status` as an answer.
+pub fn status(status: &Status, look: &Look) -> Response<Body> {
+    status_with(status, None, look)
+}
+
+fn status_with(status: &Status, resume: Option<String>, look: &Look) -> Response<Body> {
+    let code = StatusCode::from_u16(if status.code == 0 { 200 } else { status.code })
+        .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = match look.accepted.encoding {
+        Encoding::Protobuf => bytes(code, Encoding::Protobuf, protobuf::status(status), look),
+        Encoding::Yaml => {
+            bytes(code, Encoding::Yaml, pleach_yaml::to_yaml(&status.to_value()).into_bytes(), look)
+        }
+        Encoding::Json => {
+            let mut out = if look.pretty {
+                let mut out = Vec::new();
+                pleach_json::write_pretty_to(&status.to_value(), 2, &mut out);
+                out
+            } else {
+                status_json(status, resume.as_deref())
+            };
+            out.push(b'\n');
+            bytes(code, Encoding::Json, out, look)
+        }
+    };
+    if let Some(details) = &status.details
+        && details.retry_after_seconds > 0
+    {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(details.retry_after_seconds));
+    }
+    response
+}
+
+/// A `Status` in the field order of the Go struct, which is what clients of the real thing see.
+pub fn status_json(status: &Status, resume: Option<&str>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256);
+    out.extend_from_slice(b"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{");
+    if let Some(token) = resume {
+        member(&mut out, "continue", token, true);
+    }
+    out.extend_from_slice(b"}");
+    member(&mut out, "status", if status.success { "Success" } else { "Failure" }, false);
+    if !status.message.is_empty() {
+        member(&mut out, "message", &status.message, false);
+    }
+    if !status.reason.as_str().is_empty() {
+        member(&mut out, "reason", status.reason.as_str(), false);
+    }
+    if let Some(details) = &status.details {
+        out.extend_from_slice(b",\"details\":{");
+        let mut first = true;
+        for (key, text) in [
+            ("name", &details.name),
+            ("group", &details.group),
+            ("kind", &details.kind),
+            ("uid", &details.uid),
+        ] {
+            if !text.is_empty() {
+                member(&mut out, key, text, first);
+                first = false;
+            }
+        }
+        if !details.causes.is_empty() {
+            if !first {
+                out.push(b',');
+            }
+            first = false;
+            out.extend_from_slice(b"\"causes\":[");
+            for (i, cause) in details.causes.iter().enumerate() {
+                out.extend_from_slice(if i == 0 { b"{" } else { b",{" });
+                let mut first = true;
+                for (key, text) in
+                    [("reason", &cause.reason), ("message", &cause.message), ("field", &cause.field)]
+                {
+                    if !text.is_empty() {
+                        member(&mut out, key, text, first);
+                        first = false;
+                    }
+                }
+                out.push(b'}');
+            }
+            out.push(b']');
+        }
+        if details.retry_after_seconds != 0 {
+            if !first {
+                out.push(b',');
+            }
+            out.extend_from_slice(
+                format!("\"retryAfterSeconds\":{}", details.retry_after_seconds).as_bytes(),
+            );
+        }
+        out.push(b'}');
+    }
+    if status.code != 0 {
+        out.extend_from_slice(format!(",\"code\":{}", status.code).as_bytes());
+    }
+    out.push(b'}');
+    out
+}
+
+fn member(out: &mut Vec<u8>, key: &str, text: &str, first: bool) {
+    if !first {
+        out.push(b',');
+    }
+    pleach_json::write_string(key, out);
+    out.push(b':');
+    pleach_json::write_string(text, out);
+}
+
+/// Text that is no API object: health, and paths nobody serves.
+pub fn text(code: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Body::Full(text.into()));
+    *response.status_mut() = code;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// The answer for a path that nobody serves.
+pub fn page_not_found() -> Response<Body> {
+    text(StatusCode::NOT_FOUND, "404 page not found\n")
+}
+
+/// Adds the warnings: each once, shortened when they are too much together.
+pub fn add_warnings(headers: &mut HeaderMap, warnings: &[String]) {
+    let mut unique: Vec<&str> = Vec::new();
+    let mut seen = std::collections::HashSet::new();
+    for text in warnings {
+        if seen.insert(text.as_str()) && !text.chars().any(char::is_control) {
+            unique.push(text);
+        }
+    }
+    let total: usize = unique.iter().map(|text| text.chars().count()).sum();
+    let mut left = WARNINGS_TOTAL;
+    for text in unique {
+        let text: String =
+            if total > WARNINGS_TOTAL { text.chars().take(WARNING_SHORT).collect() } else { text.into() };
+        let length = text.chars().count();
+        if length > left {
+            break;
+        }
+        left -= length;
+        let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{escaped}\"").as_bytes()) {
+            headers.append("warning", value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_quoted_and_said_once() {
+        let mut headers = HeaderMap::new();
+        let warnings =
+            ["unknown field \"a\"".to_owned(), "x\ny".to_owned(), "unknown field \"a\"".to_owned()];
+        add_warnings(&mut headers, &warnings);
+        let found: Vec<_> = headers.get_all("warning").iter().map(|v| v.to_str().unwrap()).collect();
+        assert_eq!(found, ["299 - \"unknown field \\\"a\\\"\""]);
+    }
+
+    #[test]
+    fn too_much_is_shortened() {
+        let mut headers = HeaderMap::new();
+        let warnings: Vec<String> = (0..100).map(|i| format!("{i:03}{}", "x".repeat(400))).collect();
+        add_warnings(&mut headers, &warnings);
+        let found: Vec<_> = headers.get_all("warning").iter().collect();
+        assert_eq!(found.len(), WARNINGS_TOTAL / WARNING_SHORT);
+    }
+
+    #[test]
+    fn a_status_has_the_order_of_the_go_struct() {
+        let status = Status::failure(404, pleach_meta::Reason::NotFound, "foos \"x\" not found");
+        assert_eq!(
+            String::from_utf8(status_json(&status, None)).unwrap(),
+            r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"foos \"x\" not found","reason":"NotFound","code":404}"#
+        );
+    }
+}

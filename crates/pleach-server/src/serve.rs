@@ -1,0 +1,150 @@
+//! The listener: TLS, HTTP/1.1 and HTTP/2, limits per connection, and a shutdown that loses nothing.
+//!
+//! A connection gets a deadline for its handshake and for each request's headers; how many there may
+//! be is bounded, and beyond the bound new ones wait in the kernel's queue. On shutdown the listener
+//! closes, watches end, requests under way are answered, and what is left after a while is cut.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+
+use crate::app::App;
+use crate::auth::Authenticator;
+
+/// Bounds on what one client, or many, can take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections at once.
+    pub connections: usize,
+    /// Time for a TLS handshake.
+    pub handshake: Duration,
+    /// Time for a request's headers.
+    pub header_read: Duration,
+    /// Size of a request's headers.
+    pub header_bytes: usize,
+    /// Concurrent streams on one HTTP/2 connection.
+    pub streams: u32,
+    /// Time for requests under way when the server stops.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 20_000,
+            handshake: Duration::from_secs(10),
+            header_read: Duration::from_secs(32),
+            header_bytes: 1024 * 1024,
+            streams: 1_000,
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Serves until `stop` is ready, then drains.
+pub async fn serve(
+    listener: TcpListener,
+    tls: TlsAcceptor,
+    app: Arc<App>,
+    limits: Limits,
+    stop: impl Future<Output = ()>,
+) {
+    let http = Arc::new(http(limits));
+    let graceful = GracefulShutdown::new();
+    let slots = Arc::new(Semaphore::new(limits.connections));
+    tokio::pin!(stop);
+    loop {
+        let slot = tokio::select! {
+            () = &mut stop => break,
+            slot = slots.clone().acquire_owned() => slot.expect("the semaphore is never closed"),
+        };
+        let stream = tokio::select! {
+            () = &mut stop => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Out of file descriptors, most likely: wait for some connection to end.
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            },
+        };
+        let (tls, app, http, watcher) = (tls.clone(), app.clone(), http.clone(), graceful.watcher());
+        tokio::spawn(async move {
+            connection(stream, tls, app, &http, limits, watcher).await;
+            drop(slot);
+        });
+    }
+    drop(listener);
+    app.begin_shutdown();
+    if tokio::time::timeout(limits.drain, graceful.shutdown()).await.is_err() {
+        tracing::warn!("some connections were still busy and have been cut");
+    }
+}
+
+fn http(limits: Limits) -> auto::Builder<TokioExecutor> {
+    let mut http = auto::Builder::new(TokioExecutor::new());
+    http.http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_read)
+        .max_buf_size(limits.header_bytes.max(8192))
+        .keep_alive(true);
+    http.http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(limits.header_bytes as u32)
+        .keep_alive_interval(Duration::from_secs(30))
+        .keep_alive_timeout(Duration::from_secs(15))
+        .adaptive_window(false)
+        .initial_stream_window_size(256 * 1024)
+        .initial_connection_window_size(1024 * 1024);
+    http
+}
+
+async fn connection(
+    stream: TcpStream,
+    tls: TlsAcceptor,
+    app: Arc<App>,
+    http: &auto::Builder<TokioExecutor>,
+    limits: Limits,
+    watcher: hyper_util::server::graceful::Watcher,
+) {
+    let _ = stream.set_nodelay(true);
+    let peer = stream.peer_addr().ok();
+    let stream = match tokio::time::timeout(limits.handshake, tls.accept(stream)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => {
+            tracing::debug!(%error, ?peer, "TLS handshake failed");
+            return;
+        }
+        Err(_) => {
+            tracing::debug!(?peer, "TLS handshake took too long");
+            return;
+        }
+    };
+    let user = stream
+        .get_ref()
+        .1
+        .peer_certificates()
+        .and_then(|chain| chain.first())
+        .and_then(Authenticator::from_certificate);
+    let user = Arc::new(user);
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let (app, user) = (app.clone(), user.clone());
+        async move { Ok::<_, Infallible>(app.handle(request, user.as_ref().as_ref()).await) }
+    });
+    let connection = http.serve_connection_with_upgrades(TokioIo::new(stream), service);
+    if let Err(error) = watcher.watch(connection).await {
+        tracing::debug!(%error, ?peer, "connection ended");
+    }
+}

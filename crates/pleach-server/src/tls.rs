@@ -1,0 +1,128 @@
+//! The server's certificates: a CA of its own, a serving certificate, an admin's client certificate.
+//!
+//! The CA is made once and kept in the data directory, so that a kubeconfig stays good across
+//! restarts; leaf certificates are made at every start and live only in memory (the admin's also in
+//! the kubeconfig). Users' own certificates replace the serving certificate and the client CA.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+
+const CA_NAME: &str = "pleach-ca";
+
+/// A certificate authority: its certificate and key as PEM.
+#[derive(Clone)]
+pub struct Authority {
+    /// The certificate.
+    pub certificate: String,
+    /// The private key.
+    pub key: String,
+}
+
+/// A certificate signed by an [`Authority`], with its key, as PEM.
+#[derive(Clone)]
+pub struct Leaf {
+    /// The certificate.
+    pub certificate: String,
+    /// The private key.
+    pub key: String,
+}
+
+impl Authority {
+    /// Makes a new one.
+    pub fn generate() -> io::Result<Self> {
+        let key = KeyPair::generate().map_err(io::Error::other)?;
+        let certificate = ca_params()?.self_signed(&key).map_err(io::Error::other)?;
+        Ok(Self { certificate: certificate.pem(), key: key.serialize_pem() })
+    }
+
+    /// A certificate for serving at these names and addresses.
+    pub fn serving(&self, names: &[String]) -> io::Result<Leaf> {
+        let mut params = CertificateParams::new(names.to_vec()).map_err(io::Error::other)?;
+        params.distinguished_name.push(DnType::CommonName, "pleach");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        self.sign(params)
+    }
+
+    /// A client certificate for a user in some groups.
+    pub fn client(&self, user: &str, groups: &[&str]) -> io::Result<Leaf> {
+        let mut params = CertificateParams::new(Vec::new()).map_err(io::Error::other)?;
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        for group in groups {
+            params.distinguished_name.push(DnType::OrganizationName, *group);
+        }
+        params.distinguished_name.push(DnType::CommonName, user);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.sign(params)
+    }
+
+    fn sign(&self, mut params: CertificateParams) -> io::Result<Leaf> {
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+        params.use_authority_key_identifier_extension = true;
+        let ca_key = KeyPair::from_pem(&self.key).map_err(io::Error::other)?;
+        let issuer = Issuer::new(ca_params()?, ca_key);
+        let key = KeyPair::generate().map_err(io::Error::other)?;
+        let certificate = params.signed_by(&key, &issuer).map_err(io::Error::other)?;
+        Ok(Leaf { certificate: certificate.pem(), key: key.serialize_pem() })
+    }
+}
+
+fn ca_params() -> io::Result<CertificateParams> {
+    let mut params = CertificateParams::new(Vec::new()).map_err(io::Error::other)?;
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, CA_NAME);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages =
+        vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
+    Ok(params)
+}
+
+/// The names and addresses a serving certificate needs when bound to `address`.
+pub fn serving_names(address: IpAddr) -> Vec<String> {
+    let mut names = vec![
+        "localhost".to_owned(),
+        "kubernetes".to_owned(),
+        "kubernetes.default".to_owned(),
+        "kubernetes.default.svc".to_owned(),
+        "127.0.0.1".to_owned(),
+        "::1".to_owned(),
+    ];
+    if !address.is_unspecified() && !address.is_loopback() {
+        names.push(address.to_string());
+    }
+    names
+}
+
+/// The rustls configuration: HTTP/2 and HTTP/1.1, client certificates asked for but not demanded.
+pub fn server_config(serving: &Leaf, client_ca_pem: &str) -> io::Result<rustls::ServerConfig> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(client_ca_pem.as_bytes()) {
+        roots.add(certificate.map_err(io::Error::other)?).map_err(io::Error::other)?;
+    }
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+        .allow_unauthenticated()
+        .build()
+        .map_err(io::Error::other)?;
+    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(serving.certificate.as_bytes())
+        .collect::<Result<_, _>>()
+        .map_err(io::Error::other)?;
+    let key = PrivateKeyDer::from_pem_slice(serving.key.as_bytes()).map_err(io::Error::other)?;
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(chain, key)
+        .map_err(io::Error::other)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}

@@ -1,0 +1,287 @@
+//! A watch on the wire: one JSON document per event, as long as client, server and kind last.
+//!
+//! A frame is worked out once for all watchers that want the same (see the engine's event cache).
+//! A client that does not read fills its small queue; the engine's watch then falls behind and ends
+//! with an error the client knows, and no event is skipped.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
+use pleach_engine::object::Object;
+use pleach_engine::options::Context;
+use pleach_engine::rejection::Rejection;
+use pleach_engine::shape::{self, IncludeObject};
+use pleach_engine::target::Target;
+use pleach_engine::watch::{Item, Notice, WatchStream};
+use pleach_json::{Map, Value};
+use pleach_meta::Status;
+use pleach_meta::selector::FieldSelector;
+use pleach_store::Revision;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use crate::accept::{Accepted, MetaVersion, Transform};
+use crate::app::{App, Call};
+use crate::body::Body;
+use crate::options;
+use crate::resource::include_object;
+use crate::respond::status_json;
+
+/// Frames a client may be behind before the server waits for it.
+const QUEUE: usize = 64;
+/// How often a client that asked for bookmarks gets one.
+const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+/// How long before its end a watch says where to go on.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+/// Watches without a timeout end after this and up to twice this, so that they do not all end at once.
+const SHORTEST: u64 = 1800;
+
+/// Opens a watch and answers with its stream.
+pub async fn open(
+    app: &Arc<App>,
+    call: &Call,
+    mut target: Target,
+    accepted: Accepted,
+    context: &mut Context,
+) -> Result<Response<Body>, Rejection> {
+    let _ = context;
+    let (mut options, timeout) = options::watch_options(&call.query)?;
+    if let Some(name) = target.name.take() {
+        pin_name(&mut options.fields, &name)?;
+    }
+    let shape = Shape::new(call, accepted)?;
+    let bookmarks = options.bookmarks;
+    let opened = app.engine.watch(&target, options).await?;
+    let (frames, body) = mpsc::channel(QUEUE);
+    match opened {
+        Err(status) => {
+            // The stream begins and ends with the error.
+            let _ = frames.try_send(error_frame(&status));
+        }
+        Ok(stream) => {
+            let timeout = timeout.unwrap_or_else(|| SHORTEST + app.engine.random_below(SHORTEST));
+            let deadline = Instant::now() + Duration::from_secs(timeout);
+            let run = Run { app: app.clone(), shape, bookmarks, deadline, frames };
+            tokio::spawn(run.run(stream));
+        }
+    }
+    let mut response = Response::new(Body::Stream(body));
+    *response.status_mut() = StatusCode::OK;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    Ok(response)
+}
+
+/// The path named an object: only that one is watched.
+fn pin_name(fields: &mut FieldSelector, name: &str) -> Result<(), Rejection> {
+    match fields.requires_exact_match("metadata.name") {
+        Some(given) if given != name => {
+            Err(Rejection::BadRequest("fieldSelector metadata.name doesn't match requested name".into()))
+        }
+        Some(_) => Ok(()),
+        None => {
+            *fields =
+                FieldSelector::parse(&format!("metadata.name={name}")).map_err(Rejection::BadRequest)?;
+            Ok(())
+        }
+    }
+}
+
+/// What events are turned into.
+#[derive(Clone, Copy)]
+struct Shape {
+    transform: Transform,
+    include: IncludeObject,
+}
+
+impl Shape {
+    fn new(call: &Call, accepted: Accepted) -> Result<Self, Rejection> {
+        let include = match accepted.transform {
+            Transform::Table(_) => include_object(call)?,
+            _ => IncludeObject::Metadata,
+        };
+        let transform = match accepted.transform {
+            Transform::PartialList(_) => {
+                return Err(Rejection::NotAcceptable(
+                    "you requested PartialObjectMetadataList, but the requested object is not a list (*unstructured.Unstructured)".into(),
+                ));
+            }
+            other => other,
+        };
+        Ok(Self { transform, include })
+    }
+
+    /// Distinguishes frames in the cache; `None` for what is not shared.
+    fn key(self) -> Option<u8> {
+        match self.transform {
+            Transform::None => Some(0),
+            Transform::Partial(MetaVersion::V1) => Some(1),
+            Transform::Partial(MetaVersion::V1beta1) => Some(2),
+            // Ages in a table depend on the moment, its columns on whether it is the first.
+            Transform::Table(_) | Transform::PartialList(_) => None,
+        }
+    }
+}
+
+/// A watch that is being served.
+struct Run {
+    app: Arc<App>,
+    shape: Shape,
+    bookmarks: bool,
+    deadline: Instant,
+    frames: mpsc::Sender<Bytes>,
+}
+
+impl Run {
+    async fn run(self, mut stream: WatchStream) {
+        let mut stopping = self.app.stopping();
+        let mut first_table = true;
+        let mut told = Revision(0);
+        let last_bookmark = self.deadline.checked_sub(LAST_BOOKMARK).unwrap_or(self.deadline);
+        let mut next_bookmark = (Instant::now() + BOOKMARK_EVERY).min(last_bookmark);
+        loop {
+            let item = tokio::select! {
+                biased;
+                () = async { let _ = stopping.wait_for(|stop| *stop).await; } => return,
+                () = self.frames.closed() => return,
+                item = stream.next() => item,
+                () = sleep_until(self.deadline) => return,
+                () = sleep_until(next_bookmark), if self.bookmarks => {
+                    next_bookmark += BOOKMARK_EVERY;
+                    if next_bookmark > last_bookmark && Instant::now() < last_bookmark {
+                        next_bookmark = last_bookmark;
+                    }
+                    let Some(revision) = stream.progress().filter(|revision| *revision > told) else { continue };
+                    told = revision;
+                    let frame = self.bookmark(stream.target(), revision, false, &mut first_table);
+                    if self.frames.send(frame).await.is_err() {
+                        return;
+                    }
+                    continue;
+                }
+            };
+            let frame = match item {
+                None => return,
+                Some(Item::Notice(notice)) => self.frame(stream.target(), &notice, &mut first_table),
+                Some(Item::InitialEnd(revision)) => {
+                    if !self.bookmarks {
+                        continue;
+                    }
+                    told = revision;
+                    Ok(self.bookmark(stream.target(), revision, true, &mut first_table))
+                }
+                Some(Item::Failed(status)) => {
+                    let _ = self.frames.send(error_frame(&status)).await;
+                    return;
+                }
+            };
+            match frame {
+                Ok(frame) => {
+                    if self.frames.send(frame).await.is_err() {
+                        return;
+                    }
+                }
+                Err(rejection) => {
+                    let _ = self.frames.send(error_frame(&rejection.into_status())).await;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn frame(&self, target: &Target, notice: &Notice, first_table: &mut bool) -> Result<Bytes, Rejection> {
+        let event_type = notice.change.as_str();
+        match self.shape.key() {
+            Some(key) => notice.frame(key, |object| self.encode(event_type, object)),
+            None => {
+                let value = notice.object()?.into_value()?;
+                let table = self.table(target, &value, self.shape.include, first_table);
+                Ok(event(event_type, &pleach_json::to_vec(&table)))
+            }
+        }
+    }
+
+    fn encode(&self, event_type: &str, object: &Object) -> Result<Bytes, Rejection> {
+        let mut json = Vec::with_capacity(2048);
+        match self.shape.transform {
+            Transform::Partial(version) => {
+                let partial = shape::partial(&object.to_value()?, version.api_version());
+                pleach_json::write_to(&partial, &mut json);
+            }
+            _ => object.write_json(&mut json),
+        }
+        Ok(event(event_type, &json))
+    }
+
+    fn table(&self, target: &Target, value: &Value, include: IncludeObject, first_table: &mut bool) -> Value {
+        let Transform::Table(version) = self.shape.transform else { return Value::Null };
+        let kind_version = target.version();
+        let now = self.app.engine.now_seconds();
+        let row = shape::row(&target.kind, kind_version, value, include, version.api_version(), now);
+        let columns = if std::mem::take(first_table) {
+            shape::column_definitions(&target.kind, kind_version)
+        } else {
+            Value::Null
+        };
+        let mut metadata = Map::new();
+        if let Some(rv) = value.at(&["metadata", "resourceVersion"]) {
+            metadata.insert("resourceVersion", rv.clone());
+        }
+        shape::table(columns, vec![row], version.api_version(), metadata)
+    }
+
+    /// An object of the kind with nothing but a resource version.
+    fn bookmark(
+        &self,
+        target: &Target,
+        revision: Revision,
+        initial_end: bool,
+        first_table: &mut bool,
+    ) -> Bytes {
+        let mut metadata = Map::new();
+        metadata.insert("resourceVersion", revision.to_string());
+        if initial_end {
+            let mut annotations = Map::new();
+            annotations.insert("k8s.io/initial-events-end", "true");
+            metadata.insert("annotations", annotations);
+        }
+        let mut object = Map::new();
+        object.insert("apiVersion", target.version().api_version.clone());
+        object.insert("kind", target.kind.kind.clone());
+        object.insert("metadata", metadata);
+        let object = Value::from(object);
+        let shown = match self.shape.transform {
+            Transform::Partial(version) => shape::partial(&object, version.api_version()),
+            Transform::Table(_) => {
+                // The row carries the annotation even where no objects were asked for.
+                let include = if initial_end && self.shape.include == IncludeObject::None {
+                    IncludeObject::Metadata
+                } else {
+                    self.shape.include
+                };
+                self.table(target, &object, include, first_table)
+            }
+            _ => object,
+        };
+        event("BOOKMARK", &pleach_json::to_vec(&shown))
+    }
+}
+
+/// `{"type":…,"object":…}` and a newline.
+fn event(event_type: &str, object: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(object.len() + 40);
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(event_type.as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
+    out.extend_from_slice(object);
+    out.extend_from_slice(b"}\n");
+    out.into()
+}
+
+fn error_frame(status: &Status) -> Bytes {
+    event("ERROR", &status_json(status, None))
+}

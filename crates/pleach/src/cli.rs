@@ -1,0 +1,108 @@
+//! The command line.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Kubernetes CustomResourceDefinitions without Kubernetes.
+#[derive(Debug, Parser)]
+#[command(name = "pleach", version, about, long_about = None, propagate_version = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the API server.
+    ///
+    /// Serves CustomResourceDefinitions and custom resources to kubectl and every other Kubernetes
+    /// client. Prints where it listens and the path of a kubeconfig that is ready to use.
+    #[command(after_long_help = SERVE_EXAMPLES)]
+    Serve(ServeOptions),
+    /// Back up, restore and check a data directory.
+    #[command(subcommand)]
+    Store(StoreCommand),
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  Try it out; nothing is kept:
+    pleach serve --in-memory --port 6443
+    kubectl --kubeconfig <the path it prints> get crds
+
+  Keep objects in a directory of your own:
+    pleach serve --data-dir ./data --port 6443 --token \"$(cat token)\"";
+
+/// Options of `pleach serve`.
+#[derive(Debug, Args)]
+pub struct ServeOptions {
+    /// Keep everything in memory; nothing is written but the kubeconfig.
+    #[arg(long, conflicts_with = "data_dir")]
+    pub in_memory: bool,
+    /// Where objects, the CA and the kubeconfig are kept. Made if it does not exist.
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// The address to listen on.
+    #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
+    pub bind: IpAddr,
+    /// The port to listen on; 0 takes any that is free, and prints it.
+    #[arg(long, default_value_t = 6443)]
+    pub port: u16,
+    /// The admin's bearer token; made up if not given.
+    #[arg(long, env = "PLEACH_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+    /// Admission plugins to switch off: NamespaceLifecycle.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub disable_admission_plugins: Vec<String>,
+    /// Where to write the kubeconfig; beside the data if not given.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// What is logged: error, warn, info, debug or trace, or a filter per module.
+    #[arg(long, default_value = "info", env = "PLEACH_LOG")]
+    pub log_level: String,
+    /// How it is logged.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// `pleach store …`
+#[derive(Debug, Subcommand)]
+pub enum StoreCommand {
+    /// Write everything in a data directory into one file. The server must be stopped.
+    Backup {
+        /// The data directory.
+        #[arg(long, value_name = "DIR")]
+        data_dir: PathBuf,
+        /// The file to write.
+        file: PathBuf,
+    },
+    /// Fill an empty data directory from a backup.
+    Restore {
+        /// The data directory; it must be empty or not exist.
+        #[arg(long, value_name = "DIR")]
+        data_dir: PathBuf,
+        /// The backup.
+        file: PathBuf,
+        /// Start this many revisions later, so that clients notice and list anew.
+        #[arg(long, default_value_t = 1_000_000, value_name = "N")]
+        skip_revisions: u64,
+    },
+    /// Read a data directory or a backup and report what is in it.
+    Check {
+        /// The data directory or backup file.
+        path: PathBuf,
+    },
+}

@@ -1,0 +1,141 @@
+//! `pleach serve`: the parts of a server, put together, started and stopped.
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use pleach_engine::{Admission, Engine};
+use pleach_server::app::{App, Inflight};
+use pleach_server::auth::Authenticator;
+use pleach_server::serve::{Limits, serve};
+use pleach_server::{kubeconfig, tls};
+use pleach_store::Store;
+use pleach_store_log::LogStore;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_rustls::TlsAcceptor;
+use tracing_subscriber::EnvFilter;
+
+use crate::cli::{LogFormat, ServeOptions};
+use crate::data_dir::{DataDir, write_private};
+use crate::no_disk;
+use crate::parts::{SystemClock, SystemRandomness};
+
+/// Deep recursion is handled by growing the stack; this is for ordinary depth.
+const STACK: usize = 4 * 1024 * 1024;
+
+/// Runs the server until it is told to stop.
+pub fn run(options: ServeOptions) -> Result<(), Box<dyn Error>> {
+    start_logging(&options)?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(STACK).build()?;
+    runtime.block_on(serve_until_stopped(options))
+}
+
+fn start_logging(options: &ServeOptions) -> Result<(), Box<dyn Error>> {
+    let filter = EnvFilter::try_new(&options.log_level)
+        .map_err(|error| format!("--log-level {}: {error}", options.log_level))?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match options.log_format {
+        LogFormat::Text => log.with_target(false).init(),
+        LogFormat::Json => log.json().init(),
+    }
+    Ok(())
+}
+
+async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>> {
+    // Signals first: from here on the server stops in an orderly way whenever it is asked to.
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let directory = match (&options.data_dir, options.in_memory) {
+        (_, true) => DataDir::temporary()?,
+        (Some(path), false) => DataDir::open(path)?,
+        (None, false) => DataDir::open(&DataDir::default_path())?,
+    };
+    let store: Arc<dyn Store> = if options.in_memory {
+        Arc::new(no_disk::open()?)
+    } else {
+        Arc::new(LogStore::open(directory.store())?)
+    };
+    let engine = Arc::new(Engine::new(
+        store.clone(),
+        Arc::new(SystemClock),
+        Arc::new(SystemRandomness),
+        admission(&options)?,
+    ));
+    engine.start().await?;
+
+    let authority = directory.authority()?;
+    let serving = authority.serving(&tls::serving_names(options.bind))?;
+    let config = tls::server_config(&serving, &authority.certificate)?;
+    let listener = TcpListener::bind(SocketAddr::new(options.bind, options.port))
+        .await
+        .map_err(|error| format!("cannot listen on {}:{}: {error}", options.bind, options.port))?;
+    let address = listener.local_addr()?;
+    let url = format!("https://{}", reachable(address));
+
+    let token = options.token.clone().unwrap_or_else(new_token);
+    let admin = authority.client("admin", &["system:masters"])?;
+    let path = options.kubeconfig.clone().unwrap_or_else(|| directory.kubeconfig());
+    write_private(&path, &kubeconfig::write(&url, &authority.certificate, &admin, &token))?;
+
+    let app = Arc::new(App::new(engine.clone(), Authenticator::new(token), Inflight::default()));
+    let sweeper = tokio::spawn(engine.clone().sweep());
+    println!("pleach {} serves at {url}", env!("CARGO_PKG_VERSION"));
+    println!("export KUBECONFIG={}", path.display());
+
+    let stop = async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("stopping");
+    };
+    serve(listener, TlsAcceptor::from(Arc::new(config)), app, Limits::default(), stop).await;
+    sweeper.abort();
+    drop((engine, store));
+    Ok(())
+}
+
+fn admission(options: &ServeOptions) -> Result<Admission, String> {
+    let mut admission = Admission::default();
+    for plugin in &options.disable_admission_plugins {
+        match plugin.as_str() {
+            "NamespaceLifecycle" => admission.namespace_lifecycle = false,
+            // Plugins of the real thing that do nothing here are off already.
+            "ServiceAccount"
+            | "MutatingAdmissionWebhook"
+            | "ValidatingAdmissionWebhook"
+            | "ValidatingAdmissionPolicy"
+            | "MutatingAdmissionPolicy"
+            | "ResourceQuota"
+            | "LimitRanger"
+            | "DefaultStorageClass"
+            | "Priority"
+            | "PodSecurity" => {}
+            other => return Err(format!("--disable-admission-plugins: unknown plugin {other:?}")),
+        }
+    }
+    Ok(admission)
+}
+
+/// An address a client on this machine can connect to.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(v4) if v4.ip().is_unspecified() => SocketAddr::from(([127, 0, 0, 1], v4.port())),
+        SocketAddr::V6(v6) if v6.ip().is_unspecified() => {
+            SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, v6.port()))
+        }
+        other => other,
+    }
+}
+
+fn new_token() -> String {
+    use pleach_engine::Randomness as _;
+    use std::fmt::Write as _;
+    let mut bytes = [0u8; 24];
+    SystemRandomness.fill(&mut bytes);
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,273 @@
+//! One recorded conversation, played.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use crate::compare::{difference, normal, normal_text, order_free, pointer, remove};
+use crate::http::Endpoint;
+
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+const RETRY_FOR: Duration = Duration::from_secs(15);
+const RETRY_EVERY: Duration = Duration::from_millis(50);
+
+/// A recorded conversation.
+pub struct Case {
+    /// `area/name`
+    pub name: String,
+    steps: Vec<Value>,
+}
+
+/// What came of playing a case: nothing, or what differed.
+pub type Outcome = Vec<String>;
+
+/// The events of a watch, as they come in.
+#[derive(Default)]
+struct Events {
+    seen: Mutex<Vec<Value>>,
+    more: Condvar,
+}
+
+impl Case {
+    /// Reads a case.
+    pub fn parse(name: &str, text: &str) -> Result<Self, serde_json::Error> {
+        let case: Value = serde_json::from_str(text)?;
+        let steps = case.get("steps").and_then(Value::as_array).cloned().unwrap_or_default();
+        Ok(Self { name: name.to_owned(), steps })
+    }
+
+    /// Plays it. Whatever CRDs it made are deleted afterwards.
+    pub fn play(&self, endpoint: &Endpoint) -> Outcome {
+        let mut player =
+            Player { endpoint, variables: HashMap::new(), watches: HashMap::new(), crds: Vec::new() };
+        let outcome = player.play(&self.steps);
+        player.clean_up();
+        outcome
+    }
+}
+
+struct Player<'a> {
+    endpoint: &'a Endpoint,
+    variables: HashMap<String, String>,
+    watches: HashMap<String, Arc<Events>>,
+    crds: Vec<String>,
+}
+
+struct Answer {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Value,
+}
+
+impl Player<'_> {
+    fn play(&mut self, steps: &[Value]) -> Outcome {
+        let mut problems = Vec::new();
+        for (number, step) in steps.iter().enumerate() {
+            if let Some(seconds) = step.get("sleep").and_then(Value::as_f64) {
+                std::thread::sleep(Duration::from_secs_f64(seconds));
+                continue;
+            }
+            if let Some(watch) = step.get("watch") {
+                self.open_watch(watch);
+                continue;
+            }
+            let result = if step.get("expectWatch").is_some() {
+                self.expect_watch(step)
+            } else {
+                match self.request(step) {
+                    Ok(result) => result,
+                    Err(error) => {
+                        problems.push(format!("step {number}: {error}"));
+                        return problems;
+                    }
+                }
+            };
+            for (part, expected) in step.get("expect").and_then(Value::as_object).into_iter().flatten() {
+                let expected = order_free(expected.clone());
+                let got = order_free(result.get(part).cloned().unwrap_or_default());
+                if expected != got {
+                    let mut lines = Vec::new();
+                    difference(&expected, &got, "", &mut lines);
+                    lines.truncate(6);
+                    problems.push(format!("step {number} {part}:\n      {}", lines.join("\n      ")));
+                }
+            }
+        }
+        problems
+    }
+
+    fn fill(&self, text: &str) -> String {
+        let mut out = text.to_owned();
+        for (name, value) in &self.variables {
+            out = out.replace(&format!("${{{name}}}"), value);
+        }
+        out
+    }
+
+    fn call(&mut self, request: &Value) -> Result<Answer, String> {
+        let text = |key: &str| request.get(key).and_then(Value::as_str);
+        let method = text("method").unwrap_or("GET");
+        let path = self.fill(text("path").unwrap_or_default());
+        let body = match (text("rawBody"), request.get("body")) {
+            (Some(raw), _) => Some(self.fill(raw)),
+            (None, Some(body)) => Some(self.fill(&body.to_string())),
+            (None, None) => None,
+        };
+        let headers = headers(request);
+        let answer = self
+            .endpoint
+            .send(method, &path, &headers, body.as_deref(), REQUEST_TIMEOUT)
+            .map_err(|error| format!("{method} {path}: {error}"))?;
+        let (status, headers) = (answer.status, answer.headers.clone());
+        let raw = answer.body().map_err(|error| format!("{method} {path}: {error}"))?;
+        let raw = String::from_utf8_lossy(&raw).into_owned();
+        let body = if raw.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_str(&raw).unwrap_or(Value::String(raw))
+        };
+        if path.contains("/customresourcedefinitions")
+            && matches!(status, 200 | 201)
+            && matches!(method, "POST" | "PUT" | "PATCH")
+            && let Some(name) = pointer(&body, "metadata.name").and_then(Value::as_str)
+            && !self.crds.iter().any(|known| known == name)
+        {
+            self.crds.push(name.to_owned());
+        }
+        Ok(Answer { status, headers, body })
+    }
+
+    fn request(&mut self, step: &Value) -> Result<Value, String> {
+        let request = step.get("request").ok_or("a step without a request")?;
+        let until = step.get("retryUntil");
+        let deadline = Instant::now() + RETRY_FOR;
+        let answer = loop {
+            let answer = self.call(request)?;
+            let done = until.is_none_or(|until| is_satisfied(until, &answer));
+            if done || Instant::now() > deadline {
+                break answer;
+            }
+            std::thread::sleep(RETRY_EVERY);
+        };
+        for (name, path) in step.get("capture").and_then(Value::as_object).into_iter().flatten() {
+            let found = pointer(&answer.body, path.as_str().unwrap_or_default());
+            let text = match found {
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => other.to_string(),
+                None => "None".to_owned(),
+            };
+            self.variables.insert(name.clone(), text);
+        }
+        let keep = step.get("keepManagedFields").and_then(Value::as_bool).unwrap_or(false);
+        let mut seen = normal(answer.body, keep, None);
+        for path in texts(step, "ignore") {
+            remove(&mut seen, path);
+        }
+        if step.get("only").is_some() {
+            let only: Map<String, Value> = texts(step, "only")
+                .map(|path| (path.to_owned(), pointer(&seen, path).cloned().unwrap_or_default()))
+                .collect();
+            seen = Value::Object(only);
+        }
+        let mut result = json!({"status": answer.status, "body": seen});
+        if step.get("headersOfInterest").is_some() {
+            let wanted: Vec<String> = texts(step, "headersOfInterest").map(str::to_ascii_lowercase).collect();
+            let mut found: Vec<Value> = answer
+                .headers
+                .iter()
+                .filter(|(key, _)| wanted.contains(key))
+                .map(|(key, value)| json!([key, normal_text(value)]))
+                .collect();
+            found.sort_by_key(ToString::to_string);
+            result["headers"] = found.into();
+        }
+        Ok(result)
+    }
+
+    fn open_watch(&mut self, watch: &Value) {
+        let events = Arc::new(Events::default());
+        let name = watch.get("as").and_then(Value::as_str).unwrap_or_default().to_owned();
+        self.watches.insert(name, events.clone());
+        let path = self.fill(watch.get("path").and_then(Value::as_str).unwrap_or_default());
+        let (endpoint, headers) = (self.endpoint.clone(), headers(watch));
+        let (opened, wait) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let answer = endpoint.send("GET", &path, &headers, None, Duration::from_secs(20));
+            let _ = opened.send(());
+            if let Ok(answer) = answer {
+                let _ = answer.lines(|line| {
+                    if let Ok(event) = serde_json::from_str(line) {
+                        events.seen.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+                        events.more.notify_all();
+                    }
+                });
+            }
+        });
+        let _ = wait.recv_timeout(Duration::from_secs(5));
+    }
+
+    fn expect_watch(&self, step: &Value) -> Value {
+        let spec = &step["expectWatch"];
+        let count = spec.get("count").and_then(Value::as_u64).unwrap_or(0) as usize;
+        let seconds = spec.get("seconds").and_then(Value::as_f64).unwrap_or(5.0);
+        let keep = step.get("keepManagedFields").and_then(Value::as_bool).unwrap_or(false);
+        let Some(events) = spec.get("as").and_then(Value::as_str).and_then(|name| self.watches.get(name))
+        else {
+            return json!({"events": []});
+        };
+        let seen = events.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let wait = Duration::from_secs_f64(seconds);
+        let (seen, _) = events
+            .more
+            .wait_timeout_while(seen, wait, |seen| seen.len() < count)
+            .unwrap_or_else(PoisonError::into_inner);
+        let shown: Vec<Value> =
+            seen.iter().take(count).map(|event| normal(event.clone(), keep, None)).collect();
+        json!({"events": shown})
+    }
+
+    fn clean_up(&mut self) {
+        for name in std::mem::take(&mut self.crds) {
+            let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+            let deadline = Instant::now() + Duration::from_secs(10);
+            while Instant::now() < deadline {
+                let answer = self.endpoint.send("DELETE", &path, &[], Some("{}"), REQUEST_TIMEOUT);
+                if answer.is_ok_and(|answer| answer.status == 404) {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+    }
+}
+
+fn headers(request: &Value) -> Vec<(String, String)> {
+    let headers = request.get("headers").and_then(Value::as_object).into_iter().flatten();
+    headers.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}
+
+fn texts<'a>(step: &'a Value, key: &str) -> impl Iterator<Item = &'a str> {
+    step.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn is_satisfied(until: &Value, answer: &Answer) -> bool {
+    if let Some(status) = until.get("status").and_then(Value::as_u64)
+        && status != u64::from(answer.status)
+    {
+        return false;
+    }
+    if let Some(condition) = until.get("condition").and_then(Value::as_str) {
+        let conditions = pointer(&answer.body, "status.conditions").and_then(Value::as_array);
+        return conditions.into_iter().flatten().any(|found| {
+            found.get("type").and_then(Value::as_str) == Some(condition)
+                && found.get("status").and_then(Value::as_str) == Some("True")
+        });
+    }
+    if let Some(path) = until.get("jsonPath").and_then(Value::as_str) {
+        let found = pointer(&answer.body, path).cloned().unwrap_or_default();
+        return found == until.get("equals").cloned().unwrap_or_default();
+    }
+    true
+}

@@ -1,0 +1,14 @@
+//! Plays recorded conversations against a server and says what differs.
+//!
+//! A case is one JSON file: requests, and what a real kube-apiserver answered. What no two servers
+//! share (uids, times, resource versions, continue tokens) is replaced by placeholders on both sides;
+//! causes and conditions may come in any order; everything else is compared exactly.
+
+mod case;
+mod compare;
+mod http;
+mod server;
+
+pub use case::{Case, Outcome};
+pub use http::Connection;
+pub use server::TestServer;

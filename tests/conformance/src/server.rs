@@ -1,0 +1,50 @@
+//! The real server binary, on a free port, for the time of a test.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use crate::http::Endpoint;
+
+const TOKEN: &str = "conformance";
+
+/// A running server; it is killed when this is dropped.
+pub struct TestServer {
+    child: Child,
+    /// Where it listens.
+    pub endpoint: Endpoint,
+    /// Where its kubeconfig is.
+    pub kubeconfig: PathBuf,
+}
+
+impl TestServer {
+    /// Starts `pleach serve` with further arguments and waits until it says where it listens.
+    pub fn start(binary: &std::path::Path, arguments: &[&str]) -> std::io::Result<Self> {
+        let mut child = Command::new(binary)
+            .args(["serve", "--port", "0", "--token", TOKEN, "--log-level", "warn"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let stdout = child.stdout.take().ok_or_else(|| std::io::Error::other("no standard output"))?;
+        let mut lines = BufReader::new(stdout).lines();
+        let mut next = || {
+            lines
+                .next()
+                .transpose()?
+                .ok_or_else(|| std::io::Error::other("the server ended before it listened"))
+        };
+        let serves = next()?;
+        let exports = next()?;
+        let port = serves.rsplit(':').next().and_then(|port| port.trim().parse().ok());
+        let port = port.ok_or_else(|| std::io::Error::other(format!("no port in {serves:?}")))?;
+        let kubeconfig = exports.trim_start_matches("export KUBECONFIG=").into();
+        Ok(Self { child, endpoint: Endpoint::new(port, TOKEN), kubeconfig })
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,132 @@
+//! Every recorded conversation against the real server binary, and the figures per area.
+//!
+//! Cases that are known to differ stand in `known-differences.txt` with the reason. The list may
+//! only shrink: a case that is not on it must agree, and one that is must still differ.
+//!
+//! `PLEACH_CASES=pruning cargo test -p pleach-conformance --test conformance` plays one area and
+//! shows what differs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pleach_conformance::{Case, Outcome, TestServer};
+
+/// Cases wait for the server most of the time, so more are played at once than there are cores.
+const PLAYERS: usize = 12;
+
+fn main() -> ExitCode {
+    if std::env::args().any(|argument| argument == "--list") {
+        println!("conformance: test");
+        return ExitCode::SUCCESS;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let wanted = std::env::var("PLEACH_CASES").unwrap_or_default();
+    let cases: Vec<Case> = read_cases(&root.join("cases"))
+        .into_iter()
+        .filter(|case| wanted.split(',').any(|wanted| case.name.starts_with(wanted)))
+        .collect();
+    let known = known_differences(&root.join("known-differences.txt"));
+    let server = TestServer::start(&binary(), &["--in-memory"]).expect("the server starts");
+
+    let next = AtomicUsize::new(0);
+    let outcomes: Mutex<BTreeMap<&str, Outcome>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..PLAYERS {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let outcome = case.play(&server.endpoint);
+                    outcomes.lock().expect("no player panics").insert(&case.name, outcome);
+                }
+            });
+        }
+    });
+    let outcomes = outcomes.into_inner().expect("no player panics");
+    report(&outcomes, &known, wanted.is_empty())
+}
+
+/// Prints the figures and whatever is not as the list says.
+fn report(outcomes: &BTreeMap<&str, Outcome>, known: &BTreeMap<String, String>, all: bool) -> ExitCode {
+    let mut areas: BTreeMap<&str, (usize, usize, usize)> = BTreeMap::new();
+    let mut unexpected = 0;
+    for (name, outcome) in outcomes {
+        let area = name.split('/').next().unwrap_or_default();
+        let (agree, listed, total) = areas.entry(area).or_default();
+        *total += 1;
+        match (outcome.is_empty(), known.get(*name)) {
+            (true, None) => *agree += 1,
+            (false, Some(_)) => *listed += 1,
+            (true, Some(reason)) => {
+                unexpected += 1;
+                println!("AGREES {name}: take it off the list of known differences ({reason})");
+            }
+            (false, None) => {
+                unexpected += 1;
+                println!("DIFFERS {name}");
+                outcome.iter().take(3).for_each(|problem| println!("    {problem}"));
+            }
+        }
+    }
+    if all {
+        for name in known.keys().filter(|name| !outcomes.contains_key(name.as_str())) {
+            unexpected += 1;
+            println!("UNKNOWN {name}: there is no such case, take it off the list");
+        }
+    }
+    println!("{:<16} {:>6} {:>6} {:>6}", "area", "agree", "listed", "cases");
+    for (area, (agree, listed, total)) in &areas {
+        println!("{area:<16} {agree:>6} {listed:>6} {total:>6}");
+    }
+    let total: usize = areas.values().map(|(_, _, total)| total).sum();
+    println!("conformance: {} passed, {unexpected} failed", total - unexpected.min(total));
+    if unexpected == 0 && total > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn read_cases(directory: &Path) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for area in sorted(directory) {
+        for file in sorted(&area) {
+            let name = format!("{}/{}", stem(&area), stem(&file));
+            let text = std::fs::read_to_string(&file).expect("a case can be read");
+            cases.push(Case::parse(&name, &text).unwrap_or_else(|error| panic!("{name}: {error}")));
+        }
+    }
+    cases
+}
+
+fn sorted(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).expect("the recorded cases are there");
+    let mut paths: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// `area/case: reason`, one a line.
+fn known_differences(path: &Path) -> BTreeMap<String, String> {
+    let text = std::fs::read_to_string(path).expect("the list of known differences is there");
+    text.lines()
+        .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
+        .map(|line| {
+            let (name, reason) = line.split_once(": ").unwrap_or_else(|| panic!("no reason: {line}"));
+            (name.to_owned(), reason.to_owned())
+        })
+        .collect()
+}
+
+/// The server binary beside this test, or the one that `PLEACH_BIN` names.
+fn binary() -> PathBuf {
+    if let Some(path) = std::env::var_os("PLEACH_BIN") {
+        return path.into();
+    }
+    let test = std::env::current_exe().expect("this test is a file");
+    let target = test.parent().and_then(Path::parent).expect("tests lie in target/<profile>/deps");
+    let binary = target.join("pleach");
+    assert!(binary.exists(), "{} is not built: cargo build -p pleach", binary.display());
+    binary
+}
