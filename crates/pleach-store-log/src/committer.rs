@@ -183,6 +183,8 @@ impl Committer<'_> {
     fn write(&mut self, commits: &mut impl Iterator<Item = (Commit, Reply)>, compacted: Option<Revision>) {
         let mut answers = Vec::new();
         self.frame.clear();
+        // A commit of many megabytes is rare; its room is not kept for the next.
+        self.frame.shrink_to(2 * FRAME_BYTES);
         format::begin_frame(&mut self.frame);
         let (base, batches) = {
             let index = self.shared.index();

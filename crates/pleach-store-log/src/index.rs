@@ -12,6 +12,8 @@
 mod names;
 mod order;
 mod slots;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 

@@ -9,14 +9,14 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{Arc, PoisonError, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
 use pleach_store::{Revision, StoreError, Versioned};
 
 use crate::{
-    checkpoint::{self, Writer},
+    checkpoint::{self, UNFINISHED, Writer},
     disk::Disk,
     index::{Step, Stop},
     log,
@@ -111,11 +111,12 @@ fn keep_log_short(shared: &Shared) -> Result<(), StoreError> {
 
 /// Writes a checkpoint of the oldest revision that answers, then removes older files.
 pub(crate) fn write_checkpoint(shared: &Shared) -> Result<(), StoreError> {
+    let _one_at_a_time = shared.checkpointing.lock().unwrap_or_else(PoisonError::into_inner);
     let before = shared.files().checkpoint;
-    let (revision, size) = write_snapshot(shared, &*shared.disk, None, Moment::Oldest)?;
-    if before.is_some_and(|(before, _)| before == revision) {
+    if before.is_some_and(|(before, _)| before == shared.index().oldest()) {
         return Ok(());
     }
+    let (revision, size) = write_snapshot(shared, &*shared.disk, None, Moment::Oldest)?;
     shared.checkpoints.fetch_add(1, Relaxed);
     let spare = {
         let mut files = shared.files();
@@ -158,7 +159,16 @@ pub(crate) fn write_snapshot(
         (revision, shared.pin(&index, revision))
     };
     let name = name.map_or_else(|| checkpoint::checkpoint_name(revision), str::to_owned);
-    let mut writer = Writer::begin(disk, &name, revision)?;
+    let written = write_items(shared, disk, &name, revision);
+    if written.is_err() {
+        // It would be removed when the store is opened the next time; a full disk wants it now.
+        let _ = disk.remove(&format!("{name}{UNFINISHED}"));
+    }
+    Ok((revision, written?))
+}
+
+fn write_items(shared: &Shared, disk: &dyn Disk, name: &str, revision: Revision) -> Result<u64, StoreError> {
+    let mut writer = Writer::begin(disk, name, revision)?;
     let step = Step { items: 256, visits: 256 };
     let (mut items, mut start): (Vec<Versioned>, Arc<str>) = (Vec::new(), Arc::from(""));
     loop {
@@ -172,5 +182,5 @@ pub(crate) fn write_snapshot(
             Stop::Before(key) => start = Arc::from(key.as_str()),
         }
     }
-    Ok((revision, writer.finish()?))
+    writer.finish()
 }

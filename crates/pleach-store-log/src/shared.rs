@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) published: Bell,
     /// Rung when history or the log have grown.
     pub(crate) grown: Bell,
+    /// Held while a checkpoint is written: one at a time.
+    pub(crate) checkpointing: Mutex<()>,
     pub(crate) closing: AtomicBool,
     pub(crate) compactions: AtomicU64,
     pub(crate) checkpoints: AtomicU64,
@@ -77,6 +79,7 @@ impl Shared {
             committed: Bell::default(),
             published: Bell::default(),
             grown: Bell::default(),
+            checkpointing: Mutex::default(),
             closing: AtomicBool::new(false),
             compactions: AtomicU64::new(0),
             checkpoints: AtomicU64::new(0),

@@ -1,6 +1,7 @@
 //! `LogStore`: the store's face.
 
 use std::{
+    fmt,
     future::ready,
     path::Path,
     sync::{Arc, atomic::Ordering::Relaxed},
@@ -25,7 +26,6 @@ use crate::{
 };
 
 /// A durable store in a directory. Dropping it writes what waits and releases the directory.
-#[derive(Debug)]
 pub struct LogStore {
     pub(crate) shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -159,10 +159,15 @@ impl Store for LogStore {
             stats.revision = index.current();
             stats.oldest = index.oldest();
             (stats.keys, stats.value_bytes) = index.live_size();
-            stats.history = index.history_size().0;
+            (stats.history, stats.history_bytes) = index.history_size();
         }
         stats.watchers = self.shared.hub.watchers();
-        stats.disk_bytes = self.shared.files().bytes();
+        {
+            let files = self.shared.files();
+            stats.disk_bytes = files.bytes();
+            stats.trouble.clone_from(&files.trouble);
+        }
+        stats.checkpoints = self.shared.checkpoints.load(Relaxed);
         stats.compactions = self.shared.compactions.load(Relaxed);
         stats.read_only = self.shared.failed();
         now(Ok(stats))
@@ -170,6 +175,13 @@ impl Store for LogStore {
 
     fn try_get(&self, key: &Key) -> Option<Result<Option<Versioned>, StoreError>> {
         Some(Ok(self.shared.index().live(key.as_str())))
+    }
+}
+
+/// Says where it is, not everything that is in it.
+impl fmt::Debug for LogStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogStore").field("revision", &self.shared.index().current()).finish_non_exhaustive()
     }
 }
 

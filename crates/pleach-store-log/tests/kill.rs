@@ -98,6 +98,7 @@ struct Written {
 }
 
 /// When a child is killed, in milliseconds.
+#[derive(Clone, Copy)]
 enum End {
     /// After it was started.
     Early(u64),

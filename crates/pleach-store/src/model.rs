@@ -146,9 +146,8 @@ impl Store for ModelStore {
             value_bytes,
             history: state.history.iter().map(|batch| batch.len() as u64).sum(),
             watchers: state.watchers,
-            disk_bytes: 0,
             compactions: state.compactions,
-            read_only: None,
+            ..Stats::default()
         })))
     }
 

@@ -62,8 +62,15 @@ pub struct Stats {
     pub watchers: u64,
     /// Bytes on disk; zero for a store that has none.
     pub disk_bytes: u64,
+    /// Roughly the memory that history takes beside what exists now.
+    pub history_bytes: u64,
     /// How many times history was compacted since the store was opened.
     pub compactions: u64,
+    /// How many checkpoints were written since the store was opened.
+    pub checkpoints: u64,
+    /// Why what the store does by itself (checkpoints, removal of old files) did not succeed the
+    /// last time. It is tried again, and writes go on.
+    pub trouble: Option<Arc<str>>,
     /// Why the store takes no writes, when it does not.
     pub read_only: Option<Arc<str>>,
 }

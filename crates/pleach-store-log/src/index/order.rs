@@ -142,6 +142,11 @@ impl Order {
         None
     }
 
+    #[cfg(test)]
+    pub(super) fn leaves(&self) -> usize {
+        self.leaves.len()
+    }
+
     /// How many keys from `start` on and before `end` exist now.
     pub(super) fn count(&self, start: &str, end: Option<&str>, all: &Slots) -> u64 {
         let from = self.rank(start, all);
