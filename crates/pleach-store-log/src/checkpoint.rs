@@ -9,6 +9,7 @@ use pleach_store::{Revision, StoreError, Versioned};
 use crate::{
     disk::{Disk, DiskFile},
     format::{self, FRAME, FileKind, HEADER, Items, Salt},
+    frames::{Frames, Next},
 };
 
 const SUFFIX: &str = ".checkpoint";
@@ -119,92 +120,5 @@ pub(crate) fn read(
             }
             Items::End(_) => return Err(damaged()),
         }
-    }
-}
-
-/// The frames of a file, one after the other.
-pub(crate) struct Frames<'a> {
-    file: &'a dyn DiskFile,
-    name: &'a str,
-    size: u64,
-    /// Known once the header has been read.
-    pub(crate) salt: Option<Salt>,
-    /// Where the next frame begins.
-    pub(crate) offset: u64,
-    body: Vec<u8>,
-}
-
-/// What comes next in a file.
-pub(crate) enum Next<'a> {
-    /// A sound frame's body.
-    Frame(&'a [u8]),
-    /// Nothing: the file ends after a sound frame.
-    End,
-    /// Something that is not a sound frame, up to the end of the file.
-    Broken,
-}
-
-impl<'a> Frames<'a> {
-    pub(crate) fn begin(file: &'a dyn DiskFile, name: &'a str) -> Result<Self, StoreError> {
-        let size = file.size().map_err(|error| StoreError::io(format!("cannot read {name}"), error))?;
-        Ok(Self { file, name, size, salt: None, offset: 0, body: Vec::new() })
-    }
-
-    /// How long the file is.
-    pub(crate) fn size(&self) -> u64 {
-        self.size
-    }
-
-    pub(crate) fn at_end(&self) -> bool {
-        self.offset >= self.size
-    }
-
-    /// Reads the header, which comes first.
-    pub(crate) fn header(&mut self, kind: FileKind) -> Result<Revision, StoreError> {
-        let mut header = [0; HEADER];
-        if !self.fill(&mut header, 0)? {
-            return Err(StoreError::damaged(format!("{} ends within its header", self.name)));
-        }
-        self.offset = HEADER as u64;
-        let (revision, salt) = format::read_header(&header, kind, self.name)?;
-        self.salt = Some(salt);
-        Ok(revision)
-    }
-
-    /// Reads the next frame.
-    pub(crate) fn next(&mut self) -> Result<Next<'_>, StoreError> {
-        if self.at_end() {
-            return Ok(Next::End);
-        }
-        let mut head = [0; FRAME];
-        if !self.fill(&mut head, self.offset)? {
-            return Ok(Next::Broken);
-        }
-        let Some((size, crc)) = format::frame_head(&head) else { return Ok(Next::Broken) };
-        let begin = self.offset + FRAME as u64;
-        if begin + size as u64 > self.size {
-            return Ok(Next::Broken);
-        }
-        let mut body = std::mem::take(&mut self.body);
-        body.resize(size, 0);
-        let filled = self.fill(&mut body, begin)?;
-        self.body = body;
-        if !filled || !self.salt.is_some_and(|salt| format::frame_holds(salt, crc, &self.body)) {
-            return Ok(Next::Broken);
-        }
-        self.offset = begin + size as u64;
-        Ok(Next::Frame(&self.body))
-    }
-
-    /// Whether a sound frame lies somewhere behind the broken one at the current offset.
-    pub(crate) fn goes_on(&self) -> Result<bool, StoreError> {
-        let mut rest = vec![0; usize::try_from(self.size - self.offset).unwrap_or(usize::MAX)];
-        let (read, rest) = (self.fill(&mut rest, self.offset)?, rest.get(1..).unwrap_or_default());
-        Ok(read && self.salt.is_some_and(|salt| format::find_frame(rest, salt).is_some()))
-    }
-
-    fn fill(&self, buffer: &mut [u8], offset: u64) -> Result<bool, StoreError> {
-        let cannot = |error| StoreError::io(format!("cannot read {}", self.name), error);
-        self.file.fill_at(buffer, offset).map_err(cannot)
     }
 }

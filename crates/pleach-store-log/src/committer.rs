@@ -279,22 +279,3 @@ impl Committer<'_> {
         }
     }
 }
-
-/// Hands commits to the watchers until the store is closed.
-pub(crate) fn publish(shared: &Shared) {
-    loop {
-        let batches: Vec<Batch> = {
-            let index = shared.index();
-            index.history(shared.hub.published()).take(4 * STEP).cloned().collect()
-        };
-        if batches.is_empty() {
-            if shared.is_closing() {
-                return;
-            }
-            shared.committed.wait(None);
-            continue;
-        }
-        shared.hub.publish(&batches);
-        shared.published.ring();
-    }
-}

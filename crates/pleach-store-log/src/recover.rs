@@ -12,9 +12,10 @@ use std::sync::Arc;
 use pleach_store::{Batch, Revision, StoreError};
 
 use crate::{
-    checkpoint::{self, Frames, Next, UNFINISHED},
+    checkpoint::{self, UNFINISHED},
     disk::Disk,
     format::{self, Entry, FileKind, HEADER},
+    frames::{Frames, Next},
     index::Index,
     log::{self, Segment},
 };

@@ -20,7 +20,7 @@ use crate::{
     keeper,
     log::Log,
     options::Options,
-    range,
+    publisher, range,
     recover::{self, Mode},
     shared::{Files, Shared},
 };
@@ -49,7 +49,7 @@ impl LogStore {
         let shared = Arc::new(Shared::new(found.index, files, disk, options));
         let mut store = Self { shared, threads: Vec::new() };
         store.spawn("store-commit", move |shared| committer::run(shared, log))?;
-        store.spawn("store-publish", committer::publish)?;
+        store.spawn("store-publish", publisher::run)?;
         store.spawn("store-keep", keeper::run)?;
         Ok(store)
     }
