@@ -134,13 +134,12 @@ impl Checker<'_> {
         }
     }
 
-    /// What a name stands for. A leading dot means the outermost scope.
+    /// What a name stands for. A leading dot makes no difference: there is one namespace.
     fn lookup(&self, name: &str) -> Option<(Type, Reference)> {
-        let global = name.strip_prefix('.');
+        let name = name.strip_prefix('.').unwrap_or(name);
         if let Some((name, ty)) = self.scopes.iter().rev().find(|(n, _)| n == name) {
             return Some((ty.clone(), Reference::Variable(name.clone())));
         }
-        let name = global.unwrap_or(name);
         if let Some(decl) = self.declarations.get(name) {
             return Some((decl.cel_type(), Reference::Variable(name.into())));
         }
@@ -208,7 +207,7 @@ impl Checker<'_> {
             Type::Dyn | Type::Any | Type::Error => Type::Dyn,
             other => {
                 self.error(id, format!("type '{other}' does not support field selection"));
-                Type::Error
+                Type::Dyn
             }
         };
         let found = self.unifier.substitute(&found, false);
@@ -355,7 +354,7 @@ impl Checker<'_> {
         match ty.as_optional() {
             Some(inner) => inner.clone(),
             None => {
-                if !ty.is_dyn() {
+                if ty != Type::Dyn {
                     self.mismatch(at, &Type::optional(ty.clone()), &ty);
                 }
                 ty

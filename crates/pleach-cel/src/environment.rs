@@ -30,6 +30,8 @@ const TYPE_NAMES: &[(&str, u32, T)] = &[
     ("map", 0, T::Map(&T::Dyn, &T::Dyn)),
     ("google.protobuf.Timestamp", 0, T::Timestamp),
     ("google.protobuf.Duration", 0, T::Duration),
+    ("timestamp", 0, T::Timestamp),
+    ("duration", 0, T::Duration),
     ("google.protobuf.Any", 0, T::Any),
     ("type", 0, T::Opaque("type")),
     ("optional_type", 28, T::Opaque("optional_type")),

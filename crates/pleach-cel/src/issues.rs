@@ -17,8 +17,8 @@ const MAX_SHOWN: usize = 100;
 pub struct Issue {
     /// The line from 1; -1 if the issue has no place.
     pub line: i64,
-    /// The column from 0, in code points.
-    pub column: usize,
+    /// The column from 0, in code points; -1 if the issue has no place in the line.
+    pub column: i64,
     /// What is wrong.
     pub message: String,
 }
@@ -50,13 +50,15 @@ impl fmt::Display for Issues {
             if i > 0 {
                 f.write_str("\n")?;
             }
-            write!(f, "ERROR: <input>:{}:{}: {}", issue.line, issue.column + 1, issue.message)?;
+            // With nothing to point at the column is 0, which is no column.
+            let column = if self.source.is_empty() { 0 } else { issue.column + 1 };
+            write!(f, "ERROR: <input>:{}:{column}: {}", issue.line, issue.message)?;
             let line =
                 usize::try_from(issue.line - 1).ok().and_then(|line| self.source.split('\n').nth(line));
-            let Some(line) = line else { continue };
+            let Some(line) = line.filter(|_| !self.source.is_empty()) else { continue };
             write!(f, "\n | {}\n | ", line.replace('\t', " "))?;
             let mut chars = line.chars();
-            for c in chars.by_ref().take(issue.column) {
+            for c in chars.by_ref().take(issue.column.max(0) as usize) {
                 f.write_str(if c.is_ascii() { "." } else { "\u{ff0e}" })?;
             }
             f.write_str(if chars.next().is_none_or(|c| c.is_ascii()) { "^" } else { "\u{ff3e}" })?;
@@ -67,6 +69,9 @@ impl fmt::Display for Issues {
         Ok(())
     }
 }
+
+/// The offset of what has no place.
+pub(crate) const NOWHERE: u32 = u32::MAX;
 
 /// Turns code point offsets of one source into lines and columns.
 #[derive(Debug, Clone)]
@@ -85,9 +90,12 @@ impl Places {
 
     /// The issue `message` at the code point `offset`.
     pub(crate) fn issue(&self, offset: u32, message: impl Into<String>) -> Issue {
+        if offset == NOWHERE {
+            return Issue { line: 1, column: -1, message: message.into() };
+        }
         let line = self.lines.partition_point(|start| *start <= offset);
         let start = self.lines.get(line.wrapping_sub(1)).copied().unwrap_or(0);
-        Issue { line: line as i64, column: (offset - start) as usize, message: message.into() }
+        Issue { line: line as i64, column: i64::from(offset - start), message: message.into() }
     }
 }
 
@@ -111,7 +119,7 @@ mod tests {
 
     #[test]
     fn an_issue_without_a_place_has_no_snippet() {
-        let issue = Issue { line: -1, column: 0, message: "m".into() };
-        assert_eq!(Issues::new("a".into(), vec![issue]).to_string(), "ERROR: <input>:-1:1: m");
+        let issue = Issue { line: -1, column: -1, message: "m".into() };
+        assert_eq!(Issues::new("a".into(), vec![issue]).to_string(), "ERROR: <input>:-1:0: m");
     }
 }

@@ -32,7 +32,7 @@ pub fn parse(source: &str, minor: u32) -> Result<Ast, Issues> {
     if code_points > MAX_CODE_POINTS {
         let message =
             format!("expression code point size exceeds limit: size: {code_points}, limit {MAX_CODE_POINTS}");
-        return Err(Issues::new(shared, vec![Issue { line: -1, column: 0, message }]));
+        return Err(Issues::new(shared, vec![Issue { line: -1, column: -1, message }]));
     }
     let (tokens, unrecognized) = lexer::lex(source);
     if unrecognized.is_empty() {

@@ -10,7 +10,6 @@ use crate::ast::{Expr, ExprId, Literal};
 use crate::check::format;
 use crate::checked::Checked;
 use crate::issues::{Issue, Places};
-use crate::types::Type;
 
 /// The version whose expressions have their constants checked.
 const CONSTANTS: u32 = 29;
@@ -42,11 +41,11 @@ pub(super) fn validate(checked: &Checked, minor: u32, places: &Places) -> Vec<Is
             }
             Expr::List { elements, optional } if !exempt => {
                 let marked = |i: usize| optional.contains(&(i as u32));
-                validator.same_type(elements.iter().enumerate().map(|(i, id)| (*id, marked(i))));
+                validator.same_type(elements.iter().enumerate().map(|(i, id)| (*id, marked(i))), 1);
             }
             Expr::Map(entries) if !exempt => {
-                validator.same_type(entries.iter().map(|e| (e.key, false)));
-                validator.same_type(entries.iter().map(|e| (e.value, e.optional)));
+                validator.same_type(entries.iter().map(|e| (e.key, false)), usize::MAX);
+                validator.same_type(entries.iter().map(|e| (e.value, e.optional)), usize::MAX);
             }
             _ => {}
         }
@@ -66,19 +65,17 @@ impl Validator<'_> {
         self.issues.push(self.places.issue(self.checked.ast().offset(at), message));
     }
 
-    /// Reports the first element whose type is not that of the first.
-    fn same_type(&mut self, elements: impl Iterator<Item = (ExprId, bool)>) {
-        let mut expected: Option<Type> = None;
-        for (id, marked) in elements {
+    /// Reports elements whose type is not that of the first: `most` of them, since a list is
+    /// left at the first and a map is not.
+    fn same_type(&mut self, elements: impl Iterator<Item = (ExprId, bool)>, most: usize) {
+        let mut types = elements.map(|(id, marked)| {
             let ty = self.checked.type_of(id);
-            let ty = if marked { ty.unwrap_optional() } else { ty };
-            match &expected {
-                None => expected = Some(ty.clone()),
-                Some(expected) if expected == ty => {}
-                Some(expected) => {
-                    return self.error(id, format!("expected type '{expected}' but found '{ty}'"));
-                }
-            }
+            (id, if marked { ty.unwrap_optional() } else { ty })
+        });
+        let Some((_, expected)) = types.next() else { return };
+        let wrong: Vec<_> = types.filter(|(_, ty)| *ty != expected).take(most).collect();
+        for (id, ty) in wrong {
+            self.error(id, format!("expected type '{expected}' but found '{ty}'"));
         }
     }
 

@@ -66,6 +66,10 @@ impl Builder {
         &self.source[token.bytes.clone()]
     }
 
+    pub(super) fn slice(&self, bytes: &std::ops::Range<usize>) -> &str {
+        &self.source[bytes.clone()]
+    }
+
     pub(super) fn version(&self) -> u32 {
         self.minor
     }
@@ -100,7 +104,7 @@ impl Builder {
 
     /// Reports an error about nothing in particular.
     pub(super) fn error_without_place(&mut self, message: impl Into<String>) {
-        self.issues.push(Issue { line: -1, column: 0, message: message.into() });
+        self.issues.push(Issue { line: -1, column: -1, message: message.into() });
     }
 
     pub(super) fn literal(&mut self, sign: Option<&Token>, token: &Token) -> ExprId {
@@ -119,14 +123,19 @@ impl Builder {
         }
     }
 
-    /// `name(args)`
+    /// `name(args)`; errors in the arguments, found since there were `errors`, do not count if
+    /// the name is reserved.
     pub(super) fn call(
         &mut self,
         dot: Option<&Token>,
         name: &Token,
         paren: &Token,
         args: Vec<ExprId>,
+        errors: usize,
     ) -> ExprId {
+        if RESERVED.contains(&self.text(name)) {
+            self.forget_since(errors);
+        }
         let function = match self.free_name(dot, name) {
             Ok(text) => text,
             Err(error) => return error,
@@ -162,25 +171,30 @@ impl Builder {
         Ok(if dot.is_some() { format!(".{text}").into() } else { text.into() })
     }
 
-    /// `operand.field` or `operand.?field`
-    pub(super) fn select(&mut self, operand: ExprId, dot: &Token, optional: bool, field: &Token) -> ExprId {
-        let Some(name) = self.field_name(field) else {
-            return self.push(Expr::Literal(Literal::Null), field.offset);
-        };
+    /// `operand.field` or `operand.?field`; the field's name is at the code point `at`.
+    pub(super) fn select(
+        &mut self,
+        operand: ExprId,
+        dot: &Token,
+        optional: bool,
+        name: Str,
+        at: u32,
+    ) -> ExprId {
         if !optional {
             return self.push(Expr::Select { operand, field: name, test_only: false }, dot.offset);
         }
         if self.minor < OPTIONAL_SYNTAX {
             return self.error(dot.offset, "unsupported syntax '.?'");
         }
-        let name = self.push(Expr::Literal(Literal::String(name)), field.offset);
+        let name = self.push(Expr::Literal(Literal::String(name)), at);
         self.operator(operators::OPT_SELECT, vec![operand, name], dot)
     }
 
-    /// A field's name; quoting one in backticks is a syntax that no rule may use.
-    pub(super) fn field_name(&mut self, token: &Token) -> Option<Str> {
+    /// A field's name; quoting one in backticks is a syntax that no rule may use. It is reported
+    /// at `offset`.
+    pub(super) fn field_name(&mut self, token: &Token, offset: u32) -> Option<Str> {
         if token.kind == TokenKind::EscapedIdentifier {
-            self.error(token.offset, "unsupported syntax: '`'");
+            self.error(offset, "unsupported syntax: '`'");
             return None;
         }
         Some(self.text(token).into())

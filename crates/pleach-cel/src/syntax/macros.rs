@@ -90,7 +90,8 @@ impl Builder {
 
     fn has(&mut self, arg: ExprId, offset: u32) -> ExprId {
         match self.expr(arg) {
-            Expr::Select { operand, field, test_only: false } => {
+            // Presence of a presence is the presence itself.
+            Expr::Select { operand, field, .. } => {
                 let (operand, field) = (*operand, field.clone());
                 self.push(Expr::Select { operand, field, test_only: true }, offset)
             }

@@ -45,6 +45,10 @@ struct Parser<'s> {
 }
 
 impl<'s> Parser<'s> {
+    fn token(&self) -> &'s Token {
+        &self.tokens[self.at.min(self.tokens.len() - 1)]
+    }
+
     fn peek(&self) -> TokenKind {
         self.peek_at(0)
     }
@@ -206,7 +210,8 @@ impl<'s> Parser<'s> {
                             self.builder.member_call(left, field, paren, args)
                         }
                         (TokenKind::Identifier | TokenKind::EscapedIdentifier, _) => {
-                            self.builder.select(left, dot, optional, field)
+                            let name = self.builder.field_name(field, field.offset).unwrap_or_default();
+                            self.builder.select(left, dot, optional, name, field.offset)
                         }
                         _ => return Err(NotAnExpression),
                     }
@@ -286,8 +291,9 @@ impl<'s> Parser<'s> {
         }
         let name = self.expect(TokenKind::Identifier)?;
         let Some(paren) = self.accept(TokenKind::LeftParen) else { return Ok(self.builder.ident(dot, name)) };
+        let errors = self.builder.error_count();
         let args = self.arguments()?;
-        Ok(self.builder.call(dot, name, paren, args))
+        Ok(self.builder.call(dot, name, paren, args, errors))
     }
 
     /// `a.b{field: value}`; the last part of the name is `last` tokens ahead.
@@ -299,6 +305,7 @@ impl<'s> Parser<'s> {
         }
         let brace = self.expect(TokenKind::LeftBrace)?;
         let mut fields = Vec::new();
+        let start = self.token().offset;
         while !matches!(self.peek(), TokenKind::Comma | TokenKind::RightBrace) {
             let question = self.accept(TokenKind::Question);
             let field = self.next();
@@ -307,9 +314,14 @@ impl<'s> Parser<'s> {
             }
             let colon = self.expect(TokenKind::Colon)?;
             let optional = self.builder.optional_mark(question);
-            let name = self.builder.field_name(field).unwrap_or_default();
-            let value = self.value(question.is_none() || optional)?;
-            fields.push(StructField { name, value, optional, offset: colon.offset });
+            let refused = question.is_some() && !optional;
+            let name = if refused { None } else { self.builder.field_name(field, start) };
+            let errors = self.builder.error_count();
+            let value = self.expr()?;
+            match name {
+                Some(name) => fields.push(StructField { name, value, optional, offset: colon.offset }),
+                None => self.builder.forget_since(errors),
+            }
             if !self.more(TokenKind::RightBrace) {
                 break;
             }
@@ -341,10 +353,15 @@ impl<'s> Parser<'s> {
         let mut entries = Vec::new();
         while !matches!(self.peek(), TokenKind::Comma | TokenKind::RightBrace) {
             let question = self.accept(TokenKind::Question);
+            let optional = self.builder.optional_mark(question);
+            let errors = self.builder.error_count();
             let key = self.expr()?;
             let colon = self.expect(TokenKind::Colon)?;
-            let optional = self.builder.optional_mark(question);
-            let value = self.value(question.is_none() || optional)?;
+            let value = self.expr()?;
+            if question.is_some() && !optional {
+                // An entry whose mark was refused is not looked at.
+                self.builder.forget_since(errors);
+            }
             entries.push(MapEntry { key, value, optional, offset: colon.offset });
             if !self.more(TokenKind::RightBrace) {
                 break;
@@ -352,16 +369,6 @@ impl<'s> Parser<'s> {
         }
         self.close(TokenKind::RightBrace)?;
         Ok(self.builder.map(brace, entries))
-    }
-
-    /// The value of an entry; one whose mark was refused is not looked at.
-    fn value(&mut self, looked_at: bool) -> Parsed<ExprId> {
-        let errors = self.builder.error_count();
-        let value = self.expr()?;
-        if !looked_at {
-            self.builder.forget_since(errors);
-        }
-        Ok(value)
     }
 
     /// Goes past the comma before another element; a last comma is left for [`Parser::close`].
