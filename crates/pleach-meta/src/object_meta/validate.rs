@@ -179,7 +179,7 @@ fn validate_annotations(annotations: Option<&Map>, path: &Path<'_>, errors: &mut
 }
 
 fn validate_owner_references(meta: ObjectMeta<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    let mut controller: Option<String> = None;
+    let mut controller: Option<(&str, &str)> = None;
     for reference in meta.owner_references() {
         let text = |key: &str| reference.get(key).and_then(Value::as_str).unwrap_or_default();
         let (api_version, kind, name) = (text("apiVersion"), text("kind"), text("name"));
@@ -202,16 +202,15 @@ fn validate_owner_references(meta: ObjectMeta<'_>, path: &Path<'_>, errors: &mut
             errors.push(FieldError::invalid(path, shown, detail));
         }
         if reference.get("controller").and_then(Value::as_bool) == Some(true) {
-            let this = format!("{kind}/{name}");
-            if let Some(first) = &controller {
+            if let Some((first_kind, first_name)) = controller {
                 let all = meta.get("ownerReferences").expect("it has the references that were walked");
                 let detail = format!(
                     "Only one reference can have Controller set to true. Found \"true\" in references for \
-                     {first} and {this}"
+                     {first_kind}/{first_name} and {kind}/{name}"
                 );
                 errors.push(FieldError::invalid(path, BadValue::Raw(OWNER_REFERENCES.to_json(all)), detail));
             } else {
-                controller = Some(this);
+                controller = Some((kind, name));
             }
         }
     }
