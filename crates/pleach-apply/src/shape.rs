@@ -1,0 +1,271 @@
+//! What a schema says about ownership: which containers are owned as a whole, how items are told
+//! apart, which fields are declared.
+//!
+//! A [`Type`] is a place in a compiled schema; asked about a value it becomes a [`Shape`]. Deriving
+//! is done on the way, nothing is stored: a node knows all that is needed.
+//!
+//! Odd, and kept: `x-kubernetes-preserve-unknown-fields` goes on for everything below it; an object
+//! without properties or additionalProperties may have any members; a node without a type is a map
+//! to a null.
+
+use std::sync::LazyLock;
+
+use pleach_json::{Str, Value, json};
+use pleach_schema::compile::{Additional, ListType, MapType};
+use pleach_schema::{Node, Schema, SchemaOptions};
+
+/// The type of a value.
+#[derive(Clone, Copy, Debug)]
+pub struct Type<'a>(Kind<'a>);
+
+#[derive(Clone, Copy, Debug)]
+enum Kind<'a> {
+    /// A schema node, and whether unknown fields are kept here.
+    Node(&'a Node, bool),
+    /// Whatever the value is: maps are granular, lists are atomic.
+    Deduced,
+    /// Whatever the value is: maps and lists are atomic.
+    Untyped,
+}
+
+/// What a value is to its owners.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape<'a> {
+    Map(MapShape<'a>),
+    List(ListShape<'a>),
+    Scalar(Scalar),
+}
+
+/// What a scalar must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scalar {
+    Numeric,
+    String,
+    Boolean,
+    Untyped,
+}
+
+/// A map, or an object with fields.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MapShape<'a> {
+    of: Kind<'a>,
+    pub(crate) is_atomic: bool,
+}
+
+/// A list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ListShape<'a> {
+    pub(crate) relation: Relation<'a>,
+    pub(crate) items: Type<'a>,
+}
+
+/// How the items of a list are told apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Relation<'a> {
+    /// Not at all.
+    Atomic,
+    /// By their values.
+    Set,
+    /// By the values of these fields.
+    Keys(&'a [Str]),
+}
+
+impl<'a> Type<'a> {
+    /// The type of whole objects under a schema.
+    pub fn of(schema: &'a Schema) -> Self {
+        Self::node(schema.root(), schema.preserves_unknown_fields())
+    }
+
+    /// The type of objects nothing is known about.
+    pub const DEDUCED: Type<'static> = Type(Kind::Deduced);
+
+    fn node(node: &'a Node, preserve: bool) -> Self {
+        Self(Kind::Node(node, preserve || node.preserves_unknown_fields()))
+    }
+
+    /// What a value is. An absent value is what its type says first: a map before a scalar before a
+    /// list.
+    pub(crate) fn shape(self, value: Option<&Value>) -> Shape<'a> {
+        match self.0 {
+            Kind::Node(node, preserve) => shape_of_node(node, preserve, value),
+            Kind::Deduced | Kind::Untyped => match value {
+                Some(Value::Array(_)) => {
+                    Shape::List(ListShape { relation: Relation::Atomic, items: Type(self.0) })
+                }
+                None | Some(Value::Object(_) | Value::Null) => Shape::Map(self.map()),
+                Some(_) => Shape::Scalar(Scalar::Untyped),
+            },
+        }
+    }
+
+    fn map(self) -> MapShape<'a> {
+        let is_atomic = match self.0 {
+            Kind::Node(node, _) => node.map_type() == MapType::Atomic,
+            Kind::Deduced => false,
+            Kind::Untyped => true,
+        };
+        MapShape { of: self.0, is_atomic }
+    }
+
+    /// The map of this type, if it can be one.
+    pub(crate) fn as_map(self) -> Option<MapShape<'a>> {
+        match self.shape(None) {
+            Shape::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// The list of this type, if it can be one.
+    pub(crate) fn as_list(self) -> Option<ListShape<'a>> {
+        const LIST: Value = Value::Array(pleach_json::Array::new());
+        match self.shape(Some(&LIST)) {
+            Shape::List(list) => Some(list),
+            _ => None,
+        }
+    }
+}
+
+fn shape_of_node<'a>(node: &'a Node, preserve: bool, value: Option<&Value>) -> Shape<'a> {
+    let map = || Shape::Map(Type(Kind::Node(node, preserve)).map());
+    let list = || Shape::List(list_of(node, preserve));
+    // A whole object needs no type to be one.
+    let declared = match node.types().single() {
+        None if node.is_root() => "object",
+        None => "",
+        Some(declared) => declared,
+    };
+    match declared {
+        "object" => map(),
+        "array" => list(),
+        "integer" | "number" => Shape::Scalar(Scalar::Numeric),
+        "boolean" => Shape::Scalar(Scalar::Boolean),
+        "string" => match node.types().format().map(Str::as_str) {
+            Some("date-time" | "int-or-string") => Shape::Scalar(Scalar::Untyped),
+            _ => Shape::Scalar(Scalar::String),
+        },
+        "" => match value {
+            Some(Value::Array(_)) => list(),
+            None | Some(Value::Object(_) | Value::Null) => map(),
+            Some(_) => Shape::Scalar(Scalar::Untyped),
+        },
+        _ => Shape::Scalar(Scalar::Untyped),
+    }
+}
+
+fn list_of(node: &Node, preserve: bool) -> ListShape<'_> {
+    let relation = match node.list_type() {
+        ListType::Unset | ListType::Atomic => Relation::Atomic,
+        ListType::Set => Relation::Set,
+        ListType::Map => Relation::Keys(node.list_map_keys()),
+    };
+    let items = node.items().map_or(Type(Kind::Untyped), |items| Type::node(items, preserve));
+    ListShape { relation, items }
+}
+
+impl<'a> MapShape<'a> {
+    /// The type of a declared field.
+    pub(crate) fn field(&self, name: &str) -> Option<Type<'a>> {
+        let Kind::Node(node, preserve) = self.of else { return None };
+        if node.is_root() || node.is_embedded_resource() {
+            match name {
+                "metadata" => return Some(Type::node(OBJECT_META.root(), false)),
+                "apiVersion" | "kind" => return Some(Type::node(TEXT.root(), false)),
+                _ => {}
+            }
+        }
+        node.property(name).map(|property| Type::node(property, preserve))
+    }
+
+    /// The type of members that are not declared; none if there must not be any.
+    pub(crate) fn others(&self) -> Option<Type<'a>> {
+        let (node, preserve) = match self.of {
+            Kind::Node(node, preserve) => (node, preserve),
+            kind => return Some(Type(kind)),
+        };
+        match node.additional() {
+            Additional::Schema(schema) => Some(Type::node(schema, preserve)),
+            Additional::Bool(true) => Some(Type::DEDUCED),
+            Additional::Bool(false) => None,
+            Additional::Absent => {
+                let has_fields =
+                    !node.properties().is_empty() || node.is_root() || node.is_embedded_resource();
+                (preserve || !has_fields).then_some(Type::DEDUCED)
+            }
+        }
+    }
+
+    /// The type of a member, declared or not.
+    pub(crate) fn member(&self, name: &str) -> Option<Type<'a>> {
+        self.field(name).or_else(|| self.others())
+    }
+
+    /// The default of a declared field.
+    pub(crate) fn default_of(&self, name: &str) -> Option<&'a Value> {
+        match self.field(name)?.0 {
+            Kind::Node(node, _) => node.default(),
+            _ => None,
+        }
+    }
+}
+
+impl Shape<'_> {
+    /// Whether two shapes of one type are the same.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
+static TEXT: LazyLock<Schema> = LazyLock::new(|| part(&json!({"type": "string"})));
+
+/// The types of `metadata`, the same for all kinds.
+static OBJECT_META: LazyLock<Schema> = LazyLock::new(|| {
+    let text = || json!({"type": "string"});
+    let number = || json!({"type": "integer", "format": "int64"});
+    let time = || json!({"type": "string", "format": "date-time"});
+    let texts = || json!({"type": "object", "additionalProperties": {"type": "string"}});
+    part(&json!({
+        "type": "object",
+        "properties": {
+            "annotations": (texts()),
+            "creationTimestamp": (time()),
+            "deletionGracePeriodSeconds": (number()),
+            "deletionTimestamp": (time()),
+            "finalizers": {
+                "type": "array", "items": (text()), "x-kubernetes-list-type": "set",
+            },
+            "generateName": (text()),
+            "generation": (number()),
+            "labels": (texts()),
+            "managedFields": {
+                "type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "atomic",
+            },
+            "name": (text()),
+            "namespace": (text()),
+            "ownerReferences": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "apiVersion": (text()),
+                        "blockOwnerDeletion": {"type": "boolean"},
+                        "controller": {"type": "boolean"},
+                        "kind": (text()),
+                        "name": (text()),
+                        "uid": (text()),
+                    },
+                    "x-kubernetes-map-type": "atomic",
+                },
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["uid"],
+            },
+            "resourceVersion": (text()),
+            "selfLink": (text()),
+            "uid": (text()),
+        },
+    }))
+});
+
+fn part(schema: &Value) -> Schema {
+    let schema = pleach_schema::JSONSchemaProps::from_value(schema).unwrap_or_default();
+    Schema::compile_part(&schema, SchemaOptions::default())
+}

@@ -1,0 +1,214 @@
+//! Applies.
+
+use std::borrow::Cow;
+
+use pleach_json::{Str, Value};
+
+use super::{ApplyError, InVersion, STRIPPED, Tracker, empty_object, last_applied, managed_of, put_managed};
+use crate::fields::fields_of;
+use crate::managed_fields::{Identity, ManagedFields, Owner};
+use crate::merge::merge;
+use crate::reconcile::with_named_fields;
+use crate::remove::remove;
+use crate::same::same;
+use crate::set::Set;
+use crate::shape::Type;
+use crate::validate::validate;
+
+/// Who owns what nobody is known to own when an object is first applied to.
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+
+/// What an apply made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Applied {
+    /// The object, with its owners.
+    pub object: Value,
+}
+
+impl Tracker<'_> {
+    /// Applies a configuration to a live object, or to none. `fill_defaults` is run on an object that
+    /// changed.
+    pub fn apply(
+        &self,
+        live: Option<&Value>,
+        config: &Value,
+        force: bool,
+        fill_defaults: &dyn Fn(&mut Value),
+    ) -> Result<Applied, ApplyError> {
+        let empty;
+        let live = match live {
+            Some(live) => live,
+            None => {
+                empty = empty_object(&self.request);
+                &empty
+            }
+        };
+        let managed = ManagedFields::decode(managed_of(live))
+            .map_err(|error| ApplyError::Failed(format!("failed to decode managed fields: {error}")))?;
+        self.check_type(config)?;
+        let kubectl = self.request.manager == last_applied::KUBECTL;
+        let mut done = self.applied(live, config, managed.clone(), force);
+        if kubectl
+            && let Err(ApplyError::Conflicts(conflicts)) = &done
+            && let Some(allowed) =
+                last_applied::unchanged_since(live, self.own_type(), self.request.api_version)
+        {
+            done = if conflicts.fields().is_subset(&allowed) {
+                self.applied(live, config, managed, true)
+            } else {
+                Err(ApplyError::Conflicts(conflicts.clone().without(&allowed)))
+            };
+        }
+        let (object, managed) = done?;
+        let mut object = match object {
+            Some(mut object) => {
+                fill_defaults(&mut object);
+                object
+            }
+            None => live.clone(),
+        };
+        if kubectl {
+            last_applied::rewrite(&mut object, config);
+        }
+        put_managed(&mut object, managed.encode());
+        Ok(Applied { object })
+    }
+
+    fn check_type(&self, config: &Value) -> Result<(), ApplyError> {
+        let text = |key: &str| config.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        if api_version == self.request.api_version && kind == self.request.kind {
+            return Ok(());
+        }
+        Err(ApplyError::BadRequest(format!("invalid object type: {}", type_text(api_version, kind))))
+    }
+
+    /// The object, if it changes, and its owners after an apply.
+    fn applied(
+        &self,
+        live: &Value,
+        config: &Value,
+        mut managed: ManagedFields,
+        force: bool,
+    ) -> Result<(Option<Value>, ManagedFields), ApplyError> {
+        if managed.is_empty() {
+            let nothing = empty_object(&self.request);
+            managed = match self.updated(&nothing, live, managed, BEFORE_FIRST_APPLY) {
+                Err(ApplyError::Failed(error)) => {
+                    let text = format!("failed to create manager for existing fields: {error}");
+                    return Err(ApplyError::Failed(text));
+                }
+                other => other?,
+            };
+        }
+        if config.at(&["metadata", "managedFields"]).is_some_and(|given| !given.is_null()) {
+            return Err(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned()));
+        }
+        let of = self.own_type();
+        let failed = |what: &str, object: &Value, error: &str| {
+            ApplyError::Failed(format!(
+                "failed to create typed {what} object ({}): {error}",
+                described(object)
+            ))
+        };
+        validate(config, of, false).map_err(|error| failed("patch", config, &error))?;
+        validate(live, of, true).map_err(|error| failed("live", live, &error))?;
+        self.reconciled(live, &mut managed).map_err(ApplyError::Failed)?;
+
+        let identity = Identity::apply(self.request.manager, self.request.subresource);
+        let api_version: Str = self.request.api_version.into();
+        let merged = merge(live, config, of);
+        let fields = self.filtered(fields_of(config, of), &api_version);
+        let last = managed.position(&identity).map(|at| managed.owners.remove(at));
+        let time = last.as_ref().and_then(|owner| owner.time.clone());
+        managed.owners.push(Owner { identity: identity.clone(), api_version, time, fields });
+        let object = match &last {
+            Some(last) if !last.fields.is_empty() => self
+                .pruned(merged, &managed, last)
+                .map_err(|error| ApplyError::Failed(format!("failed to prune fields: {error}")))?,
+            _ => merged,
+        };
+        self.take_over(live, &object, &mut managed, Some(&identity), force)?;
+        let changed = !same(live, &object);
+        if let Some(at) = managed.position(&identity) {
+            let owner = &mut managed.owners[at];
+            owner.fields = owner.fields.difference(&STRIPPED);
+            if changed {
+                owner.time = Some(self.request.time.into());
+            }
+            if owner.fields.is_empty() {
+                managed.owners.remove(at);
+            }
+        }
+        Ok((changed.then_some(object), managed))
+    }
+
+    /// Without what the manager applied last time, does not apply now, and nobody owns.
+    fn pruned(&self, merged: Value, managed: &ManagedFields, last: &Owner) -> Result<Value, String> {
+        let version = last.api_version.as_str();
+        // Who still says all it said takes nothing away.
+        if version == self.request.api_version
+            && managed.owners.last().is_some_and(|now| last.fields.is_subset(&now.fields))
+        {
+            return Ok(merged);
+        }
+        let of = match self.in_version(&merged, version) {
+            Ok(Some(found)) => found.of,
+            Ok(None) => return Ok(merged),
+            Err(error) => {
+                return Err(format!("failed to convert merged object to last applied version: {error}"));
+            }
+        };
+        let named = |set: &Set, of: Type<'_>| with_named_fields(set, Some(of));
+        let last_fields = named(&last.fields, of);
+        let base: Cow<'_, Value> = self.versions.convert(&merged, version)?;
+        let mut pruned = remove(base.clone().into_owned(), &last_fields, of);
+
+        let mut by_version: Vec<(Str, Set)> = Vec::new();
+        for owner in &managed.owners {
+            match by_version.iter_mut().find(|(seen, _)| *seen == owner.api_version) {
+                Some((_, fields)) => *fields = fields.union(&owner.fields),
+                None => by_version.push((owner.api_version.clone(), owner.fields.clone())),
+            }
+        }
+        // The version it is in comes first.
+        by_version.sort_by_key(|(seen, _)| seen != version);
+        for (version, fields) in &by_version {
+            let back = |what: &str, error: String| {
+                format!(
+                    "failed add back owned items: failed to convert {what} object at version {version}: {error}"
+                )
+            };
+            let there = self.in_version(&base, version).map_err(|error| back("merged", error))?;
+            let now = self.in_version(&pruned, version).map_err(|error| back("pruned", error))?;
+            let Some((InVersion { value: whole, of }, now)) = there.zip(now) else { continue };
+            let keep = named(&fields_of(&now.value, of), of).union(&named(fields, of));
+            let unowned = named(&fields_of(&whole, of), of).difference(&keep);
+            pruned = remove(whole.into_owned(), &unowned, of);
+        }
+
+        let left = named(&fields_of(&pruned, of), of);
+        let gone = named(&fields_of(&base, of), of).difference(&left).intersection(&last_fields);
+        let result = remove(base.into_owned(), &gone, of);
+        let result = self.versions.convert(&result, self.request.api_version)?.into_owned();
+        if version != self.request.api_version {
+            validate(&result, self.own_type(), true)?;
+        }
+        Ok(result)
+    }
+}
+
+/// `g/v1, Kind=Foo`, as Go prints a kind with its group and version.
+fn type_text(api_version: &str, kind: &str) -> String {
+    match api_version.split_once('/') {
+        Some(_) => format!("{api_version}, Kind={kind}"),
+        None => format!("/{api_version}, Kind={kind}"),
+    }
+}
+
+/// `namespace/name; g/v1, Kind=Foo`
+pub(super) fn described(object: &Value) -> String {
+    let metadata = |key: &str| object.at(&["metadata", key]).and_then(Value::as_str).unwrap_or_default();
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    format!("{}/{}; {}", metadata("namespace"), metadata("name"), type_text(text("apiVersion"), text("kind")))
+}
