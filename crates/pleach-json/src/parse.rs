@@ -56,7 +56,7 @@ fn parse_text(bytes: &[u8]) -> Result<(Value, Cow<'_, str>, bool), ParseError> {
 enum Frame {
     /// Its items start here on the scratch vector.
     Array { start: usize },
-    /// Its members start here on the scratch vector; the last one there waits for its value.
+    /// Its members start here on the scratch vector.
     Object { start: usize },
 }
 
@@ -67,6 +67,10 @@ struct Parser<'a> {
     frames: Vec<Frame>,
     items: Vec<Value>,
     members: Vec<(Str, Value)>,
+    /// The key that waits for the value being read.
+    key: Cow<'a, str>,
+    /// Keys that wait for the containers being read.
+    keys: Vec<Cow<'a, str>>,
     /// Some object set a key twice.
     repeated: bool,
     /// The first number beyond float64.
@@ -82,6 +86,8 @@ impl<'a> Parser<'a> {
             frames: Vec::with_capacity(16),
             items: Vec::with_capacity(16),
             members: Vec::with_capacity(32),
+            key: Cow::Borrowed(""),
+            keys: Vec::with_capacity(16),
             repeated: false,
             out_of_range: None,
         }
@@ -112,8 +118,8 @@ impl<'a> Parser<'a> {
                         self.at += 1;
                         Value::object()
                     } else {
-                        self.frames.push(Frame::Object { start: self.members.len() });
-                        self.member()?;
+                        self.open(Frame::Object { start: self.members.len() });
+                        self.key()?;
                         continue;
                     }
                 }
@@ -124,7 +130,7 @@ impl<'a> Parser<'a> {
                         self.at += 1;
                         Value::from(Vec::new())
                     } else {
-                        self.frames.push(Frame::Array { start: self.items.len() });
+                        self.open(Frame::Array { start: self.items.len() });
                         continue;
                     }
                 }
@@ -152,14 +158,14 @@ impl<'a> Parser<'a> {
                         value = Value::Array(self.items.split_off(start).into());
                     }
                     Some(&Frame::Object { start }) => {
-                        if let Some(member) = self.members.last_mut() {
-                            member.1 = value;
-                        }
+                        // Copied only now: moving a small string about right after it was written
+                        // costs more than writing it.
+                        self.members.push((Str::new(&self.key), value));
                         match self.next_token() {
                             Some(b',') => {
                                 self.at += 1;
                                 self.next_token();
-                                self.member()?;
+                                self.key()?;
                                 break;
                             }
                             Some(b'}') => self.at += 1,
@@ -173,22 +179,32 @@ impl<'a> Parser<'a> {
                     }
                 }
                 self.frames.pop();
+                if let Some(Frame::Object { .. }) = self.frames.last() {
+                    self.key = self.keys.pop().unwrap_or_default();
+                }
             }
         }
     }
 
-    /// Reads `"key":`, standing at the first byte after blanks, and leaves a member that waits for
-    /// its value.
+    /// Starts a container. If it is a member, its key waits until it is closed.
+    fn open(&mut self, frame: Frame) {
+        if let Some(Frame::Object { .. }) = self.frames.last() {
+            self.keys.push(std::mem::take(&mut self.key));
+        }
+        self.frames.push(frame);
+    }
+
+    /// Reads `"key":`, standing at the first byte after blanks, and keeps it until its value
+    /// has been read.
     #[inline]
-    fn member(&mut self) -> Result<(), ParseError> {
+    fn key(&mut self) -> Result<(), ParseError> {
         if self.peek() != Some(b'"') {
             return Err(self.unexpected(Context::Key));
         }
-        let key = match self.plain_string() {
-            Some(text) => Str::new(text),
-            None => self.escaped_string()?,
+        self.key = match self.plain_string() {
+            Some(text) => Cow::Borrowed(text),
+            None => Cow::Owned(self.escaped_string()?.into()),
         };
-        self.members.push((key, Value::Null));
         if self.next_token() != Some(b':') {
             return Err(self.unexpected(Context::AfterKey));
         }

@@ -67,10 +67,10 @@ fn take_key(
     found: &mut Vec<String>,
     reported: &mut HashSet<String>,
 ) {
-    if tokens.member().is_err() {
+    if tokens.key().is_err() {
         return;
     }
-    let Some((name, _)) = tokens.members.pop() else { return };
+    let name = Str::from(std::mem::take(&mut tokens.key));
     let Some(Frame::Object { seen, key }) = frames.last_mut() else { return };
     key.clone_from(&name);
     if seen.insert(name) {

@@ -14,10 +14,40 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, YamlError> {
         [0xEF, 0xBB, 0xBF, rest @ ..] => Cow::Borrowed(utf8(rest)?),
         all => Cow::Borrowed(utf8(all)?),
     };
-    match text.chars().find(|&c| !is_allowed(c)) {
-        Some(_) => Err(fault("control characters are not allowed")),
-        None => Ok(text),
+    if traits(text.as_bytes()) & (BEYOND_ASCII | CONTROL) != 0 && !text.chars().all(is_allowed) {
+        return Err(fault("control characters are not allowed"));
     }
+    Ok(text)
+}
+
+/// Bytes that are control characters and no blanks or line breaks.
+const CONTROL: u8 = 1;
+/// Bytes of characters beyond ASCII.
+pub(super) const BEYOND_ASCII: u8 = 2;
+/// Carriage returns and line feeds.
+pub(super) const BREAK: u8 = 4;
+/// Backslashes.
+pub(super) const BACKSLASH: u8 = 8;
+
+const TRAITS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b'\n' | b'\r' => BREAK,
+            b'\\' => BACKSLASH,
+            0x80.. => BEYOND_ASCII,
+            b'\t' | b' '..=b'~' => 0,
+            _ => CONTROL,
+        };
+        byte += 1;
+    }
+    table
+};
+
+/// Which of the traits above the bytes of a text have, taken together.
+pub(super) fn traits(bytes: &[u8]) -> u8 {
+    bytes.iter().fold(0, |all, &byte| all | TRAITS[byte as usize])
 }
 
 fn is_allowed(c: char) -> bool {
@@ -32,11 +62,8 @@ fn fault(message: &str) -> YamlError {
 fn utf8(bytes: &[u8]) -> Result<&str, YamlError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let rest = &bytes[error.valid_up_to()..];
-        if let Some(c) = std::str::from_utf8(&bytes[..error.valid_up_to()])
-            .ok()
-            .and_then(|valid| valid.chars().find(|&c| !is_allowed(c)))
-        {
-            let _ = c;
+        let valid = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
+        if !valid.chars().all(is_allowed) {
             return fault("control characters are not allowed");
         }
         let width = match rest[0] {

@@ -7,6 +7,7 @@
 
 use pleach_json::{Value, grow_stack, parse_strict};
 
+use super::characters::{BACKSLASH, BEYOND_ASCII, BREAK, traits};
 use super::resolve::float_value;
 
 /// A key as long as this, every byte of it escaped, is still short enough for YAML.
@@ -27,31 +28,44 @@ pub(super) fn read(text: &str) -> Option<Value> {
 
 /// Whether there is nothing in the text that the two grammars see differently.
 fn is_plain(bytes: &[u8]) -> bool {
-    let mut previous = b' ';
-    let mut broken = false;
-    for (at, &byte) in bytes.iter().enumerate() {
-        let followed_by = |tail: &[u8]| bytes[at + 1..].starts_with(tail);
-        match byte {
-            b' ' | b'\t' => continue,
-            b'\n' | b'\r' => {
-                broken = true;
-                continue;
-            }
-            // A colon on the line after its key.
-            b':' if broken && previous == b'"' => return false,
-            b'/' if previous == b'\\' => return false,
-            // Half a surrogate pair.
-            b'u' if previous == b'\\' && (followed_by(b"d") || followed_by(b"D")) => return false,
-            // Line breaks and the byte order mark.
-            0xC2 if followed_by(&[0x85]) => return false,
-            0xE2 if followed_by(&[0x80, 0xA8]) || followed_by(&[0x80, 0xA9]) => return false,
-            0xEF if followed_by(&[0xBB, 0xBF]) => return false,
-            _ => {}
+    let traits = traits(bytes);
+    (traits & BACKSLASH == 0 || !has_doubtful_escape(bytes))
+        && (traits & BREAK == 0 || !has_colon_on_next_line(bytes))
+        && (traits & BEYOND_ASCII == 0 || !has_doubtful_character(bytes))
+}
+
+/// Escapes that YAML 1.1 does not know: `\/`, and half a surrogate pair.
+fn has_doubtful_escape(mut rest: &[u8]) -> bool {
+    while let Some(at) = rest.iter().position(|&byte| byte == b'\\') {
+        if let [b'/', ..] | [b'u', b'd' | b'D', ..] = &rest[at + 1..] {
+            return true;
         }
-        broken = false;
-        previous = byte;
+        rest = rest.get(at + 2..).unwrap_or_default();
     }
-    true
+    false
+}
+
+/// A key must stand on one line with its colon.
+fn has_colon_on_next_line(mut rest: &[u8]) -> bool {
+    while let Some(at) = rest.iter().position(|&byte| byte == b'\n' || byte == b'\r') {
+        rest = rest[at..].trim_ascii_start();
+        if rest.first() == Some(&b':') {
+            return true;
+        }
+    }
+    false
+}
+
+/// Line breaks beyond ASCII, and the byte order mark.
+fn has_doubtful_character(mut rest: &[u8]) -> bool {
+    while let Some(at) = rest.iter().position(|&byte| matches!(byte, 0xC2 | 0xE2 | 0xEF)) {
+        rest = &rest[at..];
+        if let [0xC2, 0x85, ..] | [0xE2, 0x80, 0xA8 | 0xA9, ..] | [0xEF, 0xBB, 0xBF, ..] = rest {
+            return true;
+        }
+        rest = &rest[1..];
+    }
+    false
 }
 
 /// Floats become what they are after YAML has written them out again. Fails for keys too long.
