@@ -130,7 +130,9 @@ fn visit(value: &Value, node: &Node, at: &Path<'_>, errors: &mut Vec<FieldError>
         Value::Array(items) => {
             let Some(of_items) = node.items() else { return };
             grow_stack(|| {
-                items.iter().enumerate().for_each(|(i, item)| visit(item, of_items, &at.index(i), errors))
+                for (i, item) in items.iter().enumerate() {
+                    visit(item, of_items, &at.index(i), errors);
+                }
             });
         }
         _ => {}

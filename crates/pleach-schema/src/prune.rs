@@ -127,7 +127,8 @@ impl<N: Note, const NULLS: bool> Pruner<'_, N, NULLS> {
             let declared = node.next_property(&mut from, key).map(|p| &*p.node);
             if resource && is_resource_member(key) {
                 // Not pruned; the nulls in it still are what the schema says.
-                let Some(of_member) = declared.filter(|_| NULLS) else { return true };
+                let of_member = declared.or_else(|| node.additional().schema().map(AsRef::as_ref));
+                let Some(of_member) = of_member.filter(|_| NULLS) else { return true };
                 nulls::drop_below(member, of_member, &at, self.note);
                 return self.stays(member, of_member, &at);
             }

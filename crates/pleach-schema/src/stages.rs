@@ -7,9 +7,10 @@
 //! run, and says so.
 
 use pleach_json::Value;
-use pleach_meta::FieldError;
+use pleach_meta::{BadValue, ErrorType, FieldError};
 
 use crate::compile::Schema;
+use crate::validate::site::NO_PATH;
 use crate::{coerce, list_type, validate};
 
 impl Schema {
@@ -46,5 +47,24 @@ impl Schema {
     /// The stage of list types of a changed object, also on the status endpoint.
     pub fn validate_lists_update(&self, new: &Value, old: &Value) -> Vec<FieldError> {
         list_type::validate_lists_update(new, old, self.root())
+    }
+
+    /// What is said instead of running the rules after errors like these; `None` when they run, or
+    /// there are none.
+    pub fn rules_not_checked(&self, before: &[FieldError]) -> Option<FieldError> {
+        let blocks = |error: &FieldError| {
+            matches!(
+                error.error_type,
+                ErrorType::NotSupported
+                    | ErrorType::Required
+                    | ErrorType::TooLong
+                    | ErrorType::TooMany
+                    | ErrorType::TypeInvalid
+            )
+        };
+        let detail = "some validation rules were not checked because the object was invalid; \
+                      correct the existing errors to complete validation";
+        (self.root().below().rules() && before.iter().any(blocks))
+            .then(|| FieldError::invalid(NO_PATH, BadValue::Value(Value::Null), detail))
     }
 }

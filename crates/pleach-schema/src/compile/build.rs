@@ -18,11 +18,7 @@ pub(super) fn build(schema: &JSONSchemaProps, options: SchemaOptions, root: bool
     let properties: Box<[Property]> = schema
         .properties()
         .iter()
-        .map(|(name, property)| Property {
-            name: name.clone(),
-            node: child(property),
-            required: required.contains(name),
-        })
+        .map(|(name, property)| Property::new(name.clone(), child(property), required.contains(name)))
         .collect();
     let additional = match &schema.additional_properties {
         None => Additional::Absent,

@@ -58,11 +58,7 @@ impl Reader<'_> {
         let mut chars = self.rest.char_indices();
         while let Some((i, c)) = chars.next() {
             match c {
-                '\\' => {
-                    if chars.next().is_none() {
-                        return false;
-                    }
-                }
+                '\\' if chars.next().is_none() => return false,
                 '(' => depth += 1,
                 ')' => depth -= 1,
                 _ => {}

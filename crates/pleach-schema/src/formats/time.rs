@@ -62,8 +62,8 @@ fn is_time(text: &str) -> bool {
         return false;
     }
     let rest = &text[8..];
-    let fraction = if rest.ends_with('z') {
-        &rest[..rest.len() - 1]
+    let fraction = if let Some(fraction) = rest.strip_suffix('z') {
+        fraction
     } else {
         let Some(cut) = rest.len().checked_sub(6).filter(|&cut| rest.is_char_boundary(cut)) else {
             return false;

@@ -170,7 +170,7 @@ impl Reporter<'_> {
     fn any_of(&mut self, branches: &[NodeRef], value: &Value, at: &Site<'_>) -> u64 {
         let mut best = Branch::default();
         for node in branches {
-            let branch = self.branch(node, value, at);
+            let branch = Branch::visit(node, value, at);
             if branch.errors.is_empty() {
                 return branch.count;
             }
@@ -186,7 +186,7 @@ impl Reporter<'_> {
         let mut first_valid = None;
         let mut valid = 0;
         for node in branches {
-            let branch = self.branch(node, value, at);
+            let branch = Branch::visit(node, value, at);
             if branch.errors.is_empty() {
                 valid += 1;
                 first_valid.get_or_insert(branch.count);
@@ -215,7 +215,7 @@ impl Reporter<'_> {
         let mut count = 0;
         let mut valid = 0;
         for node in branches {
-            let mut branch = self.branch(node, value, at);
+            let mut branch = Branch::visit(node, value, at);
             valid += usize::from(branch.errors.is_empty());
             count += branch.count;
             self.errors.append(&mut branch.errors);
@@ -226,13 +226,6 @@ impl Reporter<'_> {
             _ => self.line(at, "must validate all the schemas (allOf)"),
         }
         count
-    }
-
-    /// Visits a branch by itself. Nothing ratchets in it.
-    fn branch(&mut self, node: &Node, value: &Value, at: &Site<'_>) -> Branch {
-        let mut inner = Reporter { errors: Vec::new(), ratchet: None };
-        let count = inner.visit(node, value, at, None, false);
-        Branch { errors: inner.errors, count }
     }
 
     /// An error about a junctor, which has no field of its own.
@@ -250,6 +243,13 @@ struct Branch {
 }
 
 impl Branch {
+    /// Visits a branch by itself. Nothing ratchets in it.
+    fn visit(node: &Node, value: &Value, at: &Site<'_>) -> Self {
+        let mut inner = Reporter { errors: Vec::new(), ratchet: None };
+        let count = inner.visit(node, value, at, None, false);
+        Self { errors: inner.errors, count }
+    }
+
     /// Keeps the one that got further; of equals the earlier.
     fn keep_better(&mut self, other: Self) {
         if self.errors.is_empty() || other.count > self.count {
