@@ -5,6 +5,9 @@
 //! rule per member. A member or discriminator that CEL cannot name gets its agreement as an `enum`
 //! within the `oneOf` branch instead.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
 use pleach_json::Str;
 
 use crate::props::{JSONSchemaProps, Union, ValidationRule};
@@ -30,25 +33,30 @@ impl JSONSchemaProps {
 /// Makes the discriminator agree with the member that is set.
 fn agree(node: &mut JSONSchemaProps, union: &Union) {
     let discriminator = pleach_cel::names::escape(&union.discriminator);
+    let mut unnameable = BTreeMap::new();
     for (name, value) in &union.fields {
         match (&discriminator, pleach_cel::names::escape(name)) {
             (Some(discriminator), Some(member)) => {
                 let rule = rule(union, discriminator, name, &member, value);
-                let rules = node.rare_mut().x_validations.get_or_insert_default();
-                if !rules.contains(&rule) {
-                    rules.push(rule);
-                }
+                node.rare_mut().x_validations.get_or_insert_default().push(rule);
             }
-            _ => branch(node, union, name, value),
+            _ => {
+                unnameable.insert(name, value);
+            }
         }
+    }
+    if !unnameable.is_empty() {
+        say_in_branches(node, union, &unnameable);
     }
 }
 
 fn rule(union: &Union, discriminator: &str, name: &str, member: &str, value: &str) -> ValidationRule {
     let literal = literal(value);
     ValidationRule {
-        rule: format!("!has(self.{discriminator}) || self.{discriminator} != {literal} || has(self.{member})")
-            .into(),
+        rule: format!(
+            "!has(self.{discriminator}) || self.{discriminator} != {literal} || has(self.{member})"
+        )
+        .into(),
         message: one_line(&format!("{name} must be set if {} is {value}", union.discriminator)),
         ..ValidationRule::default()
     }
@@ -60,7 +68,9 @@ fn literal(text: &str) -> String {
     for c in text.chars() {
         match c {
             '\'' | '\\' => out.extend(['\\', c]),
-            c if (c as u32) < 0x20 || c as u32 == 0x7f => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c if c.is_ascii_control() => {
+                let _ = write!(out, "\\u{:04x}", c as u32);
+            }
             c => out.push(c),
         }
     }
@@ -72,20 +82,22 @@ fn one_line(text: &str) -> Str {
     text.replace(['\n', '\r'], " ").into()
 }
 
-/// Says in the `oneOf` branch of `name` which value the discriminator has.
-fn branch(node: &mut JSONSchemaProps, union: &Union, name: &str, value: &str) {
-    let of_member = |branch: &&mut JSONSchemaProps| branch.required() == [Str::from(name)];
-    let mut said = JSONSchemaProps::default();
-    said.value_mut().enum_ = Some(vec![value.into()]);
+/// Says in the `oneOf` branches of `members` which value the discriminator has.
+fn say_in_branches(node: &mut JSONSchemaProps, union: &Union, members: &BTreeMap<&Str, &Str>) {
     let value = node.value_mut();
     let in_one_of = value.one_of.iter_mut().flat_map(|list| list.iter_mut());
     let in_all_of = value
         .all_of
         .iter_mut()
         .flat_map(|list| list.iter_mut())
-        .flat_map(|s| s.value_mut().one_of.iter_mut())
+        .filter(|schema| !schema.one_of().is_empty())
+        .flat_map(|schema| schema.value_mut().one_of.iter_mut())
         .flat_map(|list| list.iter_mut());
-    if let Some(branch) = in_one_of.chain(in_all_of).find(of_member) {
+    for branch in in_one_of.chain(in_all_of) {
+        let [name] = branch.required() else { continue };
+        let Some(value) = members.get(name) else { continue };
+        let mut said = JSONSchemaProps::default();
+        said.value_mut().enum_ = Some(vec![(*value).clone().into()]);
         branch.properties.get_or_insert_default().insert(union.discriminator.clone(), said);
     }
 }

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 
 use pleach_cel::Environment;
 use pleach_json::Str;
-use pleach_meta::Path;
 
+use crate::default_check;
 use crate::props::JSONSchemaProps;
 use crate::structural::Structural;
 use crate::walk;
@@ -82,14 +82,15 @@ impl<'a> Options<'a> {
         preserve_unknown_fields: bool,
         old_expressions: &'a Expressions,
     ) -> Self {
-        let any_old = |test: fn(&JSONSchemaProps) -> bool| old.iter().any(|s| s.any_node(&mut |node| test(node)));
+        let any_old =
+            |test: fn(&JSONSchemaProps) -> bool| old.iter().any(|s| s.any_node(&mut |node| test(node)));
         let was_structural = old.iter().all(|schema| is_structural(schema));
         let forced = !preserve_unknown_fields
             || new.iter().any(|s| s.any_node(&mut |node| uses_structural_feature(node)));
         Self {
             require_structural_schema: was_structural || forced,
             require_valid_property_type: !any_old(has_invalid_type),
-            require_pruned_defaults: !old.iter().any(|schema| crate::default_check::has_unpruned_default(schema)),
+            require_pruned_defaults: !old.iter().any(|schema| default_check::has_unpruned_default(schema)),
             require_atomic_set_type: !any_old(walk::has_non_atomic_set_items),
             require_map_list_keys_map_set_validation: !any_old(walk::breaks_map_set_rules),
             suppress_per_expression_cost: false,
@@ -105,7 +106,7 @@ impl<'a> Options<'a> {
 
 /// Whether a schema is structural.
 pub fn is_structural(schema: &JSONSchemaProps) -> bool {
-    Structural::of(schema).is_ok_and(|schema| schema.violations(&Path::ROOT).is_empty())
+    Structural::of(schema).is_ok_and(Structural::is_valid)
 }
 
 /// Whether the node itself names a type that there is not.

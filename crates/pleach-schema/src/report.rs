@@ -12,13 +12,25 @@ use pleach_meta::{BadValue, FieldError};
 const LIMIT: usize = 4 << 20;
 
 /// Errors, up to a limit.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Report {
     errors: Vec<FieldError>,
     bytes: usize,
+    limit: usize,
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        Self { errors: Vec::new(), bytes: 0, limit: LIMIT }
+    }
 }
 
 impl Report {
+    /// For whoever asks only whether anything is wrong: full after the first error.
+    pub(crate) fn of_any() -> Self {
+        Self { limit: 0, ..Self::default() }
+    }
+
     /// Takes an error, unless there are too many.
     pub(crate) fn push(&mut self, error: FieldError) {
         if self.is_full() {
@@ -29,13 +41,13 @@ impl Report {
             BadValue::Value(pleach_json::Value::Array(items)) => items.len() * 8,
             _ => 0,
         };
-        self.bytes += error.field.len() + error.detail.len() + value;
+        self.bytes += 1 + error.field.len() + error.detail.len() + value;
         self.errors.push(error);
     }
 
     /// Whether no more errors are taken: the walk may end.
     pub(crate) fn is_full(&self) -> bool {
-        self.bytes > LIMIT
+        self.bytes > self.limit
     }
 
     /// The errors.

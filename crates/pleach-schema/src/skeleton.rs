@@ -74,7 +74,8 @@ fn collect<'a>(schema: &'a JSONSchemaProps, parts: &mut Vec<&'a JSONSchemaProps>
 /// `merge(drop(x_1), …)`, with the schemas below made skeletons on the way: merging is associative
 /// but for types, and those agree among all parts or not at all.
 fn merge_nodes(parts: &[&JSONSchemaProps]) -> JSONSchemaProps {
-    let type_ = parts.first().map(|first| first.type_.clone()).filter(|t| parts.iter().all(|p| p.type_ == *t));
+    let type_ =
+        parts.first().map(|first| first.type_.clone()).filter(|t| parts.iter().all(|p| p.type_ == *t));
     let mut out = JSONSchemaProps { type_: type_.unwrap_or_default(), ..JSONSchemaProps::default() };
     out.properties = merge_maps(parts.iter().filter_map(|p| p.properties.as_ref()));
     out.additional_properties = merge_or_bool(parts.iter().filter_map(|p| p.additional_properties.as_ref()));
@@ -94,7 +95,9 @@ fn merge_nodes(parts: &[&JSONSchemaProps]) -> JSONSchemaProps {
 fn merge_all(schemas: &[&JSONSchemaProps]) -> JSONSchemaProps {
     grow_stack(|| {
         let mut parts = Vec::with_capacity(schemas.len());
-        schemas.iter().for_each(|schema| collect(schema, &mut parts));
+        for schema in schemas {
+            collect(schema, &mut parts);
+        }
         merge_nodes(&parts)
     })
 }

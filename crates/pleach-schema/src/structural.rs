@@ -42,6 +42,14 @@ impl<'a> Structural<'a> {
         errors
     }
 
+    /// Whether all rules of structural schemas are kept.
+    pub fn is_valid(self) -> bool {
+        let mut errors = Report::of_any();
+        invariants::check(self.0, invariants::Level::Root, &Path::ROOT, &mut errors);
+        completeness::check(self.0, &Path::ROOT, &mut errors);
+        errors.is_empty()
+    }
+
     /// The schema.
     pub fn schema(self) -> &'a JSONSchemaProps {
         self.0
@@ -74,7 +82,9 @@ fn convertible(schema: &JSONSchemaProps) -> Result<(), String> {
         return Err("OpenAPIV3Schema 'items' must be a schema, but is an array".to_owned());
     }
     if schema.x_preserve_unknown_fields == Some(false) {
-        return Err("internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined".to_owned());
+        return Err(
+            "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined".to_owned()
+        );
     }
     grow_stack(|| schema.children().try_for_each(convertible))
 }

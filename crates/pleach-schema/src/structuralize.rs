@@ -42,8 +42,12 @@ pub struct Note {
 
 /// Proposes the structural form of `schema`, or names what stands in the way.
 pub fn structuralize(schema: &JSONSchemaProps, path: &Path<'_>) -> Result<Proposal, Vec<FieldError>> {
-    let mut builder =
-        Builder { places: vec![(0, path.to_string())], notes: Vec::new(), obstacles: Report::default() };
+    let mut builder = Builder {
+        places: vec![(0, path.to_string())],
+        notes: Vec::new(),
+        noted: 0,
+        obstacles: Report::default(),
+    };
     let root = Source { schema, place: 0, inside: false };
     let mut core = builder.core(&[root], Level::Root, 0);
     if !core.unions().is_empty() && core.type_.is_empty() {
@@ -80,6 +84,8 @@ struct Builder {
     /// the root and its own parent.
     places: Vec<(usize, String)>,
     notes: Vec<Note>,
+    /// Bytes in the notes.
+    noted: usize,
     obstacles: Report,
 }
 
@@ -102,11 +108,12 @@ impl Builder {
         text.strip_prefix('.').unwrap_or(&text).to_owned()
     }
 
-    /// Notes are for people: past a thousand nobody reads on.
+    /// Notes are for people: past some length nobody reads on, and a path can be long.
     fn note(&mut self, place: usize, text: impl Into<String>) {
-        if self.notes.len() < 1_000 {
-            let path = self.path(place);
-            self.notes.push(Note { path, text: text.into() });
+        if self.noted < 1 << 20 {
+            let (path, text) = (self.path(place), text.into());
+            self.noted += path.len() + text.len();
+            self.notes.push(Note { path, text });
         }
     }
 
@@ -216,7 +223,11 @@ impl Builder {
     ) {
         if !additional.is_empty() {
             if named {
-                self.obstacle(place, "additionalProperties", "an object cannot have both named and free members");
+                self.obstacle(
+                    place,
+                    "additionalProperties",
+                    "an object cannot have both named and free members",
+                );
             } else if level == Level::Root {
                 self.obstacle(place, "additionalProperties", "must not be used at the root");
             } else {
@@ -228,10 +239,16 @@ impl Builder {
         match free {
             Some(true) if named || level == Level::Root => {
                 out.x_preserve_unknown_fields = Some(true);
-                self.note(place, "additionalProperties: true becomes x-kubernetes-preserve-unknown-fields: true");
+                self.note(
+                    place,
+                    "additionalProperties: true becomes x-kubernetes-preserve-unknown-fields: true",
+                );
             }
             Some(false) if named || level == Level::Root => {
-                self.note(place, "additionalProperties: false is left out: unknown fields are pruned instead");
+                self.note(
+                    place,
+                    "additionalProperties: false is left out: unknown fields are pruned instead",
+                );
             }
             Some(allows) => out.additional_properties = Some(SchemaOrBool::Bool(allows)),
             None => {}

@@ -78,6 +78,9 @@ impl Walk<'_, '_> {
             self.items(schema, path, site, rules);
             self.dependencies(schema, path, site);
         });
+        if self.errors.schema.is_full() {
+            return;
+        }
         if schema.x_preserve_unknown_fields == Some(false) {
             self.errors.schema.push(FieldError::invalid(
                 path.child("x-kubernetes-preserve-unknown-fields"),

@@ -26,7 +26,8 @@ fn litmus(specified: &Value, published: &Value, dropped: &Value) {
 
 #[test]
 fn litmus_1_discriminated_union() {
-    let union = || json!([{"discriminator": "type", "fields": {"emptyDir": "EmptyDir", "hostPath": "HostPath"}}]);
+    let union =
+        || json!([{"discriminator": "type", "fields": {"emptyDir": "EmptyDir", "hostPath": "HostPath"}}]);
     let properties = || {
         json!({
             "type": {"type": "string", "enum": ["EmptyDir", "HostPath"]},

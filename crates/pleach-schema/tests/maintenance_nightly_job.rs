@@ -112,7 +112,8 @@ fn the_modified_schema_breaks_the_rules_that_the_story_names() {
 fn the_unspecified_field_is_pruned_before_it_is_stored() {
     let schema = Schema::compile(&schema(&with_value_validation()), SchemaOptions::default());
     let mut stored = job();
-    let settled = schema.settle(&mut stored, SettleOptions::request(Record::Unknown)).expect("nothing to refuse");
+    let settled =
+        schema.settle(&mut stored, SettleOptions::request(Record::Unknown)).expect("nothing to refuse");
     let mut want = job();
     want.get_mut("spec").and_then(Value::as_object_mut).expect("a spec").remove("privileged");
     assert_eq!(stored, want);

@@ -54,7 +54,8 @@ impl Members {
 
     fn map(&mut self, key: &'static str, map: Option<&SchemaMap>) {
         if let Some(map) = map.filter(|map| !map.is_empty()) {
-            let members: Vec<_> = map.iter().map(|(name, schema)| (name.clone(), schema.to_value())).collect();
+            let members: Vec<_> =
+                map.iter().map(|(name, schema)| (name.clone(), schema.to_value())).collect();
             self.put(key, Map::from(members));
         }
     }
@@ -70,7 +71,10 @@ impl Members {
 
 /// A float field as JSON: an integral one reads back as an integer.
 fn float(number: f64) -> Value {
-    if number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0 && !(number == 0.0 && number.is_sign_negative()) {
+    if number.fract() == 0.0
+        && number.abs() < 9_007_199_254_740_992.0
+        && !(number == 0.0 && number.is_sign_negative())
+    {
         Value::Int(number as i64)
     } else {
         Value::Float(number)

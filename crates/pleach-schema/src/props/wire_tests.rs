@@ -4,7 +4,11 @@ use crate::{Decoder, JSONSchemaProps};
 
 fn decode(value: &Value) -> (JSONSchemaProps, Option<String>, Vec<String>) {
     let fields = ["spec", "versions", "schema", "openAPIV3Schema"];
-    let mut decoder = Decoder::new("v1").within("CustomResourceValidation", &fields, "spec.versions[0].schema.openAPIV3Schema");
+    let mut decoder = Decoder::new("v1").within(
+        "CustomResourceValidation",
+        &fields,
+        "spec.versions[0].schema.openAPIV3Schema",
+    );
     let schema = decoder.schema(value);
     let (error, unknown) = decoder.finish();
     (schema, error, unknown)
@@ -13,27 +17,87 @@ fn decode(value: &Value) -> (JSONSchemaProps, Option<String>, Vec<String>) {
 #[test]
 fn wrong_types_read_as_from_go() {
     for (value, want) in [
-        (json!(5), "number into Go struct field CustomResourceValidation.…openAPIV3Schema of type v1.JSONSchemaProps"),
-        (json!({"title": {}}), "object into Go struct field JSONSchemaProps.…openAPIV3Schema.title of type string"),
-        (json!({"nullable": 1}), "number into Go struct field JSONSchemaProps.…openAPIV3Schema.nullable of type bool"),
-        (json!({"maxLength": "x"}), "string into Go struct field JSONSchemaProps.…openAPIV3Schema.maxLength of type int64"),
-        (json!({"maxLength": 1.5}), "number 1.5 into Go struct field JSONSchemaProps.…openAPIV3Schema.maxLength of type int64"),
-        (json!({"minimum": "x"}), "string into Go struct field JSONSchemaProps.…openAPIV3Schema.minimum of type float64"),
-        (json!({"required": "x"}), "string into Go struct field JSONSchemaProps.…openAPIV3Schema.required of type []string"),
-        (json!({"required": [1]}), "number into Go struct field JSONSchemaProps.…openAPIV3Schema.required of type string"),
-        (json!({"enum": "x"}), "string into Go struct field JSONSchemaProps.…openAPIV3Schema.enum of type []v1.JSON"),
-        (json!({"properties": []}), "array into Go struct field JSONSchemaProps.…openAPIV3Schema.properties of type map[string]v1.JSONSchemaProps"),
-        (json!({"properties": {"a": 5}}), "number into Go struct field JSONSchemaProps.…openAPIV3Schema.properties of type v1.JSONSchemaProps"),
-        (json!({"allOf": 5}), "number into Go struct field JSONSchemaProps.…openAPIV3Schema.allOf of type []v1.JSONSchemaProps"),
-        (json!({"not": 5}), "number into Go struct field JSONSchemaProps.…openAPIV3Schema.not of type v1.JSONSchemaProps"),
-        (json!({"definitions": {"a": {"type": 5}}}), "number into Go struct field JSONSchemaProps.…openAPIV3Schema.definitions.type of type string"),
-        (json!({"dependencies": 5}), "number into Go struct field JSONSchemaProps.…openAPIV3Schema.dependencies of type v1.JSONSchemaDependencies"),
-        (json!({"externalDocs": {"url": 5}}), "number into Go struct field ExternalDocumentation.…openAPIV3Schema.externalDocs.url of type string"),
-        (json!({"x-kubernetes-validations": 5}), "number into Go struct field JSONSchemaProps.…openAPIV3Schema.x-kubernetes-validations of type v1.ValidationRules"),
-        (json!({"x-kubernetes-validations": [{"reason": 5}]}), "number into Go struct field ValidationRule.…openAPIV3Schema.x-kubernetes-validations.reason of type v1.FieldValueErrorReason"),
+        (
+            json!(5),
+            "number into Go struct field CustomResourceValidation.…openAPIV3Schema of type v1.JSONSchemaProps",
+        ),
+        (
+            json!({"title": {}}),
+            "object into Go struct field JSONSchemaProps.…openAPIV3Schema.title of type string",
+        ),
+        (
+            json!({"nullable": 1}),
+            "number into Go struct field JSONSchemaProps.…openAPIV3Schema.nullable of type bool",
+        ),
+        (
+            json!({"maxLength": "x"}),
+            "string into Go struct field JSONSchemaProps.…openAPIV3Schema.maxLength of type int64",
+        ),
+        (
+            json!({"maxLength": 1.5}),
+            "number 1.5 into Go struct field JSONSchemaProps.…openAPIV3Schema.maxLength of type int64",
+        ),
+        (
+            json!({"minimum": "x"}),
+            "string into Go struct field JSONSchemaProps.…openAPIV3Schema.minimum of type float64",
+        ),
+        (
+            json!({"required": "x"}),
+            "string into Go struct field JSONSchemaProps.…openAPIV3Schema.required of type []string",
+        ),
+        (
+            json!({"required": [1]}),
+            "number into Go struct field JSONSchemaProps.…openAPIV3Schema.required of type string",
+        ),
+        (
+            json!({"enum": "x"}),
+            "string into Go struct field JSONSchemaProps.…openAPIV3Schema.enum of type []v1.JSON",
+        ),
+        (
+            json!({"properties": []}),
+            "array into Go struct field JSONSchemaProps.…openAPIV3Schema.properties of type map[string]v1.JSONSchemaProps",
+        ),
+        (
+            json!({"properties": {"a": 5}}),
+            "number into Go struct field JSONSchemaProps.…openAPIV3Schema.properties of type v1.JSONSchemaProps",
+        ),
+        (
+            json!({"allOf": 5}),
+            "number into Go struct field JSONSchemaProps.…openAPIV3Schema.allOf of type []v1.JSONSchemaProps",
+        ),
+        (
+            json!({"not": 5}),
+            "number into Go struct field JSONSchemaProps.…openAPIV3Schema.not of type v1.JSONSchemaProps",
+        ),
+        (
+            json!({"definitions": {"a": {"type": 5}}}),
+            "number into Go struct field JSONSchemaProps.…openAPIV3Schema.definitions.type of type string",
+        ),
+        (
+            json!({"dependencies": 5}),
+            "number into Go struct field JSONSchemaProps.…openAPIV3Schema.dependencies of type v1.JSONSchemaDependencies",
+        ),
+        (
+            json!({"externalDocs": {"url": 5}}),
+            "number into Go struct field ExternalDocumentation.…openAPIV3Schema.externalDocs.url of type string",
+        ),
+        (
+            json!({"x-kubernetes-validations": 5}),
+            "number into Go struct field JSONSchemaProps.…openAPIV3Schema.x-kubernetes-validations of type v1.ValidationRules",
+        ),
+        (
+            json!({"x-kubernetes-validations": [{"reason": 5}]}),
+            "number into Go struct field ValidationRule.…openAPIV3Schema.x-kubernetes-validations.reason of type v1.FieldValueErrorReason",
+        ),
         // A type that decodes itself hands its trail on, but the struct named is the one around it.
-        (json!({"items": {"items": {"externalDocs": {"url": 5}}}}), "number into Go struct field JSONSchemaProps.…openAPIV3Schema.items.items.externalDocs.url of type string"),
-        (json!({"additionalProperties": {"maxLength": "x"}}), "string into Go struct field JSONSchemaProps.…openAPIV3Schema.additionalProperties.maxLength of type int64"),
+        (
+            json!({"items": {"items": {"externalDocs": {"url": 5}}}}),
+            "number into Go struct field JSONSchemaProps.…openAPIV3Schema.items.items.externalDocs.url of type string",
+        ),
+        (
+            json!({"additionalProperties": {"maxLength": "x"}}),
+            "string into Go struct field JSONSchemaProps.…openAPIV3Schema.additionalProperties.maxLength of type int64",
+        ),
     ] {
         let (_, error, _) = decode(&value);
         let want = format!("json: cannot unmarshal {}", want.replace('…', "spec.versions.schema."));
@@ -87,8 +151,16 @@ fn what_is_read_is_written_again_with_the_quirks() {
         ("enum keeps null", json!({"enum": [null, 1, 1.5, "x"]}), json!({"enum": [null, 1, 1.5, "x"]})),
         ("items of no schema", json!({"items": []}), json!({"items": null})),
         ("items of another type", json!({"items": true}), json!({"items": null})),
-        ("dependencies of another type", json!({"dependencies": {"a": 5}}), json!({"dependencies": {"a": null}})),
-        ("empty lists are left out", json!({"required": [], "enum": [], "allOf": [], "properties": {}}), json!({})),
+        (
+            "dependencies of another type",
+            json!({"dependencies": {"a": 5}}),
+            json!({"dependencies": {"a": null}}),
+        ),
+        (
+            "empty lists are left out",
+            json!({"required": [], "enum": [], "allOf": [], "properties": {}}),
+            json!({}),
+        ),
         ("false is absent", json!({"nullable": false, "x-kubernetes-int-or-string": false}), json!({})),
         (
             "but not behind a pointer",

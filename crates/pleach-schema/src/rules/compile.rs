@@ -56,7 +56,7 @@ impl Node<'_> {
             self.decl.clone()
         };
         let declarations = Declarations::default().with("self", self.decl.clone()).with("oldSelf", old_self);
-        let compiled = self.expression(&rule.rule, environment, &declarations, &Type::Bool);
+        let compiled = expression(&rule.rule, environment, &declarations, &Type::Bool);
         let uses_old_self = match compiled {
             Ok(checked) => {
                 let price = checked.cost_estimate().max.saturating_mul(self.context.cardinality(self.decl));
@@ -84,7 +84,9 @@ impl Node<'_> {
                 self.errors.push(FieldError::invalid(
                     at,
                     rule.rule.clone(),
-                    format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {ancestor}"),
+                    format!(
+                        "oldSelf cannot be used on the uncorrelatable portion of the schema within {ancestor}"
+                    ),
                 ));
             }
         } else if let Some(optional) = rule.optional_old_self {
@@ -102,7 +104,7 @@ impl Node<'_> {
         let environments = self.options.environments();
         let environment = environments.choose(old.is_some_and(|old| old.has_message_expression(source)));
         let at = path.child("messageExpression");
-        match self.expression(source, environment, declarations, &Type::String) {
+        match expression(source, environment, declarations, &Type::String) {
             Ok(checked) => {
                 let price = checked.cost_estimate().max;
                 if !self.options.suppress_per_expression_cost {
@@ -123,27 +125,27 @@ impl Node<'_> {
         }
     }
 
-    fn expression(
-        &self,
-        source: &str,
-        environment: &Environment,
-        declarations: &Declarations,
-        want: &Type,
-    ) -> Result<Checked, Failure> {
-        let checked = environment.compile(source, declarations).map_err(Failure::Issues)?;
-        if checked.output_type() != want {
-            return Err(Failure::Type);
-        }
-        Program::new(&checked).map_err(Failure::Plan)?;
-        Ok(checked)
-    }
-
     /// The issues with the names that upstream gives the types below this node.
     fn own_names(&self, issues: &Issues) -> String {
         let text = issues.to_string();
         let name = self.context.type_name();
         if text.contains(&name) { text.replace(&name, super::decl::SELF_TYPE) } else { text }
     }
+}
+
+/// Compiles an expression that is to have the type `want`.
+fn expression(
+    source: &str,
+    environment: &Environment,
+    declarations: &Declarations,
+    want: &Type,
+) -> Result<Checked, Failure> {
+    let checked = environment.compile(source, declarations).map_err(Failure::Issues)?;
+    if checked.output_type() != want {
+        return Err(Failure::Type);
+    }
+    Program::new(&checked).map_err(Failure::Plan)?;
+    Ok(checked)
 }
 
 enum Failure {

@@ -28,7 +28,9 @@ impl TotalCost {
     /// Adds an expression.
     pub(crate) fn add(&mut self, cost: u64, path: &Path<'_>) {
         self.total = self.total.saturating_add(cost);
-        if cost < WORTH_NAMING || self.dearest.last().is_some_and(|l| self.dearest.len() == NAMED && l.0 >= cost) {
+        if cost < WORTH_NAMING
+            || self.dearest.last().is_some_and(|l| self.dearest.len() == NAMED && l.0 >= cost)
+        {
             return;
         }
         let at = self.dearest.partition_point(|(other, _)| *other >= cost);

@@ -112,9 +112,8 @@ fn object(schema: &JSONSchemaProps, is_resource: bool, name: &mut Name) -> DeclT
             continue;
         }
         let part = pleach_cel::names::escape(property);
-        let decl = name.below(part.as_deref().unwrap_or_default(), |name| {
-            typed(child, child.x_embedded_resource, name)
-        });
+        let decl = name
+            .below(part.as_deref().unwrap_or_default(), |name| typed(child, child.x_embedded_resource, name));
         object = match decl {
             Some(decl) => object.with_field(property.clone(), decl),
             None => object.with_untyped(property.clone()),
@@ -147,6 +146,8 @@ fn declares_meta(schema: &JSONSchemaProps) -> bool {
     is(schema, "kind", "string")
         && is(schema, "apiVersion", "string")
         && schema.property("metadata").is_some_and(|metadata| {
-            metadata.type_ == "object" && is(metadata, "name", "string") && is(metadata, "generateName", "string")
+            metadata.type_ == "object"
+                && is(metadata, "name", "string")
+                && is(metadata, "generateName", "string")
         })
 }

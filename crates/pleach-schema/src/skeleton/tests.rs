@@ -148,7 +148,8 @@ fn accepts(schema: &JSONSchemaProps, value: &Value) -> bool {
     let kind = value.kind().as_str();
     let type_ = schema.type_.as_str();
     let typed = type_.is_empty() || type_ == kind || (type_ == "number" && kind == "integer");
-    let required = value.as_object().is_none_or(|o| schema.required().iter().all(|name| o.contains_key(name)));
+    let required =
+        value.as_object().is_none_or(|o| schema.required().iter().all(|name| o.contains_key(name)));
     let members = value.as_object().is_none_or(|o| {
         o.iter().all(|(name, member)| match (schema.property(name), &schema.additional_properties) {
             (Some(property), _) => accepts(property, member),
@@ -157,9 +158,9 @@ fn accepts(schema: &JSONSchemaProps, value: &Value) -> bool {
             (None, None) => true,
         })
     });
-    let items = value.as_array().is_none_or(|a| {
-        schema.items().is_none_or(|items| a.iter().all(|item| accepts(items, item)))
-    });
+    let items = value
+        .as_array()
+        .is_none_or(|a| schema.items().is_none_or(|items| a.iter().all(|item| accepts(items, item))));
     let one_of = schema.one_of();
     typed
         && required
@@ -316,8 +317,7 @@ fn no_free_members_in_junctors(schema: &JSONSchemaProps, inside: bool) -> bool {
     let nested = schema.all_of().iter().chain(schema.any_of()).chain(schema.one_of()).chain(schema.not());
     let mixes = |s: &JSONSchemaProps| s.additional_properties.is_some();
     let has_junctor = nested.clone().next().is_some();
-    !(inside && mixes(schema))
-        && !(has_junctor && mixes(schema))
+    !(mixes(schema) && (inside || has_junctor))
         && nested.clone().all(|s| no_free_members_in_junctors(s, true))
         && schema.properties().iter().all(|(_, s)| no_free_members_in_junctors(s, inside))
         && schema.items().is_none_or(|s| no_free_members_in_junctors(s, inside))

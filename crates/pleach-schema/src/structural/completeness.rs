@@ -52,7 +52,8 @@ fn counterpart(
         if let Some(items) = nested.items() {
             counterpart(items, found.items(), &structure_path.child("items"), &path.child("items"), errors);
         }
-        let (structure_properties, properties) = (structure_path.child("properties"), path.child("properties"));
+        let (structure_properties, properties) =
+            (structure_path.child("properties"), path.child("properties"));
         for (name, property) in nested.properties() {
             let structure_path = structure_properties.key(name);
             counterpart(property, found.property(name), &structure_path, &properties.key(name), errors);

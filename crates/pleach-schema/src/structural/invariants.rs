@@ -25,6 +25,10 @@ pub(super) fn check(schema: &JSONSchemaProps, level: Level, path: &Path<'_>, err
         return;
     }
     children(schema, path, errors);
+    // Again, because every error prints the whole path and there may be thousands on the way back.
+    if errors.is_full() {
+        return;
+    }
     types(schema, level, path, errors);
     extensions(schema, path, errors);
     unions::check(schema, path, errors);
@@ -196,6 +200,9 @@ fn nested(schema: &JSONSchemaProps, skip_any_of: bool, path: &Path<'_>, errors: 
             nested(property, false, &properties.key(name), errors);
         }
     });
+    if errors.is_full() {
+        return;
+    }
     forbidden(schema, path, errors);
     if schema.property("metadata").is_some() {
         errors.push(FieldError::forbidden(
@@ -231,7 +238,8 @@ fn forbidden(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut Report) {
         ("x-kubernetes-unions", !schema.unions().is_empty(), "empty"),
     ] {
         if used {
-            errors.push(FieldError::forbidden(path.child(keyword), format!("must be {want} to be structural")));
+            errors
+                .push(FieldError::forbidden(path.child(keyword), format!("must be {want} to be structural")));
         }
     }
 }

@@ -32,7 +32,10 @@ fn keywords_outside_of_the_structural_language_are_named() {
         assert_eq!(error, want);
     }
     for (keyword, value) in [("$ref", json!("")), ("definitions", json!({})), ("items", json!([]))] {
-        assert!(Structural::of(&schema(&json!({(keyword): value}))).is_ok(), "an empty {keyword} says nothing");
+        assert!(
+            Structural::of(&schema(&json!({(keyword): value}))).is_ok(),
+            "an empty {keyword} says nothing"
+        );
     }
 }
 
@@ -89,7 +92,11 @@ fn int_or_string_is_unfolded_where_it_is_not_spelled_out() {
     ] {
         for (place, value, want) in [
             ("root", value.clone(), want.clone()),
-            ("properties", json!({"properties": {"a": value.clone()}}), json!({"properties": {"a": want.clone()}})),
+            (
+                "properties",
+                json!({"properties": {"a": value.clone()}}),
+                json!({"properties": {"a": want.clone()}}),
+            ),
             ("items", json!({"items": value.clone()}), json!({"items": want.clone()})),
             ("map", json!({"additionalProperties": value}), json!({"additionalProperties": want})),
         ] {

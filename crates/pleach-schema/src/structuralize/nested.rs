@@ -12,7 +12,11 @@ use crate::structural::shape;
 
 impl Builder {
     /// The junctors and dependencies of a schema for the place that `core` describes.
-    pub(super) fn nested_junctors(&mut self, source: Source<'_>, core: &JSONSchemaProps) -> Option<ValueProps> {
+    pub(super) fn nested_junctors(
+        &mut self,
+        source: Source<'_>,
+        core: &JSONSchemaProps,
+    ) -> Option<ValueProps> {
         let schema = source.schema;
         let dependencies = schema.rare().dependencies.as_deref().unwrap_or_default();
         if schema.value.is_none() && dependencies.is_empty() {

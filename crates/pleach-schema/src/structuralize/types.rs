@@ -34,7 +34,8 @@ pub(super) fn decide(builder: &mut Builder, parts: &[Source<'_>], root: bool, pl
     if let Some(spine) = spine.filter(|spine| !spine.schema.type_.is_empty()) {
         return named(builder, &spine.schema.type_, spine.place);
     }
-    let said: BTreeSet<&Str> = parts.iter().map(|part| &part.schema.type_).filter(|t| !t.is_empty()).collect();
+    let said: BTreeSet<&Str> =
+        parts.iter().map(|part| &part.schema.type_).filter(|t| !t.is_empty()).collect();
     let said: Vec<&Str> = said.into_iter().collect();
     match said.as_slice() {
         [] => {}

@@ -46,7 +46,9 @@ fn unions_keep_structural_rules() {
                 json!([{"discriminator": "d", "fields": {"a": "A"}}]),
                 json!({"a": text(), "d": {"type": "integer"}}),
             ),
-            vec!["s.properties[d].type: Invalid value: \"integer\": must be string for the discriminator of a union"],
+            vec![
+                "s.properties[d].type: Invalid value: \"integer\": must be string for the discriminator of a union",
+            ],
         ),
         (
             "values go with a discriminator, and are unique",
@@ -107,7 +109,8 @@ fn unions_keep_structural_rules() {
 
 #[test]
 fn objects_set_one_member() {
-    let undiscriminated = [Union { discriminator: "".into(), fields: vec![("a".into(), "".into()), ("b".into(), "".into())] }];
+    let undiscriminated =
+        [Union { discriminator: "".into(), fields: vec![("a".into(), "".into()), ("b".into(), "".into())] }];
     let volume = schema(&volume());
     for (why, unions, object, want) in [
         ("the discriminator agrees", volume.unions(), json!({"type": "HostPath", "hostPath": {}}), vec![]),

@@ -17,12 +17,7 @@ const LIST_TYPE: &str = "x-kubernetes-list-type";
 const MAP_TYPE: &str = "x-kubernetes-map-type";
 const KEYS: &str = "x-kubernetes-list-map-keys";
 
-pub(crate) fn check(
-    schema: &JSONSchemaProps,
-    path: &Path<'_>,
-    options: &Options<'_>,
-    errors: &mut Report,
-) {
+pub(crate) fn check(schema: &JSONSchemaProps, path: &Path<'_>, options: &Options<'_>, errors: &mut Report) {
     let rare = schema.rare();
     if let Some(map_type) = &rare.x_map_type {
         wants_type(schema, "object", MAP_TYPE, path, errors);
@@ -56,25 +51,19 @@ pub(crate) fn check(
 
 /// Whether a set in `schema` itself has items that are compared by their parts.
 pub(crate) fn has_non_atomic_set_items(schema: &JSONSchemaProps) -> bool {
-    let mut errors = Report::default();
+    let mut errors = Report::of_any();
     set_items(schema, &Path::ROOT, &mut errors);
     !errors.is_empty()
 }
 
 /// Whether `schema` itself breaks the later rules about keys and nulls in maps and sets.
 pub(crate) fn breaks_map_set_rules(schema: &JSONSchemaProps) -> bool {
-    let mut errors = Report::default();
+    let mut errors = Report::of_any();
     map_set(schema, &Path::ROOT, &mut errors);
     !errors.is_empty()
 }
 
-fn wants_type(
-    schema: &JSONSchemaProps,
-    type_: &str,
-    keyword: &str,
-    path: &Path<'_>,
-    errors: &mut Report,
-) {
+fn wants_type(schema: &JSONSchemaProps, type_: &str, keyword: &str, path: &Path<'_>, errors: &mut Report) {
     if schema.type_ == type_ {
         return;
     }
