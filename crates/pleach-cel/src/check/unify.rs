@@ -85,7 +85,7 @@ impl Unifier {
         }
         match (from, to) {
             (Type::Null, other) | (other, Type::Null) => {
-                matches!(other, Type::Null | Type::Duration | Type::Timestamp | Type::Object(_))
+                matches!(other, Type::Null | Type::Duration | Type::Timestamp | Type::Object(_) | Type::Opaque(..))
             }
             (Type::Type(_), Type::Type(_)) => true,
             (Type::List(from), Type::List(to)) => self.assign(from, to),
