@@ -75,45 +75,46 @@ impl GroupNames {
             return None;
         }
         let mut accepted = had.clone();
-        let mut conflict = None;
-        let mut one = |taken: &HashMap<Str, u32>, want: &Str, has: &mut Str, reason: &'static str| {
-            if want != has && taken.contains_key(want) {
-                conflict = Some(Conflict { reason, message: in_use(want) });
-            } else {
-                has.clone_from(want);
-            }
-        };
-        one(&self.resources, &wanted.plural, &mut accepted.plural, "PluralConflict");
-        one(&self.resources, &wanted.singular, &mut accepted.singular, "SingularConflict");
-        let taken: Vec<String> = wanted
-            .short_names()
-            .iter()
-            .filter(|name| !had.short_names().contains(name) && self.resources.contains_key(*name))
-            .map(|name| in_use(name))
-            .collect();
-        let short_names = match taken.as_slice() {
+        let conflicts = [
+            decide_one(&self.resources, &wanted.plural, &mut accepted.plural, "PluralConflict"),
+            decide_one(&self.resources, &wanted.singular, &mut accepted.singular, "SingularConflict"),
+            self.decide_short_names(wanted, &mut accepted),
+            decide_one(&self.kinds, &wanted.kind, &mut accepted.kind, "KindConflict"),
+            decide_one(&self.kinds, &wanted.list_kind, &mut accepted.list_kind, "ListKindConflict"),
+        ];
+        accepted.categories.clone_from(&wanted.categories);
+        Some(NamesOutcome { accepted, conflict: conflicts.into_iter().flatten().next_back() })
+    }
+
+    fn decide_short_names(&self, wanted: &Names, accepted: &mut Names) -> Option<Conflict> {
+        let is_taken =
+            |name: &&Str| !accepted.short_names().contains(name) && self.resources.contains_key(*name);
+        let taken: Vec<String> =
+            wanted.short_names().iter().filter(is_taken).map(|name| in_use(name)).collect();
+        let message = match taken.as_slice() {
             [] => {
                 accepted.short_names.clone_from(&wanted.short_names);
-                None
+                return None;
             }
-            [only] => Some(only.clone()),
-            _ => Some(format!("[{}]", taken.join(", "))),
+            [only] => only.clone(),
+            _ => format!("[{}]", taken.join(", ")),
         };
-        if let Some(message) = short_names {
-            conflict = Some(Conflict { reason: "ShortNamesConflict", message });
-        }
-        let mut one = |taken: &HashMap<Str, u32>, want: &Str, has: &mut Str, reason: &'static str| {
-            if want != has && taken.contains_key(want) {
-                conflict = Some(Conflict { reason, message: in_use(want) });
-            } else {
-                has.clone_from(want);
-            }
-        };
-        one(&self.kinds, &wanted.kind, &mut accepted.kind, "KindConflict");
-        one(&self.kinds, &wanted.list_kind, &mut accepted.list_kind, "ListKindConflict");
-        accepted.categories.clone_from(&wanted.categories);
-        Some(NamesOutcome { accepted, conflict })
+        Some(Conflict { reason: "ShortNamesConflict", message })
     }
+}
+
+/// Gives one name if it is free, or was this CRD's in this place before.
+fn decide_one(
+    taken: &HashMap<Str, u32>,
+    wanted: &Str,
+    has: &mut Str,
+    reason: &'static str,
+) -> Option<Conflict> {
+    if wanted != has && taken.contains_key(wanted) {
+        return Some(Conflict { reason, message: in_use(wanted) });
+    }
+    has.clone_from(wanted);
+    None
 }
 
 fn in_use(name: &str) -> String {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use pleach_json::{Str, Value};
 use pleach_meta::ObjectMeta;
+use pleach_meta::group_version::compare_kube_aware_versions;
 use pleach_schema::JSONSchemaProps;
 
 /// The API group of CRDs.
@@ -290,6 +291,13 @@ impl CrdSpec {
         self.versions().iter().find(|v| v.storage)
     }
 
+    /// The versions that are served, the preferred one first.
+    pub fn served_versions(&self) -> Vec<&Version> {
+        let mut served: Vec<&Version> = self.versions().iter().filter(|v| v.served).collect();
+        served.sort_by(|a, b| compare_kube_aware_versions(&b.name, &a.name));
+        served
+    }
+
     /// The schema in force for a version: its own or the shared one.
     pub fn schema_of<'a>(&'a self, version: &'a Version) -> Option<&'a Arc<JSONSchemaProps>> {
         let holder = version.schema.as_ref().or(self.validation.as_ref())?;
@@ -343,5 +351,20 @@ impl Crd {
     /// A view on the metadata.
     pub fn meta(&self) -> ObjectMeta<'_> {
         ObjectMeta::new(&self.metadata)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_preferred_version_comes_first() {
+        let version = |name: &str, served| Version { name: name.into(), served, ..Version::default() };
+        let versions =
+            vec![version("v1beta1", true), version("foo", true), version("v2", false), version("v1", true)];
+        let spec = CrdSpec { versions: Some(versions), ..CrdSpec::default() };
+        let names: Vec<&str> = spec.served_versions().iter().map(|v| v.name.as_str()).collect();
+        assert_eq!(names, ["v1", "v1beta1", "foo"]);
     }
 }

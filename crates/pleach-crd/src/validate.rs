@@ -37,7 +37,7 @@ pub fn validate_create(crd: &Crd, version: ApiVersion) -> Vec<FieldError> {
         messages
     };
     let mut errors = validate_object_meta_with(crd.meta(), false, &name_check, &METADATA);
-    let ratchets = Ratchets::create(crd, version);
+    let ratchets = Ratchets::create(version);
     errors.extend(spec::validate(&crd.spec, None, &ratchets));
     errors.extend(names::validate(&crd.status.accepted_names, &Path::new("status.acceptedNames")));
     errors.extend(status::validate_stored_versions(crd));
@@ -51,7 +51,7 @@ pub fn validate_create(crd: &Crd, version: ApiVersion) -> Vec<FieldError> {
 /// The errors of a CRD that was sent in `version` to replace `old`.
 pub fn validate_update(new: &Crd, old: &Crd, version: ApiVersion) -> Vec<FieldError> {
     let mut errors = validate_object_meta_update(new.meta(), old.meta(), &METADATA);
-    let ratchets = Ratchets::update(new, old, version);
+    let ratchets = Ratchets::update(old, version);
     errors.extend(spec::validate(&new.spec, Some(&old.spec), &ratchets));
     errors.extend(spec::validate_immutable(&new.spec, &old.spec, &ratchets));
     errors.extend(names::validate(&new.status.accepted_names, &Path::new("status.acceptedNames")));

@@ -207,3 +207,41 @@ impl StatusCause {
         out.into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pleach_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_invalid_object_is_told_with_its_causes() {
+        let errors = [FieldError::required("spec.a", ""), FieldError::required("spec.a", "")];
+        let status = Status::invalid("example.com", "Foo", "x", &errors);
+        let cause = json!({"reason": "FieldValueRequired", "message": "Required value", "field": "spec.a"});
+        assert_eq!(
+            status.to_value(),
+            json!({
+                "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure", "reason": "Invalid",
+                "message": "Foo.example.com \"x\" is invalid: spec.a: Required value", "code": 422,
+                "details": {"name": "x", "group": "example.com", "kind": "Foo", "causes": [(cause.clone()), cause]},
+            }),
+            "the message names an error once, the causes name each"
+        );
+    }
+
+    #[test]
+    fn what_is_empty_is_left_out() {
+        let status = Status::failure(500, Reason::None, "boom");
+        assert_eq!(
+            status.to_value(),
+            json!({"apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure", "message": "boom",
+                   "code": 500})
+        );
+        let details =
+            StatusDetails { kind: "foos".into(), retry_after_seconds: 1, ..StatusDetails::default() };
+        let status = Status::failure(429, Reason::TooManyRequests, "").with_details(details);
+        assert_eq!(status.to_value().get("details"), Some(&json!({"kind": "foos", "retryAfterSeconds": 1})));
+        assert_eq!(Status::invalid("", "", "", &[]).message, " \"\" is invalid: ");
+    }
+}

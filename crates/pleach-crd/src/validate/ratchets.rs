@@ -26,7 +26,7 @@ pub struct Ratchets {
 
 impl Ratchets {
     /// What is demanded of a new CRD.
-    pub fn create(_crd: &Crd, version: ApiVersion) -> Self {
+    pub fn create(version: ApiVersion) -> Self {
         Self {
             version,
             require_schema: version == ApiVersion::V1,
@@ -38,7 +38,7 @@ impl Ratchets {
     }
 
     /// What is demanded of a CRD that replaces `old`.
-    pub fn update(_new: &Crd, old: &Crd, version: ApiVersion) -> Self {
+    pub fn update(old: &Crd, version: ApiVersion) -> Self {
         let established = old.is_established();
         Self {
             version,
