@@ -69,10 +69,13 @@ async fn count(shared: &Shared, (start, end): (&str, Option<&str>), pin: Option<
     };
     let mut seen = pin.map_or(current, Pin::revision);
     while seen < current {
+        let from = seen;
         (seen, count) = count_back(shared, (start, end), (seen, current), count);
-        if seen < current {
-            yield_now().await;
+        debug_assert!(seen > from, "a pinned revision's history is kept");
+        if seen == from {
+            break;
         }
+        yield_now().await;
     }
     count
 }

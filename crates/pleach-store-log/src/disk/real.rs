@@ -5,6 +5,7 @@ use std::{
     io,
     os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
 use super::{Disk, DiskFile};
@@ -19,16 +20,23 @@ pub struct RealDisk {
     directory: PathBuf,
     /// Holds the lock until it is dropped; the system releases it when the process dies.
     held: Option<File>,
+    /// Directories in which others were created on the way to this one; synced with the first
+    /// names in it, so that opening an empty store does not wait for the disk.
+    created_in: Mutex<Vec<PathBuf>>,
 }
 
 impl RealDisk {
     /// Takes the directory for this process, creating it if need be. Fails with
     /// [`io::ErrorKind::WouldBlock`] when another process has it.
     pub fn hold(directory: &Path) -> io::Result<Self> {
-        if !directory.is_dir() {
+        let missing = directory.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.is_dir());
+        let parent_of = |path: &Path| match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let created_in: Vec<PathBuf> = missing.map(parent_of).collect();
+        if !created_in.is_empty() {
             DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-            let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
-            File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
         }
         let lock = OpenOptions::new()
             .create(true)
@@ -37,7 +45,9 @@ impl RealDisk {
             .mode(0o600)
             .open(directory.join(LOCK))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { directory: directory.into(), held: Some(lock) }),
+            Ok(()) => {
+                Ok(Self { directory: directory.into(), held: Some(lock), created_in: Mutex::new(created_in) })
+            }
             Err(TryLockError::WouldBlock) => Err(io::Error::new(
                 io::ErrorKind::WouldBlock,
                 "another process has this store open; stop it first, or use another directory",
@@ -51,7 +61,7 @@ impl RealDisk {
         if !fs::metadata(directory)?.is_dir() {
             return Err(io::Error::new(io::ErrorKind::NotADirectory, "not a directory"));
         }
-        Ok(Self { directory: directory.into(), held: None })
+        Ok(Self { directory: directory.into(), held: None, created_in: Mutex::default() })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -92,7 +102,13 @@ impl Disk for RealDisk {
     }
 
     fn sync_names(&self) -> io::Result<()> {
-        File::open(&self.directory)?.sync_all()
+        File::open(&self.directory)?.sync_all()?;
+        let mut created_in = self.created_in.lock().unwrap_or_else(PoisonError::into_inner);
+        for directory in &*created_in {
+            File::open(directory)?.sync_all()?;
+        }
+        created_in.clear();
+        Ok(())
     }
 }
 
