@@ -547,3 +547,60 @@ fn a_status_must_have_names_of_the_right_form() {
     let errors: Vec<String> = validate_status_update(&new, &old).iter().map(ToString::to_string).collect();
     assert_eq!(errors, [format!("status.acceptedNames.plural: Invalid value: \"A\": {LABEL}")]);
 }
+
+#[test]
+fn what_an_old_schema_had_wrong_may_stay() {
+    let with = |a: &Value, preserve: bool| {
+        let mut only = version();
+        merge(
+            &mut only,
+            &json!({"schema": {"openAPIV3Schema": {"properties": {"spec": {"properties": {"a": null}}}}}}),
+        );
+        merge(
+            &mut only,
+            &json!({"schema": {"openAPIV3Schema": {"properties": {"spec": {"properties": {"a": (a.clone())}}}}}}),
+        );
+        crd(&json!({"spec": {"preserveUnknownFields": preserve, "versions": [only]}}))
+    };
+    let fine = json!({"type": "string"});
+    let set_of_objects = json!({"type": "array", "x-kubernetes-list-type": "set",
+        "items": {"type": "object", "properties": {"x": {"type": "string"}}}});
+    let map_with_loose_key = json!({"type": "array", "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["k"], "items": {"type": "object", "properties": {"k": {"type": "string"}}}});
+    let nullable_set = json!({"type": "array", "x-kubernetes-list-type": "set",
+        "items": {"type": "string", "nullable": true}});
+    let unpruned = json!({"type": "object", "properties": {"x": {"type": "string"}}, "default": {"y": "1"}});
+    // The schema, whether the CRD keeps unknown fields, errors where the old one was fine and where it was the same.
+    for (schema, preserve, fresh, same, why) in [
+        (json!({"type": "bogus"}), false, 1, 0, "a type that there is not"),
+        (set_of_objects, false, 1, 0, "items of a set that are not atomic"),
+        (map_with_loose_key, false, 1, 0, "a map key without default"),
+        (nullable_set, false, 1, 0, "items of a set that may be null"),
+        (unpruned, false, 1, 0, "a default that would be pruned"),
+        (json!({}), true, 1, 0, "no type, where nothing is pruned"),
+        (json!({}), false, 1, 1, "pruning needs a structural schema, new or old"),
+        (
+            json!({"properties": {"x": {"x-kubernetes-int-or-string": true}}}),
+            true,
+            1,
+            1,
+            "so do the extensions",
+        ),
+        (
+            json!({"x-kubernetes-map-type": "atomic"}),
+            true,
+            2,
+            1,
+            "the map type wants a type, but forces no structure",
+        ),
+    ] {
+        let new = with(&schema, preserve);
+        assert_eq!(
+            update(&new, &with(&fine, preserve)).len(),
+            fresh,
+            "{why}: {:?}",
+            update(&new, &with(&fine, preserve))
+        );
+        assert_eq!(update(&new, &new).len(), same, "{why}: {:?}", update(&new, &new));
+    }
+}
