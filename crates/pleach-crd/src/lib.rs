@@ -1,7 +1,7 @@
 //! The CustomResourceDefinition object.
 //!
 //! One form in memory ([`types`]), read from and written to `apiextensions.k8s.io/v1` and `v1beta1`
-//! ([`decode`], [`encode`], [`convert`]); what a write does to it ([`strategy`]); whether it may be
+//! ([`mod@decode`], [`encode`], [`convert`]); what a write does to it ([`strategy`]); whether it may be
 //! written ([`validate`]); which names it gets and what its conditions say ([`naming`],
 //! [`conditions`]). What a schema means is `pleach-schema`'s business. No IO, no clock: times are
 //! handed in, and nothing here knows more than one CRD but for the names that others have taken.
