@@ -62,15 +62,15 @@ fn read(bytes: &[u8], strict: bool) -> Result<Parsed, YamlError> {
 }
 
 fn read_yaml(mut text: Cow<'_, str>, strict: bool) -> Result<Parsed, YamlError> {
-    let mut repairs = 0;
+    let mut repairs = 0_usize;
     loop {
         let mut stream = Stream::new(&text, true);
         let nodes = match stream.document() {
             Ok(Some(nodes)) => nodes,
             Ok(None) => return Ok(Parsed { value: Value::Null, duplicates: DuplicateKeys::default() }),
             Err(error) => match stream.take_repaired() {
-                Some(repaired) if repairs < MAX_REPAIRS => {
-                    repairs += 1;
+                Some(repaired) if repairs < MAX_REPAIRED => {
+                    repairs += repaired.len();
                     text = Cow::Owned(repaired);
                     continue;
                 }
@@ -83,15 +83,15 @@ fn read_yaml(mut text: Cow<'_, str>, strict: bool) -> Result<Parsed, YamlError> 
     }
 }
 
-/// Each repair reads the text again, so there must be an end to them.
-const MAX_REPAIRS: usize = 50;
+/// Each repair reads the text again, so there must be an end to them: after this many bytes.
+const MAX_REPAIRED: usize = 1024 * 1024;
 
 /// Reads all documents of a text. Empty documents are left out, as `kubectl` leaves them out.
 ///
 /// After a document that cannot be read, the next `---` starts a new one.
 pub fn documents(text: &str) -> Documents<'_> {
-    let checked = characters::decode(text.as_bytes()).map(|text| matches!(text, Cow::Borrowed(_)));
-    Documents { text, stream: Stream::new(text, false), fault: checked.err() }
+    let fault = characters::decode(text.as_bytes()).err();
+    Documents { text, stream: Stream::new(text, false), fault }
 }
 
 /// The documents of a stream; see [`documents`].

@@ -113,6 +113,9 @@ fn aliases_have_a_budget_and_small_documents_may_use_it() {
 fn byte_order_marks_and_carriage_returns_do_no_harm() {
     let want = json!({"a": 1, "b": "x\ny\n"});
     assert_eq!(parse("\u{feff}a: 1\nb: |\n  x\n  y\n".as_bytes()), Ok(want.clone()));
+    let stream = "\u{feff}a: 1\nb: |\n  x\n  y\n---\nc: 1\n";
+    let found: Vec<_> = all(stream).into_iter().map(|document| document.expect("YAML").value).collect();
+    assert_eq!(found, [want.clone(), json!({"c": 1})]);
     assert_eq!(parse(b"a: 1\r\nb: |\r\n  x\r\n  y\r\n"), Ok(want));
 }
 

@@ -2,8 +2,11 @@
 //!
 //! Runs only over texts that were read without error and in which some object lost a member to
 //! its namesake, so the parser itself keeps no record of where it is.
+//!
+//! A path may be met again and again (an object that is set twice has all its paths twice), so
+//! paths are known by number and spelled out only when they are reported.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::Parser;
 use crate::Str;
@@ -11,93 +14,130 @@ use crate::Str;
 /// How many paths are reported at most.
 const LIMIT: usize = 100;
 
-enum Frame {
-    Array { index: usize },
-    Object { seen: HashSet<Str>, key: Str },
+/// One step of a path.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Step {
+    Index(usize),
+    Key(Str),
+}
+
+/// A container that is still open.
+struct Frame {
+    /// Its path, by number.
+    path: usize,
+    /// Where in it the reader stands.
+    step: Step,
+    /// The keys so far, if it is an object.
+    seen: HashSet<Str>,
+}
+
+struct Finder<'a> {
+    tokens: Parser<'a>,
+    frames: Vec<Frame>,
+    /// The number of a path by the number of its parent and its last step.
+    numbers: HashMap<(usize, Step), usize>,
+    reported: HashSet<usize>,
+    found: Vec<String>,
 }
 
 /// Paths of keys that are set again, in document order, each once.
 pub(super) fn find(text: &str) -> Vec<String> {
-    let mut tokens = Parser::new(text);
-    let mut frames: Vec<Frame> = Vec::new();
-    let mut found = Vec::new();
-    let mut reported = HashSet::new();
-    while let Some(token) = tokens.next_token() {
+    let mut finder = Finder {
+        tokens: Parser::new(text),
+        frames: Vec::new(),
+        numbers: HashMap::new(),
+        reported: HashSet::new(),
+        found: Vec::new(),
+    };
+    while let Some(token) = finder.tokens.next_token()
+        && finder.found.len() < LIMIT
+    {
+        finder.take(token);
+    }
+    finder.found
+}
+
+impl Finder<'_> {
+    fn take(&mut self, token: u8) {
         match token {
-            b'{' => {
-                tokens.at += 1;
-                frames.push(Frame::Object { seen: HashSet::new(), key: Str::default() });
-                if tokens.next_token() == Some(b'"') {
-                    take_key(&mut tokens, &mut frames, &mut found, &mut reported);
-                }
-            }
-            b'[' => {
-                tokens.at += 1;
-                frames.push(Frame::Array { index: 0 });
-            }
-            b'}' | b']' => {
-                tokens.at += 1;
-                frames.pop();
-            }
-            b',' => {
-                tokens.at += 1;
-                tokens.next_token();
-                match frames.last_mut() {
-                    Some(Frame::Array { index }) => *index += 1,
-                    _ => take_key(&mut tokens, &mut frames, &mut found, &mut reported),
-                }
-            }
             b'"' => {
-                if tokens.escaped_string().is_err() {
-                    return found;
+                if self.tokens.escaped_string().is_err() {
+                    // The text has been read before: there is no such string.
+                    self.tokens.at = self.tokens.bytes.len();
+                }
+                return;
+            }
+            b'{' | b'[' => {
+                let path = match self.frames.last() {
+                    Some(frame) => {
+                        let step = frame.step.clone();
+                        self.number(frame.path, step)
+                    }
+                    None => 0,
+                };
+                self.frames.push(Frame { path, step: Step::Index(0), seen: HashSet::new() });
+                self.tokens.at += 1;
+                if token == b'{' && self.tokens.next_token() == Some(b'"') {
+                    self.key();
+                }
+                return;
+            }
+            b'}' | b']' => _ = self.frames.pop(),
+            b',' => {
+                self.tokens.at += 1;
+                if let Some(Frame { step: Step::Index(index), .. }) = self.frames.last_mut() {
+                    *index += 1;
+                } else {
+                    self.tokens.next_token();
+                    self.key();
+                }
+                return;
+            }
+            _ => {}
+        }
+        self.tokens.at += 1;
+    }
+
+    fn key(&mut self) {
+        if self.tokens.key().is_err() {
+            return;
+        }
+        let name = Str::from(std::mem::take(&mut self.tokens.key));
+        let Some(frame) = self.frames.last_mut() else { return };
+        frame.step = Step::Key(name.clone());
+        if frame.seen.insert(name.clone()) {
+            return;
+        }
+        let path = frame.path;
+        let number = self.number(path, Step::Key(name));
+        if self.reported.insert(number) {
+            self.found.push(self.spelled_out());
+        }
+    }
+
+    fn number(&mut self, parent: usize, step: Step) -> usize {
+        let next = self.numbers.len() + 1;
+        *self.numbers.entry((parent, step)).or_insert(next)
+    }
+
+    /// The path to where the reader stands.
+    fn spelled_out(&self) -> String {
+        let mut path = String::new();
+        for (depth, frame) in self.frames.iter().enumerate() {
+            match &frame.step {
+                Step::Index(index) => {
+                    path.push('[');
+                    path.push_str(&index.to_string());
+                    path.push(']');
+                }
+                Step::Key(key) => {
+                    if depth > 0 {
+                        path.push('.');
+                    }
+                    path.push_str(key);
                 }
             }
-            _ => tokens.at += 1,
         }
-        if found.len() == LIMIT {
-            break;
-        }
+        path
     }
-    found
-}
-
-fn take_key(
-    tokens: &mut Parser<'_>,
-    frames: &mut [Frame],
-    found: &mut Vec<String>,
-    reported: &mut HashSet<String>,
-) {
-    if tokens.key().is_err() {
-        return;
-    }
-    let name = Str::from(std::mem::take(&mut tokens.key));
-    let Some(Frame::Object { seen, key }) = frames.last_mut() else { return };
-    key.clone_from(&name);
-    if seen.insert(name) {
-        return;
-    }
-    let path = path(frames);
-    if reported.insert(path.clone()) {
-        found.push(path);
-    }
-}
-
-fn path(frames: &[Frame]) -> String {
-    let mut path = String::new();
-    for (depth, frame) in frames.iter().enumerate() {
-        match frame {
-            Frame::Array { index } => {
-                path.push('[');
-                path.push_str(&index.to_string());
-                path.push(']');
-            }
-            Frame::Object { key, .. } => {
-                if depth > 0 {
-                    path.push('.');
-                }
-                path.push_str(key);
-            }
-        }
-    }
-    path
 }

@@ -107,3 +107,14 @@ fn nesting_is_limited_and_costs_no_stack() {
     let value = parse(objects.as_bytes()).expect("deep objects");
     assert_eq!(to_string(&value), objects);
 }
+
+#[test]
+fn paths_met_again_and_again_cost_no_more_than_reading() {
+    let depth = 9_000;
+    let repeated = vec![r#""k":{"x":1,"x":1}"#; 20_000].join(",");
+    let text = format!("{}{{{repeated}}}{}", r#"{"deep":"#.repeat(depth), "}".repeat(depth));
+    let start = std::time::Instant::now();
+    let parsed = parse_strict(text.as_bytes()).expect("it is JSON");
+    assert_eq!(parsed.duplicates.len(), 2);
+    assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
+}
