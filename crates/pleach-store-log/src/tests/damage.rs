@@ -129,3 +129,30 @@ fn what_a_client_stores_cannot_pass_for_a_frame() {
     let store = open(&other, Options::new()).expect("an unfinished write is cut off");
     assert_eq!(revision(&store), Revision(2));
 }
+
+#[test]
+fn a_sound_frame_that_makes_no_sense_is_damage() {
+    use crate::format;
+    let (disk, _) = written();
+    let log = file_with(&disk, ".log");
+    let mut dice = Dice::new(11);
+    for round in 0..300 {
+        let copy = disk.copy();
+        copy.with_file(&log, |bytes| {
+            let header = *bytes.first_chunk::<HEADER>().expect("a header");
+            let (_, salt) =
+                format::read_header(&header, format::FileKind::Log, &log).expect("a sound header");
+            let start = format::begin_frame(bytes);
+            // Follows on the last revision, then anything.
+            format::put_base(bytes, Revision(7));
+            bytes.extend((0..=dice.roll(40)).map(|_| dice.roll(4) as u8));
+            format::finish_frame(bytes, start, salt);
+        });
+        match open(&copy, Options::new()) {
+            // By chance it was something: history given up, most likely.
+            Ok(store) => assert_eq!(revision(&store), Revision(7), "round {round}"),
+            Err(StoreError::Damaged { reason }) => assert!(reason.contains("unreadable"), "{reason}"),
+            Err(other) => panic!("round {round}: {other}"),
+        }
+    }
+}
