@@ -31,8 +31,9 @@ pub mod nulls;
 pub mod prune;
 pub mod ratchet;
 pub mod record;
+pub mod run_rules;
 pub mod settle;
-mod stages;
+pub mod stages;
 mod trail;
 pub mod validate;
 
@@ -42,5 +43,7 @@ pub use decode::Decoder;
 pub use options::{Environments, Expressions, Options};
 pub use props::{JSONSchemaProps, SchemaBox, SchemaList, SchemaMap, SchemaOrArray, SchemaOrBool};
 pub use record::Settled;
+pub use run_rules::{RuleOutcome, run_rules};
 pub use settle::{Record, SettleOptions};
+pub use stages::{Verdict, Write};
 pub use structural::Structural;

@@ -17,7 +17,7 @@ use pleach_json::{Map, Value};
 use pleach_meta::go_struct::Decoder;
 use pleach_meta::object_meta::{self, NameRule, ObjectMeta, validate_object_meta};
 use pleach_meta::{FieldError, Path};
-use pleach_schema::{Record, Schema, SchemaOptions, SettleOptions};
+use pleach_schema::{Record, Schema, SchemaOptions, SettleOptions, Write};
 
 #[test]
 fn pruning() {
@@ -42,6 +42,11 @@ fn listtype() {
 #[test]
 fn objectmeta() {
     play("objectmeta", 60);
+}
+
+#[test]
+fn cel() {
+    play("cel", 200);
 }
 
 #[test]
@@ -137,9 +142,6 @@ impl Player {
         let ["apis", group, version, rest @ ..] = parts.as_slice() else { return Ok(false) };
         let version_key = format!("{group}/{version}");
         let Some(version) = self.versions.get(&version_key) else { return Ok(false) };
-        if version.schema.root().below().rules() {
-            return Ok(false);
-        }
         let on_status = rest.last() == Some(&"status") && rest.len() > 2 && version.status_subresource;
         let body = match method {
             "PATCH" if content_type.contains("merge-patch") && !query.contains("fieldManager") => {
@@ -270,7 +272,12 @@ impl Player {
                 &Path::new("metadata"),
             ));
         }
-        let outcome = shared::stages(schema, &object, old.as_ref(), on_status, errors);
+        let write = match &old {
+            None => Write::Create,
+            Some(old) if on_status => Write::Status(old),
+            Some(old) => Write::Update(old),
+        };
+        let outcome = schema.validate(&object, write, errors, |_| {});
         warnings.extend(outcome.warnings);
         // A client sees what would be read back.
         schema.settle(&mut object, SettleOptions::STORED).unwrap();

@@ -12,7 +12,7 @@ use std::path::Path;
 use pleach_json::Value;
 use pleach_meta::go_struct::Decoder;
 use pleach_meta::object_meta::{self, NameRule, ObjectMeta, validate_object_meta};
-use pleach_schema::{Record, Schema, SchemaOptions, SettleOptions};
+use pleach_schema::{Record, Schema, SchemaOptions, SettleOptions, Write};
 
 fn text<'a>(value: &'a Value, keys: &[&str]) -> &'a str {
     value.at(keys).and_then(Value::as_str).unwrap_or_default()
@@ -77,7 +77,7 @@ fn answer(
     }
     let path = pleach_meta::Path::new("metadata");
     let before = validate_object_meta(ObjectMeta::new(&meta), namespaced, NameRule::Dns1123Subdomain, &path);
-    let verdict = shared::stages(schema, &object, None, false, before);
+    let verdict = schema.validate(&object, Write::Create, before, |_| {});
     let mut found: Vec<String> = verdict.errors.iter().map(ToString::to_string).collect();
     found.sort();
     let causes = want.at(&["body", "details", "causes"]).and_then(Value::as_array);

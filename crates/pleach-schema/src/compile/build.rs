@@ -9,6 +9,7 @@ use super::node::{
 };
 use super::types::Types;
 use crate::keywords::KEYWORDS;
+use crate::run_rules::Rule;
 use crate::{JSONSchemaProps, SchemaOrBool, coerce, prune};
 
 /// Compiles a node and all below it.
@@ -43,6 +44,7 @@ pub(super) fn build(schema: &JSONSchemaProps, options: SchemaOptions, root: bool
         identity: 0,
         settle: 0,
         interned: false,
+        decl: std::sync::OnceLock::new(),
     };
     if let Some(default) = pruned_default(&schema.rare().default, &node) {
         node.rare.get_or_insert_default().default = Some(default);
@@ -139,7 +141,7 @@ fn rare(
             all_of: list(schema.all_of()),
             not: schema.not().map(&child),
         },
-        rules: schema.validations().into(),
+        rules: schema.validations().iter().map(|rule| Rule::new(rule, schema)).collect(),
         defaulted: defaulted.map(|(i, _)| i as u32).collect(),
     };
     (!rare.is_empty()).then(|| Box::new(rare))

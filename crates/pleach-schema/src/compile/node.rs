@@ -5,8 +5,9 @@
 //! description; whoever explains a field to a person reads the schema itself.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use pleach_cel::DeclType;
 use pleach_json::{Map, Str, Value, grow_stack};
 
 use super::digest::Digest;
@@ -14,6 +15,7 @@ use super::intern;
 use super::types::Types;
 use crate::keywords::{Argument, Check, Gate, KEYWORDS};
 use crate::props::ValidationRule;
+use crate::run_rules::Rule;
 
 /// A node, shared.
 pub type NodeRef = Arc<Node>;
@@ -39,6 +41,8 @@ pub struct Node {
     pub(super) settle: u64,
     /// Whether the table of nodes knows this one.
     pub(super) interned: bool,
+    /// What this is to CEL, once that was asked.
+    pub(super) decl: OnceLock<Option<Box<DeclType>>>,
 }
 
 /// What few nodes have.
@@ -47,7 +51,7 @@ pub(super) struct Rare {
     pub(super) default: Option<Value>,
     pub(super) list_map_keys: Box<[Str]>,
     pub(super) junctors: Junctors,
-    pub(super) rules: Box<[ValidationRule]>,
+    pub(super) rules: Box<[Rule]>,
     /// Which properties have defaults.
     pub(super) defaulted: Box<[u32]>,
 }
@@ -273,8 +277,17 @@ impl Node {
     }
 
     /// The rules of `x-kubernetes-validations` as written.
-    pub fn rules(&self) -> &[ValidationRule] {
+    pub fn rules(&self) -> impl ExactSizeIterator<Item = &ValidationRule> {
+        self.compiled_rules().iter().map(Rule::source)
+    }
+
+    pub(crate) fn compiled_rules(&self) -> &[Rule] {
         self.rare.as_ref().map_or(&[], |rare| &rare.rules)
+    }
+
+    /// Where the CEL type is kept once it was made.
+    pub(crate) fn decl_cell(&self) -> &OnceLock<Option<Box<DeclType>>> {
+        &self.decl
     }
 
     /// The keywords that restrict values here, by name with their arguments, in the order they run.
@@ -469,7 +482,7 @@ impl Rare {
     fn is_same(&self, other: &Self) -> bool {
         self.default == other.default
             && self.list_map_keys == other.list_map_keys
-            && self.rules == other.rules
+            && self.rules.iter().map(Rule::source).eq(other.rules.iter().map(Rule::source))
             && same_list(&self.junctors.any_of, &other.junctors.any_of)
             && same_list(&self.junctors.one_of, &other.junctors.one_of)
             && same_list(&self.junctors.all_of, &other.junctors.all_of)
@@ -487,7 +500,7 @@ impl Rare {
             list.iter().for_each(|node| digest.number(node.identity));
         }
         digest.number(not.as_ref().map_or(0, |node| node.identity));
-        for rule in &self.rules {
+        for rule in self.rules.iter().map(Rule::source) {
             digest.text(&rule.rule);
             digest.text(&rule.message);
             digest.text(&rule.message_expression);
@@ -527,6 +540,11 @@ impl Drop for Node {
     fn drop(&mut self) {
         if self.interned {
             intern::forget(self.identity);
+        }
+        // Types first, while the nodes below still hold theirs: so none is the last of a long chain.
+        self.decl = OnceLock::new();
+        if let Some(rare) = &mut self.rare {
+            rare.rules = Box::default();
         }
         // What is below goes here and not after this function, where the stack could run out.
         grow_stack(|| {
