@@ -245,8 +245,13 @@ impl Committer<'_> {
     fn show(&self, batches: Vec<Batch>) {
         let mut batches = batches.into_iter().peekable();
         while batches.peek().is_some() {
-            let mut index = self.shared.index_mut();
-            batches.by_ref().take(STEP).for_each(|batch| index.apply(batch));
+            let (mut index, mut changes) = (self.shared.index_mut(), 0);
+            while changes < STEP
+                && let Some(batch) = batches.next()
+            {
+                changes += batch.len();
+                index.apply(batch);
+            }
         }
     }
 

@@ -247,13 +247,16 @@ impl Index {
         self.oldest = self.oldest.max(before);
     }
 
-    /// Lets go of at most `limit` commits of history up to `floor`, and of the versions they
-    /// superseded. Gives back what may be expensive to drop, to be dropped without the lock.
+    /// Lets go of history up to `floor`, and of the versions it superseded, until `limit` events
+    /// are gone. Gives back what may be expensive to drop, to be dropped without the lock.
     pub(crate) fn prune(&mut self, floor: Revision, limit: usize) -> Vec<Batch> {
-        let due = floor.min(self.oldest).0.saturating_sub(self.pruned.0) as usize;
-        let mut gone = Vec::with_capacity(due.min(limit));
-        for _ in 0..due.min(limit) {
-            let Some(batch) = self.history.pop_front() else { break };
+        let floor = floor.min(self.oldest);
+        let (mut gone, mut events) = (Vec::new(), 0);
+        while self.pruned < floor
+            && events < limit
+            && let Some(batch) = self.history.pop_front()
+        {
+            events += batch.len();
             self.pruned = batch.revision();
             for event in &batch {
                 self.history_events -= 1;

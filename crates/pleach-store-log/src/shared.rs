@@ -15,7 +15,7 @@ use pleach_store::{Batch, Revision, StoreError};
 
 use crate::{bell::Bell, committer::Queue, disk::Disk, hub::Hub, index::Index, options::Options};
 
-/// How many commits are taken in or let go of under one hold of the lock.
+/// How many changes are taken in or let go of under one hold of the lock, give or take a commit.
 pub(crate) const STEP: usize = 64;
 
 /// One open store.
@@ -147,8 +147,8 @@ impl Shared {
             let needed = self.pins().keys().next().copied().unwrap_or(Revision(u64::MAX));
             let gone: Vec<Batch> = index.prune(needed.min(self.hub.published()), STEP);
             drop(index);
-            // Dropping what is in here, after the lock.
-            if gone.len() < STEP {
+            // Dropped here, after the lock.
+            if gone.is_empty() {
                 return;
             }
         }
