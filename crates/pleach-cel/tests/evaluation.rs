@@ -17,8 +17,8 @@ fn render(value: &CelValue<'_>) -> String {
         CelValue::Double(d) => format!("double({})", pleach_meta::go_format::float_v(*d)),
         CelValue::String(text) => pleach_json::to_string(&Value::from(text.as_str())),
         CelValue::Bytes(bytes) => {
-            let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
-            format!("b({hex})")
+            let hex: Vec<_> = bytes.iter().map(|b| format!("{b:02x}")).collect();
+            format!("b({})", hex.concat())
         }
         CelValue::Timestamp(t) => format!("timestamp({})", t.to_text()),
         CelValue::Duration(d) => format!("duration({})", d.to_go_text()),

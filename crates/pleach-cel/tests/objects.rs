@@ -33,19 +33,19 @@ fn declare(schema: &Value, name: &str) -> Option<DeclType> {
             };
             DeclType::list(element, kind, None)
         }
-        (Some("object"), _) => match schema.get("additionalProperties") {
-            Some(value) => DeclType::map(declare(value, &format!("{name}.@elem"))?, None),
-            None => {
-                let mut object = ObjectType::new(name);
-                for (key, property) in schema.get("properties").and_then(Value::as_object)?.iter() {
-                    object = match declare(property, &format!("{name}.{key}")) {
-                        Some(decl) => object.with_field(key.clone(), decl),
-                        None => object.with_untyped(key.clone()),
-                    };
-                }
-                DeclType::object(object, [])
+        (Some("object"), _) if let Some(value) = schema.get("additionalProperties") => {
+            DeclType::map(declare(value, &format!("{name}.@elem"))?, None)
+        }
+        (Some("object"), _) => {
+            let mut object = ObjectType::new(name);
+            for (key, property) in schema.get("properties").and_then(Value::as_object)?.iter() {
+                object = match declare(property, &format!("{name}.{key}")) {
+                    Some(decl) => object.with_field(key.clone(), decl),
+                    None => object.with_untyped(key.clone()),
+                };
             }
-        },
+            DeclType::object(object, [])
+        }
         _ => return None,
     };
     Some(decl.nullable(is_set("nullable")))
@@ -90,7 +90,7 @@ fn rules_on_objects_evaluate_as_recorded() {
     let mut count = 0;
     for line in include_str!("data/objects.jsonl").lines() {
         let group = pleach_json::parse(line.as_bytes()).expect("a line of JSON");
-        for rule in group.get("rules").and_then(Value::as_array).expect("rules").iter() {
+        for rule in group.get("rules").and_then(Value::as_array).expect("rules") {
             let got = outcome(&environment, &group, rule);
             let want = rule.get("outcome").and_then(Value::as_str).expect("an outcome");
             let cost = rule.get("cost").and_then(Value::as_int).expect("a cost") as u64;

@@ -4,18 +4,13 @@
 //! no cost for the whole, nor has a path that only serves as an index. A step that an optional
 //! leaves out is free.
 
-use crate::decl::DeclKind;
-use crate::eval::machine::{Machine, Outcome, Slot};
+use crate::decl::{DeclKind, DeclType};
+use crate::eval::machine::{Machine, Outcome, Slot, is_fatal};
 use crate::eval::node::{AttributeId, Qualifier, QualifierKind, Root};
 use crate::eval::{OldSelf, Variable};
 use crate::value::{CelValue, Fault, List, Map, key_text, read};
-
-/// Whether a path had optional steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Optionality {
-    Plain,
-    Present,
-}
+use pleach_json::Value;
+use std::sync::Arc;
 
 /// What a step finds.
 enum Found<'a> {
@@ -27,17 +22,14 @@ enum Found<'a> {
 impl<'a> Machine<'a, '_> {
     /// The value of an attribute, charged.
     pub(super) fn eval_attribute(&mut self, id: AttributeId) -> Outcome<'a> {
-        let conditional = matches!(self.program.attributes[id.0 as usize].root, Root::Conditional(..));
         let value = self.resolve(id);
-        if !conditional {
-            if let Err(fault) = &value
-                && !fault.is_error()
-            {
-                return Err(fault.clone());
-            }
+        if is_fatal(&value) {
+            return value;
+        }
+        if !matches!(self.program.attributes[id.0 as usize].root, Root::Conditional(..)) {
             self.charge(1)?;
         }
-        value.map(|(value, optionality)| wrap(value, optionality))
+        value
     }
 
     /// Whether the last step of an attribute finds something.
@@ -47,65 +39,88 @@ impl<'a> Machine<'a, '_> {
             // Odd: a test takes back the charge for the whole, which a ternary never had.
             self.refund(1);
         }
-        Ok(match found? {
-            (CelValue::Optional(inner), _) => CelValue::Bool(inner.is_some()),
-            (_, Optionality::Present) => CelValue::Bool(true),
-            (value, Optionality::Plain) => value,
-        })
+        match found? {
+            CelValue::Optional(inner) => Ok(CelValue::Bool(inner.is_some())),
+            value => Ok(value),
+        }
     }
 
     /// The value of an attribute without the charge for the whole.
-    pub(super) fn resolve(&mut self, id: AttributeId) -> Result<(CelValue<'a>, Optionality), Fault> {
+    pub(super) fn resolve(&mut self, id: AttributeId) -> Outcome<'a> {
         let attribute = &self.program.attributes[id.0 as usize];
         let root = match &attribute.root {
             Root::Variable(index) => self.variable(*index)?,
             Root::Slot(slot) => self.slot(*slot)?,
             Root::Node(node) => self.eval(*node)?,
             Root::Conditional(condition, truthy, falsy) => {
-                let branch = match self.eval(*condition)? {
-                    CelValue::Bool(true) => *truthy,
-                    CelValue::Bool(false) => *falsy,
-                    _ => return Err(Fault::no_such_overload()),
+                return match self.eval(*condition)? {
+                    CelValue::Bool(true) => self.resolve(*truthy),
+                    CelValue::Bool(false) => self.resolve(*falsy),
+                    _ => Err(Fault::no_such_overload()),
                 };
-                return self.resolve(branch);
             }
             Root::Unknown(name) => return Err(Fault::error(format!("no such attribute(s): {name}"))),
         };
-        self.follow(root, &attribute.path)
+        if attribute.optional || matches!(root, CelValue::Optional(_)) {
+            return self.follow_optional(root, &attribute.path);
+        }
+        let (mut value, steps) = match root {
+            CelValue::Map(Map::View { members, decl: Some(decl) }) if !attribute.path.is_empty() => {
+                let (value, steps) = follow_fields(members, decl, &attribute.path);
+                self.charge(steps as u64)?;
+                (value?, steps)
+            }
+            root => (root, 0),
+        };
+        for qualifier in &attribute.path[steps..] {
+            let found = self.step(&value, qualifier);
+            if let Err(fault) = &found
+                && !fault.is_error()
+            {
+                return Err(fault.clone());
+            }
+            self.charge(1)?;
+            value = match found? {
+                Found::Value(_) if qualifier.test_only => CelValue::Bool(true),
+                Found::Absent(_) if qualifier.test_only => CelValue::Bool(false),
+                Found::Value(value) => value,
+                Found::Absent(key) => return Err(missing(&value, qualifier, key.as_ref())),
+            };
+        }
+        Ok(value)
     }
 
-    fn follow(
-        &mut self,
-        root: CelValue<'a>,
-        path: &'a [Qualifier],
-    ) -> Result<(CelValue<'a>, Optionality), Fault> {
+    /// A path from an optional or with optional steps: all that follows the first is optional.
+    fn follow_optional(&mut self, root: CelValue<'a>, path: &'a [Qualifier]) -> Outcome<'a> {
         let (mut value, mut optional) = match root {
-            CelValue::Optional(None) => return Ok((CelValue::Optional(None), Optionality::Plain)),
+            CelValue::Optional(None) => return Ok(CelValue::Optional(None)),
             CelValue::Optional(Some(inner)) => ((*inner).clone().without_schema(), true),
             value => (value, false),
         };
         for qualifier in path {
             optional |= qualifier.optional;
             let found = self.step(&value, qualifier);
-            match found {
+            if optional {
                 // What is absent from an optional is free, and so is an error there.
-                Ok(Found::Absent(_)) if optional => {
-                    return Ok((CelValue::Optional(None), Optionality::Plain));
+                match found? {
+                    Found::Absent(_) => return Ok(CelValue::Optional(None)),
+                    Found::Value(found) => value = found,
                 }
-                Err(fault) if optional => return Err(fault),
-                Err(fault) if !fault.is_error() => return Err(fault),
-                found => {
-                    self.charge(1)?;
-                    value = match found? {
-                        Found::Value(_) if qualifier.test_only => CelValue::Bool(true),
-                        Found::Absent(_) if qualifier.test_only => CelValue::Bool(false),
-                        Found::Value(value) => value,
-                        Found::Absent(key) => return Err(missing(&value, qualifier, key)),
-                    };
-                }
+                self.charge(1)?;
+                continue;
             }
+            if let Err(fault) = &found
+                && !fault.is_error()
+            {
+                return Err(fault.clone());
+            }
+            self.charge(1)?;
+            value = match found? {
+                Found::Value(value) => value,
+                Found::Absent(key) => return Err(missing(&value, qualifier, key.as_ref())),
+            };
         }
-        Ok((value, if optional { Optionality::Present } else { Optionality::Plain }))
+        Ok(CelValue::some(value))
     }
 
     fn step(&mut self, value: &CelValue<'a>, qualifier: &'a Qualifier) -> Result<Found<'a>, Fault> {
@@ -114,8 +129,8 @@ impl<'a> Machine<'a, '_> {
                 QualifierKind::Field { object, index, name },
                 CelValue::Map(map @ Map::View { members, decl }),
             ) => {
-                if let Some(DeclKind::Object(own)) = decl.map(|decl| decl.kind())
-                    && std::sync::Arc::ptr_eq(own, object)
+                if let Some(DeclKind::Object(own)) = decl.map(DeclType::kind)
+                    && Arc::ptr_eq(own, object)
                 {
                     Map::find_field(members, &own.fields()[*index])?
                 } else {
@@ -131,8 +146,8 @@ impl<'a> Machine<'a, '_> {
             (QualifierKind::Field { .. } | QualifierKind::Name(_), _) => None,
             (QualifierKind::Constant(key), value) => select(value, key)?,
             (QualifierKind::Attribute(id), value) => {
-                let (key, optionality) = self.resolve(*id)?;
-                return select_computed(value, wrap(key, optionality));
+                let key = self.resolve(*id)?;
+                return select_computed(value, key);
             }
             (QualifierKind::Node(node), value) => {
                 let key = self.eval(*node)?;
@@ -158,7 +173,11 @@ impl<'a> Machine<'a, '_> {
         }
     }
 
-    fn slot(&mut self, slot: u32) -> Outcome<'a> {
+    #[inline]
+    pub(super) fn slot(&mut self, slot: u32) -> Outcome<'a> {
+        if let Slot::Ready(value) = &self.slots[slot as usize] {
+            return value.clone();
+        }
         self.force(slot)?;
         match &self.slots[slot as usize] {
             Slot::Ready(value) => value.clone(),
@@ -167,9 +186,52 @@ impl<'a> Machine<'a, '_> {
     }
 }
 
+/// Follows declared properties as far as the path goes through them, and says how many steps that
+/// were: the usual case, in which nothing but the last value has to be made.
+fn follow_fields<'a>(
+    mut members: &'a pleach_json::Map,
+    mut decl: &'a DeclType,
+    path: &'a [Qualifier],
+) -> (Outcome<'a>, usize) {
+    for (i, qualifier) in path.iter().enumerate() {
+        let field = match (&qualifier.kind, decl.kind()) {
+            (QualifierKind::Field { object, index, .. }, DeclKind::Object(own))
+                if Arc::ptr_eq(own, object) =>
+            {
+                &own.fields()[*index]
+            }
+            _ => return (Ok(CelValue::Map(Map::View { members, decl: Some(decl) })), i),
+        };
+        let value = members.get(&field.name).filter(|value| !value.is_null());
+        if qualifier.test_only {
+            // What does not fit its schema is an error even for a test.
+            let present = value.map(|value| read(value, &field.decl)).transpose();
+            return (present.map(|value| CelValue::Bool(value.is_some())), i + 1);
+        }
+        match value {
+            None => {
+                let name = field_name(qualifier);
+                return (Err(Fault::error(format!("no such key: {name}"))), i + 1);
+            }
+            Some(Value::Object(next)) if i + 1 < path.len() && field.decl.as_object().is_some() => {
+                (members, decl) = (next, &field.decl);
+            }
+            Some(value) => return (read(value, &field.decl), i + 1),
+        }
+    }
+    (Ok(CelValue::Map(Map::View { members, decl: Some(decl) })), path.len())
+}
+
+fn field_name(qualifier: &Qualifier) -> &str {
+    match &qualifier.kind {
+        QualifierKind::Field { name, .. } | QualifierKind::Name(name) => name,
+        _ => "",
+    }
+}
+
 /// Says what is missing where.
-fn missing(value: &CelValue<'_>, qualifier: &Qualifier, key: Option<CelValue<'_>>) -> Fault {
-    let key = match (&qualifier.kind, &key) {
+fn missing(value: &CelValue<'_>, qualifier: &Qualifier, key: Option<&CelValue<'_>>) -> Fault {
+    let key = match (&qualifier.kind, key) {
         (_, Some(key)) | (QualifierKind::Constant(key), None) => key_text(key),
         (QualifierKind::Field { name, .. } | QualifierKind::Name(name), None) => name.to_string(),
         (QualifierKind::Attribute(_) | QualifierKind::Node(_), None) => String::new(),
@@ -177,13 +239,6 @@ fn missing(value: &CelValue<'_>, qualifier: &Qualifier, key: Option<CelValue<'_>
     match value {
         CelValue::List(_) => Fault::error(format!("index out of bounds: {key}")),
         _ => Fault::error(format!("no such key: {key}")),
-    }
-}
-
-fn wrap(value: CelValue<'_>, optionality: Optionality) -> CelValue<'_> {
-    match optionality {
-        Optionality::Plain => value,
-        Optionality::Present => CelValue::some(value),
     }
 }
 

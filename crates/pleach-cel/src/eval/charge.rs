@@ -130,7 +130,11 @@ impl Charge {
         match self {
             Self::Unit => 1,
             Self::Fixed(cost) => cost,
-            Self::Tenth => tenth(size(0)),
+            Self::Tenth => match args.first() {
+                // Up to ten bytes are up to ten code points: no need to count.
+                Some(CelValue::String(text)) if (1..=10).contains(&text.as_str().len()) => 1,
+                _ => tenth(size(0)),
+            },
             Self::Fifth => fifth(size(0)),
             Self::FifthOfResult => fifth(result.size()),
             Self::Compare => compare(&args[0], &args[1]),
@@ -171,11 +175,17 @@ impl Charge {
     }
 }
 
-/// A tenth of the smaller operand; values of Kubernetes' own types cost one on the left of `==`.
+/// A tenth of the smaller operand.
 pub(super) fn compare(left: &CelValue<'_>, right: &CelValue<'_>) -> u64 {
     match (left, right) {
         // The usual case: neither has a size.
         (CelValue::Int(_) | CelValue::Bool(_) | CelValue::Double(_), _) => tenth(right.size().min(1)),
+        // Up to ten bytes are up to ten code points: no need to count.
+        (CelValue::String(a), CelValue::String(b)) => match a.as_str().len().min(b.as_str().len()) {
+            0 => 0,
+            1..=10 => 1,
+            _ => tenth(left.size().min(right.size())),
+        },
         _ => tenth(left.size().min(right.size())),
     }
 }

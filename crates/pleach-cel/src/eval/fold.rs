@@ -1,7 +1,7 @@
 //! Comprehensions: what macros such as `all` and `map` become.
 
 use crate::eval::machine::{Machine, Outcome, Slot};
-use crate::eval::node::{Fold, FoldId};
+use crate::eval::node::{Fold, FoldId, Loop, NodeId};
 use crate::value::{CelValue, Entries, Fault, Items};
 
 /// How many rounds of loops there are between two questions whether to stop.
@@ -28,44 +28,88 @@ impl<'a> Machine<'a, '_> {
                 return Err(Fault::error(format!("unsupported comprehension range type: {given}")));
             }
         };
+        match fold.kind {
+            Loop::All(predicate) => return self.quantify(fold, walk, predicate, false),
+            Loop::Exists(predicate) => return self.quantify(fold, walk, predicate, true),
+            Loop::General => {}
+        }
         // Comprehensions nest, and the same one may be entered again inside itself only through
         // its own init, which uses no slot of it: nothing needs to be saved.
         self.slots[fold.accu_slot as usize] = Slot::Lazy(fold.init);
-        let walked = match walk {
-            Walk::Items(items) => self.walk_items(fold, items),
-            Walk::Entries(entries) => self.walk_entries(fold, entries),
-        };
-        walked?;
+        let mut walk = walk;
+        while self.advance(fold, &mut walk) {
+            if !self.round(fold)? {
+                break;
+            }
+        }
         let result = self.eval(fold.result);
         self.slots[fold.accu_slot as usize] = Slot::Empty;
         result
     }
 
-    fn walk_items(&mut self, fold: &'a Fold, items: Items<'a>) -> Result<(), Fault> {
-        for (index, item) in items.enumerate() {
-            match fold.iter2_slot {
-                None => self.slots[fold.iter_slot as usize] = Slot::Ready(item),
-                Some(second) => {
-                    self.slots[fold.iter_slot as usize] = Slot::Ready(Ok(CelValue::Int(index as i64)));
-                    self.slots[second as usize] = Slot::Ready(item);
-                }
-            }
-            if !self.round(fold)? {
+    /// `all` and `exists`: what the general loop would do, without keeping the accumulator in a
+    /// slot. A round is charged for looking at it, in the condition and in the step.
+    fn quantify(&mut self, fold: &'a Fold, walk: Walk<'a>, predicate: NodeId, deciding: bool) -> Outcome<'a> {
+        let condition_cost = if deciding { 3 } else { 2 };
+        let mut accumulator: Outcome<'a> = Ok(CelValue::Bool(!deciding));
+        let mut walk = walk;
+        while self.advance(fold, &mut walk) {
+            self.charge(condition_cost)?;
+            if matches!(accumulator, Ok(CelValue::Bool(value)) if value == deciding) {
                 break;
             }
+            self.charge(1)?;
+            let value = match self.eval(predicate) {
+                Ok(CelValue::Bool(value)) => Ok(value),
+                Ok(_) => Err(Fault::no_such_overload()),
+                Err(fault) if fault.is_error() => Err(fault),
+                Err(fault) => return Err(fault),
+            };
+            match value {
+                Ok(value) if value == deciding => accumulator = Ok(CelValue::Bool(deciding)),
+                Err(fault) if accumulator.is_ok() => accumulator = Err(fault),
+                // The first error stays, and what does not decide changes nothing.
+                _ => {}
+            }
+            self.count_round()?;
         }
-        Ok(())
+        self.charge(1)?;
+        accumulator
     }
 
-    fn walk_entries(&mut self, fold: &'a Fold, entries: Entries<'a>) -> Result<(), Fault> {
-        for (key, value) in entries {
-            self.slots[fold.iter_slot as usize] = Slot::Ready(Ok(key));
-            if let Some(second) = fold.iter2_slot {
-                self.slots[second as usize] = Slot::Ready(value);
+    /// Puts the next element into the variables; false if there is none.
+    #[inline]
+    fn advance(&mut self, fold: &Fold, walk: &mut Walk<'a>) -> bool {
+        match (walk, fold.iter2_slot) {
+            (Walk::Items(items), None) => {
+                let Some(item) = items.next() else { return false };
+                self.slots[fold.iter_slot as usize] = Slot::Ready(item);
             }
-            if !self.round(fold)? {
-                break;
+            (Walk::Items(items), Some(second)) => {
+                let index = items.index();
+                let Some(item) = items.next() else { return false };
+                self.slots[fold.iter_slot as usize] = Slot::Ready(Ok(CelValue::Int(index as i64)));
+                self.slots[second as usize] = Slot::Ready(item);
             }
+            (Walk::Entries(entries), second) => {
+                let Some((key, value)) = entries.next() else { return false };
+                self.slots[fold.iter_slot as usize] = Slot::Ready(Ok(key));
+                if let Some(second) = second {
+                    self.slots[second as usize] = Slot::Ready(value);
+                }
+            }
+        }
+        true
+    }
+
+    #[inline]
+    fn count_round(&mut self) -> Result<(), Fault> {
+        self.iterations += 1;
+        if self.iterations.is_multiple_of(INTERRUPT_EVERY)
+            && let Some(interrupted) = self.activation.interrupted
+            && interrupted()
+        {
+            return Err(Fault::Interrupted);
         }
         Ok(())
     }
@@ -85,13 +129,7 @@ impl<'a> Machine<'a, '_> {
             return Err(fault.clone());
         }
         self.slots[fold.accu_slot as usize] = Slot::Ready(next);
-        self.iterations += 1;
-        if self.iterations.is_multiple_of(INTERRUPT_EVERY)
-            && let Some(interrupted) = self.activation.interrupted
-            && interrupted()
-        {
-            return Err(Fault::Interrupted);
-        }
+        self.count_round()?;
         Ok(true)
     }
 

@@ -5,11 +5,12 @@
 //! ends the evaluation at once.
 
 use crate::eval::charge;
-use crate::eval::node::{CallNode, Members, Node, NodeId};
+use crate::eval::node::{CallNode, CompareNode, Members, Node, NodeId};
 use crate::eval::{Activation, Program};
 use crate::function::{Call, Implementation};
-use crate::value::{CelValue, Fault, Key, List, Map, ScalarKey, equal, key_text};
+use crate::value::{CelValue, Fault, Key, List, Map, ScalarKey, Text, equal, key_text};
 use pleach_json::grow_stack;
+use pleach_regex::Regex;
 use std::collections::BTreeMap;
 
 /// What making a list costs, without its elements.
@@ -18,7 +19,12 @@ pub(super) const LIST_COST: u64 = 10;
 const MAP_COST: u64 = 30;
 /// How many values an evaluation may put into lists and maps it makes: costs do not grow with
 /// the lists that `+` copies, memory does.
-const MAX_COPIES: usize = 1 << 24;
+const MAX_COPIES: usize = 1 << 23;
+/// How many patterns that are no constants are kept compiled during an evaluation.
+const MAX_PATTERNS: usize = 8;
+
+/// After how many nested nodes the stack is looked at.
+const STACK_CHECK_EVERY: u32 = 16;
 
 pub(super) type Outcome<'a> = Result<CelValue<'a>, Fault>;
 
@@ -43,13 +49,26 @@ pub(super) struct Machine<'a, 'm> {
     cost: u64,
     limit: u64,
     copies: usize,
+    patterns: Vec<Regex>,
+    /// How many nodes are being evaluated, one inside the other.
+    depth: u32,
 }
 
 impl<'a, 'm> Machine<'a, 'm> {
     pub(super) fn new(program: &'a Program, activation: &'m Activation<'a>, limit: u64) -> Self {
         let mut slots = Vec::new();
         slots.resize_with(program.slots, Slot::default);
-        Self { program, activation, slots, iterations: 0, cost: 0, limit, copies: 0 }
+        Self {
+            program,
+            activation,
+            slots,
+            iterations: 0,
+            cost: 0,
+            limit,
+            copies: 0,
+            patterns: Vec::new(),
+            depth: 0,
+        }
     }
 
     /// Takes back what was charged.
@@ -71,13 +90,37 @@ impl<'a, 'm> Machine<'a, 'm> {
     /// Evaluates a node.
     #[inline]
     pub(super) fn eval(&mut self, id: NodeId) -> Outcome<'a> {
-        grow_stack(|| self.eval_node(id))
+        self.depth += 1;
+        // Looking at the stack takes longer than most nodes do.
+        let outcome = if self.depth.is_multiple_of(STACK_CHECK_EVERY) {
+            grow_stack(|| self.eval_node(id))
+        } else {
+            self.eval_node(id)
+        };
+        self.depth -= 1;
+        outcome
     }
 
     fn eval_node(&mut self, id: NodeId) -> Outcome<'a> {
         match &self.program.nodes[id.0 as usize] {
+            Node::Constant(CelValue::String(text)) => Ok(CelValue::String(Text::Borrowed(text.as_str()))),
             Node::Constant(value) => Ok(value.clone()),
             Node::Attribute(id) => self.eval_attribute(*id),
+            Node::Slot(slot) => {
+                let value = self.slot(*slot);
+                if is_fatal(&value) {
+                    return value;
+                }
+                self.charge(1)?;
+                // Odd: an optional is taken out and put back without its schema.
+                match value {
+                    Ok(CelValue::Optional(Some(inner))) => {
+                        Ok(CelValue::some((*inner).clone().without_schema()))
+                    }
+                    value => value,
+                }
+            }
+            Node::Compare(order) => self.compare(order),
             Node::Test(id) => self.eval_test(*id),
             Node::And(a, b) => self.logical(*a, *b, false),
             Node::Or(a, b) => self.logical(*a, *b, true),
@@ -129,17 +172,22 @@ impl<'a, 'm> Machine<'a, 'm> {
 
     /// `&&` and `||`: the deciding value wins over errors, the first error over the rest.
     fn logical(&mut self, a: NodeId, b: NodeId, deciding: bool) -> Outcome<'a> {
-        let mut failure = None;
-        for operand in [a, b] {
-            match self.eval(operand) {
-                Ok(CelValue::Bool(value)) if value == deciding => return Ok(CelValue::Bool(deciding)),
-                Ok(CelValue::Bool(_)) => {}
-                Ok(_) => failure = failure.or(Some(Fault::no_such_overload())),
-                Err(fault) if fault.is_error() => failure = failure.or(Some(fault)),
-                Err(fault) => return Err(fault),
-            }
+        let first = match self.eval(a) {
+            Ok(CelValue::Bool(value)) if value == deciding => return Ok(CelValue::Bool(value)),
+            // What is no bool is an error like any other.
+            Ok(CelValue::Bool(_)) => None,
+            Ok(_) => Some(Fault::no_such_overload()),
+            Err(fault) if fault.is_error() => Some(fault),
+            Err(fault) => return Err(fault),
+        };
+        match (self.eval(b), first) {
+            (Ok(CelValue::Bool(value)), _) if value == deciding => Ok(CelValue::Bool(value)),
+            (Err(fault), _) if !fault.is_error() => Err(fault),
+            (_, Some(first)) => Err(first),
+            (Ok(CelValue::Bool(value)), None) => Ok(CelValue::Bool(value)),
+            (Ok(_), None) => Err(Fault::no_such_overload()),
+            (Err(fault), None) => Err(fault),
         }
-        failure.map_or(Ok(CelValue::Bool(!deciding)), Err)
     }
 
     /// Both operands of a comparison, charged.
@@ -150,11 +198,33 @@ impl<'a, 'm> Machine<'a, 'm> {
         b: NodeId,
         cost: fn(&CelValue<'_>, &CelValue<'_>) -> u64,
     ) -> Result<(CelValue<'a>, CelValue<'a>), Fault> {
-        let a = absorb(self.eval(a))?;
-        let b = absorb(self.eval(b))?;
-        let null = &CelValue::Null;
-        self.charge(cost(a.as_ref().unwrap_or(null), b.as_ref().unwrap_or(null)))?;
-        Ok((a?, b?))
+        let a = self.eval(a);
+        if is_fatal(&a) {
+            return Err(a.err().unwrap_or(Fault::CostExceeded));
+        }
+        match (a, self.eval(b)) {
+            (Ok(a), Ok(b)) => {
+                self.charge(cost(&a, &b))?;
+                Ok((a, b))
+            }
+            (_, Err(fault)) if !fault.is_error() => Err(fault),
+            (a, b) => {
+                let null = &CelValue::Null;
+                self.charge(cost(a.as_ref().unwrap_or(null), b.as_ref().unwrap_or(null)))?;
+                Ok((a?, b?))
+            }
+        }
+    }
+
+    /// `<` and the like.
+    fn compare(&mut self, order: &'a CompareNode) -> Outcome<'a> {
+        let cost = if order.sized { charge::compare } else { |_: &CelValue<'_>, _: &CelValue<'_>| 1 };
+        let (a, b) = self.operands(order.left, order.right, cost)?;
+        if let (CelValue::Int(a), CelValue::Int(b)) = (&a, &b) {
+            return Ok(CelValue::Bool((order.holds)(a.cmp(b))));
+        }
+        let context = Call { function: order.name, overload: None, regex: None };
+        (order.implementation)(&context, &[a, b])
     }
 
     fn eval_call(&mut self, call: &'a CallNode) -> Outcome<'a> {
@@ -201,13 +271,32 @@ impl<'a, 'm> Machine<'a, 'm> {
     /// Calls the function and charges for it.
     #[inline]
     fn finish(&mut self, call: &'a CallNode, args: &[CelValue<'a>]) -> Outcome<'a> {
-        let result = invoke(call, args);
+        let result = if call.takes_pattern && call.regex.is_none() {
+            invoke(call, args, self.pattern(args))
+        } else {
+            invoke(call, args, call.regex.as_ref())
+        };
         let null = CelValue::Null;
         self.charge(call.charge.cost(args, result.as_ref().unwrap_or(&null)))?;
         if let Ok(CelValue::List(List::Owned(_)) | CelValue::Map(Map::Owned(_))) = &result {
             self.count_copies(result.as_ref().map_or(0, |value| value.size() as usize))?;
         }
         result
+    }
+
+    /// The pattern in the second argument, compiled; `None` if it is none.
+    fn pattern(&mut self, args: &[CelValue<'a>]) -> Option<&Regex> {
+        let Some(CelValue::String(text)) = args.get(1) else { return None };
+        let known = self.patterns.iter().position(|regex| regex.as_str() == text.as_str());
+        if let Some(at) = known {
+            return self.patterns.get(at);
+        }
+        let regex = Regex::new(text.as_str()).ok()?;
+        if self.patterns.len() == MAX_PATTERNS {
+            self.patterns.remove(0);
+        }
+        self.patterns.push(regex);
+        self.patterns.last()
     }
 
     fn fail(&mut self, call: &CallNode, args: &[CelValue<'a>], fault: Fault) -> Outcome<'a> {
@@ -294,7 +383,7 @@ impl<'a, 'm> Machine<'a, 'm> {
         match rest.as_slice() {
             [CelValue::Map(entries)] => {
                 self.count_copies(entries.len())?;
-                for (key, value) in entries.iter() {
+                for (key, value) in entries {
                     map = map.insert(&key, value?)?;
                 }
             }
@@ -325,9 +414,15 @@ impl<'a, 'm> Machine<'a, 'm> {
     }
 }
 
+/// Whether it ends the evaluation.
+#[inline]
+pub(super) fn is_fatal(outcome: &Outcome<'_>) -> bool {
+    matches!(outcome, Err(Fault::CostExceeded | Fault::Interrupted))
+}
+
 /// Takes errors for values; what ends the evaluation passes.
 #[inline]
-fn absorb<'a>(outcome: Outcome<'a>) -> Result<Outcome<'a>, Fault> {
+fn absorb(outcome: Outcome<'_>) -> Result<Outcome<'_>, Fault> {
     match outcome {
         Err(fault) if !fault.is_error() => Err(fault),
         outcome => Ok(outcome),
@@ -335,8 +430,8 @@ fn absorb<'a>(outcome: Outcome<'a>) -> Result<Outcome<'a>, Fault> {
 }
 
 /// Tries the implementations in turn until one accepts the types.
-fn invoke<'a>(call: &CallNode, args: &[CelValue<'a>]) -> Outcome<'a> {
-    let context = Call { function: call.name, overload: call.overload, regex: call.regex.as_ref() };
+fn invoke<'a>(call: &CallNode, args: &[CelValue<'a>], regex: Option<&Regex>) -> Outcome<'a> {
+    let context = Call { function: call.name, overload: call.overload, regex };
     let run = |implementation: &Implementation| implementation(&context, args);
     let mut result = Err(Fault::no_such_overload());
     for implementation in &call.implementations {

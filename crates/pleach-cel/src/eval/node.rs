@@ -6,6 +6,7 @@ use crate::function::Implementation;
 use crate::value::{CelValue, ScalarKey};
 use pleach_json::Str;
 use pleach_regex::Regex;
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ pub(super) enum Node {
     Constant(CelValue<'static>),
     /// A variable with selections and indexes, or a ternary.
     Attribute(AttributeId),
+    /// A variable of a comprehension, and nothing of it selected.
+    Slot(u32),
     /// `has(attribute)`: the last selection of the attribute only tests.
     Test(AttributeId),
     /// `a && b`
@@ -42,6 +45,8 @@ pub(super) enum Node {
     NotStrictlyFalse(NodeId),
     /// `a in [constants]`; it costs nothing.
     Member(NodeId, Arc<Members>),
+    /// `a < b` and the like.
+    Compare(Arc<CompareNode>),
     /// A function.
     Call(Arc<CallNode>),
     /// `[a, ?b]`; the flag tells optional elements.
@@ -74,6 +79,18 @@ pub(super) enum Members {
     Scalars(BTreeSet<ScalarKey>),
 }
 
+/// A comparison by order.
+#[derive(Debug)]
+pub(super) struct CompareNode {
+    pub(super) name: &'static str,
+    pub(super) left: NodeId,
+    pub(super) right: NodeId,
+    pub(super) holds: fn(Ordering) -> bool,
+    pub(super) implementation: Implementation,
+    /// Whether it is charged by the sizes of the operands.
+    pub(super) sized: bool,
+}
+
 /// A call of a function.
 #[derive(Debug)]
 pub(super) struct CallNode {
@@ -84,7 +101,9 @@ pub(super) struct CallNode {
     pub(super) implementations: Vec<Implementation>,
     pub(super) args: Box<[NodeId]>,
     pub(super) charge: Charge,
-    /// The pattern argument, if it is a constant.
+    /// Whether the second argument is a pattern.
+    pub(super) takes_pattern: bool,
+    /// The pattern, if it is a constant.
     pub(super) regex: Option<Regex>,
     /// The accumulator, if it is the first argument of a function that adds to a map: the map
     /// grows in place.
@@ -111,6 +130,15 @@ pub(super) enum Root {
 pub(super) struct Attribute {
     pub(super) root: Root,
     pub(super) path: Vec<Qualifier>,
+    /// Whether a step of the path is optional.
+    pub(super) optional: bool,
+}
+
+impl Attribute {
+    /// A root without a path.
+    pub(super) fn of(root: Root) -> Self {
+        Self { root, path: Vec::new(), optional: false }
+    }
 }
 
 /// A step of a path.
@@ -138,9 +166,21 @@ pub(super) enum QualifierKind {
     Node(NodeId),
 }
 
+/// What kind of loop a comprehension is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Loop {
+    /// `all`: the accumulator and this, until it is false.
+    All(NodeId),
+    /// `exists`: the accumulator or this, until it is true.
+    Exists(NodeId),
+    /// Any other.
+    General,
+}
+
 /// A comprehension.
 #[derive(Debug)]
 pub(super) struct Fold {
+    pub(super) kind: Loop,
     pub(super) range: NodeId,
     /// The first slot: the variable; then the second variable, if any; then the accumulator.
     pub(super) iter_slot: u32,

@@ -9,8 +9,9 @@
 
 use crate::ast::{Comprehension, Expr, ExprId, Literal, MapEntry};
 use crate::checked::{Checked, Reference};
-use crate::eval::node::{Attribute, AttributeId, Fold, FoldId, Node, NodeId, Root};
+use crate::eval::node::{Attribute, AttributeId, Fold, FoldId, Loop, Node, NodeId, Root};
 use crate::eval::{PlanError, Program, Variable};
+use crate::function::operators;
 use crate::value::{CelValue, Key, Map, Text};
 use pleach_json::{Str, grow_stack};
 use std::collections::BTreeMap;
@@ -130,10 +131,10 @@ impl<'c> Planner<'c> {
         let local = self.scope.iter().rev().find(|local| local.name == name);
         let declared = || self.program.variables.iter().position(|(_, n, _)| n == name);
         let root = match local {
-            Some(local) => Root::Slot(local.slot),
+            Some(local) => return self.node(Node::Slot(local.slot)),
             None => declared().map_or_else(|| Root::Unknown(name.into()), |at| Root::Variable(at as u32)),
         };
-        let attribute = self.attribute(Attribute { root, path: Vec::new() });
+        let attribute = self.attribute(Attribute::of(root));
         self.node(Node::Attribute(attribute))
     }
 
@@ -199,19 +200,44 @@ impl<'c> Planner<'c> {
         self.scope.truncate(outer.0);
         self.scope_id = outer.1;
         let id = FoldId(self.program.folds.len() as u32);
-        self.program.folds.push(Fold { range, iter_slot, iter2_slot, accu_slot, init, cond, step, result });
+        let mut fold =
+            Fold { kind: Loop::General, range, iter_slot, iter2_slot, accu_slot, init, cond, step, result };
+        if c.accu_var == RESULT {
+            fold.kind = self.loop_of(&fold);
+        }
+        self.program.folds.push(fold);
         Ok(self.node(Node::Fold(id)))
+    }
+
+    /// Recognizes the loops that `all` and `exists` become.
+    fn loop_of(&self, fold: &Fold) -> Loop {
+        let node = |id: NodeId| &self.program.nodes[id.0 as usize];
+        let is_accumulator = |id: NodeId| matches!(node(id), Node::Slot(slot) if *slot == fold.accu_slot);
+        let Node::NotStrictlyFalse(condition) = node(fold.cond) else { return Loop::General };
+        if !is_accumulator(fold.result) {
+            return Loop::General;
+        }
+        match (node(fold.init), node(*condition), node(fold.step)) {
+            (Node::Constant(CelValue::Bool(true)), _, Node::And(accumulator, predicate))
+                if is_accumulator(*condition) && is_accumulator(*accumulator) =>
+            {
+                Loop::All(*predicate)
+            }
+            (Node::Constant(CelValue::Bool(false)), Node::Call(not), Node::Or(accumulator, predicate))
+                if not.name == operators::NOT
+                    && not.args.first().is_some_and(|arg| is_accumulator(*arg))
+                    && is_accumulator(*accumulator) =>
+            {
+                Loop::Exists(*predicate)
+            }
+            _ => Loop::General,
+        }
     }
 
     /// The slot, if the node is nothing but an accumulator that a macro collects into.
     pub(super) fn collecting_slot(&self, node: NodeId) -> Option<u32> {
-        let Node::Attribute(id) = self.program.nodes[node.0 as usize] else { return None };
-        match &self.program.attributes[id.0 as usize] {
-            Attribute { root: Root::Slot(slot), path } if path.is_empty() => {
-                self.scope.iter().any(|local| local.slot == *slot && local.collects).then_some(*slot)
-            }
-            _ => None,
-        }
+        let Node::Slot(slot) = self.program.nodes[node.0 as usize] else { return None };
+        self.scope.iter().any(|local| local.slot == slot && local.collects).then_some(slot)
     }
 
     fn slot(&mut self) -> u32 {

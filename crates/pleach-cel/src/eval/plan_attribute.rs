@@ -41,6 +41,10 @@ impl Planner<'_> {
                 return Err(PlanError(format!("invalid qualifier type: {}", other.go_type()).into()));
             }
             Node::Attribute(id) => QualifierKind::Attribute(*id),
+            Node::Slot(slot) => {
+                let root = Root::Slot(*slot);
+                QualifierKind::Attribute(self.attribute(Attribute::of(root)))
+            }
             _ => QualifierKind::Node(index_node),
         };
         self.extend(attribute, &Qualifier { kind, optional, test_only: false });
@@ -66,7 +70,7 @@ impl Planner<'_> {
         let truthy = self.plan_operand(truthy)?;
         let falsy = self.plan_operand(falsy)?;
         let root = Root::Conditional(condition, truthy, falsy);
-        let attribute = self.attribute(Attribute { root, path: Vec::new() });
+        let attribute = self.attribute(Attribute::of(root));
         Ok(self.node(Node::Attribute(attribute)))
     }
 
@@ -76,7 +80,8 @@ impl Planner<'_> {
         match self.program.nodes[node.0 as usize] {
             Node::Attribute(id) | Node::Test(id) if self.is_shared(operand) => Ok(self.copy(id)),
             Node::Attribute(id) | Node::Test(id) => Ok(id),
-            _ => Ok(self.attribute(Attribute { root: Root::Node(node), path: Vec::new() })),
+            Node::Slot(slot) => Ok(self.attribute(Attribute::of(Root::Slot(slot)))),
+            _ => Ok(self.attribute(Attribute::of(Root::Node(node)))),
         }
     }
 
@@ -92,9 +97,11 @@ impl Planner<'_> {
         let mut pending = vec![id];
         while let Some(id) = pending.pop() {
             let attribute = &mut self.program.attributes[id.0 as usize];
-            match attribute.root {
-                Root::Conditional(_, truthy, falsy) => pending.extend([truthy, falsy]),
-                _ => attribute.path.push(qualifier.clone()),
+            if let Root::Conditional(_, truthy, falsy) = attribute.root {
+                pending.extend([truthy, falsy]);
+            } else {
+                attribute.optional |= qualifier.optional;
+                attribute.path.push(qualifier.clone());
             }
         }
     }

@@ -5,13 +5,14 @@ use crate::checked::Reference;
 use crate::eval::PlanError;
 use crate::eval::charge::Charge;
 use crate::eval::machine::LIST_COST;
-use crate::eval::node::{CallNode, Members, Node, NodeId};
+use crate::eval::node::{CallNode, CompareNode, Members, Node, NodeId};
 use crate::eval::plan::Planner;
 use crate::function::{Call, Function, Overload, operators};
 use crate::library::LIBRARIES;
 use crate::value::{CelValue, List, ScalarKey};
 use pleach_json::Str;
 use pleach_regex::Regex;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
@@ -95,6 +96,15 @@ impl Planner<'_> {
             {
                 Ok(node)
             }
+            (_, [a, b]) if let Some(holds) = order_of(function) => {
+                let function = overloads.first().and_then(|overload| FUNCTION_OF.get(overload.id));
+                let Some((name, implementation)) = function.and_then(|f| Some((f.name, f.call?))) else {
+                    return Err(PlanError("no such overload".into()));
+                };
+                let sized = Charge::of(name, overloads) == Charge::Compare;
+                let node = CompareNode { name, left: *a, right: *b, holds, implementation, sized };
+                Ok(self.node(Node::Compare(Arc::new(node))))
+            }
             _ => self.plan_function(function, overloads, planned),
         }
     }
@@ -122,11 +132,12 @@ impl Planner<'_> {
             },
             implementations: functions.iter().filter_map(|function| function.call).collect(),
             charge: Charge::of(first.name, overloads),
+            takes_pattern: WITH_PATTERN.contains(&first.name),
             regex: None,
             grows: None,
             args: args.into(),
         };
-        if WITH_PATTERN.contains(&call.name)
+        if call.takes_pattern
             && let Some(CelValue::String(pattern)) = call.args.get(1).and_then(|arg| self.as_constant(*arg))
         {
             let regex = Regex::new(pattern.as_str()).map_err(|error| PlanError(error.to_string().into()))?;
@@ -185,6 +196,16 @@ impl Planner<'_> {
             _ => return None,
         };
         Some(self.node(Node::Append { slot, element, list_cost }))
+    }
+}
+
+fn order_of(function: &str) -> Option<fn(Ordering) -> bool> {
+    match function {
+        operators::LESS => Some(Ordering::is_lt),
+        operators::LESS_EQUALS => Some(Ordering::is_le),
+        operators::GREATER => Some(Ordering::is_gt),
+        operators::GREATER_EQUALS => Some(Ordering::is_ge),
+        _ => None,
     }
 }
 

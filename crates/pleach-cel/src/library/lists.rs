@@ -143,7 +143,7 @@ fn the_list<'r, 'v>(call: &Call<'_>, args: &'r [CelValue<'v>]) -> Result<&'r Lis
 
 fn is_sorted<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let mut previous: Option<CelValue<'v>> = None;
-    for item in the_list(call, args)?.iter() {
+    for item in the_list(call, args)? {
         let item = item?;
         if let Some(previous) = &previous
             && compare(previous, &item)? == Ordering::Greater

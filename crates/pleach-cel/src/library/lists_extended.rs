@@ -213,7 +213,7 @@ fn flatten<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 }
 
 fn flatten_into<'v>(out: &mut Vec<CelValue<'v>>, list: &List<'v>, depth: i64) -> Result<(), Fault> {
-    for item in list.iter() {
+    for item in list {
         match item? {
             CelValue::List(inner) if depth > 0 => grow_stack(|| flatten_into(out, &inner, depth - 1))?,
             item => out.push(item),
@@ -226,7 +226,7 @@ fn flatten_into<'v>(out: &mut Vec<CelValue<'v>>, list: &List<'v>, depth: i64) ->
 fn distinct<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let [CelValue::List(list)] = args else { return call.no_such_overload(args) };
     let mut unique: Vec<CelValue<'v>> = Vec::new();
-    for item in list.iter() {
+    for item in list {
         let item = item?;
         if !unique.iter().any(|known| equal(known, &item) == Ok(true)) {
             unique.push(item);

@@ -182,7 +182,7 @@ fn contains<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
         [wanted, CelValue::List(list)] => {
             let mut failure = None;
-            for item in list.iter() {
+            for item in list {
                 match item.and_then(|item| equal(&item, wanted)) {
                     Ok(true) => return Ok(CelValue::Bool(true)),
                     Ok(false) => {}

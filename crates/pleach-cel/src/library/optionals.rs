@@ -160,8 +160,8 @@ fn of<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     }
 }
 
-fn none<'v>(_: &Call<'_>, _: &[CelValue<'v>]) -> Outcome<'v> {
-    Ok(CelValue::Optional(None))
+fn none<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    if args.is_empty() { Ok(CelValue::Optional(None)) } else { call.no_such_overload(args) }
 }
 
 fn of_non_zero_value<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
@@ -213,7 +213,7 @@ fn last<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 fn unwrap<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let [CelValue::List(list)] = args else { return call.no_such_overload(args) };
     let mut out = Vec::new();
-    for item in list.iter() {
+    for item in list {
         match item? {
             CelValue::Optional(Some(inner)) => out.push((*inner).clone()),
             CelValue::Optional(None) => {}

@@ -75,13 +75,14 @@ fn ends_with<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 
 fn matches<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
-        [CelValue::String(text), CelValue::String(pattern)] => match call.regex {
-            Some(regex) => Ok(CelValue::Bool(regex.is_match(text.as_str()))),
-            None => {
-                let regex = super::regex::compile(pattern.as_str())?;
-                Ok(CelValue::Bool(regex.is_match(text.as_str())))
-            }
-        },
+        [CelValue::String(text), CelValue::String(pattern)] => {
+            let holds = if let Some(regex) = call.regex {
+                regex.is_match(text.as_str())
+            } else {
+                super::regex::compile(pattern.as_str())?.is_match(text.as_str())
+            };
+            Ok(CelValue::Bool(holds))
+        }
         // Odd: a type is as good as its name here.
         [CelValue::Type(name), pattern] => matches(call, &[CelValue::string(name.clone()), pattern.clone()]),
         _ => Err(Fault::no_such_overload()),

@@ -30,7 +30,7 @@ fn map_insert<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Result<CelValue<'v>
     match args {
         [CelValue::Map(map), CelValue::Map(entries)] => {
             let mut map = map.clone();
-            for (key, value) in entries.iter() {
+            for (key, value) in entries {
                 map = map.insert(&key, value?)?;
             }
             Ok(CelValue::Map(map))

@@ -37,11 +37,13 @@ pub(crate) fn equal(left: &CelValue<'_>, right: &CelValue<'_>) -> Result<bool, F
             }
             a == b
         }
-        (V::Opaque(_), _) => return Err(Fault::no_such_overload()),
         (V::List(a), V::List(b)) => return grow_stack(|| lists_equal(a, b)),
         (V::Map(a), V::Map(b)) => return grow_stack(|| maps_equal(a, b)),
-        (V::List(a), _) if a.kind().is_some() => return Err(Fault::no_such_overload()),
-        (V::Map(Map::View { decl: Some(_), .. }), _) => return Err(Fault::no_such_overload()),
+        // Values with a schema and those of Kubernetes' own types compare only with their like.
+        (V::List(list), _) if list.kind().is_none() => false,
+        (V::Opaque(_) | V::List(_) | V::Map(Map::View { decl: Some(_), .. }), _) => {
+            return Err(Fault::no_such_overload());
+        }
         _ => false,
     })
 }
@@ -53,7 +55,7 @@ fn lists_equal(left: &List<'_>, right: &List<'_>) -> Result<bool, Fault> {
     match left.kind() {
         Some(ListKind::Set) => {
             let known: BTreeSet<_> = left.raw_scalars().collect();
-            for item in right.iter() {
+            for item in right {
                 if !known.contains(&ScalarKey::of_value(&item?)) {
                     return Ok(false);
                 }
@@ -65,7 +67,7 @@ fn lists_equal(left: &List<'_>, right: &List<'_>) -> Result<bool, Fault> {
             let own = left.to_vec()?;
             // Of elements with the same key the last counts.
             let known: BTreeMap<_, _> = own.iter().map(|item| (map_key(item, &keys), item)).collect();
-            for item in right.iter() {
+            for item in right {
                 let item = item?;
                 match known.get(&map_key(&item, &keys)) {
                     Some(own) if equal(own, &item)? => {}
@@ -121,7 +123,7 @@ fn maps_equal(left: &Map<'_>, right: &Map<'_>) -> Result<bool, Fault> {
         }
         return Ok(true);
     }
-    for (key, value) in left.iter() {
+    for (key, value) in left {
         let value = value?;
         match right.find(&key)? {
             Some(other) if equal(&value, &other)? => {}

@@ -211,6 +211,22 @@ pub(crate) fn map_key(item: &CelValue<'_>, keys: &[Str]) -> Vec<ScalarKey> {
     keys.iter().map(key).collect()
 }
 
+impl Items<'_> {
+    /// The index of the next element.
+    pub fn index(&self) -> usize {
+        self.next
+    }
+}
+
+impl<'a> IntoIterator for &List<'a> {
+    type Item = Result<CelValue<'a>, Fault>;
+    type IntoIter = Items<'a>;
+
+    fn into_iter(self) -> Items<'a> {
+        self.iter()
+    }
+}
+
 impl<'a> Iterator for Items<'a> {
     type Item = Result<CelValue<'a>, Fault>;
 

@@ -155,8 +155,7 @@ impl<'a> Map<'a> {
             Self::Owned(entries) => entries,
             view @ Self::View { .. } => {
                 let mut entries = BTreeMap::new();
-                for entry in view.iter() {
-                    let (key, value) = entry;
+                for (key, value) in &view {
                     entries.insert(Key::of(&key).ok_or(Fault::no_such_overload())?, value?);
                 }
                 Arc::new(entries)
@@ -208,6 +207,15 @@ pub struct Entries<'a> {
     next: usize,
     /// Of a computed map, whose order has no positions.
     keys: Option<Arc<[Key]>>,
+}
+
+impl<'a> IntoIterator for &Map<'a> {
+    type Item = (CelValue<'a>, Result<CelValue<'a>, Fault>);
+    type IntoIter = Entries<'a>;
+
+    fn into_iter(self) -> Entries<'a> {
+        self.iter()
+    }
 }
 
 impl<'a> Iterator for Entries<'a> {

@@ -102,7 +102,7 @@ fn go_type(value: &Value) -> &'static str {
     }
 }
 
-impl<'a> CelValue<'a> {
+impl CelValue<'_> {
     /// The value without its schema.
     ///
     /// Odd: a variable that is an optional loses its schema when something is selected from it,

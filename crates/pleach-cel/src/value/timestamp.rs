@@ -6,6 +6,7 @@
 
 use crate::value::{Duration, quote};
 use jiff::tz::TimeZone;
+use std::fmt::Write;
 
 /// A point in time between the years 1 and 9999.
 #[derive(Clone, Copy, Debug)]
@@ -155,7 +156,7 @@ impl Timestamp {
             out.push('Z');
         } else {
             let sign = if self.offset_minutes < 0 { '-' } else { '+' };
-            out.push_str(&format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60));
+            _ = write!(out, "{sign}{:02}:{:02}", minutes / 60, minutes % 60);
         }
         out
     }

@@ -4,6 +4,7 @@
 //! as a reference, so that a fragment is split off.
 
 use crate::value::quote;
+use std::fmt::Write;
 
 /// A URL taken apart.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -209,7 +210,7 @@ fn escaped_path(path: &str) -> Result<String, String> {
     let mut out = String::with_capacity(path.len() + 8);
     for b in unescaped {
         if should_escape(b, Place::Path) {
-            out.push_str(&format!("%{b:02X}"));
+            _ = write!(out, "%{b:02X}");
         } else {
             out.push(char::from(b));
         }

@@ -275,7 +275,7 @@ fn write_list(out: &mut String, list: &List<'_>) -> Result<(), String> {
 /// Entries are sorted by the text of their keys.
 fn write_map(out: &mut String, map: &Map<'_>) -> Result<(), String> {
     let mut entries = Vec::with_capacity(map.len());
-    for (key, value) in map.iter() {
+    for (key, value) in map {
         let (mut key_text, mut value_text) = (String::new(), String::new());
         write_nested(&mut key_text, &key)?;
         write_nested(&mut value_text, &value.map_err(|fault| fault.to_string())?)?;
