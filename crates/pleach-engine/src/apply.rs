@@ -1,10 +1,22 @@
 //! Server-side apply: the request, and what it does to an object.
+//!
+//! A configuration is applied to the live object in the version of the request, or to nothing, which
+//! creates. The result takes the way of every write but for decoding: it is defaulted, never pruned,
+//! and nulls stay, so that validation sees what was applied.
 
+use pleach_apply::{ApplyError, Tracker};
+use pleach_json::Value;
+use pleach_meta::object_meta::{ObjectMeta, decode_stored};
+use pleach_schema::default::default;
+
+use crate::decode;
 use crate::engine::Engine;
+use crate::managed::{Endpoint, Manager};
 use crate::object::Object;
-use crate::options::{Body, Context, WriteOptions};
+use crate::options::{Body, Context, FieldValidation, WriteOptions};
 use crate::rejection::Rejection;
-use crate::target::Target;
+use crate::target::{Subresource, Target};
+use crate::write::{self, Intent};
 
 /// What an apply did.
 pub struct Applied {
@@ -14,15 +26,164 @@ pub struct Applied {
     pub created: bool,
 }
 
+/// How often an apply tries again when the object comes and goes meanwhile.
+const RACES: usize = 16;
+
 impl Engine {
     /// Applies a configuration.
     pub async fn apply(
         &self,
-        _target: &Target,
-        _body: &Body,
-        _options: &WriteOptions,
-        _context: &mut Context,
+        target: &Target,
+        body: &Body,
+        options: &WriteOptions,
+        context: &mut Context,
     ) -> Result<Applied, Rejection> {
-        Err(Rejection::internal("server-side apply is not wired yet"))
+        let configuration = Configuration::decode(body)?;
+        let manager = Manager::update(self, target, options, context);
+        let apply = Apply { target, manager, configuration, options };
+        let key = target.key_of(target.name());
+        for _ in 0..RACES {
+            if self.stored(&key).await?.is_some() {
+                match self.write_over(target, &apply, options, context).await {
+                    // It went in between: what is not there is created.
+                    Err(Rejection::NotFound(_)) if target.subresource == Subresource::None => {}
+                    done => return done.map(|object| Applied { object, created: false }),
+                }
+            }
+            if target.subresource != Subresource::None {
+                return Err(Rejection::NotFound(target.subject()));
+            }
+            let warned = context.warnings.len();
+            let new = apply.create(context)?;
+            write::refuse_while_terminating(&target.kind, target.name())?;
+            match self.create_value(target, new, options, context, None).await {
+                // It came in between: what is there is applied to.
+                Err(Rejection::AlreadyExists { .. }) => context.warnings.truncate(warned),
+                done => return done.map(|object| Applied { object, created: true }),
+            }
+        }
+        Err(Rejection::internal("the object came and went too often"))
+    }
+}
+
+/// A decoded body.
+struct Configuration {
+    value: Value,
+    /// Keys that were set twice, as a text; only YAML tells.
+    duplicates: Option<String>,
+}
+
+impl Configuration {
+    fn decode(body: &Body) -> Result<Self, Rejection> {
+        let bad = |error: String| Rejection::BadRequest(format!("error decoding YAML: {error}"));
+        let parsed = pleach_yaml::parse_strict(&body.bytes)
+            .map_err(|error| bad(format!("error converting YAML to JSON: {error}")))?;
+        let duplicates = (!parsed.duplicates.is_empty())
+            .then(|| format!("error converting YAML to JSON: {}", parsed.duplicates));
+        let value = match parsed.value {
+            Value::Null => Value::object(),
+            value @ Value::Object(_) => value,
+            other => {
+                return Err(bad(format!(
+                    "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                    decode::go_kind(&other)
+                )));
+            }
+        };
+        Ok(Self { value, duplicates })
+    }
+}
+
+/// The configuration is applied to the live object.
+struct Apply<'a> {
+    target: &'a Target,
+    manager: Manager,
+    configuration: Configuration,
+    options: &'a WriteOptions,
+}
+
+impl Apply<'_> {
+    /// The object after the apply, with its owners.
+    fn onto(&self, live: Option<&Value>, context: &mut Context) -> Result<Value, Rejection> {
+        let endpoint = Endpoint(self.target);
+        let tracker = Tracker::new(&endpoint, self.manager.request(self.target));
+        let fill_defaults = |object: &mut Value| {
+            if self.target.kind.is_custom() {
+                default(object, self.target.version().schema.get().root());
+            }
+        };
+        let applied = tracker
+            .apply(live, &self.configuration.value, self.options.force, &fill_defaults)
+            .map_err(rejection)?;
+        self.report_duplicates(context)?;
+        self.settled(applied.object)
+    }
+
+    /// Keys set twice are told once the apply is known to work.
+    fn report_duplicates(&self, context: &mut Context) -> Result<(), Rejection> {
+        let Some(text) = &self.configuration.duplicates else { return Ok(()) };
+        match self.options.field_validation {
+            FieldValidation::Strict => {
+                Err(Rejection::BadRequest(format!("error strict decoding YAML: {text}")))
+            }
+            other => decode::report(vec![text.clone()], other, context).map_err(Rejection::BadRequest),
+        }
+    }
+
+    /// The object as its kind is decoded: typed kinds wholly, custom resources only their metadata.
+    fn settled(&self, mut object: Value) -> Result<Value, Rejection> {
+        if !self.target.kind.is_custom() {
+            let decoded = decode::object(self.target, object, false);
+            return decoded.map(|decoded| decoded.value).map_err(Rejection::BadRequest);
+        }
+        if let Some(metadata) = object.get_mut("metadata") {
+            decode_stored(metadata).map_err(Rejection::Plain)?;
+        }
+        Ok(object)
+    }
+
+    /// The object that an apply to nothing makes.
+    fn create(&self, context: &mut Context) -> Result<Value, Rejection> {
+        let mut object = self.onto(None, context)?;
+        let uid = ObjectMeta::of(&object).uid();
+        if !uid.is_empty() {
+            return Err(Rejection::Conflict {
+                subject: self.target.subject(),
+                why: format!(
+                    "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                ),
+            });
+        }
+        write::align_namespace(self.target, &mut object)?;
+        write::check_identity(self.target, &mut object)?;
+        crate::prepare::metadata_mut(&mut object).remove("resourceVersion");
+        Ok(object)
+    }
+}
+
+impl Intent for Apply<'_> {
+    fn candidate(&self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection> {
+        let mut object = self.onto(Some(live), context)?;
+        write::align_namespace(self.target, &mut object)?;
+        Ok(Some(object))
+    }
+
+    fn tracks_managers(&self) -> bool {
+        true
+    }
+
+    fn is_unconditional(&self) -> bool {
+        false
+    }
+}
+
+fn rejection(error: ApplyError) -> Rejection {
+    match error {
+        ApplyError::BadRequest(text) => Rejection::BadRequest(text),
+        ApplyError::Conflicts(conflicts) => {
+            Rejection::ApplyConflict { message: conflicts.message(), causes: conflicts.causes() }
+        }
+        ApplyError::Failed(text) => Rejection::Plain(text),
+        other => Rejection::internal(format!("{other:?}")),
     }
 }

@@ -87,6 +87,7 @@ fn definitions() -> Kind {
         crd: None,
         established: true,
         terminating: false,
+        since: 0,
         retired: Retired::default(),
     }
 }

@@ -37,6 +37,7 @@ pub fn kind(crd: &Crd) -> Kind {
         crd: Some((meta.name().into(), meta.uid().into())),
         established: crd.is_established(),
         terminating: crd.is_terminating(),
+        since: 0,
         retired: Retired::default(),
     }
 }

@@ -40,7 +40,7 @@ pub fn typed(value: &Value) -> Result<Crd, Rejection> {
         .map_err(Rejection::Internal)
 }
 
-/// Decodes a CRD in place; the paths of unknown fields come back as texts.
+/// Decodes a CRD in place; the paths of unknown fields come back.
 pub fn decode(value: &mut Value, version_name: &str) -> Result<Vec<String>, String> {
     let version = version(version_name);
     let kind = value.get("kind").cloned();
@@ -49,7 +49,7 @@ pub fn decode(value: &mut Value, version_name: &str) -> Result<Vec<String>, Stri
     if let (Some(kind), Some(object)) = (kind, value.as_object_mut()) {
         object.insert("kind", kind);
     }
-    Ok(decoded.unknown.into_iter().map(|path| format!("unknown field \"{path}\"")).collect())
+    Ok(decoded.unknown)
 }
 
 /// A CRD of one version as another.

@@ -6,8 +6,9 @@
 
 use std::borrow::Cow;
 
-use pleach_json::{Value, ValueKind};
-use pleach_meta::go_struct::Decoder;
+use pleach_json::{Map, Value, ValueKind};
+use pleach_meta::GroupVersion;
+use pleach_meta::go_struct::{Decoder, in_document_order};
 
 use crate::kind::{Kind, Strategy};
 use crate::options::{Body, Context, FieldValidation, Format};
@@ -20,7 +21,7 @@ use crate::target::Target;
 pub struct Decoded {
     /// The object.
     pub value: Value,
-    /// Repeated and unknown fields, in the order they are reported.
+    /// The paths of unknown fields, in the order they are reported.
     pub strict: Vec<String>,
 }
 
@@ -41,7 +42,11 @@ pub fn decode(
             summary(&body.bytes)
         ))
     };
-    let (raw, mut strict) = parse(body, strictly).map_err(unrecognized)?;
+    let (raw, mut strict) = match parse(body, strictly) {
+        Ok(parsed) => parsed,
+        Err(Unreadable::Number(error)) => return Err(cannot_be_handled(kind, &version.name, &error)),
+        Err(Unreadable::Text(error)) => return Err(unrecognized(error)),
+    };
     let type_meta = TypeMeta::read(&raw).map_err(unrecognized)?;
     if type_meta.kind.is_empty() {
         let missing = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(&body.bytes));
@@ -52,13 +57,33 @@ pub fn decode(
         });
     }
     if type_meta.api_version != version.api_version {
+        if let Err(error) = GroupVersion::parse(type_meta.api_version) {
+            return Err(unrecognized(error));
+        }
+        if validation == FieldValidation::Warn && is_unknown_version(kind, &type_meta) {
+            // Upstream has read the object by then, against a schema that has no fields.
+            let unknown = raw.as_object().into_iter().flat_map(Map::keys);
+            let unknown = unknown.filter(|key| !["apiVersion", "kind", "metadata"].contains(&key.as_str()));
+            unknown.for_each(|key| context.warn(format!("unknown field \"{key}\"")));
+        }
         return Err(Rejection::BadRequest(format!(
             "the API version in the data ({}) does not match the expected API version ({})",
             type_meta.api_version, version.api_version
         )));
     }
-    let decoded =
+    if kind.strategy == Strategy::CustomResourceDefinition && type_meta.kind != kind.kind {
+        let (found, version) = (type_meta.kind, &version.api_version);
+        return Err(Rejection::BadRequest(format!(
+            "{found} in version \"v1\" cannot be handled as a {}: no kind \"{found}\" is registered for version \"{version}\" in scheme \"k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55\"",
+            kind.kind
+        )));
+    }
+    let mut decoded =
         object(target, raw, strictly).map_err(|error| cannot_be_handled(kind, &version.name, &error))?;
+    if kind.strategy == Strategy::CustomResourceDefinition && body.format == Format::Json {
+        decoded.strict = in_document_order(&String::from_utf8_lossy(&body.bytes), decoded.strict);
+    }
+    decoded.strict.iter_mut().for_each(|path| *path = format!("unknown field \"{path}\""));
     strict.extend(decoded.strict);
     report(strict, validation, context).map_err(|error| cannot_be_handled(kind, &version.name, &error))?;
     Ok(decoded.value)
@@ -96,9 +121,8 @@ pub fn object(target: &Target, mut value: Value, strictly: bool) -> Result<Decod
     if let Some(object) = value.as_object_mut() {
         object.insert("metadata", metadata);
     }
-    strict.extend(unknown.into_iter().map(|path| format!("unknown field \"{path}\"")));
-    let pruned = settle::request(&target.kind, target.version, &mut value, strictly)?;
-    strict.extend(pruned.into_iter().map(|path| format!("unknown field \"{path}\"")));
+    strict.extend(unknown);
+    strict.extend(settle::request(&target.kind, target.version, &mut value, strictly)?);
     Ok(Decoded { value, strict })
 }
 
@@ -140,9 +164,14 @@ fn cannot_be_handled(kind: &Kind, version: &str, error: &str) -> Rejection {
 }
 
 /// Parses the body; duplicates come back as texts.
-fn parse(body: &Body, strictly: bool) -> Result<(Value, Vec<String>), String> {
-    let json_error =
-        |error: pleach_json::ParseError| format!("couldn't get version/kind; json parse error: {error}");
+fn parse(body: &Body, strictly: bool) -> Result<(Value, Vec<String>), Unreadable> {
+    let json_error = |error: pleach_json::ParseError| {
+        if error.is_out_of_range() {
+            Unreadable::Number(error.to_string())
+        } else {
+            Unreadable::Text(format!("couldn't get version/kind; json parse error: {error}"))
+        }
+    };
     match (body.format, strictly) {
         (Format::Json, false) => Ok((pleach_json::parse(&body.bytes).map_err(json_error)?, Vec::new())),
         (Format::Json, true) => {
@@ -152,11 +181,28 @@ fn parse(body: &Body, strictly: bool) -> Result<(Value, Vec<String>), String> {
             Ok((parsed.value, duplicates))
         }
         (Format::Yaml, strictly) => {
-            let read = pleach_yaml::parse_strict(&body.bytes).map_err(|error| error.to_string())?;
+            let read = pleach_yaml::parse_strict(&body.bytes)
+                .map_err(|error| Unreadable::Text(error.to_string()))?;
             let duplicates = (strictly && !read.duplicates.is_empty()).then(|| read.duplicates.to_string());
             Ok((read.value, duplicates.into_iter().collect()))
         }
     }
+}
+
+/// A body that cannot be read.
+enum Unreadable {
+    /// It is not JSON or YAML.
+    Text(String),
+    /// It has a number that no float can hold, which is found only when the kind is known.
+    Number(String),
+}
+
+/// Whether an object is of this kind in a version that there is not.
+fn is_unknown_version(kind: &Kind, type_meta: &TypeMeta<'_>) -> bool {
+    let group = type_meta.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    group == kind.group
+        && type_meta.kind == kind.kind
+        && !kind.versions.iter().any(|version| version.api_version == type_meta.api_version)
 }
 
 /// `apiVersion` and `kind`, before anything else is known.

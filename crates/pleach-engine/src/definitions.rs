@@ -31,6 +31,9 @@ struct State {
     groups: HashMap<Str, Group>,
     /// The accepted names of each CRD, as indexed, by the CRD's name.
     accepted: HashMap<Str, (Str, Names)>,
+    /// What was last looked at of each CRD: its generation and its approval. Conditions about them
+    /// are decided once, and stay as somebody else leaves them.
+    looked_at: HashMap<Str, (i64, Option<Str>)>,
 }
 
 #[derive(Default)]
@@ -83,7 +86,7 @@ impl Engine {
             let name: Str = crd.meta().name().into();
             state.index(&name, &crd);
             if crd.is_served() {
-                self.publish(&crd);
+                self.publish(&crd, 0);
             }
             if !crd.is_established() || !crd.spec.names.same_as(&crd.status.accepted_names) {
                 undecided.push(name.clone());
@@ -111,6 +114,7 @@ impl Engine {
         let waiting = {
             let mut state = self.crds.0.lock().await;
             state.forget(&name);
+            state.looked_at.remove(&name);
             state.waiting(&crd.spec.group)
         };
         if let Some(kind) = self.catalog.remove(&crd.spec.group, &crd.spec.names.plural) {
@@ -160,23 +164,34 @@ impl Engine {
             {
                 crd.apply_names(outcome, &now);
             }
-            crd.update_structural_condition(&now);
-            crd.update_approval_condition(&now);
+            let looked_at = (
+                crd.meta().generation(),
+                crd.meta().annotation("api-approved.kubernetes.io").map(Str::from),
+            );
+            let last = state.looked_at.get(name);
+            if last.is_none_or(|last| last.0 != looked_at.0) {
+                crd.update_structural_condition(&now);
+            }
+            if last.is_none_or(|last| last.1 != looked_at.1) {
+                crd.update_approval_condition(&now);
+            }
             crd.establish(&now);
+            let mut revision = record.revision;
             if crd.status != stored.status {
                 let mut value = crd.encode(ApiVersion::V1);
                 let fingerprint = self.definition_fingerprint();
                 let bytes = encode(&mut value, fingerprint);
                 let commit = Commit::put(key.clone(), Expect::At(record.revision), bytes);
                 match self.store.commit(commit).await {
-                    Ok(_) => {}
+                    Ok(committed) => revision = committed,
                     Err(StoreError::Conflict { .. }) => continue,
                     Err(error) => return Err(Rejection::from_store(error)),
                 }
             }
             state.index(name, &crd);
+            state.looked_at.insert(name.clone(), looked_at);
             if crd.is_served() {
-                self.publish(&crd);
+                self.publish(&crd, revision.0);
             }
             let freed = had.is_some_and(|had| !had.same_as(&crd.status.accepted_names));
             return Ok(Some((crd, freed)));
@@ -190,9 +205,10 @@ impl Engine {
 
     /// Puts the kind of a CRD into the catalog. Watches end when the kind itself changed, and go on
     /// when only the CRD's state did.
-    fn publish(&self, crd: &Crd) {
+    fn publish(&self, crd: &Crd, since: u64) {
         let mut new = compile::kind(crd);
         let old = self.catalog.get(&new.group, &new.plural);
+        new.since = old.as_ref().map_or(since, |old| old.since);
         let unchanged = old.as_ref().filter(|old| {
             let generation = self.kind_generations.same(&new, crd.meta().generation());
             generation && is_same(old, &new)

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pleach_json::Str;
+use pleach_json::{Str, Value};
 use pleach_jsonpath::{JsonPath, KeyPath};
 use pleach_schema::Schema;
 
@@ -81,6 +81,8 @@ pub struct Kind {
     pub established: bool,
     /// Takes no new objects: its CRD is being deleted.
     pub terminating: bool,
+    /// There is no history from before this revision: the kind did not exist. 0 if that is not known.
+    pub since: u64,
     /// Ends when a later form replaces this one; watches end with it.
     pub retired: Retired,
 }
@@ -104,6 +106,17 @@ impl Kind {
     /// `Foo.g "name"`, as validation messages name an object.
     pub fn kind_subject(&self, name: &str) -> Subject {
         Subject { group: self.group.clone(), resource: self.kind.clone(), name: name.into() }
+    }
+
+    /// The same for an object that may say it is something else.
+    pub fn own_subject(&self, object: &Value) -> Subject {
+        let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+        let group = text("apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
+        Subject {
+            group: group.into(),
+            resource: text("kind").into(),
+            name: object.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default().into(),
+        }
     }
 
     /// Whether objects live in namespaces.

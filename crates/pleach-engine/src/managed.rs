@@ -1,11 +1,21 @@
 //! Who owns which fields: the managers of an object, kept up to date on every write.
+//!
+//! The work is done by `pleach_apply`; here is what it must know of a kind: the types of its versions
+//! and the fields that each endpoint leaves alone. CRDs are typed objects without a schema of their
+//! own; what their owners must know is written down here.
 
-use pleach_json::{Str, Value};
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use pleach_apply::{Request, Set, Tracker, Type, Versions};
+use pleach_json::{Map, Str, Value, json};
+use pleach_schema::{Schema, SchemaOptions};
 
 use crate::engine::Engine;
+use crate::kind::Strategy;
 use crate::options::{Context, WriteOptions};
 use crate::prepare::metadata_mut;
-use crate::target::Target;
+use crate::target::{Subresource, Target};
 
 /// Who writes, in which way, and when.
 #[derive(Clone, Debug)]
@@ -30,17 +40,197 @@ impl Manager {
             time: engine.now(),
         }
     }
-}
 
-/// Works out who owns the fields of `new`, which is about to replace `live`.
-pub fn track(_target: &Target, live: Option<&Value>, new: &mut Value, _manager: &Manager) {
-    let metadata = metadata_mut(new);
-    if !metadata.contains_key("managedFields")
-        && let Some(managed) = live.and_then(|live| live.at(&["metadata", "managedFields"]))
-    {
-        metadata.insert("managedFields", managed.clone());
+    /// The request as field ownership sees it.
+    pub(crate) fn request<'a>(&'a self, target: &'a Target) -> Request<'a> {
+        Request {
+            manager: &self.name,
+            api_version: &self.api_version,
+            kind: &target.kind.kind,
+            subresource: self.subresource,
+            time: &self.time,
+        }
     }
 }
 
-/// Entries that differ from the live object's only in their time keep the time they had.
-pub fn keep_times(_live: &Value, _new: &mut Value) {}
+/// Works out who owns the fields of `new`, which is about to replace `live`.
+pub fn track(target: &Target, live: Option<&Value>, new: &mut Value, manager: &Manager) {
+    Tracker::new(&Endpoint(target), manager.request(target)).update(live, new);
+}
+
+/// Entries that differ from the live object's only in their time keep the time they had, if nothing
+/// else of the object differs.
+pub fn keep_times(live: &Value, new: &mut Value) {
+    let of = |object: &Value| object.at(&["metadata", "managedFields"]).cloned();
+    let (Some(Value::Array(was)), Some(Value::Array(is))) = (of(live), of(new)) else { return };
+    if was == is || was.len() != is.len() || !was.iter().zip(&is).all(|(a, b)| same_but_time(a, b)) {
+        return;
+    }
+    metadata_mut(new).insert("managedFields", Value::Array(was));
+    if new != live {
+        metadata_mut(new).insert("managedFields", Value::Array(is));
+    }
+}
+
+fn same_but_time(a: &Value, b: &Value) -> bool {
+    let rest = |entry: &Value| -> Option<Vec<(Str, Value)>> {
+        let rest = entry.as_object()?.iter().filter(|(key, _)| *key != "time");
+        Some(rest.map(|(key, value)| (key.clone(), value.clone())).collect())
+    };
+    rest(a) == rest(b)
+}
+
+/// The versions of a kind as one of its endpoints has them.
+pub(crate) struct Endpoint<'a>(pub(crate) &'a Target);
+
+impl Versions for Endpoint<'_> {
+    fn type_of(&self, api_version: &str) -> Option<Type<'_>> {
+        let kind = &self.0.kind;
+        let version = kind.versions.iter().find(|version| version.api_version == api_version)?;
+        if kind.strategy == Strategy::CustomResourceDefinition {
+            return Some(Type::of(if version.name == "v1" { &DEFINITION } else { &OLD_DEFINITION }));
+        }
+        Some(Type::of(version.schema.get()))
+    }
+
+    fn convert<'v>(&self, object: &'v Value, to: &str) -> Result<Cow<'v, Value>, String> {
+        if self.0.kind.strategy != Strategy::CustomResourceDefinition {
+            return Ok(Cow::Borrowed(object));
+        }
+        if object.get("apiVersion").and_then(Value::as_str) == Some(to) {
+            return Ok(Cow::Borrowed(object));
+        }
+        let version = to.rsplit('/').next().unwrap_or_default();
+        crate::crd::convert(object.clone(), version).map(Cow::Owned).map_err(|error| error.to_string())
+    }
+
+    fn reset(&self, api_version: &str) -> Option<&Set> {
+        static STATUS: LazyLock<Set> = LazyLock::new(|| Set::of_fields(&[&["status"]]));
+        static REST: LazyLock<Set> = LazyLock::new(|| Set::of_fields(&[&["metadata"], &["spec"]]));
+        static SPEC: LazyLock<Set> = LazyLock::new(|| Set::of_fields(&[&["spec"]]));
+        let target = self.0;
+        let namespace = target.kind.strategy == Strategy::Namespace;
+        match target.subresource {
+            Subresource::Status if namespace => Some(&SPEC),
+            Subresource::Status => Some(&REST),
+            Subresource::None | Subresource::Finalize => {
+                let version = target.version();
+                (version.status && version.api_version == api_version).then_some(&*STATUS)
+            }
+            Subresource::Scale => None,
+        }
+    }
+
+    fn missing(&self, api_version: &str) -> Option<String> {
+        let custom = self.0.kind.is_custom();
+        custom.then(|| format!("request to convert CR to an invalid group/version: {api_version}"))
+    }
+}
+
+/// What owners must know of a CRD.
+static DEFINITION: LazyLock<Schema> = LazyLock::new(|| definition(false));
+static OLD_DEFINITION: LazyLock<Schema> = LazyLock::new(|| definition(true));
+
+fn definition(old: bool) -> Schema {
+    let text = || json!({"type": "string"});
+    let flag = || json!({"type": "boolean"});
+    let number = || json!({"type": "integer"});
+    let anything = || json!({"x-kubernetes-preserve-unknown-fields": true});
+    let object = |properties: Value| json!({"type": "object", "properties": (properties)});
+    let list =
+        |items: Value| json!({"type": "array", "items": (items), "x-kubernetes-list-type": "atomic"});
+    let names = object(json!({
+        "categories": (list(text())),
+        "kind": (text()),
+        "listKind": (text()),
+        "plural": (text()),
+        "shortNames": (list(text())),
+        "singular": (text()),
+    }));
+    let client = object(json!({
+        "caBundle": (text()),
+        "service": (object(json!({
+            "name": (text()), "namespace": (text()), "path": (text()), "port": (number()),
+        }))),
+        "url": (text()),
+    }));
+    let column = |path: &str| {
+        let mut column = Map::new();
+        for key in ["description", "format", path, "name", "type"] {
+            column.insert(key, text());
+        }
+        column.insert("priority", number());
+        list(object(column.into()))
+    };
+    let schema = object(json!({"openAPIV3Schema": (anything())}));
+    let selectable = list(object(json!({"jsonPath": (text())})));
+    let subresources = object(json!({
+        "scale": (object(json!({
+            "labelSelectorPath": (text()),
+            "specReplicasPath": (text()),
+            "statusReplicasPath": (text()),
+        }))),
+        "status": {"type": "object"},
+    }));
+    let column_path = if old { "JSONPath" } else { "jsonPath" };
+    let version = object(json!({
+        "additionalPrinterColumns": (column(column_path)),
+        "deprecated": (flag()),
+        "deprecationWarning": (text()),
+        "name": (text()),
+        "schema": (schema.clone()),
+        "selectableFields": (selectable.clone()),
+        "served": (flag()),
+        "storage": (flag()),
+        "subresources": (subresources.clone()),
+    }));
+    let conversion = if old {
+        object(json!({
+            "conversionReviewVersions": (list(text())),
+            "strategy": (text()),
+            "webhookClientConfig": (client),
+        }))
+    } else {
+        object(json!({
+            "strategy": (text()),
+            "webhook": (object(json!({
+                "clientConfig": (client), "conversionReviewVersions": (list(text())),
+            }))),
+        }))
+    };
+    let mut spec = Map::new();
+    spec.insert("conversion", conversion);
+    spec.insert("group", text());
+    spec.insert("names", names.clone());
+    spec.insert("preserveUnknownFields", flag());
+    spec.insert("scope", text());
+    spec.insert("versions", list(version));
+    if old {
+        spec.insert("additionalPrinterColumns", column(column_path));
+        spec.insert("selectableFields", selectable);
+        spec.insert("subresources", subresources);
+        spec.insert("validation", schema);
+        spec.insert("version", text());
+    }
+    let condition = object(json!({
+        "lastTransitionTime": {"type": "string", "format": "date-time"},
+        "message": (text()),
+        "observedGeneration": (number()),
+        "reason": (text()),
+        "status": (text()),
+        "type": (text()),
+    }));
+    let status = object(json!({
+        "acceptedNames": (names),
+        "conditions": {
+            "type": "array",
+            "items": (condition),
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["type"],
+        },
+        "observedGeneration": (number()),
+        "storedVersions": (list(text())),
+    }));
+    let whole = object(json!({"spec": (object(spec.into())), "status": (status)}));
+    Schema::from_value(&whole, SchemaOptions::default())
+}

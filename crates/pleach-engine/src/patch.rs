@@ -40,6 +40,10 @@ impl Engine {
         options: &WriteOptions,
         context: &mut Context,
     ) -> Result<Object, Rejection> {
+        // A patch of nothing is not read at all.
+        if self.stored(&target.key_of(target.name())).await?.is_none() {
+            return Err(Rejection::NotFound(target.subject()));
+        }
         let patch = Patch::decode(target, patch_type, body, options.field_validation)?;
         self.write_over(target, &patch, options, context).await
     }
@@ -85,7 +89,7 @@ impl<'a> Patch<'a> {
                     strict.extend(decoded.duplicates.iter().map(|p| format!("duplicate field \"{p}\"")));
                 }
                 if !matches!(decoded.value, Value::Object(_)) {
-                    return Err(bad(if strictly {
+                    return Err(bad(if strictly && !decoded.value.is_null() {
                         format!(
                             "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
                             decode::go_kind(&decoded.value)
@@ -119,13 +123,33 @@ impl Intent for Patch<'_> {
         let strictly = self.validation != FieldValidation::Ignore;
         // Errors quote the patched object, so its text is made where one may still come.
         let text = pleach_json::to_string(&patched);
+        check_type_meta(&patched, &text)?;
         let decoded = decode::object(self.target, patched, strictly)
             .map_err(|error| invalid_patch(text.clone(), &error))?;
         let mut strict = self.strict.clone();
-        strict.extend(decoded.strict);
+        strict.extend(decoded.strict.iter().map(|path| format!("unknown field \"{path}\"")));
         decode::report(strict, self.validation, context).map_err(|error| invalid_patch(text, &error))?;
         Ok(Some(decoded.value))
     }
+
+    fn is_unconditional(&self) -> bool {
+        false
+    }
+}
+
+/// A patch may not take away what an object is.
+fn check_type_meta(patched: &Value, text: &str) -> Result<(), Rejection> {
+    let missing = |key: &str| patched.get(key).and_then(Value::as_str).is_none_or(str::is_empty);
+    if missing("kind") {
+        let error = format!("Object 'Kind' is missing in '{text}'");
+        return Err(invalid_patch(text.to_owned(), &error));
+    }
+    if missing("apiVersion") {
+        return Err(Rejection::internal(
+            "Object 'apiVersion' is missing in 'object has no apiVersion field'",
+        ));
+    }
+    Ok(())
 }
 
 /// A strategic merge patch, by what the kind says about its lists.

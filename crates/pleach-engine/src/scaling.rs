@@ -1,14 +1,13 @@
 //! Reading and writing an object through its `/scale`.
 
 use pleach_json::{Str, Value};
-use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_patch::JsonPatch;
 
 use crate::engine::Engine;
 use crate::kind::Scale;
 use crate::options::{Body, Context, Format, PatchType, WriteOptions};
-use crate::rejection::{Rejection, Subject};
+use crate::rejection::Rejection;
 use crate::scale;
 use crate::target::{Subresource, Target};
 use crate::write::Intent;
@@ -92,6 +91,13 @@ struct Rescale<'a> {
 }
 
 impl Intent for Rescale<'_> {
+    fn uid(&self) -> Option<&str> {
+        match self.change {
+            Change::Replace(given) => Some(ObjectMeta::of(given).uid()).filter(|uid| !uid.is_empty()),
+            Change::Json(_) | Change::Merge(_) => None,
+        }
+    }
+
     fn candidate(&self, live: &Value, _: &mut Context) -> Result<Option<Value>, Rejection> {
         // An unset number stands for itself while a patch is applied, so that a patch which leaves
         // it alone can be told from one that sets it.
@@ -124,20 +130,6 @@ impl Intent for Rescale<'_> {
                 self.scale.spec_replicas_path.as_str()
             )));
         }
-        if replicas < 0 {
-            return Err(Rejection::Invalid {
-                subject: Subject {
-                    group: "autoscaling".into(),
-                    resource: "Scale".into(),
-                    name: self.target.name().into(),
-                },
-                errors: vec![FieldError::invalid(
-                    "spec.replicas",
-                    replicas,
-                    "must be greater than or equal to 0",
-                )],
-            });
-        }
         let mut object = live.clone();
         scale::into_object(self.scale, &mut object, replicas);
         let version: Str = ObjectMeta::of(&new).resource_version().into();
@@ -147,8 +139,15 @@ impl Intent for Rescale<'_> {
 }
 
 impl Rescale<'_> {
-    /// Name and namespace of the Scale are those of the URL.
+    /// Kind, name and namespace of the Scale are those of the URL.
     fn check(&self, new: &Value) -> Result<(), Rejection> {
+        let text = |key: &str| new.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (kind, version) = (text("kind"), text("apiVersion"));
+        if !matches!((kind, version), ("" | "Scale", "" | "autoscaling/v1")) {
+            return Err(Rejection::BadRequest(format!(
+                "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:1338\""
+            )));
+        }
         let name = ObjectMeta::of(new).name();
         if name.is_empty() {
             return Err(Rejection::BadRequest(format!(
@@ -161,6 +160,12 @@ impl Rescale<'_> {
                 "the name of the object ({name}) does not match the name on the URL ({})",
                 self.target.name()
             )));
+        }
+        let namespace = ObjectMeta::of(new).namespace();
+        if !namespace.is_empty() && Some(namespace) != self.target.namespace.as_deref() {
+            return Err(Rejection::BadRequest(
+                "the namespace of the provided object does not match the namespace sent on the request".into(),
+            ));
         }
         Ok(())
     }

@@ -34,6 +34,8 @@ impl<'a> Selection<'a> {
         let mut by_content = !labels.is_everything();
         for requirement in fields.requirements() {
             match requirement.field.as_str() {
+                // A lone equals sign asks for nothing.
+                "" if requirement.value.is_empty() && requirement.equals => {}
                 NAME => {}
                 NAMESPACE if target.kind.is_namespaced() => {}
                 field if target.version().selectable_fields.iter().any(|s| s.label == field) => {

@@ -6,7 +6,7 @@
 use pleach_json::Value;
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::decode_stored;
-use pleach_schema::{Record, SettleOptions};
+use pleach_schema::{Record, SettleOptions, Verdict, Write};
 
 use crate::kind::{Kind, Strategy};
 use crate::prepare::metadata_mut;
@@ -62,39 +62,19 @@ pub fn converted(kind: &Kind, version: usize, value: &mut Value) {
     let _ = kind.versions[version].schema.get().settle(value, SettleOptions::CONVERTED);
 }
 
-/// The schema's stages for a new object, with the caller's own in their place.
-pub fn validate_create(
+/// The schema's stages for a write, with the caller's own in their place.
+pub fn validate(
     target: &Target,
     object: &Value,
-    errors: &mut Vec<FieldError>,
+    old: Option<&Value>,
+    before: Vec<FieldError>,
     scale: impl FnOnce(&mut Vec<FieldError>),
-) {
-    let schema = target.version().schema.get();
-    errors.extend(schema.validate_value(object));
-    scale(errors);
-    errors.extend(schema.validate_embedded(object));
-    errors.extend(schema.validate_lists(object));
-    let _ = schema;
-}
-
-/// The schema's stages for a changed object.
-pub fn validate_update(
-    target: &Target,
-    object: &Value,
-    old: &Value,
-    errors: &mut Vec<FieldError>,
-    scale: impl FnOnce(&mut Vec<FieldError>),
-) {
-    let schema = target.version().schema.get();
+) -> Verdict {
     let only_status = target.subresource == Subresource::Status && target.kind.is_custom();
-    if only_status {
-        errors.extend(schema.validate_status_value_update(object, old));
-        scale(errors);
-    } else {
-        errors.extend(schema.validate_value_update(object, old));
-        scale(errors);
-        errors.extend(schema.validate_embedded(object));
-    }
-    errors.extend(schema.validate_lists_update(object, old));
-    let _ = schema;
+    let write = match old {
+        None => Write::Create,
+        Some(old) if only_status => Write::Status(old),
+        Some(old) => Write::Update(old),
+    };
+    target.version().schema.get().validate(object, write, before, scale)
 }

@@ -112,6 +112,37 @@ pub fn table(columns: Value, rows: Vec<Value>, api_version: &str, metadata: Map)
     out.into()
 }
 
+/// A Scale as a table of one row.
+pub fn scale_table(scale: Value, include: IncludeObject, api_version: &str, now: i64) -> Value {
+    let meta = ObjectMeta::of(&scale);
+    let number = |at: &[&str]| scale.at(at).and_then(Value::as_int).unwrap_or(0);
+    let cells = vec![
+        Value::from(meta.name()),
+        Value::Int(number(&["spec", "replicas"])),
+        Value::Int(number(&["status", "replicas"])),
+        age(meta.creation_timestamp(), now),
+    ];
+    let columns = vec![
+        definition("Name", "string", "name", NAME_DESCRIPTION, 0),
+        definition("Desired", "integer", "", "Number of desired replicas", 0),
+        definition("Available", "integer", "", "Number of available replicas", 0),
+        definition("Age", "date", "", AGE_DESCRIPTION, 0),
+    ];
+    let mut metadata = Map::new();
+    if let Some(version) = meta.get("resourceVersion") {
+        metadata.insert("resourceVersion", version.clone());
+    }
+    let included = match include {
+        IncludeObject::Metadata => partial(&scale, api_version),
+        IncludeObject::Object => scale.clone(),
+        IncludeObject::None => Value::Null,
+    };
+    let mut row = Map::new();
+    row.insert("cells", cells);
+    row.insert("object", included);
+    table(columns.into(), vec![row.into()], api_version, metadata)
+}
+
 /// The cell of a column: the first result of its path, in the column's type.
 fn cell(column: &Column, object: &Value, now: i64) -> Value {
     let Some(path) = &column.path else { return Value::Null };

@@ -31,10 +31,12 @@ pub fn create(target: &Target, object: &Value, context: &mut Context) -> Vec<Fie
     }
     let rule = name_rule(target);
     let meta = ObjectMeta::of(object);
-    let mut errors = validate_object_meta(meta, namespaced, rule, &METADATA);
-    settle::validate_create(target, object, &mut errors, |errors| {
+    let before = validate_object_meta(meta, namespaced, rule, &METADATA);
+    let verdict = settle::validate(target, object, None, before, |errors| {
         errors.extend(scale::validate(target.version(), object, false));
     });
+    verdict.warnings.into_iter().for_each(|warning| context.warn(warning));
+    let mut errors = verdict.errors;
     if errors.is_empty() {
         errors = validate_object_meta(meta, namespaced, NameRule::PathSegment, &METADATA);
     }
@@ -68,9 +70,11 @@ pub fn update(target: &Target, object: &Value, old: &Value, context: &mut Contex
     }
     errors.extend(validate_object_meta_update(meta, old_meta, &METADATA));
     let only_status = target.subresource == Subresource::Status;
-    settle::validate_update(target, object, old, &mut errors, |errors| {
+    let verdict = settle::validate(target, object, Some(old), errors, |errors| {
         errors.extend(scale::validate(target.version(), object, only_status));
     });
+    verdict.warnings.into_iter().for_each(|warning| context.warn(warning));
+    let errors = verdict.errors;
     if errors.is_empty() && kind.strategy == Strategy::Custom && !only_status {
         finalizer_warnings(meta, Some(old_meta)).into_iter().for_each(|w| context.warn(w));
     }

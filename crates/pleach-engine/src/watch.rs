@@ -147,6 +147,9 @@ impl Engine {
             };
             (Vec::new(), start, false)
         };
+        if !options.initial_events && start.0 < target.kind.since {
+            return Ok(Err(too_old(start, Revision(target.kind.since))));
+        }
         let prefix = Key::new(target.prefix());
         let mut skip_to = Revision(0);
         let feed = match self.store.watch(prefix.clone(), start).await {

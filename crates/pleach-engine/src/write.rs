@@ -8,7 +8,7 @@
 use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
-use pleach_store::{Commit, Expect, Key, Revision, StoreError};
+use pleach_store::{Commit, Expect, Key, StoreError};
 
 use crate::admission;
 use crate::decode::decode;
@@ -22,7 +22,7 @@ use crate::read::{convert, serve, served_value};
 use crate::record::{Record, encode};
 use crate::rejection::Rejection;
 use crate::settle;
-use crate::target::{Subresource, Target};
+use crate::target::Target;
 use crate::validate;
 
 /// How often a generated name is tried.
@@ -80,8 +80,8 @@ impl Engine {
         options: &WriteOptions,
         context: &mut Context,
     ) -> Result<Object, Rejection> {
-        refuse_while_terminating(&target.kind, target.name())?;
         let value = decode(target, body, options.field_validation, context)?;
+        refuse_while_terminating(&target.kind, ObjectMeta::of(&value).name())?;
         let manager = Manager::update(self, target, options, context);
         self.create_value(target, value, options, context, Some(&manager)).await
     }
@@ -117,14 +117,14 @@ impl Engine {
             let errors = validate::create(target, &draft, context);
             let name: Str = ObjectMeta::of(&draft).name().into();
             if !errors.is_empty() {
-                return Err(Rejection::Invalid { subject: target.kind.kind_subject(&name), errors });
+                return Err(Rejection::Invalid { subject: target.kind.own_subject(&draft), errors });
             }
             let key = target.key_of(&name);
             if options.dry_run {
                 if let Some(found) = self.stored(&key).await? {
                     return Err(already_exists(&target.kind, &name, Some(&found), false));
                 }
-                return Ok(Object::Value(draft));
+                return self.as_if_stored(target, draft).map(Object::Value);
             }
             let resource_version = ObjectMeta::of(&draft).resource_version();
             if resource_version.parse::<u64>().is_ok_and(|rv| rv != 0) {
@@ -210,7 +210,7 @@ impl Engine {
         prepare::for_update(&target.kind, target.version, target.subresource, &mut draft, live);
         let errors = validate::update(target, &draft, live, context);
         if !errors.is_empty() {
-            return Err(Rejection::Invalid { subject: target.kind.kind_subject(target.name()), errors });
+            return Err(Rejection::Invalid { subject: target.kind.own_subject(&draft), errors });
         }
         Ok(Some(draft))
     }
@@ -228,12 +228,12 @@ impl Engine {
         managed::keep_times(live, &mut draft);
         if is_finished(&draft) {
             if options.dry_run {
-                return Ok(Some(Object::Value(draft)));
+                return self.as_if_stored(target, draft).map(|value| Some(Object::Value(value)));
             }
             return self.remove(target, key, record, draft).await;
         }
         if options.dry_run {
-            return Ok(Some(Object::Value(draft)));
+            return self.as_if_stored(target, draft).map(|value| Some(Object::Value(value)));
         }
         let bytes = self.encode(target, draft, false)?;
         let new = Record::open(bytes.clone(), record.revision)?;
@@ -290,6 +290,13 @@ impl Engine {
         Ok(encode(&mut stored, fingerprint))
     }
 
+    /// What a read would give if an object had been stored; its resource version stays what it is.
+    fn as_if_stored(&self, target: &Target, draft: Value) -> Result<Value, Rejection> {
+        let kind = &target.kind;
+        let stored = convert(kind, target.version, kind.storage, draft)?;
+        served_value(kind, target.version, stored)
+    }
+
     /// What follows from a commit: kinds made and replaced, names freed.
     async fn committed(&self, target: &Target, old: Option<&Record>, new: Option<&Record>) {
         if target.kind.strategy == Strategy::CustomResourceDefinition {
@@ -340,7 +347,7 @@ pub(crate) fn align_namespace(target: &Target, value: &mut Value) -> Result<(), 
 }
 
 /// Name and namespace of the URL are the object's.
-fn check_identity(target: &Target, value: &mut Value) -> Result<(), Rejection> {
+pub(crate) fn check_identity(target: &Target, value: &mut Value) -> Result<(), Rejection> {
     let name = ObjectMeta::of(value).name();
     if name.is_empty() {
         return Err(Rejection::BadRequest(format!(
@@ -456,14 +463,4 @@ fn dedup_owner_references(value: &mut Value, context: &mut Context) {
             uids.join(", ")
         ));
     }
-}
-
-/// The resource version of a value as a revision.
-pub(crate) fn revision_of(value: &Value) -> Revision {
-    Revision(ObjectMeta::of(value).resource_version().parse().unwrap_or_default())
-}
-
-/// The part of the object a target is about is the whole object.
-pub(crate) fn is_main(target: &Target) -> bool {
-    target.subresource == Subresource::None
 }

@@ -45,7 +45,11 @@ const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 
 /// Reads a decoded path.
 pub fn parse(path: &str) -> PathInfo<'_> {
-    let mut segments = path.split('/').filter(|s| !s.is_empty());
+    // Slashes at the ends are ignored; in the middle they make empty segments, which match nothing.
+    if path.starts_with("//") {
+        return PathInfo::Other;
+    }
+    let mut segments = path.trim_matches('/').split('/');
     let (group, version) = match segments.next() {
         Some("api") => match segments.next() {
             None => return PathInfo::CoreVersions,
@@ -107,7 +111,8 @@ mod tests {
             ("/apis/g/v1/foos/x", ("g", "v1", "", "foos", "x", "", false)),
             ("/apis/g/v1/foos/x/status", ("g", "v1", "", "foos", "x", "status", false)),
             ("/apis/g/v1/namespaces/ns/foos/x/scale/more", ("g", "v1", "ns", "foos", "x", "scale", false)),
-            ("//apis/g/v1/namespaces/ns/foos/", ("g", "v1", "ns", "foos", "", "", false)),
+            ("/apis/g/v1/namespaces/ns/foos/", ("g", "v1", "ns", "foos", "", "", false)),
+            ("/apis/g/v1/foos//x", ("g", "v1", "", "foos", "", "x", false)),
             ("/apis/g/v1/watch/namespaces/ns/foos/x", ("g", "v1", "ns", "foos", "x", "", true)),
             ("/api/v1/namespaces", ("", "v1", "", "namespaces", "", "", false)),
             ("/api/v1/namespaces/a", ("", "v1", "a", "namespaces", "a", "", false)),
@@ -130,6 +135,7 @@ mod tests {
             ("/api/v1", PathInfo::GroupVersion("", "v1")),
             ("/", PathInfo::Other),
             ("/healthz", PathInfo::Other),
+            ("//apis/g/v1/foos", PathInfo::Other),
         ] {
             assert_eq!(parse(path), want, "{path}");
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT};
 use http::{Response, StatusCode};
 use hyper::body::Incoming;
 use pleach_engine::apply::Applied;
@@ -15,6 +15,7 @@ use pleach_engine::rejection::{Rejection, Subject};
 use pleach_engine::shape::{self, IncludeObject};
 use pleach_engine::target::{Subresource, Target};
 use pleach_json::{Map, Value};
+use pleach_meta::names::check_path_segment_name;
 use pleach_meta::{Reason, Status, StatusDetails};
 
 use crate::accept::{Accepted, Encoding, Endpoint, MetaVersion, Transform, negotiate};
@@ -54,6 +55,10 @@ pub async fn serve(
         version,
         kind,
     };
+    if let Some(problem) = check_path_segment_name(target.name()).first() {
+        let text = format!("Name parameter invalid: \"{}\": {problem}", target.name());
+        return respond::rejection(Rejection::BadRequest(text), &Look::plain());
+    }
     let mut response = if verb == "watch" {
         watch(app, call, target, &mut context).await
     } else {
@@ -149,7 +154,7 @@ async fn get(app: &App, call: &Call, target: &Target, look: &Look) -> Result<Res
     let object = app.engine.get(target, freshness).await?;
     if target.subresource == Subresource::Scale {
         let scale = app.engine.scale_of(target, &object.into_value()?)?;
-        return Ok(respond::value(StatusCode::OK, &scale, look));
+        return answer_scale(app, call, scale, look);
     }
     answer(app, call, target, StatusCode::OK, object, look)
 }
@@ -189,7 +194,7 @@ async fn update(
     let body = request_body(call, body).await?;
     if target.subresource == Subresource::Scale {
         let scale = app.engine.update_scale(target, &body, &options, context).await?;
-        return Ok(respond::value(StatusCode::OK, &scale, look));
+        return answer_scale(app, call, scale, look);
     }
     let object = app.engine.update(target, &body, &options, context).await?;
     answer(app, call, target, StatusCode::OK, object, look)
@@ -212,7 +217,7 @@ async fn patch(
     let body = RequestBody { bytes, format: Format::Json };
     if target.subresource == Subresource::Scale {
         let scale = app.engine.patch_scale(target, patch_type, &body, &options, context).await?;
-        return Ok(respond::value(StatusCode::OK, &scale, look));
+        return answer_scale(app, call, scale, look);
     }
     if patch_type == PatchType::Apply {
         let Applied { object, created } = app.engine.apply(target, &body, &options, context).await?;
@@ -274,9 +279,15 @@ async fn delete_options(
     call: &Call,
     body: Incoming,
 ) -> Result<pleach_engine::options::DeleteOptions, Rejection> {
-    let bytes = read_body(body).await?;
-    let yaml = media_type(call) == "application/yaml";
-    options::delete_options(&call.query, &bytes, yaml)
+    let body = request_body(call, body).await;
+    // Without a body its type does not matter.
+    let body = match body {
+        Err(Rejection::UnsupportedMediaType(_)) if call.header(CONTENT_LENGTH).is_none_or(|n| n == "0") => {
+            return options::delete_options(&call.query, &[], false);
+        }
+        body => body?,
+    };
+    options::delete_options(&call.query, &body.bytes, body.format == Format::Yaml)
 }
 
 /// The media type of the body, without parameters.
@@ -341,6 +352,20 @@ fn answer(
             Ok(respond::value(code, &table, look))
         }
     }
+}
+
+/// A Scale in the form asked for.
+fn answer_scale(app: &App, call: &Call, scale: Value, look: &Look) -> Result<Response<Body>, Rejection> {
+    let value = match look.accepted.transform {
+        Transform::None => scale,
+        Transform::Partial(version) => shape::partial(&scale, version.api_version()),
+        Transform::PartialList(_) => return Err(Rejection::Plain("content is not a list".into())),
+        Transform::Table(version) => {
+            let include = include_object(call)?;
+            shape::scale_table(scale, include, version.api_version(), app.engine.now_seconds())
+        }
+    };
+    Ok(respond::value(StatusCode::OK, &value, look))
 }
 
 /// A list in the form asked for.
