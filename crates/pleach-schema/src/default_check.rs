@@ -44,16 +44,28 @@ fn has_default(schema: &JSONSchemaProps) -> bool {
         })
 }
 
-/// Whether some default of the schema has fields that pruning would remove; here defaults of
-/// additional properties count too.
+/// Whether a structural schema has a default with fields that pruning would remove; here defaults
+/// of additional properties count, and that of the root only if it is an object.
 pub fn has_unpruned_default(schema: &JSONSchemaProps) -> bool {
     let own = schema.default_value();
-    (!own.is_null() && would_prune(own, Some(schema)))
-        || grow_stack(|| {
-            schema.items().is_some_and(has_unpruned_default)
-                || schema.additional_properties().is_some_and(has_unpruned_default)
-                || schema.properties().iter().any(|(_, property)| has_unpruned_default(property))
-        })
+    let of_root = || {
+        let mut root = schema.clone();
+        root.x_embedded_resource = true;
+        would_prune(own, Some(&root))
+    };
+    crate::options::is_structural(schema) && (own.as_object().is_some() && of_root() || unpruned_below(schema))
+}
+
+fn unpruned_below(schema: &JSONSchemaProps) -> bool {
+    let unpruned = |schema: &JSONSchemaProps| {
+        let own = schema.default_value();
+        !own.is_null() && would_prune(own, Some(schema)) || unpruned_below(schema)
+    };
+    grow_stack(|| {
+        schema.items().is_some_and(unpruned)
+            || schema.additional_properties().is_some_and(unpruned)
+            || schema.properties().iter().any(|(_, property)| unpruned(property))
+    })
 }
 
 struct Check {
@@ -116,11 +128,13 @@ impl Check {
         node: &Node,
         path: &Path<'_>,
     ) {
-        if self.require_pruned && would_prune(default, Some(schema)) {
-            self.errors.push(FieldError::invalid(path, default.clone(), "must not have unknown fields"));
-        }
         let mut coerced = default.clone();
-        if let Err(error) = coerce::coerce(&mut coerced, node, None) {
+        let coercion = coerce::coerce(&mut coerced, node, None);
+        if self.require_pruned && would_prune(default, Some(schema)) {
+            // Upstream coerces the value that this error shows.
+            self.errors.push(FieldError::invalid(path, coerced.clone(), "must not have unknown fields"));
+        }
+        if let Err(error) = coercion {
             self.errors.push(below(error, path));
             return;
         }

@@ -5,6 +5,7 @@ use pleach_meta::{FieldError, Path};
 use super::field_path::resolve_field_path;
 use crate::props::{JSONSchemaProps, ValidationRule};
 use crate::report::Report;
+use crate::structural::Structural;
 
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
@@ -56,7 +57,8 @@ fn check_rule(schema: &JSONSchemaProps, rule: &ValidationRule, path: &Path<'_>, 
     if has_line_break(&rule.field_path) {
         errors.push(line_break(at, &rule.field_path));
     }
-    if resolve_field_path(&rule.field_path, schema).is_err() {
+    // A path is followed along the structural form; where there is none, nothing is said about it.
+    if resolve_field_path(&rule.field_path, schema).is_err() && Structural::of(schema).is_ok() {
         errors.push(FieldError::invalid(at, rule.field_path.clone(), "must be a valid path"));
     }
 }
