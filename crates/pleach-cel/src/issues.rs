@@ -9,7 +9,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// More issues than this are counted instead of shown.
+/// More issues than this are counted instead of kept.
 const MAX_SHOWN: usize = 100;
 
 /// One thing that is wrong.
@@ -28,12 +28,17 @@ pub struct Issue {
 pub struct Issues {
     source: Arc<str>,
     list: Vec<Issue>,
+    /// How many more there were.
+    more: usize,
 }
 
 impl Issues {
+    /// `list` in the order they were found: the first hundred are kept, then sorted.
     pub(crate) fn new(source: Arc<str>, mut list: Vec<Issue>) -> Self {
+        let more = list.len().saturating_sub(MAX_SHOWN);
+        list.truncate(MAX_SHOWN);
         list.sort_by_key(|issue| (issue.line, issue.column));
-        Self { source, list }
+        Self { source, list, more }
     }
 
     /// The issues in order.
@@ -46,7 +51,7 @@ impl std::error::Error for Issues {}
 
 impl fmt::Display for Issues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, issue) in self.list.iter().take(MAX_SHOWN).enumerate() {
+        for (i, issue) in self.list.iter().enumerate() {
             if i > 0 {
                 f.write_str("\n")?;
             }
@@ -63,8 +68,8 @@ impl fmt::Display for Issues {
             }
             f.write_str(if chars.next().is_none_or(|c| c.is_ascii()) { "^" } else { "\u{ff3e}" })?;
         }
-        if self.list.len() > MAX_SHOWN {
-            write!(f, "\n{} more errors were truncated", self.list.len() - MAX_SHOWN)?;
+        if self.more > 0 {
+            write!(f, "\n{} more errors were truncated", self.more)?;
         }
         Ok(())
     }

@@ -41,16 +41,26 @@ pub(super) struct Builder {
     places: Places,
     issues: Vec<Issue>,
     minor: u32,
+    /// By node, how many levels of operators and members it is high as written.
+    heights: Vec<u32>,
 }
+
+/// How high an expression may be.
+const MAX_HEIGHT: u32 = 250;
 
 impl Builder {
     pub(super) fn new(source: &Arc<str>, minor: u32) -> Self {
         let (ast, places) = (Ast::new(Arc::clone(source)), Places::of(source));
-        Self { source: Arc::clone(source), ast, places, issues: Vec::new(), minor }
+        Self { source: Arc::clone(source), ast, places, issues: Vec::new(), minor, heights: Vec::new() }
     }
 
     /// The tree, or all issues.
     pub(super) fn finish(mut self, root: ExprId) -> Result<Ast, Issues> {
+        if self.height(root) > MAX_HEIGHT {
+            // Nothing else is looked at then.
+            self.issues.clear();
+            self.error_too_high();
+        }
         if self.issues.is_empty() {
             self.ast.set_root(root);
             return Ok(self.ast);
@@ -74,8 +84,28 @@ impl Builder {
         self.minor
     }
 
+    /// Adds a node as high as what is in it.
     pub(super) fn push(&mut self, expr: Expr, offset: u32) -> ExprId {
-        self.ast.push(expr, offset)
+        let id = self.ast.push(expr, offset);
+        let height = self.ast.children(id).into_iter().map(|child| self.height(child)).max();
+        self.heights.push(height.unwrap_or(0));
+        id
+    }
+
+    /// Makes a node one level higher than `parts`.
+    fn raise(&mut self, id: ExprId, parts: &[ExprId]) -> ExprId {
+        let height = parts.iter().map(|part| self.height(*part)).max();
+        self.heights[id.index()] = height.unwrap_or(0) + 1;
+        id
+    }
+
+    fn height(&self, id: ExprId) -> u32 {
+        self.heights[id.index()]
+    }
+
+    /// Reports that the expression is too high.
+    pub(super) fn error_too_high(&mut self) {
+        self.error_without_place("max recursion depth exceeded");
     }
 
     pub(super) fn expr(&self, id: ExprId) -> &Expr {
@@ -155,10 +185,13 @@ impl Builder {
         args: Vec<ExprId>,
     ) -> ExprId {
         let function = Str::new(self.text(name));
-        if let Some(expanded) = self.expand_macro(&function, Some(target), &args, paren.offset) {
-            return expanded;
-        }
-        self.push(Expr::Call { target: Some(target), function, args }, paren.offset)
+        let mut parts = args.clone();
+        parts.push(target);
+        let id = match self.expand_macro(&function, Some(target), &args, paren.offset) {
+            Some(expanded) => expanded,
+            None => self.push(Expr::Call { target: Some(target), function, args }, paren.offset),
+        };
+        self.raise(id, &parts)
     }
 
     /// A name without a receiver, which must not be reserved.
@@ -181,7 +214,8 @@ impl Builder {
         at: u32,
     ) -> ExprId {
         if !optional {
-            return self.push(Expr::Select { operand, field: name, test_only: false }, dot.offset);
+            let id = self.push(Expr::Select { operand, field: name, test_only: false }, dot.offset);
+            return self.raise(id, &[operand]);
         }
         if self.minor < OPTIONAL_SYNTAX {
             return self.error(dot.offset, "unsupported syntax '.?'");
@@ -226,8 +260,13 @@ impl Builder {
         }
     }
 
+    /// An operator's call.
     pub(super) fn operator(&mut self, name: &'static str, args: Vec<ExprId>, at: &Token) -> ExprId {
-        self.push(Expr::Call { target: None, function: Str::new_static(name), args }, at.offset)
+        let parts = args.clone();
+        let id = self.push(Expr::Call { target: None, function: Str::new_static(name), args }, at.offset);
+        // Signs and logic do not count: chains of them are walked otherwise.
+        let flat = matches!(name, operators::AND | operators::OR | operators::NOT | operators::NEGATE);
+        if flat { id } else { self.raise(id, &parts) }
     }
 
     pub(super) fn list(&mut self, bracket: &Token, elements: Vec<ExprId>, optional: Vec<u32>) -> ExprId {

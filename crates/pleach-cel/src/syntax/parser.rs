@@ -3,8 +3,8 @@
 //! It decides whether the text *is* an expression and builds it; it never says what is wrong with
 //! one that is not, that is [`super::recovery`]'s business.
 //!
-//! Depth is counted per rule as the generated parser counts it: a chain such as `a.b.c` or
-//! `1 + 1 + 1` nests as deep as it is long, because its rule is left-recursive there.
+//! Depth is counted per rule as the generated parser counts it: the right operand of an operator
+//! is one level deeper than the chain it is in.
 
 use crate::ast::{Ast, ExprId, MapEntry, StructField};
 use crate::function::operators;
@@ -22,7 +22,7 @@ type Parsed<T> = Result<T, NotAnExpression>;
 
 /// The tree, or issues that are not about syntax.
 pub(super) fn parse(source: &Arc<str>, tokens: &[Token], minor: u32) -> Parsed<Result<Ast, Issues>> {
-    let mut parser = Parser { tokens, at: 0, builder: Builder::new(source, minor), depth: [0; 4] };
+    let mut parser = Parser { tokens, at: 0, builder: Builder::new(source, minor), depth: [0; 3] };
     let root = parser.expr()?;
     parser.expect(TokenKind::Eof)?;
     Ok(parser.builder.finish(root))
@@ -34,14 +34,13 @@ enum Rule {
     Expr,
     Relation,
     Calc,
-    Member,
 }
 
 struct Parser<'s> {
     tokens: &'s [Token],
     at: usize,
     builder: Builder,
-    depth: [u32; 4],
+    depth: [u32; 3],
 }
 
 impl<'s> Parser<'s> {
@@ -71,15 +70,15 @@ impl<'s> Parser<'s> {
         self.accept(kind).ok_or(NotAnExpression)
     }
 
-    /// One level deeper in `rule`; `levels` are given back by [`Parser::leave`].
+    /// One level deeper in `rule`, until [`Parser::leave`].
     fn enter(&mut self, rule: Rule) -> Parsed<()> {
         let depth = &mut self.depth[rule as usize];
         *depth += 1;
         if *depth > MAX_DEPTH { Err(NotAnExpression) } else { Ok(()) }
     }
 
-    fn leave(&mut self, rule: Rule, levels: u32) {
-        self.depth[rule as usize] -= levels;
+    fn leave(&mut self, rule: Rule) {
+        self.depth[rule as usize] -= 1;
     }
 
     fn expr(&mut self) -> Parsed<ExprId> {
@@ -92,7 +91,7 @@ impl<'s> Parser<'s> {
             let no = self.expr()?;
             Ok(self.builder.operator(operators::CONDITIONAL, vec![condition, yes, no], question))
         });
-        self.leave(Rule::Expr, 1);
+        self.leave(Rule::Expr);
         parsed
     }
 
@@ -125,30 +124,26 @@ impl<'s> Parser<'s> {
     fn relation(&mut self) -> Parsed<ExprId> {
         use TokenKind as K;
         self.enter(Rule::Relation)?;
-        let mut levels = 1;
         let mut left = self.calc(0)?;
         while matches!(
             self.peek(),
             K::Less | K::LessEquals | K::GreaterEquals | K::Greater | K::EqualsEquals | K::NotEquals | K::In
         ) {
             let op = self.next();
-            self.enter(Rule::Relation)?;
-            levels += 1;
             // The right operand is a relation too, though one without operators.
             self.enter(Rule::Relation)?;
             let right = self.calc(0)?;
-            self.leave(Rule::Relation, 1);
+            self.leave(Rule::Relation);
             let name = binary(op.kind).ok_or(NotAnExpression)?;
             left = self.builder.operator(name, vec![left, right], op);
         }
-        self.leave(Rule::Relation, levels);
+        self.leave(Rule::Relation);
         Ok(left)
     }
 
     /// A chain of operators that bind at least as tightly as `floor`: 0 for sums, 1 for products.
     fn calc(&mut self, floor: u8) -> Parsed<ExprId> {
         self.enter(Rule::Calc)?;
-        let mut levels = 1;
         let mut left = self.unary()?;
         loop {
             let precedence = match self.peek() {
@@ -160,13 +155,11 @@ impl<'s> Parser<'s> {
                 break;
             }
             let op = self.next();
-            self.enter(Rule::Calc)?;
-            levels += 1;
             let right = self.calc(precedence + 1)?;
             let name = binary(op.kind).ok_or(NotAnExpression)?;
             left = self.builder.operator(name, vec![left, right], op);
         }
-        self.leave(Rule::Calc, levels);
+        self.leave(Rule::Calc);
         Ok(left)
     }
 
@@ -193,14 +186,11 @@ impl<'s> Parser<'s> {
     }
 
     fn member(&mut self) -> Parsed<ExprId> {
-        self.enter(Rule::Member)?;
-        let mut levels = 1;
         let mut left = self.primary()?;
         loop {
             left = match self.peek() {
                 TokenKind::Dot => {
                     let dot = self.next();
-                    self.enter(Rule::Member)?;
                     let optional = self.accept(TokenKind::Question).is_some();
                     let field = self.next();
                     match (field.kind, self.peek()) {
@@ -218,7 +208,6 @@ impl<'s> Parser<'s> {
                 }
                 TokenKind::LeftBracket => {
                     let bracket = self.next();
-                    self.enter(Rule::Member)?;
                     let optional = self.accept(TokenKind::Question).is_some();
                     let index = self.expr()?;
                     self.expect(TokenKind::RightBracket)?;
@@ -226,9 +215,7 @@ impl<'s> Parser<'s> {
                 }
                 _ => break,
             };
-            levels += 1;
         }
-        self.leave(Rule::Member, levels);
         Ok(left)
     }
 
@@ -306,7 +293,8 @@ impl<'s> Parser<'s> {
         let brace = self.expect(TokenKind::LeftBrace)?;
         let mut fields = Vec::new();
         let start = self.token().offset;
-        while !matches!(self.peek(), TokenKind::Comma | TokenKind::RightBrace) {
+        let mut another = self.at_element(TokenKind::RightBrace);
+        while another {
             let question = self.accept(TokenKind::Question);
             let field = self.next();
             if !matches!(field.kind, TokenKind::Identifier | TokenKind::EscapedIdentifier) {
@@ -322,9 +310,7 @@ impl<'s> Parser<'s> {
                 Some(name) => fields.push(StructField { name, value, optional, offset: colon.offset }),
                 None => self.builder.forget_since(errors),
             }
-            if !self.more(TokenKind::RightBrace) {
-                break;
-            }
+            another = self.more(TokenKind::RightBrace);
         }
         self.close(TokenKind::RightBrace)?;
         Ok(self.builder.structure(name, brace, fields))
@@ -333,16 +319,15 @@ impl<'s> Parser<'s> {
     fn list(&mut self) -> Parsed<ExprId> {
         let bracket = self.expect(TokenKind::LeftBracket)?;
         let (mut elements, mut marked) = (Vec::new(), Vec::new());
-        while !matches!(self.peek(), TokenKind::Comma | TokenKind::RightBracket) {
+        let mut another = self.at_element(TokenKind::RightBracket);
+        while another {
             let question = self.accept(TokenKind::Question);
             let element = self.expr()?;
             if self.builder.optional_mark(question) {
                 marked.push(elements.len() as u32);
             }
             elements.push(element);
-            if !self.more(TokenKind::RightBracket) {
-                break;
-            }
+            another = self.more(TokenKind::RightBracket);
         }
         self.close(TokenKind::RightBracket)?;
         Ok(self.builder.list(bracket, elements, marked))
@@ -351,7 +336,8 @@ impl<'s> Parser<'s> {
     fn map(&mut self) -> Parsed<ExprId> {
         let brace = self.expect(TokenKind::LeftBrace)?;
         let mut entries = Vec::new();
-        while !matches!(self.peek(), TokenKind::Comma | TokenKind::RightBrace) {
+        let mut another = self.at_element(TokenKind::RightBrace);
+        while another {
             let question = self.accept(TokenKind::Question);
             let optional = self.builder.optional_mark(question);
             let errors = self.builder.error_count();
@@ -363,12 +349,15 @@ impl<'s> Parser<'s> {
                 self.builder.forget_since(errors);
             }
             entries.push(MapEntry { key, value, optional, offset: colon.offset });
-            if !self.more(TokenKind::RightBrace) {
-                break;
-            }
+            another = self.more(TokenKind::RightBrace);
         }
         self.close(TokenKind::RightBrace)?;
         Ok(self.builder.map(brace, entries))
+    }
+
+    /// Whether a literal that was just opened has elements; one without may hold a comma.
+    fn at_element(&self, end: TokenKind) -> bool {
+        self.peek() != TokenKind::Comma && self.peek() != end
     }
 
     /// Goes past the comma before another element; a last comma is left for [`Parser::close`].

@@ -16,7 +16,7 @@ use std::cell::Cell;
 /// After this many attempts to recover nothing more is tried.
 const MAX_ATTEMPTS: u32 = 30;
 /// How many tokens one attempt may skip.
-const MAX_SKIPPED: usize = 512;
+const MAX_SKIPPED: usize = 256;
 /// More syntax errors than this are not reported.
 const MAX_REPORTS: u32 = 100;
 
@@ -130,8 +130,7 @@ impl<'t> Machine<'t> {
     fn rule_in_place(&mut self, rule: Rule, precedence: u8) -> Result<Tree, Abort> {
         self.enter(rule)?;
         let mut tree = Tree { rule, alternative: 0, offset: self.token(0).offset, items: Vec::new() };
-        let mut levels = 1;
-        match self.body(rule, precedence, &mut tree, &mut levels) {
+        match self.body(rule, precedence, &mut tree) {
             Ok(()) => {}
             Err(Fault::Abort) => return Err(Abort),
             Err(fault) => {
@@ -139,7 +138,7 @@ impl<'t> Machine<'t> {
                 self.recover()?;
             }
         }
-        self.depth[rule as usize] -= levels;
+        self.depth[rule as usize] -= 1;
         Ok(tree)
     }
 
@@ -153,7 +152,7 @@ impl<'t> Machine<'t> {
         Ok(())
     }
 
-    fn body(&mut self, rule: Rule, precedence: u8, tree: &mut Tree, levels: &mut u32) -> Result<(), Fault> {
+    fn body(&mut self, rule: Rule, precedence: u8, tree: &mut Tree) -> Result<(), Fault> {
         let network = self.network;
         let mut at = network.starts[rule as usize];
         let mut alternative = 1;
@@ -211,8 +210,6 @@ impl<'t> Machine<'t> {
                     Some(Edge::Free(to)) => at = *to,
                     Some(Edge::Precedence(_, to)) => {
                         // One more operator: what there is so far becomes its left operand.
-                        self.enter(rule)?;
-                        *levels += 1;
                         let next = Tree { rule, alternative, offset: tree.offset, items: Vec::new() };
                         let left = std::mem::replace(tree, next);
                         tree.items.push((Label::E, Item::Tree(left)));

@@ -12,21 +12,43 @@ use crate::syntax::recovery::grammar::{Label, Rule};
 use crate::syntax::recovery::tree::Tree;
 use pleach_json::{Str, grow_stack};
 
+/// How many levels of operators and members are visited.
+const MAX_HEIGHT: u32 = 250;
+
 /// Builds `tree`.
-pub(super) fn visit(builder: &mut Builder, tree: Option<&Tree>) -> ExprId {
-    grow_stack(|| match tree {
-        Some(tree) => Visitor { builder }.tree(tree),
-        None => builder.push(Expr::Literal(Literal::Null), NOWHERE),
-    })
+pub(super) fn visit(builder: &mut Builder, tree: Option<&Tree>) {
+    let mut visitor = Visitor { builder, height: 0, stopped: None };
+    visitor.visit(tree);
+    if let Some(errors) = visitor.stopped {
+        builder.forget_since(errors);
+        builder.error_too_high();
+    }
 }
 
 struct Visitor<'b> {
     builder: &'b mut Builder,
+    height: u32,
+    /// How many errors there were when it got too high; after that nothing counts.
+    stopped: Option<usize>,
 }
 
 impl Visitor<'_> {
     fn visit(&mut self, tree: Option<&Tree>) -> ExprId {
-        visit(self.builder, tree)
+        let Some(tree) = tree.filter(|_| self.stopped.is_none()) else {
+            return self.builder.push(Expr::Literal(Literal::Null), NOWHERE);
+        };
+        let counts = match tree.rule {
+            Rule::Expr | Rule::Relation | Rule::Calc => tree.token(Label::Op).is_some(),
+            Rule::Member => tree.alternative != 0,
+            _ => false,
+        };
+        self.height += u32::from(counts);
+        if self.height > MAX_HEIGHT {
+            self.stopped = Some(self.builder.error_count());
+        }
+        let id = grow_stack(|| self.tree(tree));
+        self.height -= u32::from(counts);
+        id
     }
 
     /// What is not there: at the beginning of its rule, or nowhere if it is not known what it
