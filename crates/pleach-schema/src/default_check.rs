@@ -6,6 +6,8 @@
 //! A default inside `apiVersion`, `kind` or `metadata` of an embedded resource is looked at inside
 //! a whole resource made up around it, because the rules for metadata speak about resources.
 
+use pleach_cel::CostBudget;
+use pleach_cel::eval::RUNTIME_COST_BUDGET;
 use pleach_json::{Map, Value, grow_stack};
 use pleach_meta::field_error::aggregate;
 use pleach_meta::{FieldError, Path};
@@ -14,6 +16,7 @@ use crate::compile::{Node, Schema, SchemaOptions};
 use crate::props::JSONSchemaProps;
 use crate::prune::is_resource_member;
 use crate::report::Report;
+use crate::run_rules::run_rules_on_default;
 use crate::structural::Structural;
 use crate::{coerce, validate};
 
@@ -31,7 +34,8 @@ pub(crate) fn validate_defaults(
     let mut root = schema.clone();
     root.x_embedded_resource = true;
     let compiled = Schema::compile_part(&root, SchemaOptions::for_defaults());
-    let mut check = Check { require_pruned, errors: Report::default() };
+    let budget = CostBudget::new(RUNTIME_COST_BUDGET);
+    let mut check = Check { require_pruned, errors: Report::default(), budget };
     check.visit(&root, compiled.root(), path, None);
     check.errors.into_vec()
 }
@@ -53,7 +57,8 @@ pub fn has_unpruned_default(schema: &JSONSchemaProps) -> bool {
         root.x_embedded_resource = true;
         would_prune(own, Some(&root))
     };
-    crate::options::is_structural(schema) && (own.as_object().is_some() && of_root() || unpruned_below(schema))
+    crate::options::is_structural(schema)
+        && (own.as_object().is_some() && of_root() || unpruned_below(schema))
 }
 
 fn unpruned_below(schema: &JSONSchemaProps) -> bool {
@@ -71,6 +76,8 @@ fn unpruned_below(schema: &JSONSchemaProps) -> bool {
 struct Check {
     require_pruned: bool,
     errors: Report,
+    /// What rules may cost, on all defaults together.
+    budget: CostBudget,
 }
 
 /// The way from a resource to a place inside its `apiVersion`, `kind` or `metadata`.
@@ -165,7 +172,14 @@ impl Check {
 
     fn value(&mut self, value: &Value, node: &Node, path: &Path<'_>) {
         let start = path.to_string();
-        self.errors.extend(validate::validate(node, value, Some(&start)));
+        let mut found = validate::validate(node, value, Some(&start));
+        // Rules run as if the value had been the same before, and then as if there had been none.
+        for old in [Some(value), None] {
+            if found.is_empty() && node.below().rules() && self.budget.remaining() >= 0 {
+                found = run_rules_on_default(node, value, old, &Path::new(&start), &mut self.budget);
+            }
+        }
+        self.errors.extend(found);
     }
 }
 

@@ -44,11 +44,25 @@ pub fn run_rules(
     budget: &mut CostBudget,
 ) -> RuleOutcome {
     let ratchet = Ratchet::default();
-    let mut runner = Runner { outcome: RuleOutcome::default(), budget, ratchet: &ratchet };
+    let mut runner = Runner { outcome: RuleOutcome::default(), budget, ratchet: &ratchet, lenient: true };
     let place = Place { node, value, old, unchanged: old.map(|old| (node, value, old)) };
     // An error here says that the rest was not run; it has been noted.
     let _ = runner.visit(&place, at, node.is_root());
     runner.outcome
+}
+
+/// Runs all rules on the default of a node: what did not change is not let be.
+pub(crate) fn run_rules_on_default(
+    node: &Node,
+    value: &Value,
+    old: Option<&Value>,
+    at: &Path<'_>,
+    budget: &mut CostBudget,
+) -> Vec<FieldError> {
+    let ratchet = Ratchet::default();
+    let mut runner = Runner { outcome: RuleOutcome::default(), budget, ratchet: &ratchet, lenient: false };
+    let _ = runner.visit(&Place { node, value, old, unchanged: None }, at, false);
+    runner.outcome.errors
 }
 
 /// No further rule is run.
@@ -58,6 +72,8 @@ struct Runner<'r> {
     outcome: RuleOutcome,
     budget: &'r mut CostBudget,
     ratchet: &'r Ratchet,
+    /// Whether a rule that is false about what did not change is only a warning.
+    lenient: bool,
 }
 
 /// A value on the way through an object.
@@ -153,7 +169,8 @@ impl Runner<'_> {
                     None => rule.message(),
                 };
                 let error = failure(rule, value, at, detail);
-                let lenient = !programs.is_transition
+                let lenient = self.lenient
+                    && !programs.is_transition
                     && place.unchanged.is_some_and(|(node, new, old)| self.ratchet.is_equal(node, new, old));
                 if lenient {
                     self.outcome.warnings.push(error.to_string());

@@ -16,6 +16,8 @@ pub(crate) struct Trail<'a> {
 enum Step<'a> {
     Root,
     Key(&'a str),
+    /// The key of a map: its dot is there even where nothing stands before it.
+    MapKey(&'a str),
     Index(usize),
 }
 
@@ -31,6 +33,14 @@ impl<'a> Trail<'a> {
         'a: 'b,
     {
         Trail { parent: Some(self), step: Step::Key(key) }
+    }
+
+    /// The member `key` of this place, which no property names.
+    pub(crate) const fn map_key<'b>(&'b self, key: &'b str) -> Trail<'b>
+    where
+        'a: 'b,
+    {
+        Trail { parent: Some(self), step: Step::MapKey(key) }
     }
 
     /// The item at `index` of this place.
@@ -62,6 +72,10 @@ impl fmt::Display for Trail<'_> {
                     }
                     f.write_str(key)?;
                     empty &= key.is_empty();
+                }
+                Step::MapKey(key) => {
+                    write!(f, ".{key}")?;
+                    empty = false;
                 }
                 Step::Index(index) => {
                     write!(f, "[{index}]")?;

@@ -122,8 +122,9 @@ impl Reporter<'_> {
         let mut count = 0;
         let mut from = 0;
         for (key, member) in members {
-            let at_member = at.key(key);
-            let of_member = match (node.next_property(&mut from, key), node.additional()) {
+            let property = node.next_property(&mut from, key);
+            let at_member = if property.is_some() { at.key(key) } else { at.map_key(key) };
+            let of_member = match (property, node.additional()) {
                 (Some(property), _) => &property.node,
                 (None, Additional::Schema(of_member)) => of_member,
                 (None, Additional::Absent | Additional::Bool(true)) => continue,

@@ -30,6 +30,15 @@ impl<'a> Site<'a> {
         Site { start: self.start, trail: self.trail.key(key) }
     }
 
+    /// The member `key` that no property names. Odd: in the name of a map's own member the dot
+    /// stands before it.
+    pub(crate) const fn map_key<'b>(&'b self, key: &'b str) -> Site<'b>
+    where
+        'a: 'b,
+    {
+        Site { start: self.start, trail: self.trail.map_key(key) }
+    }
+
     /// The item at `index`.
     pub(crate) const fn index<'b>(&'b self, index: usize) -> Site<'b>
     where
@@ -48,7 +57,8 @@ impl<'a> Site<'a> {
         let name = self.trail.to_string();
         match (self.start, name.as_str()) {
             (_, "") => self.start_field().to_owned(),
-            (None, _) => name,
+            (None, _) => name.strip_prefix('.').map(str::to_owned).unwrap_or(name),
+            (Some(start), _) if name.starts_with('.') => format!("{start}{name}"),
             (Some(start), _) => format!("{start}.{name}"),
         }
     }
@@ -69,6 +79,9 @@ mod tests {
         let a = status.key("a");
         assert_eq!((a.field().as_str(), a.name().as_str()), ("status.a", "a"));
         assert_eq!((status.field().as_str(), status.name().as_str()), ("status", ""));
+        let member = status.map_key("k");
+        assert_eq!((member.field().as_str(), member.name().as_str()), ("status.k", ".k"));
+        assert_eq!(a.map_key("k").name(), "a.k");
         let object = Site::root(None);
         assert_eq!((object.field().as_str(), object.key("spec").field().as_str()), ("<nil>", "spec"));
     }
