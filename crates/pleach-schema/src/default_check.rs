@@ -138,8 +138,9 @@ impl Check {
         let mut coerced = default.clone();
         let coercion = coerce::coerce(&mut coerced, node, None);
         if self.require_pruned && would_prune(default, Some(schema)) {
-            // Upstream coerces the value that this error shows.
-            self.errors.push(FieldError::invalid(path, coerced.clone(), "must not have unknown fields"));
+            // Upstream coerces the value that this error shows, if it can be coerced.
+            let shown = if coercion.is_ok() { &coerced } else { default };
+            self.errors.push(FieldError::invalid(path, shown.clone(), "must not have unknown fields"));
         }
         if let Err(error) = coercion {
             self.errors.push(below(error, path));
