@@ -209,7 +209,7 @@ impl Program {
             return Err(EvalError::BudgetExceeded);
         }
         result.map_err(|fault| match fault {
-            Fault::Error(text) => EvalError::Error(text),
+            Fault::Error(text) | Fault::Internal(text) => EvalError::Error(text),
             Fault::CostExceeded => EvalError::CostExceeded,
             Fault::Interrupted => EvalError::Interrupted,
         })

@@ -143,6 +143,11 @@ impl<'a> CelValue<'a> {
         Self::Optional(Some(Arc::new(value)))
     }
 
+    /// An element that does not fit its schema.
+    pub(crate) fn failed(fault: Fault) -> Self {
+        Self::Failed(Arc::new(fault))
+    }
+
     /// A value of a Kubernetes library.
     pub fn opaque(value: Opaque) -> Self {
         Self::Opaque(Arc::new(value))
@@ -208,7 +213,7 @@ impl<'a> CelValue<'a> {
     /// The size that costs are computed with: code points, bytes, elements; 1 for what has none.
     pub fn size(&self) -> u64 {
         match self {
-            Self::String(text) => text.as_str().chars().count() as u64,
+            Self::String(text) => code_points(text.as_str()),
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::List(list) => list.len() as u64,
             Self::Map(map) => map.len() as u64,
@@ -227,6 +232,12 @@ impl<'a> CelValue<'a> {
             _ => 1,
         }
     }
+}
+
+/// How many code points a text has.
+fn code_points(text: &str) -> u64 {
+    let count = if text.is_ascii() { text.len() } else { text.chars().count() };
+    count as u64
 }
 
 impl Opaque {

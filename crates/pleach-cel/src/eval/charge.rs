@@ -5,7 +5,7 @@
 //! whose overload is not certain costs one in CEL's own functions, whatever its arguments.
 
 use crate::function::{Overload, StaticCost};
-use crate::value::{CelValue, Opaque};
+use crate::value::{CelValue, Fault, Opaque};
 use pleach_json::grow_stack;
 
 /// How a call is charged.
@@ -130,18 +130,14 @@ impl Charge {
         match self {
             Self::Unit => 1,
             Self::Fixed(cost) => cost,
-            Self::Tenth => match args.first() {
-                // Up to ten bytes are up to ten code points: no need to count.
-                Some(CelValue::String(text)) if (1..=10).contains(&text.as_str().len()) => 1,
-                _ => tenth(size(0)),
-            },
+            Self::Tenth => tenth(size(0)),
             Self::Fifth => fifth(size(0)),
             Self::FifthOfResult => fifth(result.size()),
             Self::Compare => compare(&args[0], &args[1]),
             Self::Concat => tenth(size(0) + size(1)),
             Self::SecondSize => size(1),
             Self::Product => tenth(size(0)) * tenth(size(1)),
-            Self::Pattern => tenth(size(0) + 1) * (size(1) as f64 * 0.25).ceil() as u64,
+            Self::Pattern => tenth(size(0) + 1) * size(1).div_ceil(4),
             Self::Traversal => args.first().map_or(0, traversal),
             Self::Validate => match args.first() {
                 Some(CelValue::Opaque(value)) if let Opaque::Format(format) = &**value => {
@@ -175,6 +171,36 @@ impl Charge {
     }
 }
 
+impl Charge {
+    /// Odd: what lists are sorted by is looked at when a call is charged, even if there is no
+    /// list because the argument is an error. The API server's evaluation then ends in an
+    /// internal error, which nothing absorbs.
+    pub(super) fn check(self, args: &[CelValue<'_>], failed: bool) -> Result<(), Fault> {
+        let Self::SelfCompare(index) = self else { return Ok(()) };
+        let (given, missing) = match args.get(index) {
+            // Null stands for an error where there was one.
+            Some(CelValue::Null) if failed => ("*types.Err", "Add"),
+            Some(CelValue::List(_)) | None => return Ok(()),
+            Some(
+                value @ (CelValue::Int(_)
+                | CelValue::Uint(_)
+                | CelValue::Double(_)
+                | CelValue::String(_)
+                | CelValue::Bytes(_)
+                | CelValue::Timestamp(_)
+                | CelValue::Duration(_)),
+            ) => (value.go_type(), "Contains"),
+            Some(value) => (value.go_type(), "Add"),
+        };
+        Err(Fault::Internal(
+            format!(
+                "internal error: interface conversion: {given} is not traits.Lister: missing method {missing}"
+            )
+            .into(),
+        ))
+    }
+}
+
 /// A tenth of the smaller operand.
 pub(super) fn compare(left: &CelValue<'_>, right: &CelValue<'_>) -> u64 {
     match (left, right) {
@@ -195,13 +221,13 @@ pub(super) fn equals(left: &CelValue<'_>, right: &CelValue<'_>) -> u64 {
     if matches!(left, CelValue::Opaque(_)) { 1 } else { compare(left, right) }
 }
 
-/// Rounded up, computed in floating point as the API server does.
+/// Rounded up. The API server multiplies floats; below 2^53 that comes to the same.
 fn tenth(size: u64) -> u64 {
-    (size as f64 * 0.1).ceil() as u64
+    size.div_ceil(10)
 }
 
 fn fifth(size: u64) -> u64 {
-    (size as f64 * 2.0 * 0.1).ceil() as u64
+    size.div_ceil(5)
 }
 
 fn new_list(copied: f64) -> u64 {

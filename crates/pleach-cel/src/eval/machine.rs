@@ -4,7 +4,7 @@
 //! charged before it passes the first error on, as the API server's does. Running out of cost
 //! ends the evaluation at once.
 
-use crate::eval::charge;
+use crate::eval::charge::{self, Charge};
 use crate::eval::node::{CallNode, CompareNode, Members, Node, NodeId};
 use crate::eval::{Activation, Program};
 use crate::function::{Call, Implementation};
@@ -199,8 +199,10 @@ impl<'a, 'm> Machine<'a, 'm> {
         cost: fn(&CelValue<'_>, &CelValue<'_>) -> u64,
     ) -> Result<(CelValue<'a>, CelValue<'a>), Fault> {
         let a = self.eval(a);
-        if is_fatal(&a) {
-            return Err(a.err().unwrap_or(Fault::CostExceeded));
+        if let Err(fault) = &a
+            && !fault.is_error()
+        {
+            return Err(fault.clone());
         }
         match (a, self.eval(b)) {
             (Ok(a), Ok(b)) => {
@@ -276,8 +278,16 @@ impl<'a, 'm> Machine<'a, 'm> {
         } else {
             invoke(call, args, call.regex.as_ref())
         };
-        let null = CelValue::Null;
-        self.charge(call.charge.cost(args, result.as_ref().unwrap_or(&null)))?;
+        if let Ok(result) = &result
+            && call.charge == Charge::Unit
+            && !matches!(result, CelValue::List(_) | CelValue::Map(_))
+        {
+            self.charge(1)?;
+        } else {
+            let null = CelValue::Null;
+            call.charge.check(args, false)?;
+            self.charge(call.charge.cost(args, result.as_ref().unwrap_or(&null)))?;
+        }
         if let Ok(CelValue::List(List::Owned(_)) | CelValue::Map(Map::Owned(_))) = &result {
             self.count_copies(result.as_ref().map_or(0, |value| value.size() as usize))?;
         }
@@ -299,7 +309,9 @@ impl<'a, 'm> Machine<'a, 'm> {
         self.patterns.last()
     }
 
+    /// Passes on the error of an argument, in whose place `args` has null.
     fn fail(&mut self, call: &CallNode, args: &[CelValue<'a>], fault: Fault) -> Outcome<'a> {
+        call.charge.check(args, true)?;
         self.charge(call.charge.cost(args, &CelValue::Null))?;
         Err(fault)
     }
@@ -417,7 +429,7 @@ impl<'a, 'm> Machine<'a, 'm> {
 /// Whether it ends the evaluation.
 #[inline]
 pub(super) fn is_fatal(outcome: &Outcome<'_>) -> bool {
-    matches!(outcome, Err(Fault::CostExceeded | Fault::Interrupted))
+    matches!(outcome, Err(fault) if !fault.is_error())
 }
 
 /// Takes errors for values; what ends the evaluation passes.
@@ -433,6 +445,9 @@ fn absorb(outcome: Outcome<'_>) -> Result<Outcome<'_>, Fault> {
 fn invoke<'a>(call: &CallNode, args: &[CelValue<'a>], regex: Option<&Regex>) -> Outcome<'a> {
     let context = Call { function: call.name, overload: call.overload, regex };
     let run = |implementation: &Implementation| implementation(&context, args);
+    if let [only] = call.implementations.as_slice() {
+        return run(only);
+    }
     let mut result = Err(Fault::no_such_overload());
     for implementation in &call.implementations {
         result = run(implementation);

@@ -214,7 +214,7 @@ fn flatten<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 
 fn flatten_into<'v>(out: &mut Vec<CelValue<'v>>, list: &List<'v>, depth: i64) -> Result<(), Fault> {
     for item in list {
-        match item? {
+        match item.unwrap_or_else(CelValue::failed) {
             CelValue::List(inner) if depth > 0 => grow_stack(|| flatten_into(out, &inner, depth - 1))?,
             item => out.push(item),
         }

@@ -49,7 +49,7 @@ type Pair<'v> = (Vec<CelValue<'v>>, Vec<CelValue<'v>>);
 
 fn lists<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Result<Pair<'v>, Fault> {
     match args {
-        [CelValue::List(a), CelValue::List(b)] => Ok((a.to_vec()?, b.to_vec()?)),
+        [CelValue::List(a), CelValue::List(b)] => Ok((a.to_vec_keeping(), b.to_vec_keeping())),
         _ => call.no_such_overload(args),
     }
 }

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) fn equal(left: &CelValue<'_>, right: &CelValue<'_>) -> Result<bool, Fault> {
     use CelValue as V;
     Ok(match (left, right) {
+        (V::Failed(fault), _) => return Err((**fault).clone()),
         (V::Null, V::Null) => true,
         (V::Null, _) | (_, V::Null) => false,
         (V::Bool(a), V::Bool(b)) => a == b,

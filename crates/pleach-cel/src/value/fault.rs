@@ -17,6 +17,8 @@ pub enum Fault {
     CostExceeded,
     /// The caller asked to stop.
     Interrupted,
+    /// The API server would fail here in a way that ends the evaluation; nothing absorbs it.
+    Internal(Str),
 }
 
 impl Fault {
@@ -50,7 +52,7 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Error(text) => text,
+            Self::Error(text) | Self::Internal(text) => text,
             Self::CostExceeded => "operation cancelled: actual cost limit exceeded",
             Self::Interrupted => "operation interrupted",
         })

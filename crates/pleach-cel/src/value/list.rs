@@ -34,8 +34,14 @@ pub struct OwnedList<'a> {
 /// The elements of a list one by one.
 #[derive(Clone, Debug)]
 pub struct Items<'a> {
-    list: List<'a>,
+    source: Source<'a>,
     next: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Source<'a> {
+    View { items: &'a [Value], element: Option<&'a DeclType> },
+    Owned(Arc<OwnedList<'a>>),
 }
 
 impl<'a> List<'a> {
@@ -63,21 +69,19 @@ impl<'a> List<'a> {
     pub fn get(&self, index: usize) -> Option<Result<CelValue<'a>, Fault>> {
         match self {
             Self::View { items, decl } => {
-                items.get(index).map(|item| match decl.and_then(DeclType::element) {
-                    Some(element) => read(item, element),
-                    None => Ok(read_untyped(item)),
-                })
+                items.get(index).map(|item| read_item(item, decl.and_then(DeclType::element)))
             }
-            Self::Owned(list) => list.items.get(index).map(|item| match item {
-                CelValue::Failed(fault) => Err((**fault).clone()),
-                item => Ok(item.clone()),
-            }),
+            Self::Owned(list) => list.items.get(index).map(owned_item),
         }
     }
 
     /// The elements one by one.
     pub fn iter(&self) -> Items<'a> {
-        Items { list: self.clone(), next: 0 }
+        let source = match self {
+            Self::View { items, decl } => Source::View { items, element: decl.and_then(DeclType::element) },
+            Self::Owned(list) => Source::Owned(Arc::clone(list)),
+        };
+        Items { source, next: 0 }
     }
 
     /// All elements, or the first error.
@@ -93,6 +97,11 @@ impl<'a> List<'a> {
         };
         let json = view.iter().map(|item| ScalarKey::of_json(Some(item)));
         json.chain(owned.iter().map(ScalarKey::of_value))
+    }
+
+    /// All elements; one that does not fit its schema is an error when somebody looks at it.
+    pub(crate) fn to_vec_keeping(&self) -> Vec<CelValue<'a>> {
+        self.iter().map(|item| item.unwrap_or_else(CelValue::failed)).collect()
     }
 
     /// The schema's list type; `None` for lists without a schema.
@@ -126,7 +135,7 @@ impl<'a> List<'a> {
             Self::Owned(list) => list.decl,
         };
         // An element that does not fit its schema is no error until somebody looks at it.
-        let keep = |item: Result<CelValue<'a>, Fault>| item.unwrap_or_else(|f| CelValue::Failed(Arc::new(f)));
+        let keep = |item: Result<CelValue<'a>, Fault>| item.unwrap_or_else(CelValue::failed);
         let mut items = Vec::with_capacity(self.len() + other.len());
         items.extend(self.iter().map(keep));
         match self.kind() {
@@ -152,6 +161,21 @@ impl<'a> List<'a> {
             _ => items.extend(other.iter().map(keep)),
         }
         Self::Owned(Arc::new(OwnedList { items, decl }))
+    }
+}
+
+#[inline]
+fn read_item<'a>(item: &'a Value, element: Option<&'a DeclType>) -> Result<CelValue<'a>, Fault> {
+    match element {
+        Some(element) => read(item, element),
+        None => Ok(read_untyped(item)),
+    }
+}
+
+fn owned_item<'a>(item: &CelValue<'a>) -> Result<CelValue<'a>, Fault> {
+    match item {
+        CelValue::Failed(fault) => Err((**fault).clone()),
+        item => Ok(item.clone()),
     }
 }
 
@@ -232,7 +256,10 @@ impl<'a> Iterator for Items<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let item = self.list.get(self.next)?;
+        let item = match &self.source {
+            Source::View { items, element } => read_item(items.get(self.next)?, *element),
+            Source::Owned(list) => owned_item(list.items.get(self.next)?),
+        };
         self.next += 1;
         Some(item)
     }
