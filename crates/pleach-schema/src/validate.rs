@@ -9,11 +9,12 @@
 
 mod report;
 pub(crate) mod site;
+mod unions;
 
 use std::collections::HashSet;
 
 use pleach_json::{Map, Value, grow_stack};
-use pleach_meta::FieldError;
+use pleach_meta::{FieldError, Path};
 
 use crate::compile::{Additional, Junctors, Node};
 use crate::ratchet::Ratchet;
@@ -22,19 +23,27 @@ use site::Site;
 /// Everything wrong with a value. `start` is the field the value itself has in errors; the whole
 /// object has none.
 pub fn validate(node: &Node, value: &Value, start: Option<&str>) -> Vec<FieldError> {
-    if node.accepts(value) {
-        return Vec::new();
+    let mut errors = Vec::new();
+    if !node.accepts(value) {
+        errors = distinct(report::report(node, value, &Site::root(start), None));
     }
-    distinct(report::report(node, value, &Site::root(start), None))
+    unions::validate(node, value, &start_path(start), None, &mut errors);
+    errors
 }
 
 /// Everything wrong with a value that was not so before: faults of what did not change are left out.
 pub fn validate_update(node: &Node, new: &Value, old: &Value, start: Option<&str>) -> Vec<FieldError> {
-    if node.accepts(new) {
-        return Vec::new();
-    }
+    let mut errors = Vec::new();
     let ratchet = Ratchet::default();
-    distinct(report::report(node, new, &Site::root(start), Some((&ratchet, old))))
+    if !node.accepts(new) {
+        errors = distinct(report::report(node, new, &Site::root(start), Some((&ratchet, old))));
+    }
+    unions::validate(node, new, &start_path(start), Some((&ratchet, old)), &mut errors);
+    errors
+}
+
+fn start_path(start: Option<&str>) -> Path<'_> {
+    start.map_or(Path::ROOT, Path::new)
 }
 
 /// Equal errors are told once.

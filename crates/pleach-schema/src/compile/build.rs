@@ -1,5 +1,7 @@
 //! From a schema as written to compiled nodes, bottom up.
 
+use std::collections::HashSet;
+
 use pleach_json::{Str, Value, grow_stack};
 
 use super::SchemaOptions;
@@ -15,11 +17,13 @@ use crate::{JSONSchemaProps, SchemaOrBool, coerce, prune};
 /// Compiles a node and all below it.
 pub(super) fn build(schema: &JSONSchemaProps, options: SchemaOptions, root: bool) -> NodeRef {
     let child = |schema: &JSONSchemaProps| grow_stack(|| build(schema, options, false));
-    let required = distinct(schema.required());
+    let (required, is_required) = distinct(schema.required());
     let properties: Box<[Property]> = schema
         .properties()
         .iter()
-        .map(|(name, property)| Property::new(name.clone(), child(property), required.contains(name)))
+        .map(|(name, property)| {
+            Property::new(name.clone(), child(property), is_required.contains(name.as_str()))
+        })
         .collect();
     let additional = match &schema.additional_properties {
         None => Additional::Absent,
@@ -53,14 +57,11 @@ pub(super) fn build(schema: &JSONSchemaProps, options: SchemaOptions, root: bool
     intern(node)
 }
 
-/// The names in the order given, each once.
-fn distinct(names: &[Str]) -> Box<[Str]> {
-    let mut distinct: Vec<Str> = names.to_vec();
-    if names.len() > 1 {
-        let mut seen = std::collections::HashSet::with_capacity(names.len());
-        distinct.retain(|name| seen.insert(name.clone()));
-    }
-    distinct.into()
+/// The names in the order given, each once, and as a set.
+fn distinct(names: &[Str]) -> (Box<[Str]>, HashSet<&str>) {
+    let mut seen = HashSet::with_capacity(names.len());
+    let distinct = names.iter().filter(|name| seen.insert(name.as_str())).cloned().collect();
+    (distinct, seen)
 }
 
 fn flags(schema: &JSONSchemaProps, root: bool) -> Flags {
@@ -91,6 +92,7 @@ fn below(
         (matches!(schema.list_type(), "set" | "map"), Below::LISTS),
         (schema.x_embedded_resource, Below::EMBEDDED),
         (!schema.validations().is_empty(), Below::RULES),
+        (!schema.unions().is_empty(), Below::UNIONS),
     ] {
         if holds {
             below |= bit;
@@ -143,6 +145,7 @@ fn rare(
         },
         rules: schema.validations().iter().map(|rule| Rule::new(rule, schema)).collect(),
         defaulted: defaulted.map(|(i, _)| i as u32).collect(),
+        unions: schema.unions().into(),
     };
     (!rare.is_empty()).then(|| Box::new(rare))
 }

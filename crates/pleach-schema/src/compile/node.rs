@@ -14,7 +14,7 @@ use super::digest::Digest;
 use super::intern;
 use super::types::Types;
 use crate::keywords::{Argument, Check, Gate, KEYWORDS};
-use crate::props::ValidationRule;
+use crate::props::{Union, ValidationRule};
 use crate::run_rules::Rule;
 
 /// A node, shared.
@@ -54,6 +54,7 @@ pub(super) struct Rare {
     pub(super) rules: Box<[Rule]>,
     /// Which properties have defaults.
     pub(super) defaulted: Box<[u32]>,
+    pub(super) unions: Box<[Union]>,
 }
 
 /// A declared property.
@@ -81,14 +82,13 @@ const NEAR: usize = 6;
 /// The first eight bytes of a key as a number: numbers compare as their keys do, as far as they go.
 #[inline]
 fn prefix(key: &str) -> u64 {
-    match key.as_bytes() {
-        [a, b, c, d, e, f, g, h, ..] => u64::from_be_bytes([*a, *b, *c, *d, *e, *f, *g, *h]),
-        short => {
-            let number = short.iter().fold(0, |number, b| number << 8 | u64::from(*b));
-            // Shifting by all 64 bits is not shifting at all: an empty key is zero as it stands.
-            number << (8 * (8 - short.len()) % 64)
-        }
+    let bytes = key.as_bytes();
+    if let Some(first) = bytes.first_chunk() {
+        return u64::from_be_bytes(*first);
     }
+    let number = bytes.iter().fold(0, |number, b| number << 8 | u64::from(*b));
+    // An empty key is zero as it stands; it would have to be shifted by all 64 bits.
+    number << (8 * (8 - bytes.len()) % 64)
 }
 
 /// What an object may have besides its declared properties.
@@ -170,6 +170,7 @@ impl Below {
     pub(super) const LISTS: u8 = 1 << 1;
     pub(super) const EMBEDDED: u8 = 1 << 2;
     pub(super) const RULES: u8 = 1 << 3;
+    pub(super) const UNIONS: u8 = 1 << 4;
 
     /// There are defaults.
     pub fn defaults(self) -> bool {
@@ -182,6 +183,10 @@ impl Below {
     /// There are embedded resources.
     pub fn embedded_resources(self) -> bool {
         self.0 & Self::EMBEDDED != 0
+    }
+    /// There are unions.
+    pub fn unions(self) -> bool {
+        self.0 & Self::UNIONS != 0
     }
     /// There are CEL rules.
     pub fn rules(self) -> bool {
@@ -279,6 +284,11 @@ impl Node {
     /// The rules of `x-kubernetes-validations` as written.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = &ValidationRule> {
         self.compiled_rules().iter().map(Rule::source)
+    }
+
+    /// The unions of `x-kubernetes-unions`; none unless the schema was decoded with them.
+    pub fn unions(&self) -> &[Union] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.unions)
     }
 
     pub(crate) fn compiled_rules(&self) -> &[Rule] {
@@ -477,11 +487,13 @@ impl Rare {
             && self.junctors.is_empty()
             && self.rules.is_empty()
             && self.defaulted.is_empty()
+            && self.unions.is_empty()
     }
 
     fn is_same(&self, other: &Self) -> bool {
         self.default == other.default
             && self.list_map_keys == other.list_map_keys
+            && self.unions == other.unions
             && self.rules.iter().map(Rule::source).eq(other.rules.iter().map(Rule::source))
             && same_list(&self.junctors.any_of, &other.junctors.any_of)
             && same_list(&self.junctors.one_of, &other.junctors.one_of)
@@ -500,6 +512,13 @@ impl Rare {
             list.iter().for_each(|node| digest.number(node.identity));
         }
         digest.number(not.as_ref().map_or(0, |node| node.identity));
+        for union in &self.unions {
+            digest.text(&union.discriminator);
+            for (name, value) in &union.fields {
+                digest.text(name);
+                digest.text(value);
+            }
+        }
         for rule in self.rules.iter().map(Rule::source) {
             digest.text(&rule.rule);
             digest.text(&rule.message);

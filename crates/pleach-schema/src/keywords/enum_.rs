@@ -11,6 +11,7 @@ use pleach_meta::FieldError;
 use super::number::go_int64;
 use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
+use crate::compile::digest::Digest;
 use crate::compile::types::Types;
 use crate::validate::site::Site;
 
@@ -37,22 +38,83 @@ const LINEAR: usize = 12;
 
 struct OneOf {
     values: Box<[Value]>,
-    /// The strings in order, when the list is long.
-    sorted: Option<Box<[Str]>>,
+    /// The values by kind and in order, when there are many.
+    index: Option<Box<Index>>,
+}
+
+#[derive(Default)]
+struct Index {
+    strings: Vec<Str>,
+    ints: Vec<i64>,
+    floats: Vec<f64>,
+    bools: [bool; 2],
+    /// Where arrays and objects are, by their hash.
+    compounds: Vec<(u64, usize)>,
+}
+
+impl Index {
+    fn new(values: &[Value]) -> Self {
+        let mut index = Self::default();
+        for (i, value) in values.iter().enumerate() {
+            match value {
+                Value::Null => {}
+                Value::Bool(b) => index.bools[usize::from(*b)] = true,
+                Value::Int(n) => index.ints.push(*n),
+                Value::Float(f) => index.floats.push(*f),
+                Value::String(text) => index.strings.push(text.clone()),
+                Value::Array(_) | Value::Object(_) => index.compounds.push((hash(value), i)),
+            }
+        }
+        index.strings.sort_unstable();
+        index.ints.sort_unstable();
+        index.floats.sort_unstable_by(f64::total_cmp);
+        index.compounds.sort_unstable();
+        index
+    }
+
+    fn has(&self, value: &Value, values: &[Value]) -> bool {
+        let has_float = |wanted: f64| {
+            // The two zeros are equal and stand side by side.
+            let from = self.floats.partition_point(|f| *f < wanted);
+            self.floats.get(from).is_some_and(|f| *f == wanted)
+        };
+        match value {
+            Value::Null => false,
+            Value::Bool(b) => self.bools[usize::from(*b)],
+            Value::Int(n) => {
+                let mut utf8 = [0; 4];
+                let text = go_char(*n).encode_utf8(&mut utf8);
+                self.ints.binary_search(n).is_ok()
+                    || has_float(*n as f64)
+                    || self.strings.binary_search_by(|s| s.as_str().cmp(text)).is_ok()
+            }
+            Value::Float(f) => has_float(*f) || self.ints.binary_search(&go_int64(*f)).is_ok(),
+            Value::String(text) => self.strings.binary_search(text).is_ok(),
+            Value::Array(_) | Value::Object(_) => {
+                let wanted = hash(value);
+                let from = self.compounds.partition_point(|(hash, _)| *hash < wanted);
+                let alike = self.compounds[from..].iter().take_while(|(hash, _)| *hash == wanted);
+                alike.into_iter().any(|(_, i)| values[*i] == *value)
+            }
+        }
+    }
+}
+
+fn hash(value: &Value) -> u64 {
+    let mut digest = Digest::new(4);
+    digest.value(value);
+    digest.finish()
+}
+
+/// The character with a number, as Go converts one to a string.
+fn go_char(number: i64) -> char {
+    u32::try_from(number).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
 impl OneOf {
     fn new(values: &[Value]) -> Self {
-        let sorted = (values.len() > LINEAR).then(|| {
-            let strings = values.iter().filter_map(|value| match value {
-                Value::String(text) => Some(text.clone()),
-                _ => None,
-            });
-            let mut strings: Box<[Str]> = strings.collect();
-            strings.sort_unstable();
-            strings
-        });
-        Self { values: values.into(), sorted }
+        let index = (values.len() > LINEAR).then(|| Box::new(Index::new(values)));
+        Self { values: values.into(), index }
     }
 }
 
@@ -61,19 +123,16 @@ fn converts_to(value: &Value, listed: &Value) -> bool {
         (Value::Null, _) => false,
         (Value::Int(i), Value::Float(f)) => *i as f64 == *f,
         (Value::Float(f), Value::Int(i)) => go_int64(*f) == *i,
-        (Value::Int(i), Value::String(text)) => {
-            let c = u32::try_from(*i).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER);
-            text.as_str() == c.encode_utf8(&mut [0; 4])
-        }
+        (Value::Int(i), Value::String(text)) => text.as_str() == go_char(*i).encode_utf8(&mut [0; 4]),
         _ => value == listed,
     }
 }
 
 impl Check for OneOf {
     fn accepts(&self, value: &Value) -> bool {
-        match (value, &self.sorted) {
-            (Value::String(text), Some(sorted)) => sorted.binary_search(text).is_ok(),
-            _ => self.values.iter().any(|listed| converts_to(value, listed)),
+        match &self.index {
+            Some(index) => index.has(value, &self.values),
+            None => self.values.iter().any(|listed| converts_to(value, listed)),
         }
     }
     fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut Vec<FieldError>) {
@@ -129,18 +188,57 @@ mod tests {
 
     #[test]
     fn a_long_list_is_the_same() {
-        let list: Vec<Value> = (0..100).map(|n| json!(format!("value-{n}"))).chain([json!(7)]).collect();
-        let schema = json!({"x-kubernetes-int-or-string": true, "enum": list});
-        check("the last string", &schema, &json!("value-99"), "");
-        check("the number", &schema, &json!(7), "");
-        let schema =
-            json!({"type": "string", "enum": ((0..20).map(|n| json!(format!("v{n}"))).collect::<Vec<_>>())});
-        let want: Vec<String> = (0..20).map(|n| format!("\"v{n}\"")).collect();
-        check(
-            "none",
-            &schema,
-            &json!("x"),
-            &format!("f: Unsupported value: \"x\": supported values: {}", want.join(", ")),
-        );
+        let mixed = [
+            json!("a"),
+            json!("value"),
+            json!(7),
+            json!(-1),
+            json!(2.5),
+            json!(3.0),
+            json!(true),
+            json!(null),
+            json!({"k": [1]}),
+            json!([]),
+            json!(-0.0),
+            json!(1e30),
+            json!("\u{fffd}"),
+        ];
+        let probes = [
+            json!("a"),
+            json!("b"),
+            json!(97),
+            json!(98),
+            json!(7),
+            json!(7.9),
+            json!(3),
+            json!(3.0),
+            json!(2.5),
+            json!(2),
+            json!(true),
+            json!(false),
+            json!(null),
+            json!({"k": [1]}),
+            json!({"k": [1.0]}),
+            json!([]),
+            json!([1]),
+            json!(0),
+            json!(0.0),
+            json!(1e30),
+            json!(-7),
+            json!(-1.5),
+            json!(i64::MAX),
+        ];
+        let filler = (0..20).map(|n| json!(format!("filler-{n}")));
+        let long: Vec<Value> = mixed.iter().cloned().chain(filler).collect();
+        for probe in &probes {
+            let (short, long) = (super::OneOf::new(&mixed[..12]), super::OneOf::new(&long));
+            assert!(short.index.is_none() && long.index.is_some());
+            let last = mixed[12..].iter().any(|listed| super::converts_to(probe, listed));
+            assert_eq!(
+                super::Check::accepts(&long, probe),
+                super::Check::accepts(&short, probe) || last,
+                "{probe:?}"
+            );
+        }
     }
 }
