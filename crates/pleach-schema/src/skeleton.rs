@@ -154,4 +154,4 @@ fn merge_items(parts: &[&JSONSchemaProps]) -> Option<SchemaOrArray> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

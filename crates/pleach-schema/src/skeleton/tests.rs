@@ -144,7 +144,7 @@ fn the_fifth_example_accepts_what_its_skeleton_does_not() {
 }
 
 /// The meaning of the keywords that skeletons and the schemas of the properties below use.
-fn accepts(schema: &JSONSchemaProps, value: &Value) -> bool {
+pub(crate) fn accepts(schema: &JSONSchemaProps, value: &Value) -> bool {
     let kind = value.kind().as_str();
     let type_ = schema.type_.as_str();
     let typed = type_.is_empty() || type_ == kind || (type_ == "number" && kind == "integer");
@@ -182,7 +182,7 @@ fn type_name() -> impl Strategy<Value = &'static str> {
 
 /// Schemas as JSON; `junctors` are the ones they may use, `typed` says whether types may stand in
 /// them.
-fn schemas(junctors: &'static [&'static str], typed: bool) -> impl Strategy<Value = Value> {
+pub(crate) fn schemas(junctors: &'static [&'static str], typed: bool) -> impl Strategy<Value = Value> {
     branch(true, 2, junctors, typed)
 }
 
@@ -235,7 +235,7 @@ fn branch(types: bool, depth: u32, junctors: &'static [&'static str], typed: boo
         .boxed()
 }
 
-fn values() -> impl Strategy<Value = Value> {
+pub(crate) fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::from("x")),
         Just(Value::Int(1)),

@@ -1,6 +1,8 @@
 use pleach_json::{Value, json};
+use proptest::prelude::*;
 
 use super::*;
+use crate::skeleton::tests::{accepts, schemas, values};
 
 fn propose(value: &Value) -> Result<(Value, Vec<String>), Vec<String>> {
     let schema = JSONSchemaProps::from_value(value).expect("the schema decodes");
@@ -182,5 +184,36 @@ fn what_stands_in_the_way_is_named() {
     ] {
         let want: Vec<String> = want.into_iter().map(str::to_owned).collect();
         assert_eq!(propose(&schema), Err(want), "{why}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Integers becoming `multipleOf: 1` and branches that never match are exact; the other notes say
+    /// that something changed. `accepts` does not know `multipleOf`.
+    #[test]
+    fn a_proposal_without_a_note_means_the_same(
+        field in schemas(&["allOf", "anyOf", "oneOf", "not"], true), value in values(),
+    ) {
+        let schema = json!({"type": "object", "properties": {"f": field}});
+        let schema = JSONSchemaProps::from_value(&schema).expect("the schema decodes");
+        if let Ok(proposal) = structuralize(&schema, &Path::ROOT) {
+            let exact = |note: &Note| note.text.contains("never matches");
+            prop_assume!(proposal.notes.iter().all(exact));
+            let object = json!({"f": value});
+            prop_assert_eq!(accepts(&schema, &object), accepts(&proposal.schema, &object));
+        }
+    }
+
+    #[test]
+    fn a_proposal_is_structural_and_final(field in schemas(&["allOf", "anyOf", "oneOf", "not"], true)) {
+        let schema = json!({"type": "object", "properties": {"f": field}});
+        let schema = JSONSchemaProps::from_value(&schema).expect("the schema decodes");
+        if let Ok(proposal) = structuralize(&schema, &Path::ROOT) {
+            prop_assert!(Structural::of(&proposal.schema).is_ok_and(Structural::is_valid));
+            let again = structuralize(&proposal.schema, &Path::ROOT);
+            prop_assert_eq!(again.map(|again| again.schema), Ok(proposal.schema));
+        }
     }
 }
