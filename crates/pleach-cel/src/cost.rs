@@ -5,6 +5,9 @@
 //! times the number of values it can be run on decides whether a CRD is accepted; that
 //! multiplication and the limits are the schema crate's.
 //!
+//! `estimate` computes; an [`Explanation`] tells a person which part of an expression the cost
+//! comes from, through which bound, and which smaller bound would do.
+//!
 //! Odd, and kept because the numbers decide what is accepted:
 //! * sizes are looked up by the path of fields from `self`, of which the *first* part is never
 //!   looked at: elements of a computed list, whose path begins with `@items`, are taken to be as
@@ -14,9 +17,11 @@
 
 mod calls;
 mod estimate;
+mod explain;
 mod size;
 
 use crate::checked::Checked;
+pub use explain::{Bound, Explanation, Part, Remedy};
 
 /// A range of costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,5 +38,10 @@ impl Checked {
     /// Bounds are those of the first declared variable: `self`.
     pub fn cost_estimate(&self) -> CostEstimate {
         estimate::Estimator::new(self, &[]).total()
+    }
+
+    /// Where the cost comes from, and what would lower it.
+    pub fn explain_cost(&self) -> Explanation {
+        Explanation::of(self)
     }
 }

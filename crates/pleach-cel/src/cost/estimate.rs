@@ -256,6 +256,16 @@ impl<'a> Estimator<'a> {
         }
     }
 
+    /// The path of a node whose cost was computed.
+    pub(super) fn path(&self, id: ExprId) -> &[Str] {
+        &self.paths[id.index()]
+    }
+
+    /// The schema that paths lead through.
+    pub(super) fn root(&self) -> Option<&'a DeclType> {
+        self.root
+    }
+
     fn local(&self, name: &str) -> Option<&Local> {
         self.locals.iter().rev().find(|local| local.name == name)
     }
