@@ -125,11 +125,7 @@ impl fmt::Display for Shown<'_> {
                 f.write_str("]")
             }
             Value::Object(members) => {
-                for (i, (key, value)) in members.iter().enumerate() {
-                    let comma = if i > 0 { ";" } else { "" };
-                    write!(f, "{comma}{key}={}", Shown(value))?;
-                }
-                Ok(())
+                members.iter().try_for_each(|(key, value)| write!(f, "{key}={}", Shown(value)))
             }
         }
     }

@@ -10,27 +10,28 @@ use pleach_json::{Map, Str, Value, grow_stack};
 use crate::element::PathElement;
 use crate::set::Set;
 
-/// The set that a `fieldsV1` says.
+/// The set that a `fieldsV1` says. Steps of a kind that is not known are left out.
 pub fn decode_fields(fields: &Value) -> Result<Set, String> {
-    let Value::Object(members) = fields else { return Err("fields must be an object".to_owned()) };
-    Ok(decode_level(members)?.0)
+    Ok(decode_level(fields)?.0)
 }
 
 /// What is below a step, and whether the step itself is a member.
-fn decode_level(members: &Map) -> Result<(Set, bool), String> {
+fn decode_level(fields: &Value) -> Result<(Set, bool), String> {
+    let members = match fields {
+        Value::Null => return Ok((Set::new(), true)),
+        Value::Object(members) => members,
+        other => return Err(format!("expect {{ or n, but found {other}")),
+    };
     grow_stack(|| {
         let mut set = Set::new();
-        let mut member = members.is_empty();
+        let mut member = false;
         let mut sorted = true;
         for (key, below) in members.entries() {
             if key == "." {
                 member = true;
                 continue;
             }
-            let Value::Object(below) = below else {
-                return Err(format!("value of {key} must be an object"));
-            };
-            let element = decode_element(key)?;
+            let Some(element) = decode_element(key)? else { continue };
             // Keys of lists sort by value, their texts do not.
             sorted &= matches!(element, PathElement::Field(_));
             let (children, is_member) = decode_level(below)?;
@@ -39,25 +40,34 @@ fn decode_level(members: &Map) -> Result<(Set, bool), String> {
         if !sorted {
             set.sort();
         }
+        member |= set.is_empty();
         Ok((set, member))
     })
 }
 
-fn decode_element(key: &str) -> Result<PathElement, String> {
-    let Some((kind, rest)) = key.split_once(':').filter(|(kind, _)| kind.len() == 1) else {
-        return Err(format!("key must be 2 characters long and have a type: {key}"));
+/// A step; none if it is of a kind that is not known.
+fn decode_element(key: &str) -> Result<Option<PathElement>, String> {
+    let bad = |what: &str| Err(format!("parsing key as path element: {what}"));
+    let (kind, rest) = match key.as_bytes() {
+        [] | [_] => return bad("key must be 2 characters long:"),
+        [kind, b':', ..] => (*kind, &key[2..]),
+        _ => return bad(&format!("missing colon: {key}")),
     };
     let parsed = || pleach_json::parse(rest.as_bytes()).map_err(|error| error.to_string());
-    match kind {
-        "f" => Ok(PathElement::Field(rest.into())),
-        "v" => Ok(PathElement::Value(parsed()?)),
-        "i" => rest.parse().map(PathElement::Index).map_err(|_| format!("bad index {rest}")),
-        "k" => match parsed()? {
-            Value::Object(fields) => Ok(PathElement::Key(fields.into_vec().into())),
-            _ => Err(format!("key fields must be an object: {rest}")),
+    Ok(Some(match kind {
+        b'f' => PathElement::Field(rest.into()),
+        b'v' => PathElement::Value(parsed()?),
+        b'i' => match rest.parse() {
+            Ok(index) => PathElement::Index(index),
+            Err(_) => return bad(&format!("strconv.Atoi: parsing \"{rest}\": invalid syntax")),
         },
-        _ => Err(format!("unknown path element type in {key}")),
-    }
+        b'k' => match parsed()? {
+            Value::Object(fields) => PathElement::Key(fields.into_vec().into()),
+            Value::Null => PathElement::Key(Box::new([])),
+            other => return bad(&format!("expect {{ or n, but found {other}")),
+        },
+        _ => return Ok(None),
+    }))
 }
 
 /// The `fieldsV1` of a set.
@@ -141,23 +151,39 @@ mod tests {
 
     #[test]
     fn what_says_nothing_goes() {
-        let set = decode_fields(&json!({".": {}, "f:a": {".": {}}})).unwrap();
-        assert_eq!(encode_fields(&set), json!({"f:a": {}}), "the root is never a member");
+        for (why, fields, want) in [
+            ("the root is never a member", json!({".": {}, "f:a": {".": {}}}), json!({"f:a": {}})),
+            ("null is nothing below", json!({"f:a": null}), json!({"f:a": {}})),
+            ("nothing at all", json!(null), json!({})),
+            ("a kind of step that is not known", json!({"x:a": {}}), json!({})),
+            ("what leads only there is a member", json!({"f:a": {"x:b": {}}}), json!({"f:a": {}})),
+            ("what a dot says does not matter", json!({"f:a": {".": 1}}), json!({"f:a": {}})),
+            ("keys are sorted", json!({"k:{\"b\":1,\"a\":2}": {}}), json!({"k:{\"a\":2,\"b\":1}": {}})),
+            ("numbers are numbers", json!({"v:1e3": {}}), json!({"v:1000": {}})),
+            ("texts are escaped", json!({"v:\"<\"": {}}), json!({"v:\"\\u003c\"": {}})),
+            ("keys that are null are none", json!({"k:null": {}}), json!({"k:{}": {}})),
+        ] {
+            assert_eq!(encode_fields(&decode_fields(&fields).unwrap()), want, "{why}");
+        }
     }
 
     #[test]
     fn malformed() {
         for bad in [
             json!([]),
-            json!({"f:a": null}),
+            json!(1),
             json!({"f:a": 1}),
-            json!({"x:a": {}}),
+            json!({"f:a": []}),
             json!({"spec": {}}),
+            json!({"ff:a": {}}),
+            json!({":a": {}}),
             json!({"": {}}),
+            json!({"f": {}}),
             json!({"k:[]": {}}),
             json!({"k:{": {}}),
             json!({"v:": {}}),
             json!({"i:x": {}}),
+            json!({"i:1.5": {}}),
         ] {
             assert!(decode_fields(&bad).is_err(), "{bad}");
         }

@@ -251,7 +251,8 @@ static OBJECT_META: LazyLock<Schema> = LazyLock::new(|| {
                         "controller": {"type": "boolean"},
                         "kind": (text()),
                         "name": (text()),
-                        "uid": (text()),
+                        // A reference without a uid is told apart by the empty one.
+                        "uid": {"type": "string", "default": ""},
                     },
                     "x-kubernetes-map-type": "atomic",
                 },

@@ -1,7 +1,7 @@
 //! What a write does to an object's owners, and an apply to the object.
 //!
-//! A [`Tracker`] is made for one request: a kind with its versions, the version and subresource asked
-//! for, and the fields that this endpoint leaves alone. Updates always win, and whoever updates owns
+//! A [`Tracker`] is made for one request: a kind with its versions and the fields its endpoint leaves
+//! alone, the version and subresource asked for. Updates always win, and whoever updates owns
 //! what it changed. An apply owns what it says, fails where others own what it would change unless it
 //! is forced, and takes away what it said last time and nobody owns any more.
 //!
@@ -56,6 +56,11 @@ pub trait Versions {
         Ok(Cow::Borrowed(object))
     }
 
+    /// The fields that the endpoint leaves as they are, in a version.
+    fn reset(&self, _api_version: &str) -> Option<&Set> {
+        None
+    }
+
     /// Why objects cannot be had in a version there is not. Without a reason owners in such a version
     /// are forgotten; with one nothing can be worked out at all.
     fn missing(&self, _api_version: &str) -> Option<String> {
@@ -94,21 +99,16 @@ pub enum ApplyError {
 pub struct Tracker<'a> {
     versions: &'a dyn Versions,
     request: Request<'a>,
-    reset: &'a [(Str, Set)],
 }
 
 impl<'a> Tracker<'a> {
-    /// `reset` says, by version, which fields this endpoint leaves as they are.
-    pub fn new(versions: &'a dyn Versions, request: Request<'a>, reset: &'a [(Str, Set)]) -> Self {
-        Self { versions, request, reset }
-    }
-
-    fn reset(&self, api_version: &str) -> Option<&Set> {
-        self.reset.iter().find(|(version, _)| version == api_version).map(|(_, fields)| fields)
+    /// A tracker for one request.
+    pub fn new(versions: &'a dyn Versions, request: Request<'a>) -> Self {
+        Self { versions, request }
     }
 
     fn filtered(&self, fields: Set, api_version: &str) -> Set {
-        match self.reset(api_version) {
+        match self.versions.reset(api_version) {
             Some(reset) => fields.recursive_difference(reset),
             None => fields,
         }
@@ -131,7 +131,7 @@ impl<'a> Tracker<'a> {
             }
             Some(of) => {
                 let value = self.versions.convert(object, to)?;
-                validate(&value, of, true)?;
+                validate(&value, of, false)?;
                 Ok(Some(InVersion { value, of }))
             }
         }
@@ -170,7 +170,7 @@ impl<'a> Tracker<'a> {
         let own = compare(old, new, self.own_type());
         let mut by_version: Vec<(Str, Option<Change>)> = vec![(
             self.request.api_version.into(),
-            Some(Change::of(match self.reset(self.request.api_version) {
+            Some(Change::of(match self.versions.reset(self.request.api_version) {
                 Some(reset) => Cow::Owned(own.without(reset)),
                 None => Cow::Borrowed(&own),
             })),
@@ -190,7 +190,7 @@ impl<'a> Tracker<'a> {
                     let after = self.in_version(new, version).map_err(|e| failed("new", e))?;
                     let change = before.zip(after).map(|(before, after)| {
                         let change = compare(&before.value, &after.value, before.of);
-                        Change::of(match self.reset(version) {
+                        Change::of(match self.versions.reset(version) {
                             Some(reset) => Cow::Owned(change.without(reset)),
                             None => Cow::Owned(change),
                         })

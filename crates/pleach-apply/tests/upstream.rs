@@ -10,11 +10,18 @@ use pleach_schema::{Schema, SchemaOptions};
 
 const GROUP: &str = "g.example.com";
 
-struct Kind(Vec<(Str, Schema)>);
+struct Kind {
+    versions: Vec<(Str, Schema)>,
+    reset: Vec<(Str, Set)>,
+}
 
 impl Versions for Kind {
     fn type_of(&self, api_version: &str) -> Option<Type<'_>> {
-        self.0.iter().find(|(name, _)| name == api_version).map(|(_, schema)| Type::of(schema))
+        self.versions.iter().find(|(name, _)| name == api_version).map(|(_, schema)| Type::of(schema))
+    }
+
+    fn reset(&self, api_version: &str) -> Option<&Set> {
+        self.reset.iter().find(|(version, _)| version == api_version).map(|(_, fields)| fields)
     }
 
     fn missing(&self, api_version: &str) -> Option<String> {
@@ -33,14 +40,12 @@ fn flag(value: &Value, key: &str) -> bool {
 /// Runs a history; the first difference comes back.
 fn run(history: &Value) -> Result<(), String> {
     let versions = history.get("versions").and_then(Value::as_object).unwrap();
-    let kind = Kind(
-        versions
-            .iter()
-            .map(|(name, schema)| {
-                (format!("{GROUP}/{name}").into(), Schema::from_value(schema, SchemaOptions::default()))
-            })
-            .collect(),
-    );
+    let versions: Vec<(Str, Schema)> = versions
+        .iter()
+        .map(|(name, schema)| {
+            (format!("{GROUP}/{name}").into(), Schema::from_value(schema, SchemaOptions::default()))
+        })
+        .collect();
     let has_status = flag(history, "status");
     let mut live: Option<Value> = None;
     let steps = history.get("steps").and_then(Value::as_array).unwrap();
@@ -55,15 +60,16 @@ fn run(history: &Value) -> Result<(), String> {
             subresource,
             time: "T",
         };
-        let reset: Vec<(Str, Set)> = if subresource == "status" {
+        let reset = if subresource == "status" {
             let fields = Set::of_fields(&[&["metadata"], &["spec"]]);
-            kind.0.iter().map(|(version, _)| (version.clone(), fields.clone())).collect()
+            versions.iter().map(|(version, _)| (version.clone(), fields.clone())).collect()
         } else if has_status {
             vec![(api_version.as_str().into(), Set::of_fields(&[&["status"]]))]
         } else {
             Vec::new()
         };
-        let tracker = Tracker::new(&kind, request, &reset);
+        let kind = Kind { versions: versions.clone(), reset };
+        let tracker = Tracker::new(&kind, request);
         if let Some(live) = live.as_mut().and_then(Value::as_object_mut) {
             live.insert("apiVersion", api_version.clone());
         }

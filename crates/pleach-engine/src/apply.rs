@@ -11,10 +11,12 @@ use pleach_schema::default::default;
 
 use crate::decode;
 use crate::engine::Engine;
-use crate::managed::{Endpoint, Manager};
+use crate::kind::Scale;
+use crate::managed::{Endpoint, Manager, scale as owners};
 use crate::object::Object;
 use crate::options::{Body, Context, FieldValidation, WriteOptions};
 use crate::rejection::Rejection;
+use crate::scale;
 use crate::target::{Subresource, Target};
 use crate::write::{self, Intent};
 
@@ -63,6 +65,71 @@ impl Engine {
             }
         }
         Err(Rejection::internal("the object came and went too often"))
+    }
+}
+
+impl Engine {
+    /// Applies a Scale to an object.
+    pub(crate) async fn apply_scale(
+        &self,
+        target: &Target,
+        body: &Body,
+        options: &WriteOptions,
+        context: &mut Context,
+    ) -> Result<Value, Rejection> {
+        let paths =
+            target.version().scale.as_ref().ok_or_else(|| Rejection::NotFound(target.subject()))?;
+        let configuration = Configuration::decode(body)?;
+        let manager = Manager::update(self, target, options, context);
+        let main = Target { subresource: Subresource::None, ..target.clone() };
+        let apply = Apply { target, manager, configuration, options };
+        let object = self.write_over(&main, &ApplyScale(apply, paths), options, context).await?;
+        scale::from_object(paths, &object.into_value()?)
+    }
+}
+
+/// The configuration is applied to the Scale of the live object.
+struct ApplyScale<'a>(Apply<'a>, &'a Scale);
+
+impl Intent for ApplyScale<'_> {
+    fn candidate(&self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection> {
+        let Self(Apply { target, manager, configuration, options }, paths) = self;
+        let was = owners::with_owners(target, paths, live)?;
+        let failed = |what: &str, object: &Value| {
+            let meta = ObjectMeta::of(object);
+            Rejection::Plain(format!(
+                "{what} object ({}/{}; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1",
+                meta.namespace(),
+                meta.name()
+            ))
+        };
+        let tracker = Tracker::new(&owners::Scales, owners::request(manager));
+        let applied = tracker
+            .apply(Some(&was), &configuration.value, options.force, &|_| {})
+            .map_err(rejection)?
+            .object;
+        self.0.report_duplicates(context)?;
+        if was.at(&["metadata", "managedFields"]).is_none() {
+            return Err(failed(
+                "failed to create manager for existing fields: failed to convert live",
+                &Value::object(),
+            ));
+        }
+        let without_owners = |scale: &Value| {
+            let mut scale = scale.clone();
+            crate::prepare::metadata_mut(&mut scale).remove("managedFields");
+            scale
+        };
+        if without_owners(&was) != without_owners(&applied) {
+            return Err(failed("failed to convert new", &applied));
+        }
+        let mut object = live.clone();
+        owners::put_back(target, &applied, &mut object);
+        Ok(Some(object))
+    }
+
+    fn tracks_managers(&self) -> bool {
+        true
     }
 }
 

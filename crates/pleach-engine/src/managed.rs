@@ -4,6 +4,8 @@
 //! and the fields that each endpoint leaves alone. CRDs are typed objects without a schema of their
 //! own; what their owners must know is written down here.
 
+pub(crate) mod scale;
+
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
@@ -218,7 +220,7 @@ fn definition(old: bool) -> Schema {
         "observedGeneration": (number()),
         "reason": (text()),
         "status": (text()),
-        "type": (text()),
+        "type": {"type": "string", "default": ""},
     }));
     let status = object(json!({
         "acceptedNames": (names),

@@ -6,7 +6,8 @@ use pleach_patch::JsonPatch;
 
 use crate::engine::Engine;
 use crate::kind::Scale;
-use crate::options::{Body, Context, Format, PatchType, WriteOptions};
+use crate::managed::{Manager, scale as scale_owners};
+use crate::options::{Body, Context, FieldValidation, Format, PatchType, WriteOptions};
 use crate::rejection::Rejection;
 use crate::scale;
 use crate::target::{Subresource, Target};
@@ -40,6 +41,9 @@ impl Engine {
         options: &WriteOptions,
         context: &mut Context,
     ) -> Result<Value, Rejection> {
+        if patch_type == PatchType::Apply {
+            return self.apply_scale(target, body, options, context).await;
+        }
         let given = parse(body).map_err(|_| Rejection::BadRequest("error decoding patch".into()))?;
         let change = match patch_type {
             PatchType::Json => Change::Json(
@@ -59,7 +63,8 @@ impl Engine {
     ) -> Result<Value, Rejection> {
         let scale = paths(target)?;
         let main = Target { subresource: Subresource::None, ..target.clone() };
-        let intent = Rescale { target, scale, change };
+        let manager = Manager::update(self, target, options, context);
+        let intent = Rescale { target, scale, change, manager, validation: options.field_validation };
         let object = self.write_over(&main, &intent, options, context).await?;
         scale::from_object(scale, &object.into_value()?)
     }
@@ -88,9 +93,35 @@ struct Rescale<'a> {
     target: &'a Target,
     scale: &'a Scale,
     change: &'a Change,
+    manager: Manager,
+    validation: FieldValidation,
+}
+
+/// Fields that a Scale does not have, as they are reported.
+fn unknown_fields(scale: &Value) -> Vec<String> {
+    const KNOWN: [(&str, &[&str]); 3] = [
+        ("", &["apiVersion", "kind", "metadata", "spec", "status"]),
+        ("spec", &["replicas"]),
+        ("status", &["replicas", "selector"]),
+    ];
+    let mut unknown = Vec::new();
+    for (part, known) in KNOWN {
+        let members = if part.is_empty() { scale.as_object() } else { scale.get(part).and_then(Value::as_object) };
+        for key in members.into_iter().flat_map(pleach_json::Map::keys) {
+            if !known.contains(&key.as_str()) {
+                let dot = if part.is_empty() { "" } else { "." };
+                unknown.push(format!("unknown field \"{part}{dot}{key}\""));
+            }
+        }
+    }
+    unknown
 }
 
 impl Intent for Rescale<'_> {
+    fn tracks_managers(&self) -> bool {
+        true
+    }
+
     fn uid(&self) -> Option<&str> {
         match self.change {
             Change::Replace(given) => Some(ObjectMeta::of(given).uid()).filter(|uid| !uid.is_empty()),
@@ -98,7 +129,7 @@ impl Intent for Rescale<'_> {
         }
     }
 
-    fn candidate(&self, live: &Value, _: &mut Context) -> Result<Option<Value>, Rejection> {
+    fn candidate(&self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection> {
         // An unset number stands for itself while a patch is applied, so that a patch which leaves
         // it alone can be told from one that sets it.
         const UNSET: i64 = i32::MIN as i64;
@@ -113,13 +144,21 @@ impl Intent for Rescale<'_> {
                 .map_err(|error| Rejection::BadRequest(error.to_string()))?,
         };
         self.check(&new)?;
+        crate::decode::report(unknown_fields(&new), self.validation, context).map_err(|error| {
+            Rejection::BadRequest(format!(
+                "Scale in version \"v1\" cannot be handled as a Scale: {error}"
+            ))
+        })?;
         let replicas = match new.at(&["spec", "replicas"]) {
             None | Some(Value::Null) => 0,
-            Some(Value::Int(replicas)) => *replicas,
+            Some(Value::Int(replicas)) if i32::try_from(*replicas).is_ok() => *replicas,
             Some(other) => {
+                let found = match other {
+                    Value::Int(_) | Value::Float(_) => format!("number {}", pleach_json::to_string(other)),
+                    other => crate::decode::go_kind(other).to_owned(),
+                };
                 return Err(Rejection::BadRequest(format!(
-                    "Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal {} into Go struct field ScaleSpec.spec.replicas of type int32",
-                    crate::decode::go_kind(other)
+                    "Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal {found} into Go struct field ScaleSpec.spec.replicas of type int32"
                 )));
             }
         };
@@ -132,6 +171,7 @@ impl Intent for Rescale<'_> {
         }
         let mut object = live.clone();
         scale::into_object(self.scale, &mut object, replicas);
+        scale_owners::track(self.target, self.scale, live, &mut object, &self.manager)?;
         let version: Str = ObjectMeta::of(&new).resource_version().into();
         crate::prepare::metadata_mut(&mut object).insert("resourceVersion", version);
         Ok(Some(object))

@@ -192,7 +192,7 @@ impl Tracker<'_> {
         let result = remove(base.into_owned(), &gone, of);
         let result = self.versions.convert(&result, self.request.api_version)?.into_owned();
         if version != self.request.api_version {
-            validate(&result, self.own_type(), true)?;
+            validate(&result, self.own_type(), false)?;
         }
         Ok(result)
     }
@@ -200,9 +200,11 @@ impl Tracker<'_> {
 
 /// `g/v1, Kind=Foo`, as Go prints a kind with its group and version.
 fn type_text(api_version: &str, kind: &str) -> String {
-    match api_version.split_once('/') {
-        Some(_) => format!("{api_version}, Kind={kind}"),
-        None => format!("/{api_version}, Kind={kind}"),
+    match api_version.matches('/').count() {
+        0 => format!("/{api_version}, Kind={kind}"),
+        1 => format!("{api_version}, Kind={kind}"),
+        // What is no version at all makes it no kind either.
+        _ => "/, Kind=".to_owned(),
     }
 }
 
