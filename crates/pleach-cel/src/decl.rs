@@ -232,7 +232,7 @@ impl DeclType {
     pub fn object<'a>(object: ObjectType, required: impl IntoIterator<Item = &'a str>) -> Self {
         let mut min = 2u64;
         for name in required {
-            if let Some(field) = object.fields.iter().find(|f| f.name == name) {
+            if let Some(field) = object.field_by_raw_name(name) {
                 min = min.saturating_add(name.len() as u64 + field.decl.min_serialized_size + 4);
             }
         }

@@ -18,3 +18,6 @@ pub(crate) use cost::TotalCost;
 pub use decl::decl_type;
 pub use field_path::{FieldPath, FieldPathError, resolve_field_path, resolve_selectable_field};
 pub(crate) use texts::check as check_static;
+
+#[cfg(test)]
+mod tests;

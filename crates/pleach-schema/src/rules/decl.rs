@@ -5,6 +5,7 @@
 //! root or an embedded one, `apiVersion`, `kind`, `metadata.name` and `metadata.generateName` are
 //! there whatever the schema says, and nothing else of metadata.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use pleach_cel::{DeclType, ListKind, ObjectType};
@@ -129,12 +130,12 @@ fn object(schema: &JSONSchemaProps, is_resource: bool, name: &mut Name) -> DeclT
             .with_field("kind", text())
             .with_field("metadata", DeclType::object(metadata, []));
     }
-    let required = schema
-        .required()
-        .iter()
-        .filter(|name| schema.property(name).is_none_or(|child| child.default_value().is_null()))
-        .map(Str::as_str);
-    DeclType::object(object, required)
+    let mut seen = HashSet::new();
+    let certain = schema.required().iter().filter(|name| seen.insert(name.as_str())).filter(|name| {
+        let is_meta = with_meta && matches!(name.as_str(), "apiVersion" | "kind" | "metadata");
+        is_meta || schema.property(name).is_some_and(|child| child.default_value().is_null())
+    });
+    DeclType::object(object, certain.map(Str::as_str))
 }
 
 /// Whether a resource's schema says all about `apiVersion`, `kind`, `metadata.name` and
