@@ -54,11 +54,11 @@ impl<'a> Machine<'a, '_> {
         let mut accumulator: Outcome<'a> = Ok(CelValue::Bool(!deciding));
         let mut walk = walk;
         while self.advance(fold, &mut walk) {
-            self.charge(condition_cost)?;
             if matches!(accumulator, Ok(CelValue::Bool(value)) if value == deciding) {
+                self.charge(condition_cost)?;
                 break;
             }
-            self.charge(1)?;
+            self.charge(condition_cost + 1)?;
             let value = match self.eval(predicate) {
                 Ok(CelValue::Bool(value)) => Ok(value),
                 Ok(_) => Err(Fault::no_such_overload()),

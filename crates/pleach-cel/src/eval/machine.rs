@@ -235,24 +235,25 @@ impl<'a, 'm> Machine<'a, 'm> {
         }
         match &*call.args {
             [] => self.finish(call, &[]),
-            [arg] => {
-                let arg = absorb(self.eval(*arg))?;
-                match arg {
-                    Ok(arg) => self.finish(call, &[arg]),
-                    Err(fault) => self.fail(call, &[CelValue::Null], fault),
-                }
-            }
+            [arg] => match self.eval(*arg) {
+                Ok(arg) => self.finish(call, &[arg]),
+                Err(fault) if fault.is_error() => self.fail(call, &[CelValue::Null], fault),
+                Err(fault) => Err(fault),
+            },
             // A call with a compiled pattern stops at the first error, like one with more
             // arguments; the pattern is then never looked at and nothing charged.
-            [a, b] if call.regex.is_none() => {
-                let a = absorb(self.eval(*a))?;
-                let b = absorb(self.eval(*b))?;
-                match (a, b) {
-                    (Ok(a), Ok(b)) => self.finish(call, &[a, b]),
-                    (Err(fault), b) => self.fail(call, &[CelValue::Null, b.unwrap_or(CelValue::Null)], fault),
-                    (Ok(a), Err(fault)) => self.fail(call, &[a, CelValue::Null], fault),
+            [a, b] if call.regex.is_none() => match self.eval(*a) {
+                Ok(a) => match self.eval(*b) {
+                    Ok(b) => self.finish(call, &[a, b]),
+                    Err(fault) if fault.is_error() => self.fail(call, &[a, CelValue::Null], fault),
+                    Err(fault) => Err(fault),
+                },
+                Err(fault) if fault.is_error() => {
+                    let b = absorb(self.eval(*b))?.unwrap_or(CelValue::Null);
+                    self.fail(call, &[CelValue::Null, b], fault)
                 }
-            }
+                Err(fault) => Err(fault),
+            },
             args => {
                 let mut values = Vec::with_capacity(args.len());
                 for (i, arg) in args.iter().enumerate() {
