@@ -1,0 +1,179 @@
+//! The CRDs a command knows, compiled, and which of them an object belongs to.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use pleach_crd::{ApiVersion, Crd, Scale, Version};
+use pleach_json::Value;
+use pleach_schema::{JSONSchemaProps, Schema, SchemaOptions};
+
+use crate::document::Document;
+
+/// A CRD.
+#[derive(Debug)]
+pub struct Definition {
+    /// The CRD, in the internal form.
+    pub crd: Crd,
+    /// The version it was written in.
+    pub api_version: ApiVersion,
+    /// Its versions, in the order given.
+    pub versions: Vec<DefinedVersion>,
+    /// Fields that a CRD does not have.
+    pub unknown: Vec<String>,
+}
+
+/// One version of a kind.
+#[derive(Debug)]
+pub struct DefinedVersion {
+    /// `v1`
+    pub name: String,
+    /// `group/v1`
+    pub api_version: String,
+    /// Whether clients reach it.
+    pub served: bool,
+    /// The schema as written; empty where there is none.
+    pub props: Arc<JSONSchemaProps>,
+    /// Whether there is `/status`.
+    pub status: bool,
+    /// How `/scale` works.
+    pub scale: Option<Scale>,
+    preserve_unknown_fields: bool,
+    schema: OnceLock<Schema>,
+}
+
+impl DefinedVersion {
+    fn new(crd: &Crd, version: &Version) -> Self {
+        let subresources = crd.spec.subresources_of(version);
+        Self {
+            name: version.name.to_string(),
+            api_version: format!("{}/{}", crd.spec.group, version.name),
+            served: version.served,
+            props: crd.spec.schema_of(version).cloned().unwrap_or_default(),
+            status: subresources.is_some_and(|s| s.status),
+            scale: subresources.and_then(|s| s.scale.clone()),
+            preserve_unknown_fields: crd.spec.preserves_unknown_fields(),
+            schema: OnceLock::new(),
+        }
+    }
+
+    /// The compiled schema, made when it is first needed.
+    pub fn schema(&self) -> &Schema {
+        self.schema.get_or_init(|| {
+            let options =
+                SchemaOptions { preserve_unknown_fields: self.preserve_unknown_fields, ..SchemaOptions::default() };
+            Schema::compile(&self.props, options)
+        })
+    }
+}
+
+impl Definition {
+    /// Reads a CRD. The error is the server's.
+    pub fn read(value: &Value) -> Result<Self, String> {
+        Self::read_with(value, false)
+    }
+
+    /// Reads a CRD that may use `x-kubernetes-unions`.
+    pub fn read_with(value: &Value, unions: bool) -> Result<Self, String> {
+        let name = value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+        let Some(api_version) = ApiVersion::from_api_version(name) else {
+            return Err(format!(
+                "no kind \"CustomResourceDefinition\" is registered for version \"{name}\""
+            ));
+        };
+        let options = pleach_crd::decode::Options { unions };
+        let decoded = pleach_crd::decode(value, api_version, options).map_err(|error| {
+            let version = api_version.version();
+            format!(
+                "CustomResourceDefinition in version \"{version}\" cannot be handled as a \
+                 CustomResourceDefinition: {error}"
+            )
+        })?;
+        Ok(Self::new(decoded.crd, api_version, decoded.unknown))
+    }
+
+    /// Compiles a CRD that was read before.
+    pub fn new(crd: Crd, api_version: ApiVersion, unknown: Vec<String>) -> Self {
+        let versions = crd.spec.versions().iter().map(|version| DefinedVersion::new(&crd, version)).collect();
+        Self { crd, api_version, versions, unknown }
+    }
+
+    /// The kind of its objects.
+    pub fn kind(&self) -> &str {
+        &self.crd.spec.names.kind
+    }
+
+    /// The version of that name.
+    pub fn version(&self, name: &str) -> Option<&DefinedVersion> {
+        self.versions.iter().find(|version| version.name == name)
+    }
+
+    /// The version to show when none is named: the stored one.
+    pub fn main_version(&self) -> Option<&DefinedVersion> {
+        let stored = self.crd.spec.storage_version().and_then(|version| self.version(&version.name));
+        stored.or_else(|| self.versions.first())
+    }
+}
+
+/// All CRDs a command knows.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    definitions: Vec<Definition>,
+    /// By `apiVersion` and `kind`.
+    kinds: HashMap<(String, String), (usize, usize)>,
+}
+
+/// What a catalog knows of an object's kind.
+#[derive(Debug)]
+pub enum Lookup<'a> {
+    /// It is defined.
+    Found(&'a Definition, &'a DefinedVersion),
+    /// The kind is defined, but not in this version; these there are.
+    OtherVersion(Vec<&'a str>),
+    /// There is a definition, but clients cannot reach this version.
+    NotServed,
+    /// Nothing.
+    Unknown,
+}
+
+impl Catalog {
+    /// Adds a CRD; of two with the same kind and version the later counts.
+    pub fn add(&mut self, definition: Definition) {
+        let at = self.definitions.len();
+        for (i, version) in definition.versions.iter().enumerate() {
+            let key = (version.api_version.clone(), definition.kind().to_owned());
+            self.kinds.insert(key, (at, i));
+        }
+        self.definitions.push(definition);
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.definitions.is_empty()
+    }
+
+    /// All CRDs.
+    pub fn definitions(&self) -> &[Definition] {
+        &self.definitions
+    }
+
+    /// What is known of an object's kind.
+    pub fn lookup(&self, document: &Document) -> Lookup<'_> {
+        let (api_version, kind) = (document.api_version(), document.kind());
+        if let Some(&(at, i)) = self.kinds.get(&(api_version.to_owned(), kind.to_owned())) {
+            let definition = &self.definitions[at];
+            let version = &definition.versions[i];
+            return if version.served { Lookup::Found(definition, version) } else { Lookup::NotServed };
+        }
+        let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
+        let same = |definition: &&Definition| definition.crd.spec.group == group && definition.kind() == kind;
+        let others: Vec<&str> = self
+            .definitions
+            .iter()
+            .filter(same)
+            .flat_map(|definition| &definition.versions)
+            .filter(|version| version.served)
+            .map(|version| version.api_version.as_str())
+            .collect();
+        if others.is_empty() { Lookup::Unknown } else { Lookup::OtherVersion(others) }
+    }
+}

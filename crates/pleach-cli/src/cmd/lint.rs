@@ -1,0 +1,92 @@
+//! `pleach lint`: would the server accept these CRDs, and what will surprise their users.
+
+use std::io;
+
+use clap::Args;
+
+use super::{Exit, Files, FindingOptions, Loaded, finish, load};
+use crate::finding::{Finding, Fix, Report};
+use crate::lint::{Depth, fix, lint};
+use crate::terminal::Terminal;
+
+/// Examples in `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  pleach lint config/crd
+  pleach lint --fix config/crd/widgets.yaml
+  kustomize build config/crd | pleach lint -
+  pleach lint --output sarif config/crd > lint.sarif
+
+Exit codes: 0 accepted, 1 findings, 2 a file or the command line could not be used.";
+
+/// Options of `pleach lint`.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// What to lint; objects that are no CRDs are left out.
+    #[command(flatten)]
+    pub files: Files,
+    /// How findings are shown.
+    #[command(flatten)]
+    pub findings: FindingOptions,
+    /// Repair what can be repaired safely, in the files.
+    #[arg(long)]
+    pub fix: bool,
+}
+
+/// Runs the command.
+pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
+    let mut loaded = load(&options.files.files, terminal)?;
+    let mut reports = check(&loaded, terminal);
+    if options.fix {
+        let (repaired, trouble) = repair(&reports, terminal)?;
+        if repaired > 0 {
+            let was = loaded.trouble;
+            loaded = load(&options.files.files, terminal)?;
+            loaded.trouble |= was;
+            reports = check(&loaded, terminal);
+        }
+        loaded.trouble |= trouble;
+    }
+    if reports.is_empty() && !loaded.trouble {
+        writeln!(terminal.err, "pleach: no CustomResourceDefinition in {}", options.files.files.join(", "))?;
+        loaded.trouble = true;
+    }
+    finish(&reports, loaded.trouble, "lint", options.findings, terminal)
+}
+
+fn check(loaded: &Loaded, terminal: &Terminal<'_>) -> Vec<Report> {
+    loaded.check(|document| document.is_crd().then(|| lint(document, Depth { advice: true })), terminal)
+}
+
+/// Writes the fixes into the files; says how many there were, and whether a file could not be written.
+fn repair(reports: &[Report], terminal: &mut Terminal<'_>) -> io::Result<(usize, bool)> {
+    let (mut repaired, mut trouble) = (0, false);
+    let mut rest = reports;
+    while let Some(first) = rest.first() {
+        let same = rest.iter().take_while(|report| report.source.name == first.source.name).count();
+        let (of_file, others) = rest.split_at(same);
+        rest = others;
+        let findings = of_file.iter().flat_map(|report| &report.findings);
+        let fixes: Vec<&Fix> = findings.filter_map(|finding: &Finding| finding.fix.as_ref()).collect();
+        if fixes.is_empty() {
+            continue;
+        }
+        let Some(path) = &first.source.path else {
+            writeln!(terminal.err, "pleach: standard input cannot be repaired: name a file")?;
+            trouble = true;
+            continue;
+        };
+        let (text, applied) = fix::apply(&first.source.text, &fixes);
+        match std::fs::write(path, text) {
+            Ok(()) => {
+                repaired += applied;
+                writeln!(terminal.err, "{}: {applied} repaired", first.source.name)?;
+            }
+            Err(error) => {
+                trouble = true;
+                writeln!(terminal.err, "pleach: {}: {error}", first.source.name)?;
+            }
+        }
+    }
+    Ok((repaired, trouble))
+}

@@ -1,0 +1,209 @@
+//! From a text to the objects in it, each with the way back to its lines.
+//!
+//! YAML streams and JSON texts one after another; the items of a `List` count as objects of their
+//! own, as they do for kubectl. A document that cannot be read becomes a finding with its line, and
+//! the rest is still read.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use pleach_json::Value;
+use pleach_yaml::{DuplicateKeys, SpanTree, Step, YamlError};
+
+use crate::finding::{Finding, Level};
+use crate::input::Source;
+
+/// An object in a text.
+#[derive(Debug)]
+pub struct Document {
+    /// The text.
+    pub source: Arc<Source>,
+    /// The object.
+    pub value: Value,
+    /// Where its parts stand, relative to `base`.
+    pub spans: SpanTree,
+    /// Where the spans start in the text.
+    pub base: usize,
+    /// Keys that the object sets more than once.
+    pub duplicates: DuplicateKeys,
+}
+
+impl Document {
+    /// `Widget.example.com "a"`, as far as it can be told.
+    pub fn title(&self) -> String {
+        let kind = self.kind();
+        let name = self.name();
+        match (kind.is_empty(), name.is_empty()) {
+            (true, _) => "an object without kind".to_owned(),
+            (false, true) => kind.to_owned(),
+            (false, false) => format!("{kind} {name}"),
+        }
+    }
+
+    /// `kind`
+    pub fn kind(&self) -> &str {
+        self.value.get("kind").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// `apiVersion`
+    pub fn api_version(&self) -> &str {
+        self.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// `metadata.name`
+    pub fn name(&self) -> &str {
+        self.value.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Whether this is a CustomResourceDefinition of any version.
+    pub fn is_crd(&self) -> bool {
+        self.kind() == "CustomResourceDefinition" && self.api_version().starts_with("apiextensions.k8s.io/")
+    }
+
+    /// The range in the text of what stands at the path of a field error.
+    pub fn locate(&self, field: &str) -> crate::locate::Found {
+        let mut found = crate::locate::locate(&self.spans, field);
+        found.shift(self.base);
+        found
+    }
+}
+
+/// All objects of a text, and what is wrong with the rest of it.
+pub fn read(source: Source) -> (Arc<Source>, Vec<Document>, Vec<Finding>) {
+    let source = Arc::new(source);
+    let (mut documents, mut findings) = (Vec::new(), Vec::new());
+    for piece in pieces(&source.text) {
+        let base = piece.start;
+        for document in pleach_yaml::documents(&source.text[piece]) {
+            match document {
+                Ok(document) => {
+                    let document = Document {
+                        source: Arc::clone(&source),
+                        value: document.value,
+                        spans: document.spans,
+                        base,
+                        duplicates: document.duplicates,
+                    };
+                    unpack(document, &mut documents);
+                }
+                Err(error) => findings.push(unreadable(&error, base)),
+            }
+        }
+    }
+    (source, documents, findings)
+}
+
+fn unreadable(error: &YamlError, base: usize) -> Finding {
+    let mut finding = Finding::new(Level::Error, "unreadable", format!("cannot be read: {}", error.message()));
+    finding.span = error.offset().map(|offset| base + offset..base + offset);
+    if error.message().contains("cannot start any token") {
+        finding.help.push("YAML is indented with spaces, never with tabs".to_owned());
+    }
+    finding
+}
+
+/// The items of a list become objects of their own.
+fn unpack(document: Document, out: &mut Vec<Document>) {
+    let is_list = document.kind() == "List" && document.api_version() == "v1";
+    let items = document.value.get("items").and_then(Value::as_array).filter(|_| is_list);
+    let Some(items) = items else {
+        out.push(document);
+        return;
+    };
+    let tree = document.spans.child(Step::Key("items"));
+    for (i, item) in items.iter().enumerate() {
+        let Some(spans) = tree.and_then(|tree| tree.child(Step::Index(i))) else { continue };
+        out.push(Document {
+            source: Arc::clone(&document.source),
+            value: item.clone(),
+            spans: spans.clone(),
+            base: document.base,
+            duplicates: DuplicateKeys::default(),
+        });
+    }
+}
+
+/// JSON texts may follow each other without a marker, which YAML does not know: each is a piece.
+fn pieces(text: &str) -> Vec<Range<usize>> {
+    if !text.trim_start().starts_with('{') {
+        return vec![0..text.len()];
+    }
+    let mut out = Vec::new();
+    let (mut depth, mut start, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    for (i, byte) in text.bytes().enumerate() {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                let rest = text[i + 1..].trim_start();
+                if depth == 0 && rest.starts_with('{') {
+                    out.push(start..i + 1);
+                    start = i + 1;
+                } else if depth == 0 && !rest.is_empty() {
+                    // Not JSON texts alone: YAML must make sense of it.
+                    return vec![0..text.len()];
+                }
+            }
+            _ => {}
+        }
+    }
+    out.push(start..text.len());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(text: &str) -> (Vec<String>, Vec<Finding>) {
+        let source = Source { name: "t".to_owned(), path: None, text: text.to_owned() };
+        let (_, documents, findings) = read(source);
+        (documents.iter().map(Document::title).collect(), findings)
+    }
+
+    #[test]
+    fn streams_lists_and_json_texts_are_objects() {
+        for (why, text, want) in [
+            ("a stream", "kind: A\n---\n# nothing\n---\nkind: B\nmetadata: {name: b}\n", vec!["A", "B b"]),
+            ("CRLF", "kind: A\r\n---\r\nkind: B\r\n", vec!["A", "B"]),
+            ("JSON in a row", "{\"kind\": \"A\"}\n{\"kind\": \"B\\\"}\"} {\"kind\":\"C\"}", vec!["A", "B\"}", "C"]),
+            (
+                "a list",
+                "apiVersion: v1\nkind: List\nitems:\n- kind: A\n- kind: B\n",
+                vec!["A", "B"],
+            ),
+            ("nothing", "", vec![]),
+        ] {
+            let (titles, findings) = read_text(text);
+            assert_eq!(titles, want, "{why}");
+            assert!(findings.is_empty(), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_does_not_stop_the_rest() {
+        let (titles, findings) = read_text("kind: A\n---\na:\n\t- b\n---\nkind: C\n");
+        assert_eq!(titles, ["A", "C"]);
+        assert_eq!(findings.len(), 1);
+        assert!(findings[0].span.is_some());
+    }
+
+    #[test]
+    fn spans_are_those_of_the_whole_text() {
+        let text = "{\"kind\": \"A\"}\n{\"kind\": \"B\"}";
+        let source = Source { name: "t".to_owned(), path: None, text: text.to_owned() };
+        let (_, documents, _) = read(source);
+        let found = documents[1].locate("kind");
+        assert_eq!(&text[found.value.expect("it is there")], "\"B\"");
+    }
+}

@@ -1,0 +1,82 @@
+//! What is wrong with a CRD, and what will surprise whoever uses it.
+//!
+//! The verdict is the server's: its own checks, its own messages. Around them: where in the file,
+//! what the rule behind a message is for, what to do. Warnings are about CRDs that the server takes
+//! and whose authors will wonder.
+
+mod cost;
+mod explain;
+pub(crate) mod fix;
+mod place;
+mod surprises;
+
+use pleach_crd::{ApiVersion, strategy, validate_create};
+use pleach_schema::formats::Compat;
+
+use crate::catalog::Definition;
+use crate::document::Document;
+use crate::finding::{Finding, Level};
+pub(crate) use place::place;
+
+/// Which parts to look at.
+#[derive(Clone, Copy, Debug)]
+pub struct Depth {
+    /// Explain, advise, warn. Without it, only the server's own words.
+    pub advice: bool,
+}
+
+/// All findings about a CRD.
+pub fn lint(document: &Document, depth: Depth) -> Vec<Finding> {
+    let definition = match Definition::read(&document.value) {
+        Ok(definition) => definition,
+        Err(error) => return vec![Finding::new(Level::Error, "decode", error).at(document, "kind")],
+    };
+    let mut findings = verdict(document, &definition);
+    if depth.advice {
+        explain::explain(&mut findings, document);
+        cost::advise(&mut findings, &definition);
+        findings.extend(surprises::surprises(document, &definition));
+        if definition.api_version == ApiVersion::V1beta1 {
+            findings.push(
+                Finding::new(
+                    Level::Warning,
+                    "v1beta1",
+                    "apiextensions.k8s.io/v1beta1 CustomResourceDefinition: Kubernetes has not served this version \
+                     since 1.22",
+                )
+                .at(document, "apiVersion")
+                .help("pleach convert-crd writes the CRD as apiextensions.k8s.io/v1"),
+            );
+        }
+    }
+    findings
+}
+
+/// What the server says to a new CRD: would `v1` accept it, and what it warns of.
+pub fn verdict(document: &Document, definition: &Definition) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for duplicate in document.duplicates.iter() {
+        let text = format!("line {}: key {} already set in map", duplicate.line, duplicate.key);
+        findings.push(Finding::new(Level::Warning, "duplicate-key", text).at(document, ""));
+    }
+    for path in &definition.unknown {
+        findings.push(
+            Finding::new(Level::Warning, "unknown-field", format!("unknown field \"{path}\"")).at_key(document, path),
+        );
+    }
+    let mut crd = definition.crd.clone();
+    strategy::prepare_for_create(&mut crd);
+    for error in validate_create(&crd, ApiVersion::V1) {
+        let place = place(&error.field, definition.api_version);
+        findings.push(Finding::of(&error, "invalid", document, &place));
+    }
+    for warning in pleach_crd::warnings(&crd, None, Compat::DEFAULT) {
+        let place = surprises::place_of_format(&warning, definition);
+        let mut finding = Finding::new(Level::Warning, "unknown-format", warning);
+        if let Some(place) = place {
+            finding = finding.at(document, &place);
+        }
+        findings.push(finding);
+    }
+    findings
+}

@@ -1,0 +1,121 @@
+//! Where in a text the field of an error stands.
+//!
+//! Field paths are texts made for people: `spec.list[0].name`, `metadata.labels[a.b/c]`,
+//! `properties[a.b].type`. A key may itself contain dots and brackets, so they are resolved against
+//! what is there: the shortest name that exists is taken. What does not exist is said to be missing
+//! from the nearest thing that does.
+
+use std::ops::Range;
+
+use pleach_yaml::{SpanTree, Step};
+
+/// What was found for a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The key, if it is a member of a mapping.
+    pub key: Option<Range<usize>>,
+    /// The value; `None` when the text leaves it empty.
+    pub value: Option<Range<usize>>,
+    /// Whether this is the field itself and not one above it.
+    pub exact: bool,
+}
+
+impl Found {
+    /// Moves the spans.
+    pub(crate) fn shift(&mut self, by: usize) {
+        for span in [&mut self.key, &mut self.value].into_iter().flatten() {
+            *span = span.start + by..span.end + by;
+        }
+    }
+
+    /// What to underline: a value if it is short, else the key, else the first line.
+    pub fn underlined(&self, text: &str) -> Range<usize> {
+        let value = self.value.clone().unwrap_or(0..0);
+        let shown = text.get(value.clone()).unwrap_or_default().trim_end();
+        let short = !shown.is_empty() && !shown.contains('\n') && shown.len() <= 200;
+        match &self.key {
+            Some(key) if !(self.exact && short) => key.clone(),
+            _ if short => value.start..value.start + shown.len(),
+            _ => value.start..value.start + shown.lines().next().unwrap_or_default().trim_end().len(),
+        }
+    }
+}
+
+/// Looks up the path of a field error.
+pub fn locate(tree: &SpanTree, field: &str) -> Found {
+    let mut at = tree;
+    let mut rest = if field == "<nil>" { "" } else { field };
+    while !rest.is_empty() {
+        match step(at, rest) {
+            Some((child, left)) => (at, rest) = (child, left),
+            None => break,
+        }
+    }
+    let spans = at.spans();
+    let value = Some(spans.value.clone()).filter(|span| !span.is_empty());
+    Found { key: spans.key.clone(), value, exact: rest.is_empty() }
+}
+
+/// Takes one step; the shortest name that exists wins.
+fn step<'t, 'r>(tree: &'t SpanTree, rest: &'r str) -> Option<(&'t SpanTree, &'r str)> {
+    if let Some(inner) = rest.strip_prefix('[') {
+        let mut from = 0;
+        while let Some(end) = inner[from..].find(']').map(|i| from + i) {
+            let name = &inner[..end];
+            let index = name.parse().ok().and_then(|i| tree.child(Step::Index(i)));
+            if let Some(child) = index.or_else(|| tree.child(Step::Key(name))) {
+                return Some((child, &inner[end + 1..]));
+            }
+            from = end + 1;
+        }
+        return None;
+    }
+    let rest = rest.strip_prefix('.').unwrap_or(rest);
+    let ends = rest.char_indices().skip(1).filter(|(_, c)| matches!(c, '.' | '[')).map(|(i, _)| i);
+    for end in ends.chain([rest.len()]) {
+        if let Some(child) = tree.child(Step::Key(&rest[..end])) {
+            return Some((child, &rest[end..]));
+        }
+    }
+    None
+}
+
+/// The line and column of an offset, both counted from one; columns count characters.
+pub fn position(text: &str, offset: usize) -> (usize, usize) {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    let before = &text[..offset];
+    let start = before.rfind('\n').map_or(0, |i| i + 1);
+    (before.bytes().filter(|byte| *byte == b'\n').count() + 1, before[start..].chars().count() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_lines() {
+        let text = "spec:\n  a.b: 1\n  list:\n  - name: x\n    properties:\n      c.d: {type: string}\n  'e[f]': y\n  empty:\n";
+        let document = pleach_yaml::documents(text).next().unwrap().unwrap();
+        for (field, want, exact) in [
+            ("spec.a.b", "1", true),
+            ("spec.list[0].name", "x", true),
+            ("spec.list[0].properties[c.d].type", "string", true),
+            ("spec.list[0].properties[c.d]", "{type: string}", true),
+            ("spec[e[f]]", "y", true),
+            ("spec.list[0].missing.more", "list", false),
+            ("spec.list", "list", true),
+            ("spec.empty", "empty", true),
+            ("<nil>", "spec:", true),
+        ] {
+            let found = locate(&document.spans, field);
+            assert_eq!(found.exact, exact, "{field}");
+            if field != "spec.list[0].missing.more" {
+                assert_eq!(&text[found.underlined(text)], want, "{field}");
+            }
+        }
+        assert_eq!(position(text, text.find("x").unwrap()), (4, 11));
+    }
+}
