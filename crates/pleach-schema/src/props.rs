@@ -2,7 +2,7 @@
 //!
 //! `apiextensions.k8s.io/v1` and `v1beta1` have the same schema type, so the version only matters
 //! for the words of decode errors. Keywords that CRDs may not use (`$ref`, `definitions`, …) are
-//! kept too: saying so is the business of [`crate::walk`], and a non-structural schema of an old
+//! kept too: saying so is the business of `walk`, and a non-structural schema of an old
 //! CRD still validates objects.
 //!
 //! Most nodes have a type, a description and perhaps properties. Everything else sits behind two

@@ -2,7 +2,7 @@
 //!
 //! The design of structural schemas has them and Kubernetes never shipped them. Here they work when
 //! the decoder is told so ([`crate::Decoder::with_unions`]); otherwise the key is an unknown field,
-//! as it is for stock Kubernetes. [`crate::expand`] rewrites them into what every API server knows.
+//! as it is for stock Kubernetes. [`JSONSchemaProps::expand`] rewrites them into what every API server knows.
 //!
 //! ```yaml
 //! x-kubernetes-unions:

@@ -3,7 +3,7 @@
 //!
 //! Unlike [`crate::structural`] it looks inside junctors, definitions and dependencies with the same
 //! eyes as everywhere else, and reports in the order it walks. CEL rules are compiled on the way
-//! ([`crate::rules`]), but only outside of junctors and only where nothing at or below the node is
+//! (`rules`), but only outside of junctors and only where nothing at or below the node is
 //! wrong.
 
 mod keywords;
