@@ -11,6 +11,7 @@
 //! of [`Program::run`].
 
 mod attribute;
+mod build;
 mod charge;
 mod fold;
 mod machine;
@@ -213,5 +214,62 @@ impl Program {
             Fault::CostExceeded => EvalError::CostExceeded,
             Fault::Interrupted => EvalError::Interrupted,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decl::{DeclType, Declarations, ObjectType};
+    use crate::environment::Environment;
+
+    #[test]
+    fn a_budget_is_overdrawn_once() {
+        let mut budget = CostBudget::new(10);
+        assert!(budget.charge(10), "all of it may be spent");
+        assert_eq!(budget.remaining(), 0);
+        assert!(!budget.charge(1));
+        assert_eq!(budget.remaining(), -1);
+        assert!(!CostBudget::new(i64::MAX).charge(u64::MAX), "more than any budget");
+    }
+
+    #[test]
+    fn evaluations_draw_on_the_budget() {
+        let declarations = Declarations::new().with("self", DeclType::integer());
+        let checked = Environment::stored().compile("self + 1 == 3", &declarations).expect("valid");
+        let program = Program::new(&checked).expect("a program");
+        let (two, float) = (Value::Int(2), Value::Float(2.0));
+        let mut budget = CostBudget::new(7);
+        let result = program.eval(&Activation::new(&two), &mut budget);
+        assert!(matches!(result, Ok(CelValue::Bool(true))));
+        assert_eq!(budget.remaining(), 4);
+        let text = "invalid data, expected int, got float64".into();
+        let result = program.eval(&Activation::new(&float), &mut budget).map(|_| ());
+        assert_eq!(result, Err(EvalError::Error(text)), "errors cost as much");
+        let result = program.eval(&Activation::new(&two), &mut budget).map(|_| ());
+        assert_eq!(result, Err(EvalError::BudgetExceeded));
+    }
+
+    #[test]
+    fn message_expressions_see_a_plain_old_self() {
+        let object = DeclType::object(ObjectType::new("self"), []);
+        let optional = DeclType::optional(object.clone());
+        let declarations = Declarations::new().with("self", object).with("oldSelf", optional);
+        let checked = Environment::stored().compile("oldSelf.hasValue()", &declarations).expect("valid");
+        let program = Program::new(&checked).expect("a program");
+        let value = Value::object();
+        for (why, old_self, want) in [
+            ("a rule on update", OldSelf::Optional(Some(&value)), Ok(true)),
+            ("a rule on create", OldSelf::Optional(None), Ok(false)),
+            ("a message expression", OldSelf::Value(&value), Err("no such overload: hasValue(map)")),
+        ] {
+            let activation = Activation::new(&value).with_old_self(old_self);
+            let got = match program.run(&activation, PER_CALL_LIMIT).result {
+                Ok(CelValue::Bool(b)) => Ok(b),
+                Ok(other) => panic!("{why}: {other:?}"),
+                Err(fault) => Err(fault.to_string()),
+            };
+            assert_eq!(got.as_ref().map(|b| *b).map_err(String::as_str), want, "{why}");
+        }
     }
 }

@@ -8,10 +8,9 @@ use crate::eval::charge::{self, Charge};
 use crate::eval::node::{CallNode, CompareNode, Members, Node, NodeId};
 use crate::eval::{Activation, Program};
 use crate::function::{Call, Implementation};
-use crate::value::{CelValue, Fault, Key, List, Map, ScalarKey, Text, equal, key_text};
+use crate::value::{CelValue, Fault, List, Map, ScalarKey, Text, equal};
 use pleach_json::grow_stack;
 use pleach_regex::Regex;
-use std::collections::BTreeMap;
 
 /// What making a list costs, without its elements.
 pub(super) const LIST_COST: u64 = 10;
@@ -317,113 +316,9 @@ impl<'a, 'm> Machine<'a, 'm> {
         Err(fault)
     }
 
-    fn count_copies(&mut self, values: usize) -> Result<(), Fault> {
+    pub(super) fn count_copies(&mut self, values: usize) -> Result<(), Fault> {
         self.copies = self.copies.saturating_add(values);
         if self.copies > MAX_COPIES { Err(Fault::CostExceeded) } else { Ok(()) }
-    }
-
-    fn eval_list(&mut self, elements: &[(NodeId, bool)]) -> Outcome<'a> {
-        let mut items = Vec::with_capacity(elements.len());
-        for (element, optional) in elements {
-            let value = self.eval(*element)?;
-            if !optional {
-                items.push(value);
-                continue;
-            }
-            match value {
-                CelValue::Optional(Some(inner)) => items.push((*inner).clone()),
-                CelValue::Optional(None) => {}
-                other => {
-                    let other = key_text(&other);
-                    return Err(Fault::error(format!(
-                        "cannot initialize optional list element from non-optional value {other}"
-                    )));
-                }
-            }
-        }
-        Ok(CelValue::list(items))
-    }
-
-    fn eval_map(&mut self, entries: &[(NodeId, NodeId, bool)]) -> Outcome<'a> {
-        let mut map = BTreeMap::new();
-        for (key, value, optional) in entries {
-            let key_value = self.eval(*key)?;
-            let value = self.eval(*value)?;
-            let Some(key) = Key::of(&key_value) else {
-                return Err(Fault::error(format!("unsupported key type: {}", key_value.type_name())));
-            };
-            if !optional {
-                map.insert(key, value);
-                continue;
-            }
-            match value {
-                CelValue::Optional(Some(inner)) => _ = map.insert(key, (*inner).clone()),
-                CelValue::Optional(None) => _ = map.remove(&key),
-                other => {
-                    let (key, other) = (key_text(&key_value), key_text(&other));
-                    return Err(Fault::error(format!(
-                        "cannot initialize optional entry '{key}' from non-optional value {other}"
-                    )));
-                }
-            }
-        }
-        Ok(CelValue::Map(Map::of(map)))
-    }
-
-    /// A call whose first argument is the accumulator: the map is moved into the call, so that
-    /// nothing else holds it and it need not be copied.
-    fn eval_growing(&mut self, call: &'a CallNode, slot: u32) -> Outcome<'a> {
-        self.charge(1)?;
-        self.force(slot)?;
-        if let Slot::Ready(Err(fault)) = &self.slots[slot as usize] {
-            return Err(fault.clone());
-        }
-        let mut rest = Vec::with_capacity(call.args.len() - 1);
-        for (i, arg) in call.args[1..].iter().enumerate() {
-            match absorb(self.eval(*arg))? {
-                Ok(value) => rest.push(value),
-                Err(fault) => {
-                    // Charged only if all arguments were evaluated.
-                    self.charge(u64::from(i + 2 == call.args.len()))?;
-                    return Err(fault);
-                }
-            }
-        }
-        self.charge(1)?;
-        let Slot::Ready(Ok(CelValue::Map(mut map))) = std::mem::take(&mut self.slots[slot as usize]) else {
-            return Err(Fault::no_such_overload());
-        };
-        match rest.as_slice() {
-            [CelValue::Map(entries)] => {
-                self.count_copies(entries.len())?;
-                for (key, value) in entries {
-                    map = map.insert(&key, value?)?;
-                }
-            }
-            [key, value] => {
-                self.count_copies(1)?;
-                map = map.insert(key, value.clone())?;
-            }
-            _ => return Err(Fault::no_such_overload()),
-        }
-        Ok(CelValue::Map(map))
-    }
-
-    /// `accumulator + [element]`, in place.
-    fn eval_append(&mut self, slot: u32, element: NodeId, list_cost: u64) -> Outcome<'a> {
-        self.charge(1)?;
-        self.force(slot)?;
-        let element = absorb(self.eval(element))?;
-        self.charge(list_cost + 1)?;
-        if let Slot::Ready(Err(fault)) = &self.slots[slot as usize] {
-            return Err(fault.clone());
-        }
-        let element = element?;
-        self.count_copies(1)?;
-        match std::mem::take(&mut self.slots[slot as usize]) {
-            Slot::Ready(Ok(CelValue::List(list))) => Ok(CelValue::List(list.push(element))),
-            _ => Err(Fault::no_such_overload()),
-        }
     }
 }
 
@@ -435,7 +330,7 @@ pub(super) fn is_fatal(outcome: &Outcome<'_>) -> bool {
 
 /// Takes errors for values; what ends the evaluation passes.
 #[inline]
-fn absorb(outcome: Outcome<'_>) -> Result<Outcome<'_>, Fault> {
+pub(super) fn absorb(outcome: Outcome<'_>) -> Result<Outcome<'_>, Fault> {
     match outcome {
         Err(fault) if !fault.is_error() => Err(fault),
         outcome => Ok(outcome),
