@@ -10,5 +10,5 @@ mod http;
 mod server;
 
 pub use case::{Case, Outcome};
-pub use http::Connection;
+pub use http::{Connection, Endpoint};
 pub use server::TestServer;

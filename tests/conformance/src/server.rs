@@ -40,6 +40,16 @@ impl TestServer {
         let kubeconfig = exports.trim_start_matches("export KUBECONFIG=").into();
         Ok(Self { child, endpoint: Endpoint::new(port, TOKEN), kubeconfig })
     }
+
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until the process ends by itself and says how.
+    pub fn wait(&mut self) -> std::io::Result<std::process::ExitStatus> {
+        self.child.wait()
+    }
 }
 
 impl Drop for TestServer {

@@ -1,0 +1,78 @@
+//! Requests without a client library, for what no client library would send.
+
+use std::time::Duration;
+
+use pleach_conformance::{Connection, Endpoint};
+use serde_json::Value;
+
+/// A server to send requests to.
+#[derive(Clone)]
+pub struct Api {
+    endpoint: Endpoint,
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The body; `Null` if it is no JSON.
+    pub body: Value,
+}
+
+impl Answer {
+    /// The body, if the status says that all went well.
+    #[track_caller]
+    pub fn ok(self) -> Value {
+        assert!((200..300).contains(&self.status), "{}: {}", self.status, self.body);
+        self.body
+    }
+}
+
+impl Api {
+    /// Requests to this endpoint.
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint }
+    }
+
+    /// Sends a request; the error is the connection's.
+    pub fn try_send(&self, method: &str, path: &str, body: Option<&Value>) -> std::io::Result<Answer> {
+        let content = match method {
+            "PATCH" => "application/merge-patch+json",
+            _ => "application/json",
+        };
+        let headers = [("Content-Type".to_owned(), content.to_owned())];
+        let text = body.map(Value::to_string);
+        let answer = self.endpoint.send(method, path, &headers, text.as_deref(), crate::SOON)?;
+        let status = answer.status;
+        let body = serde_json::from_slice(&answer.body()?).unwrap_or(Value::Null);
+        Ok(Answer { status, body })
+    }
+
+    /// Sends a request that must be answered.
+    #[track_caller]
+    pub fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
+        self.try_send(method, path, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+
+    /// Reads an object.
+    #[track_caller]
+    pub fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, None)
+    }
+
+    /// Creates an object, which must work.
+    #[track_caller]
+    pub fn create(&self, path: &str, body: &Value) -> Value {
+        self.send("POST", path, Some(body)).ok()
+    }
+
+    /// Opens a watch and leaves it open; the connection's reads give up after `patience`.
+    #[track_caller]
+    pub fn watch(&self, path: &str, patience: Duration) -> Connection {
+        let path = format!("{path}{}watch=true", if path.contains('?') { '&' } else { '?' });
+        let watch = self.endpoint.send("GET", &path, &[], None, patience).expect("a watch is answered");
+        assert_eq!(watch.status, 200, "{path}");
+        watch
+    }
+}

@@ -1,0 +1,80 @@
+//! A server of a test's own, its kubeconfig in a directory that goes away with it.
+
+use std::path::{Path, PathBuf};
+
+use pleach_conformance::TestServer;
+use tempfile::TempDir;
+
+use crate::Api;
+
+/// A running server. Dropping it kills it as `kill -9` would.
+pub struct Running {
+    server: TestServer,
+    home: TempDir,
+}
+
+impl Running {
+    /// A server that keeps nothing.
+    pub fn in_memory() -> Self {
+        Self::start(&["--in-memory"])
+    }
+
+    /// A server on a data directory.
+    pub fn on(data: &Path) -> Self {
+        Self::start(&["--data-dir", data.to_str().expect("a path of ours is text")])
+    }
+
+    /// A server with arguments of the test's own.
+    pub fn start(arguments: &[&str]) -> Self {
+        let home = tempfile::tempdir().expect("a temporary directory can be made");
+        let kubeconfig = home.path().join("kubeconfig");
+        let mut all = vec!["--kubeconfig", kubeconfig.to_str().expect("a path of ours is text")];
+        all.extend_from_slice(arguments);
+        let server = TestServer::start(&binary(), &all).expect("the server starts");
+        Self { server, home }
+    }
+
+    /// The kubeconfig that the server wrote.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.server.kubeconfig
+    }
+
+    /// A directory for caches and files of the test.
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Requests without a client library.
+    pub fn api(&self) -> Api {
+        Api::new(self.server.endpoint.clone())
+    }
+
+    /// The port it listens on.
+    pub fn port(&self) -> u16 {
+        self.server.endpoint.port
+    }
+
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.server.pid()
+    }
+}
+
+/// The server binary of the profile that this test was built in.
+pub fn binary() -> PathBuf {
+    let path = target().join("pleach");
+    assert!(path.exists(), "{} is not built: cargo build -p pleach", path.display());
+    path
+}
+
+/// Where `scripts/setup.sh` puts clients: `tools` beside the profile's directory.
+pub fn tools() -> PathBuf {
+    std::env::var_os("PLEACH_TOOLS")
+        .map_or_else(|| target().parent().expect("a profile is in a directory").join("tools"), PathBuf::from)
+}
+
+/// The directory of this test's profile: a test runs from `<target>/<profile>/deps`.
+fn target() -> PathBuf {
+    let test = std::env::current_exe().expect("a process knows its executable");
+    test.ancestors().nth(2).expect("a test runs from <target>/<profile>/deps").to_owned()
+}

@@ -1,0 +1,171 @@
+//! Rules of the repository that no compiler checks: which crate may know which, how long a file may
+//! be, and what must not stand in a file at all.
+//!
+//! Manifests are read as text: a dependency is a line that starts with its name in a section of
+//! dependencies. Development dependencies do not count, since tests may look down from anywhere.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each crate of the product and the crates of the product it may name. Arrows point down only.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("pleach-json", &[]),
+    ("pleach-regex", &[]),
+    ("pleach-yaml", &["json"]),
+    ("pleach-jsonpath", &["json"]),
+    ("pleach-patch", &["json"]),
+    ("pleach-meta", &["json"]),
+    ("pleach-cel", &["json", "meta", "regex"]),
+    ("pleach-schema", &["json", "meta", "regex", "cel", "jsonpath"]),
+    ("pleach-crd", &["json", "meta", "regex", "cel", "jsonpath", "schema"]),
+    ("pleach-apply", &["json", "meta", "schema"]),
+    ("pleach-openapi", &["json", "meta", "schema", "crd"]),
+    ("pleach-store", &[]),
+    ("pleach-store-log", &["store"]),
+    (
+        "pleach-engine",
+        &[
+            "json", "regex", "yaml", "jsonpath", "patch", "meta", "cel", "schema", "crd", "apply", "openapi",
+            "store",
+        ],
+    ),
+    ("pleach-server", &["json", "yaml", "patch", "meta", "schema", "crd", "openapi", "store", "engine"]),
+    (
+        "pleach-cli",
+        &["json", "yaml", "regex", "jsonpath", "patch", "meta", "cel", "schema", "crd", "apply", "openapi"],
+    ),
+    ("pleach", &["cli", "engine", "json", "meta", "server", "store", "store-log"]),
+];
+
+/// Files that may be longer than the rest, and why.
+const LONG_FILES: &[(&str, &str)] = &[];
+
+const LINES: usize = 800;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("tests/tidy is in the root").to_owned()
+}
+
+/// Every file of ours, with its path from the root.
+fn files() -> Vec<(String, PathBuf)> {
+    fn walk(directory: &Path, root: &Path, out: &mut Vec<(String, PathBuf)>) {
+        for entry in fs::read_dir(directory).expect("a directory of ours is readable").flatten() {
+            let path = entry.path();
+            let name = entry.file_name();
+            if path.is_symlink() || ["target", ".git", "node_modules"].iter().any(|skip| name == *skip) {
+                continue;
+            }
+            if path.is_dir() {
+                walk(&path, root, out);
+            } else {
+                let relative = path.strip_prefix(root).expect("it is below the root");
+                out.push((relative.to_string_lossy().into_owned(), path));
+            }
+        }
+    }
+    let root = root();
+    let mut out = Vec::new();
+    walk(&root, &root, &mut out);
+    out.sort();
+    out
+}
+
+/// The crates of the product that a manifest names outside of its development dependencies.
+fn dependencies(manifest: &str) -> Vec<String> {
+    let mut counted = false;
+    let mut out = Vec::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            counted = line.contains("dependencies") && !line.contains("dev-dependencies");
+        } else if counted && line.starts_with("pleach-") {
+            out.push(line.split(['.', ' ', '=']).next().expect("a split has a first part").to_owned());
+        }
+    }
+    out
+}
+
+#[test]
+fn crates_know_only_what_is_below_them() {
+    let mut wrong = Vec::new();
+    for entry in fs::read_dir(root().join("crates")).expect("there are crates").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let manifest = fs::read_to_string(entry.path().join("Cargo.toml")).expect("a crate has a manifest");
+        let Some((_, allowed)) = LAYERS.iter().find(|(layer, _)| *layer == name) else {
+            wrong.push(format!("{name} stands in no layer"));
+            continue;
+        };
+        for dependency in dependencies(&manifest) {
+            let short = dependency.trim_start_matches("pleach-");
+            if !allowed.contains(&short) {
+                wrong.push(format!("{name} must not know {dependency}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn layers_point_one_way() {
+    for (position, (name, below)) in LAYERS.iter().enumerate() {
+        for short in *below {
+            let full = format!("pleach-{short}");
+            let there = LAYERS.iter().position(|(layer, _)| *layer == full);
+            assert!(there.is_some_and(|there| there < position), "{name} -> {full} does not point down");
+        }
+    }
+}
+
+#[test]
+fn source_files_are_short_and_named_well() {
+    let mut wrong = Vec::new();
+    for (name, path) in files() {
+        if !name.ends_with(".rs") {
+            continue;
+        }
+        if name.ends_with("/mod.rs") {
+            wrong.push(format!("{name}: a module is foo.rs beside foo/"));
+        }
+        let lines = fs::read_to_string(&path).expect("source is text").lines().count();
+        let listed = LONG_FILES.iter().any(|(long, _)| *long == name);
+        if lines > LINES && !listed {
+            wrong.push(format!("{name}: {lines} lines"));
+        }
+        if lines <= LINES && listed {
+            wrong.push(format!("{name} is short now: take it off the list"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn nothing_unfinished_and_nothing_of_one_machine() {
+    // Written in two parts, so that this file does not hold them itself.
+    let words = [
+        (["to", "do!("].concat(), "unfinished"),
+        (["unimple", "mented!("].concat(), "unfinished"),
+        (["#[ig", "nore]"].concat(), "a test that does not run"),
+        (["/wo", "rk/"].concat(), "a path of one machine"),
+        (["/ro", "ot/"].concat(), "a path of one machine"),
+        (["/ho", "me/"].concat(), "a path of one machine"),
+        (["deb.deb", "ian.org"].concat(), "a registry's host"),
+        (["proxy.go", "lang.org"].concat(), "a registry's host"),
+        (["registry.npm", "js.org"].concat(), "a registry's host"),
+        (["files.python", "hosted.org"].concat(), "a registry's host"),
+    ];
+    let mut wrong = Vec::new();
+    for (name, path) in files() {
+        // Lock files and recordings are not written by people.
+        if name.ends_with(".lock") || name.ends_with("go.sum") || name.contains("conformance/cases/") {
+            continue;
+        }
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        for (number, line) in text.lines().enumerate() {
+            for (word, why) in &words {
+                if line.contains(word.as_str()) {
+                    wrong.push(format!("{name}:{}: {why}: {word}", number + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
