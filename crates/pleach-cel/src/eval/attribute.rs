@@ -8,7 +8,7 @@ use crate::decl::{DeclKind, DeclType};
 use crate::eval::machine::{Machine, Outcome, Slot, is_fatal};
 use crate::eval::node::{AttributeId, Qualifier, QualifierKind, Root};
 use crate::eval::{OldSelf, Variable};
-use crate::value::{CelValue, Fault, List, Map, key_text, read};
+use crate::value::{CelValue, Fault, List, Map, Text, key_text, read};
 use pleach_json::Value;
 use std::sync::Arc;
 
@@ -175,8 +175,13 @@ impl<'a> Machine<'a, '_> {
 
     #[inline]
     pub(super) fn slot(&mut self, slot: u32) -> Outcome<'a> {
-        if let Slot::Ready(value) = &self.slots[slot as usize] {
-            return value.clone();
+        match &self.slots[slot as usize] {
+            // What loops mostly are over.
+            Slot::Ready(Ok(CelValue::String(Text::Borrowed(text)))) => {
+                return Ok(CelValue::String(Text::Borrowed(text)));
+            }
+            Slot::Ready(value) => return value.clone(),
+            Slot::Empty | Slot::Lazy(_) => {}
         }
         self.force(slot)?;
         match &self.slots[slot as usize] {

@@ -123,14 +123,8 @@ impl<'a, 'm> Machine<'a, 'm> {
             Node::Test(id) => self.eval_test(*id),
             Node::And(a, b) => self.logical(*a, *b, false),
             Node::Or(a, b) => self.logical(*a, *b, true),
-            Node::Equals(a, b) => {
-                let (a, b) = self.operands(*a, *b, charge::equals)?;
-                equal(&a, &b).map(CelValue::Bool)
-            }
-            Node::NotEquals(a, b) => {
-                let (a, b) = self.operands(*a, *b, charge::compare)?;
-                Ok(CelValue::Bool(equal(&a, &b) != Ok(true)))
-            }
+            Node::Equals(a, b) => self.equality(*a, *b, charge::equals)?.map(CelValue::Bool),
+            Node::NotEquals(a, b) => Ok(CelValue::Bool(self.equality(*a, *b, charge::compare)? != Ok(true))),
             Node::NotStrictlyFalse(operand) => {
                 let value = self.eval(*operand);
                 self.charge(1)?;
@@ -187,6 +181,23 @@ impl<'a, 'm> Machine<'a, 'm> {
             (Ok(_), None) => Err(Fault::no_such_overload()),
             (Err(fault), None) => Err(fault),
         }
+    }
+
+    /// Whether two operands are equal. The inner error is that of the comparison: `!=` holds then.
+    fn equality(
+        &mut self,
+        a: NodeId,
+        b: NodeId,
+        cost: fn(&CelValue<'_>, &CelValue<'_>) -> u64,
+    ) -> Result<Result<bool, Fault>, Fault> {
+        // The usual case: a constant need not be copied.
+        if let Node::Constant(constant) = &self.program.nodes[b.0 as usize] {
+            let value = absorb(self.eval(a))?;
+            self.charge(cost(value.as_ref().unwrap_or(&CelValue::Null), constant))?;
+            return Ok(equal(&value?, constant));
+        }
+        let (a, b) = self.operands(a, b, cost)?;
+        Ok(equal(&a, &b))
     }
 
     /// Both operands of a comparison, charged.
