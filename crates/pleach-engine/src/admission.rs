@@ -10,11 +10,18 @@ use crate::kind::Strategy;
 use crate::rejection::{Rejection, Subject};
 use crate::target::Target;
 
+/// Only a namespace that is being deleted has this member, so most are never parsed.
+const MARK: &[u8] = b"\"deletionTimestamp\":";
+
 /// Namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 /// A namespaced object needs a namespace that exists and is not going away.
-pub async fn namespace_lifecycle(engine: &Engine, target: &Target, value: &Value) -> Result<(), Rejection> {
+pub(crate) async fn namespace_lifecycle(
+    engine: &Engine,
+    target: &Target,
+    value: &Value,
+) -> Result<(), Rejection> {
     if !engine.admission.namespace_lifecycle {
         return Ok(());
     }
@@ -26,8 +33,6 @@ pub async fn namespace_lifecycle(engine: &Engine, target: &Target, value: &Value
             name: namespace.clone(),
         }));
     };
-    // Only a namespace that is being deleted has this member, so most are never parsed.
-    const MARK: &[u8] = b"\"deletionTimestamp\":";
     let marked = record.json().windows(MARK.len()).any(|window| window == MARK);
     if !marked || !ObjectMeta::of(&record.parse()?).is_terminating() {
         return Ok(());
@@ -44,7 +49,7 @@ pub async fn namespace_lifecycle(engine: &Engine, target: &Target, value: &Value
 }
 
 /// Some namespaces stay.
-pub fn protect_namespaces(target: &Target) -> Result<(), Rejection> {
+pub(crate) fn protect_namespaces(target: &Target) -> Result<(), Rejection> {
     if target.kind.strategy == Strategy::Namespace && IMMORTAL.contains(&target.name()) {
         return Err(Rejection::Forbidden {
             subject: target.subject(),

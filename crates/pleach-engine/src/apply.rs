@@ -77,8 +77,7 @@ impl Engine {
         options: &WriteOptions,
         context: &mut Context,
     ) -> Result<Value, Rejection> {
-        let paths =
-            target.version().scale.as_ref().ok_or_else(|| Rejection::NotFound(target.subject()))?;
+        let paths = target.version().scale.as_ref().ok_or_else(|| Rejection::NotFound(target.subject()))?;
         let configuration = Configuration::decode(body)?;
         let manager = Manager::update(self, target, options, context);
         let main = Target { subresource: Subresource::None, ..target.clone() };

@@ -68,6 +68,7 @@ fn definitions() -> Kind {
             let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
             Schema::from_value(&anything, SchemaOptions::default())
         }),
+        props: None,
     }
     };
     Kind {

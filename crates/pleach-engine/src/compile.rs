@@ -66,6 +66,7 @@ fn kind_version(spec: &CrdSpec, names: &Names, version: &Version) -> KindVersion
         columns: columns(spec, version),
         selectable_fields: selectable_fields(spec, version),
         schema: lazy_schema(spec, version),
+        props: spec.schema_of(version).cloned(),
         name: version.name.clone(),
         api_version,
     }

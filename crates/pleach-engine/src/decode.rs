@@ -47,10 +47,14 @@ pub fn decode(
         Err(Unreadable::Number(error)) => return Err(cannot_be_handled(kind, &version.name, &error)),
         Err(Unreadable::Text(error)) => return Err(unrecognized(error)),
     };
+    let mut raw = raw;
+    if !kind.is_custom() {
+        default_type_meta(target, &mut raw);
+    }
     let type_meta = TypeMeta::read(&raw).map_err(unrecognized)?;
     if type_meta.kind.is_empty() {
         let missing = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(&body.bytes));
-        return Err(if strictly || kind.strategy == Strategy::CustomResourceDefinition {
+        return Err(if strictly {
             unrecognized(missing)
         } else {
             cannot_be_handled(kind, &version.name, &missing)
@@ -59,6 +63,9 @@ pub fn decode(
     if type_meta.api_version != version.api_version {
         if let Err(error) = GroupVersion::parse(type_meta.api_version) {
             return Err(unrecognized(error));
+        }
+        if !kind.is_custom() && !kind.versions.iter().any(|v| v.api_version == type_meta.api_version) {
+            return Err(not_registered(kind, &type_meta));
         }
         if validation == FieldValidation::Warn && is_unknown_version(kind, &type_meta) {
             // Upstream has read the object by then, against a schema that has no fields.
@@ -71,12 +78,8 @@ pub fn decode(
             type_meta.api_version, version.api_version
         )));
     }
-    if kind.strategy == Strategy::CustomResourceDefinition && type_meta.kind != kind.kind {
-        let (found, version) = (type_meta.kind, &version.api_version);
-        return Err(Rejection::BadRequest(format!(
-            "{found} in version \"v1\" cannot be handled as a {}: no kind \"{found}\" is registered for version \"{version}\" in scheme \"k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55\"",
-            kind.kind
-        )));
+    if !kind.is_custom() && type_meta.kind != kind.kind {
+        return Err(not_registered(kind, &type_meta));
     }
     let mut decoded =
         object(target, raw, strictly).map_err(|error| cannot_be_handled(kind, &version.name, &error))?;
@@ -195,6 +198,31 @@ enum Unreadable {
     Text(String),
     /// It has a number that no float can hold, which is found only when the kind is known.
     Number(String),
+}
+
+/// Built-in kinds need not say what they are: the URL does.
+fn default_type_meta(target: &Target, value: &mut Value) {
+    let Some(object) = value.as_object_mut() else { return };
+    for (key, default) in [("apiVersion", &target.version().api_version), ("kind", &target.kind.kind)] {
+        if matches!(object.get(key), None | Some(Value::Null)) || object.get_str(key) == Some("") {
+            object.insert(key, default.clone());
+        }
+    }
+}
+
+/// Another kind at the address of a built-in one.
+fn not_registered(kind: &Kind, type_meta: &TypeMeta<'_>) -> Rejection {
+    let (found, api_version) = (type_meta.kind, type_meta.api_version);
+    let version = api_version.rsplit_once('/').map_or(api_version, |(_, version)| version);
+    let scheme = if kind.strategy == Strategy::CustomResourceDefinition {
+        "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"
+    } else {
+        "pkg/api/legacyscheme/scheme.go:30"
+    };
+    Rejection::BadRequest(format!(
+        "{found} in version \"{version}\" cannot be handled as a {}: no kind \"{found}\" is registered for version \"{api_version}\" in scheme \"{scheme}\"",
+        kind.kind
+    ))
 }
 
 /// Whether an object is of this kind in a version that there is not.

@@ -164,10 +164,8 @@ impl Engine {
             {
                 crd.apply_names(outcome, &now);
             }
-            let looked_at = (
-                crd.meta().generation(),
-                crd.meta().annotation("api-approved.kubernetes.io").map(Str::from),
-            );
+            let looked_at =
+                (crd.meta().generation(), crd.meta().annotation("api-approved.kubernetes.io").map(Str::from));
             let last = state.looked_at.get(name);
             if last.is_none_or(|last| last.0 != looked_at.0) {
                 crd.update_structural_condition(&now);
@@ -179,6 +177,7 @@ impl Engine {
             let mut revision = record.revision;
             if crd.status != stored.status {
                 let mut value = crd.encode(ApiVersion::V1);
+                crate::managed::track_own_status(self, &stored.encode(ApiVersion::V1), &mut value);
                 let fingerprint = self.definition_fingerprint();
                 let bytes = encode(&mut value, fingerprint);
                 let commit = Commit::put(key.clone(), Expect::At(record.revision), bytes);
@@ -213,18 +212,15 @@ impl Engine {
             let generation = self.kind_generations.same(&new, crd.meta().generation());
             generation && is_same(old, &new)
         });
-        match unchanged {
-            Some(old) => {
-                new.versions = old.versions.clone();
-                new.retired = old.retired.clone();
-                self.catalog.put(Arc::new(new));
-            }
-            None => {
-                self.kind_generations.set(&new, crd.meta().generation());
-                self.catalog.put(Arc::new(new));
-                if let Some(old) = old {
-                    old.retired.retire();
-                }
+        if let Some(old) = unchanged {
+            new.versions = old.versions.clone();
+            new.retired = old.retired.clone();
+            self.catalog.put(Arc::new(new));
+        } else {
+            self.kind_generations.set(&new, crd.meta().generation());
+            self.catalog.put(Arc::new(new));
+            if let Some(old) = old {
+                old.retired.retire();
             }
         }
     }

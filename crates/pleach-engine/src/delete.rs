@@ -102,7 +102,7 @@ impl Engine {
                 Err(error) => Err(Rejection::from_store(error)),
             };
         }
-        let bytes = self.encode(target, draft, false)?;
+        let bytes = Self::encode(target, draft, false)?;
         let new = Record::open(bytes.clone(), record.revision)?;
         if new.json() == record.json() {
             return Ok(Step::Done(Deleted::Marked(serve(&target.kind, target.version, record.clone())?)));

@@ -16,10 +16,10 @@ use crate::rejection::Rejection;
 const SLOTS: usize = 1024;
 
 /// What a frame depends on beside its event: the version, the change and the shape.
-pub type FrameKey = u64;
+pub(crate) type FrameKey = u64;
 
 /// One stored change, with what watchers worked out about it.
-pub struct SharedEvent {
+pub(crate) struct SharedEvent {
     event: Arc<Event>,
     current: OnceLock<Option<Arc<Value>>>,
     previous: OnceLock<Option<Arc<Value>>>,
@@ -32,22 +32,22 @@ impl SharedEvent {
     }
 
     /// The change.
-    pub fn event(&self) -> &Event {
+    pub(crate) fn event(&self) -> &Event {
         &self.event
     }
 
     /// The object as stored now, parsed; `None` when it was deleted or cannot be read.
-    pub fn current(&self) -> Option<&Arc<Value>> {
+    pub(crate) fn current(&self) -> Option<&Arc<Value>> {
         self.current.get_or_init(|| parse(self.event.value.as_ref())).as_ref()
     }
 
     /// The object as it was stored before, parsed.
-    pub fn previous(&self) -> Option<&Arc<Value>> {
+    pub(crate) fn previous(&self) -> Option<&Arc<Value>> {
         self.previous.get_or_init(|| parse(self.event.previous.as_ref())).as_ref()
     }
 
     /// The frame for a key, made by the first who asks.
-    pub fn frame(
+    pub(crate) fn frame(
         &self,
         key: FrameKey,
         make: impl FnOnce() -> Result<Bytes, Rejection>,
@@ -69,7 +69,7 @@ fn parse(versioned: Option<&Versioned>) -> Option<Arc<Value>> {
 }
 
 /// The latest events, shared.
-pub struct EventCache {
+pub(crate) struct EventCache {
     slots: Box<[Mutex<Option<Arc<SharedEvent>>>]>,
 }
 
@@ -81,7 +81,7 @@ impl Default for EventCache {
 
 impl EventCache {
     /// The shared form of an event.
-    pub fn share(&self, event: &Arc<Event>) -> Arc<SharedEvent> {
+    pub(crate) fn share(&self, event: &Arc<Event>) -> Arc<SharedEvent> {
         let slot = &self.slots[event.revision.0 as usize % SLOTS];
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(shared) = slot.as_ref()

@@ -12,7 +12,7 @@ use crate::kind::Kind;
 
 /// The generation of the CRD behind each kind.
 #[derive(Default)]
-pub struct Generations(Mutex<HashMap<(Str, Str), (Str, i64)>>);
+pub(crate) struct Generations(Mutex<HashMap<(Str, Str), (Str, i64)>>);
 
 impl Generations {
     fn entry(kind: &Kind) -> ((Str, Str), Str) {
@@ -21,14 +21,14 @@ impl Generations {
     }
 
     /// Whether the kind was last made from this generation of this very CRD.
-    pub fn same(&self, kind: &Kind, generation: i64) -> bool {
+    pub(crate) fn same(&self, kind: &Kind, generation: i64) -> bool {
         let (key, uid) = Self::entry(kind);
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&key).is_some_and(|found| *found == (uid, generation))
     }
 
     /// Notes what the kind is made from.
-    pub fn set(&self, kind: &Kind, generation: i64) {
+    pub(crate) fn set(&self, kind: &Kind, generation: i64) {
         let (key, uid) = Self::entry(kind);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, (uid, generation));
     }

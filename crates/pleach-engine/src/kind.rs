@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use pleach_json::{Str, Value};
 use pleach_jsonpath::{JsonPath, KeyPath};
-use pleach_schema::Schema;
+use pleach_schema::{JSONSchemaProps, Schema};
 
 use crate::rejection::Subject;
 use crate::retire::Retired;
@@ -152,6 +152,8 @@ pub struct KindVersion {
     /// The schema, compiled when it is first needed: thousands of CRDs are loaded at start and most
     /// are not used at once.
     pub schema: LazySchema,
+    /// The schema as its CRD carries it, for those who publish documents about it.
+    pub props: Option<Arc<JSONSchemaProps>>,
 }
 
 impl KindVersion {

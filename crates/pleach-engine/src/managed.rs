@@ -56,30 +56,50 @@ impl Manager {
 }
 
 /// Works out who owns the fields of `new`, which is about to replace `live`.
-pub fn track(target: &Target, live: Option<&Value>, new: &mut Value, manager: &Manager) {
+pub(crate) fn track(target: &Target, live: Option<&Value>, new: &mut Value, manager: &Manager) {
     Tracker::new(&Endpoint(target), manager.request(target)).update(live, new);
+}
+
+/// The server's own update of a CRD's status.
+pub(crate) fn track_own_status(engine: &Engine, live: &Value, new: &mut Value) {
+    let Some(kind) = engine.catalog.get(crate::crd::GROUP, crate::crd::PLURAL) else { return };
+    let version = kind.storage;
+    let target = Target { kind, version, namespace: None, name: None, subresource: Subresource::Status };
+    let manager = Manager {
+        name: "kube-apiserver".into(),
+        api_version: target.version().api_version.clone(),
+        subresource: target.subresource.as_str(),
+        time: engine.now(),
+    };
+    track(&target, Some(live), new, &manager);
 }
 
 /// Entries that differ from the live object's only in their time keep the time they had, if nothing
 /// else of the object differs.
-pub fn keep_times(live: &Value, new: &mut Value) {
-    let of = |object: &Value| object.at(&["metadata", "managedFields"]).cloned();
-    let (Some(Value::Array(was)), Some(Value::Array(is))) = (of(live), of(new)) else { return };
-    if was == is || was.len() != is.len() || !was.iter().zip(&is).all(|(a, b)| same_but_time(a, b)) {
-        return;
-    }
-    metadata_mut(new).insert("managedFields", Value::Array(was));
-    if new != live {
-        metadata_mut(new).insert("managedFields", Value::Array(is));
+pub(crate) fn keep_times(live: &Value, new: &mut Value) {
+    let of = |object: &Value| object.at(&["metadata", "managedFields"])?.as_array();
+    let (Some(was), Some(is)) = (of(live), of(new)) else { return };
+    let differs = was != is;
+    if differs && was.len() == is.len() && same_but(live, new, "metadata", same_metadata) {
+        let was = Value::Array(was.clone());
+        metadata_mut(new).insert("managedFields", was);
     }
 }
 
-fn same_but_time(a: &Value, b: &Value) -> bool {
-    let rest = |entry: &Value| -> Option<Vec<(Str, Value)>> {
-        let rest = entry.as_object()?.iter().filter(|(key, _)| *key != "time");
-        Some(rest.map(|(key, value)| (key.clone(), value.clone())).collect())
+/// Whether two objects are equal, with one member compared in its own way.
+fn same_but(a: &Value, b: &Value, key: &str, same: fn(&Value, &Value) -> bool) -> bool {
+    let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return false };
+    let member = |(name, value): &(Str, Value), (other, another): &(Str, Value)| {
+        name == other && if name == key { same(value, another) } else { value == another }
     };
-    rest(a) == rest(b)
+    a.len() == b.len() && a.entries().iter().zip(b.entries()).all(|(a, b)| member(a, b))
+}
+
+fn same_metadata(a: &Value, b: &Value) -> bool {
+    same_but(a, b, "managedFields", |a, b| {
+        let (Some(a), Some(b)) = (a.as_array(), b.as_array()) else { return false };
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_but(a, b, "time", |_, _| true))
+    })
 }
 
 /// The versions of a kind as one of its endpoints has them.
@@ -139,8 +159,7 @@ fn definition(old: bool) -> Schema {
     let number = || json!({"type": "integer"});
     let anything = || json!({"x-kubernetes-preserve-unknown-fields": true});
     let object = |properties: Value| json!({"type": "object", "properties": (properties)});
-    let list =
-        |items: Value| json!({"type": "array", "items": (items), "x-kubernetes-list-type": "atomic"});
+    let list = |items: Value| json!({"type": "array", "items": (items), "x-kubernetes-list-type": "atomic"});
     let names = object(json!({
         "categories": (list(text())),
         "kind": (text()),

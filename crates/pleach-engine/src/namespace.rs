@@ -10,7 +10,7 @@ use crate::prepare::{copy_member, metadata_mut};
 use crate::target::Subresource;
 
 /// Namespaces there always are.
-pub const ALWAYS: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+pub(crate) const ALWAYS: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// The label that lets selectors find a namespace by name.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -39,7 +39,7 @@ fn label_with_name(object: &mut Value) {
 }
 
 /// A new namespace is active and held by the finalizer of its content.
-pub fn prepare_for_create(object: &mut Value) {
+pub(crate) fn prepare_for_create(object: &mut Value) {
     metadata_mut(object).remove("generation");
     label_with_name(object);
     let spec = member(object, "spec");
@@ -57,7 +57,7 @@ pub fn prepare_for_create(object: &mut Value) {
 }
 
 /// Only `/finalize` changes the finalizers of the content, only `/status` the status.
-pub fn prepare_for_update(object: &mut Value, old: &Value, subresource: Subresource) {
+pub(crate) fn prepare_for_update(object: &mut Value, old: &Value, subresource: Subresource) {
     label_with_name(object);
     match subresource {
         Subresource::Status => copy_member(object, old, "spec"),
@@ -70,7 +70,7 @@ pub fn prepare_for_update(object: &mut Value, old: &Value, subresource: Subresou
 }
 
 /// Marks a namespace; it goes when it is empty.
-pub fn mark_for_deletion(object: &mut Value, now: &str) {
+pub(crate) fn mark_for_deletion(object: &mut Value, now: &str) {
     let held = object
         .at(&["spec", "finalizers"])
         .and_then(Value::as_array)

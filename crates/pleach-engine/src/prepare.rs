@@ -8,7 +8,7 @@ use crate::kind::{Kind, Strategy};
 use crate::target::Subresource;
 
 /// The metadata of an object, made if it is missing.
-pub fn metadata_mut(object: &mut Value) -> &mut Map {
+pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map {
     if !matches!(object, Value::Object(_)) {
         *object = Value::object();
     }
@@ -24,7 +24,7 @@ pub fn metadata_mut(object: &mut Value) -> &mut Map {
 }
 
 /// Metadata that is the server's at creation.
-pub fn fill_system_fields(object: &mut Value, uid: Str, now: Str) {
+pub(crate) fn fill_system_fields(object: &mut Value, uid: Str, now: Str) {
     let metadata = metadata_mut(object);
     for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
         metadata.remove(key);
@@ -34,7 +34,7 @@ pub fn fill_system_fields(object: &mut Value, uid: Str, now: Str) {
 }
 
 /// The start of a created object's life.
-pub fn for_create(kind: &Kind, version: usize, object: &mut Value) {
+pub(crate) fn for_create(kind: &Kind, version: usize, object: &mut Value) {
     match kind.strategy {
         Strategy::CustomResourceDefinition => crate::crd::prepare_for_create(object),
         Strategy::Custom => {
@@ -57,7 +57,7 @@ pub fn for_create(kind: &Kind, version: usize, object: &mut Value) {
 }
 
 /// Metadata that an update cannot change, put back from the stored object.
-pub fn restore_system_fields(object: &mut Value, old: &Value) {
+pub(crate) fn restore_system_fields(object: &mut Value, old: &Value) {
     let Some(old) = old.get("metadata").and_then(Value::as_object) else { return };
     let metadata = metadata_mut(object);
     metadata.remove("selfLink");
@@ -87,7 +87,13 @@ fn put_back(metadata: &mut Map, old: &Map, key: &str) {
 }
 
 /// What an update of one part of the object leaves as it was, and the generation.
-pub fn for_update(kind: &Kind, version: usize, subresource: Subresource, object: &mut Value, old: &Value) {
+pub(crate) fn for_update(
+    kind: &Kind,
+    version: usize,
+    subresource: Subresource,
+    object: &mut Value,
+    old: &Value,
+) {
     match kind.strategy {
         Strategy::CustomResourceDefinition => {
             crate::crd::prepare_for_update(object, old, subresource);

@@ -21,12 +21,12 @@ fn lookup<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
 }
 
 /// The replicas an object asks for, if it says.
-pub fn replicas(scale: &Scale, object: &Value) -> Option<i64> {
+pub(crate) fn replicas(scale: &Scale, object: &Value) -> Option<i64> {
     lookup(object, &scale.spec_replicas_path).and_then(Value::as_int)
 }
 
 /// The Scale of an object.
-pub fn from_object(scale: &Scale, object: &Value) -> Result<Value, Rejection> {
+pub(crate) fn from_object(scale: &Scale, object: &Value) -> Result<Value, Rejection> {
     if lookup(object, &scale.spec_replicas_path).is_none() {
         return Err(Rejection::internal(format!(
             "the spec replicas field \"{}\" does not exist",
@@ -37,7 +37,7 @@ pub fn from_object(scale: &Scale, object: &Value) -> Result<Value, Rejection> {
 }
 
 /// The Scale of an object, with a number for one that has none.
-pub fn from_object_or(scale: &Scale, object: &Value, unset: i64) -> Result<Value, Rejection> {
+pub(crate) fn from_object_or(scale: &Scale, object: &Value, unset: i64) -> Result<Value, Rejection> {
     let replicas = match lookup(object, &scale.spec_replicas_path) {
         None => unset,
         Some(Value::Int(replicas)) => *replicas,
@@ -81,7 +81,7 @@ fn assemble(meta: ObjectMeta<'_>, replicas: i64, status_replicas: i64, selector:
 }
 
 /// Writes the replicas of a Scale into an object.
-pub fn into_object(scale: &Scale, object: &mut Value, replicas: i64) {
+pub(crate) fn into_object(scale: &Scale, object: &mut Value, replicas: i64) {
     let mut at = object;
     for key in keys(&scale.spec_replicas_path) {
         if !matches!(at, Value::Object(_)) {
@@ -94,7 +94,7 @@ pub fn into_object(scale: &Scale, object: &mut Value, replicas: i64) {
 }
 
 /// What a kind with `/scale` demands of its objects.
-pub fn validate(version: &KindVersion, object: &Value, only_status: bool) -> Vec<FieldError> {
+pub(crate) fn validate(version: &KindVersion, object: &Value, only_status: bool) -> Vec<FieldError> {
     let Some(scale) = &version.scale else { return Vec::new() };
     let mut errors = Vec::new();
     if !only_status {

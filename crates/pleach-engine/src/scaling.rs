@@ -106,7 +106,8 @@ fn unknown_fields(scale: &Value) -> Vec<String> {
     ];
     let mut unknown = Vec::new();
     for (part, known) in KNOWN {
-        let members = if part.is_empty() { scale.as_object() } else { scale.get(part).and_then(Value::as_object) };
+        let members =
+            if part.is_empty() { scale.as_object() } else { scale.get(part).and_then(Value::as_object) };
         for key in members.into_iter().flat_map(pleach_json::Map::keys) {
             if !known.contains(&key.as_str()) {
                 let dot = if part.is_empty() { "" } else { "." };
@@ -145,9 +146,7 @@ impl Intent for Rescale<'_> {
         };
         self.check(&new)?;
         crate::decode::report(unknown_fields(&new), self.validation, context).map_err(|error| {
-            Rejection::BadRequest(format!(
-                "Scale in version \"v1\" cannot be handled as a Scale: {error}"
-            ))
+            Rejection::BadRequest(format!("Scale in version \"v1\" cannot be handled as a Scale: {error}"))
         })?;
         let replicas = match new.at(&["spec", "replicas"]) {
             None | Some(Value::Null) => 0,
@@ -204,7 +203,8 @@ impl Rescale<'_> {
         let namespace = ObjectMeta::of(new).namespace();
         if !namespace.is_empty() && Some(namespace) != self.target.namespace.as_deref() {
             return Err(Rejection::BadRequest(
-                "the namespace of the provided object does not match the namespace sent on the request".into(),
+                "the namespace of the provided object does not match the namespace sent on the request"
+                    .into(),
             ));
         }
         Ok(())

@@ -16,7 +16,7 @@ const NAME: &str = "metadata.name";
 const NAMESPACE: &str = "metadata.namespace";
 
 /// The selectors of a request, checked against what its kind can select by.
-pub struct Selection<'a> {
+pub(crate) struct Selection<'a> {
     target: &'a Target,
     labels: &'a LabelSelector,
     fields: &'a FieldSelector,
@@ -26,7 +26,7 @@ pub struct Selection<'a> {
 
 impl<'a> Selection<'a> {
     /// Refuses fields that cannot be selected by.
-    pub fn new(
+    pub(crate) fn new(
         target: &'a Target,
         labels: &'a LabelSelector,
         fields: &'a FieldSelector,
@@ -51,17 +51,17 @@ impl<'a> Selection<'a> {
     }
 
     /// Whether nothing is selected away.
-    pub fn is_everything(&self) -> bool {
+    pub(crate) fn is_everything(&self) -> bool {
         !self.by_content && self.fields.requirements().is_empty()
     }
 
     /// Whether the object must be looked at.
-    pub fn is_by_content(&self) -> bool {
+    pub(crate) fn is_by_content(&self) -> bool {
         self.by_content
     }
 
     /// The only key that can be wanted, where name and namespace are pinned.
-    pub fn only_key(&self, target: &Target) -> Option<Key> {
+    pub(crate) fn only_key(&self, target: &Target) -> Option<Key> {
         let name = self.fields.requires_exact_match(NAME)?;
         if name.is_empty() || name.contains('/') {
             return None;
@@ -73,7 +73,7 @@ impl<'a> Selection<'a> {
     }
 
     /// What the key alone says.
-    pub fn may_take(&self, key: &Key) -> bool {
+    pub(crate) fn may_take(&self, key: &Key) -> bool {
         if self.fields.requirements().is_empty() {
             return true;
         }
@@ -87,7 +87,7 @@ impl<'a> Selection<'a> {
     }
 
     /// The whole answer for an object as served.
-    pub fn takes(&self, key: &Key, object: &Object) -> Result<bool, Rejection> {
+    pub(crate) fn takes(&self, key: &Key, object: &Object) -> Result<bool, Rejection> {
         if !self.may_take(key) {
             return Ok(false);
         }
@@ -101,7 +101,7 @@ impl<'a> Selection<'a> {
     }
 
     /// What the content says.
-    pub fn takes_value(&self, value: &Value) -> bool {
+    pub(crate) fn takes_value(&self, value: &Value) -> bool {
         let labels = value.at(&["metadata", "labels"]).and_then(Value::as_object);
         if !self.labels.matches(labels) {
             return false;

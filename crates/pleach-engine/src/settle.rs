@@ -14,7 +14,7 @@ use crate::rejection::Rejection;
 use crate::target::{Subresource, Target};
 
 /// Settles a request's object; the paths of unknown fields come back if they are wanted.
-pub fn request(
+pub(crate) fn request(
     kind: &Kind,
     version: usize,
     value: &mut Value,
@@ -33,7 +33,7 @@ pub fn request(
 }
 
 /// Settles an object from the store, in the version it was stored in.
-pub fn stored(kind: &Kind, version: usize, value: &mut Value) -> Result<(), Rejection> {
+pub(crate) fn stored(kind: &Kind, version: usize, value: &mut Value) -> Result<(), Rejection> {
     if kind.strategy == Strategy::CustomResourceDefinition {
         return Ok(());
     }
@@ -54,7 +54,7 @@ pub fn stored(kind: &Kind, version: usize, value: &mut Value) -> Result<(), Reje
 }
 
 /// Settles the result of a conversion: what came in is pruned, nothing is defaulted.
-pub fn converted(kind: &Kind, version: usize, value: &mut Value) {
+pub(crate) fn converted(kind: &Kind, version: usize, value: &mut Value) {
     if kind.strategy == Strategy::CustomResourceDefinition {
         return;
     }
@@ -63,7 +63,7 @@ pub fn converted(kind: &Kind, version: usize, value: &mut Value) {
 }
 
 /// The schema's stages for a write, with the caller's own in their place.
-pub fn validate(
+pub(crate) fn validate(
     target: &Target,
     object: &Value,
     old: Option<&Value>,

@@ -40,7 +40,7 @@ const AGAIN_AFTER: Duration = Duration::from_millis(250);
 
 /// Something to look at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Work {
+pub(crate) enum Work {
     /// A CRD that is being deleted.
     Definition(Str),
     /// A namespace that is being deleted.
@@ -53,14 +53,14 @@ pub enum Work {
 
 /// Things to look at, put in by requests.
 #[derive(Default)]
-pub struct WorkQueue {
+pub(crate) struct WorkQueue {
     queue: Mutex<VecDeque<Work>>,
     more: Notify,
 }
 
 impl WorkQueue {
     /// Puts something in.
-    pub fn push(&self, work: Work) {
+    pub(crate) fn push(&self, work: Work) {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(work);
         self.more.notify_one();
     }
@@ -171,19 +171,18 @@ impl Sweeper {
     }
 
     fn see(&mut self, event: &Event) {
-        match &event.value {
-            Some(now) => self.see_value(&event.key, &now.value, now.revision),
-            None => {
-                self.owners.set(&event.key, Vec::new());
-                let Some(gone) = &event.previous else { return };
-                if self.owners.dependents.is_empty() {
-                    return;
-                }
-                let record = Record::open(gone.value.clone(), gone.revision);
-                let Ok(value) = record.and_then(|record| record.parse()) else { return };
-                for key in self.owners.of(ObjectMeta::of(&value).uid()) {
-                    self.later(Work::Dependent(key.as_str().into()), OWNERS_AFTER);
-                }
+        if let Some(now) = &event.value {
+            self.see_value(&event.key, &now.value, now.revision)
+        } else {
+            self.owners.set(&event.key, Vec::new());
+            let Some(gone) = &event.previous else { return };
+            if self.owners.dependents.is_empty() {
+                return;
+            }
+            let record = Record::open(gone.value.clone(), gone.revision);
+            let Ok(value) = record.and_then(|record| record.parse()) else { return };
+            for key in self.owners.of(ObjectMeta::of(&value).uid()) {
+                self.later(Work::Dependent(key.as_str().into()), OWNERS_AFTER);
             }
         }
     }
@@ -255,7 +254,7 @@ impl Sweeper {
         let has = |name: &str| meta.finalizers().any(|f| f == name);
         if has(ORPHAN) {
             for dependent in self.owners.of(&uid) {
-                self.engine.edit(&dependent, |value| drop_owners(value, &[uid.clone()])).await?;
+                self.engine.edit(&dependent, |value| drop_owners(value, std::slice::from_ref(&uid))).await?;
             }
             self.engine.edit(key, |value| drop_finalizer(value, ORPHAN)).await?;
         } else if has(FOREGROUND) {

@@ -19,7 +19,7 @@ use crate::target::{Subresource, Target};
 const METADATA: Path<'static> = Path::new("metadata");
 
 /// What is wrong with a new object.
-pub fn create(target: &Target, object: &Value, context: &mut Context) -> Vec<FieldError> {
+pub(crate) fn create(target: &Target, object: &Value, context: &mut Context) -> Vec<FieldError> {
     let kind = &target.kind;
     let namespaced = kind.is_namespaced();
     if kind.strategy == Strategy::CustomResourceDefinition {
@@ -47,7 +47,7 @@ pub fn create(target: &Target, object: &Value, context: &mut Context) -> Vec<Fie
 }
 
 /// What is wrong with an object that shall replace another.
-pub fn update(target: &Target, object: &Value, old: &Value, context: &mut Context) -> Vec<FieldError> {
+pub(crate) fn update(target: &Target, object: &Value, old: &Value, context: &mut Context) -> Vec<FieldError> {
     let kind = &target.kind;
     let (meta, old_meta) = (ObjectMeta::of(object), ObjectMeta::of(old));
     let namespaced = kind.is_namespaced();

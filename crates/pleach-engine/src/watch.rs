@@ -148,7 +148,7 @@ impl Engine {
             (Vec::new(), start, false)
         };
         if !options.initial_events && start.0 < target.kind.since {
-            return Ok(Err(too_old(start, Revision(target.kind.since))));
+            return Ok(Err(Box::new(too_old(start, Revision(target.kind.since)))));
         }
         let prefix = Key::new(target.prefix());
         let mut skip_to = Revision(0);
@@ -170,7 +170,7 @@ impl Engine {
                 queue: VecDeque::new(),
                 skip_to,
             })),
-            Err(StoreError::Compacted { requested, oldest }) => Ok(Err(too_old(requested, oldest))),
+            Err(StoreError::Compacted { requested, oldest }) => Ok(Err(Box::new(too_old(requested, oldest)))),
             Err(error) => Err(Rejection::from_store(error)),
         }
     }
@@ -208,7 +208,7 @@ impl WatchStream {
                 Ok(WatchItem::Progress(_)) => {}
                 Err(StoreError::Closed) => return None,
                 Err(StoreError::Compacted { requested, oldest }) => {
-                    return Some(Item::Failed(too_old(requested, oldest)));
+                    return Some(Item::Failed(Box::new(too_old(requested, oldest))));
                 }
                 Err(error) => {
                     return Some(Item::Failed(Box::new(Rejection::from_store(error).into_status())));
@@ -264,10 +264,6 @@ impl WatchStream {
 }
 
 /// The history that a watch needs is gone.
-fn too_old(requested: Revision, oldest: Revision) -> Box<Status> {
-    Box::new(Status::failure(
-        410,
-        Reason::Expired,
-        format!("too old resource version: {requested} ({oldest})"),
-    ))
+fn too_old(requested: Revision, oldest: Revision) -> Status {
+    Status::failure(410, Reason::Expired, format!("too old resource version: {requested} ({oldest})"))
 }

@@ -124,7 +124,7 @@ impl Engine {
                 if let Some(found) = self.stored(&key).await? {
                     return Err(already_exists(&target.kind, &name, Some(&found), false));
                 }
-                return self.as_if_stored(target, draft).map(Object::Value);
+                return Self::as_if_stored(target, draft).map(Object::Value);
             }
             let resource_version = ObjectMeta::of(&draft).resource_version();
             if resource_version.parse::<u64>().is_ok_and(|rv| rv != 0) {
@@ -133,7 +133,7 @@ impl Engine {
                 ));
             }
             let touched = had_status && draft.get("status").is_none();
-            let bytes = self.encode(target, draft, touched)?;
+            let bytes = Self::encode(target, draft, touched)?;
             match self.store.commit(Commit::put(key, Expect::Absent, bytes.clone())).await {
                 Ok(revision) => {
                     let record = Record::open(bytes, revision)?;
@@ -179,7 +179,7 @@ impl Engine {
             let live = served_value(&target.kind, target.version, record.parse()?)?;
             check_uid(target, &key, intent.uid(), &live)?;
             let warned = context.warnings.len();
-            let draft = self.draft(target, intent, &live, &manager, context)?;
+            let draft = Self::draft(target, intent, &live, &manager, context)?;
             let Some(draft) = draft else { return serve(&target.kind, target.version, record) };
             match self.replace(target, &key, &record, &live, draft, options).await? {
                 Some(object) => return Ok(object),
@@ -192,7 +192,6 @@ impl Engine {
 
     /// The object as it shall be, validated; `None` if nothing changes.
     fn draft(
-        &self,
         target: &Target,
         intent: &dyn Intent,
         live: &Value,
@@ -228,14 +227,14 @@ impl Engine {
         managed::keep_times(live, &mut draft);
         if is_finished(&draft) {
             if options.dry_run {
-                return self.as_if_stored(target, draft).map(|value| Some(Object::Value(value)));
+                return Self::as_if_stored(target, draft).map(|value| Some(Object::Value(value)));
             }
             return self.remove(target, key, record, draft).await;
         }
         if options.dry_run {
-            return self.as_if_stored(target, draft).map(|value| Some(Object::Value(value)));
+            return Self::as_if_stored(target, draft).map(|value| Some(Object::Value(value)));
         }
-        let bytes = self.encode(target, draft, false)?;
+        let bytes = Self::encode(target, draft, false)?;
         let new = Record::open(bytes.clone(), record.revision)?;
         if new.json() == record.json() {
             return Ok(Some(serve(&target.kind, target.version, record.clone())?));
@@ -271,12 +270,7 @@ impl Engine {
 
     /// The bytes to store for an object of the request's version. `touched` says that something
     /// was taken out after defaulting, so that reading it may put a default back.
-    pub(crate) fn encode(
-        &self,
-        target: &Target,
-        draft: Value,
-        touched: bool,
-    ) -> Result<bytes::Bytes, Rejection> {
+    pub(crate) fn encode(target: &Target, draft: Value, touched: bool) -> Result<bytes::Bytes, Rejection> {
         let kind = &target.kind;
         let mut stored = convert(kind, target.version, kind.storage, draft)?;
         let clean = if touched || target.version != kind.storage {
@@ -291,7 +285,7 @@ impl Engine {
     }
 
     /// What a read would give if an object had been stored; its resource version stays what it is.
-    fn as_if_stored(&self, target: &Target, draft: Value) -> Result<Value, Rejection> {
+    fn as_if_stored(target: &Target, draft: Value) -> Result<Value, Rejection> {
         let kind = &target.kind;
         let stored = convert(kind, target.version, kind.storage, draft)?;
         served_value(kind, target.version, stored)

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// Kubernetes CustomResourceDefinitions without Kubernetes.
 #[derive(Debug, Parser)]
 #[command(name = "pleach", version, about, long_about = None, propagate_version = true)]
-pub struct Cli {
+pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -16,7 +16,7 @@ pub struct Cli {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Run the API server.
     ///
     /// Serves CustomResourceDefinitions and custom resources to kubectl and every other Kubernetes
@@ -39,7 +39,7 @@ Examples:
 
 /// Options of `pleach serve`.
 #[derive(Debug, Args)]
-pub struct ServeOptions {
+pub(crate) struct ServeOptions {
     /// Keep everything in memory; nothing is written but the kubeconfig.
     #[arg(long, conflicts_with = "data_dir")]
     pub in_memory: bool,
@@ -71,7 +71,7 @@ pub struct ServeOptions {
 
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
+pub(crate) enum LogFormat {
     /// For people.
     Text,
     /// One JSON object per line.
@@ -80,7 +80,7 @@ pub enum LogFormat {
 
 /// `pleach store …`
 #[derive(Debug, Subcommand)]
-pub enum StoreCommand {
+pub(crate) enum StoreCommand {
     /// Write everything in a data directory into one file. The server must be stopped.
     Backup {
         /// The data directory.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use pleach_server::tls::Authority;
 
 /// A data directory, or a temporary one for a server that keeps nothing.
-pub struct DataDir {
+pub(crate) struct DataDir {
     path: PathBuf,
     /// Removed with the server.
     _temporary: Option<tempfile::TempDir>,
@@ -16,7 +16,7 @@ pub struct DataDir {
 
 impl DataDir {
     /// Opens a directory; it is made, for its owner only, if it does not exist.
-    pub fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot make the directory {}: {error}", path.display()))
         })?;
@@ -24,13 +24,13 @@ impl DataDir {
     }
 
     /// A directory that goes away with the server.
-    pub fn temporary() -> io::Result<Self> {
+    pub(crate) fn temporary() -> io::Result<Self> {
         let temporary = tempfile::Builder::new().prefix("pleach-").tempdir()?;
         Ok(Self { path: temporary.path().to_owned(), _temporary: Some(temporary) })
     }
 
     /// Where data goes if nobody says: the user's data directory.
-    pub fn default_path() -> PathBuf {
+    pub(crate) fn default_path() -> PathBuf {
         if let Some(data) = std::env::var_os("XDG_DATA_HOME").filter(|path| !path.is_empty()) {
             return PathBuf::from(data).join("pleach");
         }
@@ -41,17 +41,17 @@ impl DataDir {
     }
 
     /// Where the store keeps its files.
-    pub fn store(&self) -> PathBuf {
+    pub(crate) fn store(&self) -> PathBuf {
         self.path.join("store")
     }
 
     /// Where the kubeconfig goes if nobody says.
-    pub fn kubeconfig(&self) -> PathBuf {
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.path.join("kubeconfig")
     }
 
     /// The CA of this directory, made if there is none.
-    pub fn authority(&self) -> io::Result<Authority> {
+    pub(crate) fn authority(&self) -> io::Result<Authority> {
         let (certificate, key) = (self.path.join("ca.crt"), self.path.join("ca.key"));
         match (fs::read_to_string(&certificate), fs::read_to_string(&key)) {
             (Ok(certificate), Ok(key)) => Ok(Authority { certificate, key }),
@@ -67,7 +67,7 @@ impl DataDir {
 }
 
 /// Writes a file that only its owner can read, whole or not at all.
-pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     let new = PathBuf::from(name);

@@ -7,7 +7,7 @@ use pleach_store::StoreError;
 use pleach_store_log::{Disk, DiskFile, LogStore};
 
 /// The embedded store without its disk: as fast, and forgetful.
-pub fn open() -> Result<LogStore, StoreError> {
+pub(crate) fn open() -> Result<LogStore, StoreError> {
     // Without a disk there is nothing that a checkpoint could shorten.
     LogStore::options().sync(false).checkpoint_bytes(u64::MAX).open_disk(Arc::new(NoDisk))
 }

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use pleach_engine::{Clock, Instant, Randomness};
 
 /// The machine's clock.
-pub struct SystemClock;
+pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Instant {
@@ -15,7 +15,7 @@ impl Clock for SystemClock {
 }
 
 /// The machine's randomness.
-pub struct SystemRandomness;
+pub(crate) struct SystemRandomness;
 
 impl Randomness for SystemRandomness {
     fn fill(&self, buffer: &mut [u8]) {

@@ -25,7 +25,7 @@ use crate::parts::{SystemClock, SystemRandomness};
 const STACK: usize = 4 * 1024 * 1024;
 
 /// Runs the server until it is told to stop.
-pub fn run(options: ServeOptions) -> Result<(), Box<dyn Error>> {
+pub(crate) fn run(options: ServeOptions) -> Result<(), Box<dyn Error>> {
     start_logging(&options)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(STACK).build()?;

@@ -6,7 +6,7 @@ use crate::cli::StoreCommand;
 use crate::data_dir::DataDir;
 
 /// Runs a store command.
-pub fn run(command: StoreCommand) -> Result<(), Box<dyn Error>> {
+pub(crate) fn run(command: StoreCommand) -> Result<(), Box<dyn Error>> {
     match command {
         StoreCommand::Backup { data_dir, file } => {
             let report = pleach_store_log::backup(data_dir.join("store"), &file)?;

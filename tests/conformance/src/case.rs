@@ -1,6 +1,6 @@
 //! One recorded conversation, played.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ impl Case {
     /// Plays it. Whatever CRDs it made are deleted afterwards.
     pub fn play(&self, endpoint: &Endpoint) -> Outcome {
         let mut player =
-            Player { endpoint, variables: HashMap::new(), watches: HashMap::new(), crds: Vec::new() };
+            Player { endpoint, variables: BTreeMap::new(), watches: HashMap::new(), crds: Vec::new() };
         let outcome = player.play(&self.steps);
         player.clean_up();
         outcome
@@ -50,7 +50,7 @@ impl Case {
 
 struct Player<'a> {
     endpoint: &'a Endpoint,
-    variables: HashMap<String, String>,
+    variables: BTreeMap<String, String>,
     watches: HashMap<String, Arc<Events>>,
     crds: Vec<String>,
 }

@@ -14,7 +14,7 @@ const PLACEHOLDERS: [&str; 8] = [
 ];
 
 /// Replaces what no two servers share.
-pub fn normal(value: Value, keep_managed: bool, key: Option<&str>) -> Value {
+pub(crate) fn normal(value: Value, keep_managed: bool, key: Option<&str>) -> Value {
     match value {
         Value::Object(members) => Value::Object(
             members
@@ -38,7 +38,7 @@ pub fn normal(value: Value, keep_managed: bool, key: Option<&str>) -> Value {
 }
 
 /// The same inside texts: uids, objects quoted in messages, made-up type names.
-pub fn normal_text(text: &str) -> String {
+pub(crate) fn normal_text(text: &str) -> String {
     self_types(&embedded(&uuids(text)))
 }
 
@@ -148,7 +148,7 @@ fn steps(path: &str) -> Vec<String> {
 }
 
 /// What stands at a path.
-pub fn pointer<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+pub(crate) fn pointer<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     steps(path).iter().try_fold(value, |value, part| follow(value, part))
 }
 
@@ -166,7 +166,7 @@ fn follow<'a>(value: &'a Value, part: &str) -> Option<&'a Value> {
 }
 
 /// Takes away what stands at a path.
-pub fn remove(value: &mut Value, path: &str) {
+pub(crate) fn remove(value: &mut Value, path: &str) {
     let parts = steps(path);
     let Some((last, parents)) = parts.split_last() else { return };
     let mut at = value;
@@ -187,7 +187,7 @@ pub fn remove(value: &mut Value, path: &str) {
 }
 
 /// Sorts what may come in any order: conditions, and a Status's causes with the parts of its message.
-pub fn order_free(value: Value) -> Value {
+pub(crate) fn order_free(value: Value) -> Value {
     match value {
         Value::Array(items) => Value::Array(items.into_iter().map(order_free).collect()),
         Value::Object(members) => {
@@ -222,7 +222,7 @@ fn sort_causes(status: &mut Map<String, Value>) {
 }
 
 /// What differs, a line per place.
-pub fn difference(expected: &Value, got: &Value, path: &str, out: &mut Vec<String>) {
+pub(crate) fn difference(expected: &Value, got: &Value, path: &str, out: &mut Vec<String>) {
     match (expected, got) {
         (Value::Object(a), Value::Object(b)) => {
             for (key, value) in a {

@@ -9,7 +9,9 @@
 
 use std::sync::LazyLock;
 
-use pleach_apply::{Identity, ManagedFields, Operation, Owner, PathElement, Request, Set, Tracker, Type, Versions};
+use pleach_apply::{
+    Identity, ManagedFields, Operation, Owner, PathElement, Request, Set, Tracker, Type, Versions,
+};
 use pleach_json::{Value, json};
 use pleach_schema::{Schema, SchemaOptions};
 

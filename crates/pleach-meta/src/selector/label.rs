@@ -182,6 +182,8 @@ impl LabelSelector {
 
     /// Reads the text form; the error is what the API server says.
     pub fn parse(text: &str) -> Result<Self, String> {
+        // A NUL ends the text, as it does for the scanner of the API server.
+        let text = text.split('\0').next().unwrap_or_default();
         let mut requirements = parse::parse(text)?;
         requirements.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(Self { requirements, nothing: false })
