@@ -1,0 +1,220 @@
+//! The schemas of a kind and of its list.
+
+use pleach_json::{Map, Value, grow_stack, json};
+use pleach_schema::{JSONSchemaProps, Structural};
+
+use crate::names::META;
+use crate::{Edition, Resource, shared};
+
+const CONVENTIONS: &str =
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
+
+/// The schemas of a kind and of its list.
+pub(crate) fn schemas(resource: &Resource<'_>, edition: Edition) -> Vec<(String, Value)> {
+    let name = resource.schema_name(resource.kind);
+    let mut own = kind_schema(resource, edition, &name);
+    let mut list = list_schema(resource, edition, &name);
+    mark(&mut own, resource, resource.kind);
+    mark(&mut list, resource, resource.list_kind);
+    vec![(name, own), (resource.schema_name(resource.list_kind), list)]
+}
+
+/// Says which kind a schema is of, and which fields can be selected by.
+fn mark(schema: &mut Value, resource: &Resource<'_>, kind: &str) {
+    let Some(members) = schema.as_object_mut() else { return };
+    let gvk = json!([{"group": (resource.group), "kind": kind, "version": (resource.version)}]);
+    members.insert("x-kubernetes-group-version-kind", gvk);
+    if !resource.selectable_fields.is_empty() {
+        let fields: Vec<Value> =
+            resource.selectable_fields.iter().map(|path| json!({"fieldPath": *path})).collect();
+        members.insert("x-kubernetes-selectable-fields", fields);
+    }
+}
+
+fn kind_schema(resource: &Resource<'_>, edition: Edition, name: &str) -> Value {
+    if let Some(known) = shared::schema(name, edition) {
+        return known;
+    }
+    let bare = || json!({"type": "object"});
+    let Some(schema) = resource.schema.filter(|schema| is_publishable(schema)) else { return bare() };
+    if edition == Edition::V2 && (resource.preserve_unknown_fields || schema.preserves_unknown_fields()) {
+        return bare();
+    }
+    let mut schema = schema.clone();
+    schema.unfold();
+    schema.each_structural_node(&mut |node| {
+        node.x_preserve_unknown_fields = node.x_preserve_unknown_fields.filter(|preserve| *preserve);
+        plain_junctors(node);
+    });
+    if edition == Edition::V2 {
+        schema.each_structural_node(&mut to_v2);
+    }
+    schema.each_structural_node(&mut |node| {
+        let skipped = edition == Edition::V2 && node.preserves_unknown_fields();
+        if node.x_embedded_resource && !skipped {
+            spell_out_embedded(node, edition);
+        }
+    });
+    let properties = schema.properties.get_or_insert_default();
+    properties.insert("apiVersion", text(&api_version_text()));
+    properties.insert("kind", text(&kind_text()));
+    properties.insert("metadata", metadata(edition));
+    schema.to_value()
+}
+
+/// Whether the schema is structural: what is not says too little to be published.
+fn is_publishable(schema: &JSONSchemaProps) -> bool {
+    let known = ["", "array", "boolean", "integer", "number", "object", "string"];
+    !schema.any_node(&mut |node| !known.contains(&node.type_.as_str()))
+        && Structural::of(schema).is_ok_and(Structural::is_valid)
+}
+
+/// Junctors show what they say about values; that they may also name additional properties is not
+/// published.
+fn plain_junctors(node: &mut JSONSchemaProps) {
+    fn plain(node: &mut JSONSchemaProps) {
+        grow_stack(|| {
+            node.additional_properties = None;
+            plain_junctors(node);
+            if let Some(properties) = &mut node.properties {
+                properties.iter_mut().for_each(|(_, property)| plain(property));
+            }
+            if let Some(pleach_schema::SchemaOrArray::Schema(items)) = &mut node.items {
+                plain(items);
+            }
+        });
+    }
+    let used = [node.all_of(), node.any_of(), node.one_of()].iter().any(|list| !list.is_empty());
+    if !used && node.not().is_none() {
+        return;
+    }
+    let value = node.value_mut();
+    for list in [&mut value.all_of, &mut value.any_of, &mut value.one_of].into_iter().flatten() {
+        list.iter_mut().for_each(plain);
+    }
+    if let Some(not) = &mut value.not {
+        plain(not);
+    }
+}
+
+/// Drops what v2 cannot say. Parents come before children, so that a parent sees which of its
+/// children are nullable.
+fn to_v2(node: &mut JSONSchemaProps) {
+    if node.value() != JSONSchemaProps::default().value() {
+        let value = node.value_mut();
+        value.all_of = None;
+        value.any_of = None;
+        value.one_of = None;
+        value.not = None;
+    }
+    if !node.default_value().is_null() {
+        node.rare_mut().default = Value::Null;
+    }
+    if node.nullable {
+        node.type_ = "".into();
+        node.nullable = false;
+        node.items = None;
+        node.properties = None;
+    }
+    let preserves = node.preserves_unknown_fields();
+    if preserves {
+        node.items = None;
+        node.properties = None;
+    }
+    if (node.type_ == "array" && node.items.is_none()) || (preserves && node.type_ == "object") {
+        node.type_ = "".into();
+    }
+    if let Some(mut required) = node.required.take() {
+        let is_nullable = |name: &str| node.property(name).is_some_and(|property| property.nullable);
+        required.retain(|name| !is_nullable(name));
+        let any_value_may_be_null = node.additional_properties().is_some_and(|schema| schema.nullable);
+        if !required.is_empty() && !any_value_may_be_null {
+            node.required = Some(required);
+        }
+    }
+}
+
+/// What an embedded object has in any case.
+fn spell_out_embedded(node: &mut JSONSchemaProps, edition: Edition) {
+    let properties = node.properties.get_or_insert_default();
+    properties.insert(
+        "apiVersion",
+        text(&format!(
+            "apiVersion defines the versioned schema of this representation of an object. More info: {CONVENTIONS}#resources"
+        )),
+    );
+    properties.insert(
+        "kind",
+        text(&format!(
+            "kind is a string value representing the type of this object. In CamelCase. More info: {CONVENTIONS}#types-kinds"
+        )),
+    );
+    properties.insert("metadata", metadata(edition));
+    let required = node.required.get_or_insert_default();
+    for name in ["kind", "apiVersion"] {
+        if !required.iter().any(|known| known == name) {
+            required.push(name.into());
+        }
+    }
+}
+
+fn api_version_text() -> String {
+    format!(
+        "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: {CONVENTIONS}#resources"
+    )
+}
+
+fn kind_text() -> String {
+    format!(
+        "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: {CONVENTIONS}#types-kinds"
+    )
+}
+
+fn text(description: &str) -> JSONSchemaProps {
+    let mut out = JSONSchemaProps::of_type("string");
+    out.description = description.into();
+    out
+}
+
+fn metadata(edition: Edition) -> JSONSchemaProps {
+    let description = format!("Standard object's metadata. More info: {CONVENTIONS}#metadata");
+    let mut reference = JSONSchemaProps::default();
+    reference.rare_mut().ref_ = Some(format!("{}{META}ObjectMeta", edition.reference_prefix()).into());
+    let mut out = match edition {
+        Edition::V2 => reference,
+        Edition::V3 => {
+            let mut out = JSONSchemaProps::default();
+            out.value_mut().all_of = Some(vec![reference].into());
+            out
+        }
+    };
+    out.description = description.into();
+    out
+}
+
+fn list_schema(resource: &Resource<'_>, edition: Edition, name: &str) -> Value {
+    let (kind, list_kind, plural) = (resource.kind, resource.list_kind, resource.plural);
+    let prefix = edition.reference_prefix();
+    let description = format!("Standard list metadata. More info: {CONVENTIONS}#types-kinds");
+    let reference = json!({"$ref": (format!("{prefix}{META}ListMeta"))});
+    let mut metadata = match edition {
+        Edition::V2 => reference.as_object().cloned().unwrap_or_default(),
+        Edition::V3 => Map::from(vec![("allOf".into(), json!([reference]))]),
+    };
+    metadata.insert("description", description);
+    json!({
+        "description": (format!("{list_kind} is a list of {kind}")),
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            "apiVersion": {"description": (api_version_text()), "type": "string"},
+            "items": {
+                "description": (format!("List of {plural}. More info: {CONVENTIONS}")),
+                "type": "array",
+                "items": {"$ref": (format!("{prefix}{name}"))},
+            },
+            "kind": {"description": (kind_text()), "type": "string"},
+            "metadata": metadata,
+        },
+    })
+}

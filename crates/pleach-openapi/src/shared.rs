@@ -1,0 +1,124 @@
+//! The types that are the same for every kind: metadata, statuses, options, scale; and the types a
+//! CustomResourceDefinition is made of.
+//!
+//! They are written down once, in JSON next to this file, in the form of neither edition: a `$ref` is
+//! a full name, may have siblings, and defaults are given. Here they get the form of an edition.
+
+use std::sync::LazyLock;
+
+use pleach_json::{Map, Value, grow_stack};
+
+use crate::Edition;
+use crate::names::META;
+
+static TYPES: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
+    let mut all = Vec::new();
+    for (prefix, text) in [
+        (META, include_str!("shared/meta.json")),
+        ("io.k8s.api.autoscaling.v1.", include_str!("shared/autoscaling.json")),
+        (DEFINITIONS, include_str!("shared/apiextensions.json")),
+    ] {
+        let types = pleach_json::parse(text.as_bytes()).expect("a file of this crate is JSON");
+        let types = types.as_object().expect("a file of this crate is an object").clone();
+        all.extend(types.into_vec().into_iter().map(|(name, schema)| (format!("{prefix}{name}"), schema)));
+    }
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    all
+});
+
+/// Which shared types a document needs besides those of metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needed {
+    /// Those of scale.
+    pub scale: bool,
+    /// Those of CRDs.
+    pub definitions: bool,
+}
+
+/// Where the types of CRDs live.
+const DEFINITIONS: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.";
+
+/// The shared type of that name: a kind that is described here rather than by a CRD.
+pub(crate) fn schema(name: &str, edition: Edition) -> Option<Value> {
+    let found = TYPES.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
+    Some(in_edition(&TYPES[found].1, edition))
+}
+
+/// The shared types that a document needs, but none that is a kind with paths of its own.
+pub(crate) fn schemas(edition: Edition, needed: Needed) -> Vec<(String, Value)> {
+    TYPES
+        .iter()
+        .filter(|(name, _)| match name.strip_prefix(DEFINITIONS) {
+            Some(own) => needed.definitions && own != "CustomResourceDefinition",
+            None => needed.scale || name.starts_with(META),
+        })
+        .map(|(name, schema)| (name.clone(), in_edition(schema, edition)))
+        .collect()
+}
+
+fn in_edition(schema: &Value, edition: Edition) -> Value {
+    grow_stack(|| match schema {
+        Value::Object(members) => object_in_edition(members, edition),
+        Value::Array(items) => items.iter().map(|item| in_edition(item, edition)).collect::<Vec<_>>().into(),
+        other => other.clone(),
+    })
+}
+
+fn object_in_edition(members: &Map, edition: Edition) -> Value {
+    let mut out = Map::with_capacity(members.len());
+    for (key, value) in members.iter() {
+        match (key.as_str(), value) {
+            ("$ref", Value::String(name)) => {
+                let reference = format!("{}{name}", edition.reference_prefix());
+                if edition == Edition::V3 && members.len() > 1 {
+                    let alone = Map::from(vec![("$ref".into(), reference.into())]);
+                    out.insert("allOf", vec![Value::from(alone)]);
+                } else {
+                    out.insert("$ref", reference);
+                }
+            }
+            // The v2 document has no defaults.
+            ("default", value) if edition == Edition::V2 && !value.is_null() => {}
+            (_, value) => {
+                out.insert(key.clone(), in_edition(value, edition));
+            }
+        }
+    }
+    out.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reference_leads_somewhere() {
+        fn references(value: &Value, found: &mut Vec<String>) {
+            match value {
+                Value::Object(members) => members.iter().for_each(|(key, value)| match value {
+                    Value::String(name) if key == "$ref" => found.push(name.to_string()),
+                    value => references(value, found),
+                }),
+                Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+                _ => {}
+            }
+        }
+        for (name, schema) in TYPES.iter() {
+            let mut found = Vec::new();
+            references(schema, &mut found);
+            for reference in found {
+                assert!(TYPES.iter().any(|(known, _)| *known == reference), "{name} refers to {reference}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_reference_with_words_is_wrapped_in_v3() {
+        let scale = schema(crate::names::SCALE, Edition::V3).unwrap();
+        let metadata = scale.at(&["properties", "metadata"]).unwrap();
+        assert!(metadata.get("allOf").is_some() && metadata.get("$ref").is_none(), "{metadata}");
+        let scale = schema(crate::names::SCALE, Edition::V2).unwrap();
+        let metadata = scale.at(&["properties", "metadata"]).unwrap();
+        assert!(metadata.get("default").is_none() && metadata.get("$ref").is_some(), "{metadata}");
+    }
+}
