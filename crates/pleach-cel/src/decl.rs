@@ -20,6 +20,9 @@ const MIN_STRING: u64 = 2;
 /// A bare string or int-or-string without `maxLength`: the request without its quotes.
 const MAX_STRING: u64 = MAX_REQUEST_SIZE - 2;
 
+/// How many lists and maps inside one another a static type tells apart.
+const MAX_NESTING: usize = 200;
+
 /// A schema node as CEL sees it. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct DeclType {
@@ -293,8 +296,14 @@ impl DeclType {
         }
     }
 
-    /// The type that expressions are checked with.
+    /// The type that expressions are checked with. Lists of lists beyond [`MAX_NESTING`] levels are
+    /// lists of anything: nobody writes such a schema but to see what breaks.
     pub fn cel_type(&self) -> Type {
+        self.cel_type_within(MAX_NESTING)
+    }
+
+    fn cel_type_within(&self, levels: usize) -> Type {
+        let Some(levels) = levels.checked_sub(1) else { return Type::Dyn };
         match &self.kind {
             DeclKind::Bool => Type::Bool,
             DeclKind::Int => Type::Int,
@@ -304,10 +313,10 @@ impl DeclType {
             DeclKind::Date | DeclKind::DateTime => Type::Timestamp,
             DeclKind::Duration => Type::Duration,
             DeclKind::IntOrString => Type::Dyn,
-            DeclKind::List(element, _) => Type::list(element.cel_type()),
-            DeclKind::Map(value) => Type::map(Type::String, value.cel_type()),
+            DeclKind::List(element, _) => Type::list(element.cel_type_within(levels)),
+            DeclKind::Map(value) => Type::map(Type::String, value.cel_type_within(levels)),
             DeclKind::Object(object) => Type::Object(Arc::clone(object)),
-            DeclKind::Optional(inner) => Type::optional(inner.cel_type()),
+            DeclKind::Optional(inner) => Type::optional(inner.cel_type_within(levels)),
             DeclKind::Other(ty) => ty.clone(),
         }
     }

@@ -216,3 +216,26 @@ fn the_budget_is_shared_and_ends_everything() {
     assert!(last.ends_with("\"integer\": validation failed due to running out of cost budget, no further validation rules will be run"), "{last}");
     assert!(!rest.is_empty() && rest.len() < 4, "{rest:?}");
 }
+
+#[test]
+fn ten_thousand_levels() {
+    let rules = json!([{"rule": "self == self"}]);
+    for list in [true, false] {
+        let mut schema =
+            json!({"type": "integer", "x-kubernetes-validations": [{"rule": "self > 5", "message": "low"}]});
+        let mut value = json!(1);
+        for _ in 0..10_000 {
+            if list {
+                schema = json!({"type": "array", "items": schema});
+                value = json!([value]);
+            } else {
+                schema = json!({"type": "object", "properties": {"a": schema}});
+                value = json!({"a": value});
+            }
+        }
+        schema.as_object_mut().unwrap().insert("x-kubernetes-validations", rules.clone());
+        let outcome = run(&schema, &value, None, pleach_cel::eval::RUNTIME_COST_BUDGET);
+        let last = outcome.errors.last().unwrap();
+        assert!(last.to_string().ends_with(": Invalid value: 1: low"), "{}", last.detail);
+    }
+}
