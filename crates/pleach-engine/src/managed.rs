@@ -77,7 +77,9 @@ pub(crate) fn track_own_status(engine: &Engine, live: &Value, new: &mut Value) {
 /// Entries that differ from the live object's only in their time keep the time they had, if nothing
 /// else of the object differs.
 pub(crate) fn keep_times(live: &Value, new: &mut Value) {
-    let of = |object: &Value| object.at(&["metadata", "managedFields"])?.as_array();
+    fn of(object: &Value) -> Option<&pleach_json::Array> {
+        object.at(&["metadata", "managedFields"])?.as_array()
+    }
     let (Some(was), Some(is)) = (of(live), of(new)) else { return };
     let differs = was != is;
     if differs && was.len() == is.len() && same_but(live, new, "metadata", same_metadata) {
