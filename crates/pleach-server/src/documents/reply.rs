@@ -1,0 +1,100 @@
+//! Answers: a document with what caches need, or word that the client has it already.
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, EXPIRES, HeaderValue, IF_NONE_MATCH, LAST_MODIFIED,
+    LOCATION, VARY,
+};
+use http::{HeaderMap, Response, StatusCode};
+use pleach_openapi::{Edition, Form};
+
+use super::assembly::Document;
+use super::negotiate;
+use crate::app::Call;
+use crate::body::Body;
+use crate::respond;
+
+const YEAR: Duration = Duration::from_hours(365 * 24);
+
+/// A document, which is compressed if the client reads that.
+pub(super) fn document(call: &Call, edition: Edition, form: Form, document: Document) -> Response<Body> {
+    let Document { etag, bytes, since } = document;
+    let asked = call.query.get("hash").filter(|hash| edition == Edition::V3 && !hash.is_empty());
+    if asked.is_some_and(|hash| hash != etag) {
+        return moved(&call.path, &etag);
+    }
+    let mut response = Response::new(Body::empty());
+    let quoted = format!("\"{etag}\"");
+    let headers = response.headers_mut();
+    put(headers, ETAG, &quoted);
+    put(headers, LAST_MODIFIED, &date(since));
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
+    if asked.is_some() {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
+        put(headers, EXPIRES, &date(SystemTime::now() + YEAR));
+    } else {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    }
+    let known = call.header(IF_NONE_MATCH).is_some_and(|sent| {
+        sent.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == quoted)
+    });
+    if known {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        return response;
+    }
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(negotiate::media_type(edition, form)));
+    if respond::reads_gzip(&call.headers) {
+        headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    *response.body_mut() = bytes.into();
+    response
+}
+
+/// The list of documents. Its type is what upstream's aggregator says: text, as it looks.
+pub(super) fn index(list: Bytes) -> Response<Body> {
+    let mut response = Response::new(Body::from(list));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    put(headers, LAST_MODIFIED, &date(SystemTime::now()));
+    response
+}
+
+/// The client wants something that there is not.
+pub(super) fn not_acceptable() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NOT_ACCEPTABLE;
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}
+
+/// The hash is of another day.
+fn moved(path: &str, etag: &str) -> Response<Body> {
+    let place = format!("{path}?hash={etag}");
+    let mut response =
+        Response::new(Body::from(format!("<a href=\"{place}\">Moved Permanently</a>.\n\n").into_bytes()));
+    *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    put(headers, LOCATION, &place);
+    response
+}
+
+fn put(headers: &mut HeaderMap, name: http::header::HeaderName, text: &str) {
+    if let Ok(value) = HeaderValue::from_str(text) {
+        headers.insert(name, value);
+    }
+}
+
+/// A time as HTTP writes it.
+fn date(time: SystemTime) -> String {
+    jiff::Timestamp::try_from(time)
+        .ok()
+        .and_then(|stamp| jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&stamp).ok())
+        .unwrap_or_default()
+}
