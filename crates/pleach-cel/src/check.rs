@@ -351,15 +351,13 @@ impl Checker<'_> {
 
     /// The inside of what was marked with `?`.
     fn unwrap_marked(&mut self, at: ExprId, ty: Type) -> Type {
-        match ty.as_optional() {
-            Some(inner) => inner.clone(),
-            None => {
-                if ty != Type::Dyn {
-                    self.mismatch(at, &Type::optional(ty.clone()), &ty);
-                }
-                ty
-            }
+        if let Some(inner) = ty.as_optional() {
+            return inner.clone();
         }
+        if ty != Type::Dyn {
+            self.mismatch(at, &Type::optional(ty.clone()), &ty);
+        }
+        ty
     }
 
     /// The type of both; dyn if there is none.

@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// More issues than this are counted instead of kept.
 const MAX_SHOWN: usize = 100;
 
+/// A line with more bytes than this is not shown.
+const MAX_LINE: usize = 16_384;
+
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {
@@ -60,7 +63,9 @@ impl fmt::Display for Issues {
             write!(f, "ERROR: <input>:{}:{column}: {}", issue.line, issue.message)?;
             let line =
                 usize::try_from(issue.line - 1).ok().and_then(|line| self.source.split('\n').nth(line));
-            let Some(line) = line.filter(|_| !self.source.is_empty()) else { continue };
+            let Some(line) = line.filter(|line| !self.source.is_empty() && line.len() <= MAX_LINE) else {
+                continue;
+            };
             write!(f, "\n | {}\n | ", line.replace('\t', " "))?;
             let mut chars = line.chars();
             for c in chars.by_ref().take(issue.column.max(0) as usize) {

@@ -35,11 +35,10 @@ pub fn parse(source: &str, minor: u32) -> Result<Ast, Issues> {
         return Err(Issues::new(shared, vec![Issue { line: -1, column: -1, message }]));
     }
     let (tokens, unrecognized) = lexer::lex(source);
-    if unrecognized.is_empty() {
-        match parser::parse(&shared, &tokens, minor) {
-            Ok(result) => return result,
-            Err(parser::NotAnExpression) => {}
-        }
+    if unrecognized.is_empty()
+        && let Ok(result) = parser::parse(&shared, &tokens, minor)
+    {
+        return result;
     }
     Err(recovery::diagnose(&shared, &tokens, &unrecognized, minor))
 }

@@ -92,3 +92,55 @@ fn expressions_compile_as_recorded() {
     assert!(count > 1_500, "the table is there");
     assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// What a hostile author would write: all of it must be answered soon.
+#[test]
+fn hostile_expressions_end_soon() {
+    let environment = Environment::stored();
+    let declarations = Declarations::new().with("self", DeclType::string(None, None));
+    let chain = |start: &str, link: &str, count: usize| format!("{start}{}", link.repeat(count));
+    let nested =
+        |open: &str, close: &str, count: usize| format!("{}1{}", open.repeat(count), close.repeat(count));
+    for (why, source) in [
+        ("every link has its target twice", chain("optional.of(self)", ".optMap(x, x)", 120)),
+        ("types that double", chain("[{1: 1}]", ".map(x, {x: x})", 120)),
+        ("errors that double", chain("nope", ".optMap(x, x)", 120)),
+        ("loops in loops", nested("[1, 2].all(x, ", ")", 120)),
+        ("parentheses beyond the limit", nested("(", ")", 40_000)),
+        ("open parentheses", "(".repeat(90_000)),
+        ("nothing but errors", "@".repeat(90_000)),
+        ("a sum beyond the limit", chain("1", " + 1", 24_000)),
+        ("a long list", format!("[{}1", "1, ".repeat(30_000))),
+        ("a long name", chain("a", ".a", 45_000)),
+        ("a long name that may be a message", format!("{}{{", chain("a", ".a", 45_000))),
+        ("minus signs", "-".repeat(90_000)),
+        ("conditions", "true ? 1 : ".repeat(9_000)),
+        ("quotes", "'".repeat(90_001)),
+        ("a sharp pattern", format!("self.matches('{}')", "(a{1,900}".repeat(100))),
+        ("beyond the size", "x".repeat(200_000)),
+    ] {
+        if let Ok(checked) = environment.compile(&source, &declarations) {
+            // Whatever is accepted can also be priced and explained.
+            let explanation = checked.cost_estimate();
+            assert!(explanation.max >= explanation.min, "{why}");
+        }
+    }
+}
+
+/// Texts cut off anywhere are refused or accepted, never a panic.
+#[test]
+fn no_prefix_panics() {
+    let environment = Environment::stored();
+    let declarations = Declarations::new().with("self", DeclType::string(None, None));
+    for line in include_str!("data/compile.jsonl").lines().step_by(40) {
+        let fact = pleach_json::parse(line.as_bytes()).expect("a fact");
+        let source = fact.get("expression").and_then(Value::as_str).expect("an expression");
+        for (at, _) in source.char_indices() {
+            for part in [&source[..at], &source[at..]] {
+                if let Err(issues) = environment.compile(part, &declarations) {
+                    assert!(!issues.list().is_empty(), "{part}: an error says what is wrong");
+                }
+            }
+        }
+    }
+}

@@ -29,14 +29,14 @@ impl Unifier {
     /// A constant type with its parameters replaced by variables: those in `fresh`, which grows.
     pub(super) fn instantiate(&mut self, ty: T, fresh: &mut Vec<(&'static str, Type)>) -> Type {
         match ty {
-            T::Param(name) => match fresh.iter().find(|(n, _)| *n == name) {
-                Some((_, var)) => var.clone(),
-                None => {
-                    let var = self.fresh();
-                    fresh.push((name, var.clone()));
-                    var
+            T::Param(name) => {
+                if let Some((_, var)) = fresh.iter().find(|(n, _)| *n == name) {
+                    return var.clone();
                 }
-            },
+                let var = self.fresh();
+                fresh.push((name, var.clone()));
+                var
+            }
             T::List(element) => Type::list(self.instantiate(*element, fresh)),
             T::Map(key, value) => Type::map(self.instantiate(*key, fresh), self.instantiate(*value, fresh)),
             T::Type(inner) => Type::type_of(self.instantiate(*inner, fresh)),
@@ -85,7 +85,10 @@ impl Unifier {
         }
         match (from, to) {
             (Type::Null, other) | (other, Type::Null) => {
-                matches!(other, Type::Null | Type::Duration | Type::Timestamp | Type::Object(_) | Type::Opaque(..))
+                matches!(
+                    other,
+                    Type::Null | Type::Duration | Type::Timestamp | Type::Object(_) | Type::Opaque(..)
+                )
             }
             (Type::Type(_), Type::Type(_)) => true,
             (Type::List(from), Type::List(to)) => self.assign(from, to),
@@ -191,13 +194,12 @@ pub(super) fn most_general(a: Type, b: Type) -> Type {
 
 fn is_at_most_as_specific(a: &Type, b: &Type) -> bool {
     match (a, b) {
-        (Type::Dyn | Type::Param(_), _) => true,
+        (Type::Dyn | Type::Param(_), _) | (Type::Type(_), Type::Type(_)) => true,
         (_, Type::Dyn | Type::Param(_)) => false,
         (Type::List(a), Type::List(b)) => is_at_most_as_specific(a, b),
         (Type::Map(a), Type::Map(b)) => {
             is_at_most_as_specific(&a.0, &b.0) && is_at_most_as_specific(&a.1, &b.1)
         }
-        (Type::Type(_), Type::Type(_)) => true,
         (Type::Opaque(a, ap), Type::Opaque(b, bp)) => {
             a == b
                 && ap.len() == bp.len()

@@ -31,7 +31,7 @@ pub(super) fn validate(checked: &Checked, minor: u32, places: &Places) -> Vec<Is
                         && let Some(target) = target
                     {
                         format::validate(checked, *target, id, args, &mut |at, message| {
-                            validator.error(at, message)
+                            validator.error(at, message);
                         });
                     }
                 }

@@ -322,7 +322,14 @@ impl<'a> Estimator<'a> {
         if let Some((_, bound)) = self.overrides.iter().find(|(at, _)| at == steps) {
             return Some(Size::at_most(*bound));
         }
-        declared(self.root?, steps).map(|decl| Size::at_most(decl.map_or(0, DeclType::max_elements)))
+        if let Some((step, container)) = steps.split_last()
+            && step == KEYS
+        {
+            // Keys are strings of which no schema bounds the length; they are taken to be empty.
+            let decl = declared(self.root?, container)?;
+            return matches!(decl.kind(), DeclKind::Map(_)).then_some(Size::fixed(0));
+        }
+        declared(self.root?, steps).map(|decl| Size::at_most(decl.max_elements()))
     }
 
     /// The sizes of what is in a list or map, if they can be told.
@@ -340,22 +347,20 @@ impl<'a> Estimator<'a> {
     }
 }
 
-/// The schema node that `steps` lead to from `root`; the inner `None` is a key of a map, which
-/// has no schema.
-pub(super) fn declared<'d>(root: &'d DeclType, steps: &[Str]) -> Option<Option<&'d DeclType>> {
+/// The schema node that `steps` lead to from `root`.
+pub(super) fn declared<'d>(root: &'d DeclType, steps: &[Str]) -> Option<&'d DeclType> {
     let mut at = root;
-    for (i, step) in steps.iter().enumerate() {
+    for step in steps {
         let inside = match at.kind() {
             DeclKind::Optional(inner) => inner,
             _ => at,
         };
         at = match (step.as_str(), inside.kind()) {
             (ITEMS | VALUES, DeclKind::List(element, _) | DeclKind::Map(element)) => element,
-            (KEYS, DeclKind::Map(_)) => return (i + 1 == steps.len()).then_some(None),
             // Reserved words that were not escaped are not found.
             (name, DeclKind::Object(object)) => &object.field(name).filter(|f| f.escaped_name == name)?.decl,
             _ => return None,
         };
     }
-    Some(Some(at))
+    Some(at)
 }

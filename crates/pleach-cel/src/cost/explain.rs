@@ -253,7 +253,7 @@ impl Teller<'_> {
         let mut path = self.estimator.path(id).get(1..)?.to_vec();
         path.extend(step.map(Str::new_static));
         let root = self.estimator.root()?;
-        let decl = declared(root, &path)??;
+        let decl = declared(root, &path)?;
         let (keyword, unit) = match decl.kind() {
             DeclKind::String | DeclKind::IntOrString => ("maxLength", 4),
             DeclKind::Bytes => ("maxLength", 1),

@@ -172,6 +172,10 @@ pub(super) struct State {
     pub(super) edges: Vec<Edge>,
     /// Whether one token tells which edge to take.
     pub(super) one_token: bool,
+    /// Which tokens can come next within the rule.
+    pub(super) next: Tokens,
+    /// Where one token decides: by edge, which tokens it begins with.
+    pub(super) firsts: Vec<Tokens>,
 }
 
 /// Where a rule goes on after a call of another.
@@ -446,13 +450,25 @@ impl Network {
             }
         }
         for at in 0..network.states.len() {
-            network.states[at].one_token = network.is_one_token(at as At);
+            let firsts = network.firsts(at as At);
+            let next = network.look(at as At);
+            let state = &mut network.states[at];
+            state.next = next;
+            state.one_token = firsts.is_some();
+            state.firsts = firsts.unwrap_or_default();
         }
         network
     }
 
     fn state(&mut self, rule: Rule, kind: Kind) -> At {
-        self.states.push(State { kind, rule, edges: Vec::new(), one_token: false });
+        self.states.push(State {
+            kind,
+            rule,
+            edges: Vec::new(),
+            one_token: false,
+            next: Tokens::default(),
+            firsts: Vec::new(),
+        });
         (self.states.len() - 1) as At
     }
 
@@ -540,21 +556,21 @@ impl Network {
         (start, end)
     }
 
-    /// Whether a decision can be made by the next token, wherever the rule was called from.
-    fn is_one_token(&self, at: At) -> bool {
+    /// What each edge begins with, wherever the rule was called from, if no two begin alike.
+    fn firsts(&self, at: At) -> Option<Vec<Tokens>> {
         let state = &self.states[at as usize];
         if state.edges.len() < 2 || state.kind == Kind::RuleStop {
-            return true;
+            return Some(Vec::new());
         }
-        let mut seen = Tokens::default();
+        let mut firsts: Vec<Tokens> = Vec::new();
         for edge in &state.edges {
-            let Edge::Free(to) = edge else { return false };
-            let Some(look) = self.look_anywhere(*to) else { return false };
-            if seen.meets(look) {
-                return false;
+            let Edge::Free(to) = edge else { return None };
+            let look = self.look_anywhere(*to)?;
+            if firsts.iter().any(|other| other.meets(look)) {
+                return None;
             }
-            seen = seen.union(look);
+            firsts.push(look);
         }
-        true
+        Some(firsts)
     }
 }

@@ -1,11 +1,12 @@
 //! Which tokens can come next.
 
 use crate::syntax::recovery::grammar::{At, Edge, Kind, Network, Tokens};
+use std::collections::HashSet;
 
 impl Network {
     /// What can come next at a state, within its rule.
     pub(super) fn look(&self, at: At) -> Tokens {
-        let mut walk = Walk { network: self, found: Tokens::default(), seen: Vec::new(), guarded: false };
+        let mut walk = Walk { network: self, found: Tokens::default(), seen: HashSet::new(), guarded: false };
         walk.from(at, &mut Vec::new(), Beyond::Nothing);
         walk.found
     }
@@ -13,7 +14,7 @@ impl Network {
     /// The same, going on after the end of the rule with `callers`, innermost last: the states to
     /// return to.
     pub(super) fn look_in(&self, at: At, callers: &[At]) -> Tokens {
-        let mut walk = Walk { network: self, found: Tokens::default(), seen: Vec::new(), guarded: false };
+        let mut walk = Walk { network: self, found: Tokens::default(), seen: HashSet::new(), guarded: false };
         walk.from(at, &mut callers.to_vec(), Beyond::Callers);
         walk.found
     }
@@ -21,7 +22,7 @@ impl Network {
     /// The same, going on wherever the rule can have been called from; `None` if that depends on
     /// precedence.
     pub(super) fn look_anywhere(&self, at: At) -> Option<Tokens> {
-        let mut walk = Walk { network: self, found: Tokens::default(), seen: Vec::new(), guarded: false };
+        let mut walk = Walk { network: self, found: Tokens::default(), seen: HashSet::new(), guarded: false };
         walk.from(at, &mut Vec::new(), Beyond::Anywhere);
         (!walk.guarded).then_some(walk.found)
     }
@@ -38,17 +39,16 @@ enum Beyond {
 struct Walk<'n> {
     network: &'n Network,
     found: Tokens,
-    seen: Vec<(At, Vec<At>)>,
+    seen: HashSet<(At, Vec<At>)>,
     guarded: bool,
 }
 
 impl Walk<'_> {
     fn from(&mut self, at: At, stack: &mut Vec<At>, beyond: Beyond) {
         // No rule calls itself without a token in between, so the stack stays short.
-        if self.seen.iter().any(|(seen, with)| *seen == at && with == stack) {
+        if !self.seen.insert((at, stack.clone())) {
             return;
         }
-        self.seen.push((at, stack.clone()));
         let state = &self.network.states[at as usize];
         if state.kind == Kind::RuleStop {
             if let Some(back) = stack.pop() {

@@ -20,6 +20,11 @@ const MAX_SKIPPED: usize = 256;
 /// More syntax errors than this are not reported.
 const MAX_REPORTS: u32 = 100;
 
+thread_local! {
+    /// What lookahead decided for earlier texts: it depends on the grammar alone.
+    static PREDICTOR: Cell<Option<Predictor<'static>>> = const { Cell::new(None) };
+}
+
 /// Why the walk ended early.
 pub(super) struct Abort;
 
@@ -66,7 +71,7 @@ impl<'t> Machine<'t> {
         let network = &*NETWORK;
         Self {
             network,
-            predictor: Predictor::new(network),
+            predictor: PREDICTOR.take().unwrap_or_else(|| Predictor::new(network)),
             builder,
             tokens,
             unrecognized,
@@ -85,7 +90,11 @@ impl<'t> Machine<'t> {
 
     /// Everything from the start rule on.
     pub(super) fn run(&mut self) -> Result<Tree, Abort> {
-        let tree = self.rule(Rule::Start, 0)?;
+        let tree = self.rule(Rule::Start, 0);
+        let mut predictor = std::mem::replace(&mut self.predictor, Predictor::new(self.network));
+        predictor.forget_stacks();
+        PREDICTOR.set(Some(predictor));
+        let tree = tree?;
         self.report_unrecognized(self.tokens.len())?;
         Ok(tree)
     }
@@ -239,13 +248,9 @@ impl<'t> Machine<'t> {
         let state = &self.network.states[at as usize];
         if state.one_token {
             let next = self.la(0)?;
-            let first = |edge: &Edge| match edge {
-                Edge::Free(to) => self.network.look_anywhere(*to).is_some_and(|look| look.contains(next)),
-                _ => false,
-            };
             // Whatever is optional is left out if it does not fit; a choice must be made.
             let optional = state.kind != Kind::BlockStart || self.is_optional(at);
-            return match state.edges.iter().position(first) {
+            return match state.firsts.iter().position(|first| first.contains(next)) {
                 Some(i) => Ok(i + 1),
                 None if optional => Ok(state.edges.len()),
                 None => Err(Fault::NoViable(self.at, self.at)),
@@ -306,7 +311,7 @@ impl<'t> Machine<'t> {
             let offset = self.token(0).offset;
             if !self.recovering {
                 self.recovering = true;
-                let message = format!("missing {} at {}", self.show_set(expected), self.show(self.at));
+                let message = format!("missing {} at {}", show_set(expected), self.show(self.at));
                 self.report(offset, &message)?;
             }
             let kind = expected.kinds().next().unwrap_or(K::Eof);
@@ -332,7 +337,7 @@ impl<'t> Machine<'t> {
         if self.recovering {
             return Ok(());
         }
-        let next = self.network.look(at);
+        let next = self.network.states[at as usize].next;
         if next.may_end() || next.contains(self.la(0)?) {
             return Ok(());
         }
@@ -357,8 +362,7 @@ impl<'t> Machine<'t> {
             return Ok(());
         }
         self.recovering = true;
-        let message =
-            format!("extraneous input {} expecting {}", self.show(self.at), self.show_set(expected));
+        let message = format!("extraneous input {} expecting {}", self.show(self.at), show_set(expected));
         self.report(self.token(0).offset, &message)
     }
 
@@ -370,7 +374,7 @@ impl<'t> Machine<'t> {
         match fault {
             Fault::Mismatch(expected) => {
                 let message =
-                    format!("mismatched input {} expecting {}", self.show(self.at), self.show_set(*expected));
+                    format!("mismatched input {} expecting {}", self.show(self.at), show_set(*expected));
                 self.report(self.token(0).offset, &message)
             }
             Fault::NoViable(first, last) => {
@@ -437,19 +441,22 @@ impl<'t> Machine<'t> {
 
     /// What can follow where any of the callers goes on.
     fn recovery_set(&self) -> Tokens {
-        let all = self.callers.iter().fold(Tokens::default(), |set, at| set.union(self.network.look(*at)));
+        let all = self
+            .callers
+            .iter()
+            .fold(Tokens::default(), |set, at| set.union(self.network.states[*at as usize].next));
         all.without_end()
     }
 
     /// What can come at the current state, callers included.
     fn expected(&self) -> Tokens {
-        let mut following = self.network.look(self.state);
+        let mut following = self.network.states[self.state as usize].next;
         let mut expected = following.without_end();
         for at in self.callers.iter().rev() {
             if !following.may_end() {
                 break;
             }
-            following = self.network.look(*at);
+            following = self.network.states[*at as usize].next;
             expected = expected.union(following.without_end());
         }
         if following.may_end() { expected.union(Tokens::of(&[K::Eof])) } else { expected }
@@ -479,13 +486,13 @@ impl<'t> Machine<'t> {
         let text = text.replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r");
         format!("'{text}'")
     }
+}
 
-    fn show_set(&self, tokens: Tokens) -> String {
-        let names: Vec<&str> = tokens.kinds().map(name).collect();
-        match names.as_slice() {
-            [one] => (*one).to_owned(),
-            _ => format!("{{{}}}", names.join(", ")),
-        }
+fn show_set(tokens: Tokens) -> String {
+    let names: Vec<&str> = tokens.kinds().map(name).collect();
+    match names.as_slice() {
+        [one] => (*one).to_owned(),
+        _ => format!("{{{}}}", names.join(", ")),
     }
 }
 

@@ -46,7 +46,7 @@ impl Stacks {
             match (self.pop(short), self.pop(long)) {
                 (None, Some(_)) => return true,
                 (Some((a, short_rest)), Some((b, long_rest))) if a == b => {
-                    (short, long) = (short_rest, long_rest)
+                    (short, long) = (short_rest, long_rest);
                 }
                 _ => return false,
             }
@@ -86,6 +86,11 @@ pub(super) struct Predictor<'n> {
 impl<'n> Predictor<'n> {
     pub(super) fn new(network: &'n Network) -> Self {
         Self { network, stacks: Stacks::new(), decided: HashMap::new() }
+    }
+
+    /// Drops what is only of use within one text.
+    pub(super) fn forget_stacks(&mut self) {
+        self.stacks = Stacks::new();
     }
 
     /// The alternative to take at the state `decision`, of which the first is 1.

@@ -145,13 +145,11 @@ impl Visitor<'_> {
 
     /// A field's name; trouble with it is reported at `offset`.
     fn name(&mut self, tree: &Tree, offset: u32) -> Option<Str> {
-        match tree.token(Label::Id) {
-            Some(token) => self.builder.field_name(token, offset),
-            None => {
-                self.builder.error(offset, "unsupported ident kind");
-                None
-            }
+        if let Some(token) = tree.token(Label::Id) {
+            return self.builder.field_name(token, offset);
         }
+        self.builder.error(offset, "unsupported ident kind");
+        None
     }
 
     fn arguments(&mut self, list: Option<&Tree>) -> Vec<ExprId> {
