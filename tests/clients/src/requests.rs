@@ -49,6 +49,33 @@ impl Api {
         Ok(Answer { status, body })
     }
 
+    /// Sends a body as it is.
+    #[track_caller]
+    pub fn raw(&self, method: &str, path: &str, body: &str) -> Answer {
+        self.raw_with(method, path, &[], Some(body))
+            .unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+
+    /// Sends headers and a body as they are.
+    pub fn raw_with(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&str>,
+    ) -> std::io::Result<Answer> {
+        let headers: Vec<_> = headers.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        let answer = self.endpoint.send(method, path, &headers, body, crate::SOON)?;
+        let status = answer.status;
+        let body = serde_json::from_slice(&answer.body()?).unwrap_or(Value::Null);
+        Ok(Answer { status, body })
+    }
+
+    /// Sends a request without saying who asks.
+    pub fn nobody(&self, method: &str, path: &str) -> std::io::Result<Answer> {
+        Self { endpoint: Endpoint::new(self.endpoint.port, "") }.raw_with(method, path, &[], None)
+    }
+
     /// Sends a request that must be answered.
     #[track_caller]
     pub fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {

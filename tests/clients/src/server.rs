@@ -1,6 +1,7 @@
 //! A server of a test's own, its kubeconfig in a directory that goes away with it.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use pleach_conformance::TestServer;
 use tempfile::TempDir;
@@ -57,6 +58,18 @@ impl Running {
     /// The process.
     pub fn pid(&self) -> u32 {
         self.server.pid()
+    }
+
+    /// Asks the server to stop, and waits until it has; whether it ended well.
+    pub fn stop(mut self) -> bool {
+        self.terminate();
+        self.server.wait().expect("the server is a child of this process").success()
+    }
+
+    /// Asks the server to stop.
+    pub fn terminate(&self) {
+        let told = Command::new("kill").args(["-TERM", &self.pid().to_string()]).status();
+        assert!(told.expect("kill runs").success(), "the server was there to be told");
     }
 }
 

@@ -164,6 +164,19 @@ impl Connection {
         }
     }
 
+    /// The first line of a streamed body.
+    pub fn first_line(mut self) -> io::Result<String> {
+        let mut pending = Vec::new();
+        loop {
+            if let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
+                return Ok(String::from_utf8_lossy(&pending[..end]).into_owned());
+            }
+            if !matches!(self.left, Left::Chunked) || !self.chunk(&mut pending)? {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+
     fn chunk(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
         let mut line = String::new();
         self.reader.read_line(&mut line)?;

