@@ -152,9 +152,39 @@ fn parse_double(text: &str) -> Option<f64> {
     if bytes.iter().enumerate().any(misplaced) {
         return None;
     }
+    let (negative, unsigned) = match bytes.first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    if let Some(hex) = unsigned.strip_prefix("0x").or_else(|| unsigned.strip_prefix("0X")) {
+        return parse_hex(hex).map(|value| if negative { -value } else { value });
+    }
     let value: f64 = text.replace('_', "").parse().ok()?;
     let named = text.trim_start_matches(['+', '-']).starts_with(['i', 'I']);
     (named || !value.is_infinite()).then_some(value)
+}
+
+/// `1.8p1`: hexadecimal digits and a power of two, which must be there.
+fn parse_hex(text: &str) -> Option<f64> {
+    let (digits, exponent) = text.split_once(['p', 'P'])?;
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let mut exponent: i64 = exponent.parse().ok()?;
+    let mut mantissa = 0u64;
+    for digit in whole.chars().chain(fraction.chars()) {
+        let digit = u64::from(digit.to_digit(16)?);
+        if mantissa >> 60 == 0 {
+            mantissa = mantissa << 4 | digit;
+        } else {
+            exponent = exponent.saturating_add(4);
+        }
+    }
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let exponent = exponent.saturating_sub(4 * fraction.len() as i64).clamp(-2_000, 2_000);
+    let value = mantissa as f64 * 2f64.powi(exponent as i32);
+    value.is_finite().then_some(value)
 }
 
 fn to_duration<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {

@@ -36,6 +36,10 @@ pub enum Key {
     Uint(u64),
     /// `string`
     String(Str),
+    /// `double`, by its bits
+    Double(u64),
+    /// `null`
+    Null,
 }
 
 impl Key {
@@ -46,6 +50,9 @@ impl Key {
             CelValue::Int(i) => Self::Int(*i),
             CelValue::Uint(u) => Self::Uint(*u),
             CelValue::String(text) => Self::String(text.as_str().into()),
+            // Both zeros are the same key.
+            CelValue::Double(d) => Self::Double(if *d == 0.0 { 0 } else { d.to_bits() }),
+            CelValue::Null => Self::Null,
             _ => return None,
         })
     }
@@ -57,6 +64,8 @@ impl Key {
             Self::Int(i) => CelValue::Int(*i),
             Self::Uint(u) => CelValue::Uint(*u),
             Self::String(s) => CelValue::String(Text::Owned(s.clone())),
+            Self::Double(bits) => CelValue::Double(f64::from_bits(*bits)),
+            Self::Null => CelValue::Null,
         }
     }
 }
