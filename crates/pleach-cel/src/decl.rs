@@ -10,7 +10,7 @@
 //! ([`crate::names`]).
 
 use crate::types::Type;
-use pleach_json::Str;
+use pleach_json::{Str, grow_stack};
 use std::sync::Arc;
 
 /// The largest request the API server reads, in bytes: the bound where a schema sets none.
@@ -97,6 +97,27 @@ pub struct Field {
     pub name: Str,
     /// The property's schema.
     pub decl: DeclType,
+}
+
+impl Drop for ObjectType {
+    /// Objects may be thousands of levels deep, and the last to hold one may have little stack.
+    fn drop(&mut self) {
+        if self.fields.iter().any(|field| field.decl.is_compound()) {
+            grow_stack(|| self.fields.clear());
+        }
+    }
+}
+
+impl Drop for DeclType {
+    /// As for objects: a list may hold lists that hold lists.
+    fn drop(&mut self) {
+        if let DeclKind::List(inner, _) | DeclKind::Map(inner) | DeclKind::Optional(inner) = &self.kind
+            && inner.is_compound()
+        {
+            let kind = std::mem::replace(&mut self.kind, DeclKind::Bool);
+            grow_stack(|| drop(kind));
+        }
+    }
 }
 
 impl ObjectType {
@@ -258,6 +279,14 @@ impl DeclType {
     pub fn nullable(mut self, nullable: bool) -> Self {
         self.nullable = nullable;
         self
+    }
+
+    /// Whether it holds other types.
+    fn is_compound(&self) -> bool {
+        matches!(
+            self.kind,
+            DeclKind::List(..) | DeclKind::Map(_) | DeclKind::Object(_) | DeclKind::Optional(_)
+        )
     }
 
     /// What it is.
