@@ -24,6 +24,8 @@ fn is_settled(below: &Set, whole: bool, of: Type<'_>) -> bool {
                 below.nodes().iter().all(|node| is_settled(&node.children, ends(node), list.items))
             }),
         },
+        // What nothing is known of is left as it was.
+        Shape::Map(map) if map.is_unknown() => true,
         Shape::Map(map) if map.is_atomic => whole || below.is_empty(),
         Shape::Map(map) => grow_stack(|| {
             below.nodes().iter().all(|node| match type_at(&map, &node.element) {
@@ -48,6 +50,9 @@ fn type_at<'a>(map: &MapShape<'a>, element: &PathElement) -> Option<Type<'a>> {
 fn collapse(below: &Set, of: Type<'_>) -> Set {
     let mut out = Set::new();
     let shape = of.shape(None);
+    if matches!(&shape, Shape::Map(map) if map.is_unknown()) {
+        return below.clone();
+    }
     for node in below.nodes() {
         let of = match &shape {
             Shape::Map(map) => type_at(map, &node.element),

@@ -199,6 +199,20 @@ impl<'a> MapShape<'a> {
         self.field(name).or_else(|| self.others())
     }
 
+    /// Whether nothing is known of the members.
+    pub(crate) fn is_unknown(&self) -> bool {
+        let Kind::Node(node, _) = self.of else { return true };
+        let resource = node.is_root() || node.is_embedded_resource();
+        if resource || !node.properties().is_empty() {
+            return false;
+        }
+        match self.others().map(|of| of.0) {
+            Some(Kind::Deduced) => true,
+            Some(Kind::Node(of, _)) => of.types().single().is_none(),
+            _ => false,
+        }
+    }
+
     /// The default of a declared field.
     pub(crate) fn default_of(&self, name: &str) -> Option<&'a Value> {
         match self.field(name)?.0 {

@@ -1,11 +1,11 @@
 //! Histories of objects under upstream's field manager, and what it made of them.
 //!
-//! Every line of `tests/upstream.jsonl` is a kind, a sequence of writes and, for each, the object or
-//! the error that came out. Times are all `T`, or absent. `PLEACH_APPLY_HISTORIES` names a further
+//! The first line of `tests/upstream.jsonl` has schemas by name; every other is a kind, a sequence of
+//! writes and, for each, the object or the error that came out. Times are all `T`, or absent. `PLEACH_APPLY_HISTORIES` names a further
 //! file to go through.
 
 use pleach_apply::{ApplyError, Request, Set, Tracker, Type, Versions};
-use pleach_json::{Str, Value};
+use pleach_json::{Map, Str, Value, json};
 use pleach_schema::{Schema, SchemaOptions};
 
 const GROUP: &str = "g.example.com";
@@ -37,20 +37,40 @@ fn flag(value: &Value, key: &str) -> bool {
     value.get(key).and_then(Value::as_bool).unwrap_or_default()
 }
 
+/// The owners that a request brings.
+fn given(what: &str, live: Option<&Value>) -> Option<Value> {
+    let entry = |operation: &str, version: &str, fields: Value| {
+        json!([{"manager": "z", "operation": (operation), "apiVersion": (format!("{GROUP}/{version}")),
+            "fieldsType": "FieldsV1", "fieldsV1": (fields)}])
+    };
+    match what {
+        "keep" => live.and_then(|live| live.at(&["metadata", "managedFields"])).cloned(),
+        "reset" => Some(json!([{}])),
+        "empty" => Some(json!([])),
+        "bad" => Some(entry("Update", "v1", json!({"bad": {}}))),
+        "other" => Some(entry("Apply", "v1", json!({"f:spec": {".": {}, "f:a": {}, "f:m": {"f:a": {}}}}))),
+        "gone" => Some(entry("Apply", "v9", json!({"f:spec": {"f:a": {}}}))),
+        _ => None,
+    }
+}
+
 /// Runs a history; the first difference comes back.
-fn run(history: &Value) -> Result<(), String> {
-    let versions = history.get("versions").and_then(Value::as_object).unwrap();
-    let versions: Vec<(Str, Schema)> = versions
-        .iter()
-        .map(|(name, schema)| {
+fn run(history: &Value, schemas: &Value) -> Result<(), String> {
+    let compiled = |key: &str| -> Vec<(Str, Schema)> {
+        let versions = history.get(key).and_then(Value::as_object);
+        let schema = |name: &Str, schema: &Value| {
+            let schema = schema.as_str().and_then(|name| schemas.get(name)).unwrap_or(schema);
             (format!("{GROUP}/{name}").into(), Schema::from_value(schema, SchemaOptions::default()))
-        })
-        .collect();
+        };
+        versions.into_iter().flat_map(Map::iter).map(|(name, value)| schema(name, value)).collect()
+    };
+    let (first, changed) = (compiled("versions"), compiled("changed"));
     let has_status = flag(history, "status");
     let mut live: Option<Value> = None;
     let steps = history.get("steps").and_then(Value::as_array).unwrap();
     let outs = history.get("out").and_then(Value::as_array).unwrap();
     for (i, (step, out)) in steps.iter().zip(outs).enumerate() {
+        let versions = if flag(step, "changed") { &changed } else { &first };
         let api_version = format!("{GROUP}/{}", text(step, "version"));
         let subresource = text(step, "subresource");
         let request = Request {
@@ -73,8 +93,12 @@ fn run(history: &Value) -> Result<(), String> {
         if let Some(live) = live.as_mut().and_then(Value::as_object_mut) {
             live.insert("apiVersion", api_version.clone());
         }
-        let object = step.get("object").unwrap();
+        let mut object = step.get("object").unwrap().clone();
         let before = live.clone();
+        if let Some(given) = given(text(step, "managed"), before.as_ref()) {
+            object.get_mut("metadata").and_then(Value::as_object_mut).unwrap().insert("managedFields", given);
+        }
+        let object = &object;
         let got = match text(step, "op") {
             "set" => Ok(object.clone()),
             "update" => {
@@ -141,7 +165,7 @@ fn run(history: &Value) -> Result<(), String> {
 /// Upstream tells errors in no order, and not all of them once a field is unknown.
 fn in_order(message: &str) -> Vec<&str> {
     if message.contains("field not declared") {
-        return message.split('(').take(1).collect();
+        return message.split(": errors:").flat_map(|part| part.split(": .")).take(1).collect();
     }
     let mut lines: Vec<_> = message.split("errors:").flat_map(str::lines).collect();
     lines.sort_unstable();
@@ -151,10 +175,15 @@ fn in_order(message: &str) -> Vec<&str> {
 fn run_all(lines: &str) {
     let mut failed = Vec::new();
     let mut count = 0;
+    let mut schemas = Value::Null;
     for line in lines.lines().filter(|line| !line.is_empty()) {
-        let history = pleach_json::parse(line.as_bytes()).unwrap();
+        let mut history = pleach_json::parse(line.as_bytes()).unwrap();
+        if let Some(named) = history.as_object_mut().and_then(|line| line.remove("schemas")) {
+            schemas = named;
+            continue;
+        }
         count += 1;
-        failed.extend(run(&history).err());
+        failed.extend(run(&history, &schemas).err());
     }
     for failure in failed.iter().take(12) {
         eprintln!("{failure}\n");

@@ -99,7 +99,7 @@ fn take_managed(object: &mut Value) -> Value {
     metadata.and_then(|metadata| metadata.remove("managedFields")).unwrap_or_default()
 }
 
-/// One entry that says nothing at all.
+/// No entry at all where there could be some, or one that says nothing.
 fn is_reset(given: &Value) -> bool {
     match given.as_array().map(|entries| entries.as_slice()) {
         Some([Value::Object(only)]) => only.values().all(|value| match value {
@@ -107,7 +107,7 @@ fn is_reset(given: &Value) -> bool {
             Value::String(text) => text.is_empty(),
             _ => false,
         }),
-        Some([Value::Null]) => true,
+        Some([] | [Value::Null]) => true,
         _ => false,
     }
 }
