@@ -56,11 +56,27 @@ impl DefinedVersion {
         }
     }
 
+    /// The same version with another schema.
+    pub(crate) fn with_schema(&self, props: JSONSchemaProps) -> Self {
+        Self {
+            name: self.name.clone(),
+            api_version: self.api_version.clone(),
+            served: self.served,
+            props: Arc::new(props),
+            status: self.status,
+            scale: self.scale.clone(),
+            preserve_unknown_fields: self.preserve_unknown_fields,
+            schema: OnceLock::new(),
+        }
+    }
+
     /// The compiled schema, made when it is first needed.
     pub fn schema(&self) -> &Schema {
         self.schema.get_or_init(|| {
-            let options =
-                SchemaOptions { preserve_unknown_fields: self.preserve_unknown_fields, ..SchemaOptions::default() };
+            let options = SchemaOptions {
+                preserve_unknown_fields: self.preserve_unknown_fields,
+                ..SchemaOptions::default()
+            };
             Schema::compile(&self.props, options)
         })
     }
@@ -76,9 +92,7 @@ impl Definition {
     pub fn read_with(value: &Value, unions: bool) -> Result<Self, String> {
         let name = value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         let Some(api_version) = ApiVersion::from_api_version(name) else {
-            return Err(format!(
-                "no kind \"CustomResourceDefinition\" is registered for version \"{name}\""
-            ));
+            return Err(format!("no kind \"CustomResourceDefinition\" is registered for version \"{name}\""));
         };
         let options = pleach_crd::decode::Options { unions };
         let decoded = pleach_crd::decode(value, api_version, options).map_err(|error| {

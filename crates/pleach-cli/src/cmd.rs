@@ -1,6 +1,16 @@
 //! The commands: one file each, and what they share.
 
+pub mod completions;
+pub mod convert_crd;
+pub mod diff;
+pub mod expand;
+pub mod explain;
 pub mod lint;
+pub mod man;
+pub mod render;
+pub mod sample;
+pub mod skeleton;
+pub mod structuralize;
 pub mod validate;
 
 use std::io;
@@ -12,7 +22,7 @@ use rayon::prelude::*;
 
 use crate::catalog::Definition;
 use crate::document::{self, Document};
-use crate::finding::{Counts, Finding, Level, Report};
+use crate::finding::{Counts, Finding, Report};
 use crate::input::{self, Failure, Found, Source};
 use crate::output::{self, FindingFormat};
 use crate::terminal::Terminal;
@@ -193,7 +203,10 @@ impl Progress {
 }
 
 /// Reads the CRDs of files; other objects are left out, what is no CRD that can be read is told.
-pub(crate) fn load_crds(files: &[String], terminal: &mut Terminal<'_>) -> io::Result<(Vec<Definition>, bool)> {
+pub(crate) fn load_crds(
+    files: &[String],
+    terminal: &mut Terminal<'_>,
+) -> io::Result<(Vec<Definition>, bool)> {
     load_crds_with(files, false, terminal)
 }
 
@@ -218,7 +231,10 @@ pub(crate) fn load_crds_with(
             Ok(definition) => definitions.push(definition),
             Err(error) => {
                 trouble = true;
-                let (line, _) = crate::locate::position(&document.source.text, document.locate("kind").underlined(&document.source.text).start);
+                let (line, _) = crate::locate::position(
+                    &document.source.text,
+                    document.locate("kind").underlined(&document.source.text).start,
+                );
                 writeln!(terminal.err, "pleach: {}:{line}: {error}", document.source.name)?;
             }
         }
@@ -247,9 +263,4 @@ pub(crate) fn finish(
     } else {
         Exit::Fine
     })
-}
-
-/// Whether any finding is an error.
-pub(crate) fn has_errors(findings: &[Finding]) -> bool {
-    findings.iter().any(|finding| finding.level == Level::Error)
 }

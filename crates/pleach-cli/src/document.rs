@@ -68,6 +68,21 @@ impl Document {
     }
 }
 
+impl Document {
+    /// A line of the piece that this document was read from, counted from one, without its indentation.
+    pub fn line_span(&self, line: usize) -> Option<Range<usize>> {
+        let mut start = self.base;
+        for (i, found) in self.source.text[self.base..].split_inclusive('\n').enumerate() {
+            if i + 1 == line {
+                let indent = found.len() - found.trim_start().len();
+                return Some(start + indent..start + found.trim_end().len().max(indent));
+            }
+            start += found.len();
+        }
+        None
+    }
+}
+
 /// All objects of a text, and what is wrong with the rest of it.
 pub fn read(source: Source) -> (Arc<Source>, Vec<Document>, Vec<Finding>) {
     let source = Arc::new(source);
@@ -94,7 +109,8 @@ pub fn read(source: Source) -> (Arc<Source>, Vec<Document>, Vec<Finding>) {
 }
 
 fn unreadable(error: &YamlError, base: usize) -> Finding {
-    let mut finding = Finding::new(Level::Error, "unreadable", format!("cannot be read: {}", error.message()));
+    let mut finding =
+        Finding::new(Level::Error, "unreadable", format!("cannot be read: {}", error.message()));
     finding.span = error.offset().map(|offset| base + offset..base + offset);
     if error.message().contains("cannot start any token") {
         finding.help.push("YAML is indented with spaces, never with tabs".to_owned());
@@ -176,12 +192,12 @@ mod tests {
         for (why, text, want) in [
             ("a stream", "kind: A\n---\n# nothing\n---\nkind: B\nmetadata: {name: b}\n", vec!["A", "B b"]),
             ("CRLF", "kind: A\r\n---\r\nkind: B\r\n", vec!["A", "B"]),
-            ("JSON in a row", "{\"kind\": \"A\"}\n{\"kind\": \"B\\\"}\"} {\"kind\":\"C\"}", vec!["A", "B\"}", "C"]),
             (
-                "a list",
-                "apiVersion: v1\nkind: List\nitems:\n- kind: A\n- kind: B\n",
-                vec!["A", "B"],
+                "JSON in a row",
+                "{\"kind\": \"A\"}\n{\"kind\": \"B\\\"}\"} {\"kind\":\"C\"}",
+                vec!["A", "B\"}", "C"],
             ),
+            ("a list", "apiVersion: v1\nkind: List\nitems:\n- kind: A\n- kind: B\n", vec!["A", "B"]),
             ("nothing", "", vec![]),
         ] {
             let (titles, findings) = read_text(text);

@@ -103,8 +103,11 @@ fn walk(directory: &Path, found: &mut Vec<Found>, failures: &mut Vec<Failure>) {
         }
         match fs::read_dir(&path) {
             Ok(entries) => {
-                let mut entries: Vec<PathBuf> =
-                    entries.filter_map(Result::ok).map(|entry| entry.path()).filter(|p| !is_hidden(p)).collect();
+                let mut entries: Vec<PathBuf> = entries
+                    .filter_map(Result::ok)
+                    .map(|entry| entry.path())
+                    .filter(|p| !is_hidden(p))
+                    .collect();
                 // The last is taken first.
                 entries.sort_unstable_by(|a, b| b.cmp(a));
                 pending.extend(entries);
@@ -121,7 +124,8 @@ fn is_hidden(path: &Path) -> bool {
 }
 
 fn has_known_ending(path: &Path) -> bool {
-    path.extension().is_some_and(|e| ["yaml", "yml", "json"].iter().any(|known| e.eq_ignore_ascii_case(known)))
+    path.extension()
+        .is_some_and(|e| ["yaml", "yml", "json"].iter().any(|known| e.eq_ignore_ascii_case(known)))
 }
 
 impl Found {

@@ -8,6 +8,7 @@
 
 pub mod catalog;
 pub mod cmd;
+pub mod diff;
 pub mod document;
 pub mod finding;
 pub mod input;
@@ -15,6 +16,7 @@ pub mod lint;
 pub mod locate;
 pub mod object;
 pub mod output;
+pub mod sample;
 mod scale;
 pub mod terminal;
 
@@ -34,13 +36,53 @@ pub enum Command {
     /// Check objects against CRDs: what would the server say.
     #[command(after_help = cmd::validate::EXAMPLES)]
     Validate(cmd::validate::Options),
+    /// Show what would be stored: pruned, defaulted, coerced.
+    #[command(after_help = cmd::render::EXAMPLES)]
+    Render(cmd::render::Options),
+    /// Describe the fields of a kind, as kubectl explain does.
+    #[command(after_help = cmd::explain::EXAMPLES)]
+    Explain(cmd::explain::Options),
+    /// Make up objects that validate: a minimal and a full one.
+    #[command(after_help = cmd::sample::EXAMPLES)]
+    Sample(cmd::sample::Options),
+    /// Compare two CRDs: what breaks, with an object that shows it.
+    #[command(after_help = cmd::diff::EXAMPLES)]
+    Diff(cmd::diff::Options),
+    /// Write CRDs in another version of apiextensions.k8s.io.
+    #[command(name = "convert-crd", after_help = cmd::convert_crd::EXAMPLES)]
+    ConvertCrd(cmd::convert_crd::Options),
+    /// Show the part of schemas that pruning goes by.
+    #[command(after_help = cmd::skeleton::EXAMPLES)]
+    Skeleton(cmd::skeleton::Options),
+    /// Propose structural schemas.
+    #[command(after_help = cmd::structuralize::EXAMPLES)]
+    Structuralize(cmd::structuralize::Options),
+    /// Unfold x-kubernetes-unions into what every Kubernetes knows.
+    #[command(after_help = cmd::expand::EXAMPLES)]
+    Expand(cmd::expand::Options),
+    /// Print completions for a shell.
+    #[command(after_help = cmd::completions::EXAMPLES)]
+    Completions(cmd::completions::Options),
+    /// Print manual pages.
+    #[command(after_help = cmd::man::EXAMPLES)]
+    Man(cmd::man::Options),
 }
 
-/// Runs a command.
-pub fn run(command: &Command, terminal: &mut Terminal<'_>) -> Exit {
+/// Runs a command. `program` is the whole command line, for completions and manual pages.
+pub fn run(command: &Command, program: &mut clap::Command, terminal: &mut Terminal<'_>) -> Exit {
     let result = match command {
         Command::Lint(options) => cmd::lint::run(options, terminal),
         Command::Validate(options) => cmd::validate::run(options, terminal),
+        Command::Render(options) => cmd::render::run(options, terminal),
+        Command::Explain(options) => cmd::explain::run(options, terminal),
+        Command::Sample(options) => cmd::sample::run(options, terminal),
+        Command::Diff(options) => cmd::diff::run(options, terminal),
+        Command::ConvertCrd(options) => cmd::convert_crd::run(options, terminal),
+        Command::Skeleton(options) => cmd::skeleton::run(options, terminal),
+        Command::Structuralize(options) => cmd::structuralize::run(options, terminal),
+        Command::Expand(options) => cmd::expand::run(options, terminal),
+        Command::Completions(options) => cmd::completions::run(*options, program, terminal),
+        Command::Man(options) => cmd::man::run(options, program, terminal),
     };
     ended(result, terminal)
 }

@@ -33,7 +33,7 @@ pub fn lint(document: &Document, depth: Depth) -> Vec<Finding> {
     };
     let mut findings = verdict(document, &definition);
     if depth.advice {
-        explain::explain(&mut findings, document);
+        explain::explain(&mut findings, document, definition.api_version);
         cost::advise(&mut findings, &definition);
         findings.extend(surprises::surprises(document, &definition));
         if definition.api_version == ApiVersion::V1beta1 {
@@ -57,11 +57,14 @@ pub fn verdict(document: &Document, definition: &Definition) -> Vec<Finding> {
     let mut findings = Vec::new();
     for duplicate in document.duplicates.iter() {
         let text = format!("line {}: key {} already set in map", duplicate.line, duplicate.key);
-        findings.push(Finding::new(Level::Warning, "duplicate-key", text).at(document, ""));
+        let mut finding = Finding::new(Level::Warning, "duplicate-key", text);
+        finding.span = document.line_span(duplicate.line);
+        findings.push(finding);
     }
     for path in &definition.unknown {
         findings.push(
-            Finding::new(Level::Warning, "unknown-field", format!("unknown field \"{path}\"")).at_key(document, path),
+            Finding::new(Level::Warning, "unknown-field", format!("unknown field \"{path}\""))
+                .at_key(document, path),
         );
     }
     let mut crd = definition.crd.clone();

@@ -33,6 +33,11 @@ impl Found {
         let value = self.value.clone().unwrap_or(0..0);
         let shown = text.get(value.clone()).unwrap_or_default().trim_end();
         let short = !shown.is_empty() && !shown.contains('\n') && shown.len() <= 200;
+        let beside_key = |key: &Range<usize>| {
+            let between = text.get(key.end..value.start).unwrap_or_default();
+            !between.contains('\n') && !shown.starts_with(['{', '['])
+        };
+        let short = short && self.key.as_ref().is_none_or(beside_key);
         match &self.key {
             Some(key) if !(self.exact && short) => key.clone(),
             _ if short => value.start..value.start + shown.len(),
@@ -103,7 +108,7 @@ mod tests {
             ("spec.a.b", "1", true),
             ("spec.list[0].name", "x", true),
             ("spec.list[0].properties[c.d].type", "string", true),
-            ("spec.list[0].properties[c.d]", "{type: string}", true),
+            ("spec.list[0].properties[c.d]", "c.d", true),
             ("spec[e[f]]", "y", true),
             ("spec.list[0].missing.more", "list", false),
             ("spec.list", "list", true),

@@ -125,7 +125,12 @@ pub fn create(definition: &Definition, version: &DefinedVersion, value: &mut Val
 }
 
 /// What the server says to an object that replaces `old`. Both have been decoded.
-pub fn update(definition: &Definition, version: &DefinedVersion, value: &mut Value, old: &mut Value) -> Verdict {
+pub fn update(
+    definition: &Definition,
+    version: &DefinedVersion,
+    value: &mut Value,
+    old: &mut Value,
+) -> Verdict {
     let mut warnings = Vec::new();
     warnings.extend(metadata_mut(value).and_then(dedup_owner_references));
     prepare_for_update(definition, version, value, old);

@@ -19,6 +19,9 @@ Examples:
 
 Exit codes: 0 accepted, 1 findings, 2 a file or the command line could not be used.";
 
+/// How often a file is repaired and read again.
+const PASSES: usize = 8;
+
 /// Options of `pleach lint`.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
@@ -37,15 +40,17 @@ pub struct Options {
 pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
     let mut loaded = load(&options.files.files, terminal)?;
     let mut reports = check(&loaded, terminal);
-    if options.fix {
-        let (repaired, trouble) = repair(&reports, terminal)?;
-        if repaired > 0 {
-            let was = loaded.trouble;
-            loaded = load(&options.files.files, terminal)?;
-            loaded.trouble |= was;
-            reports = check(&loaded, terminal);
+    // What one repair brings to light the next takes on.
+    for _ in 0..if options.fix { PASSES } else { 0 } {
+        let (repaired, mut trouble) = repair(&reports, terminal)?;
+        if repaired == 0 {
+            loaded.trouble |= trouble;
+            break;
         }
+        trouble |= loaded.trouble;
+        loaded = load(&options.files.files, terminal)?;
         loaded.trouble |= trouble;
+        reports = check(&loaded, terminal);
     }
     if reports.is_empty() && !loaded.trouble {
         writeln!(terminal.err, "pleach: no CustomResourceDefinition in {}", options.files.files.join(", "))?;

@@ -166,12 +166,12 @@ impl Check<'_> {
         match lookup {
             Lookup::OtherVersion(others) => Finding::new(Level::Error, "no-crd", text)
                 .help(format!("the CRD serves {}", others.join(", "))),
-            Lookup::NotServed => {
-                Finding::new(Level::Error, "no-crd", text).help("the CRD has this version, but does not serve it")
-            }
+            Lookup::NotServed => Finding::new(Level::Error, "no-crd", text)
+                .help("the CRD has this version, but does not serve it"),
             _ => {
                 let level = if self.options.require_crds { Level::Error } else { Level::Warning };
-                Finding::new(level, "no-crd", text).help("no CRD was given for it with --crds: it was not checked")
+                Finding::new(level, "no-crd", text)
+                    .help("no CRD was given for it with --crds: it was not checked")
             }
         }
         .at(document, "kind")
@@ -187,12 +187,10 @@ impl Check<'_> {
 
     fn duplicates(&self, document: &Document) -> Vec<Finding> {
         let Some(level) = self.level() else { return Vec::new() };
-        let text = &document.source.text;
         let say = |duplicate: &pleach_yaml::DuplicateKey| {
             let message = format!("line {}: key {} already set in map", duplicate.line, duplicate.key);
             let mut finding = Finding::new(level, "duplicate-key", message);
-            let before = text[..document.base].bytes().filter(|b| *b == b'\n').count();
-            finding.span = line_span(text, before + duplicate.line);
+            finding.span = document.line_span(duplicate.line);
             finding
         };
         document.duplicates.iter().map(say).collect()
@@ -206,17 +204,4 @@ impl Check<'_> {
         };
         paths.iter().map(say).collect()
     }
-}
-
-/// The text of a line, counted from one, without its indentation.
-fn line_span(text: &str, line: usize) -> Option<std::ops::Range<usize>> {
-    let mut start = 0;
-    for (i, found) in text.split_inclusive('\n').enumerate() {
-        if i + 1 == line {
-            let indent = found.len() - found.trim_start().len();
-            return Some(start + indent..start + found.trim_end().len().max(indent));
-        }
-        start += found.len();
-    }
-    None
 }

@@ -17,7 +17,9 @@ const CANDIDATES: usize = 24;
 
 /// Adds to each rule that is too dear what would help.
 pub(super) fn advise(findings: &mut [Finding], definition: &Definition) {
-    for finding in findings.iter_mut().filter(|f| f.rule == "cel-cost" && f.message.contains("cost exceeds budget by")) {
+    for finding in
+        findings.iter_mut().filter(|f| f.rule == "cel-cost" && f.message.contains("cost exceeds budget by"))
+    {
         let Some((base, rest)) = finding.field.split_once("openAPIV3Schema") else { continue };
         let Some(schema) = schema_at(base, definition) else { continue };
         let Some((node, _)) = rest.split_once(".x-kubernetes-validations") else { continue };
@@ -92,14 +94,19 @@ fn advice(schema: &Value, node: &str, base: &str, rule: &str) -> String {
         }
     }
     if let Some((bound, candidate)) = best {
-        return format!("{}: {bound} on {} brings it within the budget", candidate.keyword, candidate.shown());
+        return format!(
+            "{}: {bound} on {} brings it within the budget",
+            candidate.keyword,
+            candidate.shown()
+        );
     }
     let together = LADDER.iter().find(|bound| {
         fits(&|schema| candidates.iter().for_each(|candidate| candidate.bound(schema, **bound)))
     });
     match together {
         Some(bound) if !candidates.is_empty() => {
-            let list: Vec<String> = candidates.iter().map(|c| format!("{} on {}", c.keyword, c.shown())).collect();
+            let list: Vec<String> =
+                candidates.iter().map(|c| format!("{} on {}", c.keyword, c.shown())).collect();
             format!("no single bound is enough; with {bound} for each of these it fits: {}", list.join(", "))
         }
         _ => "no bound brings it within the budget: the rule must become simpler".to_owned(),
@@ -109,7 +116,9 @@ fn advice(schema: &Value, node: &str, base: &str, rule: &str) -> String {
 fn is_too_dear(schema: &Value, base: &str, rule: &str) -> bool {
     let Ok(props) = JSONSchemaProps::from_value(schema) else { return true };
     let context = SchemaContext { path: Path::new(base), status_enabled: false, options: Options::CREATE };
-    validate_schema(&props, &context).iter().any(|error| error.field == rule && error.detail.contains("cost exceeds"))
+    validate_schema(&props, &context)
+        .iter()
+        .any(|error| error.field == rule && error.detail.contains("cost exceeds"))
 }
 
 /// The steps that a printed path takes through a schema.
@@ -161,7 +170,9 @@ fn collect(node: &Value, at: &mut Vec<String>, rule: &[String], out: &mut Vec<Ca
                 at.pop();
             }
         }
-        for (name, below) in node.get("properties").and_then(Value::as_object).into_iter().flat_map(|p| p.iter()) {
+        for (name, below) in
+            node.get("properties").and_then(Value::as_object).into_iter().flat_map(|p| p.iter())
+        {
             at.extend(["properties".to_owned(), name.to_string()]);
             collect(below, at, rule, out);
             at.truncate(at.len() - 2);

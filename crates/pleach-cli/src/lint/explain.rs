@@ -3,6 +3,8 @@
 //! Messages are sorted into groups by their words. The explanation of a group stands at its first
 //! finding only; advice that depends on the place stands at each.
 
+use pleach_crd::ApiVersion;
+
 use super::fix;
 use crate::document::Document;
 use crate::finding::{Finding, Level};
@@ -108,11 +110,16 @@ const GROUPS: &[Group] = &[
         field: "metadata.name",
         explanation: "the name of a CRD says which resource and group it defines",
     },
-    Group { rule: "forbidden-keyword", words: "is not supported", field: "openAPIV3Schema", explanation: "CRD schemas know a part of OpenAPI only" },
+    Group {
+        rule: "forbidden-keyword",
+        words: "is not supported",
+        field: "openAPIV3Schema",
+        explanation: "CRD schemas know a part of OpenAPI only",
+    },
 ];
 
 /// Sorts the server's errors into groups, explains each group once, and advises.
-pub(super) fn explain(findings: &mut [Finding], document: &Document) {
+pub(super) fn explain(findings: &mut [Finding], document: &Document, version: ApiVersion) {
     let mut explained: Vec<&str> = Vec::new();
     for finding in findings.iter_mut().filter(|f| f.level == Level::Error && f.rule == "invalid") {
         let group = GROUPS.iter().find(|group| {
@@ -127,7 +134,7 @@ pub(super) fn explain(findings: &mut [Finding], document: &Document) {
                 finding.help.push(group.explanation.to_owned());
             }
         }
-        fix::suggest(finding, document);
+        fix::suggest(finding, document, version);
     }
     // Together what belongs together, in the order of the first of each.
     let mut order: Vec<&'static str> = Vec::new();

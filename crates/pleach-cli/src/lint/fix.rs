@@ -7,16 +7,15 @@
 
 use std::ops::Range;
 
+use pleach_crd::ApiVersion;
 use pleach_json::Value;
 
 use super::place;
-use crate::catalog::Definition;
 use crate::document::Document;
 use crate::finding::{Finding, Fix};
 
 /// Adds advice, and a fix if there is a safe one.
-pub(super) fn suggest(finding: &mut Finding, document: &Document) {
-    let version = Definition::read(&document.value).map_or(pleach_crd::ApiVersion::V1, |d| d.api_version);
+pub(super) fn suggest(finding: &mut Finding, document: &Document, version: ApiVersion) {
     let place = place(&finding.field, version);
     match finding.rule {
         "structural-type" => missing_type(finding, document, &place),
@@ -33,21 +32,22 @@ fn missing_type(finding: &mut Finding, document: &Document, place: &str) {
     let Some(node) = place.strip_suffix(".type") else { return };
     let Some(schema) = value_at(document, node) else { return };
     let has = |keys: &[&str]| keys.iter().any(|key| schema.get(key).is_some());
-    let implied = if has(&["properties", "additionalProperties", "required", "minProperties", "maxProperties"]) {
-        "object"
-    } else if has(&["items", "minItems", "maxItems", "x-kubernetes-list-type"]) {
-        "array"
-    } else if has(&["pattern", "minLength", "maxLength"]) {
-        "string"
-    } else if is_int_or_string(schema) {
-        finding.help.push("add x-kubernetes-int-or-string: true".to_owned());
-        finding.fix = insertion(document, node, "x-kubernetes-int-or-string: true");
-        return;
-    } else {
-        let help = "add a type, or x-kubernetes-preserve-unknown-fields: true to allow anything";
-        finding.help.push(help.to_owned());
-        return;
-    };
+    let implied =
+        if has(&["properties", "additionalProperties", "required", "minProperties", "maxProperties"]) {
+            "object"
+        } else if has(&["items", "minItems", "maxItems", "x-kubernetes-list-type"]) {
+            "array"
+        } else if has(&["pattern", "minLength", "maxLength"]) {
+            "string"
+        } else if is_int_or_string(schema) {
+            finding.help.push("add x-kubernetes-int-or-string: true".to_owned());
+            finding.fix = insertion(document, node, "x-kubernetes-int-or-string: true");
+            return;
+        } else {
+            let help = "add a type, or x-kubernetes-preserve-unknown-fields: true to allow anything";
+            finding.help.push(help.to_owned());
+            return;
+        };
     finding.help.push(format!("its other keywords make it `type: {implied}`"));
     finding.fix = insertion(document, node, &format!("type: {implied}"));
 }
@@ -79,12 +79,11 @@ fn nested(finding: &mut Finding, document: &Document, place: &str) {
 }
 
 fn complete(finding: &mut Finding) {
-    let (node, defined) =
-        finding.message.split_once(": ").and_then(|(_, m)| m.split_once("because it is defined in ")).unwrap_or_default();
-    let _ = node;
-    if !defined.is_empty() {
+    if let Some((_, defined)) = finding.message.split_once("because it is defined in ") {
         let field = &finding.field;
-        finding.help.push(format!("declare {field} with its type; what {defined} demands of it can stay there"));
+        finding
+            .help
+            .push(format!("declare {field} with its type; what {defined} demands of it can stay there"));
     }
 }
 
@@ -163,9 +162,22 @@ fn removal(document: &Document, path: &str) -> Option<Fix> {
     let start = text[..span.start].rfind('\n').map_or(0, |i| i + 1);
     let rest = &text[span.end..];
     let end = span.end + rest.find('\n').map_or(rest.len(), |i| i + 1);
-    let alone = text[start..span.start].trim().is_empty();
+    let before = &text[start..span.start];
     let tail = text[span.end..end].trim();
-    (alone && (tail.is_empty() || tail.starts_with('#'))).then(|| Fix { span: start..end, replacement: String::new() })
+    if !tail.is_empty() && !tail.starts_with('#') {
+        return None;
+    }
+    if before.trim().is_empty() {
+        return Some(Fix { span: start..end, replacement: String::new() });
+    }
+    // The first member of an item: the next one takes its place behind the dash.
+    let next = &text[end..];
+    let indent = next.len() - next.trim_start_matches(' ').len();
+    let has_next = indent == before.len()
+        && !next[indent..].starts_with(['\n', '\r', '#', '-'])
+        && !next[indent..].is_empty();
+    (before.trim() == "-" && has_next)
+        .then(|| Fix { span: span.start..end + indent, replacement: String::new() })
 }
 
 /// Applies fixes to a text; of two that touch the same place only the first is applied.

@@ -47,7 +47,9 @@ fn find_format(schema: &JSONSchemaProps, path: &str, name: &str) -> Option<Strin
     {
         return Some(format!("{path}.format"));
     }
-    grow_stack(|| children(schema, path).into_iter().find_map(|(path, child, _)| find_format(child, &path, name)))
+    grow_stack(|| {
+        children(schema, path).into_iter().find_map(|(path, child, _)| find_format(child, &path, name))
+    })
 }
 
 /// Where a node stands.
@@ -61,7 +63,10 @@ pub(super) enum At {
 }
 
 /// The schemas below a schema, with their paths.
-pub(super) fn children<'a>(schema: &'a JSONSchemaProps, path: &str) -> Vec<(String, &'a JSONSchemaProps, At)> {
+pub(super) fn children<'a>(
+    schema: &'a JSONSchemaProps,
+    path: &str,
+) -> Vec<(String, &'a JSONSchemaProps, At)> {
     let mut out = Vec::new();
     for (name, property) in schema.properties() {
         out.push((format!("{path}.properties[{name}]"), property, At::Property));
@@ -72,7 +77,9 @@ pub(super) fn children<'a>(schema: &'a JSONSchemaProps, path: &str) -> Vec<(Stri
     if let Some(additional) = schema.additional_properties() {
         out.push((format!("{path}.additionalProperties"), additional, At::Member));
     }
-    for (keyword, list) in [("allOf", schema.all_of()), ("anyOf", schema.any_of()), ("oneOf", schema.one_of())] {
+    for (keyword, list) in
+        [("allOf", schema.all_of()), ("anyOf", schema.any_of()), ("oneOf", schema.one_of())]
+    {
         for (i, nested) in list.iter().enumerate() {
             out.push((format!("{path}.{keyword}[{i}]"), nested, At::Junctor));
         }
@@ -90,7 +97,8 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn warn(&mut self, rule: &'static str, place: &str, message: String, help: &str) {
-        let mut finding = Finding::new(Level::Warning, rule, format!("{place}: {message}")).at(self.document, place);
+        let mut finding =
+            Finding::new(Level::Warning, rule, format!("{place}: {message}")).at(self.document, place);
         if !help.is_empty() {
             finding.help.push(help.to_owned());
         }
@@ -125,7 +133,12 @@ impl Walk<'_> {
         if matches!(at, At::Item | At::Member) && !schema.default_value().is_null() {
             let of = if at == At::Item { "items" } else { "map values" };
             let (rule, message) = if schema.nullable {
-                ("default-never-used", format!("the default of {of} replaces nulls only, and these may be null: it is never used"))
+                (
+                    "default-never-used",
+                    format!(
+                        "the default of {of} replaces nulls only, and these may be null: it is never used"
+                    ),
+                )
             } else {
                 ("default-for-nulls", format!("the default of {of} replaces nulls only: none are added"))
             };
@@ -166,7 +179,10 @@ impl Walk<'_> {
 
     /// A required field that is pruned can never be there.
     fn required(&mut self, schema: &JSONSchemaProps, path: &str) {
-        if schema.additional_properties.is_some() || schema.preserves_unknown_fields() || schema.type_ != "object" {
+        if schema.additional_properties.is_some()
+            || schema.preserves_unknown_fields()
+            || schema.type_ != "object"
+        {
             return;
         }
         for (i, name) in schema.required().iter().enumerate() {
@@ -175,7 +191,9 @@ impl Walk<'_> {
                 self.warn(
                     "required-but-pruned",
                     &format!("{path}.required[{i}]"),
-                    format!("{name} is required but not declared: it is pruned first, so no object is ever valid"),
+                    format!(
+                        "{name} is required but not declared: it is pruned first, so no object is ever valid"
+                    ),
                     "declare it in properties",
                 );
             }

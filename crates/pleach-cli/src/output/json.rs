@@ -9,7 +9,9 @@ use crate::locate::position;
 pub(super) fn value(reports: &[Report]) -> Value {
     let findings: Vec<Value> = reports
         .iter()
-        .flat_map(|report| report.findings.iter().map(move |finding| one(finding, &report.source, &report.title)))
+        .flat_map(|report| {
+            report.findings.iter().map(move |finding| one(finding, &report.source, &report.title))
+        })
         .collect();
     let counts = Counts::of(reports);
     let objects = reports.iter().filter(|report| !report.title.is_empty()).count();

@@ -59,7 +59,9 @@ fn uri(name: &str) -> String {
     for byte in name.bytes() {
         match byte {
             b'\\' if cfg!(windows) => out.push('/'),
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' | b':' => out.push(byte.into()),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' | b':' => {
+                out.push(byte.into())
+            }
             other => out.push_str(&format!("%{other:02X}")),
         }
     }

@@ -28,7 +28,8 @@ pub(super) fn write(reports: &[Report], terminal: &mut Terminal<'_>) -> io::Resu
     sources.dedup();
     let objects = reports.iter().filter(|report| !report.title.is_empty()).count();
     let counts = Counts::of(reports);
-    let line = format!("{} in {}: {}", plural(objects, "object"), plural(sources.len(), "file"), summary(counts));
+    let line =
+        format!("{} in {}: {}", plural(objects, "object"), plural(sources.len(), "file"), summary(counts));
     let paint = match counts {
         Counts { errors: 1.., .. } => Paint::Red,
         Counts { warnings: 1.., .. } => Paint::Yellow,
@@ -58,7 +59,9 @@ pub fn finding_text(finding: &Finding, source: &Source, title: &str, color: bool
     };
     let mut group = if finding.span.is_some() {
         let annotation = AnnotationKind::Primary.span(span).label(title);
-        heading.element(Snippet::source(shown.as_str()).path(name.as_str()).line_start(first_line).annotation(annotation))
+        heading.element(
+            Snippet::source(shown.as_str()).path(name.as_str()).line_start(first_line).annotation(annotation),
+        )
     } else {
         heading.element(annotate_snippets::Origin::path(name.as_str()))
     };

@@ -1,0 +1,350 @@
+//! Objects made up from a schema: the smallest that is valid, and one that shows every field.
+//!
+//! A first draft follows the schema keyword by keyword. What keywords cannot tell (rules, junctors)
+//! is left to the engine: it validates the draft, and what it complains about is repaired, by
+//! filling in what is required and leaving out what is not. The caller learns whether it worked.
+
+mod pattern;
+mod scalar;
+
+use pleach_json::{Map, Str, Value, grow_stack};
+use pleach_meta::{ErrorType, FieldError};
+use pleach_schema::{JSONSchemaProps, Record, SchemaOrBool};
+
+use crate::catalog::{DefinedVersion, Definition};
+use crate::object;
+
+/// How much to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Only what must be there.
+    Minimal,
+    /// Every field.
+    Full,
+}
+
+/// How often a draft is repaired.
+const REPAIRS: usize = 200;
+
+/// A sample of a kind, and what is still wrong with it.
+pub fn sample(definition: &Definition, version: &DefinedVersion, extent: Extent) -> (Value, Vec<FieldError>) {
+    let mut draft = draft(definition, version, extent);
+    let errors = repair(definition, version, &mut draft);
+    (draft, errors)
+}
+
+/// A first draft, with type and name.
+pub fn draft(definition: &Definition, version: &DefinedVersion, extent: Extent) -> Value {
+    let mut out = match value(&version.props, extent, 0) {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    };
+    let singular = &definition.crd.spec.names.singular;
+    let mut metadata = Map::new();
+    metadata
+        .insert("name", if singular.is_empty() { "example".to_owned() } else { format!("my-{singular}") });
+    if definition.crd.spec.is_namespaced() && extent == Extent::Full {
+        metadata.insert("namespace", "default");
+    }
+    out.insert("apiVersion", version.api_version.as_str());
+    out.insert("kind", definition.kind());
+    out.insert("metadata", metadata);
+    if version.status {
+        out.remove("status");
+    }
+    out.into()
+}
+
+/// What the server says to an object.
+pub fn judge(definition: &Definition, version: &DefinedVersion, object: &Value) -> Vec<FieldError> {
+    match object::decode(definition, version, object.clone(), Record::Nothing) {
+        Ok(mut decoded) => object::create(definition, version, &mut decoded.value).errors,
+        Err(error) => vec![FieldError::internal("", error)],
+    }
+}
+
+/// Changes an object until the server takes it, or nothing helps; what is wrong in the end.
+pub fn repair(definition: &Definition, version: &DefinedVersion, object: &mut Value) -> Vec<FieldError> {
+    repair_keeping(definition, version, object, &[])
+}
+
+/// The same, but what stands at the paths `keep` or above them is not taken away.
+pub fn repair_keeping(
+    definition: &Definition,
+    version: &DefinedVersion,
+    object: &mut Value,
+    keep: &[String],
+) -> Vec<FieldError> {
+    let mut errors = judge(definition, version, object);
+    for _ in 0..REPAIRS {
+        if errors.is_empty() {
+            break;
+        }
+        let better = errors.iter().filter(|e| e.error_type != ErrorType::Internal).find_map(|error| {
+            candidates(&version.props, object, error, keep).into_iter().find_map(|changed| {
+                let left = judge(definition, version, &changed);
+                let solved =
+                    left.len() < errors.len() || !left.iter().any(|e| e.to_string() == error.to_string());
+                solved.then_some((changed, left))
+            })
+        });
+        let Some((changed, left)) = better else { break };
+        if left.iter().map(ToString::to_string).eq(errors.iter().map(ToString::to_string)) {
+            break;
+        }
+        (*object, errors) = (changed, left);
+    }
+    errors
+}
+
+/// Objects that may not have the error any more, the most promising first.
+fn candidates(root: &JSONSchemaProps, object: &Value, error: &FieldError, keep: &[String]) -> Vec<Value> {
+    let steps = steps(&error.field);
+    let mut out = Vec::new();
+    if error.error_type == ErrorType::Required
+        && let Some(schema) = schema_at(root, &steps)
+    {
+        let mut changed = object.clone();
+        if put(&mut changed, &steps, value(schema, Extent::Minimal, 0)) {
+            out.push(changed);
+        }
+    }
+    let is_kept = |path: &str| {
+        keep.iter().any(|kept| {
+            kept == path || kept.starts_with(&format!("{path}.")) || kept.starts_with(&format!("{path}["))
+        })
+    };
+    if let Some(schema) = schema_at(root, &steps)
+        && !matches!(schema.type_.as_str(), "object" | "array")
+        && !is_kept(&error.field)
+    {
+        // Other values of the same field.
+        for variant in 1..4 {
+            let mut changed = object.clone();
+            if put(&mut changed, &steps, value(schema, Extent::Minimal, variant)) {
+                out.push(changed);
+            }
+        }
+    }
+    // A rule or junctor speaks about the members of its node: leave one out at a time.
+    if let Some(node) = at(object, &steps).and_then(Value::as_object) {
+        let schema = schema_at(root, &steps);
+        for (key, _) in node {
+            let path = if error.field.is_empty() || error.field == "<nil>" {
+                key.to_string()
+            } else {
+                format!("{}.{key}", error.field)
+            };
+            let needed = schema.is_some_and(|schema| schema.required().contains(key));
+            if needed || is_kept(&path) || ["apiVersion", "kind", "metadata"].contains(&path.as_str()) {
+                continue;
+            }
+            let mut changed = object.clone();
+            let mut below = steps.clone();
+            below.push(key.to_string());
+            if remove(&mut changed, &below) {
+                out.push(changed);
+            }
+        }
+        // Or add one that is missing.
+        if let Some(schema) = schema {
+            for (name, property) in schema.properties() {
+                if node.get(name).is_none() {
+                    let mut changed = object.clone();
+                    let mut below = steps.clone();
+                    below.push(name.to_string());
+                    if put(&mut changed, &below, value(property, Extent::Minimal, 0)) {
+                        out.push(changed);
+                    }
+                }
+            }
+        }
+    }
+    // Leave the field itself out, or the one that holds it.
+    for end in (1..=steps.len()).rev() {
+        let mut changed = object.clone();
+        if !is_kept(&join(&steps[..end])) && steps[0] != "metadata" && remove(&mut changed, &steps[..end]) {
+            out.push(changed);
+        }
+    }
+    out.truncate(64);
+    out
+}
+
+/// The steps of a printed path; indices are steps too.
+pub(crate) fn steps(path: &str) -> Vec<String> {
+    let path = if path == "<nil>" { "" } else { path };
+    path.split(['.', '[', ']']).filter(|step| !step.is_empty()).map(ToOwned::to_owned).collect()
+}
+
+fn join(steps: &[String]) -> String {
+    let mut out = String::new();
+    for step in steps {
+        if step.parse::<usize>().is_ok() && !out.is_empty() {
+            out.push_str(&format!("[{step}]"));
+        } else {
+            if !out.is_empty() {
+                out.push('.');
+            }
+            out.push_str(step);
+        }
+    }
+    out
+}
+
+fn schema_at<'a>(root: &'a JSONSchemaProps, steps: &[String]) -> Option<&'a JSONSchemaProps> {
+    let mut schema = root;
+    for step in steps {
+        schema = match schema.items() {
+            Some(items) if step.parse::<usize>().is_ok() => items,
+            _ => schema.property(step).or_else(|| schema.additional_properties())?,
+        };
+    }
+    Some(schema)
+}
+
+pub(crate) fn at<'a>(value: &'a Value, steps: &[String]) -> Option<&'a Value> {
+    steps.iter().try_fold(value, |value, step| match value {
+        Value::Array(items) => items.get(step.parse::<usize>().ok()?),
+        other => other.get(step),
+    })
+}
+
+pub(crate) fn put(value: &mut Value, steps: &[String], new: Value) -> bool {
+    let Some((last, above)) = steps.split_last() else { return false };
+    let mut place = value;
+    for step in above {
+        let below = match place {
+            Value::Array(items) => step.parse::<usize>().ok().and_then(|i| items.get_mut(i)),
+            other => other.get_mut(step),
+        };
+        let Some(below) = below else { return false };
+        place = below;
+    }
+    match place {
+        Value::Object(members) => {
+            members.insert(last.as_str(), new);
+            true
+        }
+        Value::Array(items) => match last.parse::<usize>().ok().and_then(|i| items.get_mut(i)) {
+            Some(item) => {
+                *item = new;
+                true
+            }
+            None => false,
+        },
+        _ => false,
+    }
+}
+
+pub(crate) fn remove(value: &mut Value, steps: &[String]) -> bool {
+    let Some((last, above)) = steps.split_last() else { return false };
+    let mut place = value;
+    for step in above {
+        let below = match place {
+            Value::Array(items) => step.parse::<usize>().ok().and_then(|i| items.get_mut(i)),
+            other => other.get_mut(step),
+        };
+        let Some(below) = below else { return false };
+        place = below;
+    }
+    match place {
+        Value::Object(members) => members.remove(last).is_some(),
+        Value::Array(items) => match last.parse::<usize>() {
+            Ok(i) if i < items.len() => {
+                items.remove(i);
+                true
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// A value for a schema; other variants are other values.
+pub(crate) fn value(schema: &JSONSchemaProps, extent: Extent, variant: usize) -> Value {
+    let rare = schema.rare();
+    if variant == 0 && extent == Extent::Full {
+        for given in [&rare.example, &rare.default] {
+            if !given.is_null() && scalar::accepts(schema, given) {
+                return given.clone();
+            }
+        }
+    }
+    let flattened = scalar::with_first_branches(schema, variant);
+    let schema = flattened.as_ref().unwrap_or(schema);
+    if let Some(values) = &schema.value().enum_ {
+        let usable: Vec<&Value> = values.iter().filter(|v| !v.is_null()).collect();
+        if !usable.is_empty() {
+            return usable[variant % usable.len()].clone();
+        }
+    }
+    match schema.type_.as_str() {
+        "object" => grow_stack(|| members(schema, extent, variant)),
+        "array" => grow_stack(|| items(schema, extent, variant)),
+        "string" => scalar::string(schema, variant),
+        "integer" => scalar::integer(schema, variant),
+        "number" => scalar::number(schema, variant),
+        "boolean" => Value::Bool(variant % 2 == 0),
+        _ if schema.x_int_or_string => scalar::int_or_string(schema, variant),
+        _ if !schema.properties().is_empty() => grow_stack(|| members(schema, extent, variant)),
+        _ => Value::object(),
+    }
+}
+
+fn members(schema: &JSONSchemaProps, extent: Extent, variant: usize) -> Value {
+    let mut out = Map::new();
+    if schema.x_embedded_resource {
+        out.insert("apiVersion", "v1");
+        out.insert("kind", "ConfigMap");
+        let mut metadata = Map::new();
+        metadata.insert("name", "example");
+        out.insert("metadata", metadata);
+    }
+    for (name, property) in schema.properties() {
+        let required = schema.required().contains(name);
+        let defaulted = !property.default_value().is_null();
+        if out.contains_key(name) || extent == Extent::Minimal && (!required || defaulted) {
+            continue;
+        }
+        out.insert(name.clone(), value(property, extent, if required { variant } else { 0 }));
+    }
+    let (least, most) = (schema.value().min_properties.unwrap_or(0), schema.value().max_properties);
+    let wanted = if extent == Extent::Full { least.max(1) } else { least };
+    let wanted = usize::try_from(most.map_or(wanted, |most| wanted.min(most))).unwrap_or(0).min(64);
+    match &schema.additional_properties {
+        Some(SchemaOrBool::Schema(of_members)) => {
+            for name in schema.required() {
+                out.get_or_insert_with(name, || value(of_members, extent, 0));
+            }
+            let mut i = 0;
+            while out.len() < wanted {
+                out.insert(
+                    format!("key{}", if i == 0 { String::new() } else { i.to_string() }),
+                    value(of_members, extent, i),
+                );
+                i += 1;
+            }
+        }
+        _ => {
+            let more: Vec<&(Str, JSONSchemaProps)> =
+                schema.properties().iter().filter(|(name, _)| !out.contains_key(name)).collect();
+            for (name, property) in more {
+                if out.len() >= usize::try_from(least).unwrap_or(0) {
+                    break;
+                }
+                out.insert(name.clone(), value(property, extent, 0));
+            }
+        }
+    }
+    out.into()
+}
+
+fn items(schema: &JSONSchemaProps, extent: Extent, variant: usize) -> Value {
+    let (least, most) = (schema.value().min_items.unwrap_or(0), schema.value().max_items);
+    let wanted = if extent == Extent::Full { least.max(1) } else { least };
+    let wanted = usize::try_from(most.map_or(wanted, |most| wanted.min(most))).unwrap_or(0).min(256);
+    let Some(of_items) = schema.items() else { return Value::from(Vec::new()) };
+    let list: Vec<Value> = (0..wanted).map(|i| value(of_items, extent, i + variant)).collect();
+    Value::from(list)
+}
