@@ -7,6 +7,7 @@ pub mod expand;
 pub mod explain;
 pub mod lint;
 pub mod man;
+pub mod openapi;
 pub mod render;
 pub mod sample;
 pub mod skeleton;

@@ -5,8 +5,55 @@
 //! do about it. No sockets, and no second implementation of any rule.
 //!
 //! [`Command`] is what the binary parses, [`run`] runs it on a [`Terminal`].
+//!
+//! # In tests of a controller
+//!
+//! [`check`] says what a server would say to a CRD and to an object, given as JSON or YAML. With
+//! kube-rs, `serde_json::to_string(&Widget::crd())` gives the first and
+//! `serde_json::to_string(&Widget::new("a", spec))` the second:
+//!
+//! ```
+//! use pleach_cli::check::{check_crd, check_object};
+//!
+//! // let crd = serde_json::to_string(&Widget::crd()).unwrap();
+//! let crd = r#"{
+//!     "apiVersion": "apiextensions.k8s.io/v1",
+//!     "kind": "CustomResourceDefinition",
+//!     "metadata": {"name": "widgets.example.com"},
+//!     "spec": {
+//!         "group": "example.com",
+//!         "scope": "Namespaced",
+//!         "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+//!         "versions": [{
+//!             "name": "v1", "served": true, "storage": true,
+//!             "schema": {"openAPIV3Schema": {
+//!                 "type": "object",
+//!                 "properties": {"spec": {
+//!                     "type": "object",
+//!                     "required": ["size"],
+//!                     "properties": {"size": {"type": "integer", "minimum": 1}}
+//!                 }}
+//!             }}
+//!         }]
+//!     }
+//! }"#;
+//! assert_eq!(check_crd(crd), Vec::<String>::new());
+//!
+//! let good = r#"{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"size": 2}}"#;
+//! assert_eq!(check_object(crd, good), Vec::<String>::new());
+//!
+//! let bad = good.replace("2", "0").replace("\"size\"", "\"siez\": 1, \"size\"");
+//! assert_eq!(
+//!     check_object(crd, &bad),
+//!     [
+//!         "unknown field \"spec.siez\"",
+//!         "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1",
+//!     ]
+//! );
+//! ```
 
 pub mod catalog;
+pub mod check;
 pub mod cmd;
 pub mod diff;
 pub mod document;
@@ -60,6 +107,9 @@ pub enum Command {
     /// Unfold x-kubernetes-unions into what every Kubernetes knows.
     #[command(after_help = cmd::expand::EXAMPLES)]
     Expand(cmd::expand::Options),
+    /// Print the OpenAPI document that a server would publish.
+    #[command(name = "openapi", after_help = cmd::openapi::EXAMPLES)]
+    OpenApi(cmd::openapi::Options),
     /// Print completions for a shell.
     #[command(after_help = cmd::completions::EXAMPLES)]
     Completions(cmd::completions::Options),
@@ -81,6 +131,7 @@ pub fn run(command: &Command, program: &mut clap::Command, terminal: &mut Termin
         Command::Skeleton(options) => cmd::skeleton::run(options, terminal),
         Command::Structuralize(options) => cmd::structuralize::run(options, terminal),
         Command::Expand(options) => cmd::expand::run(options, terminal),
+        Command::OpenApi(options) => cmd::openapi::run(options, terminal),
         Command::Completions(options) => cmd::completions::run(*options, program, terminal),
         Command::Man(options) => cmd::man::run(options, program, terminal),
     };

@@ -133,6 +133,24 @@ fn rewriting() {
 }
 
 #[test]
+fn openapi() {
+    for (line, schemas, name) in [
+        ("openapi @widgets.yaml", &["components", "schemas"][..], "com.example.v1.Widget"),
+        ("openapi --v2 @widgets.yaml @junctors-crd.yaml", &["definitions"][..], "com.example.v1.Gadget"),
+    ] {
+        let text = run(line, "");
+        let (_, text) = text.split_once('\n').unwrap();
+        let (document, rest) = text.split_once('\n').unwrap();
+        assert_eq!(rest, "--- exit 0 ---\n", "{line}");
+        let document: serde_json::Value = serde_json::from_str(document).unwrap();
+        let at = schemas.iter().fold(&document, |value, key| &value[*key]);
+        assert_eq!(at[name]["type"], "object", "{line}");
+        assert!(document["paths"]["/apis/example.com/v1/widgets"]["get"].is_object(), "{line}");
+    }
+    check(&[("openapi-unserved", "openapi --api-version example.com/v9 @widgets.yaml")]);
+}
+
+#[test]
 fn completions_and_manual_pages_name_every_command() {
     let directory = tempfile::tempdir().unwrap();
     let texts = [

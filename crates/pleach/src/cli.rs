@@ -12,6 +12,9 @@ pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// When to use colours.
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: pleach_cli::Color,
 }
 
 /// What to do.
@@ -26,6 +29,9 @@ pub(crate) enum Command {
     /// Back up, restore and check a data directory.
     #[command(subcommand)]
     Store(StoreCommand),
+    /// What works on files.
+    #[command(flatten)]
+    Files(pleach_cli::Command),
 }
 
 const SERVE_EXAMPLES: &str = "\

@@ -2,6 +2,7 @@
 
 mod cli;
 mod data_dir;
+mod files;
 mod no_disk;
 mod parts;
 mod serve;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         cli::Command::Serve(options) => serve::run(options),
         cli::Command::Store(command) => store::run(command),
+        cli::Command::Files(command) => return files::run(&command, cli.color),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -41,7 +41,7 @@ impl Walk<'_> {
     }
 
     fn node(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps) {
-        if old.to_value() == new.to_value() {
+        if old == new {
             return;
         }
         if self.types(old, new) {
