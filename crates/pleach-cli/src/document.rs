@@ -89,12 +89,16 @@ pub fn read(source: Source) -> (Arc<Source>, Vec<Document>, Vec<Finding>) {
     let (mut documents, mut findings) = (Vec::new(), Vec::new());
     for piece in pieces(&source.text) {
         let base = piece.start;
-        for document in pleach_yaml::documents(&source.text[piece]) {
+        let text = &source.text[piece];
+        // JSON keeps integers and floats apart where YAML does not: 1.0 is one or the other.
+        let mut json =
+            if text.trim_start().starts_with('{') { pleach_json::parse(text.as_bytes()).ok() } else { None };
+        for document in pleach_yaml::documents(text) {
             match document {
                 Ok(document) => {
                     let document = Document {
                         source: Arc::clone(&source),
-                        value: document.value,
+                        value: json.take().unwrap_or(document.value),
                         spans: document.spans,
                         base,
                         duplicates: document.duplicates,

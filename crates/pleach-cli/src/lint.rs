@@ -68,6 +68,10 @@ pub fn verdict(document: &Document, definition: &Definition) -> Vec<Finding> {
         );
     }
     let mut crd = definition.crd.clone();
+    if let Some(metadata) = crd.metadata.as_object_mut() {
+        // A request for a CRD has no namespace, so its object loses the one it has.
+        metadata.remove("namespace");
+    }
     strategy::prepare_for_create(&mut crd);
     for error in validate_create(&crd, ApiVersion::V1) {
         let place = place(&error.field, definition.api_version);

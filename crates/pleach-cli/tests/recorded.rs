@@ -64,6 +64,28 @@ fn verdict(document: &Document, catalog: &mut Catalog) -> Option<Vec<String>> {
     })
 }
 
+/// Sorted, and without anything that looks like a uid.
+fn comparable(mut texts: Vec<String>) -> Vec<String> {
+    for text in &mut texts {
+        let words: Vec<String> = text
+            .split('"')
+            .map(|word| if is_uid(word) { "<uid>".to_owned() } else { word.to_owned() })
+            .collect();
+        // Types are numbered in recordings, and one cause stands for the message it is in.
+        *text = words.join("\"").replace("selfType1", "selfType<n>");
+        if let Some((_, only)) = text.split_once("\" is invalid: ") {
+            *text = only.to_owned();
+        }
+    }
+    texts.sort();
+    texts
+}
+
+fn is_uid(word: &str) -> bool {
+    let lengths: Vec<usize> = word.split('-').map(str::len).collect();
+    lengths == [8, 4, 4, 4, 12] && word.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit())
+}
+
 #[test]
 fn verdicts_are_the_servers() {
     let cases = workspace().join("tests/conformance/cases");
@@ -86,10 +108,16 @@ fn verdicts_are_the_servers() {
             let mut catalog = Catalog::default();
             for step in case["steps"].as_array().unwrap() {
                 let request = &step["request"];
-                let path = request["path"].as_str().unwrap();
+                let path = request["path"].as_str().unwrap_or_default();
                 let status = step["expect"]["status"].as_i64().unwrap_or_default();
+                if path.contains("/customresourcedefinitions/") {
+                    // The CRD is changed or deleted: what was known of its kind no longer counts.
+                    catalog = Catalog::default();
+                }
+                let validation = path.split_once("fieldValidation=").map_or("Warn", |(_, level)| level);
+                let known = status == 201 || !causes(&step["expect"]["body"])[0].is_empty();
                 let about_body =
-                    matches!(status, 201 | 400 | 422) && !path.contains("fieldValidation=Strict");
+                    matches!(status, 201 | 400 | 422) && known && validation.starts_with(['W', 'I']);
                 if request["method"] != "POST" || !request["body"].is_object() || !about_body {
                     continue;
                 }
@@ -98,6 +126,8 @@ fn verdicts_are_the_servers() {
                 let Some(found) = verdict(&document, &mut catalog) else { continue };
                 let wanted = if status == 201 { Vec::new() } else { causes(&step["expect"]["body"]) };
                 compared += 1;
+                // A server visits maps in no order, and recordings have no uids.
+                let (found, wanted) = (comparable(found), comparable(wanted));
                 if found != wanted {
                     wrong.push(format!(
                         "{} POST {path}\n  wanted {wanted:#?}\n  found {found:#?}",
