@@ -1,0 +1,127 @@
+package pleach
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const soon = 30 * time.Second
+
+// start runs a server for the time of a test and returns how to reach it. PLEACH_BINARY says which;
+// the debug build of this checkout otherwise.
+func start(t *testing.T) *rest.Config {
+	t.Helper()
+	binary := os.Getenv("PLEACH_BINARY")
+	if binary == "" {
+		binary = filepath.Join("..", "..", "target", "debug", "pleach")
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	server := exec.Command(binary, "serve", "--in-memory", "--port", "0", "--log-level", "warn",
+		"--kubeconfig", kubeconfig)
+	server.Stderr = os.Stderr
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatalf("the server does not start (cargo build -p pleach): %v", err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Signal(os.Interrupt)
+		_ = server.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "export KUBECONFIG=") {
+			config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+			if err != nil {
+				t.Fatal(err)
+			}
+			config.QPS, config.Burst = 1000, 1000
+			return config
+		}
+	}
+	t.Fatal("the server ended before it listened")
+	return nil
+}
+
+// eventually asks until there is no error.
+func eventually(t *testing.T, what string, ask func() error) {
+	t.Helper()
+	end := time.Now().Add(soon)
+	for {
+		err := ask()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s: %v", soon, what, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// orchards is the CRD of the tests.
+func orchards() *apiextensionsv1.CustomResourceDefinition {
+	integer := apiextensionsv1.JSONSchemaProps{Type: "integer"}
+	fields := func(properties map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{Type: "object", Properties: properties}
+	}
+	schema := fields(map[string]apiextensionsv1.JSONSchemaProps{
+		"spec": fields(map[string]apiextensionsv1.JSONSchemaProps{"trees": integer}),
+		"status": fields(map[string]apiextensionsv1.JSONSchemaProps{
+			"trees":              integer,
+			"observedGeneration": integer,
+		}),
+	})
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "orchards.go.example.com"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "go.example.com",
+			Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Plural: "orchards", Singular: "orchard", Kind: "Orchard", ListKind: "OrchardList",
+			},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema:       &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &schema},
+				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+			}},
+		},
+	}
+}
+
+// plant creates the CRD and waits until it is established.
+func plant(t *testing.T, c client.Client) {
+	t.Helper()
+	ctx := context.Background()
+	crd := orchards()
+	if err := c.Create(ctx, crd); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the CRD is established", func() error {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			return err
+		}
+		for _, condition := range crd.Status.Conditions {
+			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
+				return nil
+			}
+		}
+		return errors.New(fmt.Sprint(crd.Status.Conditions))
+	})
+}
