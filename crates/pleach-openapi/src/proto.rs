@@ -83,11 +83,7 @@ impl Writer {
                     self.tag(number, DOUBLE);
                 }
             }
-            (Shape::Any, value) => {
-                let mut text = pleach_json::to_vec(value);
-                text.push(b'\n');
-                self.message(number, |writer| writer.text(2, &text));
-            }
+            (Shape::Any, value) => self.yaml(number, &pleach_yaml::to_yaml(value)),
             (Shape::List(shape), Value::Array(items)) => {
                 for item in items.iter().rev() {
                     self.field(number, shape, item);
@@ -113,10 +109,29 @@ impl Writer {
         }
     }
 
+    fn yaml(&mut self, number: u32, text: &str) {
+        self.message(number, |writer| writer.text(2, text.as_bytes()));
+    }
+
+    /// An extension whose members keep the order of their shape.
+    fn ordered_extension(&mut self, number: u32, name: &str, object: &Object, value: &Value) {
+        let known = object.members.iter().filter_map(|(key, ..)| Some((*key, value.get(key)?.clone())));
+        let text: String = known
+            .map(|(key, value)| pleach_yaml::to_yaml(&Map::from(vec![(key.into(), value)]).into()))
+            .collect();
+        self.message(number, |writer| {
+            writer.yaml(2, &text);
+            writer.text(1, name.as_bytes());
+        });
+    }
+
     fn object(&mut self, object: &Object, members: &Map) {
         for (key, value) in members.iter().rev() {
             match object.members.get(object.rank(key)) {
                 Some((_, number, shape)) if *number != 0 => self.field(*number, shape, value),
+                Some((_, _, Shape::Object(kind))) => {
+                    self.ordered_extension(object.extensions, key, kind, value);
+                }
                 _ if object.extensions != 0 => self.named(object.extensions, key, &Shape::Any, value),
                 _ => {}
             }

@@ -218,3 +218,106 @@ fn list_schema(resource: &Resource<'_>, edition: Edition, name: &str) -> Value {
         },
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::tests::foo;
+
+    /// The published form of `spec` in both editions.
+    fn published(spec: Value) -> [Value; 2] {
+        let schema = json!({"type": "object", "properties": {"spec": spec}});
+        [Edition::V2, Edition::V3].map(|edition| {
+            let mut root = root(&schema, edition);
+            root.get_mut("properties").and_then(|p| p.get_mut("spec")).map(Value::take).unwrap_or_default()
+        })
+    }
+
+    fn root(schema: &Value, edition: Edition) -> Value {
+        let schema = JSONSchemaProps::from_value(schema).unwrap();
+        kind_schema(&Resource { schema: Some(&schema), ..foo() }, edition, "none")
+    }
+
+    #[test]
+    fn what_v2_cannot_say_is_dropped() {
+        let free = json!({"x-kubernetes-preserve-unknown-fields": true});
+        for (spec, v2, why) in [
+            (
+                json!({"type": "string", "oneOf": [{"pattern": "^a"}], "title": "t"}),
+                json!({"type": "string", "title": "t"}),
+                "junctors go, the rest stays",
+            ),
+            (json!({"type": "string", "nullable": true}), json!({}), "nullable takes the type with it"),
+            (
+                json!({"type": "object", "properties": {"a": {"type": "string"}},
+                    "x-kubernetes-preserve-unknown-fields": true}),
+                free,
+                "an open object says nothing of its fields",
+            ),
+            (
+                json!({"type": "object", "required": ["a", "b"], "properties": {
+                    "a": {"type": "string", "nullable": true}, "b": {"type": "integer", "default": 1}}}),
+                json!({"type": "object", "required": ["b"], "properties": {"a": {}, "b": {"type": "integer"}}}),
+                "what may be null is not required, and nothing has a default",
+            ),
+            (
+                json!({"x-kubernetes-int-or-string": true}),
+                json!({"x-kubernetes-int-or-string": true}),
+                "either type is no type",
+            ),
+        ] {
+            let [got, v3] = published(spec.clone());
+            assert_eq!(got, v2, "{why}");
+            if spec.get("x-kubernetes-int-or-string").is_none() {
+                assert_eq!(v3, spec, "v3 says it all: {why}");
+            }
+        }
+    }
+
+    #[test]
+    fn int_or_string_is_spelled_out_in_v3() {
+        let [_, v3] = published(json!({"x-kubernetes-int-or-string": true}));
+        assert_eq!(v3.get("anyOf"), Some(&json!([{"type": "integer"}, {"type": "string"}])));
+    }
+
+    #[test]
+    fn embedded_objects_have_what_objects_have() {
+        for schema in published(json!({"type": "object", "x-kubernetes-embedded-resource": true,
+            "properties": {"spec": {"type": "object"}}}))
+        {
+            assert_eq!(schema.get("required"), Some(&json!(["kind", "apiVersion"])), "{schema}");
+            assert!(schema.at(&["properties", "metadata"]).is_some(), "{schema}");
+        }
+        let [v2, v3] = published(json!({"type": "object", "x-kubernetes-embedded-resource": true,
+            "x-kubernetes-preserve-unknown-fields": true}));
+        assert!(v2.get("properties").is_none(), "an open one says nothing in v2: {v2}");
+        assert!(v3.at(&["properties", "kind"]).is_some(), "{v3}");
+    }
+
+    #[test]
+    fn some_roots_are_bare() {
+        let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let unstructured = json!({"type": "object", "properties": {"a": {}}});
+        let bare = json!({"type": "object"});
+        assert_eq!(root(&open, Edition::V2), bare, "open at the root");
+        assert!(root(&open, Edition::V3).get("properties").is_some(), "v3 says what there is");
+        for edition in [Edition::V2, Edition::V3] {
+            assert_eq!(root(&unstructured, edition), bare, "a field without a type is not structural");
+            assert_eq!(kind_schema(&foo(), edition, "none"), bare, "no schema");
+        }
+    }
+
+    #[test]
+    fn metadata_is_that_of_every_object() {
+        let own = json!({"type": "object", "required": ["metadata"], "properties": {
+            "kind": {"type": "string", "enum": ["Foo"]},
+            "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 5}}}}});
+        let v3 = root(&own, Edition::V3);
+        assert!(v3.at(&["properties", "metadata", "allOf"]).is_some(), "a reference with words: {v3}");
+        assert!(v3.at(&["properties", "kind", "enum"]).is_none(), "{v3}");
+        assert_eq!(v3.get("required"), Some(&json!(["metadata"])), "what is required stays");
+        let v2 = root(&own, Edition::V2);
+        let reference = v2.at(&["properties", "metadata", "$ref"]).and_then(Value::as_str);
+        assert_eq!(reference, Some("#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
+    }
+}

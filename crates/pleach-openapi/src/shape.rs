@@ -1,7 +1,7 @@
 //! How the parts of a document are written: key order in JSON, field numbers in protobuf.
 //!
 //! The protobuf is gnostic's rendering of OpenAPI: maps are lists of named values, a choice is a
-//! message with one of its fields set, and whatever has no fixed form is YAML text. JSON is YAML.
+//! message with one of its fields set, and whatever has no fixed form is YAML text.
 
 pub(crate) mod v2;
 pub(crate) mod v3;

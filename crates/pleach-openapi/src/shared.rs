@@ -77,6 +77,11 @@ fn object_in_edition(members: &Map, edition: Edition) -> Value {
                     out.insert("$ref", reference);
                 }
             }
+            // Names of properties are the API's words, whatever they are: one is called "default".
+            ("properties", Value::Object(named)) => {
+                let named = named.iter().map(|(name, schema)| (name.clone(), in_edition(schema, edition)));
+                out.insert("properties", Map::from(named.collect::<Vec<_>>()));
+            }
             // The v2 document has no defaults.
             ("default", value) if edition == Edition::V2 && !value.is_null() => {}
             (_, value) => {
@@ -90,6 +95,13 @@ fn object_in_edition(members: &Map, edition: Edition) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_property_may_be_called_default() {
+        let schema = pleach_json::json!({"default": {}, "properties": {"default": {"type": "string"}}});
+        let expected = pleach_json::json!({"properties": {"default": {"type": "string"}}});
+        assert_eq!(in_edition(&schema, Edition::V2), expected);
+    }
 
     #[test]
     fn every_reference_leads_somewhere() {
