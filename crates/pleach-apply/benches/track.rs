@@ -2,6 +2,8 @@
 //!
 //! `settle_and_validate` is what the schema does to the same object on the same write, for scale.
 
+#![allow(clippy::unwrap_used, reason = "what is measured must work")]
+
 use pleach_apply::{Request, Tracker, Type, Versions};
 use pleach_json::{Value, json};
 use pleach_schema::{Record, Schema, SchemaOptions, SettleOptions};

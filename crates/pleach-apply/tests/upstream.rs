@@ -1,8 +1,10 @@
 //! Histories of objects under upstream's field manager, and what it made of them.
 //!
 //! The first line of `tests/upstream.jsonl` has schemas by name; every other is a kind, a sequence of
-//! writes and, for each, the object or the error that came out. Times are all `T`, or absent. `PLEACH_APPLY_HISTORIES` names a further
-//! file to go through.
+//! writes and, for each, the object or the error that came out. Times are all `T`, or absent.
+//! `PLEACH_APPLY_HISTORIES` names a further file to go through.
+
+#![allow(clippy::unwrap_used, reason = "a history that is not as described shall fail the test")]
 
 use pleach_apply::{ApplyError, Request, Set, Tracker, Type, Versions};
 use pleach_json::{Map, Str, Value, json};
