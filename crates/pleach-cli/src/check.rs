@@ -26,7 +26,7 @@ pub fn check_crd(crds: &str) -> Vec<String> {
     let (documents, mut out) = read(crds);
     for document in &documents {
         if document.is_crd() {
-            let findings = lint(document, Depth { advice: false });
+            let findings = lint(document, Depth { advice: false, costs: false });
             out.extend(findings.into_iter().filter(|f| f.level == Level::Error).map(|f: Finding| f.message));
         } else {
             out.push(format!("{} is no CustomResourceDefinition", document.title()));

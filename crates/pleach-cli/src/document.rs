@@ -145,8 +145,9 @@ fn unpack(document: Document, out: &mut Vec<Document>) {
 
 /// JSON texts may follow each other without a marker, which YAML does not know: each is a piece.
 fn pieces(text: &str) -> Vec<Range<usize>> {
+    let whole = Vec::from([0..text.len()]);
     if !text.trim_start().starts_with('{') {
-        return vec![0..text.len()];
+        return whole;
     }
     let mut out = Vec::new();
     let (mut depth, mut start, mut in_string, mut escaped) = (0_usize, 0, false, false);
@@ -171,7 +172,7 @@ fn pieces(text: &str) -> Vec<Range<usize>> {
                     start = i + 1;
                 } else if depth == 0 && !rest.is_empty() {
                     // Not JSON texts alone: YAML must make sense of it.
-                    return vec![0..text.len()];
+                    return whole;
                 }
             }
             _ => {}

@@ -159,7 +159,7 @@ fn text(bytes: Vec<u8>) -> Result<String, String> {
     }
     let mut text = String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..valid].iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line = error.as_bytes()[..valid].split(|byte| *byte == b'\n').count();
         format!("line {line}: not UTF-8 text")
     })?;
     if text.starts_with('\u{feff}') {

@@ -23,6 +23,8 @@ pub(crate) use place::place;
 pub struct Depth {
     /// Explain, advise, warn. Without it, only the server's own words.
     pub advice: bool,
+    /// Tell the estimated cost of every rule.
+    pub costs: bool,
 }
 
 /// All findings about a CRD.
@@ -32,6 +34,9 @@ pub fn lint(document: &Document, depth: Depth) -> Vec<Finding> {
         Err(error) => return vec![Finding::new(Level::Error, "decode", error).at(document, "kind")],
     };
     let mut findings = verdict(document, &definition);
+    if depth.costs {
+        findings.extend(cost::costs(document, &definition));
+    }
     if depth.advice {
         explain::explain(&mut findings, document, definition.api_version);
         cost::advise(&mut findings, &definition);

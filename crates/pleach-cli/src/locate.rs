@@ -121,6 +121,6 @@ mod tests {
                 assert_eq!(&text[found.underlined(text)], want, "{field}");
             }
         }
-        assert_eq!(position(text, text.find("x").unwrap()), (4, 11));
+        assert_eq!(position(text, text.find('x').unwrap()), (4, 11));
     }
 }

@@ -285,7 +285,7 @@ pub(crate) fn value(schema: &JSONSchemaProps, extent: Extent, variant: usize) ->
         "string" => scalar::string(schema, variant),
         "integer" => scalar::integer(schema, variant),
         "number" => scalar::number(schema, variant),
-        "boolean" => Value::Bool(variant % 2 == 0),
+        "boolean" => Value::Bool(variant.is_multiple_of(2)),
         _ if schema.x_int_or_string => scalar::int_or_string(schema, variant),
         _ if !schema.properties().is_empty() => grow_stack(|| members(schema, extent, variant)),
         _ => Value::object(),

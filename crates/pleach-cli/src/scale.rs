@@ -11,12 +11,11 @@ pub(crate) fn validate(version: &DefinedVersion, object: &Value) -> Vec<FieldErr
     let mut errors = Vec::new();
     for path in [&scale.spec_replicas_path, &scale.status_replicas_path] {
         let detail = match lookup(object, path) {
-            None => continue,
             Some(Value::Int(replicas)) if *replicas < 0 => "should be a non-negative integer".to_owned(),
             Some(Value::Int(replicas)) if *replicas > i64::from(i32::MAX) => {
                 "should be less than or equal to 2147483647".to_owned()
             }
-            Some(Value::Int(_)) => continue,
+            None | Some(Value::Int(_)) => continue,
             Some(other) => accessor_error(path, other, "int64"),
         };
         let value = lookup(object, path).cloned().unwrap_or_default();

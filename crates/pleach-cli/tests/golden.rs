@@ -22,7 +22,7 @@ fn run(line: &str, input: &str) -> String {
     let mut terminal =
         Terminal { input: &mut input, out: &mut out, err: &mut err, color: false, interactive: false };
     let exit = pleach_cli::run(&cli.command, &mut Cli::command(), &mut terminal);
-    let (out, err) = (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap());
+    let (out, err) = (String::from_utf8(out).expect("text"), String::from_utf8(err).expect("text"));
     let err = if err.is_empty() { String::new() } else { format!("--- stderr ---\n{err}") };
     format!("$ pleach {}\n{out}{err}--- exit {} ---\n", line.replace('@', ""), exit.code())
 }
@@ -42,7 +42,7 @@ fn check(cases: &[(&str, &str)]) {
             continue;
         }
         if update {
-            fs::write(&path, &found).unwrap();
+            fs::write(&path, &found).expect("expected files can be written");
         } else {
             wrong.push(format!("{name}: wanted\n{wanted}\nfound\n{found}"));
         }
@@ -59,6 +59,8 @@ fn lint() {
         ("lint-surprising", "lint @surprising-crd.yaml"),
         ("lint-denied", "lint --deny-warnings --output json @surprising-crd.yaml"),
         ("lint-cel", "lint @cel-crd.yaml"),
+        ("lint-costs", "lint --costs @widgets.yaml"),
+        ("lint-hostile", "lint @hostile"),
         ("lint-sarif", "lint --output sarif @cel-crd.yaml"),
         ("lint-none", "lint @good.yaml @missing.yaml"),
     ]);

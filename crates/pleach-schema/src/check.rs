@@ -66,6 +66,15 @@ pub fn validate_schema(schema: &JSONSchemaProps, context: &SchemaContext<'_>) ->
     errors
 }
 
+/// The estimated cost of each rule and message expression that compiles, with its path.
+pub fn rule_costs(schema: &JSONSchemaProps, context: &SchemaContext<'_>) -> Vec<(String, u64)> {
+    let path = context.path.child("openAPIV3Schema");
+    let mut cost = TotalCost::default();
+    cost.all = Some(Vec::new());
+    walk::walk(schema, &path, &context.options, Some(&RuleContext::root(schema)), &mut cost);
+    cost.all.unwrap_or_default()
+}
+
 /// With a status subresource the root may use few keywords; the first other one is reported.
 fn root_with_status(schema: &JSONSchemaProps, path: &Path<'_>) -> Option<FieldError> {
     let (value, rare) = (schema.value(), schema.rare());

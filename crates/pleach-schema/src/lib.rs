@@ -37,7 +37,7 @@ pub mod stages;
 mod trail;
 pub mod validate;
 
-pub use check::{SchemaContext, validate_schema};
+pub use check::{SchemaContext, rule_costs, validate_schema};
 pub use compile::{Node, NodeRef, Schema, SchemaOptions};
 pub use decode::Decoder;
 pub use options::{Environments, Expressions, Options};

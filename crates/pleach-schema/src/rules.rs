@@ -14,6 +14,7 @@ mod texts;
 
 pub(crate) use compile::compile;
 pub(crate) use context::RuleContext;
+pub use cost::PER_EXPRESSION;
 pub(crate) use cost::TotalCost;
 pub use decl::decl_type;
 pub use field_path::{FieldPath, FieldPathError, resolve_field_path, resolve_selectable_field};

@@ -34,12 +34,15 @@ pub struct Options {
     /// Repair what can be repaired safely, in the files.
     #[arg(long)]
     pub fix: bool,
+    /// Tell the estimated cost of every CEL rule.
+    #[arg(long)]
+    pub costs: bool,
 }
 
 /// Runs the command.
 pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
     let mut loaded = load(&options.files.files, terminal)?;
-    let mut reports = check(&loaded, terminal);
+    let mut reports = check(&loaded, options, terminal);
     // What one repair brings to light the next takes on.
     for _ in 0..if options.fix { PASSES } else { 0 } {
         let (repaired, mut trouble) = repair(&reports, terminal)?;
@@ -50,7 +53,7 @@ pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
         trouble |= loaded.trouble;
         loaded = load(&options.files.files, terminal)?;
         loaded.trouble |= trouble;
-        reports = check(&loaded, terminal);
+        reports = check(&loaded, options, terminal);
     }
     if reports.is_empty() && !loaded.trouble {
         writeln!(terminal.err, "pleach: no CustomResourceDefinition in {}", options.files.files.join(", "))?;
@@ -59,8 +62,9 @@ pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
     finish(&reports, loaded.trouble, "lint", options.findings, terminal)
 }
 
-fn check(loaded: &Loaded, terminal: &Terminal<'_>) -> Vec<Report> {
-    loaded.check(|document| document.is_crd().then(|| lint(document, Depth { advice: true })), terminal)
+fn check(loaded: &Loaded, options: &Options, terminal: &Terminal<'_>) -> Vec<Report> {
+    let depth = Depth { advice: true, costs: options.costs };
+    loaded.check(|document| document.is_crd().then(|| lint(document, depth)), terminal)
 }
 
 /// Writes the fixes into the files; says how many there were, and whether a file could not be written.

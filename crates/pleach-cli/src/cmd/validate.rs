@@ -98,7 +98,7 @@ pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
 
 /// What the server says to a CRD that objects are checked against.
 fn crd_findings(document: &Document) -> Vec<Finding> {
-    let mut findings = lint(document, Depth { advice: false });
+    let mut findings = lint(document, Depth { advice: false, costs: false });
     findings.retain(|finding| finding.level == Level::Error);
     if let Some(first) = findings.first_mut() {
         first.help.push("the server would refuse this CRD; pleach lint says more".to_owned());

@@ -5,10 +5,13 @@
 
 use pleach_json::Value;
 use pleach_meta::Path;
-use pleach_schema::{JSONSchemaProps, Options, SchemaContext, validate_schema};
+use pleach_schema::rules::PER_EXPRESSION;
+use pleach_schema::{JSONSchemaProps, Options, SchemaContext, rule_costs, validate_schema};
 
+use super::surprises::schemas;
 use crate::catalog::Definition;
-use crate::finding::Finding;
+use crate::document::Document;
+use crate::finding::{Finding, Level};
 
 /// Tried from the largest.
 const LADDER: [i64; 6] = [10_000, 1_000, 256, 64, 16, 4];
@@ -26,6 +29,22 @@ pub(super) fn advise(findings: &mut [Finding], definition: &Definition) {
         let rule = finding.field.clone();
         finding.help.push(advice(&schema, node, base.trim_end_matches('.'), &rule));
     }
+}
+
+/// A note per rule with its price.
+pub(super) fn costs(document: &Document, definition: &Definition) -> Vec<Finding> {
+    let mut out = Vec::new();
+    for (path, schema) in schemas(definition) {
+        let base = path.trim_end_matches(".openAPIV3Schema");
+        let context =
+            SchemaContext { path: Path::new(base), status_enabled: false, options: Options::CREATE };
+        for (field, cost) in rule_costs(schema, &context) {
+            let share = cost as f64 * 100.0 / PER_EXPRESSION as f64;
+            let text = format!("estimated cost {cost}, {share:.2} % of the budget of one expression");
+            out.push(Finding::new(Level::Note, "cel-cost", text).at(document, &field));
+        }
+    }
+    out
 }
 
 fn schema_at(base: &str, definition: &Definition) -> Option<Value> {
@@ -171,7 +190,7 @@ fn collect(node: &Value, at: &mut Vec<String>, rule: &[String], out: &mut Vec<Ca
             }
         }
         for (name, below) in
-            node.get("properties").and_then(Value::as_object).into_iter().flat_map(|p| p.iter())
+            node.get("properties").and_then(Value::as_object).into_iter().flat_map(pleach_json::Map::iter)
         {
             at.extend(["properties".to_owned(), name.to_string()]);
             collect(below, at, rule, out);

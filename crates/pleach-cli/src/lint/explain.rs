@@ -125,7 +125,7 @@ pub(super) fn explain(findings: &mut [Finding], document: &Document, version: Ap
         let group = GROUPS.iter().find(|group| {
             finding.message.contains(group.words)
                 && (group.field.is_empty() || finding.field.contains(group.field))
-                && !(group.field == ".default" && !finding.field.ends_with(".default"))
+                && (group.field != ".default" || finding.field.ends_with(".default"))
         });
         if let Some(group) = group {
             finding.rule = group.rule;

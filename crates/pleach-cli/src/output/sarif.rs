@@ -31,7 +31,7 @@ pub(super) fn value(reports: &[Report], command: &str) -> Value {
 fn result(finding: &Finding, source: &Source) -> Value {
     let mut text = finding.message.clone();
     for help in &finding.help {
-        text.push_str("\n");
+        text.push('\n');
         text.push_str(help);
     }
     let span = finding.span.clone().unwrap_or(0..0);
@@ -60,7 +60,7 @@ fn uri(name: &str) -> String {
         match byte {
             b'\\' if cfg!(windows) => out.push('/'),
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' | b':' => {
-                out.push(byte.into())
+                out.push(byte.into());
             }
             other => out.push_str(&format!("%{other:02X}")),
         }

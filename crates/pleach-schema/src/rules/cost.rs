@@ -5,7 +5,7 @@ use pleach_meta::{FieldError, Path};
 use crate::report::Report;
 
 /// What one expression may cost, times the number of its runs.
-pub(crate) const PER_EXPRESSION: u64 = 10_000_000;
+pub const PER_EXPRESSION: u64 = 10_000_000;
 /// What all expressions of a schema may cost.
 const PER_SCHEMA: u64 = 100_000_000;
 /// From here on an expression is named when the total is too high.
@@ -22,12 +22,17 @@ pub(crate) struct TotalCost {
     total: u64,
     /// Descending; of equal costs the earlier first.
     dearest: Vec<(u64, String)>,
+    /// Every expression with its cost, for those who ask.
+    pub(crate) all: Option<Vec<(String, u64)>>,
 }
 
 impl TotalCost {
     /// Adds an expression.
     pub(crate) fn add(&mut self, cost: u64, path: &Path<'_>) {
         self.total = self.total.saturating_add(cost);
+        if let Some(all) = &mut self.all {
+            all.push((path.to_string(), cost));
+        }
         if cost < WORTH_NAMING
             || self.dearest.last().is_some_and(|l| self.dearest.len() == NAMED && l.0 >= cost)
         {
