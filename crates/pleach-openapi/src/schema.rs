@@ -59,7 +59,41 @@ fn kind_schema(resource: &Resource<'_>, edition: Edition, name: &str) -> Value {
     properties.insert("apiVersion", text(&api_version_text()));
     properties.insert("kind", text(&kind_text()));
     properties.insert("metadata", metadata(edition));
-    schema.to_value()
+    if !resource.built_in {
+        return schema.to_value();
+    }
+    // How a built-in kind is checked is its own affair.
+    schema.each_structural_node(&mut |node| {
+        if !node.validations().is_empty() {
+            node.rare_mut().x_validations = None;
+        }
+    });
+    let mut schema = schema.to_value();
+    say_merge_keys(&mut schema);
+    schema
+}
+
+/// Says of every list that is keyed by one field how a strategic merge patch merges it.
+fn say_merge_keys(schema: &mut Value) {
+    grow_stack(|| {
+        let Some(members) = schema.as_object_mut() else { return };
+        if members.get_str("x-kubernetes-list-type") == Some("map")
+            && let Some([key]) =
+                members.get("x-kubernetes-list-map-keys").and_then(Value::as_array).map(|k| &***k)
+        {
+            let key = key.clone();
+            members.insert("x-kubernetes-patch-merge-key", key);
+            members.insert("x-kubernetes-patch-strategy", "merge");
+        }
+        for child in ["items", "additionalProperties"] {
+            if let Some(child) = members.get_mut(child) {
+                say_merge_keys(child);
+            }
+        }
+        if let Some(properties) = members.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.values_mut().for_each(say_merge_keys);
+        }
+    });
 }
 
 /// Whether the schema is structural: what is not says too little to be published.
@@ -304,6 +338,22 @@ mod tests {
         for edition in [Edition::V2, Edition::V3] {
             assert_eq!(root(&unstructured, edition), bare, "a field without a type is not structural");
             assert_eq!(kind_schema(&foo(), edition, "none"), bare, "no schema");
+        }
+    }
+
+    #[test]
+    fn built_in_kinds_say_how_lists_merge_and_not_how_they_are_checked() {
+        let schema = JSONSchemaProps::from_value(&json!({"type": "object", "properties": {"l": {
+            "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+            "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}}},
+            "x-kubernetes-validations": [{"rule": "true"}]}))
+        .unwrap();
+        for built_in in [true, false] {
+            let resource = Resource { schema: Some(&schema), built_in, ..foo() };
+            let got = kind_schema(&resource, Edition::V3, "none");
+            let key = got.at(&["properties", "l", "x-kubernetes-patch-merge-key"]).and_then(Value::as_str);
+            assert_eq!(key, built_in.then_some("name"), "{got}");
+            assert_eq!(got.get("x-kubernetes-validations").is_none(), built_in, "{got}");
         }
     }
 
