@@ -2,6 +2,8 @@
 //!
 //! Nothing here can fail: what a client may not set is put back silently, as upstream does.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use pleach_json::{Map, Str, Value};
 
 use crate::kind::{Kind, Strategy};
@@ -47,12 +49,23 @@ pub(crate) fn for_create(kind: &Kind, version: usize, object: &mut Value) {
         }
         Strategy::Namespace => crate::namespace::prepare_for_create(object),
         Strategy::BuiltIn => {
+            write_string_data(object);
             if kind.versions[version].status {
                 metadata_mut(object).insert("generation", 1);
             } else {
                 metadata_mut(object).remove("generation");
             }
         }
+    }
+}
+
+/// The text of a Secret goes into its data. No other built-in kind has a field of that name.
+fn write_string_data(object: &mut Value) {
+    let Some(members) = object.as_object_mut() else { return };
+    let Some(Value::Object(texts)) = members.remove("stringData") else { return };
+    let Value::Object(data) = members.get_or_insert_with("data", Value::object) else { return };
+    for (key, text) in texts.iter() {
+        data.insert(key.clone(), STANDARD.encode(text.as_str().unwrap_or_default()));
     }
 }
 
@@ -103,7 +116,8 @@ pub(crate) fn for_update(
             crate::namespace::prepare_for_update(object, old, subresource);
             return;
         }
-        Strategy::Custom | Strategy::BuiltIn => {}
+        Strategy::BuiltIn => write_string_data(object),
+        Strategy::Custom => {}
     }
     if subresource == Subresource::Status {
         only_status(object, old);

@@ -75,6 +75,8 @@ impl WorkQueue {
 struct Owners {
     dependents: HashMap<Str, BTreeSet<Key>>,
     owners: HashMap<Key, Vec<Str>>,
+    /// Owners that were seen to go and still have dependents; their kind may be gone by now.
+    gone: BTreeSet<Str>,
 }
 
 impl Owners {
@@ -85,6 +87,7 @@ impl Owners {
                     keys.remove(key);
                     if keys.is_empty() {
                         self.dependents.remove(&uid);
+                        self.gone.remove(&uid);
                     }
                 }
             }
@@ -181,7 +184,9 @@ impl Sweeper {
             }
             let record = Record::open(gone.value.clone(), gone.revision);
             let Ok(value) = record.and_then(|record| record.parse()) else { return };
-            for key in self.owners.of(ObjectMeta::of(&value).uid()) {
+            let uid = ObjectMeta::of(&value).uid();
+            for key in self.owners.of(uid) {
+                self.owners.gone.insert(uid.into());
                 self.later(Work::Dependent(key.as_str().into()), OWNERS_AFTER);
             }
         }
@@ -285,10 +290,14 @@ impl Sweeper {
         let meta = ObjectMeta::of(&value);
         let (mut gone, mut left) = (Vec::new(), 0);
         for reference in meta.owner_references() {
-            match self.engine.owner_exists(reference, meta.namespace()).await? {
-                Some(false) => {
-                    gone.push(Str::from(reference.get("uid").and_then(Value::as_str).unwrap_or_default()));
-                }
+            let uid = Str::from(reference.get("uid").and_then(Value::as_str).unwrap_or_default());
+            let exists = if self.owners.gone.contains(&uid) {
+                Some(false)
+            } else {
+                self.engine.owner_exists(reference, meta.namespace()).await?
+            };
+            match exists {
+                Some(false) => gone.push(uid),
                 Some(true) | None => left += 1,
             }
         }

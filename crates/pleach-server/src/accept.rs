@@ -140,13 +140,26 @@ pub fn clauses(header: &str) -> Vec<Clause<'_>> {
 
 /// Agrees on a representation; `None` is a 406.
 pub fn negotiate(header: Option<&str>, endpoint: Endpoint) -> Option<Accepted> {
+    negotiate_among(header, endpoint, |_| true)
+}
+
+/// Agrees on the best representation that is not protobuf.
+pub fn negotiate_text(header: Option<&str>, endpoint: Endpoint) -> Option<Accepted> {
+    negotiate_among(header, endpoint, |encoding| encoding != Encoding::Protobuf)
+}
+
+fn negotiate_among(
+    header: Option<&str>,
+    endpoint: Endpoint,
+    is_offered: impl Fn(Encoding) -> bool,
+) -> Option<Accepted> {
     let default = Accepted { encoding: Encoding::Json, transform: Transform::None, pretty: false };
     let header = header.map(str::trim).unwrap_or_default();
     if header.is_empty() {
         return Some(default);
     }
     clauses(header).iter().find_map(|clause| {
-        let encoding = clause.encoding()?;
+        let encoding = clause.encoding().filter(|encoding| is_offered(*encoding))?;
         let stream = clause.parameter("stream");
         if !stream.is_empty() && !(stream == "watch" && endpoint == Endpoint::Watch) {
             return None;

@@ -58,12 +58,9 @@ impl Call {
 
     /// Whether the answer shall be indented: asked for, or a person is reading.
     pub fn pretty(&self) -> bool {
-        match self.query.get("pretty") {
-            Some(value) => !matches!(value, "0" | "false" | "False" | "FALSE" | "f" | "F"),
-            None => {
-                let agent = self.header(USER_AGENT).unwrap_or_default();
-                ["curl", "Wget", "Mozilla/5.0"].iter().any(|known| agent.starts_with(known))
-            }
+        if let Some(value) = self.query.get("pretty") { !matches!(value, "0" | "false" | "False" | "FALSE" | "f" | "F") } else {
+            let agent = self.header(USER_AGENT).unwrap_or_default();
+            ["curl", "Wget", "Mozilla/5.0"].iter().any(|known| agent.starts_with(known))
         }
     }
 }
@@ -154,6 +151,9 @@ impl App {
             None => {
                 respond::status(&Status::failure(401, Reason::Unauthorized, "Unauthorized"), &Look::plain())
             }
+            Some(_) if !is_well_escaped(parts.uri.path()) => {
+                respond::text(StatusCode::BAD_REQUEST, "400 Bad Request")
+            }
             Some(user) => {
                 let call = Call { method: parts.method, path, query, headers: parts.headers, user };
                 let response = self.route(&call, body, &mut labels).await;
@@ -238,6 +238,11 @@ pub async fn read_body(body: Incoming) -> Result<Bytes, Rejection> {
         }
         Err(error) => Err(Rejection::BadRequest(format!("reading the request body failed: {error}"))),
     }
+}
+
+/// Whether every percent sign starts an escape; Go's server refuses other paths before anything else.
+fn is_well_escaped(path: &str) -> bool {
+    path.split('%').skip(1).all(|rest| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2)
 }
 
 fn finish(mut response: Response<Body>, audit_id: HeaderValue, is_head: bool) -> Response<Body> {

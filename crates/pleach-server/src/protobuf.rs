@@ -1,10 +1,16 @@
-//! The few messages that are written as Kubernetes protobuf: a `Status` for clients that ask for it.
+//! Kubernetes protobuf: a `Status` is written in it for clients that ask, bodies of built-in kinds are
+//! read from it ([`object`]).
 //!
 //! A message is wrapped in the `runtime.Unknown` envelope behind the magic `k8s\0`. Fields are
 //! numbered as the API's protobuf definitions number them; strings are always written, as the
 //! generated Go code writes non-pointer fields.
 
+mod body;
+mod messages;
+
 use pleach_meta::Status;
+
+pub(crate) use body::object;
 
 const MAGIC: &[u8; 4] = b"k8s\0";
 
@@ -41,7 +47,7 @@ fn envelope(api_version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
 }
 
 /// A `Status`.
-pub fn status(status: &Status) -> Vec<u8> {
+pub(crate) fn status(status: &Status) -> Vec<u8> {
     let mut list_meta = Vec::new();
     for number in 1..=3 {
         bytes_field(&mut list_meta, number, b"");

@@ -18,11 +18,12 @@ use pleach_json::{Map, Value};
 use pleach_meta::names::check_path_segment_name;
 use pleach_meta::{Reason, Status, StatusDetails};
 
-use crate::accept::{Accepted, Encoding, Endpoint, MetaVersion, Transform, negotiate};
+use crate::accept::{Accepted, Encoding, Endpoint, MetaVersion, Transform, negotiate, negotiate_text};
 use crate::app::{App, Call, read_body, too_many_requests, verb};
 use crate::body::Body;
 use crate::metrics::Labels;
 use crate::options;
+use crate::protobuf;
 use crate::request_info::ResourcePath;
 use crate::respond::{self, Look};
 use crate::watching;
@@ -97,7 +98,7 @@ async fn one(
 ) -> Response<Body> {
     let gzip = respond::reads_gzip(&call.headers);
     let look = |accepted: Accepted| Look { accepted, pretty: accepted.pretty || call.pretty(), gzip };
-    let negotiated = negotiate(call.accept().as_deref(), Endpoint::Objects).map(look);
+    let negotiated = agree(call, &target, Endpoint::Objects).map(look);
     // A failure to agree is reported only after the path is known to exist.
     let plain = negotiated.unwrap_or_else(Look::plain);
     match subresource(&target, info) {
@@ -108,7 +109,7 @@ async fn one(
         let subject = Subject { name: "".into(), ..target.subject() };
         return respond::rejection(Rejection::MethodNotAllowed { subject, verb: verb.into() }, &plain);
     }
-    let Some(look) = negotiated.filter(|look| can_encode(look)) else {
+    let Some(look) = negotiated.filter(can_encode) else {
         let encoding = negotiated.map_or(Encoding::Json, |look| look.accepted.encoding);
         let look = Look { accepted: Accepted { encoding, ..plain.accepted }, ..plain };
         return respond::rejection(Rejection::NotAcceptable(ACCEPTED.into()), &look);
@@ -123,6 +124,18 @@ async fn one(
         _ => delete_collection(app, call, &target, body, context, &look).await,
     };
     answer.unwrap_or_else(|rejection| respond::rejection(rejection, &look))
+}
+
+/// Agrees on a representation. Clients that would rather have protobuf, where a real server has it,
+/// get the text they would also take.
+fn agree(call: &Call, target: &Target, endpoint: Endpoint) -> Option<Accepted> {
+    let accept = call.accept();
+    let agreed = negotiate(accept.as_deref(), endpoint)?;
+    let has_protobuf = !target.kind.is_custom() || agreed.transform != Transform::None;
+    if agreed.encoding == Encoding::Protobuf && has_protobuf {
+        return negotiate_text(accept.as_deref(), endpoint).or(Some(agreed));
+    }
+    Some(agreed)
 }
 
 /// Objects are written as JSON or YAML; bare metadata in protobuf is not offered either.
@@ -299,7 +312,12 @@ async fn request_body(call: &Call, body: Incoming) -> Result<RequestBody, Reject
     let format = match media_type(call).to_ascii_lowercase().as_str() {
         "" | "application/json" => Format::Json,
         "application/yaml" => Format::Yaml,
-        _ => {
+        media => {
+            if media == Encoding::Protobuf.media_type()
+                && let Some(object) = protobuf::object(&read_body(body).await?)
+            {
+                return Ok(RequestBody { bytes: pleach_json::to_vec(&object).into(), format: Format::Json });
+            }
             return Err(Rejection::UnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf".into()));
         }
     };
@@ -480,7 +498,7 @@ fn table(
 async fn watch(app: &Arc<App>, call: &Call, target: Target, context: &mut Context) -> Response<Body> {
     let plain = Look { pretty: call.pretty(), ..Look::plain() };
     let accept = call.accept();
-    let Some(accepted) = negotiate(accept.as_deref(), Endpoint::Watch) else {
+    let Some(accepted) = agree(call, &target, Endpoint::Watch) else {
         // What a list would have taken tells the two complaints apart.
         let (text, look) = match negotiate(accept.as_deref(), Endpoint::Objects) {
             Some(accepted) => (ACCEPTED_STREAMS, Look { accepted, ..plain }),

@@ -114,7 +114,9 @@ fn parse(call: &Call, body: &[u8]) -> Result<Value, Rejection> {
         "" | "application/json" => {
             pleach_json::parse(body).map_err(|error| Rejection::BadRequest(error.to_string()))
         }
-        _ => Err(Rejection::UnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: application/json, application/yaml".into())),
+        "application/vnd.kubernetes.protobuf" => crate::protobuf::object(body)
+            .ok_or_else(|| Rejection::BadRequest("the body of the request is no message of this kind".into())),
+        _ => Err(Rejection::UnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf".into())),
     }
 }
 

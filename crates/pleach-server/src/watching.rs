@@ -33,7 +33,7 @@ use crate::respond::status_json;
 /// Frames a client may be behind before the server waits for it.
 const QUEUE: usize = 64;
 /// How often a client that asked for bookmarks gets one.
-const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 /// How long before its end a watch says where to go on.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 /// Watches without a timeout end after this and up to twice this, so that they do not all end at once.
@@ -195,13 +195,10 @@ impl Run {
 
     fn frame(&self, target: &Target, notice: &Notice, first_table: &mut bool) -> Result<Bytes, Rejection> {
         let event_type = notice.change.as_str();
-        match self.shape.key() {
-            Some(key) => notice.frame(key, |object| self.encode(event_type, object)),
-            None => {
-                let value = notice.object()?.into_value()?;
-                let table = self.table(target, &value, self.shape.include, first_table);
-                Ok(event(event_type, &pleach_json::to_vec(&table)))
-            }
+        if let Some(key) = self.shape.key() { notice.frame(key, |object| self.encode(event_type, object)) } else {
+            let value = notice.object()?.into_value()?;
+            let table = self.table(target, &value, self.shape.include, first_table);
+            Ok(event(event_type, &pleach_json::to_vec(&table)))
         }
     }
 
