@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use pleach_crd::{ApiVersion, Crd, Scale, Version};
+use pleach_crd::{ApiVersion, Crd, Scale, Version, deprecation_warning};
 use pleach_json::Value;
 use pleach_schema::{JSONSchemaProps, Schema, SchemaOptions};
 
@@ -31,6 +31,8 @@ pub struct DefinedVersion {
     pub api_version: String,
     /// Whether clients reach it.
     pub served: bool,
+    /// What every request for it is warned of.
+    pub deprecation: Option<String>,
     /// The schema as written; empty where there is none.
     pub props: Arc<JSONSchemaProps>,
     /// Whether there is `/status`.
@@ -48,6 +50,7 @@ impl DefinedVersion {
             name: version.name.to_string(),
             api_version: format!("{}/{}", crd.spec.group, version.name),
             served: version.served,
+            deprecation: deprecation_warning(&crd.spec, &crd.spec.names.kind, version).map(Into::into),
             props: crd.spec.schema_of(version).cloned().unwrap_or_default(),
             status: subresources.is_some_and(|s| s.status),
             scale: subresources.and_then(|s| s.scale.clone()),
@@ -62,6 +65,7 @@ impl DefinedVersion {
             name: self.name.clone(),
             api_version: self.api_version.clone(),
             served: self.served,
+            deprecation: self.deprecation.clone(),
             props: Arc::new(props),
             status: self.status,
             scale: self.scale.clone(),

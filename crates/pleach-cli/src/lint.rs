@@ -16,6 +16,7 @@ use pleach_schema::formats::Compat;
 use crate::catalog::Definition;
 use crate::document::Document;
 use crate::finding::{Finding, Level};
+use crate::locate::field_of_decode_error;
 pub(crate) use place::place;
 
 /// Which parts to look at.
@@ -31,7 +32,10 @@ pub struct Depth {
 pub fn lint(document: &Document, depth: Depth) -> Vec<Finding> {
     let definition = match Definition::read(&document.value) {
         Ok(definition) => definition,
-        Err(error) => return vec![Finding::new(Level::Error, "decode", error).at(document, "kind")],
+        Err(error) => {
+            let field = field_of_decode_error(&error).unwrap_or("kind").to_owned();
+            return vec![Finding::new(Level::Error, "decode", error).at(document, &field)];
+        }
     };
     let mut findings = verdict(document, &definition);
     if depth.costs {

@@ -85,6 +85,13 @@ fn step<'t, 'r>(tree: &'t SpanTree, rest: &'r str) -> Option<(&'t SpanTree, &'r 
     None
 }
 
+/// The field that a decode error in Go's words is about; list positions are not among its steps.
+pub fn field_of_decode_error(error: &str) -> Option<&str> {
+    let (_, field) = error.split_once("into Go struct field ")?;
+    let (field, _) = field.split_once(" of type ")?;
+    field.split_once('.').map(|(_, field)| field)
+}
+
 /// The line and column of an offset, both counted from one; columns count characters.
 pub fn position(text: &str, offset: usize) -> (usize, usize) {
     let mut offset = offset.min(text.len());
@@ -121,6 +128,9 @@ mod tests {
                 assert_eq!(&text[found.underlined(text)], want, "{field}");
             }
         }
+        let error =
+            "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string";
+        assert_eq!(field_of_decode_error(error), Some("metadata.name"));
         assert_eq!(position(text, text.find('x').unwrap()), (4, 11));
     }
 }

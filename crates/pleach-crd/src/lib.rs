@@ -24,4 +24,4 @@ pub use decode::{DecodeError, Decoded, decode};
 pub use naming::{GroupNames, NamesOutcome};
 pub use types::*;
 pub use validate::{Ratchets, validate_create, validate_status_update, validate_update};
-pub use warnings::warnings;
+pub use warnings::{deprecation_warning, warnings};

@@ -12,6 +12,7 @@ use crate::catalog::{Catalog, Definition, Lookup};
 use crate::document::Document;
 use crate::finding::{Finding, Level, Report};
 use crate::lint::{Depth, lint};
+use crate::locate::field_of_decode_error;
 use crate::object;
 use crate::terminal::Terminal;
 
@@ -127,10 +128,16 @@ impl Check<'_> {
             other => return vec![self.undefined(document, &other)],
         };
         let mut findings = self.duplicates(document);
+        if let Some(warning) = &version.deprecation {
+            let finding = Finding::new(Level::Warning, "deprecated", warning.clone());
+            findings.push(finding.at(document, "apiVersion"));
+        }
         let decoded = match object::decode(definition, version, document.value.clone(), Record::Unknown) {
             Ok(decoded) => decoded,
             Err(error) => {
-                findings.push(Finding::new(Level::Error, "decode", error).at(document, "metadata"));
+                let field = field_of_decode_error(&error).map(|field| format!("metadata.{field}"));
+                let field = field.unwrap_or_else(|| "metadata".to_owned());
+                findings.push(Finding::new(Level::Error, "decode", error).at(document, &field));
                 return findings;
             }
         };
