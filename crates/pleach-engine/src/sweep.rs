@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::crd::{GROUP, PLURAL, typed};
-use crate::delete::{FOREGROUND, ORPHAN};
+use crate::delete::{FOREGROUND, ORPHAN, mark};
 use crate::engine::Engine;
 use crate::keys;
 use crate::kind::{Kind, Strategy};
@@ -455,17 +455,18 @@ impl Engine {
     /// Deletes all objects under a prefix; says whether none is left.
     async fn delete_all_under(&self, prefix: &str) -> Result<bool, Rejection> {
         let mut query = RangeQuery::prefix(prefix).limit(500);
-        let mut held = false;
+        let (now, mut held) = (self.now(), false);
         loop {
             let range = self.store.range(query.clone()).await.map_err(Rejection::from_store)?;
             for item in &range.items {
-                let Some(target) = self.target_of(&item.key) else { continue };
-                let (options, mut context) = (DeleteOptions::default(), Context::default());
-                match self.delete(&target, &options, &mut context).await {
-                    Ok(crate::delete::Deleted::Gone(_)) | Err(Rejection::NotFound(_)) => {}
-                    Ok(crate::delete::Deleted::Marked(_)) => held = true,
-                    Err(rejection) => return Err(rejection),
-                }
+                // As stored: an object that cannot be converted any more goes like the others.
+                self.edit(&item.key, |value| {
+                    let fresh = !ObjectMeta::of(value).is_terminating();
+                    mark(value, &now);
+                    fresh
+                })
+                .await?;
+                held |= self.stored(&item.key).await?.is_some();
             }
             match range.items.last().filter(|_| range.more) {
                 Some(last) => query.start = Key::new(format!("{}\0", last.key)),
