@@ -76,6 +76,7 @@ fn validate() {
         ("validate-warn", "validate --crds @widgets.yaml --field-validation warn @bad.yaml --require-crds"),
         ("validate-junit", "validate --crds @widgets.yaml --output junit @bad.yaml @good.yaml"),
         ("validate-update", "validate --crds @widgets.yaml --old @old.yaml @new.yaml"),
+        ("validate-deprecated", "validate --crds @versions-crd.yaml @versions.yaml"),
         ("validate-bad-crd", "validate --crds @bad-crd.yaml @good.yaml"),
     ]);
 }
@@ -130,6 +131,8 @@ fn rewriting() {
         ("skeleton-json", "skeleton --output json @bad-crd.yaml"),
         ("structuralize", "structuralize @bad-crd.yaml"),
         ("structuralize-patch", "structuralize --patch @bad-crd.yaml"),
+        ("structuralize-many", "structuralize --patch @bad-crd.yaml @widgets.yaml"),
+        ("structuralize-json", "structuralize --output json @bad-crd.yaml"),
         ("expand", "expand @union-crd.yaml"),
         ("expand-json", "expand --output json @union-crd.yaml"),
     ]);

@@ -39,6 +39,10 @@ pub struct Options {
 /// Runs the command.
 pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
     let (definitions, trouble) = load_crds(&options.files.files, terminal)?;
+    if options.patch && definitions.len() > 1 {
+        writeln!(terminal.err, "pleach: --patch is for one CRD, and there are {}", definitions.len())?;
+        return Ok(Exit::Trouble);
+    }
     let (mut out, mut patch, mut obstacles) = (Vec::new(), Vec::new(), false);
     for definition in definitions {
         let version = definition.api_version;
