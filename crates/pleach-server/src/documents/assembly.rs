@@ -5,7 +5,7 @@
 //! Parts are compressed one by one as well: a change compresses what changed and copies the rest.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -145,8 +145,7 @@ impl Assembly {
             self.shared.as_ref().is_some_and(|(of, part)| *of == needed && (part.members.is_some() || !keep));
         if !fresh {
             changed = true;
-            let fragment = pleach_openapi::shared(self.edition, self.form, needed);
-            self.shared = Some((needed, Part::new(Weak::<[KindVersion; 0]>::new(), fragment, keep)));
+            self.shared = Some((needed, Part::shared(self.edition, self.form, needed, keep)));
         }
         self.custom = served.iter().any(|(kind, _)| kind.is_custom());
         if changed {
@@ -246,18 +245,41 @@ enum Item<'a> {
     Piece { piece: &'a mut Piece, first: bool },
 }
 
+impl Piece {
+    fn new(key: String, bytes: Bytes) -> Self {
+        Self { key, bytes, deflated: None }
+    }
+}
+
 impl Part {
     fn new(of: Weak<[KindVersion]>, fragment: Fragment, keep: bool) -> Self {
         let mut hash = Sha512::new();
         for member in fragment.paths.iter().chain(&fragment.schemas) {
             hash.update(&member.bytes);
         }
-        let piece = |member: Member| Piece { key: member.key, bytes: member.bytes.into(), deflated: None };
+        let piece = |member: Member| Piece::new(member.key, member.bytes.into());
         let members = keep.then(|| Members {
             paths: fragment.paths.into_iter().map(piece).collect(),
             schemas: fragment.schemas.into_iter().map(piece).collect(),
         });
         Self { of, hash: hash.finalize().into(), members }
+    }
+
+    /// What kinds share. It never changes, so thousands of documents share the bytes as well.
+    fn shared(edition: Edition, form: Form, needed: Needed, keep: bool) -> Self {
+        type Known = BTreeMap<(Edition, Form, bool, bool), ([u8; 64], Vec<(String, Bytes)>)>;
+        static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let (hash, schemas) =
+            known.entry((edition, form, needed.scale, needed.definitions)).or_insert_with(|| {
+                let fragment = pleach_openapi::shared(edition, form, needed);
+                let part = Self::new(Weak::<[KindVersion; 0]>::new(), fragment, true);
+                let schemas = part.members.into_iter().flat_map(|members| members.schemas);
+                (part.hash, schemas.map(|piece| (piece.key, piece.bytes)).collect())
+            });
+        let pieces = || schemas.iter().map(|(key, bytes)| Piece::new(key.clone(), bytes.clone()));
+        let members = keep.then(|| Members { paths: Vec::new(), schemas: pieces().collect() });
+        Self { of: Weak::<[KindVersion; 0]>::new(), hash: *hash, members }
     }
 }
 
