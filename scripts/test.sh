@@ -25,14 +25,18 @@ cargo build --quiet -p pleach
 
 step 'tests in Rust'
 log="$target/test.log"
-cargo test --workspace --no-fail-fast 2>&1 | tee "$log"
+failed=0
+cargo test --workspace --no-fail-fast 2>&1 | tee "$log" || failed=1
 
 step 'tests in Go'
 go="$(command -v go || echo "$PLEACH_TOOLS/venv/bin/go")"
-PLEACH_BINARY="$target/debug/pleach" "$go" -C tests/go test -count=1 ./... 2>&1 | tee -a "$log"
+PLEACH_BINARY="$target/debug/pleach" "$go" -C tests/go test -count=1 -v ./... 2>&1 | tee -a "$log" || failed=1
 
 step 'figures'
-awk '/^test result:/ { passed += $4; failed += $6 }
-     /^ok  / { go++ }
-     END { printf "%d tests in Rust passed, %d failed; %d Go packages ok\n", passed, failed, go
-           printf "%d passed, %d failed\n", passed + go, failed }' "$log"
+awk '/^test result:/ { rust += $4; broken += $6 }
+     /^conformance: / { print; recorded = $2; broken += $4 }
+     /^--- PASS/ { go++ }
+     /^--- FAIL/ { broken++ }
+     END { printf "Rust %d, recorded conversations %d, Go %d\n", rust, recorded, go
+           printf "%d passed, %d failed\n", rust + recorded + go, broken }' "$log"
+exit "$failed"
