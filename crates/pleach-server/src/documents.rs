@@ -166,7 +166,9 @@ impl Forms {
 }
 
 /// The versions of a kind that documents show.
-fn served_versions(kind: Arc<Kind>) -> impl Iterator<Item = Served> {
-    let count = if kind.established { kind.versions.len() } else { 0 };
-    (0..count).filter_map(move |at| kind.versions[at].served.then(|| (kind.clone(), at)))
+fn served_versions(kind: Arc<Kind>) -> Vec<Served> {
+    if !kind.established {
+        return Vec::new();
+    }
+    (0..kind.versions.len()).filter(|at| kind.versions[*at].served).map(|at| (kind.clone(), at)).collect()
 }
