@@ -74,14 +74,14 @@ impl WorkQueue {
 #[derive(Default)]
 struct Owners {
     dependents: HashMap<Str, BTreeSet<Key>>,
-    owners: HashMap<Key, Vec<Str>>,
+    uids: HashMap<Key, Vec<Str>>,
     /// Owners that were seen to go and still have dependents; their kind may be gone by now.
     gone: BTreeSet<Str>,
 }
 
 impl Owners {
     fn set(&mut self, key: &Key, uids: Vec<Str>) {
-        if let Some(old) = self.owners.remove(key) {
+        if let Some(old) = self.uids.remove(key) {
             for uid in old {
                 if let Some(keys) = self.dependents.get_mut(&uid) {
                     keys.remove(key);
@@ -98,7 +98,7 @@ impl Owners {
         for uid in &uids {
             self.dependents.entry(uid.clone()).or_default().insert(key.clone());
         }
-        self.owners.insert(key.clone(), uids);
+        self.uids.insert(key.clone(), uids);
     }
 
     fn of(&self, uid: &str) -> Vec<Key> {
@@ -175,7 +175,7 @@ impl Sweeper {
 
     fn see(&mut self, event: &Event) {
         if let Some(now) = &event.value {
-            self.see_value(&event.key, &now.value, now.revision)
+            self.see_value(&event.key, &now.value, now.revision);
         } else {
             self.owners.set(&event.key, Vec::new());
             let Some(gone) = &event.previous else { return };

@@ -161,7 +161,8 @@ fn negotiate_among(
     clauses(header).iter().find_map(|clause| {
         let encoding = clause.encoding().filter(|encoding| is_offered(*encoding))?;
         let stream = clause.parameter("stream");
-        if !stream.is_empty() && !(stream == "watch" && endpoint == Endpoint::Watch) {
+        let streams = stream.is_empty() || (stream == "watch" && endpoint == Endpoint::Watch);
+        if !streams {
             return None;
         }
         if endpoint == Endpoint::Watch && encoding == Encoding::Yaml {

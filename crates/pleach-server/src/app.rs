@@ -58,7 +58,9 @@ impl Call {
 
     /// Whether the answer shall be indented: asked for, or a person is reading.
     pub fn pretty(&self) -> bool {
-        if let Some(value) = self.query.get("pretty") { !matches!(value, "0" | "false" | "False" | "FALSE" | "f" | "F") } else {
+        if let Some(value) = self.query.get("pretty") {
+            !matches!(value, "0" | "false" | "False" | "FALSE" | "f" | "F")
+        } else {
             let agent = self.header(USER_AGENT).unwrap_or_default();
             ["curl", "Wget", "Mozilla/5.0"].iter().any(|known| agent.starts_with(known))
         }

@@ -341,8 +341,8 @@ fn propagation(
         ));
     }
     match (policy, orphan) {
-        (Some("Orphan"), _) => Some(Propagation::Orphan),
-        (Some("Background"), _) => Some(Propagation::Background),
+        (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
+        (Some("Background"), _) | (None, Some(false)) => Some(Propagation::Background),
         (Some("Foreground"), _) => Some(Propagation::Foreground),
         (Some(other), _) => {
             errors.push(FieldError::not_supported(
@@ -352,8 +352,6 @@ fn propagation(
             ));
             None
         }
-        (None, Some(true)) => Some(Propagation::Orphan),
-        (None, Some(false)) => Some(Propagation::Background),
         (None, None) => None,
     }
 }

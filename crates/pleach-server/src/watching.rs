@@ -195,7 +195,9 @@ impl Run {
 
     fn frame(&self, target: &Target, notice: &Notice, first_table: &mut bool) -> Result<Bytes, Rejection> {
         let event_type = notice.change.as_str();
-        if let Some(key) = self.shape.key() { notice.frame(key, |object| self.encode(event_type, object)) } else {
+        if let Some(key) = self.shape.key() {
+            notice.frame(key, |object| self.encode(event_type, object))
+        } else {
             let value = notice.object()?.into_value()?;
             let table = self.table(target, &value, self.shape.include, first_table);
             Ok(event(event_type, &pleach_json::to_vec(&table)))

@@ -52,10 +52,10 @@ fn installed() -> Vec<(PathBuf, u32)> {
             for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
                 let name = entry.file_name();
                 let name = name.to_string_lossy();
-                if name == "kubectl" || name.starts_with("kubectl.") || name.starts_with("kubectl-1.") {
-                    if let Ok(real) = entry.path().canonicalize() {
-                        files.insert(real, entry.path());
-                    }
+                let is_kubectl =
+                    name == "kubectl" || name.starts_with("kubectl.") || name.starts_with("kubectl-1.");
+                if is_kubectl && let Ok(real) = entry.path().canonicalize() {
+                    files.insert(real, entry.path());
                 }
             }
         }

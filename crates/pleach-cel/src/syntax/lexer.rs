@@ -284,7 +284,7 @@ mod tests {
             ("a triple quote without an end", "'''a", "String ''; skipped 'a"),
             ("quotes inside a triple string", "'''a''b'''", "String '''a''b'''"),
             ("a raw backslash before the quote ends it", r"r'\'", r"String r'\'"),
-            ("escapes", r#"'\x41\303\u00e9\U0001F600\`'"#, r#"String '\x41\303\u00e9\U0001F600\`'"#),
+            ("escapes", r"'\x41\303\u00e9\U0001F600\`'", r"String '\x41\303\u00e9\U0001F600\`'"),
             ("a bad escape takes the offender along", r"'\z'", r"skipped '\z; skipped '"),
             ("a lone equals takes the next character", "a = b", "Identifier a; Identifier b; skipped = "),
             ("comments end with the line", "a // b\nc", "Identifier a; Identifier c"),
