@@ -1,5 +1,7 @@
 //! Ends of the real process: killed in the middle of writes, told to stop, started twice.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,6 +1,8 @@
 //! What goes when something else goes: dependents of an owner, objects of a namespace, objects of a
 //! CRD. Real clusters leave this to a controller; here the server does it within a few seconds.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 use pleach_clients::{Api, Running, eventually};
 use serde_json::{Value, json};
 

@@ -1,5 +1,7 @@
 //! kube-rs: a typed kind from a derive, discovery, watchers, a controller, leader election.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -3,6 +3,8 @@
 //! The tests bear the numbers of the graduation criteria of the proposal "Publish CRD OpenAPI".
 //! Since 1.27 kubectl leaves the checking of fields to the server; older ones do it themselves.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 use std::time::{Duration, Instant};
 
 use pleach_clients::{Api, Kubectl, Running, eventually, every_kubectl, manifest};
