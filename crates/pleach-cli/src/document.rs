@@ -145,7 +145,7 @@ fn unpack(document: Document, out: &mut Vec<Document>) {
 
 /// JSON texts may follow each other without a marker, which YAML does not know: each is a piece.
 fn pieces(text: &str) -> Vec<Range<usize>> {
-    let whole = Vec::from([0..text.len()]);
+    let whole: Vec<Range<usize>> = std::iter::once(0..text.len()).collect();
     if !text.trim_start().starts_with('{') {
         return whole;
     }
