@@ -32,8 +32,8 @@ if ! [ -x "$tools/bin/kubectl-1.20" ]; then
   chmod 755 "$work"
   download() { (cd "$work" && apt-get download -qq kubernetes-client 2>/dev/null); }
   download || { as_root apt-get update -qq >/dev/null; download; }
-  dpkg -x "$work"/kubernetes-client_*.deb "$work/root"
-  install -m 755 "$work/root/usr/bin/kubectl" "$tools/bin/kubectl-1.20"
+  dpkg -x "$work"/kubernetes-client_*.deb "$work/unpacked"
+  install -m 755 "$work/unpacked/usr/bin/kubectl" "$tools/bin/kubectl-1.20"
 fi
 
 if ! "$tools/venv/bin/python" -c 'import kubernetes' 2>/dev/null; then

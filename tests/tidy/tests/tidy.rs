@@ -19,7 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pleach-schema", &["json", "meta", "regex", "cel", "jsonpath"]),
     ("pleach-crd", &["json", "meta", "regex", "cel", "jsonpath", "schema"]),
     ("pleach-apply", &["json", "meta", "schema"]),
-    ("pleach-openapi", &["json", "meta", "schema", "crd"]),
+    ("pleach-openapi", &["json", "yaml", "meta", "schema", "crd"]),
     ("pleach-store", &[]),
     ("pleach-store-log", &["store"]),
     (
