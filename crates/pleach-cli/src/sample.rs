@@ -83,8 +83,8 @@ pub fn repair_keeping(
         let better = errors.iter().filter(|e| e.error_type != ErrorType::Internal).find_map(|error| {
             candidates(&version.props, object, error, keep).into_iter().find_map(|changed| {
                 let left = judge(definition, version, &changed);
-                let solved =
-                    left.len() < errors.len() || !left.iter().any(|e| e.to_string() == error.to_string());
+                let solved = left.len() < errors.len()
+                    || !left.iter().any(|e| e.field == error.field && e.detail == error.detail);
                 solved.then_some((changed, left))
             })
         });
