@@ -78,7 +78,7 @@ fn main() {
     let checking = timed(|| {
         documents.iter().for_each(|document| {
             black_box(check(&catalog, document));
-        })
+        });
     });
     let rate = |time: Duration| count as f64 / time.as_secs_f64();
     println!("{count} objects of {} texts, one core", texts.len());
