@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::compare::{difference, normal, normal_text, order_free, pointer, remove};
@@ -18,6 +19,27 @@ pub struct Case {
     /// `area/name`
     pub name: String,
     steps: Vec<Value>,
+    /// The body of each step's request, letter for letter as it was sent.
+    bodies: Vec<Option<String>>,
+}
+
+/// The part of a case in which the spelling counts: numbers, the order of keys.
+#[derive(serde::Deserialize)]
+struct RawCase<'a> {
+    #[serde(borrow)]
+    steps: Vec<RawStep<'a>>,
+}
+
+#[derive(serde::Deserialize)]
+struct RawStep<'a> {
+    #[serde(borrow)]
+    request: Option<RawRequest<'a>>,
+}
+
+#[derive(serde::Deserialize)]
+struct RawRequest<'a> {
+    #[serde(borrow)]
+    body: Option<&'a RawValue>,
 }
 
 /// What came of playing a case: nothing, or what differed.
@@ -35,14 +57,17 @@ impl Case {
     pub fn parse(name: &str, text: &str) -> Result<Self, serde_json::Error> {
         let case: Value = serde_json::from_str(text)?;
         let steps = case.get("steps").and_then(Value::as_array).cloned().unwrap_or_default();
-        Ok(Self { name: name.to_owned(), steps })
+        let raw: RawCase<'_> = serde_json::from_str(text)?;
+        let body = |step: RawStep<'_>| step.request?.body.map(|body| as_sent(body.get()));
+        let bodies = raw.steps.into_iter().map(body).collect();
+        Ok(Self { name: name.to_owned(), steps, bodies })
     }
 
     /// Plays it. Whatever CRDs it made are deleted afterwards.
     pub fn play(&self, endpoint: &Endpoint) -> Outcome {
         let mut player =
             Player { endpoint, variables: BTreeMap::new(), watches: HashMap::new(), crds: Vec::new() };
-        let outcome = player.play(&self.steps);
+        let outcome = player.play(&self.steps, &self.bodies);
         player.clean_up();
         outcome
     }
@@ -62,7 +87,7 @@ struct Answer {
 }
 
 impl Player<'_> {
-    fn play(&mut self, steps: &[Value]) -> Outcome {
+    fn play(&mut self, steps: &[Value], bodies: &[Option<String>]) -> Outcome {
         let mut problems = Vec::new();
         for (number, step) in steps.iter().enumerate() {
             if let Some(seconds) = step.get("sleep").and_then(Value::as_f64) {
@@ -76,7 +101,7 @@ impl Player<'_> {
             let result = if step.get("expectWatch").is_some() {
                 self.expect_watch(step)
             } else {
-                match self.request(step) {
+                match self.request(step, bodies[number].as_deref()) {
                     Ok(result) => result,
                     Err(error) => {
                         problems.push(format!("step {number}: {error}"));
@@ -106,15 +131,11 @@ impl Player<'_> {
         out
     }
 
-    fn call(&mut self, request: &Value) -> Result<Answer, String> {
+    fn call(&mut self, request: &Value, body: Option<&str>) -> Result<Answer, String> {
         let text = |key: &str| request.get(key).and_then(Value::as_str);
         let method = text("method").unwrap_or("GET");
         let path = self.fill(text("path").unwrap_or_default());
-        let body = match (text("rawBody"), request.get("body")) {
-            (Some(raw), _) => Some(self.fill(raw)),
-            (None, Some(body)) => Some(self.fill(&body.to_string())),
-            (None, None) => None,
-        };
+        let body = text("rawBody").or(body).map(|body| self.fill(body));
         let headers = headers(request);
         let answer = self
             .endpoint
@@ -139,12 +160,12 @@ impl Player<'_> {
         Ok(Answer { status, headers, body })
     }
 
-    fn request(&mut self, step: &Value) -> Result<Value, String> {
+    fn request(&mut self, step: &Value, body: Option<&str>) -> Result<Value, String> {
         let request = step.get("request").ok_or("a step without a request")?;
         let until = step.get("retryUntil");
         let deadline = Instant::now() + RETRY_FOR;
         let answer = loop {
-            let answer = self.call(request)?;
+            let answer = self.call(request, body)?;
             let done = until.is_none_or(|until| is_satisfied(until, &answer));
             if done || Instant::now() > deadline {
                 break answer;
@@ -243,6 +264,37 @@ impl Player<'_> {
     }
 }
 
+/// A body as the recording program wrote it: a blank after commas and colons, ASCII only. Messages
+/// that quote the beginning of a body show the difference.
+fn as_sent(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len());
+    let (mut quoted, mut escaped) = (false, false);
+    for c in raw.chars() {
+        if quoted {
+            if c.is_ascii() {
+                out.push(c);
+            } else {
+                let mut units = [0; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            quoted = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+            continue;
+        }
+        match c {
+            c if c.is_ascii_whitespace() => {}
+            ',' | ':' => out.extend([c, ' ']),
+            c => {
+                quoted = c == '"';
+                out.push(c);
+            }
+        }
+    }
+    out
+}
+
 fn headers(request: &Value) -> Vec<(String, String)> {
     let headers = request.get("headers").and_then(Value::as_object).into_iter().flatten();
     headers.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
@@ -270,4 +322,15 @@ fn is_satisfied(until: &Value, answer: &Answer) -> bool {
         return found == until.get("equals").cloned().unwrap_or_default();
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::as_sent;
+
+    #[test]
+    fn bodies_keep_their_spelling() {
+        let raw = "{\n \"b\": [1.0, -0.0, 1e3],\n \"a\": \"x, \\\"y\\\" é\"\n}";
+        assert_eq!(as_sent(raw), "{\"b\": [1.0, -0.0, 1e3], \"a\": \"x, \\\"y\\\" \\u00e9\"}");
+    }
 }

@@ -33,6 +33,8 @@ pub(crate) fn normal(value: Value, keep_managed: bool, key: Option<&str>) -> Val
             Some(key) if PLACEHOLDERS.contains(&key) && !text.is_empty() => Value::String(format!("<{key}>")),
             _ => Value::String(normal_text(&text)),
         },
+        // `-0` is the integer zero to the program that recorded, and a float to this JSON reader.
+        Value::Number(number) if number.is_f64() && number.as_f64() == Some(0.0) => 0.into(),
         other => other,
     }
 }
