@@ -87,7 +87,7 @@ pub(crate) enum LogFormat {
 /// `pleach store …`
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
-    /// Write everything in a data directory into one file. The server must be stopped.
+    /// Write everything in a data directory into one file, also while a server runs.
     Backup {
         /// The data directory.
         #[arg(long, value_name = "DIR")]
