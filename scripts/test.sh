@@ -34,7 +34,7 @@ PLEACH_BINARY="$target/debug/pleach" "$go" -C tests/go test -count=1 -v ./... 2>
 
 step 'figures'
 awk '/^test result:/ { rust += $4; broken += $6 }
-     /^conformance: / { print; recorded = $2; broken += $4 }
+     /^conformance: / { print; recorded = $2; broken += $8 }
      /^--- PASS/ { go++ }
      /^--- FAIL/ { broken++ }
      END { printf "Rust %d, recorded conversations %d, Go %d\n", rust, recorded, go
