@@ -30,7 +30,7 @@ pub(crate) fn run(command: StoreCommand) -> Result<(), Box<dyn Error>> {
 /// A report for a person.
 fn sentence(report: &pleach_store_log::Report) -> String {
     format!(
-        "{} keys, {} bytes of values, revisions {} to {}",
-        report.keys, report.value_bytes, report.oldest, report.revision
+        "{} keys, {} bytes of values, {} bytes on disk; revision {}, compacted up to {}",
+        report.keys, report.value_bytes, report.disk_bytes, report.revision, report.oldest
     )
 }
