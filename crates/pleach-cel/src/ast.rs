@@ -94,6 +94,34 @@ pub enum Expr {
     Comprehension(Box<Comprehension>),
 }
 
+impl Expr {
+    /// Whether both are the same but for their children.
+    fn is_same_form(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Literal(a), Self::Literal(b)) => a == b,
+            (Self::Ident(a), Self::Ident(b)) => a == b,
+            (Self::Select { field: a, test_only: t, .. }, Self::Select { field: b, test_only: u, .. }) => {
+                a == b && t == u
+            }
+            (Self::Call { target: t, function: a, .. }, Self::Call { target: u, function: b, .. }) => {
+                a == b && t.is_some() == u.is_some()
+            }
+            (Self::List { optional: a, .. }, Self::List { optional: b, .. }) => a == b,
+            (Self::Map(a), Self::Map(b)) => {
+                a.iter().map(|entry| entry.optional).eq(b.iter().map(|entry| entry.optional))
+            }
+            (Self::Struct { name: a, fields: f }, Self::Struct { name: b, fields: g }) => {
+                let parts = |field: &StructField| (field.name.clone(), field.optional);
+                a == b && f.iter().map(parts).eq(g.iter().map(parts))
+            }
+            (Self::Comprehension(a), Self::Comprehension(b)) => {
+                (&a.iter_var, &a.iter_var2, &a.accu_var) == (&b.iter_var, &b.iter_var2, &b.accu_var)
+            }
+            _ => false,
+        }
+    }
+}
+
 /// An entry of a map literal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MapEntry {
@@ -143,19 +171,32 @@ pub struct Comprehension {
     pub result: ExprId,
 }
 
+/// A call of a macro as it was written; `has` is none of these, its form is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MacroCall {
+    /// The receiver.
+    pub target: ExprId,
+    /// The macro's name.
+    pub name: Str,
+    /// The arguments without the receiver.
+    pub args: Vec<ExprId>,
+}
+
 /// An expression: its source, its nodes and which of them is the whole.
 #[derive(Debug, Clone)]
 pub struct Ast {
     source: Arc<str>,
     nodes: Vec<Expr>,
     offsets: Vec<u32>,
+    /// What macros made, by the node it became; ascending.
+    macro_calls: Vec<(ExprId, MacroCall)>,
     root: ExprId,
 }
 
 impl Ast {
     /// An arena without nodes; [`Ast::set_root`] completes it.
     pub(crate) fn new(source: Arc<str>) -> Self {
-        Self { source, nodes: Vec::new(), offsets: Vec::new(), root: ExprId(0) }
+        Self { source, nodes: Vec::new(), offsets: Vec::new(), macro_calls: Vec::new(), root: ExprId(0) }
     }
 
     /// Adds a node that begins at the code point `offset`.
@@ -164,6 +205,11 @@ impl Ast {
         self.nodes.push(expr);
         self.offsets.push(offset);
         id
+    }
+
+    /// Remembers that the node `id`, the last one added, is what a macro's call became.
+    pub(crate) fn set_macro_call(&mut self, id: ExprId, call: MacroCall) {
+        self.macro_calls.push((id, call));
     }
 
     pub(crate) fn set_root(&mut self, root: ExprId) {
@@ -203,6 +249,30 @@ impl Ast {
     /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
+    }
+
+    /// The call of the macro that the node was made by.
+    pub fn macro_call(&self, id: ExprId) -> Option<&MacroCall> {
+        let at = self.macro_calls.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        Some(&self.macro_calls[at].1)
+    }
+
+    /// Whether both are the same expression, wherever its parts stand in the source.
+    pub fn is_same(&self, other: &Self) -> bool {
+        // Shared nodes are compared once: pairs seen are not looked at again.
+        let mut seen = std::collections::BTreeSet::new();
+        let mut pending = vec![(self.root, other.root)];
+        while let Some(pair) = pending.pop() {
+            if !seen.insert(pair) {
+                continue;
+            }
+            let (children, others) = (self.children(pair.0), other.children(pair.1));
+            if children.len() != others.len() || !self.expr(pair.0).is_same_form(other.expr(pair.1)) {
+                return false;
+            }
+            pending.extend(children.into_iter().zip(others));
+        }
+        true
     }
 
     /// The ids of a node's children in the order they are written.

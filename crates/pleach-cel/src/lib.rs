@@ -22,7 +22,7 @@ pub mod syntax;
 pub mod types;
 pub mod value;
 
-pub use ast::{Ast, Comprehension, Expr, ExprId, Literal};
+pub use ast::{Ast, Comprehension, Expr, ExprId, Literal, MacroCall};
 pub use checked::{Checked, Reference};
 pub use cost::CostEstimate;
 pub use decl::{DeclKind, DeclType, Declarations, Field, ListKind, ObjectType};

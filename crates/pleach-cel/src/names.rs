@@ -6,12 +6,11 @@
 
 use pleach_json::Str;
 
-/// Words that are escaped whole when they are the whole name.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
+/// Words that mean something: never names of properties, variables or functions as they are.
+const KEYWORDS: [&str; 4] = ["true", "false", "null", "in"];
+
+/// Words that cannot be variables or functions; fields may be named so.
+const RESERVED: [&str; 17] = [
     "as",
     "break",
     "const",
@@ -34,6 +33,16 @@ const RESERVED: [&str; 21] = [
 /// What is replaced inside a name, with its replacement.
 const ESCAPES: [(&str, &str); 4] =
     [("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__")];
+
+/// Whether no variable or function can have this name.
+pub(crate) fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word)
+}
+
+/// Whether a property of this name is escaped whole.
+fn is_escaped_whole(name: &str) -> bool {
+    KEYWORDS.contains(&name) || is_reserved(name)
+}
 
 /// The identifier that selects the property `name`; `None` if no expression can.
 pub fn escape(name: &str) -> Option<Str> {
@@ -60,13 +69,13 @@ pub fn escape(name: &str) -> Option<Str> {
 
 /// `__word__`, if `name` is a reserved word.
 pub fn escape_reserved(name: &str) -> Option<Str> {
-    RESERVED.contains(&name).then(|| format!("__{name}__").into())
+    is_escaped_whole(name).then(|| format!("__{name}__").into())
 }
 
 /// The property that `escaped` selects; `None` if [`escape`] gives it for no name.
 pub fn unescape(escaped: &str) -> Option<Str> {
     let inner = escaped.strip_prefix("__").and_then(|e| e.strip_suffix("__"));
-    if let Some(word) = inner.filter(|word| RESERVED.contains(word)) {
+    if let Some(word) = inner.filter(|word| is_escaped_whole(word)) {
         return Some(word.into());
     }
     let mut out = String::with_capacity(escaped.len());

@@ -14,6 +14,7 @@ pub(crate) mod lexer;
 mod literal;
 mod macros;
 mod parser;
+mod print;
 mod recovery;
 
 use crate::ast::Ast;

@@ -3,34 +3,14 @@
 //! Used by both parsers. Errors found here do not stop anything: a node that cannot be built is a
 //! `null` in its place, and an expression with any error is refused in the end.
 
-use crate::ast::{Ast, Expr, ExprId, Literal, MapEntry, StructField};
+use crate::ast::{Ast, Expr, ExprId, Literal, MacroCall, MapEntry, StructField};
 use crate::function::operators;
 use crate::issues::{Issue, Issues, Places};
+use crate::names::is_reserved;
 use crate::syntax::lexer::{Token, TokenKind};
 use crate::syntax::literal;
 use pleach_json::Str;
 use std::sync::Arc;
-
-/// Words that cannot be variables or functions; fields may be named so.
-const RESERVED: [&str; 17] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// The version with optional syntax: `a.?b`, `a[?b]`, `[?a]`, `{?a: b}`.
 const OPTIONAL_SYNTAX: u32 = 28;
@@ -90,6 +70,11 @@ impl Builder {
         let height = self.ast.children(id).into_iter().map(|child| self.height(child)).max();
         self.heights.push(height.unwrap_or(0));
         id
+    }
+
+    /// Remembers the call that a macro made `id` from.
+    pub(super) fn set_macro_call(&mut self, id: ExprId, call: MacroCall) {
+        self.ast.set_macro_call(id, call);
     }
 
     /// Makes a node one level higher than `parts`.
@@ -163,7 +148,7 @@ impl Builder {
         args: Vec<ExprId>,
         errors: usize,
     ) -> ExprId {
-        if RESERVED.contains(&self.text(name)) {
+        if is_reserved(self.text(name)) {
             self.forget_since(errors);
         }
         let function = match self.free_name(dot, name) {
@@ -197,7 +182,7 @@ impl Builder {
     /// A name without a receiver, which must not be reserved.
     fn free_name(&mut self, dot: Option<&Token>, name: &Token) -> Result<Str, ExprId> {
         let text = self.text(name);
-        if RESERVED.contains(&text) {
+        if is_reserved(text) {
             let message = format!("reserved identifier: {text}");
             return Err(self.error(dot.unwrap_or(name).offset, message));
         }

@@ -4,7 +4,7 @@
 //! differs in any of them is an ordinary call. All nodes a macro adds have the place of the
 //! call's parenthesis.
 
-use crate::ast::{Comprehension, Expr, ExprId, Literal};
+use crate::ast::{Comprehension, Expr, ExprId, Literal, MacroCall};
 use crate::function::operators as op;
 use crate::syntax::builder::Builder;
 use pleach_json::Str;
@@ -85,7 +85,12 @@ impl Builder {
             }
             Form::SortBy => expander.sort_by(target, args),
         };
-        Some(expanded.unwrap_or_else(|error| error))
+        let expanded = match expanded {
+            Ok(expanded) => expanded,
+            Err(error) => return Some(error),
+        };
+        self.set_macro_call(expanded, MacroCall { target, name: name.into(), args: args.to_vec() });
+        Some(expanded)
     }
 
     fn has(&mut self, arg: ExprId, offset: u32) -> ExprId {
