@@ -12,7 +12,7 @@ use crate::lint::{Depth, lint};
 use crate::object;
 
 fn read(text: &str) -> (Vec<Document>, Vec<String>) {
-    let source = Source { name: String::new(), path: None, text: text.to_owned() };
+    let source = Source::new("", None, text);
     let (_, documents, findings) = document::read(source);
     let mut wrong: Vec<String> = findings.into_iter().map(|finding| finding.message).collect();
     if documents.is_empty() && wrong.is_empty() {

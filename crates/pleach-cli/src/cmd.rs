@@ -232,10 +232,8 @@ pub(crate) fn load_crds_with(
             Ok(definition) => definitions.push(definition),
             Err(error) => {
                 trouble = true;
-                let (line, _) = crate::locate::position(
-                    &document.source.text,
-                    document.locate("kind").underlined(&document.source.text).start,
-                );
+                let (line, _) =
+                    document.source.position(document.locate("kind").underlined(&document.source.text).start);
                 writeln!(terminal.err, "pleach: {}:{line}: {error}", document.source.name)?;
             }
         }

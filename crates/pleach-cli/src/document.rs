@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pleach_json::Value;
-use pleach_yaml::{DuplicateKeys, SpanTree, Step, YamlError};
+use pleach_yaml::{DuplicateKeys, Places, SpanTree, Step, YamlError};
 
 use crate::finding::{Finding, Level};
 use crate::input::Source;
@@ -20,10 +20,12 @@ pub struct Document {
     pub source: Arc<Source>,
     /// The object.
     pub value: Value,
-    /// Where its parts stand, relative to `base`.
-    pub spans: SpanTree,
-    /// Where the spans start in the text.
-    pub base: usize,
+    /// Where the parts of the document that it is, or is an item of, stand; relative to `base`.
+    places: Arc<Places>,
+    /// Which item of a list it is.
+    item: Option<usize>,
+    /// The piece of the text that was read.
+    piece: Range<usize>,
     /// Keys that the object sets more than once.
     pub duplicates: DuplicateKeys,
 }
@@ -60,26 +62,23 @@ impl Document {
         self.kind() == "CustomResourceDefinition" && self.api_version().starts_with("apiextensions.k8s.io/")
     }
 
+    /// Where its parts stand, counted from the start of the piece of text that was read.
+    fn spans(&self) -> &SpanTree {
+        let tree = self.places.tree(&self.source.text[self.piece.clone()]);
+        let item = self.item.and_then(|item| tree.child(Step::Key("items"))?.child(Step::Index(item)));
+        item.unwrap_or(tree)
+    }
+
     /// The range in the text of what stands at the path of a field error.
     pub fn locate(&self, field: &str) -> crate::locate::Found {
-        let mut found = crate::locate::locate(&self.spans, field);
-        found.shift(self.base);
+        let mut found = crate::locate::locate(self.spans(), field);
+        found.shift(self.piece.start);
         found
     }
-}
 
-impl Document {
     /// A line of the piece that this document was read from, counted from one, without its indentation.
     pub fn line_span(&self, line: usize) -> Option<Range<usize>> {
-        let mut start = self.base;
-        for (i, found) in self.source.text[self.base..].split_inclusive('\n').enumerate() {
-            if i + 1 == line {
-                let indent = found.len() - found.trim_start().len();
-                return Some(start + indent..start + found.trim_end().len().max(indent));
-            }
-            start += found.len();
-        }
-        None
+        self.source.line_after(self.piece.start, line)
     }
 }
 
@@ -89,27 +88,44 @@ pub fn read(source: Source) -> (Arc<Source>, Vec<Document>, Vec<Finding>) {
     let (mut documents, mut findings) = (Vec::new(), Vec::new());
     for piece in pieces(&source.text) {
         let base = piece.start;
-        let text = &source.text[piece];
+        let text = &source.text[piece.clone()];
+        let mut add = |value, duplicates, places| {
+            let places = Arc::new(places);
+            let source = Arc::clone(&source);
+            unpack(
+                Document { source, value, places, item: None, piece: piece.clone(), duplicates },
+                &mut documents,
+            );
+        };
         // JSON keeps integers and floats apart where YAML does not: 1.0 is one or the other.
-        let mut json =
-            if text.trim_start().starts_with('{') { pleach_json::parse(text.as_bytes()).ok() } else { None };
+        let mut json = if text.trim_start().starts_with('{') { json(text) } else { None };
+        if let Some(Json { value, strict: true }) = json {
+            add(value, DuplicateKeys::default(), Places::within(0..text.len()));
+            continue;
+        }
         for document in pleach_yaml::documents(text) {
             match document {
                 Ok(document) => {
-                    let document = Document {
-                        source: Arc::clone(&source),
-                        value: json.take().unwrap_or(document.value),
-                        spans: document.spans,
-                        base,
-                        duplicates: document.duplicates,
-                    };
-                    unpack(document, &mut documents);
+                    let value = json.take().map_or(document.value, |json| json.value);
+                    add(value, document.duplicates, document.places);
                 }
                 Err(error) => findings.push(unreadable(&error, base)),
             }
         }
     }
     (source, documents, findings)
+}
+
+/// What a text is as JSON.
+struct Json {
+    value: Value,
+    /// Whether no key is set more than once.
+    strict: bool,
+}
+
+fn json(text: &str) -> Option<Json> {
+    let parsed = pleach_json::parse_strict(text.as_bytes()).ok()?;
+    Some(Json { value: parsed.value, strict: parsed.duplicates.is_empty() })
 }
 
 fn unreadable(error: &YamlError, base: usize) -> Finding {
@@ -124,20 +140,26 @@ fn unreadable(error: &YamlError, base: usize) -> Finding {
 
 /// The items of a list become objects of their own.
 fn unpack(document: Document, out: &mut Vec<Document>) {
-    let is_list = document.kind() == "List" && document.api_version() == "v1";
-    let items = document.value.get("items").and_then(Value::as_array).filter(|_| is_list);
-    let Some(items) = items else {
+    if document.kind() != "List" || document.api_version() != "v1" {
+        out.push(document);
+        return;
+    }
+    let mut document = document;
+    let items = document.value.get_mut("items").map(Value::take);
+    let Some(Value::Array(items)) = items else {
+        if let (Some(object), Some(items)) = (document.value.as_object_mut(), items) {
+            object.insert("items", items);
+        }
         out.push(document);
         return;
     };
-    let tree = document.spans.child(Step::Key("items"));
-    for (i, item) in items.iter().enumerate() {
-        let Some(spans) = tree.and_then(|tree| tree.child(Step::Index(i))) else { continue };
+    for (i, value) in items.into_iter().enumerate() {
         out.push(Document {
             source: Arc::clone(&document.source),
-            value: item.clone(),
-            spans: spans.clone(),
-            base: document.base,
+            value,
+            places: Arc::clone(&document.places),
+            item: Some(i),
+            piece: document.piece.clone(),
             duplicates: DuplicateKeys::default(),
         });
     }
@@ -187,7 +209,7 @@ mod tests {
     use super::*;
 
     fn read_text(text: &str) -> (Vec<String>, Vec<Finding>) {
-        let source = Source { name: "t".to_owned(), path: None, text: text.to_owned() };
+        let source = Source::new("t", None, text);
         let (_, documents, findings) = read(source);
         (documents.iter().map(Document::title).collect(), findings)
     }
@@ -222,7 +244,7 @@ mod tests {
     #[test]
     fn spans_are_those_of_the_whole_text() {
         let text = "{\"kind\": \"A\"}\n{\"kind\": \"B\"}";
-        let source = Source { name: "t".to_owned(), path: None, text: text.to_owned() };
+        let source = Source::new("t", None, text);
         let (_, documents, _) = read(source);
         let found = documents[1].locate("kind");
         assert_eq!(&text[found.value.expect("it is there")], "\"B\"");

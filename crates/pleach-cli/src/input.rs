@@ -6,7 +6,9 @@
 
 use std::fs;
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// A text to work on.
 #[derive(Debug)]
@@ -17,6 +19,42 @@ pub struct Source {
     pub path: Option<PathBuf>,
     /// The text, without a byte order mark.
     pub text: String,
+    /// Where its lines start; found out when somebody asks for a line.
+    lines: OnceLock<Box<[usize]>>,
+}
+
+impl Source {
+    /// A text.
+    pub fn new(name: impl Into<String>, path: Option<PathBuf>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), path, text: text.into(), lines: OnceLock::new() }
+    }
+
+    fn lines(&self) -> &[usize] {
+        self.lines.get_or_init(|| {
+            let breaks = self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+            std::iter::once(0).chain(breaks.map(|(i, _)| i + 1)).collect()
+        })
+    }
+
+    /// The line and column of an offset, both counted from one; columns count characters.
+    pub fn position(&self, offset: usize) -> (usize, usize) {
+        let mut offset = offset.min(self.text.len());
+        while !self.text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let line = self.lines().partition_point(|start| *start <= offset);
+        let start = self.lines()[line - 1];
+        (line, self.text[start..offset].chars().count() + 1)
+    }
+
+    /// The `line`th line from the one with `offset` on, which is the first; without its indentation.
+    pub fn line_after(&self, offset: usize, line: usize) -> Option<Range<usize>> {
+        let first = self.position(offset).0;
+        let start = *self.lines().get(first - 1 + line.checked_sub(1)?)?;
+        let text = self.text[start..].split('\n').next()?;
+        let indent = text.len() - text.trim_start().len();
+        Some(start + indent..start + text.trim_end().len().max(indent))
+    }
 }
 
 /// A path that could not be read.
@@ -140,7 +178,7 @@ impl Found {
             }
         };
         match bytes.map_err(|error| error.to_string()).and_then(text) {
-            Ok(text) => Ok(Source { name, path, text }),
+            Ok(text) => Ok(Source::new(name, path, text)),
             Err(why) => Err(Failure { name, why }),
         }
     }
@@ -183,6 +221,18 @@ mod tests {
         ] {
             assert_eq!(text(bytes).as_deref().map_err(String::as_str), want);
         }
+    }
+
+    #[test]
+    fn offsets_are_lines_and_columns() {
+        let source = Source::new("t", None, "a: 1\n  é: x\n\n");
+        for (offset, want) in [(0, (1, 1)), (3, (1, 4)), (5, (2, 1)), (8, (2, 3)), (11, (2, 6)), (99, (4, 1))]
+        {
+            assert_eq!(source.position(offset), want, "{offset}");
+        }
+        assert_eq!(source.line_after(0, 2).map(|span| &source.text[span]), Some("é: x"));
+        assert_eq!(source.line_after(5, 1).map(|span| &source.text[span]), Some("é: x"));
+        assert_eq!((source.line_after(0, 0), source.line_after(0, 9)), (None, None));
     }
 
     #[test]

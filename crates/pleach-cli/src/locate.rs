@@ -92,17 +92,6 @@ pub fn field_of_decode_error(error: &str) -> Option<&str> {
     field.split_once('.').map(|(_, field)| field)
 }
 
-/// The line and column of an offset, both counted from one; columns count characters.
-pub fn position(text: &str, offset: usize) -> (usize, usize) {
-    let mut offset = offset.min(text.len());
-    while !text.is_char_boundary(offset) {
-        offset -= 1;
-    }
-    let before = &text[..offset];
-    let start = before.rfind('\n').map_or(0, |i| i + 1);
-    (before.bytes().filter(|byte| *byte == b'\n').count() + 1, before[start..].chars().count() + 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,7 +111,7 @@ mod tests {
             ("spec.empty", "empty", true),
             ("<nil>", "spec:", true),
         ] {
-            let found = locate(&document.spans, field);
+            let found = locate(document.places.tree(text), field);
             assert_eq!(found.exact, exact, "{field}");
             if field != "spec.list[0].missing.more" {
                 assert_eq!(&text[found.underlined(text)], want, "{field}");
@@ -131,6 +120,5 @@ mod tests {
         let error =
             "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string";
         assert_eq!(field_of_decode_error(error), Some("metadata.name"));
-        assert_eq!(position(text, text.find('x').unwrap()), (4, 11));
     }
 }

@@ -23,7 +23,7 @@ fn workspace() -> PathBuf {
 }
 
 fn documents(text: &str) -> Vec<Document> {
-    let source = Source { name: "body".to_owned(), path: None, text: text.to_owned() };
+    let source = Source::new("body", None, text);
     document::read(source).1
 }
 

@@ -3,7 +3,7 @@
 //! Reading gives what `sigs.k8s.io/yaml` gives after turning YAML into JSON: scalars resolved by
 //! the rules of YAML 1.1 as go-yaml knows them, keys turned into text, merge keys applied, aliases
 //! expanded within a budget. [`parse`] and [`parse_strict`] read the first document, as the server
-//! does; [`documents`] reads a stream and keeps [`SpanTree`]s for diagnostics.
+//! does; [`documents`] reads a stream and gives [`SpanTree`]s for diagnostics when asked.
 //! Writing ([`to_yaml`]) gives what `kubectl get -o yaml` prints.
 //!
 //! This crate never does IO and knows nothing of Kubernetes kinds.
@@ -15,6 +15,6 @@ mod spans;
 mod write;
 
 pub use error::{DuplicateKey, DuplicateKeys, YamlError};
-pub use read::{Document, Documents, Parsed, documents, parse, parse_strict};
+pub use read::{Document, Documents, Parsed, Places, documents, parse, parse_strict};
 pub use spans::{Span, SpanTree, Spans, Step};
 pub use write::{to_yaml, write_to};

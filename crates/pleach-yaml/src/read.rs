@@ -3,12 +3,17 @@
 //! Characters are checked first, then the parser's events become a tree of nodes, then the tree
 //! becomes a value. The three are apart because go-yaml keeps them apart: a fault of structure
 //! anywhere in a document comes before a fault of content, whatever their order in the text.
+//!
+//! That is the long way. JSON and manifests as people write them have short ways around it, which
+//! lead to the same values or back to the long way.
 
 mod characters;
 mod compose;
 mod faults;
 mod json;
+mod manifest;
 mod nodes;
+mod places;
 mod resolve;
 
 use std::borrow::Cow;
@@ -16,9 +21,10 @@ use std::borrow::Cow;
 use pleach_json::Value;
 
 use crate::error::{DuplicateKeys, YamlError};
-use crate::spans::{Span, SpanTree};
 use compose::Composer;
+use manifest::Manifests;
 use nodes::Stream;
+pub use places::Places;
 pub(crate) use resolve::{Scalar, reads_as_text};
 
 /// The first document of a text and the keys it set more than once.
@@ -31,16 +37,14 @@ pub struct Parsed {
 }
 
 /// A document of a stream.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Document {
     /// The document; of a key that is set more than once the last value counts.
     pub value: Value,
-    /// Where its parts stand in the text.
-    pub spans: SpanTree,
     /// The keys that were set again.
     pub duplicates: DuplicateKeys,
-    /// Where the document stands in the text, without the markers around it.
-    pub span: Span,
+    /// Where its parts stand in the text.
+    pub places: Places,
 }
 
 /// Reads the first document of a text. A text without one is `null`.
@@ -58,7 +62,18 @@ fn read(bytes: &[u8], strict: bool) -> Result<Parsed, YamlError> {
     if let Some(value) = json::read(&text) {
         return Ok(Parsed { value, duplicates: DuplicateKeys::default() });
     }
+    if let Some(value) = read_manifest(&text) {
+        return Ok(Parsed { value, duplicates: DuplicateKeys::default() });
+    }
     read_yaml(text, strict)
+}
+
+/// The value of a text that is one plain manifest and nothing else.
+fn read_manifest(text: &str) -> Option<Value> {
+    let mut manifests = Manifests::new(text)?;
+    let manifest = manifests.next().ok()??;
+    // An empty one before it would be the first.
+    (manifest.lines.start == 0 && manifests.is_at_end()).then_some(manifest.value)
 }
 
 fn read_yaml(mut text: Cow<'_, str>, strict: bool) -> Result<Parsed, YamlError> {
@@ -90,47 +105,95 @@ const MAX_REPAIRED: usize = 1024 * 1024;
 ///
 /// After a document that cannot be read, the next `---` starts a new one.
 pub fn documents(text: &str) -> Documents<'_> {
-    let fault = characters::decode(text.as_bytes()).err();
-    Documents { text, stream: Stream::new(text, false), fault }
+    let way = match characters::decode(text.as_bytes()) {
+        Err(fault) => Way::Nowhere(Some(fault)),
+        Ok(_) => match Manifests::new(text) {
+            Some(manifests) => Way::Short { manifests, given: 0 },
+            None => Way::Long(Box::new(Stream::new(text, false))),
+        },
+    };
+    Documents { text, way }
 }
 
 /// The documents of a stream; see [`documents`].
 pub struct Documents<'a> {
     text: &'a str,
-    stream: Stream<'a>,
-    fault: Option<YamlError>,
+    way: Way<'a>,
+}
+
+/// How a stream is read.
+enum Way<'a> {
+    /// Not at all, for this reason.
+    Nowhere(Option<YamlError>),
+    /// As manifests, so many so far.
+    Short { manifests: Manifests<'a>, given: usize },
+    /// By the parser that knows all of YAML.
+    Long(Box<Stream<'a>>),
 }
 
 impl Iterator for Documents<'_> {
     type Item = Result<Document, YamlError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(fault) = self.fault.take() {
-            self.stream.end();
-            return Some(Err(fault));
-        }
         loop {
-            let nodes = match self.stream.document() {
-                Ok(None) => return None,
-                Ok(Some(nodes)) => nodes,
-                Err(error) => {
-                    self.stream.recover();
-                    return Some(Err(error));
-                }
-            };
-            if nodes.is_empty_document() {
-                continue;
+            match &mut self.way {
+                Way::Nowhere(fault) => return fault.take().map(Err),
+                Way::Long(stream) => return next_document(self.text, stream),
+                Way::Short { manifests, given } => match manifests.next() {
+                    Ok(manifest) => {
+                        *given += 1;
+                        return manifest.map(|manifest| {
+                            Ok(Document {
+                                value: manifest.value,
+                                duplicates: DuplicateKeys::default(),
+                                places: Places::within(manifest.lines),
+                            })
+                        });
+                    }
+                    Err(manifest::Doubt) => {
+                        // From the start, so that faults are found and worded as ever.
+                        let mut stream = Box::new(Stream::new(self.text, false));
+                        for _ in 0..*given {
+                            pass_document(&mut stream);
+                        }
+                        self.way = Way::Long(stream);
+                    }
+                },
             }
-            let span = nodes.root_span();
-            let mut composer = Composer::new(self.text, &nodes, true);
-            return Some(composer.value_with_spans().map(|(value, spans)| Document {
-                value,
-                spans,
-                duplicates: composer.into_duplicates(),
-                span,
-            }));
         }
     }
+}
+
+/// The nodes of the next document that is not empty.
+fn next_nodes<'a>(stream: &mut Stream<'a>) -> Option<Result<nodes::Nodes<'a>, YamlError>> {
+    loop {
+        match stream.document() {
+            Ok(None) => return None,
+            Ok(Some(nodes)) if nodes.is_empty_document() => {}
+            Ok(Some(nodes)) => return Some(Ok(nodes)),
+            Err(error) => {
+                stream.recover();
+                return Some(Err(error));
+            }
+        }
+    }
+}
+
+fn pass_document(stream: &mut Stream<'_>) {
+    drop(next_nodes(stream));
+}
+
+fn next_document(text: &str, stream: &mut Stream<'_>) -> Option<Result<Document, YamlError>> {
+    let nodes = match next_nodes(stream)? {
+        Ok(nodes) => nodes,
+        Err(error) => return Some(Err(error)),
+    };
+    let mut composer = Composer::new(text, &nodes, true);
+    Some(composer.value_with_spans().map(|(value, spans)| Document {
+        value,
+        duplicates: composer.into_duplicates(),
+        places: spans.into(),
+    }))
 }
 
 #[cfg(test)]

@@ -60,6 +60,26 @@ impl SpanTree {
         Self { spans: Spans { key: None, value }, children: Children::None }
     }
 
+    /// The tree of a text in which this one's text starts `by` bytes further on.
+    pub(crate) fn shift(&mut self, by: usize) {
+        if by == 0 {
+            return;
+        }
+        let Spans { key, value } = &mut self.spans;
+        for span in key.iter_mut().chain([value]) {
+            *span = span.start + by..span.end + by;
+        }
+        match &mut self.children {
+            Children::None => {}
+            Children::Sequence(items) => {
+                pleach_json::grow_stack(|| items.iter_mut().for_each(|item| item.shift(by)));
+            }
+            Children::Mapping(members) => {
+                pleach_json::grow_stack(|| members.iter_mut().for_each(|(_, member)| member.shift(by)));
+            }
+        }
+    }
+
     /// The spans of this node.
     pub fn spans(&self) -> &Spans {
         &self.spans

@@ -20,7 +20,10 @@ fn a_stream_gives_its_documents_without_the_empty_ones() {
         ("{\"a\": 1}\n---\n[1]\n", &["{\"a\": 1}", "[1]"], "JSON"),
     ];
     for (text, spans, why) in cases {
-        let found: Vec<_> = all(text).into_iter().map(|d| text[d.expect(why).span].to_owned()).collect();
+        let found: Vec<_> = all(text)
+            .into_iter()
+            .map(|d| text[d.expect(why).places.tree(text).spans().value.clone()].to_owned())
+            .collect();
         assert_eq!(found, spans, "{why}");
     }
 }
@@ -39,7 +42,7 @@ fn after_a_document_with_a_fault_comes_the_next_one() {
 fn spans_point_at_keys_and_values() {
     let text = "metadata:\n  name: \"x\"\nspec:\n  list:\n  - a: 1\n    b: two words\n  - {c: 3}\n  script: |\n    one\n    two\n  empty:\n";
     let document = all(text).remove(0).expect("a document");
-    let spans = &document.spans;
+    let spans = document.places.tree(text);
     let at = |path: &[Step<'_>]| {
         let spans = spans.get(path.iter().copied()).expect("it is there");
         let key = spans.key.clone().map_or("", |key| &text[key]);
@@ -63,10 +66,11 @@ fn what_comes_through_an_alias_or_a_merge_points_to_where_it_is_written() {
     let text = "base: &b {x: 1}\nother:\n  <<: *b\n  z: 2\nsame: *b\n";
     let document = all(text).remove(0).expect("a document");
     assert_eq!(document.value, json!({"base": {"x": 1}, "other": {"x": 1, "z": 2}, "same": {"x": 1}}));
-    let x = document.spans.get(["other".into(), "x".into()]).expect("merged");
+    let spans = document.places.tree(text);
+    let x = spans.get(["other".into(), "x".into()]).expect("merged");
     assert_eq!(&text[x.value.clone()], "1");
-    assert_eq!(document.spans.get(["same".into(), "x".into()]).map(|s| &s.value), Some(&x.value));
-    let same = document.spans.get(["same".into()]).expect("alias");
+    assert_eq!(spans.get(["same".into(), "x".into()]).map(|s| &s.value), Some(&x.value));
+    let same = spans.get(["same".into()]).expect("alias");
     assert_eq!(same.key.clone().map(|key| &text[key]), Some("same"));
 }
 

@@ -59,8 +59,9 @@ proptest! {
         for document in documents(&text) {
             let document = document.expect("own text");
             let items = document.value.as_array().expect("a list").len();
-            prop_assert!(document.spans.child(0.into()).is_some() == (items > 0));
-            prop_assert!(text.get(document.span.clone()).is_some());
+            let spans = document.places.tree(&text);
+            prop_assert!(spans.child(0.into()).is_some() == (items > 0));
+            prop_assert!(text.get(spans.spans().value.clone()).is_some());
         }
     }
 

@@ -4,7 +4,6 @@ use pleach_json::{Map, Value, json};
 
 use crate::finding::{Counts, Finding, Report};
 use crate::input::Source;
-use crate::locate::position;
 
 pub(super) fn value(reports: &[Report]) -> Value {
     let findings: Vec<Value> = reports
@@ -38,7 +37,7 @@ fn one(finding: &Finding, source: &Source, title: &str) -> Value {
         out.insert("field", finding.field.as_str());
     }
     if let Some(span) = &finding.span {
-        let (line, column) = position(&source.text, span.start);
+        let (line, column) = source.position(span.start);
         out.insert("line", line as i64);
         out.insert("column", column as i64);
     }

@@ -6,7 +6,6 @@ use pleach_json::{Value, json};
 
 use crate::finding::{Finding, Report};
 use crate::input::Source;
-use crate::locate::position;
 
 pub(super) fn value(reports: &[Report], command: &str) -> Value {
     let findings = || reports.iter().flat_map(|r| r.findings.iter().map(move |f| (f, &*r.source)));
@@ -35,8 +34,8 @@ fn result(finding: &Finding, source: &Source) -> Value {
         text.push_str(help);
     }
     let span = finding.span.clone().unwrap_or(0..0);
-    let (line, column) = position(&source.text, span.start);
-    let (end_line, end_column) = position(&source.text, span.end);
+    let (line, column) = source.position(span.start);
+    let (end_line, end_column) = source.position(span.end);
     json!({
         "ruleId": (finding.rule),
         "level": (finding.level.as_str()),

@@ -1,7 +1,8 @@
 //! Findings as text: the message, the line it is about, what to do.
 //!
 //! Only the lines around a finding are handed to the renderer, so a file of a hundred megabytes
-//! costs no more than a small one.
+//! costs no more than a small one. Where those lines are no lines to read, as in a file of JSON
+//! without line breaks, only their place is named.
 
 use std::io;
 use std::ops::Range;
@@ -11,8 +12,10 @@ use annotate_snippets::{AnnotationKind, Level as Title, Renderer, Snippet};
 use super::summary;
 use crate::finding::{Counts, Finding, Level, Report};
 use crate::input::Source;
-use crate::locate::position;
 use crate::terminal::{Paint, Terminal};
+
+/// Longer lines are not shown.
+const MAX_WINDOW: usize = 4096;
 
 /// How many lines are shown above the one that is underlined.
 const CONTEXT: usize = 2;
@@ -51,13 +54,19 @@ pub fn finding_text(finding: &Finding, source: &Source, title: &str, color: bool
     };
     let heading = printable(&finding.message);
     let heading = level.primary_title(heading.as_str()).id(finding.rule);
-    let (window, first_line, span) = window(&source.text, finding.span.clone().unwrap_or(0..0));
-    let shown = printable(window);
+    let (window, span) = window(&source.text, finding.span.clone().unwrap_or(0..0));
+    let first_line = source.position(finding.span.as_ref().map_or(0, |found| found.start - span.start)).0;
+    let shown = if window.len() > MAX_WINDOW { String::new() } else { printable(window) };
     let name = match finding.span {
         Some(_) => source.name.clone(),
         None => format!("{}{}{title}", source.name, if title.is_empty() { "" } else { ": " }),
     };
-    let mut group = if finding.span.is_some() {
+    let too_long = finding.span.as_ref().filter(|_| window.len() > MAX_WINDOW);
+    let mut group = if let Some(span) = too_long {
+        let (line, column) = source.position(span.start);
+        let name = format!("{}{}{title}", source.name, if title.is_empty() { "" } else { ": " });
+        heading.element(annotate_snippets::Origin::path(name).line(line).char_column(column))
+    } else if finding.span.is_some() {
         let annotation = AnnotationKind::Primary.span(span).label(title);
         heading.element(
             Snippet::source(shown.as_str()).path(name.as_str()).line_start(first_line).annotation(annotation),
@@ -75,8 +84,8 @@ pub fn finding_text(finding: &Finding, source: &Source, title: &str, color: bool
     renderer.render(&[group]).trim_end().to_owned()
 }
 
-/// The lines around a span, the number of the first, and the span within.
-fn window(text: &str, span: Range<usize>) -> (&str, usize, Range<usize>) {
+/// The lines around a span, and the span within.
+fn window(text: &str, span: Range<usize>) -> (&str, Range<usize>) {
     let start = floor(text, span.start);
     let end = floor(text, span.end.max(start));
     let mut from = text[..start].rfind('\n').map_or(0, |i| i + 1);
@@ -87,7 +96,7 @@ fn window(text: &str, span: Range<usize>) -> (&str, usize, Range<usize>) {
         from = text[..from - 1].rfind('\n').map_or(0, |i| i + 1);
     }
     let to = text[end..].find('\n').map_or(text.len(), |i| end + i);
-    (&text[from..to], position(text, from).0, start - from..end - from)
+    (&text[from..to], start - from..end - from)
 }
 
 fn floor(text: &str, offset: usize) -> usize {

@@ -21,11 +21,13 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, YamlError> {
 }
 
 /// Bytes that are control characters and no blanks or line breaks.
-const CONTROL: u8 = 1;
+pub(super) const CONTROL: u8 = 1;
 /// Bytes of characters beyond ASCII.
 pub(super) const BEYOND_ASCII: u8 = 2;
 /// Carriage returns and line feeds.
 pub(super) const BREAK: u8 = 4;
+/// Carriage returns.
+pub(super) const RETURN: u8 = 16;
 /// Backslashes.
 pub(super) const BACKSLASH: u8 = 8;
 
@@ -34,7 +36,8 @@ const TRAITS: [u8; 256] = {
     let mut byte = 0;
     while byte < 256 {
         table[byte] = match byte as u8 {
-            b'\n' | b'\r' => BREAK,
+            b'\n' => BREAK,
+            b'\r' => BREAK | RETURN,
             b'\\' => BACKSLASH,
             0x80.. => BEYOND_ASCII,
             b'\t' | b' '..=b'~' => 0,

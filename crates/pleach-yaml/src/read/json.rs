@@ -57,7 +57,7 @@ fn has_colon_on_next_line(mut rest: &[u8]) -> bool {
 }
 
 /// Line breaks beyond ASCII, and the byte order mark.
-fn has_doubtful_character(mut rest: &[u8]) -> bool {
+pub(super) fn has_doubtful_character(mut rest: &[u8]) -> bool {
     while let Some(at) = rest.iter().position(|&byte| matches!(byte, 0xC2 | 0xE2 | 0xEF)) {
         rest = &rest[at..];
         if let [0xC2, 0x85, ..] | [0xE2, 0x80, 0xA8 | 0xA9, ..] | [0xEF, 0xBB, 0xBF, ..] = rest {

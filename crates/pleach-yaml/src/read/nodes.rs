@@ -54,10 +54,6 @@ impl<'a> Nodes<'a> {
         self.root
     }
 
-    pub(super) fn root_span(&self) -> Span {
-        self.all[self.root].span.clone()
-    }
-
     /// Whether there is nothing between the document markers.
     pub(super) fn is_empty_document(&self) -> bool {
         let root = &self.all[self.root];
@@ -94,11 +90,6 @@ impl<'a> Stream<'a> {
             ended: false,
             repaired: None,
         }
-    }
-
-    /// Reads no more.
-    pub(super) fn end(&mut self) {
-        self.ended = true;
     }
 
     /// After a fault: the text put in other words that mean the same, where the fault is none to

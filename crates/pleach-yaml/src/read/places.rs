@@ -1,0 +1,51 @@
+//! Where the parts of a document stand, found out when somebody asks.
+//!
+//! Nearly all documents are fine, and nobody asks where in the text something is that is fine. So a
+//! document that was read the short way only remembers its lines; they are read again, the long
+//! way, for the first question.
+
+use std::sync::OnceLock;
+
+use super::compose::Composer;
+use super::nodes::Stream;
+use crate::spans::{Span, SpanTree};
+
+/// The spans of a document, made when they are needed.
+#[derive(Debug, Clone)]
+pub struct Places {
+    lines: Span,
+    tree: OnceLock<SpanTree>,
+}
+
+impl Places {
+    /// The places of the first document within these bytes of a text.
+    pub fn within(lines: Span) -> Self {
+        Self { lines, tree: OnceLock::new() }
+    }
+
+    /// The spans; `text` is the text that the document was read from. Where the lines cannot be
+    /// read as YAML, everything stands at the lines as a whole.
+    pub fn tree(&self, text: &str) -> &SpanTree {
+        self.tree.get_or_init(|| read(text, self.lines.clone()))
+    }
+}
+
+impl From<SpanTree> for Places {
+    fn from(tree: SpanTree) -> Self {
+        Self { lines: tree.spans().value.clone(), tree: OnceLock::from(tree) }
+    }
+}
+
+fn read(text: &str, lines: Span) -> SpanTree {
+    let part = text.get(lines.clone()).unwrap_or_default();
+    let mut stream = Stream::new(part, false);
+    let nodes = std::iter::from_fn(|| stream.document().ok().flatten()).find(|n| !n.is_empty_document());
+    let tree = nodes.and_then(|nodes| Composer::new(part, &nodes, false).value_with_spans().ok());
+    match tree {
+        Some((_, mut tree)) => {
+            tree.shift(lines.start);
+            tree
+        }
+        None => SpanTree::leaf(lines),
+    }
+}
