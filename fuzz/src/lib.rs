@@ -3,6 +3,8 @@
 //! A fuzzer that mutates JSON text mostly finds syntax errors. Here every byte string is a schema:
 //! bytes choose keywords, types and names, and what is left over is ignored.
 
+pub mod cel;
+
 use pleach_json::{Map, Value, json};
 
 const NAMES: [&str; 8] = ["a", "b", "spec", "metadata", "kind", "apiVersion", "x y", ""];
@@ -20,7 +22,8 @@ impl Bytes<'_> {
         *first
     }
 
-    fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
+    /// One of these.
+    pub fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
         from[usize::from(self.next()) % from.len()]
     }
 

@@ -19,6 +19,7 @@ use crate::decl::Declarations;
 use crate::environment::Environment;
 use crate::function::{Overload, operators};
 use crate::issues::{Issue, Issues, Places};
+use crate::message::{self, Message};
 use crate::types::Type;
 use pleach_json::{Str, grow_stack};
 use unify::Unifier;
@@ -143,8 +144,14 @@ impl Checker<'_> {
         if let Some(decl) = self.declarations.get(name) {
             return Some((decl.cel_type(), Reference::Variable(name.into())));
         }
-        let ty = self.environment.type_name(name)?;
-        Some((Type::type_of(ty.clone()), Reference::TypeName(ty)))
+        if let Some(ty) = self.environment.type_name(name) {
+            return Some((Type::type_of(ty.clone()), Reference::TypeName(ty)));
+        }
+        if name == message::NULL_VALUE {
+            return Some((Type::Int, Reference::Constant(0)));
+        }
+        let message = Message::find(name)?;
+        Some((Type::type_of(message.ty.into()), Reference::MessageType(message.name)))
     }
 
     fn select(&mut self, id: ExprId, operand: ExprId, field: &Str, test_only: bool) -> Type {
@@ -284,7 +291,7 @@ impl Checker<'_> {
             result = Some(match result {
                 None => output,
                 Some(Type::Dyn) => Type::Dyn,
-                Some(same) if same == output => same,
+                Some(same) if same.is_equivalent(&output) => same,
                 Some(_) => Type::Dyn,
             });
         }
@@ -369,13 +376,50 @@ impl Checker<'_> {
         unify::most_general(previous, current)
     }
 
+    /// `Name{field: value}`
     fn structure(&mut self, id: ExprId, name: &Str, fields: &[StructField]) -> Type {
-        let Some((_, Reference::TypeName(ty))) = self.lookup(name) else { return self.undeclared(id, name) };
+        let name = name.strip_prefix('.').unwrap_or(name);
+        // Odd: these two name types, but not here.
+        let known = if matches!(name, "timestamp" | "duration") { None } else { self.lookup(name) };
+        let Some((ty, _)) = known else { return self.undeclared(id, name) };
+        let message = Message::find(name);
+        let (made, shown) = match (&ty, message) {
+            (_, Some(message)) => (message.ty.into(), name),
+            (Type::Type(inner), None) if **inner == Type::Null => (Type::Null, "google.protobuf.NullValue"),
+            (Type::Type(inner), None) => {
+                self.error(id, format!("'{}' is not a message type", inner.name()));
+                (Type::Error, name)
+            }
+            (ty, None) => {
+                self.error(id, format!("'{}' is not a type", ty.name()));
+                (Type::Error, name)
+            }
+        };
         for field in fields {
-            self.check(field.value);
+            let mut found = self.check(field.value);
+            let expected = match message.map(|message| message.field(&field.name)) {
+                Some(Some(ty)) => ty.into(),
+                Some(None) => {
+                    self.error_at(field.offset, format!("undefined field '{}'", field.name));
+                    Type::Error
+                }
+                None => {
+                    self.error_at(field.offset, format!("unexpected failed resolution of '{shown}'"));
+                    Type::Error
+                }
+            };
+            if field.optional {
+                found = self.unwrap_marked(field.value, found);
+            }
+            if !self.unifier.is_assignable(&expected, &found) {
+                let name = &field.name;
+                self.error_at(
+                    field.offset,
+                    format!("expected type of field '{name}' is '{expected}' but provided type is '{found}'"),
+                );
+            }
         }
-        self.error(id, format!("'{ty}' is not a message type"));
-        Type::Error
+        made
     }
 
     fn comprehension(&mut self, id: ExprId) -> Type {

@@ -17,6 +17,10 @@ pub enum Reference {
     Variable(Str),
     /// A type used as a value: `int`, `type(x) == string`.
     TypeName(Type),
+    /// A message type: it can be made, but is no value by itself.
+    MessageType(&'static str),
+    /// A constant of an enumeration.
+    Constant(i64),
     /// A function: the overloads that may apply, one unless arguments are `dyn`.
     Overloads(Vec<&'static Overload>),
 }

@@ -32,7 +32,7 @@ const TYPE_NAMES: &[(&str, u32, T)] = &[
     ("google.protobuf.Duration", 0, T::Duration),
     ("timestamp", 0, T::Timestamp),
     ("duration", 0, T::Duration),
-    ("google.protobuf.Any", 0, T::Any),
+    ("google.protobuf.Empty", 0, T::Message("google.protobuf.Empty")),
     ("type", 0, T::Opaque("type")),
     ("optional_type", 28, T::Opaque("optional_type")),
     ("net.IP", 30, T::Opaque("net.IP")),

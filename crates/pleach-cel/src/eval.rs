@@ -15,15 +15,17 @@ mod build;
 mod charge;
 mod fold;
 mod machine;
+mod message;
 mod node;
 mod plan;
 mod plan_attribute;
 mod plan_call;
+mod quick;
 
 use crate::checked::Checked;
 use crate::decl::DeclType;
 use crate::value::{CelValue, Fault};
-use machine::Machine;
+use machine::{Machine, Slot};
 use node::{Attribute, Fold, Node, NodeId};
 use pleach_json::{Str, Value};
 use std::fmt;
@@ -34,9 +36,15 @@ pub const PER_CALL_LIMIT: u64 = 1_000_000;
 /// What all evaluations for one request may cost.
 pub const RUNTIME_COST_BUDGET: i64 = 10_000_000;
 
+/// Programs with no more slots than this need no memory for them.
+const FEW_SLOTS: usize = 8;
+
 /// An expression ready to be evaluated.
 #[derive(Debug)]
 pub struct Program {
+    /// Whether the whole is a logical operator or a comparison, so that nothing but a bool can come
+    /// of it.
+    is_test: bool,
     nodes: Vec<Node>,
     attributes: Vec<Attribute>,
     folds: Vec<Fold>,
@@ -194,8 +202,18 @@ impl Program {
 
     /// Evaluates the expression; an evaluation that costs more than `limit` is broken off.
     pub fn run<'a>(&'a self, activation: &Activation<'a>, limit: u64) -> Evaluation<'a> {
-        let mut machine = Machine::new(self, activation, limit);
-        let result = machine.eval(self.root);
+        let mut few = [const { Slot::Empty }; FEW_SLOTS];
+        let mut many = Vec::new();
+        let slots = if self.slots <= FEW_SLOTS {
+            few.as_mut_slice()
+        } else {
+            many.resize_with(self.slots, Slot::default);
+            many.as_mut_slice()
+        };
+        let mut machine = Machine::new(self, activation, limit, slots);
+        // Nearly every rule comes to a bool.
+        let result =
+            if self.is_test { machine.holds(self.root).map(CelValue::Bool) } else { machine.eval(self.root) };
         Evaluation { result, cost: machine.cost() }
     }
 

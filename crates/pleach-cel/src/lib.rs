@@ -17,6 +17,7 @@ pub mod eval;
 pub mod function;
 mod issues;
 pub mod library;
+mod message;
 pub mod names;
 pub mod syntax;
 pub mod types;

@@ -48,6 +48,8 @@ pub enum Type {
     Opaque(Str, Arc<[Type]>),
     /// A type with fields.
     Object(Arc<ObjectType>),
+    /// `wrapper(T)`: a scalar or null.
+    Wrapper(Arc<Type>),
     /// A type parameter of an overload, or a variable the checker has yet to solve.
     Param(Str),
 }
@@ -89,6 +91,27 @@ impl Type {
         self.as_optional().unwrap_or(self)
     }
 
+    /// The inner type of a wrapper, or the type itself.
+    pub(crate) fn unwrap_wrapper(&self) -> &Type {
+        match self {
+            Self::Wrapper(inner) => inner,
+            other => other,
+        }
+    }
+
+    /// Whether both are the same once wrappers are taken for what is in them.
+    pub(crate) fn is_equivalent(&self, other: &Type) -> bool {
+        match (self, other) {
+            (Self::Wrapper(inner), other) | (other, Self::Wrapper(inner)) => inner.is_equivalent(other),
+            (Self::List(a), Self::List(b)) | (Self::Type(a), Self::Type(b)) => a.is_equivalent(b),
+            (Self::Map(a), Self::Map(b)) => a.0.is_equivalent(&b.0) && a.1.is_equivalent(&b.1),
+            (Self::Opaque(a, ap), Self::Opaque(b, bp)) => {
+                a == b && ap.len() == bp.len() && ap.iter().zip(bp.iter()).all(|(a, b)| a.is_equivalent(b))
+            }
+            _ => self == other,
+        }
+    }
+
     /// Whether the checker leaves this to run time.
     pub fn is_dyn(&self) -> bool {
         matches!(self, Self::Dyn | Self::Any | Self::Error)
@@ -112,6 +135,7 @@ impl Type {
             Self::List(_) => "list",
             Self::Map(_) => "map",
             Self::Type(_) => "type",
+            Self::Wrapper(inner) => inner.name(),
             Self::Opaque(name, _) | Self::Param(name) => name,
             Self::Object(object) => &object.name,
         }
@@ -121,7 +145,9 @@ impl Type {
 impl PartialEq for Type {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::List(a), Self::List(b)) | (Self::Type(a), Self::Type(b)) => a == b,
+            (Self::List(a), Self::List(b))
+            | (Self::Type(a), Self::Type(b))
+            | (Self::Wrapper(a), Self::Wrapper(b)) => a == b,
             (Self::Map(a), Self::Map(b)) => a == b,
             (Self::Opaque(a, ap), Self::Opaque(b, bp)) => a == b && ap == bp,
             (Self::Object(a), Self::Object(b)) => a.name == b.name,
@@ -144,6 +170,7 @@ impl fmt::Display for Type {
             Self::List(element) => write!(f, "list({element})"),
             Self::Map(entry) => write!(f, "map({}, {})", entry.0, entry.1),
             Self::Type(inner) => write!(f, "type({inner})"),
+            Self::Wrapper(inner) => write!(f, "wrapper({inner})"),
             Self::Opaque(name, params) if !params.is_empty() => {
                 write!(f, "{name}(")?;
                 for (i, param) in params.iter().enumerate() {
@@ -193,6 +220,8 @@ pub enum T {
     Optional(&'static T),
     /// An abstract type without parameters and fields.
     Opaque(&'static str),
+    /// `wrapper(T)`
+    Wrapper(&'static T),
     /// A message type, none of whose fields a rule can reach.
     Message(&'static str),
     /// A type parameter.
@@ -217,6 +246,7 @@ impl From<T> for Type {
             T::Map(key, value) => Self::map((*key).into(), (*value).into()),
             T::Type(inner) => Self::type_of((*inner).into()),
             T::Optional(inner) => Self::optional((*inner).into()),
+            T::Wrapper(inner) => Self::Wrapper(Arc::new((*inner).into())),
             T::Opaque(name) => Self::Opaque(Str::new_static(name), Arc::from([])),
             T::Message(name) => Self::Object(Arc::new(ObjectType::new(name))),
             T::Param(name) => Self::Param(Str::new_static(name)),

@@ -16,6 +16,7 @@ mod cidr;
 mod compare;
 pub(crate) mod duration;
 mod fault;
+mod key;
 mod list;
 mod map;
 mod quantity;
@@ -27,8 +28,9 @@ mod url;
 pub use crate::value::cidr::Cidr;
 pub use crate::value::duration::Duration;
 pub use crate::value::fault::Fault;
+pub use crate::value::key::{Itself, Key, Rare};
 pub use crate::value::list::List;
-pub use crate::value::map::{Key, Map};
+pub use crate::value::map::Map;
 pub use crate::value::quantity::Quantity;
 pub use crate::value::semver::Semver;
 pub use crate::value::timestamp::{Civil, Timestamp};
@@ -108,6 +110,8 @@ pub enum Opaque {
     Semver(Semver),
     /// `kubernetes.NamedFormat`
     Format(&'static Format),
+    /// `google.protobuf.Empty`
+    Empty,
 }
 
 impl Text<'_> {
@@ -205,6 +209,7 @@ impl<'a> CelValue<'a> {
                 Opaque::Quantity(_) => "cel.Quantity",
                 Opaque::Semver(_) => "cel.Semver",
                 Opaque::Format(_) => "*cel.Format",
+                Opaque::Empty => "*types.protoObj",
             },
             Self::Failed(_) => "*types.Err",
         }
@@ -235,7 +240,7 @@ impl<'a> CelValue<'a> {
 }
 
 /// How many code points a text has.
-fn code_points(text: &str) -> u64 {
+pub(crate) fn code_points(text: &str) -> u64 {
     let count = if text.is_ascii() { text.len() } else { text.chars().count() };
     count as u64
 }
@@ -249,6 +254,16 @@ impl Opaque {
             Self::Quantity(_) => "kubernetes.Quantity",
             Self::Semver(_) => "kubernetes.Semver",
             Self::Format(_) => "kubernetes.NamedFormat",
+            Self::Empty => "google.protobuf.Empty",
+        }
+    }
+
+    /// The text of an address or a block, which messages take for one.
+    pub(crate) fn text(&self) -> Option<String> {
+        match self {
+            Self::Ip(ip) => Some(ip.to_string()),
+            Self::Cidr(cidr) => Some(cidr.to_string()),
+            _ => None,
         }
     }
 }

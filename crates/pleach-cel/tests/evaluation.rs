@@ -34,6 +34,7 @@ fn render(value: &CelValue<'_>) -> String {
             Opaque::Quantity(_) => "kubernetes.Quantity",
             Opaque::Semver(_) => "kubernetes.Semver",
             Opaque::Format(_) => "kubernetes.NamedFormat",
+            Opaque::Empty => "google.protobuf.Empty",
         }
         .into(),
         other => format!("{other:?}"),

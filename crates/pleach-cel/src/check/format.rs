@@ -87,7 +87,7 @@ fn precision(text: &[u8]) -> Result<usize, String> {
 }
 
 fn number(checked: &Checked, clause: u8, arg: ExprId) -> Result<(), (ExprId, String)> {
-    let ty = checked.type_of(arg);
+    let ty = checked.type_of(arg).unwrap_wrapper();
     let integer = matches!(ty, Type::Int | Type::Uint);
     let (fits, complaint) = match clause {
         b'd' => (integer, "decimal clause can only be used on integers"),

@@ -84,6 +84,10 @@ impl Unifier {
             return true;
         }
         match (from, to) {
+            (Type::Wrapper(from), Type::Wrapper(to)) => from == to,
+            (Type::Wrapper(inner), other) | (other, Type::Wrapper(inner)) => {
+                **inner == *other || *other == Type::Null
+            }
             (Type::Null, other) | (other, Type::Null) => {
                 matches!(
                     other,
@@ -96,7 +100,6 @@ impl Unifier {
             (Type::Opaque(a, from), Type::Opaque(b, to)) => {
                 a == b && from.len() == to.len() && self.assign_all(from, to)
             }
-            (Type::Any, other) | (other, Type::Any) => *other == Type::Any,
             _ => from == to,
         }
     }
@@ -107,7 +110,7 @@ impl Unifier {
             return Stand::Valid;
         }
         if let Some(known) = self.solved.get(name).cloned() {
-            if *ty == known {
+            if ty.is_equivalent(&known) {
                 return Stand::Valid;
             }
             if !self.assign(ty, &known) {
@@ -174,7 +177,7 @@ enum Stand {
 }
 
 fn is_wild(ty: &Type) -> bool {
-    matches!(ty, Type::Dyn | Type::Error)
+    matches!(ty, Type::Dyn | Type::Any | Type::Error)
 }
 
 fn has_params(ty: &Type) -> bool {
@@ -205,7 +208,7 @@ fn is_at_most_as_specific(a: &Type, b: &Type) -> bool {
                 && ap.len() == bp.len()
                 && ap.iter().zip(bp.iter()).all(|(a, b)| is_at_most_as_specific(a, b))
         }
-        _ => a == b,
+        _ => a.is_equivalent(b),
     }
 }
 

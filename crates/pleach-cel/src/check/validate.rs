@@ -79,7 +79,7 @@ impl Validator<'_> {
             (id, if marked { ty.unwrap_optional() } else { ty })
         });
         let Some((_, expected)) = types.next() else { return };
-        let wrong: Vec<_> = types.filter(|(_, ty)| *ty != expected).take(most).collect();
+        let wrong: Vec<_> = types.filter(|(_, ty)| !ty.is_equivalent(expected)).take(most).collect();
         for (id, ty) in wrong {
             self.error(id, format!("expected type '{expected}' but found '{ty}'"));
         }

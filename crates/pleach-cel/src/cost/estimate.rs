@@ -137,6 +137,9 @@ impl<'a> Estimator<'a> {
             self.paths[id.index()] = vec![ty.name().into()];
             return CostEstimate::fixed(SELECT);
         }
+        if let Some(Reference::MessageType(_) | Reference::Constant(_)) = checked.reference(id) {
+            return CostEstimate::fixed(SELECT);
+        }
         let cost = self.cost(operand);
         if test_only {
             return cost;

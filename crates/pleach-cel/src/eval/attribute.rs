@@ -8,7 +8,7 @@ use crate::decl::{DeclKind, DeclType};
 use crate::eval::machine::{Machine, Outcome, Slot, is_fatal};
 use crate::eval::node::{AttributeId, Qualifier, QualifierKind, Root};
 use crate::eval::{OldSelf, Variable};
-use crate::value::{CelValue, Fault, List, Map, Text, key_text, read};
+use crate::value::{CelValue, Fault, List, Map, Opaque, Text, key_text, read};
 use pleach_json::Value;
 use std::sync::Arc;
 
@@ -53,11 +53,8 @@ impl<'a> Machine<'a, '_> {
             Root::Slot(slot) => self.slot(*slot)?,
             Root::Node(node) => self.eval(*node)?,
             Root::Conditional(condition, truthy, falsy) => {
-                return match self.eval(*condition)? {
-                    CelValue::Bool(true) => self.resolve(*truthy),
-                    CelValue::Bool(false) => self.resolve(*falsy),
-                    _ => Err(Fault::no_such_overload()),
-                };
+                let branch = if self.holds(*condition)? { *truthy } else { *falsy };
+                return self.resolve(branch);
             }
             Root::Unknown(name) => return Err(Fault::error(format!("no such attribute(s): {name}"))),
         };
@@ -143,6 +140,11 @@ impl<'a> Machine<'a, '_> {
             (QualifierKind::Field { .. } | QualifierKind::Name(_), CelValue::List(_)) => {
                 return Err(Fault::fixed("unsupported index type 'string' in list"));
             }
+            (QualifierKind::Field { name, .. } | QualifierKind::Name(name), CelValue::Opaque(opaque))
+                if **opaque == Opaque::Empty =>
+            {
+                return Err(Fault::error(format!("no such field '{name}'")));
+            }
             (QualifierKind::Field { .. } | QualifierKind::Name(_), _) => None,
             (QualifierKind::Constant(key), value) => select(value, key)?,
             (QualifierKind::Attribute(id), value) => {
@@ -181,12 +183,13 @@ impl<'a> Machine<'a, '_> {
                 return Ok(CelValue::String(Text::Borrowed(text)));
             }
             Slot::Ready(value) => return value.clone(),
+            Slot::Place(place) => return read(place.value, place.decl),
             Slot::Empty | Slot::Lazy(_) => {}
         }
         self.force(slot)?;
         match &self.slots[slot as usize] {
             Slot::Ready(value) => value.clone(),
-            Slot::Empty | Slot::Lazy(_) => Err(Fault::fixed("no such attribute(s)")),
+            Slot::Empty | Slot::Lazy(_) | Slot::Place(_) => Err(Fault::fixed("no such attribute(s)")),
         }
     }
 }
@@ -255,7 +258,7 @@ fn select_computed<'a>(value: &CelValue<'a>, key: CelValue<'a>) -> Result<Found<
 }
 
 /// The element under a key; `None` if there is none.
-fn select<'a>(value: &CelValue<'a>, key: &CelValue<'_>) -> Result<Option<CelValue<'a>>, Fault> {
+fn select<'a>(value: &CelValue<'a>, key: &CelValue<'a>) -> Result<Option<CelValue<'a>>, Fault> {
     if !matches!(
         key,
         CelValue::String(_) | CelValue::Int(_) | CelValue::Uint(_) | CelValue::Bool(_) | CelValue::Double(_)

@@ -36,9 +36,7 @@ impl<'a> Machine<'a, '_> {
         for (key, value, optional) in entries {
             let key_value = self.eval(*key)?;
             let value = self.eval(*value)?;
-            let Some(key) = Key::of(&key_value) else {
-                return Err(Fault::error(format!("unsupported key type: {}", key_value.type_name())));
-            };
+            let key = Key::of(&key_value)?;
             if !optional {
                 map.insert(key, value);
                 continue;

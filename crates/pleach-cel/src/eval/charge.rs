@@ -5,7 +5,7 @@
 //! whose overload is not certain costs one in CEL's own functions, whatever its arguments.
 
 use crate::function::{Overload, StaticCost};
-use crate::value::{CelValue, Fault, Opaque};
+use crate::value::{CelValue, Fault, Opaque, code_points};
 use pleach_json::grow_stack;
 
 /// How a call is charged.
@@ -206,19 +206,34 @@ pub(super) fn compare(left: &CelValue<'_>, right: &CelValue<'_>) -> u64 {
     match (left, right) {
         // The usual case: neither has a size.
         (CelValue::Int(_) | CelValue::Bool(_) | CelValue::Double(_), _) => tenth(right.size().min(1)),
-        // Up to ten bytes are up to ten code points: no need to count.
-        (CelValue::String(a), CelValue::String(b)) => match a.as_str().len().min(b.as_str().len()) {
-            0 => 0,
-            1..=10 => 1,
-            _ => tenth(left.size().min(right.size())),
-        },
+        (CelValue::String(a), CelValue::String(b)) => compare_texts(a.as_str(), b.as_str()),
         _ => tenth(left.size().min(right.size())),
     }
 }
 
+/// The same for two strings.
+#[inline]
+pub(super) fn compare_texts(left: &str, right: &str) -> u64 {
+    // Up to ten bytes are up to ten code points: no need to count.
+    match left.len().min(right.len()) {
+        0 => 0,
+        1..=10 => 1,
+        _ => tenth(code_points(left).min(code_points(right))),
+    }
+}
+
+/// A tenth of a string.
+#[inline]
+pub(super) fn text_tenth(text: &str) -> u64 {
+    tenth(code_points(text))
+}
+
 /// The same for `==`, where values of Kubernetes' own types on the left cost one.
 pub(super) fn equals(left: &CelValue<'_>, right: &CelValue<'_>) -> u64 {
-    if matches!(left, CelValue::Opaque(_)) { 1 } else { compare(left, right) }
+    match left {
+        CelValue::Opaque(opaque) if **opaque != Opaque::Empty => 1,
+        _ => compare(left, right),
+    }
 }
 
 /// Rounded up. The API server multiplies floats; below 2^53 that comes to the same.

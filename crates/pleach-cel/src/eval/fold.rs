@@ -1,14 +1,19 @@
 //! Comprehensions: what macros such as `all` and `map` become.
 
+use crate::decl::DeclType;
 use crate::eval::machine::{Machine, Outcome, Slot};
 use crate::eval::node::{Fold, FoldId, Loop, NodeId};
-use crate::value::{CelValue, Entries, Fault, Items};
+use crate::eval::quick::Place;
+use crate::value::{CelValue, Entries, Fault, Items, List};
+use pleach_json::Value;
 
 /// How many rounds of loops there are between two questions whether to stop.
-const INTERRUPT_EVERY: u64 = 100;
+pub(super) const INTERRUPT_EVERY: u32 = 100;
 
 /// What a comprehension walks.
 enum Walk<'a> {
+    /// Elements of the object that need no conversion.
+    Places(std::slice::Iter<'a, Value>, &'a DeclType),
     Items(Items<'a>),
     Entries(Entries<'a>),
 }
@@ -17,6 +22,11 @@ impl<'a> Machine<'a, '_> {
     pub(super) fn eval_fold(&mut self, id: FoldId) -> Outcome<'a> {
         let fold = &self.program.folds[id.0 as usize];
         let walk = match (self.eval(fold.range)?, fold.iter2_slot) {
+            (CelValue::List(List::View { items, decl: Some(decl) }), None)
+                if let Some(element) = decl.element().filter(|element| Place::is_lazy(element)) =>
+            {
+                Walk::Places(items.iter(), element)
+            }
             (CelValue::List(list), _) => Walk::Items(list.iter()),
             (CelValue::Map(map), _) => Walk::Entries(map.iter()),
             (other, None) => {
@@ -59,14 +69,9 @@ impl<'a> Machine<'a, '_> {
                 break;
             }
             self.charge(condition_cost + 1)?;
-            let value = match self.eval(predicate) {
-                Ok(CelValue::Bool(value)) => Ok(value),
-                Ok(_) => Err(Fault::no_such_overload()),
-                Err(fault) if fault.is_error() => Err(fault),
-                Err(fault) => return Err(fault),
-            };
-            match value {
+            match self.holds(predicate) {
                 Ok(value) if value == deciding => accumulator = Ok(CelValue::Bool(deciding)),
+                Err(fault) if !fault.is_error() => return Err(fault),
                 Err(fault) if accumulator.is_ok() => accumulator = Err(fault),
                 // The first error stays, and what does not decide changes nothing.
                 _ => {}
@@ -81,6 +86,14 @@ impl<'a> Machine<'a, '_> {
     #[inline]
     fn advance(&mut self, fold: &Fold, walk: &mut Walk<'a>) -> bool {
         match (walk, fold.iter2_slot) {
+            (Walk::Places(items, decl), _) => {
+                let Some(value) = items.next() else { return false };
+                match &mut self.slots[fold.iter_slot as usize] {
+                    // From the second round on: nothing to drop.
+                    Slot::Place(place) => *place = Place { value, decl },
+                    slot => *slot = Slot::Place(Place { value, decl }),
+                }
+            }
             (Walk::Items(items), None) => {
                 let Some(item) = items.next() else { return false };
                 self.slots[fold.iter_slot as usize] = Slot::Ready(item);
@@ -104,23 +117,28 @@ impl<'a> Machine<'a, '_> {
 
     #[inline]
     fn count_round(&mut self) -> Result<(), Fault> {
-        self.iterations += 1;
-        if self.iterations.is_multiple_of(INTERRUPT_EVERY)
-            && let Some(interrupted) = self.activation.interrupted
-            && interrupted()
-        {
-            return Err(Fault::Interrupted);
+        self.rounds_left -= 1;
+        if self.rounds_left == 0 { self.ask_whether_to_stop() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn ask_whether_to_stop(&mut self) -> Result<(), Fault> {
+        self.rounds_left = INTERRUPT_EVERY;
+        match self.activation.interrupted {
+            Some(interrupted) if interrupted() => Err(Fault::Interrupted),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// One round; false ends the loop. An error in the condition does not.
     #[inline]
     fn round(&mut self, fold: &'a Fold) -> Result<bool, Fault> {
-        match self.eval(fold.cond) {
-            Ok(CelValue::Bool(false)) => return Ok(false),
-            Err(fault) if !fault.is_error() => return Err(fault),
-            _ => {}
+        if let Some(cond) = fold.cond {
+            match self.holds(cond) {
+                Ok(false) => return Ok(false),
+                Err(fault) if !fault.is_error() => return Err(fault),
+                _ => {}
+            }
         }
         let next = self.eval(fold.step);
         if let Err(fault) = &next

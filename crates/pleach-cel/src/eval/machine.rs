@@ -5,10 +5,12 @@
 //! ends the evaluation at once.
 
 use crate::eval::charge::{self, Charge};
+use crate::eval::fold::INTERRUPT_EVERY;
 use crate::eval::node::{CallNode, CompareNode, Members, Node, NodeId};
+use crate::eval::quick::Place;
 use crate::eval::{Activation, Program};
 use crate::function::{Call, Implementation};
-use crate::value::{CelValue, Fault, List, Map, ScalarKey, Text, equal};
+use crate::value::{CelValue, Fault, Key, List, Map, ScalarKey, Text, equal};
 use pleach_json::grow_stack;
 use pleach_regex::Regex;
 
@@ -16,6 +18,8 @@ use pleach_regex::Regex;
 pub(super) const LIST_COST: u64 = 10;
 /// What making a map costs, without its entries.
 const MAP_COST: u64 = 30;
+/// What making a message costs, without its fields.
+const MESSAGE_COST: u64 = 40;
 /// How many values an evaluation may put into lists and maps it makes: costs do not grow with
 /// the lists that `+` copies, memory does.
 const MAX_COPIES: usize = 1 << 23;
@@ -37,14 +41,17 @@ pub(super) enum Slot<'a> {
     Lazy(NodeId),
     /// Its value, or why it has none.
     Ready(Outcome<'a>),
+    /// An element of a list of the object, not looked at yet.
+    Place(Place<'a>),
 }
 
 /// The state of one evaluation.
 pub(super) struct Machine<'a, 'm> {
     pub(super) program: &'a Program,
     pub(super) activation: &'m Activation<'a>,
-    pub(super) slots: Vec<Slot<'a>>,
-    pub(super) iterations: u64,
+    pub(super) slots: &'m mut [Slot<'a>],
+    /// How many rounds of loops there are until somebody is asked whether to stop.
+    pub(super) rounds_left: u32,
     cost: u64,
     limit: u64,
     copies: usize,
@@ -54,14 +61,18 @@ pub(super) struct Machine<'a, 'm> {
 }
 
 impl<'a, 'm> Machine<'a, 'm> {
-    pub(super) fn new(program: &'a Program, activation: &'m Activation<'a>, limit: u64) -> Self {
-        let mut slots = Vec::new();
-        slots.resize_with(program.slots, Slot::default);
+    /// Ready to evaluate; `slots` are at least as many as the program has, and empty.
+    pub(super) fn new(
+        program: &'a Program,
+        activation: &'m Activation<'a>,
+        limit: u64,
+        slots: &'m mut [Slot<'a>],
+    ) -> Self {
         Self {
             program,
             activation,
             slots,
-            iterations: 0,
+            rounds_left: INTERRUPT_EVERY,
             cost: 0,
             limit,
             copies: 0,
@@ -86,21 +97,35 @@ impl<'a, 'm> Machine<'a, 'm> {
         if self.cost > self.limit { Err(Fault::CostExceeded) } else { Ok(()) }
     }
 
+    /// Adds to the cost, unless the limit would be exceeded.
+    #[inline]
+    pub(super) fn charge_within(&mut self, cost: u64) -> bool {
+        let total = self.cost.saturating_add(cost);
+        let enough = total <= self.limit;
+        if enough {
+            self.cost = total;
+        }
+        enough
+    }
+
+    /// Goes one node deeper.
+    #[inline]
+    pub(super) fn nested<R>(&mut self, step: impl FnOnce(&mut Self) -> R) -> R {
+        self.depth += 1;
+        // Looking at the stack takes longer than most nodes do.
+        let result =
+            if self.depth.is_multiple_of(STACK_CHECK_EVERY) { grow_stack(|| step(self)) } else { step(self) };
+        self.depth -= 1;
+        result
+    }
+
     /// Evaluates a node.
     #[inline]
     pub(super) fn eval(&mut self, id: NodeId) -> Outcome<'a> {
-        self.depth += 1;
-        // Looking at the stack takes longer than most nodes do.
-        let outcome = if self.depth.is_multiple_of(STACK_CHECK_EVERY) {
-            grow_stack(|| self.eval_node(id))
-        } else {
-            self.eval_node(id)
-        };
-        self.depth -= 1;
-        outcome
+        self.nested(|machine| machine.eval_node(id))
     }
 
-    fn eval_node(&mut self, id: NodeId) -> Outcome<'a> {
+    pub(super) fn eval_node(&mut self, id: NodeId) -> Outcome<'a> {
         match &self.program.nodes[id.0 as usize] {
             Node::Constant(CelValue::String(text)) => Ok(CelValue::String(Text::Borrowed(text.as_str()))),
             Node::Constant(value) => Ok(value.clone()),
@@ -119,12 +144,15 @@ impl<'a, 'm> Machine<'a, 'm> {
                     value => value,
                 }
             }
-            Node::Compare(order) => self.compare(order),
-            Node::Test(id) => self.eval_test(*id),
-            Node::And(a, b) => self.logical(*a, *b, false),
-            Node::Or(a, b) => self.logical(*a, *b, true),
-            Node::Equals(a, b) => self.equality(*a, *b, charge::equals)?.map(CelValue::Bool),
-            Node::NotEquals(a, b) => Ok(CelValue::Bool(self.equality(*a, *b, charge::compare)? != Ok(true))),
+            Node::Compare(order) => self.compare(order).map(CelValue::Bool),
+            Node::Test(id) => match self.quick_test(*id) {
+                Some(found) => Ok(CelValue::Bool(found)),
+                None => self.eval_test(*id),
+            },
+            Node::And(a, b) => self.logical(*a, *b, false).map(CelValue::Bool),
+            Node::Or(a, b) => self.logical(*a, *b, true).map(CelValue::Bool),
+            Node::Equals(a, b) => self.equals(*a, *b).map(CelValue::Bool),
+            Node::NotEquals(a, b) => self.not_equals(*a, *b).map(CelValue::Bool),
             Node::NotStrictlyFalse(operand) => {
                 let value = self.eval(*operand);
                 self.charge(1)?;
@@ -136,18 +164,27 @@ impl<'a, 'm> Machine<'a, 'm> {
             }
             Node::Member(operand, members) => {
                 let value = self.eval(*operand)?;
+                if matches!(value, CelValue::Bytes(_) | CelValue::Opaque(_)) {
+                    // What cannot be a key cannot be looked for either.
+                    Key::of(&value)?;
+                }
                 Ok(CelValue::Bool(is_member(&value, members)))
             }
             Node::Call(call) => self.eval_call(call),
             Node::List(elements) => {
-                let list = self.eval_list(elements);
+                let list = absorb(self.eval_list(elements))?;
                 self.charge(LIST_COST)?;
                 list
             }
             Node::Map(entries) => {
-                let map = self.eval_map(entries);
+                let map = absorb(self.eval_map(entries))?;
                 self.charge(MAP_COST)?;
                 map
+            }
+            Node::Message(node) => {
+                let message = absorb(self.eval_message(node))?;
+                self.charge(MESSAGE_COST)?;
+                message
             }
             Node::OptionalOr(a, b) => match self.eval(*a)? {
                 CelValue::Optional(None) => self.eval(*b),
@@ -164,22 +201,36 @@ impl<'a, 'm> Machine<'a, 'm> {
     }
 
     /// `&&` and `||`: the deciding value wins over errors, the first error over the rest.
-    fn logical(&mut self, a: NodeId, b: NodeId, deciding: bool) -> Outcome<'a> {
-        let first = match self.eval(a) {
-            Ok(CelValue::Bool(value)) if value == deciding => return Ok(CelValue::Bool(value)),
-            // What is no bool is an error like any other.
-            Ok(CelValue::Bool(_)) => None,
-            Ok(_) => Some(Fault::no_such_overload()),
+    pub(super) fn logical(&mut self, a: NodeId, b: NodeId, deciding: bool) -> Result<bool, Fault> {
+        let first = match self.holds(a) {
+            Ok(value) if value == deciding => return Ok(value),
+            Ok(_) => None,
             Err(fault) if fault.is_error() => Some(fault),
             Err(fault) => return Err(fault),
         };
-        match (self.eval(b), first) {
-            (Ok(CelValue::Bool(value)), _) if value == deciding => Ok(CelValue::Bool(value)),
+        match (self.holds(b), first) {
+            (Ok(value), _) if value == deciding => Ok(value),
             (Err(fault), _) if !fault.is_error() => Err(fault),
             (_, Some(first)) => Err(first),
-            (Ok(CelValue::Bool(value)), None) => Ok(CelValue::Bool(value)),
-            (Ok(_), None) => Err(Fault::no_such_overload()),
-            (Err(fault), None) => Err(fault),
+            (second, None) => second,
+        }
+    }
+
+    /// `==`
+    #[inline]
+    pub(super) fn equals(&mut self, a: NodeId, b: NodeId) -> Result<bool, Fault> {
+        match self.quick_equal(a, b) {
+            Some(equal) => Ok(equal),
+            None => self.equality(a, b, charge::equals)?,
+        }
+    }
+
+    /// `!=`: it holds as well where values cannot be compared.
+    #[inline]
+    pub(super) fn not_equals(&mut self, a: NodeId, b: NodeId) -> Result<bool, Fault> {
+        match self.quick_equal(a, b) {
+            Some(equal) => Ok(!equal),
+            None => Ok(self.equality(a, b, charge::compare)? != Ok(true)),
         }
     }
 
@@ -229,14 +280,20 @@ impl<'a, 'm> Machine<'a, 'm> {
     }
 
     /// `<` and the like.
-    fn compare(&mut self, order: &'a CompareNode) -> Outcome<'a> {
+    pub(super) fn compare(&mut self, order: &'a CompareNode) -> Result<bool, Fault> {
+        if let Some(found) = self.quick_order(order.left, order.right, order.sized) {
+            return Ok((order.holds)(found));
+        }
         let cost = if order.sized { charge::compare } else { |_: &CelValue<'_>, _: &CelValue<'_>| 1 };
         let (a, b) = self.operands(order.left, order.right, cost)?;
         if let (CelValue::Int(a), CelValue::Int(b)) = (&a, &b) {
-            return Ok(CelValue::Bool((order.holds)(a.cmp(b))));
+            return Ok((order.holds)(a.cmp(b)));
         }
         let context = Call { function: order.name, overload: None, regex: None };
-        (order.implementation)(&context, &[a, b])
+        match (order.implementation)(&context, &[a, b])? {
+            CelValue::Bool(holds) => Ok(holds),
+            _ => Err(Fault::no_such_overload()),
+        }
     }
 
     fn eval_call(&mut self, call: &'a CallNode) -> Outcome<'a> {
@@ -289,6 +346,9 @@ impl<'a, 'm> Machine<'a, 'm> {
         } else {
             invoke(call, args, call.regex.as_ref())
         };
+        if is_fatal(&result) {
+            return result;
+        }
         if let Ok(result) = &result
             && call.charge == Charge::Unit
             && !matches!(result, CelValue::List(_) | CelValue::Map(_))

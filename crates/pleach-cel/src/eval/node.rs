@@ -3,6 +3,7 @@
 use crate::decl::ObjectType;
 use crate::eval::charge::Charge;
 use crate::function::Implementation;
+use crate::message::Message;
 use crate::value::{CelValue, ScalarKey};
 use pleach_json::Str;
 use pleach_regex::Regex;
@@ -53,6 +54,8 @@ pub(super) enum Node {
     List(Arc<[(NodeId, bool)]>),
     /// `{k: v, ?k: v}`; the flag tells optional entries.
     Map(Arc<[(NodeId, NodeId, bool)]>),
+    /// `Name{field: value}`
+    Message(Arc<MessageNode>),
     /// `a.or(b)`
     OptionalOr(NodeId, NodeId),
     /// `a.orValue(b)`
@@ -79,6 +82,13 @@ pub(super) enum Members {
     Scalars(BTreeSet<ScalarKey>),
 }
 
+/// A message and its fields; the flag tells optional fields.
+#[derive(Debug)]
+pub(super) struct MessageNode {
+    pub(super) message: &'static Message,
+    pub(super) fields: Vec<(&'static str, NodeId, bool)>,
+}
+
 /// A comparison by order.
 #[derive(Debug)]
 pub(super) struct CompareNode {
@@ -91,9 +101,23 @@ pub(super) struct CompareNode {
     pub(super) sized: bool,
 }
 
+/// A function that is computed without making values, where its operands allow it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Intrinsic {
+    /// `!a` of what is certain to be a bool.
+    Not,
+    Size,
+    StartsWith,
+    EndsWith,
+    Contains,
+    /// With a constant pattern.
+    Matches,
+}
+
 /// A call of a function.
 #[derive(Debug)]
 pub(super) struct CallNode {
+    pub(super) intrinsic: Option<Intrinsic>,
     pub(super) name: &'static str,
     /// The overload, if it is certain.
     pub(super) overload: Option<&'static str>,
@@ -187,7 +211,8 @@ pub(super) struct Fold {
     pub(super) iter2_slot: Option<u32>,
     pub(super) accu_slot: u32,
     pub(super) init: NodeId,
-    pub(super) cond: NodeId,
+    /// `None` if it is the constant `true`.
+    pub(super) cond: Option<NodeId>,
     pub(super) step: NodeId,
     pub(super) result: NodeId,
 }

@@ -7,11 +7,12 @@
 //! larger than its expression. Every comprehension has slots of its own: an accumulator is
 //! computed when it is first asked for, which may be deep inside other comprehensions.
 
-use crate::ast::{Comprehension, Expr, ExprId, Literal, MapEntry};
+use crate::ast::{Comprehension, Expr, ExprId, Literal, MapEntry, StructField};
 use crate::checked::{Checked, Reference};
-use crate::eval::node::{Attribute, AttributeId, Fold, FoldId, Loop, Node, NodeId, Root};
+use crate::eval::node::{Attribute, AttributeId, Fold, FoldId, Loop, MessageNode, Node, NodeId, Root};
 use crate::eval::{PlanError, Program, Variable};
 use crate::function::operators;
+use crate::message::Message;
 use crate::value::{CelValue, Key, Map, Text};
 use pleach_json::{Str, grow_stack};
 use std::collections::BTreeMap;
@@ -47,6 +48,7 @@ pub(super) fn plan(checked: &Checked) -> Result<Program, PlanError> {
         scope_id: 0,
         scopes_made: 0,
         program: Program {
+            is_test: false,
             nodes: Vec::new(),
             attributes: Vec::new(),
             folds: Vec::new(),
@@ -56,6 +58,16 @@ pub(super) fn plan(checked: &Checked) -> Result<Program, PlanError> {
         },
     };
     planner.program.root = planner.plan(checked.ast().root())?;
+    let root = &planner.program.nodes[planner.program.root.0 as usize];
+    planner.program.is_test = matches!(
+        root,
+        Node::And(..)
+            | Node::Or(..)
+            | Node::Compare(_)
+            | Node::Equals(..)
+            | Node::NotEquals(..)
+            | Node::Test(_)
+    );
     Ok(planner.program)
 }
 
@@ -99,7 +111,7 @@ impl<'c> Planner<'c> {
     }
 
     fn plan_expr(&mut self, id: ExprId) -> Result<NodeId, PlanError> {
-        if let Some(node) = self.plan_name(id) {
+        if let Some(node) = self.plan_name(id)? {
             return Ok(node);
         }
         let checked = self.checked;
@@ -110,21 +122,38 @@ impl<'c> Planner<'c> {
             Expr::Call { target, function, args } => self.plan_call(id, *target, function, args),
             Expr::List { elements, optional } => self.plan_list(elements, optional),
             Expr::Map(entries) => self.plan_map(entries),
-            Expr::Struct { name, .. } => Err(PlanError(format!("unknown type: {name}").into())),
+            Expr::Struct { name, fields } => self.plan_message(name, fields),
             Expr::Comprehension(comprehension) => self.plan_comprehension(comprehension),
         }
     }
 
     /// An identifier, or a selection that the checker took for a qualified name.
-    fn plan_name(&mut self, id: ExprId) -> Option<NodeId> {
-        match self.checked.reference(id)? {
-            Reference::Variable(name) => Some(self.plan_variable(&name.clone())),
-            Reference::TypeName(ty) => {
+    fn plan_name(&mut self, id: ExprId) -> Result<Option<NodeId>, PlanError> {
+        Ok(match self.checked.reference(id) {
+            Some(Reference::Variable(name)) => Some(self.plan_variable(&name.clone())),
+            Some(Reference::TypeName(ty)) => {
                 let name = Str::from(ty.name());
                 Some(self.constant(CelValue::Type(name)))
             }
-            Reference::Overloads(_) => None,
+            Some(Reference::MessageType(name)) => {
+                return Err(PlanError(format!("reference to undefined type: {name}").into()));
+            }
+            Some(Reference::Constant(value)) => Some(self.constant(CelValue::Int(*value))),
+            Some(Reference::Overloads(_)) | None => None,
+        })
+    }
+
+    fn plan_message(&mut self, name: &str, fields: &[StructField]) -> Result<NodeId, PlanError> {
+        let name = name.strip_prefix('.').unwrap_or(name);
+        let unknown = || PlanError(format!("unknown type: {name}").into());
+        let message = Message::find(name).ok_or_else(unknown)?;
+        let mut planned = Vec::with_capacity(fields.len());
+        for field in fields {
+            let known = message.fields.iter().find(|(name, _)| *name == field.name);
+            let (name, _) = *known.ok_or_else(unknown)?;
+            planned.push((name, self.plan(field.value)?, field.optional));
         }
+        Ok(self.node(Node::Message(Arc::new(MessageNode { message, fields: planned }))))
     }
 
     fn plan_variable(&mut self, name: &str) -> NodeId {
@@ -159,12 +188,16 @@ impl<'c> Planner<'c> {
             planned.push((self.plan(entry.key)?, self.plan(entry.value)?, entry.optional));
         }
         let constants = planned.iter().map(|(key, value, optional)| {
-            if *optional {
-                return None;
-            }
-            Some((Key::of(self.as_constant(*key)?)?, self.as_constant(*value)?.clone()))
+            let constant = (self.as_constant(*key)?, self.as_constant(*value)?);
+            (!optional).then_some(constant)
         });
-        if let Some(entries) = constants.collect::<Option<BTreeMap<_, _>>>() {
+        if let Some(constants) = constants.collect::<Option<Vec<_>>>() {
+            let mut entries = BTreeMap::new();
+            for (key, value) in constants {
+                // The API server would panic here.
+                let key = Key::of(key).map_err(|fault| PlanError(fault.to_string().into()))?;
+                entries.insert(key, value.clone());
+            }
             return Ok(self.constant(CelValue::Map(Map::of(entries))));
         }
         Ok(self.node(Node::Map(planned.into())))
@@ -191,6 +224,7 @@ impl<'c> Planner<'c> {
             self.scope.push(Local { name: name.clone(), slot, collects: false });
         }
         let cond = self.plan(c.cond)?;
+        let cond = (!matches!(self.as_constant(cond), Some(CelValue::Bool(true)))).then_some(cond);
         let step = self.plan(c.step)?;
         // Only the accumulator is visible in the result.
         self.scope.truncate(outer.0 + 1);
@@ -213,7 +247,7 @@ impl<'c> Planner<'c> {
     fn loop_of(&self, fold: &Fold) -> Loop {
         let node = |id: NodeId| &self.program.nodes[id.0 as usize];
         let is_accumulator = |id: NodeId| matches!(node(id), Node::Slot(slot) if *slot == fold.accu_slot);
-        let Node::NotStrictlyFalse(condition) = node(fold.cond) else { return Loop::General };
+        let Some(Node::NotStrictlyFalse(condition)) = fold.cond.map(node) else { return Loop::General };
         if !is_accumulator(fold.result) {
             return Loop::General;
         }

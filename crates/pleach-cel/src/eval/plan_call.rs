@@ -5,10 +5,11 @@ use crate::checked::Reference;
 use crate::eval::PlanError;
 use crate::eval::charge::Charge;
 use crate::eval::machine::LIST_COST;
-use crate::eval::node::{CallNode, CompareNode, Members, Node, NodeId};
+use crate::eval::node::{CallNode, CompareNode, Intrinsic, Members, Node, NodeId};
 use crate::eval::plan::Planner;
 use crate::function::{Call, Function, Overload, operators};
 use crate::library::LIBRARIES;
+use crate::types::Type;
 use crate::value::{CelValue, List, ScalarKey};
 use pleach_json::Str;
 use pleach_regex::Regex;
@@ -105,6 +106,15 @@ impl Planner<'_> {
                 let node = CompareNode { name, left: *a, right: *b, holds, implementation, sized };
                 Ok(self.node(Node::Compare(Arc::new(node))))
             }
+            (_, [_]) if function == operators::NOT && *self.checked.type_of(args[0]) == Type::Bool => {
+                let node = self.plan_function(function, overloads, planned)?;
+                if let Node::Call(call) = &mut self.program.nodes[node.0 as usize]
+                    && let Some(call) = Arc::get_mut(call)
+                {
+                    call.intrinsic = Some(Intrinsic::Not);
+                }
+                Ok(node)
+            }
             _ => self.plan_function(function, overloads, planned),
         }
     }
@@ -125,6 +135,7 @@ impl Planner<'_> {
             return Err(PlanError(format!("no such overload: {written}").into()));
         };
         let mut call = CallNode {
+            intrinsic: None,
             name: first.name,
             overload: match overloads {
                 [only] => Some(only.id),
@@ -143,6 +154,7 @@ impl Planner<'_> {
             let regex = Regex::new(pattern.as_str()).map_err(|error| PlanError(error.to_string().into()))?;
             call.regex = Some(regex);
         }
+        call.intrinsic = intrinsic(&call);
         if call.name == operators::MAP_INSERT {
             call.grows = call.args.first().and_then(|arg| self.collecting_slot(*arg));
         }
@@ -196,6 +208,18 @@ impl Planner<'_> {
             _ => return None,
         };
         Some(self.node(Node::Append { slot, element, list_cost }))
+    }
+}
+
+/// Which functions are computed without making values.
+fn intrinsic(call: &CallNode) -> Option<Intrinsic> {
+    match (call.name, call.args.len()) {
+        ("size", 1) => Some(Intrinsic::Size),
+        ("startsWith", 2) => Some(Intrinsic::StartsWith),
+        ("endsWith", 2) => Some(Intrinsic::EndsWith),
+        ("contains", 2) => Some(Intrinsic::Contains),
+        ("matches", 2) if call.regex.is_some() => Some(Intrinsic::Matches),
+        _ => None,
     }
 }
 

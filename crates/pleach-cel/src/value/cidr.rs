@@ -4,7 +4,7 @@ use crate::value::quote;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An address with the length of a prefix; bits behind the prefix are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cidr {
     address: IpAddr,
     bits: u8,

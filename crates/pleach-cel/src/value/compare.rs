@@ -6,7 +6,7 @@
 
 use crate::decl::{DeclKind, ListKind};
 use crate::value::list::{ScalarKey, escaped_keys, map_key};
-use crate::value::{CelValue, Fault, List, Map};
+use crate::value::{CelValue, Fault, List, Map, Opaque};
 use pleach_json::grow_stack;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +32,12 @@ pub(crate) fn equal(left: &CelValue<'_>, right: &CelValue<'_>) -> Result<bool, F
             (Some(a), Some(b)) => equal(a, b)?,
             (a, b) => a.is_none() == b.is_none(),
         },
+        (V::Opaque(empty), V::Opaque(other)) | (V::Opaque(other), V::Opaque(empty))
+            if **empty == Opaque::Empty =>
+        {
+            **other == Opaque::Empty
+        }
+        (V::Opaque(empty), _) if **empty == Opaque::Empty => false,
         (V::Opaque(a), V::Opaque(b)) => {
             if std::mem::discriminant(&**a) != std::mem::discriminant(&**b) {
                 return Err(Fault::no_such_overload());
@@ -90,7 +96,7 @@ fn lists_equal(left: &List<'_>, right: &List<'_>) -> Result<bool, Fault> {
     Ok(true)
 }
 
-fn maps_equal(left: &Map<'_>, right: &Map<'_>) -> Result<bool, Fault> {
+fn maps_equal<'a>(left: &Map<'a>, right: &Map<'a>) -> Result<bool, Fault> {
     if left.len() != right.len() {
         return Ok(false);
     }

@@ -6,7 +6,7 @@
 use crate::decl::{DeclKind, DeclType, Field};
 use crate::names;
 use crate::value::list::ScalarKey;
-use crate::value::{CelValue, Fault, Text, read, read_untyped};
+use crate::value::{CelValue, Fault, Key, Text, read, read_untyped};
 use pleach_json::{Str, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,57 +22,12 @@ pub enum Map<'a> {
         decl: Option<&'a DeclType>,
     },
     /// Computed.
-    Owned(Arc<BTreeMap<Key, CelValue<'a>>>),
-}
-
-/// A key of a computed map.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Key {
-    /// `bool`
-    Bool(bool),
-    /// `int`
-    Int(i64),
-    /// `uint`
-    Uint(u64),
-    /// `string`
-    String(Str),
-    /// `double`, by its bits
-    Double(u64),
-    /// `null`
-    Null,
-}
-
-impl Key {
-    /// The key a value is; `None` for types that cannot be one.
-    pub fn of(value: &CelValue<'_>) -> Option<Self> {
-        Some(match value {
-            CelValue::Bool(b) => Self::Bool(*b),
-            CelValue::Int(i) => Self::Int(*i),
-            CelValue::Uint(u) => Self::Uint(*u),
-            CelValue::String(text) => Self::String(text.as_str().into()),
-            // Both zeros are the same key.
-            CelValue::Double(d) => Self::Double(if *d == 0.0 { 0 } else { d.to_bits() }),
-            CelValue::Null => Self::Null,
-            _ => return None,
-        })
-    }
-
-    /// The key as a value.
-    pub fn to_value<'a>(&self) -> CelValue<'a> {
-        match self {
-            Self::Bool(b) => CelValue::Bool(*b),
-            Self::Int(i) => CelValue::Int(*i),
-            Self::Uint(u) => CelValue::Uint(*u),
-            Self::String(s) => CelValue::String(Text::Owned(s.clone())),
-            Self::Double(bits) => CelValue::Double(f64::from_bits(*bits)),
-            Self::Null => CelValue::Null,
-        }
-    }
+    Owned(Arc<BTreeMap<Key<'a>, CelValue<'a>>>),
 }
 
 impl<'a> Map<'a> {
     /// A computed map.
-    pub fn of(entries: BTreeMap<Key, CelValue<'a>>) -> Self {
+    pub fn of(entries: BTreeMap<Key<'a>, CelValue<'a>>) -> Self {
         Self::Owned(Arc::new(entries))
     }
 
@@ -119,7 +74,7 @@ impl<'a> Map<'a> {
     }
 
     /// The member under `key`; numbers find keys of other number types with the same value.
-    pub fn find(&self, key: &CelValue<'_>) -> Result<Option<CelValue<'a>>, Fault> {
+    pub fn find(&self, key: &CelValue<'a>) -> Result<Option<CelValue<'a>>, Fault> {
         if let CelValue::String(text) = key {
             return self.find_str(text.as_str());
         }
@@ -128,8 +83,8 @@ impl<'a> Map<'a> {
             Self::View { decl: Some(_), .. } => return Err(Fault::no_such_overload()),
             Self::View { decl: None, .. } => return Ok(None),
         };
-        let found = Key::of(key).and_then(|key| entries.get(&key));
-        Ok(found
+        Ok(entries
+            .get(&Key::of(key)?)
             .or_else(|| other_number_keys(key).iter().flatten().find_map(|key| entries.get(key)))
             .cloned())
     }
@@ -159,13 +114,13 @@ impl<'a> Map<'a> {
 
     /// The map with the entries of another added; an error if a key is there already.
     pub(crate) fn insert(self, key: &CelValue<'a>, value: CelValue<'a>) -> Result<Self, Fault> {
-        let Some(typed) = Key::of(key) else { return Err(Fault::no_such_overload()) };
+        let typed = Key::of(key)?;
         let mut entries = match self {
             Self::Owned(entries) => entries,
             view @ Self::View { .. } => {
                 let mut entries = BTreeMap::new();
                 for (key, value) in &view {
-                    entries.insert(Key::of(&key).ok_or(Fault::no_such_overload())?, value?);
+                    entries.insert(Key::of(&key)?, value?);
                 }
                 Arc::new(entries)
             }
@@ -176,6 +131,16 @@ impl<'a> Map<'a> {
         Arc::make_mut(&mut entries).insert(typed, value);
         Ok(Self::Owned(entries))
     }
+}
+
+/// The keys in an order that does not depend on where they are in memory.
+fn keys_in_order<'a>(entries: &BTreeMap<Key<'a>, CelValue<'a>>) -> Arc<[Key<'a>]> {
+    if !entries.keys().any(Key::is_itself) {
+        return entries.keys().cloned().collect();
+    }
+    let mut keys: Vec<_> = entries.keys().cloned().collect();
+    keys.sort_by_cached_key(|key| format!("{:?}", key.to_value()));
+    keys.into()
 }
 
 /// How messages print a key.
@@ -192,7 +157,7 @@ pub(crate) fn text(key: &CelValue<'_>) -> String {
 }
 
 /// The keys of other number types that equal `key`.
-fn other_number_keys(key: &CelValue<'_>) -> [Option<Key>; 2] {
+fn other_number_keys<'a>(key: &CelValue<'_>) -> [Option<Key<'a>>; 2] {
     let int = |i: Option<i64>| i.map(Key::Int);
     let uint = |u: Option<u64>| u.map(Key::Uint);
     match key {
@@ -215,7 +180,7 @@ pub struct Entries<'a> {
     map: Map<'a>,
     next: usize,
     /// Of a computed map, whose order has no positions.
-    keys: Option<Arc<[Key]>>,
+    keys: Option<Arc<[Key<'a>]>>,
 }
 
 impl<'a> IntoIterator for &Map<'a> {
@@ -251,7 +216,7 @@ impl<'a> Iterator for Entries<'a> {
                 }
             }
             Map::Owned(entries) => {
-                let keys = self.keys.get_or_insert_with(|| entries.keys().cloned().collect());
+                let keys = self.keys.get_or_insert_with(|| keys_in_order(entries));
                 let key = keys.get(self.next)?;
                 self.next += 1;
                 Some((key.to_value(), Ok(entries.get(key)?.clone())))

@@ -277,6 +277,9 @@ fn write_map(out: &mut String, map: &Map<'_>) -> Result<(), String> {
     let mut entries = Vec::with_capacity(map.len());
     for (key, value) in map {
         let (mut key_text, mut value_text) = (String::new(), String::new());
+        if !matches!(key, CelValue::Bool(_) | CelValue::Int(_) | CelValue::Uint(_) | CelValue::String(_)) {
+            return Err(format!("no formatting function for map key of type {}", key.type_name()));
+        }
         write_nested(&mut key_text, &key)?;
         write_nested(&mut value_text, &value.map_err(|fault| fault.to_string())?)?;
         entries.push((key_text, value_text));
