@@ -2,13 +2,11 @@
 //!
 //! Everything that comes or goes is told, containers included; what changes is told where it is owned.
 
-use std::collections::HashMap;
-
-use pleach_json::{Array, Map, Str, Value, grow_stack};
+use pleach_json::{Map, Str, Value, grow_stack};
 
 use crate::element::PathElement;
-use crate::items::step;
-use crate::same::same;
+use crate::items::{Item, together};
+use crate::same::{asks_first, same};
 use crate::set::Set;
 use crate::shape::{ListShape, MapShape, Relation, Shape, Type};
 
@@ -39,10 +37,16 @@ impl Comparison {
         }
     }
 
-    fn push(&mut self, element: &PathElement, marks: Marks, below: Self) {
+    /// Whether [`Self::without`] these fields something is missing, or may be.
+    pub(crate) fn touches(&self, fields: &Set) -> bool {
+        let begins = |set: &Set| fields.nodes().iter().any(|node| set.node(&node.element).is_some());
+        begins(&self.added) || begins(&self.modified) || begins(&self.removed)
+    }
+
+    fn push(&mut self, element: impl Fn() -> PathElement, marks: Marks, below: Self) {
         let put = |set: &mut Set, mark: bool, below: Set| {
             if mark || !below.is_empty() {
-                set.push(element.clone(), mark, below);
+                set.push(element(), mark, below);
             }
         };
         put(&mut self.added, marks.added, below.added);
@@ -65,29 +69,23 @@ struct Marks {
     removed: bool,
 }
 
-impl Marks {
-    fn any(self) -> bool {
-        self.added || self.modified || self.removed
-    }
-}
-
 /// Compares two values.
 pub fn compare(old: &Value, new: &Value, of: Type<'_>) -> Comparison {
-    visit(Some(old), Some(new), of).1
+    visit(Some(old), Some(new), of, 0).1
 }
 
-fn visit(old: Option<&Value>, new: Option<&Value>, of: Type<'_>) -> (Marks, Comparison) {
-    let (mut marks, mut below) = match (old, new) {
+fn visit(old: Option<&Value>, new: Option<&Value>, of: Type<'_>, depth: usize) -> (Marks, Comparison) {
+    let (mut marks, below) = match (old, new) {
         (None, None) => return Default::default(),
-        (Some(old_value), None) => inside(old, new, of.shape(Some(old_value))),
-        (None, Some(new_value)) => inside(old, new, of.shape(Some(new_value))),
+        (Some(old_value), None) => inside(old, new, of.shape(Some(old_value)), depth),
+        (None, Some(new_value)) => inside(old, new, of.shape(Some(new_value)), depth),
         (Some(old_value), Some(new_value)) => {
             let (was, is) = (of.shape(Some(old_value)), of.shape(Some(new_value)));
             if was.is_like(&is) {
-                inside(old, new, is)
+                inside(old, new, is, depth)
             } else {
-                let (marks, mut below) = inside(old, new, was);
-                let (more, rest) = inside(old, new, is);
+                let (marks, mut below) = inside(old, new, was, depth);
+                let (more, rest) = inside(old, new, is, depth);
                 below.union(&rest);
                 let marks = Marks {
                     added: marks.added || more.added,
@@ -100,32 +98,35 @@ fn visit(old: Option<&Value>, new: Option<&Value>, of: Type<'_>) -> (Marks, Comp
     };
     marks.added |= old.is_none();
     marks.removed |= new.is_none();
-    if marks.any() || !below.is_same() { (marks, std::mem::take(&mut below)) } else { Default::default() }
+    (marks, below)
 }
 
-fn inside(old: Option<&Value>, new: Option<&Value>, shape: Shape<'_>) -> (Marks, Comparison) {
+fn inside(old: Option<&Value>, new: Option<&Value>, shape: Shape<'_>, depth: usize) -> (Marks, Comparison) {
     match shape {
         Shape::Scalar(_) => leaf(old, new),
         Shape::List(list) => {
             let (was, is) = (items_of(old), items_of(new));
-            let nothing = was.is_none_or(|l| l.is_empty()) && is.is_none_or(|l| l.is_empty());
-            if matches!(list.relation, Relation::Atomic) || nothing {
+            if matches!(list.relation, Relation::Atomic) || (was.is_empty() && is.is_empty()) {
                 return leaf(old, new);
             }
-            // Lists are long and mostly as they were.
-            if was == is {
-                return Default::default();
-            }
-            (Marks::default(), grow_stack(|| compare_items(&list, was, is)))
+            (Marks::default(), grow_stack(|| compare_items(&list, was, is, depth + 1)))
         }
         Shape::Map(map) => {
             let (was, is) = (members_of(old), members_of(new));
-            let nothing = was.is_none_or(Map::is_empty) && is.is_none_or(Map::is_empty);
-            if map.is_atomic || nothing {
+            if map.is_atomic || (was.is_empty() && is.is_empty()) {
                 return leaf(old, new);
             }
-            (Marks::default(), grow_stack(|| compare_members(&map, was, is)))
+            (Marks::default(), grow_stack(|| compare_members(&map, was, is, depth + 1)))
         }
+    }
+}
+
+/// Whether two values are equal, if that is asked at this depth: most of an object is as it was, and no
+/// type is needed to tell.
+fn is_equal(old: Option<&Value>, new: Option<&Value>, depth: usize) -> bool {
+    match (old, new) {
+        (Some(Value::Array(_) | Value::Object(_)), Some(_)) => asks_first(depth) && old == new,
+        _ => old == new,
     }
 }
 
@@ -134,23 +135,24 @@ fn leaf(old: Option<&Value>, new: Option<&Value>) -> (Marks, Comparison) {
     (Marks { modified, ..Marks::default() }, Comparison::default())
 }
 
-pub(crate) fn items_of(value: Option<&Value>) -> Option<&Array> {
-    value.and_then(Value::as_array)
+pub(crate) fn items_of(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map_or(&[], |items| items)
 }
 
-pub(crate) fn members_of(value: Option<&Value>) -> Option<&Map> {
-    value.and_then(Value::as_object)
+pub(crate) fn members_of(value: Option<&Value>) -> &[(Str, Value)] {
+    value.and_then(Value::as_object).map_or(&[], Map::entries)
 }
 
 /// The members of two objects side by side, in key order.
 pub(crate) fn pairs<'v>(
-    old: Option<&'v Map>,
-    new: Option<&'v Map>,
+    mut old: &'v [(Str, Value)],
+    mut new: &'v [(Str, Value)],
     mut each: impl FnMut(&'v Str, Option<&'v Value>, Option<&'v Value>),
 ) {
-    let (mut old, mut new) = (old.map_or(&[][..], Map::entries), new.map_or(&[][..], Map::entries));
     while !old.is_empty() || !new.is_empty() {
         let order = match (old.first(), new.first()) {
+            // Most keys are in both, and that they are equal is told faster than which is less.
+            (Some((a, _)), Some((b, _))) if a == b => std::cmp::Ordering::Equal,
             (Some((a, _)), Some((b, _))) => a.as_str().cmp(b.as_str()),
             (Some(_), None) => std::cmp::Ordering::Less,
             _ => std::cmp::Ordering::Greater,
@@ -164,75 +166,53 @@ pub(crate) fn pairs<'v>(
     }
 }
 
-fn compare_members(map: &MapShape<'_>, old: Option<&Map>, new: Option<&Map>) -> Comparison {
+fn compare_members(
+    map: &MapShape<'_>,
+    old: &[(Str, Value)],
+    new: &[(Str, Value)],
+    depth: usize,
+) -> Comparison {
     let others = map.others();
     let mut out = Comparison::default();
     pairs(old, new, |key, old, new| {
-        // Most members are as they were: scalars need no type to be told equal.
-        if let (Some(Value::String(a)), Some(Value::String(b))) = (old, new)
-            && a == b
-        {
+        if is_equal(old, new, depth) {
             return;
         }
         let (marks, below) = match map.field(key).or(others) {
-            Some(of) => visit(old, new, of),
+            Some(of) => visit(old, new, of, depth),
             None => leaf(old, new),
         };
-        if marks.any() || !below.is_same() {
-            out.push(&PathElement::Field(key.clone()), marks, below);
-        }
+        out.push(|| PathElement::Field(key.clone()), marks, below);
     });
     out
 }
 
-type Places<'v> = HashMap<PathElement, Vec<&'v Value>, foldhash::fast::FixedState>;
-
-fn places<'v>(list: &ListShape<'_>, items: Option<&'v Array>, order: &mut Vec<PathElement>) -> Places<'v> {
-    let mut out = Places::default();
-    for item in items.into_iter().flatten() {
-        let Ok(element) = step(list, item) else { continue };
-        let found = out.entry(element.clone()).or_default();
-        if found.is_empty() {
-            order.push(element);
-        }
-        found.push(item);
-    }
-    out
-}
-
-fn compare_items(list: &ListShape<'_>, old: Option<&Array>, new: Option<&Array>) -> Comparison {
-    let mut order = Vec::new();
-    let was = places(list, old, &mut order);
-    let is = places(list, new, &mut order);
-    order.sort();
-    order.dedup();
+fn compare_items(list: &ListShape<'_>, old: &[Value], new: &[Value], depth: usize) -> Comparison {
     let mut out = Comparison::default();
-    for element in &order {
-        let found = |places: &Places<'_>| places.get(element).map_or(0, Vec::len);
+    for items in together(list, old, new).chunk_by(Item::is_like) {
+        let (was, is) = items.split_at(items.partition_point(|item| !item.second));
+        let (first_old, first_new) = (was.first().map(|item| item.value), is.first().map(|item| item.value));
         // What is there twice is compared as one.
-        let (marks, below) = match (found(&was), found(&is)) {
-            (0 | 1, 0 | 1) => visit(first(&was, element), first(&is, element), list.items),
-            (2.., 2..) => {
-                let (a, b) = (&was[element], &is[element]);
-                let equal = a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b));
+        let (marks, below) = match (was, is) {
+            ([_], [_]) if is_equal(first_old, first_new, depth) => continue,
+            ([] | [_], [] | [_]) => visit(first_old, first_new, list.items, depth),
+            ([_, _, ..], [_, _, ..]) => {
+                let equal = was.len() == is.len() && was.iter().zip(is).all(|(a, b)| same(a.value, b.value));
                 (Marks { modified: !equal, ..Marks::default() }, Comparison::default())
             }
-            (2.., _) => {
-                let (marks, below) = visit(None, first(&is, element), list.items);
+            ([_, _, ..], _) => {
+                let (marks, below) = visit(None, first_new, list.items, depth);
                 (Marks { removed: true, ..marks }, below)
             }
             (_, _) => {
-                let (marks, below) = visit(first(&was, element), None, list.items);
+                let (marks, below) = visit(first_old, None, list.items, depth);
                 (Marks { added: true, ..marks }, below)
             }
         };
-        if marks.any() || !below.is_same() {
-            out.push(element, marks, below);
-        }
+        out.push(|| items[0].key.element(), marks, below);
+    }
+    for set in [&mut out.added, &mut out.modified, &mut out.removed] {
+        set.sort();
     }
     out
-}
-
-fn first<'v>(places: &Places<'v>, element: &PathElement) -> Option<&'v Value> {
-    places.get(element).and_then(|items| items.first().copied())
 }

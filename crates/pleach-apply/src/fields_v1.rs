@@ -3,11 +3,11 @@
 //! Every step is a key, `f:name`, `k:{"name":"a"}`, `v:"x"` or `i:0`; what goes on is its value, and
 //! `.` inside says that the step is a member too. A member that nothing goes on from is just `{}`.
 
-use std::fmt::Write as _;
-
 use pleach_json::{Map, Str, Value, grow_stack};
+use smallvec::SmallVec;
 
 use crate::element::PathElement;
+use crate::encoded::DOT;
 use crate::set::Set;
 
 /// The set that a `fieldsV1` says. Steps of a kind that is not known are left out.
@@ -75,14 +75,17 @@ pub fn encode_fields(set: &Set) -> Value {
     encode_level(set, false).into()
 }
 
-fn encode_level(set: &Set, member: bool) -> Map {
+/// What is below a step; at the root there is no step that could be a member.
+pub(crate) fn encode_level(set: &Set, member: bool) -> Map {
+    let nodes = set.nodes();
+    if nodes.is_empty() {
+        return Map::new();
+    }
     grow_stack(|| {
-        let nodes = set.nodes();
         // A member that goes on says so; one that does not is an empty object.
-        let dot = member && !nodes.is_empty();
-        let mut members: Vec<(Str, Value)> = Vec::with_capacity(nodes.len() + usize::from(dot));
-        if dot {
-            members.push((Str::new_static("."), Value::object()));
+        let mut members: Vec<(Str, Value)> = Vec::with_capacity(nodes.len() + usize::from(member));
+        if member {
+            members.push((DOT, Value::object()));
         }
         for node in nodes {
             members.push((encode_element(&node.element), encode_level(&node.children, node.member).into()));
@@ -91,42 +94,143 @@ fn encode_level(set: &Set, member: bool) -> Map {
     })
 }
 
-fn encode_element(element: &PathElement) -> Str {
+pub(crate) fn encode_element(element: &PathElement) -> Str {
     match element {
-        PathElement::Field(name) => {
-            // Most names fit inline with their prefix: no allocation.
-            let mut text = pleach_json::Str::default();
-            if name.len() <= 21 {
-                let mut buffer = [0u8; 23];
-                buffer[..2].copy_from_slice(b"f:");
-                buffer[2..2 + name.len()].copy_from_slice(name.as_bytes());
-                if let Ok(whole) = std::str::from_utf8(&buffer[..2 + name.len()]) {
-                    text = whole.into();
-                }
-                return text;
-            }
-            format!("f:{name}").into()
+        PathElement::Field(name) => field_key(name),
+        PathElement::Key(fields) => item_key(fields.iter().map(|(name, value)| (name.as_str(), value))),
+        PathElement::Value(value) => value_key(value),
+        PathElement::Index(index) => format!("i:{index}").into(),
+    }
+}
+
+/// `f:name`
+pub(crate) fn field_key(name: &str) -> Str {
+    // Most names fit inline with their prefix: no allocation.
+    let mut buffer = [0u8; 23];
+    let length = 2 + name.len();
+    if length > buffer.len() {
+        return format!("f:{name}").into();
+    }
+    buffer[..2].copy_from_slice(b"f:");
+    buffer[2..length].copy_from_slice(name.as_bytes());
+    text(&buffer[..length])
+}
+
+/// `k:{"name":"a"}`
+pub(crate) fn item_key<'v>(fields: impl Iterator<Item = (&'v str, &'v Value)>) -> Str {
+    let mut out: SmallVec<[u8; 128]> = SmallVec::new();
+    out.extend_from_slice(b"k:");
+    let mut open = b'{';
+    for (name, value) in fields {
+        out.push(open);
+        open = b',';
+        write_plain(name, &mut out);
+        out.push(b':');
+        write_scalar(value, &mut out);
+    }
+    if open == b'{' {
+        out.push(open);
+    }
+    out.push(b'}');
+    text(&out)
+}
+
+/// `v:"x"`
+pub(crate) fn value_key(value: &Value) -> Str {
+    let mut out: SmallVec<[u8; 128]> = SmallVec::new();
+    out.extend_from_slice(b"v:");
+    write_scalar(value, &mut out);
+    text(&out)
+}
+
+fn write_scalar(value: &Value, out: &mut SmallVec<[u8; 128]>) {
+    match value {
+        Value::String(text) => write_plain(text, out),
+        other => out.extend_from_slice(&pleach_json::to_vec(other)),
+    }
+}
+
+/// A string; most have nothing in them that is written otherwise.
+fn write_plain(text: &str, out: &mut SmallVec<[u8; 128]>) {
+    if text.bytes().all(is_plain) {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+        return;
+    }
+    let mut quoted = Vec::with_capacity(text.len() + 8);
+    pleach_json::write_string(text, &mut quoted);
+    out.extend_from_slice(&quoted);
+}
+
+fn text(bytes: &[u8]) -> Str {
+    std::str::from_utf8(bytes).expect("names and values are written whole").into()
+}
+
+/// Whether a character stands for itself inside quotes, whoever writes.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&')
+}
+
+/// Whether a key is plainly as it would be written. A no says that it must be read to know.
+pub(crate) fn is_canonical(key: &str) -> bool {
+    match key.as_bytes() {
+        [b'f', b':', ..] => true,
+        [b'v', b':', value @ ..] => scalar(value).is_some_and(<[u8]>::is_empty),
+        [b'i', b':', index @ ..] => integer(index).is_some_and(<[u8]>::is_empty),
+        [b'k', b':', b'{', fields @ ..] => canonical_fields(fields),
+        _ => false,
+    }
+}
+
+fn canonical_fields(mut rest: &[u8]) -> bool {
+    let mut last: Option<&[u8]> = None;
+    loop {
+        let Some(after) = string(rest) else { return false };
+        let name = &rest[1..rest.len() - after.len() - 1];
+        if last.is_some_and(|last| last >= name) {
+            return false;
         }
-        PathElement::Key(fields) => {
-            let mut text = b"k:{".to_vec();
-            for (i, (name, value)) in fields.iter().enumerate() {
-                if i > 0 {
-                    text.push(b',');
-                }
-                pleach_json::write_string(name, &mut text);
-                text.push(b':');
-                pleach_json::write_to(value, &mut text);
-            }
-            text.push(b'}');
-            String::from_utf8_lossy(&text).into()
-        }
-        PathElement::Value(value) => format!("v:{}", pleach_json::to_string(value)).into(),
-        PathElement::Index(index) => {
-            let mut text = String::from("i:");
-            let _ = write!(text, "{index}");
-            text.into()
+        last = Some(name);
+        let [b':', value @ ..] = after else { return false };
+        match scalar(value) {
+            Some([b'}']) => return true,
+            Some([b',', more @ ..]) => rest = more,
+            _ => return false,
         }
     }
+}
+
+/// What follows a scalar that is plainly as it would be written.
+fn scalar(text: &[u8]) -> Option<&[u8]> {
+    match text.first()? {
+        b'"' => string(text),
+        b't' => text.strip_prefix(b"true"),
+        b'f' => text.strip_prefix(b"false"),
+        b'n' => text.strip_prefix(b"null"),
+        _ => integer(text),
+    }
+}
+
+fn string(text: &[u8]) -> Option<&[u8]> {
+    let [b'"', rest @ ..] = text else { return None };
+    let end = rest.iter().position(|byte| !is_plain(*byte))?;
+    (rest[end] == b'"').then(|| &rest[end + 1..])
+}
+
+/// Of at most 18 digits: all of these fit.
+fn integer(text: &[u8]) -> Option<&[u8]> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let count = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
+    let leading_zero = digits.first() == Some(&b'0');
+    let plain = match count {
+        1 => !leading_zero || digits.len() == text.len(),
+        2..=18 => !leading_zero,
+        _ => false,
+    };
+    // A point or an exponent makes it another number.
+    let rest = &digits[count..];
+    (plain && !matches!(rest.first(), Some(b'.' | b'e' | b'E'))).then_some(rest)
 }
 
 #[cfg(test)]

@@ -1,12 +1,77 @@
-//! How an item of a list is told apart from the others.
+//! How items of lists are told apart.
+//!
+//! A [`Key`] borrows what tells an item apart; a path element or the text of one is made of it where
+//! one is needed. [`together`] brings the items of two lists together that are not told apart, in time
+//! that is no worse for keys that were chosen to collide.
+
+use std::cmp::Ordering;
+use std::hash::{BuildHasher, Hasher};
 
 use pleach_json::{Str, Value};
+use smallvec::SmallVec;
 
 use crate::element::PathElement;
+use crate::fields_v1::{item_key, value_key};
+use crate::same::{hash, order};
 use crate::shape::{ListShape, Relation};
 
-/// The step from a list to one of its items. Atomic lists have none.
-pub(crate) fn step(list: &ListShape<'_>, item: &Value) -> Result<PathElement, String> {
+/// What tells an item apart from the others of its list.
+#[derive(Clone, Debug)]
+pub(crate) enum Key<'v> {
+    /// Its value.
+    Value(&'v Value),
+    /// The values of these fields, sorted by name.
+    Fields(SmallVec<[(&'v Str, &'v Value); 2]>),
+}
+
+impl Key<'_> {
+    /// The step from the list to the item.
+    pub(crate) fn element(&self) -> PathElement {
+        match self {
+            Self::Value(value) => PathElement::Value((*value).clone()),
+            Self::Fields(fields) => PathElement::Key(
+                fields.iter().map(|(name, value)| ((*name).clone(), (*value).clone())).collect(),
+            ),
+        }
+    }
+
+    /// The step as `fieldsV1` has it.
+    pub(crate) fn text(&self) -> Str {
+        match self {
+            Self::Value(value) => value_key(value),
+            Self::Fields(fields) => item_key(fields.iter().map(|(name, value)| (name.as_str(), *value))),
+        }
+    }
+
+    /// The order of path elements. Both are keys of one list.
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Value(a), Self::Value(b)) => order(a, b),
+            (Self::Fields(a), Self::Fields(b)) => {
+                let mut orders = a
+                    .iter()
+                    .zip(b)
+                    .map(|((ka, va), (kb, vb))| ka.as_str().cmp(kb.as_str()).then_with(|| order(va, vb)));
+                orders.find(|order| order.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()))
+            }
+            (Self::Value(_), Self::Fields(_)) => Ordering::Greater,
+            (Self::Fields(_), Self::Value(_)) => Ordering::Less,
+        }
+    }
+
+    fn hash(&self) -> u64 {
+        let mut state = foldhash::fast::FixedState::default().build_hasher();
+        match self {
+            Self::Value(value) => hash(value, &mut state),
+            // Names differ only where a field is left out.
+            Self::Fields(fields) => fields.iter().for_each(|(_, value)| hash(value, &mut state)),
+        }
+        state.finish()
+    }
+}
+
+/// What tells an item apart. Atomic lists have no keys.
+pub(crate) fn key<'v>(list: &ListShape<'v>, item: &'v Value) -> Result<Key<'v>, String> {
     match list.relation {
         Relation::Atomic => Err("invalid indexing of non-associative list".to_owned()),
         Relation::Set => match item {
@@ -17,23 +82,27 @@ pub(crate) fn step(list: &ListShape<'_>, item: &Value) -> Result<PathElement, St
             Value::Null => {
                 Err("associative list without keys has an element that's an explicit null".to_owned())
             }
-            scalar => Ok(PathElement::Value(scalar.clone())),
+            scalar => Ok(Key::Value(scalar)),
         },
         Relation::Keys(keys) => keyed(list, keys, item),
     }
 }
 
-fn keyed(list: &ListShape<'_>, keys: &[Str], item: &Value) -> Result<PathElement, String> {
+/// The step from a list to one of its items.
+pub(crate) fn step(list: &ListShape<'_>, item: &Value) -> Result<PathElement, String> {
+    key(list, item).map(|key| key.element())
+}
+
+fn keyed<'v>(list: &ListShape<'v>, keys: &'v [Str], item: &'v Value) -> Result<Key<'v>, String> {
     let members = match item {
         Value::Object(members) => members,
         Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
         _ => return Err("associative list with keys may not have non-map elements".to_owned()),
     };
-    let mut fields: Vec<(Str, Value)> = Vec::with_capacity(keys.len());
+    let mut fields: SmallVec<[(&Str, &Value); 2]> = SmallVec::new();
     for key in keys {
-        let value = members.get(key).or_else(|| list.items.as_map()?.default_of(key));
-        if let Some(value) = value {
-            fields.push((key.clone(), value.clone()));
+        if let Some(value) = members.get(key).or_else(|| list.items.as_map()?.default_of(key)) {
+            fields.push((key, value));
         }
     }
     if fields.is_empty() {
@@ -46,5 +115,42 @@ fn keyed(list: &ListShape<'_>, keys: &[Str], item: &Value) -> Result<PathElement
     if fields.len() > 1 {
         fields.sort_by(|a, b| a.0.as_str().cmp(b.0.as_str()));
     }
-    Ok(PathElement::Key(fields.into()))
+    Ok(Key::Fields(fields))
+}
+
+/// An item of one of two lists.
+#[derive(Debug)]
+pub(crate) struct Item<'v> {
+    hash: u64,
+    pub(crate) key: Key<'v>,
+    /// Whether it is of the second list.
+    pub(crate) second: bool,
+    pub(crate) place: usize,
+    pub(crate) value: &'v Value,
+}
+
+impl Item<'_> {
+    /// Whether two items are not told apart.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.hash == other.hash && self.key.cmp(&other.key).is_eq()
+    }
+
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_place = || (self.second, self.place).cmp(&(other.second, other.place));
+        self.hash.cmp(&other.hash).then_with(|| self.key.cmp(&other.key)).then_with(by_place)
+    }
+}
+
+/// The items of two lists, those that are not told apart together: the first list's, then the second's,
+/// in their order. The groups are in no order that matters. Items without a key are left out.
+pub(crate) fn together<'v>(list: &ListShape<'v>, first: &'v [Value], second: &'v [Value]) -> Vec<Item<'v>> {
+    let mut items = Vec::with_capacity(first.len() + second.len());
+    for (second, values) in [(false, first), (true, second)] {
+        items.extend(values.iter().enumerate().filter_map(|(place, value)| {
+            let key = key(list, value).ok()?;
+            Some(Item { hash: key.hash(), key, second, place, value })
+        }));
+    }
+    items.sort_unstable_by(Item::cmp);
+    items
 }

@@ -12,6 +12,8 @@
 mod compare;
 mod conflict;
 mod element;
+mod encoded;
+mod entries;
 mod fields;
 mod fields_v1;
 mod items;

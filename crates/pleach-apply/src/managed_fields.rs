@@ -4,9 +4,10 @@
 //! whoever applies in another version is the same owner. A list that cannot be decoded has no owners;
 //! callers decide what that means.
 
-use pleach_json::{Array, Map, Str, Value};
+use pleach_json::{Str, Value};
 
-use crate::fields_v1::{decode_fields, encode_fields};
+use crate::encoded::Encoded;
+use crate::entries::{Entries, Entry};
 use crate::set::Set;
 
 /// How an owner came by its fields. Applies sort before updates.
@@ -109,37 +110,25 @@ pub struct ManagedFields {
 impl ManagedFields {
     /// Reads `metadata.managedFields`.
     pub fn decode(entries: &Value) -> Result<Self, String> {
-        let entries = match entries {
-            Value::Null => return Ok(Self::default()),
-            Value::Array(entries) => entries,
-            _ => return Err("managedFields must be a list".to_owned()),
+        let owner = |entry: Entry| Owner {
+            identity: entry.identity,
+            api_version: entry.api_version,
+            time: entry.time,
+            fields: entry.fields.to_set(),
         };
-        let mut out = Self { owners: Vec::with_capacity(entries.len()) };
-        for (i, entry) in entries.iter().enumerate() {
-            let owner = decode_owner(i, entry)?;
-            // Of equal identities the last one counts.
-            match out.position(&owner.identity) {
-                Some(at) => out.owners[at] = owner,
-                None => out.owners.push(owner),
-            }
-        }
-        Ok(out)
+        let owners = Entries::decode(entries.clone())?.0.into_iter().map(owner).collect();
+        Ok(Self { owners })
     }
 
     /// Writes `metadata.managedFields`; null when nobody owns anything.
-    pub fn encode(mut self) -> Value {
-        if self.owners.is_empty() {
-            return Value::Null;
-        }
-        self.owners.sort_by(|a, b| {
-            let (x, y) = (&a.identity, &b.identity);
-            (x.operation.cmp(&y.operation))
-                .then_with(|| a.time.cmp(&b.time))
-                .then_with(|| x.manager.as_str().cmp(y.manager.as_str()))
-                .then_with(|| a.api_version.as_str().cmp(b.api_version.as_str()))
-                .then_with(|| x.subresource.as_str().cmp(y.subresource.as_str()))
-        });
-        self.owners.iter().map(encode_owner).collect::<Array>().into()
+    pub fn encode(self) -> Value {
+        let entry = |owner: Owner| Entry {
+            identity: owner.identity,
+            api_version: owner.api_version,
+            time: owner.time,
+            fields: Encoded::from(&owner.fields),
+        };
+        Entries(self.owners.into_iter().map(entry).collect()).encode()
     }
 
     /// Whether nobody owns anything.
@@ -147,64 +136,8 @@ impl ManagedFields {
         self.owners.is_empty()
     }
 
-    /// Where an owner is.
-    pub(crate) fn position(&self, identity: &Identity) -> Option<usize> {
-        self.owners.iter().position(|owner| owner.identity == *identity)
-    }
-
     /// An owner.
     pub fn owner(&self, identity: &Identity) -> Option<&Owner> {
-        self.position(identity).map(|at| &self.owners[at])
+        self.owners.iter().find(|owner| owner.identity == *identity)
     }
-}
-
-fn decode_owner(index: usize, entry: &Value) -> Result<Owner, String> {
-    let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
-    let operation = match text("operation") {
-        "Apply" => Operation::Apply,
-        "Update" => Operation::Update,
-        _ => return Err("operation must be `Apply` or `Update`".to_owned()),
-    };
-    let api_version = text("apiVersion");
-    if api_version.is_empty() {
-        return Err("apiVersion must not be empty".to_owned());
-    }
-    match text("fieldsType") {
-        "FieldsV1" => {}
-        "" => return Err(format!("missing fieldsType in managed fields entry {index}")),
-        other => {
-            let other = pleach_meta::go_format::quote(other);
-            return Err(format!("invalid fieldsType {other} in managed fields entry {index}"));
-        }
-    }
-    let fields = match entry.get("fieldsV1") {
-        None | Some(Value::Null) => Set::new(),
-        Some(fields) => decode_fields(fields).map_err(|error| format!("error decoding set: {error}"))?,
-    };
-    let identity = match operation {
-        Operation::Apply => Identity::apply(text("manager"), text("subresource")),
-        Operation::Update => Identity::update(text("manager"), api_version, text("subresource")),
-    };
-    let time = entry.get("time").and_then(Value::as_str).map(Str::from);
-    Ok(Owner { identity, api_version: api_version.into(), time, fields })
-}
-
-fn encode_owner(owner: &Owner) -> Value {
-    let mut members: Vec<(Str, Value)> = Vec::with_capacity(7);
-    // In key order.
-    members.push((Str::new_static("apiVersion"), owner.api_version.clone().into()));
-    members.push((Str::new_static("fieldsType"), Str::new_static("FieldsV1").into()));
-    members.push((Str::new_static("fieldsV1"), encode_fields(&owner.fields)));
-    if !owner.identity.manager.is_empty() {
-        members.push((Str::new_static("manager"), owner.identity.manager.clone().into()));
-    }
-    let operation = Str::new_static(owner.identity.operation.as_str());
-    members.push((Str::new_static("operation"), operation.into()));
-    if !owner.identity.subresource.is_empty() {
-        members.push((Str::new_static("subresource"), owner.identity.subresource.clone().into()));
-    }
-    if let Some(time) = &owner.time {
-        members.push((Str::new_static("time"), time.clone().into()));
-    }
-    Map::from(members).into()
 }

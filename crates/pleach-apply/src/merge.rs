@@ -5,13 +5,10 @@
 //! have come in the order of the configuration; items that only the live list has keep their place
 //! between their neighbours.
 
-use std::collections::{HashMap, HashSet};
-
-use pleach_json::{Array, Map, Value, grow_stack};
+use pleach_json::{Map, Str, Value, grow_stack};
 
 use crate::compare::{items_of, members_of, pairs};
-use crate::element::PathElement;
-use crate::items::step;
+use crate::items::{Item, together};
 use crate::shape::{ListShape, MapShape, Relation, Shape, Type};
 
 /// Merges a configuration into a live value.
@@ -31,16 +28,14 @@ fn visit(live: Option<&Value>, config: Option<&Value>, of: Type<'_>) -> Option<V
         Shape::Scalar(_) => leaf(),
         Shape::List(list) => {
             let (was, is) = (items_of(live), items_of(config));
-            let nothing = was.is_none_or(|l| l.is_empty()) && is.is_none_or(|l| l.is_empty());
-            if matches!(list.relation, Relation::Atomic) || nothing {
+            if matches!(list.relation, Relation::Atomic) || (was.is_empty() && is.is_empty()) {
                 return leaf();
             }
             grow_stack(|| merge_items(&list, was, is))
         }
         Shape::Map(map) => {
             let (was, is) = (members_of(live), members_of(config));
-            let nothing = was.is_none_or(Map::is_empty) && is.is_none_or(Map::is_empty);
-            if map.is_atomic || nothing {
+            if map.is_atomic || (was.is_empty() && is.is_empty()) {
                 return leaf();
             }
             // What the configuration says nothing about stays as it is.
@@ -52,9 +47,9 @@ fn visit(live: Option<&Value>, config: Option<&Value>, of: Type<'_>) -> Option<V
     }
 }
 
-fn merge_members(map: &MapShape<'_>, live: Option<&Map>, config: Option<&Map>) -> Option<Value> {
+fn merge_members(map: &MapShape<'_>, live: &[(Str, Value)], config: &[(Str, Value)]) -> Option<Value> {
     let others = map.others();
-    let mut out = Vec::with_capacity(live.map_or(0, Map::len).max(config.map_or(0, Map::len)));
+    let mut out = Vec::with_capacity(live.len().max(config.len()));
     pairs(live, config, |key, live, config| {
         let merged = match map.field(key).or(others) {
             Some(of) if config.is_some() => visit(live, config, of),
@@ -67,63 +62,85 @@ fn merge_members(map: &MapShape<'_>, live: Option<&Map>, config: Option<&Map>) -
     (!out.is_empty()).then(|| Map::from(out).into())
 }
 
-type Found<'v> = HashMap<PathElement, Option<&'v Value>, foldhash::fast::FixedState>;
-
-/// The steps to all items, and the items that are there once.
-fn index<'v>(list: &ListShape<'_>, items: Option<&'v Array>) -> (Vec<(PathElement, &'v Value)>, Found<'v>) {
-    let (mut steps, mut found) = (Vec::new(), Found::default());
-    for item in items.into_iter().flatten() {
-        let Ok(element) = step(list, item) else { continue };
-        found.entry(element.clone()).and_modify(|item| *item = None).or_insert(Some(item));
-        steps.push((element, item));
-    }
-    (steps, found)
+/// What is known of the items that are not told apart.
+#[derive(Clone, Copy)]
+struct Group<'v> {
+    live: Option<&'v Value>,
+    /// Whether the live list has several.
+    several: bool,
+    in_config: bool,
+    merged: bool,
 }
 
-fn merge_items(list: &ListShape<'_>, live: Option<&Array>, config: Option<&Array>) -> Option<Value> {
-    let (live_steps, live_found) = index(list, live);
-    let (config_steps, config_found) = index(list, config);
-    let mut shared = config_steps.iter().map(|(e, _)| e).filter(|e| live_found.contains_key(*e));
-    let mut next_shared = shared.next();
-    let mut merged: HashSet<&PathElement, foldhash::fast::FixedState> = HashSet::default();
-    let mut out: Vec<Value> = Vec::with_capacity(live_steps.len().max(config_steps.len()));
+/// The groups of two lists, and of which the items of each are, in their order.
+struct Groups<'v> {
+    all: Vec<Group<'v>>,
+    live: Vec<(usize, &'v Value)>,
+    config: Vec<(usize, &'v Value)>,
+}
+
+impl<'v> Groups<'v> {
+    fn of(list: &ListShape<'v>, live: &'v [Value], config: &'v [Value]) -> Self {
+        let mut all = Vec::with_capacity(live.len().max(config.len()));
+        let mut places = [vec![None; live.len()], vec![None; config.len()]];
+        for items in together(list, live, config).chunk_by(Item::is_like) {
+            let of_live = items.partition_point(|item| !item.second);
+            for item in items {
+                places[usize::from(item.second)][item.place] = Some((all.len(), item.value));
+            }
+            all.push(Group {
+                live: (of_live > 0).then(|| items[0].value),
+                several: of_live > 1,
+                in_config: of_live < items.len(),
+                merged: false,
+            });
+        }
+        let [live, config] = places.map(|places| places.into_iter().flatten().collect());
+        Self { all, live, config }
+    }
+}
+
+fn merge_items(list: &ListShape<'_>, live: &[Value], config: &[Value]) -> Option<Value> {
+    let Groups { mut all, live, config } = Groups::of(list, live, config);
+    let mut out: Vec<Value> = Vec::with_capacity(live.len().max(config.len()));
     let (mut l, mut c) = (0, 0);
+    let is_shared: Vec<bool> = all.iter().map(|group| group.live.is_some()).collect();
+    let mut shared = config.iter().map(|(group, _)| *group).filter(|group| is_shared[*group]);
+    let mut next_shared = shared.next();
     // An item that the live list has twice is not merged with but replaced.
-    let both = |element: &PathElement, item: &Value| match live_found.get(element) {
-        Some(Some(old)) => visit(Some(old), Some(item), list.items),
-        Some(None) => visit(Some(&Value::Null), Some(item), list.items),
-        None => visit(None, Some(item), list.items),
+    let both = |group: &mut Group<'_>, item: &Value| {
+        group.merged = true;
+        let live = if group.several { Some(&Value::Null) } else { group.live };
+        visit(live, Some(item), list.items)
     };
-    while l < live_steps.len() || c < config_steps.len() {
-        if let (Some((element, _)), Some((wanted, item))) = (live_steps.get(l), config_steps.get(c)) {
-            if element == wanted {
-                merged.insert(wanted);
-                out.extend(both(wanted, item));
+    while l < live.len() || c < config.len() {
+        if let (Some(&(found, _)), Some(&(wanted, item))) = (live.get(l), config.get(c)) {
+            if found == wanted {
+                out.extend(both(&mut all[wanted], item));
                 (l, c) = (l + 1, c + 1);
                 next_shared = shared.next();
                 continue;
             }
-            if config_found.contains_key(element) && next_shared.is_some_and(|next| next != element) {
+            if all[found].in_config && next_shared.is_some_and(|next| next != found) {
                 // Shared, but its turn is later.
                 l += 1;
                 continue;
             }
         }
-        if let Some((element, item)) = live_steps.get(l) {
-            if !config_found.contains_key(element) {
+        if let Some(&(found, item)) = live.get(l) {
+            if !all[found].in_config {
                 out.extend(visit(Some(item), None, list.items));
                 l += 1;
                 continue;
             }
-            if merged.contains(element) {
+            if all[found].merged {
                 l += 1;
             }
         }
-        if let Some((element, item)) = config_steps.get(c) {
-            merged.insert(element);
-            out.extend(both(element, item));
+        if let Some(&(wanted, item)) = config.get(c) {
+            out.extend(both(&mut all[wanted], item));
             c += 1;
-            if next_shared == Some(element) {
+            if next_shared == Some(wanted) {
                 next_shared = shared.next();
             }
         }

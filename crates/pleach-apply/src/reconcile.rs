@@ -3,69 +3,69 @@
 //! What was granular and is atomic now is owned as a whole by whoever owned a part of it. The other
 //! way round nothing changes: the owner of the whole keeps the path of the container.
 
-use pleach_json::grow_stack;
+use pleach_json::{Map, grow_stack};
 
 use crate::element::PathElement;
-use crate::set::{Node, Set};
+use crate::encoded::{DOT, Encoded, steps};
+use crate::set::Set;
 use crate::shape::{MapShape, Relation, Shape, Type};
 
 /// The set as it must be under the type; `None` if it is right as it is.
-pub(crate) fn reconcile(set: &Set, of: Type<'_>) -> Option<Set> {
-    if is_settled(set, false, of) { None } else { Some(collapse(set, of)) }
+pub(crate) fn reconcile(set: &Encoded, of: Type<'_>) -> Option<Encoded> {
+    let members = set.members();
+    if is_settled(members, false, of) { None } else { Some(Encoded::from_map(collapse(members, of))) }
 }
 
-/// Whether a path that ends here and goes on as `below` says can be owned so.
-fn is_settled(below: &Set, whole: bool, of: Type<'_>) -> bool {
+/// Whether a path that goes on as `below` says can be owned so; `whole` says whether it is owned by
+/// itself and nothing below it is.
+fn is_settled(below: &Map, whole: bool, of: Type<'_>) -> bool {
     match of.shape(None) {
         Shape::Scalar(_) => true,
         Shape::List(list) => match list.relation {
             Relation::Atomic => whole,
-            _ => grow_stack(|| {
-                below.nodes().iter().all(|node| is_settled(&node.children, ends(node), list.items))
-            }),
+            _ => grow_stack(|| are_settled(below, |_| Some(list.items))),
         },
         // What nothing is known of is left as it was.
         Shape::Map(map) if map.is_unknown() => true,
-        Shape::Map(map) if map.is_atomic => whole || below.is_empty(),
-        Shape::Map(map) => grow_stack(|| {
-            below.nodes().iter().all(|node| match type_at(&map, &node.element) {
-                Some(of) => is_settled(&node.children, ends(node), of),
-                None => true,
-            })
-        }),
+        Shape::Map(map) if map.is_atomic => below.is_empty(),
+        Shape::Map(map) => grow_stack(|| are_settled(below, |key| type_at(&map, key))),
     }
 }
 
-fn ends(node: &Node) -> bool {
-    node.member && node.children.is_empty()
+fn are_settled<'a>(below: &Map, of: impl Fn(&str) -> Option<Type<'a>>) -> bool {
+    steps(below).iter().all(|(key, below)| match (of(key), below.as_object()) {
+        (Some(of), Some(below)) => is_settled(below, below.is_empty(), of),
+        _ => true,
+    })
 }
 
-fn type_at<'a>(map: &MapShape<'a>, element: &PathElement) -> Option<Type<'a>> {
-    match element {
-        PathElement::Field(name) => map.member(name),
-        _ => map.others(),
+fn type_at<'a>(map: &MapShape<'a>, key: &str) -> Option<Type<'a>> {
+    match key.strip_prefix("f:") {
+        Some(name) => map.member(name),
+        None => map.others(),
     }
 }
 
-fn collapse(below: &Set, of: Type<'_>) -> Set {
-    let mut out = Set::new();
+fn collapse(below: &Map, of: Type<'_>) -> Map {
     let shape = of.shape(None);
     if matches!(&shape, Shape::Map(map) if map.is_unknown()) {
         return below.clone();
     }
-    for node in below.nodes() {
+    let step = |key: &str, below: &Map| {
         let of = match &shape {
-            Shape::Map(map) => type_at(map, &node.element),
-            Shape::List(list) => Some(list.items),
-            Shape::Scalar(_) => None,
+            Shape::Map(map) if key != DOT => type_at(map, key)?,
+            Shape::List(list) if key != DOT => list.items,
+            _ => return None,
         };
-        let element = node.element.clone();
-        match of {
-            None => out.push(element, node.member, node.children.clone()),
-            Some(of) if is_whole(of) && !is_settled(&node.children, ends(node), of) => {
-                out.push(element, true, Set::new());
-            }
-            Some(of) => out.push(element, node.member, grow_stack(|| collapse(&node.children, of))),
+        if is_whole(of) && !is_settled(below, below.is_empty(), of) {
+            return Some(Map::new());
+        }
+        Some(grow_stack(|| collapse(below, of)))
+    };
+    let mut out = below.clone();
+    for (key, value) in out.iter_mut() {
+        if let Some(changed) = value.as_object().and_then(|below| step(key, below)) {
+            *value = changed.into();
         }
     }
     out

@@ -8,6 +8,12 @@ use std::hash::{Hash, Hasher};
 
 use pleach_json::{Map, Value, grow_stack};
 
+/// Whether to ask, at this depth, if two values are equal before going into both. Asked at every level
+/// it would take time in proportion to the square of the depth.
+pub(crate) fn asks_first(depth: usize) -> bool {
+    depth < 8 || depth.is_power_of_two()
+}
+
 /// Whether two values are the same to an owner.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {

@@ -22,7 +22,8 @@ use pleach_json::{Map, Str, Value};
 pub use self::apply::Applied;
 use crate::compare::{Comparison, compare};
 use crate::conflict::Conflicts;
-use crate::managed_fields::{Identity, ManagedFields, Owner};
+use crate::entries::Entries;
+use crate::managed_fields::Identity;
 use crate::reconcile::reconcile;
 use crate::set::Set;
 use crate::shape::Type;
@@ -107,13 +108,6 @@ impl<'a> Tracker<'a> {
         Self { versions, request }
     }
 
-    fn filtered(&self, fields: Set, api_version: &str) -> Set {
-        match self.versions.reset(api_version) {
-            Some(reset) => fields.recursive_difference(reset),
-            None => fields,
-        }
-    }
-
     /// The type of the request's version.
     fn own_type(&self) -> Type<'_> {
         self.versions.type_of(self.request.api_version).unwrap_or(Type::DEDUCED)
@@ -138,17 +132,17 @@ impl<'a> Tracker<'a> {
     }
 
     /// Owners under the schemas as they are now.
-    fn reconciled(&self, live: &Value, managed: &mut ManagedFields) -> Result<(), String> {
+    fn reconciled(&self, live: &Value, entries: &mut Entries) -> Result<(), String> {
         let mut last: Option<(Str, Option<Type<'_>>)> = None;
-        for owner in &mut managed.owners {
-            if last.as_ref().is_none_or(|(version, _)| *version != owner.api_version) {
-                let found = self.in_version(live, &owner.api_version)?.map(|found| found.of);
-                last = Some((owner.api_version.clone(), found));
+        for entry in &mut entries.0 {
+            if last.as_ref().is_none_or(|(version, _)| *version != entry.api_version) {
+                let found = self.in_version(live, &entry.api_version)?.map(|found| found.of);
+                last = Some((entry.api_version.clone(), found));
             }
             if let Some((_, Some(of))) = &last
-                && let Some(fields) = reconcile(&owner.fields, *of)
+                && let Some(fields) = reconcile(&entry.fields, *of)
             {
-                owner.fields = fields;
+                entry.fields = fields;
             }
         }
         Ok(())
@@ -160,70 +154,73 @@ impl<'a> Tracker<'a> {
         &self,
         old: &Value,
         new: &Value,
-        managed: &mut ManagedFields,
+        entries: &mut Entries,
         actor: Option<&Identity>,
         force: bool,
     ) -> Result<Comparison, ApplyError> {
-        let failed = |what: &str, error: String| {
-            ApplyError::Failed(format!("failed to convert {what} object: {error}"))
-        };
         let own = compare(old, new, self.own_type());
-        let mut by_version: Vec<(Str, Option<Change>)> = vec![(
-            self.request.api_version.into(),
-            Some(Change::of(match self.versions.reset(self.request.api_version) {
-                Some(reset) => Cow::Owned(own.without(reset)),
-                None => Cow::Borrowed(&own),
-            })),
+        let mut changes = vec![(
+            Str::from(self.request.api_version),
+            Some(match self.versions.reset(self.request.api_version) {
+                Some(reset) if own.touches(reset) => Cow::Owned(own.without(reset)),
+                _ => Cow::Borrowed(&own),
+            }),
         )];
         let mut conflicts = Vec::new();
-        let mut changes = Vec::with_capacity(managed.owners.len());
-        for owner in &managed.owners {
-            if Some(&owner.identity) == actor {
-                changes.push(None);
+        let mut change_of = Vec::with_capacity(entries.0.len());
+        for entry in &entries.0 {
+            if Some(&entry.identity) == actor {
+                change_of.push(None);
                 continue;
             }
-            let at = match by_version.iter().position(|(version, _)| *version == owner.api_version) {
+            let at = match changes.iter().position(|(version, _)| *version == entry.api_version) {
                 Some(at) => at,
                 None => {
-                    let version = &owner.api_version;
-                    let before = self.in_version(old, version).map_err(|e| failed("old", e))?;
-                    let after = self.in_version(new, version).map_err(|e| failed("new", e))?;
-                    let change = before.zip(after).map(|(before, after)| {
-                        let change = compare(&before.value, &after.value, before.of);
-                        Change::of(match self.versions.reset(version) {
-                            Some(reset) => Cow::Owned(change.without(reset)),
-                            None => Cow::Owned(change),
-                        })
-                    });
-                    by_version.push((version.clone(), change));
-                    by_version.len() - 1
+                    let change = self.change_in(&entry.api_version, old, new)?;
+                    changes.push((entry.api_version.clone(), change.map(Cow::Owned)));
+                    changes.len() - 1
                 }
             };
-            if let Some(change) = &by_version[at].1
+            if let Some(change) = &changes[at].1
                 && !force
-                && owner.fields.intersects(&change.written)
+                && (entry.fields.intersects(&change.modified) || entry.fields.intersects(&change.added))
             {
-                conflicts.push((owner.identity.clone(), owner.fields.intersection(&change.written)));
+                let written = change.modified.union(&change.added);
+                conflicts.push((entry.identity.clone(), entry.fields.to_set().intersection(&written)));
             }
-            changes.push(Some(at));
+            change_of.push(Some(at));
         }
         if !conflicts.is_empty() {
             return Err(ApplyError::Conflicts(Conflicts::of(conflicts)));
         }
-        let mut at = 0;
-        managed.owners.retain_mut(|owner| {
-            let change = changes[at];
-            at += 1;
-            let Some(version) = change else { return !owner.fields.is_empty() };
-            let Some(change) = &by_version[version].1 else { return false };
-            for taken in [&change.written, &change.removed] {
-                if owner.fields.intersects(taken) {
-                    owner.fields = owner.fields.difference(taken);
+        let mut change_of = change_of.into_iter();
+        entries.0.retain_mut(|entry| {
+            if let Some(at) = change_of.next().flatten() {
+                let Some(change) = &changes[at].1 else { return false };
+                for taken in [&change.modified, &change.added, &change.removed] {
+                    entry.fields.subtract(taken);
                 }
             }
-            !owner.fields.is_empty()
+            !entry.fields.is_empty()
         });
+        drop(changes);
         Ok(own)
+    }
+
+    /// What changes between two objects in another version; `None` if there is no such version.
+    fn change_in(&self, version: &str, old: &Value, new: &Value) -> Result<Option<Comparison>, ApplyError> {
+        let failed = |what: &str, error: String| {
+            ApplyError::Failed(format!("failed to convert {what} object: {error}"))
+        };
+        let before = self.in_version(old, version).map_err(|error| failed("old", error))?;
+        let after = self.in_version(new, version).map_err(|error| failed("new", error))?;
+        Ok(before.zip(after).map(|(before, after)| {
+            let change = compare(&before.value, &after.value, before.of);
+            match self.versions.reset(version) {
+                Some(reset) => change.without(reset),
+                None => change,
+            }
+        }))
     }
 }
 
@@ -231,19 +228,6 @@ impl<'a> Tracker<'a> {
 struct InVersion<'v, 't> {
     value: Cow<'v, Value>,
     of: Type<'t>,
-}
-
-/// What a comparison means to owners.
-struct Change {
-    written: Set,
-    removed: Set,
-}
-
-impl Change {
-    fn of(comparison: Cow<'_, Comparison>) -> Self {
-        let written = comparison.modified.union(&comparison.added);
-        Self { written, removed: comparison.removed.clone() }
-    }
 }
 
 /// The managed fields of an object.
@@ -271,17 +255,4 @@ fn empty_object(request: &Request<'_>) -> Value {
     object.insert("apiVersion", request.api_version);
     object.insert("kind", request.kind);
     object.into()
-}
-
-/// Gives fields to an owner that may have some already.
-fn give(managed: &mut ManagedFields, identity: Identity, api_version: &str, fields: Set, time: &str) {
-    let time = Some(time.into());
-    match managed.position(&identity) {
-        Some(at) => {
-            let owner = &mut managed.owners[at];
-            owner.fields = fields.union(&owner.fields);
-            owner.time = time;
-        }
-        None => managed.owners.push(Owner { identity, api_version: api_version.into(), time, fields }),
-    }
 }

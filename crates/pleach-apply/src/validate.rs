@@ -4,20 +4,29 @@
 //! applied must have no unknown fields and no item twice; a live object may have items twice. Messages
 //! are upstream's, Go values and all.
 
-use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use pleach_json::{Value, grow_stack};
+use pleach_json::{Array, Map, Str, Value, grow_stack};
 use pleach_meta::go_format::float_v;
 
-use crate::element::PathElement;
-use crate::items::step;
+use crate::items::{Item, key, step, together};
+use crate::same::asks_first;
 use crate::shape::{ListShape, MapShape, Relation, Scalar, Shape, Type};
 
 /// What is wrong with a value, in one text; `duplicates` says whether a list may have an item twice.
 pub fn validate(value: &Value, of: Type<'_>, duplicates: bool) -> Result<(), String> {
-    let mut walk = Walk { at: Vec::new(), errors: Vec::new(), duplicates };
-    walk.visit(value, of);
+    check(value, of, duplicates, None)
+}
+
+/// The same for a value that may have items twice, beside another of the type with which nothing is
+/// wrong: what the two have in common is right.
+pub(crate) fn validate_beside(value: &Value, right: &Value, of: Type<'_>) -> Result<(), String> {
+    check(value, of, true, Some(right))
+}
+
+fn check(value: &Value, of: Type<'_>, duplicates: bool, right: Option<&Value>) -> Result<(), String> {
+    let mut walk = Walk { errors: Vec::new(), duplicates };
+    walk.visit(value, of, right, &At { above: None, step: Step::Root, depth: 0 });
     match walk.errors.as_slice() {
         [] => Ok(()),
         [only] => Err(only.clone()),
@@ -31,27 +40,42 @@ pub fn validate(value: &Value, of: Type<'_>, duplicates: bool) -> Result<(), Str
     }
 }
 
-struct Walk<'v> {
-    at: Vec<At<'v>>,
+struct Walk {
     errors: Vec<String>,
     duplicates: bool,
 }
 
 /// Where the walk is; paths are made only for errors.
-enum At<'v> {
-    Field(&'v str),
-    Index(usize),
-    Item(PathElement),
+struct At<'p> {
+    above: Option<&'p At<'p>>,
+    step: Step<'p>,
+    depth: usize,
 }
 
-impl<'v> Walk<'v> {
-    fn error(&mut self, text: &str) {
+enum Step<'p> {
+    Root,
+    Field(&'p str),
+    Index(usize),
+    Item(&'p ListShape<'p>, &'p Value),
+}
+
+impl<'p> At<'p> {
+    fn below(&'p self, step: Step<'p>) -> Self {
+        Self { above: Some(self), step, depth: self.depth + 1 }
+    }
+}
+
+impl Walk {
+    fn error(&mut self, at: &At<'_>, text: &str) {
+        let mut steps: Vec<_> = std::iter::successors(Some(at), |at| at.above).map(|at| &at.step).collect();
+        steps.reverse();
         let mut whole = String::new();
-        for at in &self.at {
+        for at in steps {
             let _ = match at {
-                At::Field(name) => write!(whole, ".{name}"),
-                At::Index(index) => write!(whole, "[{index}]"),
-                At::Item(element) => write!(whole, "{element}"),
+                Step::Root => Ok(()),
+                Step::Field(name) => write!(whole, ".{name}"),
+                Step::Index(index) => write!(whole, "[{index}]"),
+                Step::Item(list, item) => step(list, item).map_or(Ok(()), |step| write!(whole, "{step}")),
             };
         }
         if !whole.is_empty() {
@@ -61,65 +85,101 @@ impl<'v> Walk<'v> {
         self.errors.push(whole);
     }
 
-    fn visit(&mut self, value: &'v Value, of: Type<'_>) {
+    fn visit(&mut self, value: &Value, of: Type<'_>, right: Option<&Value>, at: &At<'_>) {
         match (of.shape(Some(value)), value) {
             (_, Value::Null) => {}
             (Shape::Scalar(scalar), value) => {
                 if let Some(error) = wrong_scalar(scalar, value) {
-                    self.error(&error);
+                    self.error(at, &error);
                 }
             }
-            (Shape::Map(map), Value::Object(members)) => grow_stack(|| self.members(&map, members)),
-            (Shape::List(list), Value::Array(items)) => grow_stack(|| self.items(&list, items)),
-            (Shape::Map(_), other) => self.error(&format!("expected map, got {}", pointer(other))),
-            (Shape::List(_), other) => self.error(&format!("expected list, got {}", pointer(other))),
+            (Shape::Map(map), Value::Object(members)) => {
+                let right = right.and_then(Value::as_object);
+                grow_stack(|| self.members(&map, members, right, at));
+            }
+            (Shape::List(list), Value::Array(items)) => {
+                let right = right.and_then(Value::as_array);
+                grow_stack(|| self.items(&list, items, right, at));
+            }
+            (Shape::Map(_), other) => self.error(at, &format!("expected map, got {}", pointer(other))),
+            (Shape::List(_), other) => self.error(at, &format!("expected list, got {}", pointer(other))),
         }
     }
 
-    fn members(&mut self, map: &MapShape<'_>, members: &'v pleach_json::Map) {
+    fn members(&mut self, map: &MapShape<'_>, members: &Map, right: Option<&Map>, at: &At<'_>) {
         let others = map.others();
+        let mut rights = right.map_or(&[][..], Map::entries);
         for (key, value) in members.entries() {
-            self.at.push(At::Field(key));
-            let of = map.field(key).or(others);
-            match of {
-                Some(of) => self.visit(value, of),
-                None => self.error("field not declared in schema"),
+            let right = if rights.is_empty() { None } else { beside(&mut rights, key) };
+            if is_right(value, right, at) {
+                continue;
             }
-            self.at.pop();
-            // Upstream looks no further once a field is unknown.
-            if of.is_none() {
-                return;
+            let at = at.below(Step::Field(key));
+            match map.field(key).or(others) {
+                Some(of) => self.visit(value, of, right, &at),
+                None => {
+                    self.error(&at, "field not declared in schema");
+                    // Upstream looks no further once a field is unknown.
+                    return;
+                }
             }
         }
     }
 
-    fn items(&mut self, list: &ListShape<'_>, items: &'v pleach_json::Array) {
+    fn items(&mut self, list: &ListShape<'_>, items: &Array, right: Option<&Array>, at: &At<'_>) {
         if let Relation::Atomic = list.relation {
             for (i, item) in items.iter().enumerate() {
-                self.at.push(At::Index(i));
-                self.visit(item, list.items);
-                self.at.pop();
+                let right = right.and_then(|items| items.get(i));
+                if !is_right(item, right, at) {
+                    self.visit(item, list.items, right, &at.below(Step::Index(i)));
+                }
             }
             return;
         }
-        let mut seen: HashSet<PathElement, foldhash::fast::FixedState> = HashSet::default();
+        let again = if self.duplicates { Vec::new() } else { again(list, items) };
         for (i, item) in items.iter().enumerate() {
-            let element = match step(list, item) {
-                Ok(element) => element,
+            let right = right.and_then(|items| items.get(i));
+            if is_right(item, right, at) {
+                continue;
+            }
+            let key = match key(list, item) {
+                Ok(key) => key,
                 Err(error) => {
-                    self.error(&format!("element {i}: {error}"));
+                    self.error(at, &format!("element {i}: {error}"));
                     return;
                 }
             };
-            // A set of scalars is right when its values are: there is nothing below to walk.
-            if !self.duplicates && !seen.insert(element.clone()) {
-                self.error(&format!("duplicate entries for key {element}"));
+            if again.get(i) == Some(&true) {
+                self.error(at, &format!("duplicate entries for key {}", key.element()));
             }
-            self.at.push(At::Item(element));
-            self.visit(item, list.items);
-            self.at.pop();
+            self.visit(item, list.items, right, &at.below(Step::Item(list, item)));
         }
     }
+}
+
+/// Which items are there before; nothing if none is.
+fn again(list: &ListShape<'_>, items: &Array) -> Vec<bool> {
+    let mut again = Vec::new();
+    for items_alike in together(list, items, &[]).chunk_by(Item::is_like) {
+        for item in &items_alike[1..] {
+            again.resize(items.len(), false);
+            again[item.place] = true;
+        }
+    }
+    again
+}
+
+/// Whether there is an equal value that is right, if that is asked here.
+fn is_right(value: &Value, right: Option<&Value>, at: &At<'_>) -> bool {
+    let is_container = matches!(value, Value::Array(_) | Value::Object(_));
+    (!is_container || asks_first(at.depth)) && right == Some(value)
+}
+
+/// The member of the same key, if the other object has it. Keys are asked for in order.
+fn beside<'v>(members: &mut &'v [(Str, Value)], key: &Str) -> Option<&'v Value> {
+    let at = members.iter().position(|(other, _)| other >= key).unwrap_or(members.len());
+    *members = &members[at..];
+    members.first().filter(|(other, _)| other == key).map(|(_, value)| value)
 }
 
 pub(crate) fn wrong_scalar(scalar: Scalar, value: &Value) -> Option<String> {

@@ -5,15 +5,17 @@ use std::borrow::Cow;
 use pleach_json::{Str, Value};
 
 use super::{ApplyError, InVersion, STRIPPED, Tracker, empty_object, last_applied, managed_of, put_managed};
-use crate::fields::fields_of;
-use crate::managed_fields::{Identity, ManagedFields, Owner};
+use crate::encoded::Encoded;
+use crate::entries::{Entries, Entry};
+use crate::fields::{applied_fields, fields_of};
+use crate::managed_fields::Identity;
 use crate::merge::merge;
 use crate::reconcile::with_named_fields;
 use crate::remove::remove;
 use crate::same::same;
 use crate::set::Set;
 use crate::shape::Type;
-use crate::validate::validate;
+use crate::validate::{validate, validate_beside};
 
 /// Who owns what nobody is known to own when an object is first applied to.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
@@ -43,23 +45,24 @@ impl Tracker<'_> {
                 &empty
             }
         };
-        let managed = ManagedFields::decode(managed_of(live))
+        let entries = Entries::decode(managed_of(live).clone())
             .map_err(|error| ApplyError::Failed(format!("failed to decode managed fields: {error}")))?;
         self.check_type(config)?;
         let kubectl = self.request.manager == last_applied::KUBECTL;
-        let mut done = self.applied(live, config, managed.clone(), force);
-        if kubectl
+        let kept = kubectl.then(|| entries.clone());
+        let mut done = self.applied(live, config, entries, force);
+        if let Some(entries) = kept
             && let Err(ApplyError::Conflicts(conflicts)) = &done
             && let Some(allowed) =
                 last_applied::unchanged_since(live, self.own_type(), self.request.api_version)
         {
             done = if conflicts.fields().is_subset(&allowed) {
-                self.applied(live, config, managed, true)
+                self.applied(live, config, entries, true)
             } else {
                 Err(ApplyError::Conflicts(conflicts.clone().without(&allowed)))
             };
         }
-        let (object, managed) = done?;
+        let (object, entries) = done?;
         let mut object = match object {
             Some(mut object) => {
                 fill_defaults(&mut object);
@@ -70,7 +73,7 @@ impl Tracker<'_> {
         if kubectl {
             last_applied::rewrite(&mut object, config);
         }
-        put_managed(&mut object, managed.encode());
+        put_managed(&mut object, entries.encode());
         Ok(Applied { object })
     }
 
@@ -88,12 +91,11 @@ impl Tracker<'_> {
         &self,
         live: &Value,
         config: &Value,
-        mut managed: ManagedFields,
+        mut entries: Entries,
         force: bool,
-    ) -> Result<(Option<Value>, ManagedFields), ApplyError> {
-        if managed.is_empty() {
-            let nothing = empty_object(&self.request);
-            managed = match self.updated(&nothing, live, managed, BEFORE_FIRST_APPLY) {
+    ) -> Result<(Option<Value>, Entries), ApplyError> {
+        if entries.0.is_empty() {
+            entries = match self.updated(None, live, entries, BEFORE_FIRST_APPLY) {
                 Err(ApplyError::Failed(error)) => {
                     let text = format!("failed to create manager for existing fields: {error}");
                     return Err(ApplyError::Failed(text));
@@ -112,43 +114,47 @@ impl Tracker<'_> {
             ))
         };
         validate(config, of, false).map_err(|error| failed("patch", config, &error))?;
-        validate(live, of, true).map_err(|error| failed("live", live, &error))?;
-        self.reconciled(live, &mut managed).map_err(ApplyError::Failed)?;
+        validate_beside(live, config, of).map_err(|error| failed("live", live, &error))?;
+        self.reconciled(live, &mut entries).map_err(ApplyError::Failed)?;
 
         let identity = Identity::apply(self.request.manager, self.request.subresource);
         let api_version: Str = self.request.api_version.into();
         let merged = merge(live, config, of);
-        let fields = self.filtered(fields_of(config, of), &api_version);
-        let last = managed.position(&identity).map(|at| managed.owners.remove(at));
-        let time = last.as_ref().and_then(|owner| owner.time.clone());
-        managed.owners.push(Owner { identity: identity.clone(), api_version, time, fields });
+        let mut fields = applied_fields(config, of);
+        if let Some(reset) = self.versions.reset(&api_version) {
+            fields.subtract_whole(reset);
+        }
+        let last = entries.position(&identity).map(|at| entries.0.remove(at));
+        let time = last.as_ref().and_then(|entry| entry.time.clone());
+        entries.0.push(Entry { identity: identity.clone(), api_version, time, fields });
         let object = match &last {
             Some(last) if !last.fields.is_empty() => self
-                .pruned(merged, &managed, last)
+                .pruned(merged, &entries, last)
                 .map_err(|error| ApplyError::Failed(format!("failed to prune fields: {error}")))?,
             _ => merged,
         };
-        self.take_over(live, &object, &mut managed, Some(&identity), force)?;
-        let changed = !same(live, &object);
-        if let Some(at) = managed.position(&identity) {
-            let owner = &mut managed.owners[at];
-            owner.fields = owner.fields.difference(&STRIPPED);
+        let comparison = self.take_over(live, &object, &mut entries, Some(&identity), force)?;
+        // The order of items is nobody's, and no comparison tells it.
+        let changed = !comparison.is_same() || !same(live, &object);
+        if let Some(at) = entries.position(&identity) {
+            let entry = &mut entries.0[at];
+            entry.fields.subtract(&STRIPPED);
             if changed {
-                owner.time = Some(self.request.time.into());
+                entry.time = Some(self.request.time.into());
             }
-            if owner.fields.is_empty() {
-                managed.owners.remove(at);
+            if entry.fields.is_empty() {
+                entries.0.remove(at);
             }
         }
-        Ok((changed.then_some(object), managed))
+        Ok((changed.then_some(object), entries))
     }
 
     /// Without what the manager applied last time, does not apply now, and nobody owns.
-    fn pruned(&self, merged: Value, managed: &ManagedFields, last: &Owner) -> Result<Value, String> {
+    fn pruned(&self, merged: Value, entries: &Entries, last: &Entry) -> Result<Value, String> {
         let version = last.api_version.as_str();
         // Who still says all it said takes nothing away.
         if version == self.request.api_version
-            && managed.owners.last().is_some_and(|now| last.fields.is_subset(&now.fields))
+            && entries.0.last().is_some_and(|now| last.fields.is_subset(&now.fields))
         {
             return Ok(merged);
         }
@@ -160,15 +166,15 @@ impl Tracker<'_> {
             }
         };
         let named = |set: &Set, of: Type<'_>| with_named_fields(set, Some(of));
-        let last_fields = named(&last.fields, of);
+        let last_fields = named(&last.fields.to_set(), of);
         let base: Cow<'_, Value> = self.versions.convert(&merged, version)?;
         let mut pruned = remove(base.clone().into_owned(), &last_fields, of);
 
-        let mut by_version: Vec<(Str, Set)> = Vec::new();
-        for owner in &managed.owners {
-            match by_version.iter_mut().find(|(seen, _)| *seen == owner.api_version) {
-                Some((_, fields)) => *fields = fields.union(&owner.fields),
-                None => by_version.push((owner.api_version.clone(), owner.fields.clone())),
+        let mut by_version: Vec<(Str, Encoded)> = Vec::new();
+        for entry in &entries.0 {
+            match by_version.iter_mut().find(|(seen, _)| *seen == entry.api_version) {
+                Some((_, fields)) => fields.add(entry.fields.clone()),
+                None => by_version.push((entry.api_version.clone(), entry.fields.clone())),
             }
         }
         // The version it is in comes first.
@@ -182,7 +188,7 @@ impl Tracker<'_> {
             let there = self.in_version(&base, version).map_err(|error| back("merged", error))?;
             let now = self.in_version(&pruned, version).map_err(|error| back("pruned", error))?;
             let Some((InVersion { value: whole, of }, now)) = there.zip(now) else { continue };
-            let keep = named(&fields_of(&now.value, of), of).union(&named(fields, of));
+            let keep = named(&fields_of(&now.value, of), of).union(&named(&fields.to_set(), of));
             let unowned = named(&fields_of(&whole, of), of).difference(&keep);
             pruned = remove(whole.into_owned(), &unowned, of);
         }

@@ -3,9 +3,13 @@
 use pleach_json::Value;
 
 use super::apply::described;
-use super::{ApplyError, STRIPPED, Tracker, cap, empty_object, give, managed_of, put_managed};
-use crate::managed_fields::{Identity, ManagedFields};
-use crate::validate::validate;
+use super::{ApplyError, Request, STRIPPED, Tracker, cap, empty_object, managed_of, put_managed};
+use crate::compare::Comparison;
+use crate::encoded::Encoded;
+use crate::entries::{Entries, Entry};
+use crate::fields::new_fields;
+use crate::managed_fields::Identity;
+use crate::validate::{validate, validate_beside};
 
 impl Tracker<'_> {
     /// Works out the owners of `new`, which is about to replace `live`, and writes them into it.
@@ -13,15 +17,63 @@ impl Tracker<'_> {
     /// Never fails: when owners cannot be worked out `new` has none.
     pub fn update(&self, live: Option<&Value>, new: &mut Value) {
         let given = take_managed(new);
-        let Some(managed) = self.starting_point(live, given) else {
+        let Some(entries) = self.starting_point(live, given) else {
             return;
         };
         let tracked = live.is_none_or(|live| {
             live.at(&["metadata", "uid"]).and_then(Value::as_str).is_none_or(str::is_empty)
         });
         // Who is not known to own anything does not begin to with an update.
-        if managed.is_empty() && !tracked {
+        if entries.0.is_empty() && !tracked {
             return;
+        }
+        if let Ok(entries) = self.updated(live, new, entries, self.request.manager) {
+            put_managed(new, entries.encode());
+        }
+    }
+
+    /// The owners before the write: the request's if it brings any that make sense, else the live
+    /// object's. `None` says that the request resets them.
+    fn starting_point(&self, live: Option<&Value>, given: Value) -> Option<Entries> {
+        let of_live = || {
+            let entries = live.map(|live| Entries::decode(managed_of(live).clone()));
+            entries.and_then(Result::ok).unwrap_or_default()
+        };
+        if !self.request.subresource.is_empty() {
+            return Some(of_live());
+        }
+        if is_reset(&given) {
+            // A new object is tracked from its first write all the same.
+            return live.is_none().then(Entries::default);
+        }
+        match Entries::decode(given) {
+            Ok(entries) if !entries.0.is_empty() => Some(entries),
+            _ => Some(of_live()),
+        }
+    }
+
+    /// The owners after an update of an object, or of none.
+    pub(super) fn updated(
+        &self,
+        live: Option<&Value>,
+        new: &Value,
+        mut entries: Entries,
+        manager: &str,
+    ) -> Result<Entries, ApplyError> {
+        let text = |key: &str| new.get(key).and_then(Value::as_str).unwrap_or_default();
+        if text("apiVersion") != self.request.api_version || text("kind") != self.request.kind {
+            return Err(ApplyError::BadRequest("invalid object type".to_owned()));
+        }
+        let of = self.own_type();
+        let untyped = |what: &str, object: &Value, error: String| {
+            let described = described(object);
+            ApplyError::Failed(format!("failed to convert {what} object ({described}) to smd typed: {error}"))
+        };
+        validate(new, of, true).map_err(|error| untyped("new", new, error))?;
+        if live.is_none() && entries.0.is_empty() {
+            let fields = new_fields(new, of);
+            self.give(&mut entries, manager, fields);
+            return Ok(entries);
         }
         let empty;
         let live = match live {
@@ -31,66 +83,41 @@ impl Tracker<'_> {
                 &empty
             }
         };
-        if let Ok(managed) = self.updated(live, new, managed, self.request.manager) {
-            put_managed(new, managed.encode());
-        }
-    }
-
-    /// The owners before the write: the request's if it brings any that make sense, else the live
-    /// object's. `None` says that the request resets them.
-    fn starting_point(&self, live: Option<&Value>, given: Value) -> Option<ManagedFields> {
-        let of_live =
-            || live.map(managed_of).map_or_else(|| Ok(ManagedFields::default()), ManagedFields::decode);
-        if !self.request.subresource.is_empty() {
-            return Some(of_live().unwrap_or_default());
-        }
-        if is_reset(&given) {
-            // A new object is tracked from its first write all the same.
-            return live.is_none().then(ManagedFields::default);
-        }
-        match ManagedFields::decode(&given) {
-            Ok(managed) if !managed.is_empty() => Some(managed),
-            _ => Some(of_live().unwrap_or_default()),
-        }
-    }
-
-    /// The owners after an update.
-    pub(super) fn updated(
-        &self,
-        live: &Value,
-        new: &Value,
-        mut managed: ManagedFields,
-        manager: &str,
-    ) -> Result<ManagedFields, ApplyError> {
-        let text = |key: &str| new.get(key).and_then(Value::as_str).unwrap_or_default();
-        if text("apiVersion") != self.request.api_version || text("kind") != self.request.kind {
-            return Err(ApplyError::BadRequest("invalid object type".to_owned()));
-        }
-        let of = self.own_type();
-        for (what, object) in [("new", new), ("live", live)] {
-            validate(object, of, true).map_err(|error| {
-                let described = described(object);
-                ApplyError::Failed(format!(
-                    "failed to convert {what} object ({described}) to smd typed: {error}"
-                ))
-            })?;
-        }
+        validate_beside(live, new, of).map_err(|error| untyped("live", live, error))?;
         let failed = |error: &str| {
             ApplyError::Failed(format!("failed to update ManagedFields ({}): {error}", described(new)))
         };
-        self.reconciled(live, &mut managed).map_err(|error| failed(&error))?;
-        let comparison = match self.take_over(live, new, &mut managed, None, true) {
+        self.reconciled(live, &mut entries).map_err(|error| failed(&error))?;
+        let Comparison { added, modified, .. } = match self.take_over(live, new, &mut entries, None, true) {
             Err(ApplyError::Failed(error)) => return Err(failed(&error)),
             other => other?,
         };
-        let changed = comparison.modified.union(&comparison.added);
-        let changed = self.filtered(changed, self.request.api_version).difference(&STRIPPED);
-        if !changed.is_empty() {
-            let identity = Identity::update(manager, self.request.api_version, self.request.subresource);
-            give(&mut managed, identity, self.request.api_version, changed, self.request.time);
+        let changed = if added.is_empty() { modified } else { modified.union(&added) };
+        self.give(&mut entries, manager, Encoded::from(&changed));
+        cap::limit_updaters(&mut entries);
+        Ok(entries)
+    }
+
+    /// Gives fields to who wrote them, save those that are nobody's.
+    fn give(&self, entries: &mut Entries, manager: &str, mut fields: Encoded) {
+        let Request { api_version, subresource, time, .. } = self.request;
+        if let Some(reset) = self.versions.reset(api_version) {
+            fields.subtract_whole(reset);
         }
-        cap::limit_updaters(&mut managed);
-        Ok(managed)
+        fields.subtract(&STRIPPED);
+        if fields.is_empty() {
+            return;
+        }
+        let identity = Identity::update(manager, api_version, subresource);
+        let time = Some(time.into());
+        match entries.position(&identity) {
+            Some(at) => {
+                let entry = &mut entries.0[at];
+                entry.fields.add(fields);
+                entry.time = time;
+            }
+            None => entries.0.push(Entry { identity, api_version: api_version.into(), time, fields }),
+        }
     }
 }
 

@@ -1,0 +1,134 @@
+//! The entries of `metadata.managedFields`, as the tracker works on them.
+//!
+//! The same owners as [`ManagedFields`](crate::ManagedFields) has, but their fields stay in the form
+//! they are stored in: what a write does not touch is handed on as it is.
+
+use pleach_json::{Array, Map, Str, Value};
+
+use crate::encoded::Encoded;
+use crate::managed_fields::{Identity, Operation};
+
+/// An owner and its fields.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) identity: Identity,
+    /// The version the paths are in.
+    pub(crate) api_version: Str,
+    pub(crate) time: Option<Str>,
+    pub(crate) fields: Encoded,
+}
+
+/// All entries, each identity at most once, in no order that matters.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Entries(pub(crate) Vec<Entry>);
+
+impl Entries {
+    /// Reads `metadata.managedFields`.
+    pub(crate) fn decode(entries: Value) -> Result<Self, String> {
+        let entries = match entries {
+            Value::Null => return Ok(Self::default()),
+            Value::Array(entries) => entries,
+            _ => return Err("managedFields must be a list".to_owned()),
+        };
+        let mut out = Self(Vec::with_capacity(entries.len()));
+        for (i, entry) in entries.into_iter().enumerate() {
+            let entry = Entry::decode(i, entry)?;
+            // Of equal identities the last one counts.
+            match out.position(&entry.identity) {
+                Some(at) => out.0[at] = entry,
+                None => out.0.push(entry),
+            }
+        }
+        Ok(out)
+    }
+
+    /// Writes `metadata.managedFields`; null when nobody owns anything.
+    pub(crate) fn encode(mut self) -> Value {
+        if self.0.is_empty() {
+            return Value::Null;
+        }
+        self.0.sort_by(|a, b| {
+            let (x, y) = (&a.identity, &b.identity);
+            (x.operation.cmp(&y.operation))
+                .then_with(|| a.time.cmp(&b.time))
+                .then_with(|| x.manager.as_str().cmp(y.manager.as_str()))
+                .then_with(|| a.api_version.as_str().cmp(b.api_version.as_str()))
+                .then_with(|| x.subresource.as_str().cmp(y.subresource.as_str()))
+        });
+        self.0.into_iter().map(Entry::encode).collect::<Array>().into()
+    }
+
+    /// Where an owner is.
+    pub(crate) fn position(&self, identity: &Identity) -> Option<usize> {
+        self.0.iter().position(|entry| entry.identity == *identity)
+    }
+}
+
+impl Entry {
+    fn decode(index: usize, entry: Value) -> Result<Self, String> {
+        let [mut operation, mut api_version, mut fields_type, mut manager, mut subresource] =
+            [const { Str::new_static("") }; 5];
+        let (mut time, mut fields) = (None, Value::Null);
+        if let Value::Object(members) = entry {
+            for (key, value) in members {
+                match (key.as_str(), value) {
+                    ("apiVersion", Value::String(text)) => api_version = text,
+                    ("fieldsType", Value::String(text)) => fields_type = text,
+                    ("fieldsV1", value) => fields = value,
+                    ("manager", Value::String(text)) => manager = text,
+                    ("operation", Value::String(text)) => operation = text,
+                    ("subresource", Value::String(text)) => subresource = text,
+                    ("time", Value::String(text)) => time = Some(text),
+                    _ => {}
+                }
+            }
+        }
+        let operation = match operation.as_str() {
+            "Apply" => Operation::Apply,
+            "Update" => Operation::Update,
+            _ => return Err("operation must be `Apply` or `Update`".to_owned()),
+        };
+        if api_version.is_empty() {
+            return Err("apiVersion must not be empty".to_owned());
+        }
+        match fields_type.as_str() {
+            "FieldsV1" => {}
+            "" => return Err(format!("missing fieldsType in managed fields entry {index}")),
+            other => {
+                let other = pleach_meta::go_format::quote(other);
+                return Err(format!("invalid fieldsType {other} in managed fields entry {index}"));
+            }
+        }
+        let fields = Encoded::read(fields).map_err(|error| format!("error decoding set: {error}"))?;
+        let identity = Identity {
+            manager,
+            operation,
+            api_version: match operation {
+                Operation::Apply => Str::default(),
+                Operation::Update => api_version.clone(),
+            },
+            subresource,
+        };
+        Ok(Self { identity, api_version, time, fields })
+    }
+
+    fn encode(self) -> Value {
+        let Identity { manager, operation, subresource, .. } = self.identity;
+        let mut members: Vec<(Str, Value)> = Vec::with_capacity(7);
+        // In key order.
+        members.push((Str::new_static("apiVersion"), self.api_version.into()));
+        members.push((Str::new_static("fieldsType"), Str::new_static("FieldsV1").into()));
+        members.push((Str::new_static("fieldsV1"), self.fields.into_value()));
+        if !manager.is_empty() {
+            members.push((Str::new_static("manager"), manager.into()));
+        }
+        members.push((Str::new_static("operation"), Str::new_static(operation.as_str()).into()));
+        if !subresource.is_empty() {
+            members.push((Str::new_static("subresource"), subresource.into()));
+        }
+        if let Some(time) = self.time {
+            members.push((Str::new_static("time"), time.into()));
+        }
+        Map::from(members).into()
+    }
+}
