@@ -137,7 +137,10 @@ pub fn update(
     let namespaced = definition.crd.spec.is_namespaced();
     let (meta, old_meta) = (ObjectMeta::of(value), ObjectMeta::of(old));
     let mut before = validate_object_meta(meta, namespaced, NameRule::PathSegment, &METADATA);
-    before.extend(validate_object_meta_update(meta, old_meta, &METADATA));
+    // Twice, as the server does: its causes show that, its message does not.
+    for _ in 0..2 {
+        before.extend(validate_object_meta_update(meta, old_meta, &METADATA));
+    }
     let verdict = version.schema().validate(value, Write::Update(old), before, |errors| {
         errors.extend(scale::validate(version, value));
     });
@@ -148,8 +151,10 @@ pub fn update(
     Verdict { errors: verdict.errors, warnings }
 }
 
-/// What an update cannot change is taken from the old object.
+/// What an update cannot change is taken from the old object. A file may leave out what every stored
+/// object has; then it is as if it were there and the same.
 fn prepare_for_update(definition: &Definition, version: &DefinedVersion, value: &mut Value, old: &mut Value) {
+    let uid = value.at(&["metadata", "uid"]).cloned();
     if let Some(metadata) = metadata_mut(old) {
         if metadata.get_str("resourceVersion").is_none_or(str::is_empty) {
             metadata.insert("resourceVersion", "1");
@@ -157,24 +162,32 @@ fn prepare_for_update(definition: &Definition, version: &DefinedVersion, value: 
         if !metadata.contains_key("generation") {
             metadata.insert("generation", 1);
         }
+        if let Some(uid) = uid
+            && metadata.get_str("uid").is_none_or(str::is_empty)
+        {
+            metadata.insert("uid", uid);
+        }
         if definition.crd.spec.is_namespaced() && metadata.get_str("namespace").is_none_or(str::is_empty) {
             metadata.insert("namespace", "default");
         }
     }
-    let old_metadata = old.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+    let empty = Map::new();
+    let old_metadata = old.get("metadata").and_then(Value::as_object).unwrap_or(&empty);
     if let Some(metadata) = metadata_mut(value) {
         metadata.remove("selfLink");
-        for key in ["creationTimestamp", "generation", "resourceVersion", "deletionTimestamp"] {
-            match old_metadata.get(key) {
-                Some(kept) => metadata.insert(key, kept.clone()),
-                None => metadata.remove(key),
-            };
+        for key in ["creationTimestamp", "generation", "resourceVersion"] {
+            put_back(metadata, old_metadata, key);
         }
         for key in ["uid", "namespace"] {
-            if metadata.get_str(key).is_none_or(str::is_empty)
-                && let Some(kept) = old_metadata.get(key)
-            {
-                metadata.insert(key, kept.clone());
+            if metadata.get_str(key).is_none_or(str::is_empty) {
+                put_back(metadata, old_metadata, key);
+            }
+        }
+        // Once set, the time of deletion stays what it is. A grace period can only be left out.
+        if old_metadata.contains_key("deletionTimestamp") {
+            put_back(metadata, old_metadata, "deletionTimestamp");
+            if !metadata.contains_key("deletionGracePeriodSeconds") {
+                put_back(metadata, old_metadata, "deletionGracePeriodSeconds");
             }
         }
         if !definition.crd.spec.is_namespaced() {
@@ -189,4 +202,11 @@ fn prepare_for_update(definition: &Definition, version: &DefinedVersion, value: 
             None => object.remove("status"),
         };
     }
+}
+
+fn put_back(metadata: &mut Map, old: &Map, key: &str) {
+    match old.get(key) {
+        Some(kept) => metadata.insert(key, kept.clone()),
+        None => metadata.remove(key),
+    };
 }

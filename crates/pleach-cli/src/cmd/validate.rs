@@ -154,8 +154,11 @@ impl Check<'_> {
                 }
             },
         };
-        for error in &verdict.errors {
-            findings.push(Finding::of(error, "invalid", document, &error.field));
+        for (i, error) in verdict.errors.iter().enumerate() {
+            // The server checks metadata more than once; its message says everything once.
+            if !verdict.errors[..i].contains(error) {
+                findings.push(Finding::of(error, "invalid", document, &error.field));
+            }
         }
         for warning in verdict.warnings {
             findings.push(Finding::new(Level::Warning, "server-warning", warning).at(document, "metadata"));
