@@ -9,8 +9,8 @@ use crate::shape::Shape;
 use crate::shared::Needed;
 use crate::{Edition, Form, Resource, json, operations, parameters, schema, shape, shared as definitions};
 
-/// A member of a document, written down: in JSON with its key and without a comma, in protobuf as a
-/// whole field.
+/// A member of a document, or several that follow one another in any document, written down: in JSON
+/// with its key and without a comma, in protobuf as a whole field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     /// What it is sorted by.
@@ -50,15 +50,29 @@ pub enum Section<'a> {
 
 /// What one served version of a kind contributes.
 pub fn fragment(resource: &Resource<'_>, edition: Edition, form: Form) -> Fragment {
+    let paths =
+        written(operations::paths(resource, edition), path_shape(edition), paths_number(edition), form);
     Fragment {
-        paths: written(
-            operations::paths(resource, edition),
-            path_shape(edition),
-            paths_number(edition),
-            form,
-        ),
+        paths: joined(paths, form),
         schemas: written(schema::schemas(resource, edition), schema_shape(edition), 1, form),
     }
+}
+
+/// Makes one member of an object's path and of those below it: no other can come between them.
+fn joined(paths: Vec<Member>, form: Form) -> Vec<Member> {
+    let mut out: Vec<Member> = Vec::with_capacity(paths.len());
+    for path in paths {
+        match out.last_mut() {
+            Some(object) if object.key.ends_with("/{name}") && path.key.starts_with(&object.key) => {
+                if form == Form::Json {
+                    object.bytes.push(b',');
+                }
+                object.bytes.extend_from_slice(&path.bytes);
+            }
+            _ => out.push(path),
+        }
+    }
+    out
 }
 
 /// The types that kinds share.

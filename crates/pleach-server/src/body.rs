@@ -8,6 +8,8 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::sync::mpsc;
 
+use crate::documents::rope::Rope;
+
 /// The body of a response.
 #[derive(Debug)]
 pub enum Body {
@@ -15,6 +17,8 @@ pub enum Body {
     Full(Bytes),
     /// Frames as they come; the end of the channel is the end of the body.
     Stream(mpsc::Receiver<Bytes>),
+    /// Bytes that lie in many places.
+    Rope(Rope),
 }
 
 impl Body {
@@ -36,6 +40,12 @@ impl From<Bytes> for Body {
     }
 }
 
+impl From<Rope> for Body {
+    fn from(rope: Rope) -> Self {
+        Self::Rope(rope)
+    }
+}
+
 impl http_body::Body for Body {
     type Data = Bytes;
     type Error = Infallible;
@@ -47,6 +57,7 @@ impl http_body::Body for Body {
         match &mut *self {
             Self::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
             Self::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Self::Rope(rope) => Poll::Ready(rope.next().map(|bytes| Ok(Frame::data(bytes)))),
             Self::Stream(frames) => {
                 frames.poll_recv(cx).map(|frame| frame.map(|bytes| Ok(Frame::data(bytes))))
             }
@@ -54,12 +65,17 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Full(bytes) if bytes.is_empty())
+        match self {
+            Self::Full(bytes) => bytes.is_empty(),
+            Self::Rope(rope) => rope.left() == 0,
+            Self::Stream(_) => false,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Rope(rope) => SizeHint::with_exact(rope.left() as u64),
             Self::Stream(_) => SizeHint::default(),
         }
     }

@@ -1,16 +1,23 @@
 //! Published documents: OpenAPI v2 and v3.
 //!
-//! Nothing is made before somebody asks. A document is kept as bytes until a kind in it changes; then
-//! only that kind's part of it is made anew. A change of a CRD itself costs nothing here: a request
+//! Nothing is made before somebody asks. What a kind contributes is kept as bytes until the kind
+//! changes; then only that is made anew. A change of a CRD itself costs nothing here: a request
 //! finds out what changed by comparing pointers, and not even that while the catalog stands still.
 
 mod assembly;
 mod deflate;
 mod negotiate;
+mod part;
 mod reply;
+pub mod rope;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::Response;
@@ -20,7 +27,8 @@ use pleach_json::Str;
 use pleach_openapi::{Edition, Form};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use self::assembly::{Assembly, Document};
+use self::assembly::{Assembly, Stamp};
+use self::rope::Rope;
 use crate::app::Call;
 use crate::body::Body;
 use crate::respond;
@@ -39,10 +47,10 @@ struct Forms {
     protobuf: Option<Assembly>,
 }
 
-/// The v3 documents.
+/// The v3 documents. Each has a lock of its own, so that nobody waits for a document of others.
 #[derive(Default)]
 struct Index {
-    documents: BTreeMap<(Str, Str), Forms>,
+    documents: BTreeMap<(Str, Str), Arc<Mutex<Forms>>>,
     /// The list of them, as of a generation of the catalog.
     list: Option<(u64, Bytes)>,
 }
@@ -63,10 +71,7 @@ impl Documents {
     fn answer(&self, engine: &Engine, call: &Call, path: &str) -> Response<Body> {
         let parts: Vec<&str> = path.split('/').collect();
         match parts.as_slice() {
-            ["v2"] => match negotiate::form(call, Edition::V2) {
-                Some(form) => reply::document(call, Edition::V2, form, self.v2(engine, call, form)),
-                None => reply::not_acceptable(),
-            },
+            ["v2"] => self.v2(engine, call),
             ["v3"] => reply::index(self.index(engine)),
             ["v3", "api", version] => self.v3(engine, call, "", version),
             ["v3", "apis", group, version] if !group.is_empty() => self.v3(engine, call, group, version),
@@ -74,38 +79,44 @@ impl Documents {
         }
     }
 
-    fn v2(&self, engine: &Engine, call: &Call, form: Form) -> Document {
+    fn v2(&self, engine: &Engine, call: &Call) -> Response<Body> {
+        let Some(form) = negotiate::form(call, Edition::V2) else { return reply::not_acceptable() };
         let generation = engine.catalog().generation();
-        let mut forms = self.v2.lock().unwrap_or_else(PoisonError::into_inner);
         let served = || engine.catalog().all().into_iter().flat_map(served_versions).collect();
-        forms.document(Edition::V2, form, generation, respond::reads_gzip(&call.headers), &served)
+        let asked = Asked { edition: Edition::V2, form, generation, served: &served };
+        let mut forms = lock(&self.v2);
+        let stamp = forms.stamp(&asked);
+        reply::document(call, asked.edition, form, &stamp, |gzip| forms.content(&asked, gzip))
     }
 
     fn v3(&self, engine: &Engine, call: &Call, group: &str, version: &str) -> Response<Body> {
         let Some(form) = negotiate::form(call, Edition::V3) else { return reply::not_acceptable() };
         let generation = engine.catalog().generation();
-        let key = (Str::from(group), Str::from(version));
         let served = || -> Vec<Served> {
             let kinds = engine.catalog().group(group).into_iter().flat_map(served_versions);
             kinds.filter(|(kind, at)| kind.versions[*at].name == version).collect()
         };
-        let mut index = self.v3.lock().unwrap_or_else(PoisonError::into_inner);
-        if served().is_empty() {
-            index.documents.remove(&key);
+        let asked = Asked { edition: Edition::V3, form, generation, served: &served };
+        let key = (Str::from(group), Str::from(version));
+        let known = lock(&self.v3).documents.get(&key).cloned();
+        let forms = match known {
+            Some(forms) => forms,
+            None if served().is_empty() => return respond::page_not_found(),
+            None => lock(&self.v3).documents.entry(key.clone()).or_default().clone(),
+        };
+        let mut forms = lock(&forms);
+        let stamp = forms.stamp(&asked);
+        if forms.is_empty() {
+            lock(&self.v3).documents.remove(&key);
             return respond::page_not_found();
         }
-        let forms = index.documents.entry(key).or_default();
-        let document =
-            forms.document(Edition::V3, form, generation, respond::reads_gzip(&call.headers), &served);
-        drop(index);
-        reply::document(call, Edition::V3, form, document)
+        reply::document(call, asked.edition, form, &stamp, |gzip| forms.content(&asked, gzip))
     }
 
     /// The list of v3 documents with their hashes.
     fn index(&self, engine: &Engine) -> Bytes {
         let generation = engine.catalog().generation();
-        let mut index = self.v3.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((made, list)) = &index.list
+        if let Some((made, list)) = &lock(&self.v3).list
             && *made == generation
         {
             return list.clone();
@@ -115,15 +126,17 @@ impl Documents {
             let key = (kind.group.clone(), kind.versions[at].name.clone());
             groups.entry(key).or_default().push((kind, at));
         }
-        index.documents.retain(|key, _| groups.contains_key(key));
+        lock(&self.v3).documents.retain(|key, _| groups.contains_key(key));
         let mut out = b"{\"paths\":{".to_vec();
         for (i, (key, served)) in groups.into_iter().enumerate() {
             let path = match key.0.as_str() {
                 "" => format!("api/{}", key.1),
                 group => format!("apis/{group}/{}", key.1),
             };
-            let forms = index.documents.entry(key).or_default();
-            let etag = forms.etag(Edition::V3, generation, &|| served.clone());
+            let forms = lock(&self.v3).documents.entry(key).or_default().clone();
+            let asked =
+                Asked { edition: Edition::V3, form: Form::Json, generation, served: &|| served.clone() };
+            let etag = lock(&forms).stamp(&asked).etag;
             let comma = if i == 0 { "" } else { "," };
             let line =
                 format!("{comma}\"{path}\":{{\"serverRelativeURL\":\"/openapi/v3/{path}?hash={etag}\"}}");
@@ -131,9 +144,19 @@ impl Documents {
         }
         out.extend_from_slice(b"}}");
         let list = Bytes::from(out);
-        index.list = Some((generation, list.clone()));
+        lock(&self.v3).list = Some((generation, list.clone()));
         list
     }
+}
+
+/// What is asked for, and of what.
+struct Asked<'a> {
+    edition: Edition,
+    form: Form,
+    /// The generation of the catalog.
+    generation: u64,
+    /// What is in the document as of that generation or later.
+    served: &'a dyn Fn() -> Vec<Served>,
 }
 
 impl Forms {
@@ -141,28 +164,40 @@ impl Forms {
         self.json.get_or_insert_with(|| Assembly::new(edition, Form::Json))
     }
 
-    /// The hash of the JSON form, which stands for all forms.
-    fn etag(&mut self, edition: Edition, generation: u64, served: &dyn Fn() -> Vec<Served>) -> Str {
-        self.json(edition).etag(generation, served)
+    /// What the JSON form is told by, which stands for all forms.
+    fn stamp(&mut self, asked: &Asked<'_>) -> Stamp {
+        self.json(asked.edition).stamp(asked.generation, asked.served)
     }
 
-    fn document(
-        &mut self,
-        edition: Edition,
-        form: Form,
-        generation: u64,
-        gzip: bool,
-        served: &dyn Fn() -> Vec<Served>,
-    ) -> Document {
-        match form {
-            Form::Json => self.json(edition).document(generation, gzip, served),
-            Form::Protobuf => {
-                let etag = self.etag(edition, generation, served);
-                let assembly = self.protobuf.get_or_insert_with(|| Assembly::new(edition, form));
-                Document { etag, ..assembly.document(generation, gzip, served) }
-            }
-        }
+    /// Whether nothing is served that the document would be about.
+    fn is_empty(&self) -> bool {
+        self.json.as_ref().is_none_or(Assembly::is_empty)
     }
+
+    /// The content, and what it is told by: kinds may have changed since that was last asked.
+    fn content(&mut self, asked: &Asked<'_>, gzip: bool) -> (Rope, Stamp) {
+        let kinds = OnceCell::new();
+        let served = || kinds.get_or_init(asked.served).clone();
+        let rope = match asked.form {
+            Form::Json => self.json(asked.edition).content(asked.generation, gzip, &served),
+            Form::Protobuf => {
+                let assembly =
+                    self.protobuf.get_or_insert_with(|| Assembly::new(asked.edition, Form::Protobuf));
+                let stale = assembly.is_stale(asked.generation, gzip);
+                let rope = assembly.content(asked.generation, gzip, &served);
+                if stale {
+                    // Both forms are made of the same kinds, so that the hash of one tells the other.
+                    self.json(asked.edition).refresh(&served());
+                }
+                rope
+            }
+        };
+        (rope, self.json(asked.edition).stamp(asked.generation, &served))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The versions of a kind that documents show.

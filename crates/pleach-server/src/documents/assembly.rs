@@ -1,21 +1,21 @@
-//! One document: the parts that kinds contribute, and the bytes they make together.
+//! One document in one form: the parts that kinds contribute, and what they make together.
 //!
-//! A part is made from one version of one kind and is good as long as the catalog holds that very
-//! version. Once a document is put together its parts are slices of it, so nothing is held twice.
-//! Parts are compressed one by one as well: a change compresses what changed and copies the rest.
+//! A part is good as long as the catalog holds the very version it was made from. What is sent is a
+//! rope of the pieces of all parts, in order: a change makes one part anew and strings the rope
+//! again, whatever the size of the document. Nothing is made or kept that nobody asked for.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use pleach_engine::kind::{Kind, KindVersion};
 use pleach_json::Str;
-use pleach_openapi::{Edition, Form, Fragment, Frame, Member, Needed, Resource, Section};
+use pleach_openapi::{Edition, Form, Frame, Needed, Section};
 use sha2::{Digest as _, Sha512};
 
 use super::Served;
-use super::deflate::{Deflated, Gzip};
+use super::deflate::{Deflater, Gzip};
+use super::part::{Kept, Part, Piece};
+use super::rope::Rope;
 
 /// A document in one form.
 pub(super) struct Assembly {
@@ -24,47 +24,24 @@ pub(super) struct Assembly {
     /// By group, plural and version.
     parts: BTreeMap<(Str, Str, Str), Part>,
     shared: Option<(Needed, Part)>,
+    /// What somebody asked for.
+    kept: Kept,
     /// The generation of the catalog that the parts were last compared with.
     compared: Option<u64>,
-    etag: Str,
+    stamp: Stamp,
     /// Whether any of the kinds comes from a CRD.
     custom: bool,
-    made: Option<Made>,
-    made_length: usize,
+    raw: Option<Rope>,
+    gzip: Option<Rope>,
 }
 
-/// What a document is sent as.
-pub(super) struct Document {
-    /// The hash of its content.
+/// What tells one content of a document from another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// The hash of the content.
     pub(super) etag: Str,
-    /// The bytes, compressed if that was asked for.
-    pub(super) bytes: Bytes,
-    /// When it was put together.
+    /// When it was first seen.
     pub(super) since: SystemTime,
-}
-
-struct Made {
-    bytes: Bytes,
-    gzip: Option<Bytes>,
-    since: SystemTime,
-}
-
-struct Part {
-    of: Weak<[KindVersion]>,
-    hash: [u8; 64],
-    /// The members, if the document was asked for and not only its hash.
-    members: Option<Members>,
-}
-
-struct Members {
-    paths: Vec<Piece>,
-    schemas: Vec<Piece>,
-}
-
-struct Piece {
-    key: String,
-    bytes: Bytes,
-    deflated: Option<Deflated>,
 }
 
 impl Assembly {
@@ -74,66 +51,75 @@ impl Assembly {
             form,
             parts: BTreeMap::new(),
             shared: None,
+            kept: Kept::default(),
             compared: None,
-            etag: Str::default(),
+            stamp: Stamp { etag: Str::default(), since: SystemTime::UNIX_EPOCH },
             custom: false,
-            made: None,
-            made_length: 0,
+            raw: None,
+            gzip: None,
         }
     }
 
-    /// The hash of the content. Members that nobody asked for are made for it and not kept.
-    pub(super) fn etag(&mut self, generation: u64, served: &dyn Fn() -> Vec<Served>) -> Str {
+    /// What the content is told by. Members that nobody asked for are made for it and not kept.
+    pub(super) fn stamp(&mut self, generation: u64, served: &dyn Fn() -> Vec<Served>) -> Stamp {
         if self.compared != Some(generation) {
-            let keep = self.made.is_some();
-            self.refresh(&served(), keep);
+            self.refresh(&served());
             self.compared = Some(generation);
         }
-        self.etag.clone()
+        self.stamp.clone()
     }
 
-    /// The document.
-    pub(super) fn document(
-        &mut self,
-        generation: u64,
-        gzip: bool,
-        served: &dyn Fn() -> Vec<Served>,
-    ) -> Document {
-        if self.compared != Some(generation) || self.made.is_none() {
-            self.refresh(&served(), true);
+    /// Whether nothing is served that the document would be about.
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Whether the content must be made, or compared with the kinds there are.
+    pub(super) fn is_stale(&self, generation: u64, gzip: bool) -> bool {
+        self.compared != Some(generation) || self.kept != self.wanted(gzip)
+    }
+
+    /// What is kept once this is asked for as well.
+    fn wanted(&self, gzip: bool) -> Kept {
+        Kept { raw: self.kept.raw || !gzip, gzip: self.kept.gzip || gzip }
+    }
+
+    /// The content, compressed or not.
+    pub(super) fn content(&mut self, generation: u64, gzip: bool, served: &dyn Fn() -> Vec<Served>) -> Rope {
+        if self.is_stale(generation, gzip) {
+            self.kept = self.wanted(gzip);
+            self.refresh(&served());
             self.compared = Some(generation);
-            if self.made.is_none() {
-                self.assemble();
-            }
         }
-        let missing = gzip && self.made.as_ref().is_some_and(|made| made.gzip.is_none());
-        let compressed = missing.then(|| self.compress());
-        let made = self.made.as_mut().expect("made above where there was none");
-        if compressed.is_some() {
-            made.gzip = compressed;
+        let known = if gzip { &self.gzip } else { &self.raw };
+        if let Some(rope) = known {
+            return rope.clone();
         }
-        let bytes = made.gzip.as_ref().filter(|_| gzip).unwrap_or(&made.bytes).clone();
-        Document { etag: self.etag.clone(), bytes, since: made.since }
+        let rope = Rope::new(if gzip { self.compressed() } else { self.plain() });
+        *(if gzip { &mut self.gzip } else { &mut self.raw }) = Some(rope.clone());
+        rope
     }
 
     /// Makes the parts that are missing or old, and drops those of kinds that are gone.
-    fn refresh(&mut self, served: &[Served], keep: bool) {
-        let mut changed = self.etag.is_empty();
+    pub(super) fn refresh(&mut self, served: &[Served]) {
+        let mut deflater = None;
+        let mut made = false;
         let mut old = std::mem::take(&mut self.parts);
         for (kind, at) in served {
             let key = (kind.group.clone(), kind.plural.clone(), kind.versions[*at].name.clone());
-            let known = old.remove(&key).filter(|part| {
-                let same = std::ptr::addr_eq(Weak::as_ptr(&part.of), Arc::as_ptr(&kind.versions));
-                same && (part.members.is_some() || !keep)
+            let known = old.remove(&key).filter(|part| part.is_of(kind)).and_then(|mut part| {
+                let enough = part.kept.has(self.kept)
+                    || part.widen(self.kept, deflater.get_or_insert_with(Deflater::default));
+                enough.then_some(part)
             });
             let part = known.unwrap_or_else(|| {
-                changed = true;
-                let fragment = fragment(kind, *at, self.edition, self.form);
-                Part::new(Arc::downgrade(&kind.versions), fragment, keep)
+                made = true;
+                let deflater = deflater.get_or_insert_with(Deflater::default);
+                Part::of(kind, *at, (self.edition, self.form), self.kept, deflater)
             });
             self.parts.insert(key, part);
         }
-        changed |= !old.is_empty();
+        made |= !old.is_empty();
         let needed = match self.edition {
             Edition::V2 => Needed { scale: true, definitions: true },
             Edition::V3 => Needed {
@@ -141,16 +127,19 @@ impl Assembly {
                 definitions: served.iter().any(|(kind, _)| kind.group == pleach_engine::crd::GROUP),
             },
         };
-        let fresh =
-            self.shared.as_ref().is_some_and(|(of, part)| *of == needed && (part.members.is_some() || !keep));
+        let fresh = self.shared.as_ref().is_some_and(|(of, part)| *of == needed && part.kept.has(self.kept));
         if !fresh {
-            changed = true;
-            self.shared = Some((needed, Part::shared(self.edition, self.form, needed, keep)));
+            made = true;
+            self.shared = Some((needed, Part::shared(self.edition, self.form, needed, self.kept)));
         }
         self.custom = served.iter().any(|(kind, _)| kind.is_custom());
-        if changed {
-            self.made = None;
-            self.etag = self.hash();
+        if made {
+            self.raw = None;
+            self.gzip = None;
+            let etag = self.hash();
+            if etag != self.stamp.etag {
+                self.stamp = Stamp { etag, since: SystemTime::now() };
+            }
         }
     }
 
@@ -167,61 +156,43 @@ impl Assembly {
         text.into()
     }
 
-    /// Puts the parts together, and makes them slices of the whole.
-    fn assemble(&mut self) {
-        let mut out = Vec::with_capacity(self.made_length.next_power_of_two());
-        self.each_item(&mut |item| match item {
-            Item::Text(text) => out.extend_from_slice(text),
-            Item::Piece { piece, .. } => out.extend_from_slice(&piece.bytes),
+    /// The pieces as they are.
+    fn plain(&self) -> Vec<Bytes> {
+        let mut pieces = Vec::new();
+        self.each_item(&mut |item| {
+            pieces.push(match item {
+                Item::Text(b",") => Bytes::from_static(b","),
+                Item::Text(text) => Bytes::copy_from_slice(text),
+                Item::Piece(piece) => piece.raw.clone(),
+            });
         });
-        out.shrink_to_fit();
-        self.made_length = out.len();
-        let bytes = Bytes::from(out);
-        let mut at = 0;
-        self.each_item(&mut |item| match item {
-            Item::Text(text) => at += text.len(),
-            Item::Piece { piece, .. } => {
-                let end = at + piece.bytes.len();
-                piece.bytes = bytes.slice(at..end);
-                at = end;
-            }
-        });
-        self.made = Some(Made { bytes, gzip: None, since: SystemTime::now() });
+        pieces
     }
 
-    /// The whole, compressed from compressed parts.
-    fn compress(&mut self) -> Bytes {
-        let mut gzip = Gzip::default();
-        let comma: &[u8] = if self.form == Form::Json { b"," } else { b"" };
+    /// The compressed pieces.
+    fn compressed(&self) -> Vec<Bytes> {
+        let (mut gzip, mut deflater) = (Gzip::default(), Deflater::default());
         self.each_item(&mut |item| match item {
-            // Commas are compressed together with what follows them.
-            Item::Text(b",") => {}
-            Item::Text(text) => gzip.text(text),
-            Item::Piece { piece, first: true } => gzip.text(&piece.bytes),
-            Item::Piece { piece, first: false } => {
-                let bytes = &piece.bytes;
-                gzip.part(piece.deflated.get_or_insert_with(|| Deflated::new(&[comma, bytes])));
-            }
+            Item::Text(b",") => gzip.comma(),
+            Item::Text(text) => gzip.piece(&deflater.piece(text)),
+            Item::Piece(piece) => gzip.piece(piece.deflated.as_ref().expect("kept parts are compressed")),
         });
         gzip.finish()
     }
 
     /// Calls `visit` with what the document is made of, in order.
-    fn each_item(&mut self, visit: &mut dyn FnMut(Item<'_>)) {
-        let (mut paths, mut schemas): (Vec<&mut Piece>, Vec<&mut Piece>) = (Vec::new(), Vec::new());
-        let shared = self.shared.iter_mut().map(|(_, part)| part);
-        for part in self.parts.values_mut().chain(shared) {
-            if let Some(members) = &mut part.members {
-                paths.extend(members.paths.iter_mut());
-                schemas.extend(members.schemas.iter_mut());
-            }
+    fn each_item(&self, visit: &mut dyn FnMut(Item<'_>)) {
+        let (mut paths, mut schemas): (Vec<&Piece>, Vec<&Piece>) = (Vec::new(), Vec::new());
+        for part in self.parts.values().chain(self.shared.iter().map(|(_, part)| part)) {
+            paths.extend(&part.paths);
+            schemas.extend(&part.schemas);
         }
         for pieces in [&mut paths, &mut schemas] {
             pieces.sort_by(|a, b| a.key.cmp(&b.key));
             // A group that takes the name of another's type comes second.
             pieces.dedup_by(|later, first| later.key == first.key);
         }
-        let lengths = |pieces: &[&mut Piece]| pieces.iter().map(|p| p.bytes.len()).collect::<Vec<_>>();
+        let lengths = |pieces: &[&Piece]| pieces.iter().map(|piece| piece.length).collect::<Vec<_>>();
         let (path_lengths, schema_lengths) = (lengths(&paths), lengths(&schemas));
         let frame = if self.custom && self.edition == Edition::V3 {
             Frame { title: "Kubernetes CRD Swagger", version: "v0.1.0" }
@@ -232,8 +203,8 @@ impl Assembly {
         pleach_openapi::assemble(edition, form, frame, &path_lengths, &schema_lengths, &mut |section| {
             visit(match section {
                 Section::Text(text) => Item::Text(text),
-                Section::Path(i) => Item::Piece { piece: &mut *paths[i], first: i == 0 },
-                Section::Schema(i) => Item::Piece { piece: &mut *schemas[i], first: i == 0 },
+                Section::Path(i) => Item::Piece(paths[i]),
+                Section::Schema(i) => Item::Piece(schemas[i]),
             });
         });
     }
@@ -242,64 +213,157 @@ impl Assembly {
 /// What a document is made of.
 enum Item<'a> {
     Text(&'a [u8]),
-    Piece { piece: &'a mut Piece, first: bool },
+    Piece(&'a Piece),
 }
 
-impl Piece {
-    fn new(key: String, bytes: Bytes) -> Self {
-        Self { key, bytes, deflated: None }
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::io::Read as _;
+
+    use super::*;
+    use crate::documents::testing::{crd, kind, set};
+    use pleach_json::json;
+
+    const EDITIONS: [Edition; 2] = [Edition::V2, Edition::V3];
+
+    fn served(crds: &[pleach_json::Value]) -> Vec<Served> {
+        crds.iter().flat_map(|crd| crate::documents::served_versions(kind(crd))).collect()
     }
-}
 
-impl Part {
-    fn new(of: Weak<[KindVersion]>, fragment: Fragment, keep: bool) -> Self {
-        let mut hash = Sha512::new();
-        for member in fragment.paths.iter().chain(&fragment.schemas) {
-            hash.update(&member.bytes);
+    fn bytes(rope: Rope) -> Vec<u8> {
+        rope.flat_map(|frame| frame.to_vec()).collect()
+    }
+
+    fn unzipped(rope: Rope) -> Vec<u8> {
+        let mut out = Vec::new();
+        flate2::read::GzDecoder::new(&bytes(rope)[..]).read_to_end(&mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn the_etag_changes_if_and_only_if_the_content_does() {
+        let (elms, oaks) = (crd("elms", "Elm", "height"), crd("oaks", "Oak", "age"));
+        let with = |path: &[&str], key: &str, to: pleach_json::Value| {
+            let mut changed = elms.clone();
+            set(&mut changed, &[&["spec", "versions", "0"], path].concat(), key, to);
+            changed
+        };
+        let field = ["schema", "openAPIV3Schema", "properties", "spec", "properties", "height"];
+        let column = json!([{"name": "Height", "type": "string", "jsonPath": ".spec.height"}]);
+        for (after, changes, why) in [
+            (vec![elms.clone(), oaks.clone()], false, "the same kinds, made anew"),
+            (
+                vec![with(&[], "additionalPrinterColumns", column), oaks.clone()],
+                false,
+                "columns are not shown",
+            ),
+            (vec![with(&field, "title", json!("t")), oaks.clone()], true, "a field says more"),
+            (vec![with(&[], "subresources", json!({"status": {}})), oaks.clone()], true, "a subresource"),
+            (vec![elms.clone()], true, "a CRD is gone"),
+            (vec![with(&[], "served", json!(false)), oaks.clone()], true, "a version is not served"),
+            (vec![crd("elms", "Elm", "girth"), oaks.clone()], true, "another field"),
+        ] {
+            for edition in EDITIONS {
+                let mut assembly = Assembly::new(edition, Form::Json);
+                let before = assembly.stamp(1, &|| served(&[elms.clone(), oaks.clone()]));
+                let old = bytes(assembly.content(1, false, &|| served(&[elms.clone(), oaks.clone()])));
+                let now = assembly.stamp(2, &|| served(&after));
+                let new = bytes(assembly.content(2, false, &|| served(&after)));
+                assert_eq!(old != new, changes, "{why} ({edition:?})");
+                assert_eq!(before.etag != now.etag, changes, "{why} ({edition:?})");
+                assert_eq!(before == now, !changes, "it is as old as its content: {why} ({edition:?})");
+                let mut other = Assembly::new(edition, Form::Json);
+                assert_eq!(other.stamp(7, &|| served(&after)).etag, now.etag, "of the content only: {why}");
+            }
         }
-        let piece = |member: Member| Piece::new(member.key, member.bytes.into());
-        let members = keep.then(|| Members {
-            paths: fragment.paths.into_iter().map(piece).collect(),
-            schemas: fragment.schemas.into_iter().map(piece).collect(),
-        });
-        Self { of, hash: hash.finalize().into(), members }
     }
 
-    /// What kinds share. It never changes, so thousands of documents share the bytes as well.
-    fn shared(edition: Edition, form: Form, needed: Needed, keep: bool) -> Self {
-        type Known = BTreeMap<(Edition, Form, bool, bool), ([u8; 64], Vec<(String, Bytes)>)>;
-        static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let (hash, schemas) =
-            known.entry((edition, form, needed.scale, needed.definitions)).or_insert_with(|| {
-                let fragment = pleach_openapi::shared(edition, form, needed);
-                let part = Self::new(Weak::<[KindVersion; 0]>::new(), fragment, true);
-                let schemas = part.members.into_iter().flat_map(|members| members.schemas);
-                (part.hash, schemas.map(|piece| (piece.key, piece.bytes)).collect())
-            });
-        let pieces = || schemas.iter().map(|(key, bytes)| Piece::new(key.clone(), bytes.clone()));
-        let members = keep.then(|| Members { paths: Vec::new(), schemas: pieces().collect() });
-        Self { of: Weak::<[KindVersion; 0]>::new(), hash: *hash, members }
+    #[test]
+    fn a_change_makes_one_part_anew() {
+        let (elms, oaks) = (kind(&crd("elms", "Elm", "height")), kind(&crd("oaks", "Oak", "age")));
+        let changed = kind(&crd("elms", "Elm", "girth"));
+        let mut assembly = Assembly::new(Edition::V2, Form::Json);
+        let pointers = |assembly: &Assembly| -> Vec<*const u8> {
+            assembly.parts.values().map(|part| part.schemas[0].raw.as_ptr()).collect()
+        };
+        assembly.content(1, false, &|| vec![(elms.clone(), 0), (oaks.clone(), 0)]);
+        let before = pointers(&assembly);
+        assembly.content(2, false, &|| vec![(changed.clone(), 0), (oaks.clone(), 0)]);
+        let after = pointers(&assembly);
+        assert_ne!(before[0], after[0], "the elms changed");
+        assert_eq!(before[1], after[1], "the oaks did not");
     }
-}
 
-/// What a version of a kind contributes.
-fn fragment(kind: &Kind, at: usize, edition: Edition, form: Form) -> Fragment {
-    let version = &kind.versions[at];
-    let selectable: Vec<&str> = version.selectable_fields.iter().map(|f| f.label.as_str()).collect();
-    let resource = Resource {
-        group: &kind.group,
-        version: &version.name,
-        plural: &kind.plural,
-        kind: &kind.kind,
-        list_kind: &kind.list_kind,
-        namespaced: kind.is_namespaced(),
-        status: version.status,
-        scale: version.scale.is_some(),
-        selectable_fields: &selectable,
-        schema: version.props.as_deref(),
-        preserve_unknown_fields: kind.preserve_unknown_fields,
-        built_in: !kind.is_custom(),
-    };
-    pleach_openapi::fragment(&resource, edition, form)
+    #[test]
+    fn nobody_looks_while_the_catalog_stands_still() {
+        let calls = Cell::new(0);
+        let served = || {
+            calls.set(calls.get() + 1);
+            served(&[crd("elms", "Elm", "height")])
+        };
+        let mut assembly = Assembly::new(Edition::V3, Form::Json);
+        let first = assembly.content(1, false, &served);
+        let again = assembly.content(1, false, &served);
+        assembly.stamp(1, &served);
+        assert_eq!(calls.get(), 1, "one comparison for one generation");
+        assert_eq!(bytes(first), bytes(again));
+        assembly.stamp(2, &served);
+        assert_eq!(calls.get(), 2, "and one for the next");
+    }
+
+    #[test]
+    fn only_what_was_asked_for_is_kept() {
+        let kinds = [crd("elms", "Elm", "height")];
+        let kinds = served(&kinds);
+        let served = || kinds.clone();
+        let held = |assembly: &Assembly| {
+            let parts = assembly.parts.values();
+            let pieces: Vec<&Piece> = parts.flat_map(|part| part.paths.iter().chain(&part.schemas)).collect();
+            (pieces.iter().any(|piece| !piece.raw.is_empty()), pieces.iter().any(|p| p.deflated.is_some()))
+        };
+        let mut assembly = Assembly::new(Edition::V2, Form::Json);
+        assembly.stamp(1, &served);
+        assert_eq!(held(&assembly), (false, false), "a hash needs nothing");
+        let compressed = unzipped(assembly.content(1, true, &served));
+        assert_eq!(held(&assembly), (false, true), "only compressed");
+        let plain = bytes(assembly.content(1, false, &served));
+        assert_eq!(held(&assembly), (true, true), "both");
+        assert_eq!(plain, compressed);
+
+        let mut assembly = Assembly::new(Edition::V2, Form::Json);
+        assert_eq!(bytes(assembly.content(1, false, &served)), plain);
+        assert_eq!(held(&assembly), (true, false), "only plain");
+        let before = assembly.parts.values().next().map(|part| part.schemas[0].raw.as_ptr());
+        assert_eq!(unzipped(assembly.content(1, true, &served)), plain);
+        let after = assembly.parts.values().next().map(|part| part.schemas[0].raw.as_ptr());
+        assert_eq!(before, after, "what is there is compressed, not made again");
+    }
+
+    #[test]
+    fn what_is_sent_is_not_held_twice() {
+        let kinds = served(&[crd("elms", "Elm", "height")]);
+        for (form, gzip) in [(Form::Json, false), (Form::Json, true), (Form::Protobuf, false)] {
+            let mut assembly = Assembly::new(Edition::V2, form);
+            let rope = assembly.content(1, gzip, &|| kinds.clone());
+            let stored: usize = [&assembly.raw, &assembly.gzip].into_iter().flatten().map(Rope::left).sum();
+            assert_eq!(stored, rope.left(), "one rope for what was asked for");
+            let part = assembly.parts.values().next().unwrap();
+            let all: usize = part.paths.iter().chain(&part.schemas).map(|piece| piece.raw.len()).sum();
+            assert_eq!(all == 0, gzip, "bytes as they are only where they are sent");
+        }
+    }
+
+    #[test]
+    fn all_forms_can_be_read() {
+        let kinds = served(&[crd("elms", "Elm", "height"), crd("oaks", "Oak", "age")]);
+        for edition in EDITIONS {
+            let mut json = Assembly::new(edition, Form::Json);
+            let document = pleach_json::parse(&bytes(json.content(1, false, &|| kinds.clone()))).unwrap();
+            assert!(document.get("paths").is_some(), "{edition:?}");
+            let mut protobuf = Assembly::new(edition, Form::Protobuf);
+            let plain = bytes(protobuf.content(1, false, &|| kinds.clone()));
+            assert_eq!(unzipped(protobuf.content(1, true, &|| kinds.clone())), plain, "{edition:?}");
+        }
+    }
 }

@@ -10,48 +10,66 @@ use http::header::{
 use http::{HeaderMap, Response, StatusCode};
 use pleach_openapi::{Edition, Form};
 
-use super::assembly::Document;
+use super::assembly::Stamp;
 use super::negotiate;
+use super::rope::Rope;
 use crate::app::Call;
 use crate::body::Body;
 use crate::respond;
 
 const YEAR: Duration = Duration::from_hours(365 * 24);
 
-/// A document, which is compressed if the client reads that.
-pub(super) fn document(call: &Call, edition: Edition, form: Form, document: Document) -> Response<Body> {
-    let Document { etag, bytes, since } = document;
+/// A document, which is compressed if the client reads that. `stamp` is what it was last told by; its
+/// content is not asked for if the client has it already.
+pub(super) fn document(
+    call: &Call,
+    edition: Edition,
+    form: Form,
+    stamp: &Stamp,
+    content: impl FnOnce(bool) -> (Rope, Stamp),
+) -> Response<Body> {
     let asked = call.query.get("hash").filter(|hash| edition == Edition::V3 && !hash.is_empty());
-    if asked.is_some_and(|hash| hash != etag) {
-        return moved(&call.path, &etag);
+    let is_another = |stamp: &Stamp| asked.is_some_and(|hash| hash != stamp.etag);
+    if is_another(stamp) {
+        return moved(&call.path, &stamp.etag);
     }
-    let mut response = Response::new(Body::empty());
-    let quoted = format!("\"{etag}\"");
+    let quoted = format!("\"{}\"", stamp.etag);
+    let known = call.header(IF_NONE_MATCH).is_some_and(|sent| {
+        sent.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == quoted)
+    });
+    if known {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        tell(response.headers_mut(), stamp, asked.is_some());
+        return response;
+    }
+    let gzip = respond::reads_gzip(&call.headers);
+    let (rope, stamp) = content(gzip);
+    if is_another(&stamp) {
+        return moved(&call.path, &stamp.etag);
+    }
+    let mut response = Response::new(rope.into());
     let headers = response.headers_mut();
-    put(headers, ETAG, &quoted);
-    put(headers, LAST_MODIFIED, &date(since));
+    tell(headers, &stamp, asked.is_some());
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(negotiate::media_type(edition, form)));
+    if gzip {
+        headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
+}
+
+/// Says what caches need to know.
+fn tell(headers: &mut HeaderMap, Stamp { etag, since }: &Stamp, immutable: bool) {
+    put(headers, ETAG, &format!("\"{etag}\""));
+    put(headers, LAST_MODIFIED, &date(*since));
     headers.insert(VARY, HeaderValue::from_static("Accept"));
-    if asked.is_some() {
+    if immutable {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
         put(headers, EXPIRES, &date(SystemTime::now() + YEAR));
     } else {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     }
-    let known = call.header(IF_NONE_MATCH).is_some_and(|sent| {
-        sent.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == quoted)
-    });
-    if known {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        return response;
-    }
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(negotiate::media_type(edition, form)));
-    if respond::reads_gzip(&call.headers) {
-        headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    }
-    *response.body_mut() = bytes.into();
-    response
 }
 
 /// The list of documents. Its type is what upstream's aggregator says: text, as it looks.

@@ -1,0 +1,148 @@
+//! What published documents cost: time, size, memory and staleness with many CRDs.
+//!
+//! ```text
+//! cargo run --release -p bench-openapi [CRDs…]
+//! ```
+//!
+//! CRDs of 300 fields each are created in an engine within this process, ten per group, and documents
+//! are asked for as the server asks for them. Times are of the clock and, since machines have other
+//! things to do, of the processor; the middle of several counts where something is done several
+//! times. Memory is what was allocated and not freed.
+
+mod crds;
+mod meter;
+mod world;
+
+use std::alloc::System;
+use std::time::Duration;
+
+use serde_json::json;
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+use crate::crds::Big;
+use crate::meter::{Spent, held, median, memory, report, size, time};
+use crate::world::{Ask, World};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Fields of each CRD.
+const FIELDS: usize = 300;
+/// How often something is changed.
+const CHANGES: usize = 9;
+
+fn main() {
+    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
+    let sizes = if sizes.is_empty() { vec![10, 500, 2000] } else { sizes };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    for count in sizes {
+        runtime.block_on(measure(count));
+    }
+}
+
+async fn measure(count: usize) {
+    println!("\n{count} CRDs of {FIELDS} fields");
+    let before = held();
+    let world = World::new().await;
+    let mut bytes = 0;
+    let ((), spent) = time(async {
+        for number in 0..count {
+            let crd = Big::new(number).crd(FIELDS, None);
+            bytes += crd.to_string().len();
+            world.create(&crd).await;
+        }
+    })
+    .await;
+    report("create a CRD", &spent.each(count), &format!("{} each", size(bytes / count)));
+    report("  memory of the server, per CRD", &memory((held() - before) / count as isize), "documents apart");
+
+    first_builds(&world, count).await;
+    changes(&world, count).await;
+    rest(&world).await;
+}
+
+/// What it takes until each document is there for the first time, and what is kept then.
+async fn first_builds(world: &World, count: usize) {
+    let first = format!("v3/apis/{}/v1", Big::new(0).group);
+    let before = held();
+    let (document, spent) = time(world.document(&first, Ask::Json)).await;
+    let document = document.to_bytes();
+    report("v3 of one group, first", &spent.to_string(), &size(document.len()));
+    report(
+        "  kept for it and for all others",
+        &memory(held() - before),
+        &format!("{:.2} x its size; others: none", (held() - before) as f64 / document.len() as f64),
+    );
+    let before = held();
+    let (_, spent) = time(world.document("v3", Ask::Json)).await;
+    report("v3 index, first", &spent.to_string(), &spent.each(count));
+    report("  kept, per CRD", &memory((held() - before) / count as isize), "hashes only");
+
+    let forms = [("v2 JSON", Ask::Json), ("v2 JSON gzip", Ask::Gzip), ("v2 protobuf", Ask::Protobuf)];
+    for (what, ask) in forms {
+        let before = held();
+        let (document, spent) = time(world.document("v2", ask)).await;
+        let length = {
+            let document = document.to_bytes();
+            document.len()
+        };
+        report(&format!("{what}, first"), &spent.to_string(), &size(length));
+        let kept = held() - before;
+        report(
+            "  kept",
+            &memory(kept),
+            &format!(
+                "{:.2} x its size, {} per CRD",
+                kept as f64 / length as f64,
+                memory(kept / count as isize)
+            ),
+        );
+        let (_, spent) = time(world.document("v2", ask)).await;
+        report("  again", &spent.to_string(), "");
+    }
+}
+
+/// What it takes until a change of one CRD is in a document.
+async fn changes(world: &World, count: usize) {
+    let mut at_commit = Vec::new();
+    let wanted = |bar: &'static str| if count == 2000 { bar } else { "" };
+    for (what, path, ask, wanted) in [
+        ("v3 of its group", "", Ask::Json, wanted("under 10 ms")),
+        ("v3 index", "v3", Ask::Json, ""),
+        ("v2 JSON", "v2", Ask::Json, wanted("under 150 ms")),
+        ("v2 JSON gzip", "v2", Ask::Gzip, wanted("under 150 ms")),
+        ("v2 protobuf", "v2", Ask::Protobuf, wanted("under 150 ms")),
+    ] {
+        let (mut visible, mut asked) = (Vec::new(), Vec::new());
+        for round in 0..CHANGES {
+            let big = Big::new(round * count / CHANGES);
+            let extra = format!("later{}{round}", what.replace(' ', ""));
+            let patch = json!({"spec": {"versions": big.crd(FIELDS, Some(&extra))["spec"]["versions"]}});
+            let path = if path.is_empty() { format!("v3/apis/{}/v1", big.group) } else { path.to_owned() };
+            // What was asked for before is what goes stale.
+            let old = world.document(&path, ask).await.to_bytes();
+            let ((), commit) = time(world.patch(&big.name(), &patch)).await;
+            let (new, request) = time(world.document(&path, ask)).await;
+            let new = new.to_bytes();
+            assert!(old != new, "{what} is as it was");
+            if ask != Ask::Gzip && path != "v3" {
+                let found = new.windows(extra.len()).any(|window| window == extra.as_bytes());
+                assert!(found, "{what}: {extra} is not there");
+            }
+            at_commit.push(commit);
+            visible.push(commit + request);
+            asked.push(request);
+        }
+        report(&format!("change to {what}, from the request"), &median(&mut asked).to_string(), wanted);
+        report("  from the change itself", &median(&mut visible).to_string(), "");
+    }
+    report("a change with nobody asking", &median(&mut at_commit).to_string(), "");
+}
+
+/// What is done while nobody asks for anything.
+async fn rest(world: &World) {
+    let ((), spent) = time(tokio::time::sleep(Duration::from_secs(2))).await;
+    let Spent { processor, .. } = spent;
+    report("processor at rest", &format!("{:.3} %", processor.as_secs_f64() / 2.0 * 100.0), "none");
+    let _ = world;
+}
