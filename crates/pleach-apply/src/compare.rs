@@ -172,13 +172,13 @@ fn compare_members(
     new: &[(Str, Value)],
     depth: usize,
 ) -> Comparison {
-    let others = map.others();
+    let (mut fields, others) = (map.fields(), map.others());
     let mut out = Comparison::default();
     pairs(old, new, |key, old, new| {
         if is_equal(old, new, depth) {
             return;
         }
-        let (marks, below) = match map.field(key).or(others) {
+        let (marks, below) = match fields.next(key).or(others) {
             Some(of) => visit(old, new, of, depth),
             None => leaf(old, new),
         };

@@ -52,10 +52,10 @@ impl Walk {
     }
 
     fn members(&self, map: &MapShape<'_>, members: &Map, member: bool) -> Map {
-        let others = map.others();
+        let (mut fields, others) = (map.fields(), map.others());
         let mut steps = begin(members.len(), member);
         for (key, value) in members.entries() {
-            let declared = map.field(key);
+            let declared = fields.next(key);
             let empty = match value {
                 Value::Null => true,
                 Value::Object(members) => members.is_empty(),

@@ -48,11 +48,12 @@ fn visit(live: Option<&Value>, config: Option<&Value>, of: Type<'_>) -> Option<V
 }
 
 fn merge_members(map: &MapShape<'_>, live: &[(Str, Value)], config: &[(Str, Value)]) -> Option<Value> {
-    let others = map.others();
+    let (mut fields, others) = (map.fields(), map.others());
     let mut out = Vec::with_capacity(live.len().max(config.len()));
     pairs(live, config, |key, live, config| {
-        let merged = match map.field(key).or(others) {
-            Some(of) if config.is_some() => visit(live, config, of),
+        let mut of = || fields.next(key).or(others);
+        let merged = match config.and_then(|_| of()) {
+            Some(of) => visit(live, config, of),
             _ => config.or(live).cloned(),
         };
         if let Some(merged) = merged {

@@ -28,11 +28,17 @@ fn is_settled(below: &Map, whole: bool, of: Type<'_>) -> bool {
         // What nothing is known of is left as it was.
         Shape::Map(map) if map.is_unknown() => true,
         Shape::Map(map) if map.is_atomic => below.is_empty(),
-        Shape::Map(map) => grow_stack(|| are_settled(below, |key| type_at(&map, key))),
+        Shape::Map(map) => grow_stack(|| {
+            let (mut fields, others) = (map.fields(), map.others());
+            are_settled(below, |key| match key.strip_prefix("f:") {
+                Some(name) => fields.next(name).or(others),
+                None => others,
+            })
+        }),
     }
 }
 
-fn are_settled<'a>(below: &Map, of: impl Fn(&str) -> Option<Type<'a>>) -> bool {
+fn are_settled<'a>(below: &Map, mut of: impl FnMut(&str) -> Option<Type<'a>>) -> bool {
     steps(below).iter().all(|(key, below)| match (of(key), below.as_object()) {
         (Some(of), Some(below)) => is_settled(below, below.is_empty(), of),
         _ => true,

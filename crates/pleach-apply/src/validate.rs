@@ -107,7 +107,7 @@ impl Walk {
     }
 
     fn members(&mut self, map: &MapShape<'_>, members: &Map, right: Option<&Map>, at: &At<'_>) {
-        let others = map.others();
+        let (mut fields, others) = (map.fields(), map.others());
         let mut rights = right.map_or(&[][..], Map::entries);
         for (key, value) in members.entries() {
             let right = if rights.is_empty() { None } else { beside(&mut rights, key) };
@@ -115,7 +115,7 @@ impl Walk {
                 continue;
             }
             let at = at.below(Step::Field(key));
-            match map.field(key).or(others) {
+            match fields.next(key).or(others) {
                 Some(of) => self.visit(value, of, right, &at),
                 None => {
                     self.error(&at, "field not declared in schema");

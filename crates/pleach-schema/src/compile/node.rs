@@ -348,7 +348,7 @@ impl Node {
 
     /// The property `key`, for keys asked in ascending order: `from` remembers where to go on.
     #[inline]
-    pub(crate) fn next_property(&self, from: &mut usize, key: &str) -> Option<&Property> {
+    pub fn next_property(&self, from: &mut usize, key: &str) -> Option<&Property> {
         let rest = &self.properties[*from..];
         let wanted = prefix(key);
         let compare = |property: &Property| {
