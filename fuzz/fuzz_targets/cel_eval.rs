@@ -4,12 +4,12 @@
 //! It is none, as it is not for the API server: where a value does not fit its schema; where types
 //! are only known at run time; for functions whose estimate looks at one operand and whose cost at
 //! another (`startsWith`, `endsWith`), at a longest format that is none (`validate`), or at no size
-//! at all (IPv6 addresses with `!=`, and the libraries of lists and sets).
+//! at all (objects with `==`, IPv6 addresses with `!=`, the libraries of lists and sets).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use pleach_cel::eval::PER_CALL_LIMIT;
-use pleach_cel::{Activation, Checked, Environment, Expr, ExprId, Fault, OldSelf, Program};
+use pleach_cel::{Activation, Checked, Environment, Expr, ExprId, Fault, OldSelf, Program, Type};
 use pleach_fuzz::{Bytes, cel};
 use std::sync::LazyLock;
 
@@ -85,7 +85,10 @@ fn is_bounded(checked: &Checked) -> bool {
 
 fn is_bounded_node(checked: &Checked, id: ExprId) -> bool {
     let known = match checked.ast().expr(id) {
-        Expr::Call { function, .. } => BOUNDED.contains(&function.as_str()),
+        Expr::Call { function, args, .. } => {
+            let of_object = |arg: &ExprId| matches!(checked.type_of(*arg), Type::Object(_));
+            BOUNDED.contains(&function.as_str()) && !args.iter().any(of_object)
+        }
         Expr::Struct { .. } => false,
         _ => true,
     };

@@ -18,10 +18,12 @@
 mod calls;
 mod estimate;
 mod explain;
+mod hint;
 mod size;
 
 use crate::checked::Checked;
 pub use explain::{Bound, Explanation, Part, Remedy};
+pub use hint::{Around, Surroundings};
 
 /// A range of costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

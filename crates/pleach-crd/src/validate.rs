@@ -28,6 +28,11 @@ const METADATA: Path<'static> = Path::new("metadata");
 
 /// The errors of a new CRD that was sent in `version`.
 pub fn validate_create(crd: &Crd, version: ApiVersion) -> Vec<FieldError> {
+    validate_create_with(crd, &Ratchets::create(version))
+}
+
+/// The errors of a new CRD, of which this is demanded.
+pub fn validate_create_with(crd: &Crd, ratchets: &Ratchets) -> Vec<FieldError> {
     let name_check = |name: &str, prefix: bool| {
         let rule = NameRule::Dns1123Subdomain;
         let mut messages = if prefix { rule.check_prefix(name) } else { rule.check(name) };
@@ -37,12 +42,11 @@ pub fn validate_create(crd: &Crd, version: ApiVersion) -> Vec<FieldError> {
         messages
     };
     let mut errors = validate_object_meta_with(crd.meta(), false, &name_check, &METADATA);
-    let ratchets = Ratchets::create(version);
-    errors.extend(spec::validate(&crd.spec, None, &ratchets));
+    errors.extend(spec::validate(&crd.spec, None, ratchets));
     errors.extend(names::validate(&crd.status.accepted_names, &Path::new("status.acceptedNames")));
     errors.extend(status::validate_stored_versions(crd));
     errors.extend(approval::validate(crd, None));
-    if version == ApiVersion::V1 {
+    if ratchets.version == ApiVersion::V1 {
         errors.extend(spec::validate_preserve_unknown_fields(&crd.spec, None));
     }
     errors
@@ -50,14 +54,18 @@ pub fn validate_create(crd: &Crd, version: ApiVersion) -> Vec<FieldError> {
 
 /// The errors of a CRD that was sent in `version` to replace `old`.
 pub fn validate_update(new: &Crd, old: &Crd, version: ApiVersion) -> Vec<FieldError> {
+    validate_update_with(new, old, &Ratchets::update(old, version))
+}
+
+/// The errors of a CRD that is to replace `old`, of which this is demanded.
+pub fn validate_update_with(new: &Crd, old: &Crd, ratchets: &Ratchets) -> Vec<FieldError> {
     let mut errors = validate_object_meta_update(new.meta(), old.meta(), &METADATA);
-    let ratchets = Ratchets::update(old, version);
-    errors.extend(spec::validate(&new.spec, Some(&old.spec), &ratchets));
-    errors.extend(spec::validate_immutable(&new.spec, &old.spec, &ratchets));
+    errors.extend(spec::validate(&new.spec, Some(&old.spec), ratchets));
+    errors.extend(spec::validate_immutable(&new.spec, &old.spec, ratchets));
     errors.extend(names::validate(&new.status.accepted_names, &Path::new("status.acceptedNames")));
     errors.extend(status::validate_stored_versions(new));
     errors.extend(approval::validate(new, Some(old)));
-    if version == ApiVersion::V1 {
+    if ratchets.version == ApiVersion::V1 {
         errors.extend(spec::validate_preserve_unknown_fields(&new.spec, Some(&old.spec)));
     }
     errors

@@ -49,9 +49,7 @@ fn http_route() -> Value {
     let header = |name: &str, value: &str| json!({"name": name, "value": value});
     let backend = |name: &str, weight: i64| json!({"group": "", "kind": "Service", "name": name, "port": 8080, "weight": weight});
     let prefix = |value: &str| json!({"type": "PathPrefix", "value": value});
-    let parent = json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "public", "namespace": "infra"});
-    let mut second = parent.clone();
-    second.as_object_mut().unwrap().insert("sectionName", "https");
+    let parent = |section: &str| json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "public", "sectionName": section});
     let modifier = json!({
         "type": "RequestHeaderModifier",
         "requestHeaderModifier": {"set": [header("x-env", "prod"), header("x-team", "shop")], "remove": ["x-debug"]},
@@ -70,7 +68,7 @@ fn http_route() -> Value {
         "metadata": {"name": "shop", "namespace": "default"},
         "spec": {
             "hostnames": ["shop.example.com", "www.shop.example.com"],
-            "parentRefs": [parent, second],
+            "parentRefs": [parent("http"), parent("https")],
             "rules": [
                 {
                     "matches": [

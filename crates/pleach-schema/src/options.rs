@@ -32,6 +32,9 @@ pub struct Options<'a> {
     pub suppress_per_expression_cost: bool,
     /// The expressions of the stored CRD: they compile with everything this server knows.
     pub preexisting_expressions: Option<&'a Expressions>,
+    /// Expressions that are too dear are reported with the bounds that would make them fit; the API
+    /// server has no such words.
+    pub cost_hints: bool,
     /// What expressions may use; `None` is what a server of version 1.36 allows.
     pub environments: Option<&'a Environments>,
 }
@@ -69,6 +72,7 @@ impl Options<'static> {
         require_map_list_keys_map_set_validation: true,
         suppress_per_expression_cost: false,
         preexisting_expressions: None,
+        cost_hints: false,
         environments: None,
     };
 }
@@ -95,6 +99,7 @@ impl<'a> Options<'a> {
             require_map_list_keys_map_set_validation: !any_old(walk::breaks_map_set_rules),
             suppress_per_expression_cost: false,
             preexisting_expressions: Some(old_expressions),
+            cost_hints: false,
             environments: None,
         }
     }

@@ -20,7 +20,7 @@ pub struct Explanation {
     pub estimate: CostEstimate,
     /// The whole expression.
     pub root: Part,
-    checked: Checked,
+    pub(super) checked: Checked,
 }
 
 /// A part of an expression and what it contributes.
@@ -108,10 +108,7 @@ impl Explanation {
     /// The largest common value of `bounds` with which the cost is within `limit`.
     fn lowered(&self, bounds: &[Bound], limit: u64) -> Option<Remedy> {
         let passes = |value: u64| {
-            let overrides: Vec<(Path, u64)> = bounds
-                .iter()
-                .map(|bound| (bound.path.clone(), value.min(bound.value).saturating_mul(bound.unit)))
-                .collect();
+            let overrides: Vec<(Path, u64)> = bounds.iter().map(|bound| bound.lowered_to(value)).collect();
             Estimator::new(&self.checked, &overrides).total().max <= limit
         };
         let (mut low, mut high) = (0, bounds.iter().map(|bound| bound.value).max()?);
@@ -279,6 +276,11 @@ fn implied_bound(decl: &DeclType) -> u64 {
 
 /// `hosts[*].name`; empty for `self`.
 impl Bound {
+    /// The bound with a lower value, as the estimator takes it.
+    pub(super) fn lowered_to(&self, value: u64) -> (Path, u64) {
+        (self.path.clone(), value.min(self.value).saturating_mul(self.unit))
+    }
+
     /// The path as a reader knows it.
     pub fn location(&self) -> String {
         let mut out = String::new();

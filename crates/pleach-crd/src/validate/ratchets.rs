@@ -22,6 +22,9 @@ pub struct Ratchets {
     pub require_immutable_names: bool,
     /// The webhook's certificates must be certificates.
     pub require_valid_ca_bundle: bool,
+    /// Rules that are too dear are reported with bounds that would make them fit; never set unless
+    /// somebody asks for it, because the API server has no such words.
+    pub cost_hints: bool,
 }
 
 impl Ratchets {
@@ -34,6 +37,7 @@ impl Ratchets {
             require_recognized_review_version: true,
             require_immutable_names: false,
             require_valid_ca_bundle: false,
+            cost_hints: false,
         }
     }
 
@@ -48,6 +52,7 @@ impl Ratchets {
             require_recognized_review_version: has_recognized_review_version_or_none(&old.spec),
             require_immutable_names: established,
             require_valid_ca_bundle: established && had_valid_ca_bundle(&old.spec),
+            cost_hints: false,
         }
     }
 }

@@ -48,6 +48,7 @@ impl<'a> Demands<'a> {
             };
             old_expressions = old.map(|_| expressions.clone());
         }
+        options.cost_hints = ratchets.cost_hints;
         Self { options, old_expressions, old, allow_defaults: ratchets.allow_defaults }
     }
 

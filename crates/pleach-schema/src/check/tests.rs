@@ -38,3 +38,60 @@ fn schemas_are_judged_as_by_the_api_server() {
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
+
+#[test]
+fn what_is_too_dear_comes_with_a_hint_if_asked_for() {
+    let rule = |rule: &str| pleach_json::json!([{ "rule": rule }]);
+    let hosts = pleach_json::json!({"type": "array", "items": {"type": "string"}});
+    let of_spec = |spec: Value| pleach_json::json!({"type": "object", "properties": {"spec": spec}});
+    let pattern = "self.hosts.all(h, h.matches('^[a-z]+$'))";
+    let on_spec = of_spec(pleach_json::json!({
+        "type": "object",
+        "properties": {"hosts": hosts.clone()},
+        "x-kubernetes-validations": rule(pattern),
+    }));
+    let on_items = of_spec(pleach_json::json!({
+        "type": "object",
+        "properties": {"rules": {"type": "array", "items": {
+            "type": "object",
+            "properties": {"hosts": hosts, "name": {"type": "string", "maxLength": 10}},
+            "x-kubernetes-validations": rule("self.name == 'x'"),
+        }}},
+    }));
+    let many: Vec<Value> = vec![pleach_json::json!({"rule": pattern}); 11];
+    let together = of_spec(pleach_json::json!({
+        "type": "object",
+        "properties": {"hosts": {"type": "array", "maxItems": 45_000, "items": {"type": "string", "maxLength": 253}}},
+        "x-kubernetes-validations": many,
+    }));
+    for (why, value, want) in [
+        (
+            "a rule",
+            on_spec,
+            &["set maxItems <= 48076 at spec.hosts and maxLength <= 253 at spec.hosts[*] and the rule fits"]
+                [..],
+        ),
+        ("nothing is too dear", on_items, &[]),
+        ("all rules together", together, &["set maxItems <= 30769 at spec.hosts and the schema fits"]),
+    ] {
+        let schema = schema(&value);
+        let judge = |cost_hints: bool| {
+            let options = Options { cost_hints, ..Options::CREATE };
+            let context =
+                SchemaContext { path: Path::new("spec.validation"), status_enabled: false, options };
+            validate_schema(&schema, &context)
+        };
+        let (plain, hinted) = (judge(false), judge(true));
+        assert_eq!(plain.len(), hinted.len(), "{why}: a hint is no error");
+        let mut hints = Vec::new();
+        for (plain, hinted) in plain.iter().zip(&hinted) {
+            let rest = hinted.detail.strip_prefix(&plain.detail).expect("upstream's words come first");
+            if let Some(hint) = rest.strip_prefix(" (hint: ").and_then(|rest| rest.strip_suffix(')')) {
+                hints.push(hint.to_owned());
+            } else {
+                assert_eq!(rest, "", "{why}");
+            }
+        }
+        assert_eq!(hints, want, "{why}");
+    }
+}

@@ -1,10 +1,11 @@
 //! Compiling the rules of a node: type check, price, old values.
 
+use pleach_cel::cost::Surroundings;
 use pleach_cel::{Checked, DeclType, Declarations, Environment, Issues, PlanError, Program, Type};
 use pleach_meta::{BadValue, FieldError, Path};
 
 use super::context::RuleContext;
-use super::cost::{TotalCost, too_dear};
+use super::cost::{Priced, TotalCost, WORTH_NAMING, too_dear};
 use crate::options::Options;
 use crate::props::{JSONSchemaProps, ValidationRule};
 use crate::report::Report;
@@ -60,10 +61,11 @@ impl Node<'_> {
         let uses_old_self = match compiled {
             Ok(checked) => {
                 let price = checked.cost_estimate().max.saturating_mul(self.context.cardinality(self.decl));
+                let priced = self.priced(&checked, price, || self.context.surroundings(self.decl));
                 if !self.options.suppress_per_expression_cost {
-                    too_dear("rule", price, &at, self.errors);
+                    too_dear("rule", price, &at, priced.as_ref(), self.errors);
                 }
-                self.cost.add(price, &at);
+                self.cost.add(price, &at, priced);
                 if !rule.message_expression.is_empty() {
                     self.message_expression(rule, path, &declarations);
                 }
@@ -107,10 +109,15 @@ impl Node<'_> {
         match expression(source, environment, declarations, &Type::String) {
             Ok(checked) => {
                 let price = checked.cost_estimate().max;
+                let priced = self.priced(&checked, price, || {
+                    // Odd: it is priced as if it ran once.
+                    let place = self.context.surroundings(self.decl).place;
+                    Surroundings { place, ..Surroundings::default() }
+                });
                 if !self.options.suppress_per_expression_cost {
-                    too_dear("messageExpression", price, &at, self.errors);
+                    too_dear("messageExpression", price, &at, priced.as_ref(), self.errors);
                 }
-                self.cost.add(price, &at);
+                self.cost.add(price, &at, priced);
             }
             Err(failure) => {
                 let detail = match failure {
@@ -123,6 +130,12 @@ impl Node<'_> {
                 self.errors.push(FieldError::invalid(at, BadValue::Raw(rule.go_json()), detail));
             }
         }
+    }
+
+    /// What a hint is made from, if hints are wanted and the price may be too high.
+    fn priced(&self, checked: &Checked, price: u64, around: impl FnOnce() -> Surroundings) -> Option<Priced> {
+        let dear = self.options.cost_hints && price >= WORTH_NAMING;
+        dear.then(|| Priced { explanation: checked.explain_cost(), around: around() })
     }
 
     /// The issues with the names that upstream gives the types below this node.

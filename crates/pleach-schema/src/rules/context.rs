@@ -1,6 +1,7 @@
 //! What a rule can know about its place: the type of `self`, how many of it there can be, and
 //! whether an old value can be found for it.
 
+use pleach_cel::cost::{Around, Surroundings};
 use pleach_cel::{DeclKind, DeclType};
 use pleach_meta::Path;
 
@@ -18,6 +19,19 @@ pub(crate) struct RuleContext<'a> {
     cardinality: Option<u64>,
     /// The list (or map) nearest to the root in which old values cannot be found.
     uncorrelatable: Option<String>,
+    /// The node above, and how this one is found in it.
+    above: Option<(&'a RuleContext<'a>, Step)>,
+}
+
+/// A step from a value to one inside it.
+#[derive(Debug)]
+enum Step {
+    Field(pleach_json::Str),
+    /// An item or a value; the keyword bounds how many there are.
+    Each {
+        keyword: &'static str,
+        most: Option<u64>,
+    },
 }
 
 #[derive(Debug)]
@@ -30,7 +44,13 @@ enum TypeStep {
 impl<'a> RuleContext<'a> {
     /// The root of a schema.
     pub(crate) fn root(schema: &JSONSchemaProps) -> Self {
-        Self { decl: decl::decl_type(schema, true), origin: None, cardinality: Some(1), uncorrelatable: None }
+        Self {
+            decl: decl::decl_type(schema, true),
+            origin: None,
+            cardinality: Some(1),
+            uncorrelatable: None,
+            above: None,
+        }
     }
 
     /// A property of the node `parent`, whose context this is.
@@ -52,7 +72,8 @@ impl<'a> RuleContext<'a> {
             typed = Some((field.decl.clone(), TypeStep::Field(escaped)));
         }
         let correlatable = matches!(parent.map_type(), "" | "granular" | "atomic");
-        self.child(parent, child, typed, (!correlatable).then_some(parent_path))
+        let step = Step::Field(name.into());
+        self.child(parent, child, step, typed, (!correlatable).then_some(parent_path))
     }
 
     /// The additional properties of the node `parent`, whose context this is.
@@ -70,7 +91,8 @@ impl<'a> RuleContext<'a> {
             _ => None,
         };
         let correlatable = matches!(parent.map_type(), "" | "granular" | "atomic");
-        self.child(parent, child, typed, (!correlatable).then_some(parent_path))
+        let step = Step::Each { keyword: "maxProperties", most: most_elements(parent) };
+        self.child(parent, child, step, typed, (!correlatable).then_some(parent_path))
     }
 
     /// The items of the node `parent`, whose context this is.
@@ -87,13 +109,15 @@ impl<'a> RuleContext<'a> {
             Some(DeclKind::List(item, _)) => Some((item.as_ref().clone(), TypeStep::Index)),
             _ => None,
         };
-        self.child(parent, child, typed, (parent.list_type() != "map").then_some(parent_path))
+        let step = Step::Each { keyword: "maxItems", most: most_elements(parent) };
+        self.child(parent, child, step, typed, (parent.list_type() != "map").then_some(parent_path))
     }
 
     fn child<'b>(
         &'b self,
         parent: &JSONSchemaProps,
         child: &JSONSchemaProps,
+        step: Step,
         typed: Option<(DeclType, TypeStep)>,
         uncorrelatable: Option<&Path<'_>>,
     ) -> RuleContext<'b>
@@ -111,7 +135,32 @@ impl<'a> RuleContext<'a> {
             origin,
             cardinality: self.cardinality.and_then(|n| Some(n.saturating_mul(most_elements(parent)?))),
             uncorrelatable: self.uncorrelatable.clone().or_else(|| uncorrelatable.map(ToString::to_string)),
+            above: Some((self, step)),
         }
+    }
+
+    /// What the price of a rule at this node depends on around it.
+    pub(crate) fn surroundings(&self, decl: &DeclType) -> Surroundings {
+        let mut steps = Vec::new();
+        let mut at = self;
+        while let Some((above, step)) = &at.above {
+            steps.push(step);
+            at = above;
+        }
+        let mut out = Surroundings { unbounded: unbounded_runs(decl), ..Surroundings::default() };
+        for step in steps.into_iter().rev() {
+            match step {
+                Step::Field(name) => {
+                    out.place.push_str(if out.place.is_empty() { "" } else { "." });
+                    out.place.push_str(name);
+                }
+                Step::Each { keyword, most } => {
+                    out.within.push(Around { place: out.place.clone(), keyword, most: *most });
+                    out.place.push_str("[*]");
+                }
+            }
+        }
+        out
     }
 
     /// The type of `self`.
@@ -126,8 +175,7 @@ impl<'a> RuleContext<'a> {
 
     /// How many times a rule at this node can run for one object.
     pub(crate) fn cardinality(&self, decl: &DeclType) -> u64 {
-        let most = pleach_cel::decl::MAX_REQUEST_SIZE;
-        self.cardinality.unwrap_or_else(|| most / (decl.min_serialized_size() + 1))
+        self.cardinality.unwrap_or_else(|| unbounded_runs(decl))
     }
 
     /// The name of this node's type as errors of the checker print it. Upstream gives every node
@@ -150,6 +198,11 @@ impl<'a> RuleContext<'a> {
         }
         out
     }
+}
+
+/// How many nodes of this type there can be where no list or map says less.
+fn unbounded_runs(decl: &DeclType) -> u64 {
+    pleach_cel::decl::MAX_REQUEST_SIZE / (decl.min_serialized_size() + 1)
 }
 
 /// Whether a node or one below it has rules; nodes without never ask for a type.

@@ -1,5 +1,6 @@
 //! What rules may cost, one by one and all together.
 
+use pleach_cel::cost::{Explanation, Surroundings};
 use pleach_meta::{FieldError, Path};
 
 use crate::report::Report;
@@ -9,7 +10,7 @@ pub const PER_EXPRESSION: u64 = 10_000_000;
 /// What all expressions of a schema may cost.
 const PER_SCHEMA: u64 = 100_000_000;
 /// From here on an expression is named when the total is too high.
-const WORTH_NAMING: u64 = 1_000_000;
+pub(super) const WORTH_NAMING: u64 = 1_000_000;
 /// How many expressions are named.
 const NAMED: usize = 4;
 
@@ -22,14 +23,21 @@ pub(crate) struct TotalCost {
     total: u64,
     /// Descending; of equal costs the earlier first.
     dearest: Vec<(u64, String)>,
+    /// What the dearest of all can be told about, if hints are wanted.
+    priced: Option<(u64, Priced)>,
     /// Every expression with its cost, for those who ask.
     pub(crate) all: Option<Vec<(String, u64)>>,
 }
 
 impl TotalCost {
     /// Adds an expression.
-    pub(crate) fn add(&mut self, cost: u64, path: &Path<'_>) {
+    pub(crate) fn add(&mut self, cost: u64, path: &Path<'_>, priced: Option<Priced>) {
         self.total = self.total.saturating_add(cost);
+        if let Some(priced) = priced
+            && self.priced.as_ref().is_none_or(|(dearest, _)| *dearest < cost)
+        {
+            self.priced = Some((cost, priced));
+        }
         if let Some(all) = &mut self.all {
             all.push((path.to_string(), cost));
         }
@@ -59,20 +67,53 @@ impl TotalCost {
             path,
             format!(
                 "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget \
-                 by factor of {factor} {ADVICE}"
+                 by factor of {factor} {ADVICE}{}",
+                self.hint()
             ),
         );
         named.chain([whole]).collect()
     }
 }
 
+impl TotalCost {
+    /// The bounds that make the dearest expression as cheap as the schema needs it, unless there is
+    /// one that is too dear by itself: that one has its own hint.
+    fn hint(&self) -> String {
+        let Some((dearest, priced)) = &self.priced else { return String::new() };
+        let limit = PER_SCHEMA.checked_sub(self.total.saturating_sub(*dearest));
+        match limit.filter(|_| *dearest <= PER_EXPRESSION) {
+            Some(limit) => priced.hint(limit, "schema"),
+            None => String::new(),
+        }
+    }
+}
+
+/// An expression whose price can be told apart.
+#[derive(Debug)]
+pub(crate) struct Priced {
+    pub(super) explanation: Explanation,
+    pub(super) around: Surroundings,
+}
+
+impl Priced {
+    /// ` (hint: …)`, or nothing if no bounds help.
+    fn hint(&self, limit: u64, what: &str) -> String {
+        self.explanation
+            .hint(limit, &self.around, what)
+            .map_or_else(String::new, |hint| format!(" (hint: {hint})"))
+    }
+}
+
 /// Reports an expression that is too dear; `what` is `rule` or `messageExpression`.
-pub(crate) fn too_dear(what: &str, cost: u64, path: &Path<'_>, errors: &mut Report) {
+pub(crate) fn too_dear(what: &str, cost: u64, path: &Path<'_>, priced: Option<&Priced>, errors: &mut Report) {
     if cost > PER_EXPRESSION {
         let factor = factor(cost, PER_EXPRESSION);
         errors.push(FieldError::forbidden(
             path,
-            format!("estimated {what} cost exceeds budget by factor of {factor} {ADVICE}"),
+            format!(
+                "estimated {what} cost exceeds budget by factor of {factor} {ADVICE}{}",
+                priced.map_or_else(String::new, |priced| priced.hint(PER_EXPRESSION, what))
+            ),
         ));
     }
 }
@@ -108,9 +149,9 @@ mod tests {
     fn the_four_dearest_are_named_earlier_ones_first() {
         let mut total = TotalCost::default();
         for (i, cost) in [25, 9, 9, 9, 9, 17, 30].into_iter().enumerate() {
-            total.add(cost * 1_000_000, &Path::ROOT.index(i));
+            total.add(cost * 1_000_000, &Path::ROOT.index(i), None);
         }
-        total.add(999_999, &Path::ROOT.index(99));
+        total.add(999_999, &Path::ROOT.index(99), None);
         let errors = total.errors(&Path::new("s"));
         let fields: Vec<&str> = errors.iter().map(|e| e.field.as_str()).collect();
         assert_eq!(fields, ["[6]", "[0]", "[5]", "[1]", "s"]);
