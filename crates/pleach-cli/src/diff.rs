@@ -5,6 +5,9 @@
 //! checked with the engine against both CRDs.
 
 mod schema;
+#[cfg(test)]
+mod tests;
+mod values;
 mod witness;
 
 use pleach_json::Value;
@@ -85,12 +88,10 @@ fn names(old: &Definition, new: &Definition, out: &mut Vec<Change>) {
     let (a, b) = (&old.crd.spec, &new.crd.spec);
     let mut changed = |rule, from: &str, to: &str, what: &str| {
         if from != to {
-            out.push(Change::whole(
-                Severity::Breaking,
-                rule,
-                "",
-                format!("{what} changes from {from} to {to}"),
-            ));
+            let text = format!("{what} changes from {from} to {to}");
+            let mut change = Change::whole(Severity::Breaking, rule, "", text);
+            change.witness = old.main_version().and_then(|version| gone(old, version));
+            out.push(change);
         }
     };
     changed("group", &a.group, &b.group, "the group");
@@ -121,8 +122,20 @@ fn names(old: &Definition, new: &Definition, out: &mut Vec<Change>) {
     }
     if a.preserves_unknown_fields() && !b.preserves_unknown_fields() {
         let text = "unknown fields are pruned now, everywhere".to_owned();
-        out.push(Change::whole(Severity::Breaking, "preserve-unknown-fields", "", text));
+        let mut change = Change::whole(Severity::Breaking, "preserve-unknown-fields", "", text);
+        let versions = old.main_version().and_then(|v| Some((v, new.version(&v.name)?)));
+        if let Some((old_version, new_version)) = versions {
+            let witnesses = Witnesses { old, old_version, new, new_version };
+            change.witness = witnesses.pruned(&[], "kept".into());
+        }
+        out.push(change);
     }
+}
+
+/// An object that has no place any more.
+fn gone(old: &Definition, version: &DefinedVersion) -> Option<Witness> {
+    let witnesses = Witnesses { old, old_version: version, new: old, new_version: version };
+    witnesses.any("the server could not find the requested resource")
 }
 
 fn versions(old: &Definition, new: &Definition, version: &DefinedVersion, out: &mut Vec<Change>) {
@@ -130,17 +143,17 @@ fn versions(old: &Definition, new: &Definition, version: &DefinedVersion, out: &
     let Some(other) = new.version(name) else {
         let served = version.served;
         let severity = if served { Severity::Breaking } else { Severity::Caution };
-        out.push(Change::whole(severity, "version-removed", name, "the version is gone".into()));
+        let mut change = Change::whole(severity, "version-removed", name, "the version is gone".into());
+        change.witness = gone(old, version).filter(|_| served);
+        out.push(change);
         return;
     };
     match (version.served, other.served) {
         (true, false) => {
-            out.push(Change::whole(
-                Severity::Breaking,
-                "version-unserved",
-                name,
-                "the version is no longer served".into(),
-            ));
+            let text = "the version is no longer served".to_owned();
+            let mut change = Change::whole(Severity::Breaking, "version-unserved", name, text);
+            change.witness = gone(old, version);
+            out.push(change);
         }
         (false, true) => {
             out.push(Change::whole(
@@ -152,15 +165,15 @@ fn versions(old: &Definition, new: &Definition, version: &DefinedVersion, out: &
         }
         _ => {}
     }
-    let gone = |had: bool, has: bool| had && !has;
+    let lost = |had: bool, has: bool| had && !has;
     for (what, had, has) in [
         ("/status", version.status, other.status),
         ("/scale", version.scale.is_some(), other.scale.is_some()),
     ] {
-        if gone(had, has) {
+        if lost(had, has) {
             let text = format!("{what} is gone: clients that use it get 404");
             out.push(Change::whole(Severity::Breaking, "subresource-removed", name, text));
-        } else if gone(has, had) {
+        } else if lost(has, had) {
             let text = match what {
                 "/status" => {
                     "/status is new: writes to the object itself no longer change its status".to_owned()

@@ -4,6 +4,7 @@
 //! is left to the engine: it validates the draft, and what it complains about is repaired, by
 //! filling in what is required and leaving out what is not. The caller learns whether it worked.
 
+mod grow;
 mod pattern;
 mod scalar;
 
@@ -13,6 +14,9 @@ use pleach_schema::{JSONSchemaProps, Record, SchemaOrBool};
 
 use crate::catalog::{DefinedVersion, Definition};
 use crate::object;
+use grow::Grower;
+pub use grow::LeftOut;
+pub(crate) use scalar::variants;
 
 /// How much to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,11 +30,40 @@ pub enum Extent {
 /// How often a draft is repaired.
 const REPAIRS: usize = 200;
 
-/// A sample of a kind, and what is still wrong with it.
-pub fn sample(definition: &Definition, version: &DefinedVersion, extent: Extent) -> (Value, Vec<FieldError>) {
-    let mut draft = draft(definition, version, extent);
-    let errors = repair(definition, version, &mut draft);
-    (draft, errors)
+/// A made-up object.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// The object.
+    pub object: Value,
+    /// What is wrong with it; nothing, if all is well.
+    pub errors: Vec<FieldError>,
+    /// Fields that a full sample should have and has not.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A sample of a kind.
+pub fn sample(definition: &Definition, version: &DefinedVersion, extent: Extent) -> Sample {
+    let mut object = draft(definition, version, extent);
+    if extent == Extent::Full {
+        if judge(definition, version, &object).is_empty() {
+            return Sample { object, errors: Vec::new(), left_out: Vec::new() };
+        }
+        object = draft(definition, version, Extent::Minimal);
+        if definition.crd.spec.is_namespaced() {
+            put(&mut object, &["metadata".to_owned(), "namespace".to_owned()], "default".into());
+        }
+    }
+    let errors = repair(definition, version, &mut object);
+    if extent == Extent::Minimal || !errors.is_empty() {
+        return Sample { object, errors, left_out: Vec::new() };
+    }
+    let mut grower = Grower::new(definition, version, object);
+    grower.grow();
+    if !std::mem::take(&mut grower.left_out).is_empty() {
+        // Some fields go only with others that came later.
+        grower.grow();
+    }
+    Sample { object: grower.object, errors, left_out: grower.left_out }
 }
 
 /// A first draft, with type and name.
@@ -99,7 +132,8 @@ pub fn repair_keeping(
 
 /// Objects that may not have the error any more, the most promising first.
 fn candidates(root: &JSONSchemaProps, object: &Value, error: &FieldError, keep: &[String]) -> Vec<Value> {
-    let steps = steps(&error.field);
+    let field = place(error);
+    let steps = steps(field);
     let mut out = Vec::new();
     if error.error_type == ErrorType::Required
         && let Some(schema) = schema_at(root, &steps)
@@ -116,10 +150,10 @@ fn candidates(root: &JSONSchemaProps, object: &Value, error: &FieldError, keep: 
     };
     if let Some(schema) = schema_at(root, &steps)
         && !matches!(schema.type_.as_str(), "object" | "array")
-        && !is_kept(&error.field)
+        && !is_kept(field)
     {
         // Other values of the same field.
-        for variant in 1..4 {
+        for variant in scalar::variants(schema).skip(1) {
             let mut changed = object.clone();
             if put(&mut changed, &steps, value(schema, Extent::Minimal, variant)) {
                 out.push(changed);
@@ -130,11 +164,7 @@ fn candidates(root: &JSONSchemaProps, object: &Value, error: &FieldError, keep: 
     if let Some(node) = at(object, &steps).and_then(Value::as_object) {
         let schema = schema_at(root, &steps);
         for (key, _) in node {
-            let path = if error.field.is_empty() || error.field == "<nil>" {
-                key.to_string()
-            } else {
-                format!("{}.{key}", error.field)
-            };
+            let path = if matches!(field, "" | "<nil>") { key.to_string() } else { format!("{field}.{key}") };
             let needed = schema.is_some_and(|schema| schema.required().contains(key));
             if needed || is_kept(&path) || ["apiVersion", "kind", "metadata"].contains(&path.as_str()) {
                 continue;
@@ -169,6 +199,15 @@ fn candidates(root: &JSONSchemaProps, object: &Value, error: &FieldError, keep: 
     }
     out.truncate(64);
     out
+}
+
+/// The field that an error is about. What junctors say has it in the words, not beside them.
+fn place(error: &FieldError) -> &str {
+    let quoted = error.detail.strip_prefix('"').and_then(|rest| rest.split_once("\" must validate"));
+    match (error.field.as_str(), quoted) {
+        ("" | "<nil>", Some((path, _))) => path,
+        (field, _) => field,
+    }
 }
 
 /// The steps of a printed path; indices are steps too.

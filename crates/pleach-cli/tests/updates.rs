@@ -5,7 +5,7 @@
 //! put, or what comes of merging a patch into the old object, is the new one. Left out are updates
 //! that were refused for reasons that a file does not have: conflicts, names in paths, preconditions.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ fn merge(target: &mut Value, patch: &Value) {
     if !target.is_object() {
         *target = Value::Object(serde_json::Map::new());
     }
-    let members = target.as_object_mut().unwrap();
+    let members = target.as_object_mut().expect("just made one");
     for (key, value) in patch {
         if value.is_null() {
             members.remove(key);
@@ -54,8 +54,8 @@ fn merge(target: &mut Value, patch: &Value) {
 /// What a server knows at a step of a conversation.
 #[derive(Default)]
 struct Known {
-    crds: HashMap<String, Value>,
-    objects: HashMap<String, Value>,
+    crds: BTreeMap<String, Value>,
+    objects: BTreeMap<String, Value>,
     catalog: Catalog,
 }
 
@@ -128,7 +128,8 @@ fn wanted(status: &Value) -> Vec<String> {
         Some(causes) => causes
             .iter()
             .map(|cause| {
-                format!("{}: {}", cause["field"].as_str().unwrap(), cause["message"].as_str().unwrap())
+                let text = |key: &str| cause[key].as_str().unwrap_or_default().to_owned();
+                format!("{}: {}", text("field"), text("message"))
             })
             .collect(),
         None => vec![status["message"].as_str().unwrap_or_default().to_owned()],

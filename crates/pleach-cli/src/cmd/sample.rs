@@ -7,7 +7,7 @@ use pleach_json::{Value, json};
 
 use super::{Exit, Files, load_crds};
 use crate::output::{Format, write_json};
-use crate::sample::{Extent, sample};
+use crate::sample::{Extent, LeftOut, Sample, sample};
 use crate::terminal::{Paint, Terminal};
 
 /// Examples in `--help`.
@@ -60,7 +60,7 @@ pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
             continue;
         };
         for extent in &extents {
-            let (object, errors) = sample(definition, version, *extent);
+            let Sample { object, errors, left_out } = sample(definition, version, *extent);
             invalid |= !errors.is_empty();
             let word = if *extent == Extent::Minimal { "minimal" } else { "full" };
             for error in &errors {
@@ -68,15 +68,31 @@ pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
             }
             if options.output == Format::Json {
                 let errors: Vec<Value> = errors.iter().map(|e| Value::from(e.to_string())).collect();
-                results.push(json!({"extent": word, "object": object, "errors": errors}));
+                let left_out: Vec<Value> = left_out
+                    .iter()
+                    .map(|field| json!({"field": field.field.as_str(), "why": field.why.as_str()}))
+                    .collect();
+                results
+                    .push(json!({"extent": word, "object": object, "errors": errors, "leftOut": left_out}));
                 continue;
             }
             if !first {
                 writeln!(terminal.out, "---")?;
             }
             first = false;
-            let heading = format!("# {word} {}", definition.kind());
-            writeln!(terminal.out, "{}", Paint::Dim.on(terminal.color, &heading))?;
+            let mut heading = format!("# {word} {}", definition.kind());
+            if !left_out.is_empty() {
+                heading.push_str(", without what does not go with the rest:");
+            }
+            for LeftOut { field, why } in &left_out {
+                let why = why
+                    .strip_prefix(field.as_str())
+                    .map_or(why.as_str(), |rest| rest.trim_start_matches(": "));
+                heading.push_str(&format!("\n#   {field}: {}", why.replace('\n', " ")));
+            }
+            for line in heading.lines() {
+                writeln!(terminal.out, "{}", Paint::Dim.on(terminal.color, line))?;
+            }
             terminal.out.write_all(pleach_yaml::to_yaml(&object).as_bytes())?;
         }
     }

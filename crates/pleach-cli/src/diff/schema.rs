@@ -3,8 +3,9 @@
 use pleach_json::{Value, grow_stack};
 use pleach_schema::{JSONSchemaProps, SchemaOrBool};
 
-use super::witness::{Edit, Step, Witnesses, candidates, display};
-use super::{Change, Severity};
+use super::values::{candidates, twice};
+use super::witness::{Edit, Step, Witnesses, display};
+use super::{Change, Severity, Witness};
 use crate::sample::{Extent, value};
 
 /// Adds all changes between the two schemas.
@@ -34,7 +35,12 @@ impl Walk<'_> {
     /// A breaking change of this node's values, with an object that shows it if one is found.
     fn breaking(&mut self, rule: &'static str, message: String, tries: Vec<Value>, edit: Edit) {
         self.add(Severity::Breaking, rule, message);
-        let witness = self.witnesses.refused(&self.steps, tries, edit);
+        self.witness(|witnesses, steps| witnesses.refused(steps, tries, edit));
+    }
+
+    /// Looks for an object that shows the change that was added last.
+    fn witness(&mut self, find: impl FnOnce(&Witnesses<'_>, &[Step]) -> Option<Witness>) {
+        let witness = find(self.witnesses, &self.steps);
         if let Some(change) = self.out.last_mut() {
             change.witness = witness;
         }
@@ -93,6 +99,7 @@ impl Walk<'_> {
         }
         if old.preserves_unknown_fields() && !new.preserves_unknown_fields() {
             self.add(Severity::Breaking, "prunes-unknown-fields", "unknown fields are pruned now".into());
+            self.witness(|witnesses, steps| witnesses.pruned(steps, "kept".into()));
         } else if new.preserves_unknown_fields() && !old.preserves_unknown_fields() {
             self.add(Severity::Safe, "keeps-unknown-fields", "unknown fields are kept now".into());
         }
@@ -270,11 +277,10 @@ impl Walk<'_> {
                     format!("{text}: server-side apply replaces it as a whole"),
                 );
             } else {
-                let item = new.items().map(|items| value(items, Extent::Minimal, 0)).unwrap_or_default();
                 self.breaking(
                     "list-type-changed",
                     format!("{text}: entries must be unique"),
-                    vec![Value::from(vec![item.clone(), item])],
+                    twice(old, new),
                     taken(new, &["x-kubernetes-list-type", "x-kubernetes-list-map-keys"]),
                 );
             }
@@ -338,10 +344,7 @@ impl Walk<'_> {
                             "field-removed",
                             "the field is gone: it is pruned, or refused by strict clients".into(),
                         );
-                        let witness = self.witnesses.dropped(&self.steps, property);
-                        if let Some(change) = self.out.last_mut() {
-                            change.witness = witness;
-                        }
+                        self.witness(|witnesses, steps| witnesses.dropped(steps, property));
                     }
                 },
             }
@@ -361,10 +364,8 @@ impl Walk<'_> {
             self.steps.push(Step::Property(name.clone()));
             self.add(Severity::Breaking, "required-added", "the field is required now".into());
             let all = old.required().iter().chain([name]).map(|name| Value::from(name.clone()));
-            let witness = self.witnesses.without(&self.steps, all.collect::<Vec<_>>().into());
-            if let Some(change) = self.out.last_mut() {
-                change.witness = witness;
-            }
+            let all: Value = all.collect::<Vec<_>>().into();
+            self.witness(|witnesses, steps| witnesses.without(steps, all));
             self.steps.pop();
         }
         for name in old.required().iter().filter(|name| !new.required().contains(name)) {
@@ -387,6 +388,11 @@ impl Walk<'_> {
                 if a.allows() && !new.preserves_unknown_fields() =>
             {
                 self.add(Severity::Breaking, "map-closed", "free keys are pruned now".into());
+                let kept = match a {
+                    SchemaOrBool::Schema(of_members) => value(of_members, Extent::Minimal, 0),
+                    SchemaOrBool::Bool(_) => "kept".into(),
+                };
+                self.witness(|witnesses, steps| witnesses.pruned(steps, kept));
             }
             _ => {}
         }

@@ -10,7 +10,7 @@ use pleach_schema::{JSONSchemaProps, Record};
 use super::Witness;
 use crate::catalog::{DefinedVersion, Definition};
 use crate::object;
-use crate::sample::{Extent, at, draft, judge, put, remove, repair_keeping, value};
+use crate::sample::{Extent, at, draft, judge, put, remove, repair, repair_keeping, value};
 
 /// One step into an object, whichever item or key it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +48,9 @@ pub(super) struct Witnesses<'a> {
     pub(super) new_version: &'a DefinedVersion,
 }
 
+/// How many values are tried for one change.
+const TRIES: usize = 160;
+
 /// A change of one node of the old schema: keywords with their new values, `None` takes one away.
 pub(super) type Edit = Vec<(&'static str, Option<Value>)>;
 
@@ -55,7 +58,7 @@ impl Witnesses<'_> {
     /// An object with one of `tries` at a place that is refused now, because of `edit` alone.
     pub(super) fn refused(&self, steps: &[Step], tries: Vec<Value>, edit: Edit) -> Option<Witness> {
         let edited = self.edited(steps, edit)?;
-        tries.into_iter().take(48).find_map(|tried| {
+        tries.into_iter().take(TRIES).find_map(|tried| {
             let (mut object, path) = self.with_place(steps)?;
             if path.is_empty() {
                 merge(&mut object, tried);
@@ -101,7 +104,12 @@ impl Witnesses<'_> {
     pub(super) fn dropped(&self, steps: &[Step], schema: &JSONSchemaProps) -> Option<Witness> {
         let (mut object, path) = self.with_place(steps)?;
         put(&mut object, &path, value(schema, Extent::Minimal, 0));
-        let kept = [printed(&path)];
+        self.loses(object, &path)
+    }
+
+    /// Whether the old CRD accepts an object with all of it, and the new one drops what is at `path`.
+    fn loses(&self, mut object: Value, path: &[String]) -> Option<Witness> {
+        let kept = [printed(path)];
         if !repair_keeping(self.old, self.old_version, &mut object, &kept).is_empty() {
             return None;
         }
@@ -109,6 +117,21 @@ impl Witnesses<'_> {
         let after = object::decode(self.new, self.new_version, object.clone(), Record::Unknown).ok()?;
         let new = after.unknown.iter().find(|path| !before.unknown.contains(path))?;
         Some(Witness { answer: format!("unknown field \"{new}\""), object })
+    }
+
+    /// An object with a key at a place that was kept there, and is dropped now.
+    pub(super) fn pruned(&self, steps: &[Step], kept: Value) -> Option<Witness> {
+        let (mut object, mut path) = self.with_place(steps)?;
+        path.push("anything".to_owned());
+        put(&mut object, &path, kept);
+        self.loses(object, &path)
+    }
+
+    /// Any object, for changes that all of them feel.
+    pub(super) fn any(&self, answer: &str) -> Option<Witness> {
+        let mut object = draft(self.old, self.old_version, Extent::Minimal);
+        let errors = repair(self.old, self.old_version, &mut object);
+        errors.is_empty().then(|| Witness { object, answer: answer.to_owned() })
     }
 
     /// Whether the old CRD accepts it, after repairs elsewhere, and neither the old one with the
@@ -185,83 +208,6 @@ fn printed(path: &[String]) -> String {
                 out.push('.');
             }
             out.push_str(step);
-        }
-    }
-    out
-}
-
-/// Values that may be valid by the old schema and not by the new one.
-pub(super) fn candidates(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Vec<Value> {
-    let mut out = Vec::new();
-    let mut add = |value: Value| {
-        if !out.contains(&value) {
-            out.push(value);
-        }
-    };
-    for schema in [old, new] {
-        let bounds = schema.value();
-        for limit in [bounds.maximum, bounds.minimum].into_iter().flatten() {
-            for number in [limit, limit + 1.0, limit - 1.0, limit + 0.5, limit - 0.5] {
-                add(if number.fract() == 0.0 { Value::Int(number as i64) } else { Value::Float(number) });
-            }
-        }
-        for limit in [bounds.max_length, bounds.min_length].into_iter().flatten() {
-            for length in [limit, limit + 1, limit - 1] {
-                let length = usize::try_from(length).unwrap_or(0).min(1 << 16);
-                add("a".repeat(length).into());
-            }
-        }
-        for limit in [bounds.max_items, bounds.min_items].into_iter().flatten() {
-            for length in [limit, limit + 1, limit - 1] {
-                let length = usize::try_from(length).unwrap_or(0).min(1 << 12);
-                if let Some(items) = old.items() {
-                    add((0..length).map(|i| value(items, Extent::Minimal, i)).collect::<Vec<_>>().into());
-                }
-            }
-        }
-        for limit in [bounds.max_properties, bounds.min_properties].into_iter().flatten() {
-            for length in [limit, limit + 1, limit - 1] {
-                let length = usize::try_from(length).unwrap_or(0).min(1 << 12);
-                if let Some(members) = old.additional_properties() {
-                    let made: pleach_json::Map = (0..length)
-                        .map(|i| (format!("key{i}").into(), value(members, Extent::Minimal, i)))
-                        .collect();
-                    add(made.into());
-                }
-            }
-        }
-    }
-    for variant in 0..4 {
-        add(value(old, Extent::Minimal, variant));
-    }
-    let full = value(old, Extent::Full, 0);
-    // One property at a time: another value of it, or none.
-    for (name, property) in old.properties() {
-        for variant in 1..3 {
-            let mut changed = full.clone();
-            if put(&mut changed, &[name.to_string()], value(property, Extent::Minimal, variant)) {
-                add(changed);
-            }
-        }
-        let mut changed = full.clone();
-        if !old.required().contains(name) && remove(&mut changed, &[name.to_string()]) {
-            add(changed);
-        }
-        let limits = property.value();
-        for limit in [limits.maximum, limits.minimum].into_iter().flatten() {
-            let mut changed = full.clone();
-            if put(&mut changed, &[name.to_string()], Value::Int(limit as i64)) {
-                add(changed);
-            }
-        }
-    }
-    add(full);
-    if old.type_ == "integer" || old.type_ == "number" {
-        [0_i64, -1, 1000, 1_000_000_000].into_iter().for_each(|n| add(n.into()));
-    }
-    if old.type_ == "string" {
-        for text in ["", "A", "a b", "0", "-", "example", "Ünï", "a.b/c"] {
-            add(text.into());
         }
     }
     out

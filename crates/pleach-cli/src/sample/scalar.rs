@@ -75,8 +75,42 @@ fn fold(into: &mut JSONSchemaProps, branch: &JSONSchemaProps) {
     }
 }
 
+/// Texts of the kinds that rules ask for where the schema only says that it is a text.
+const KINDS: [&str; 10] = [
+    "1s",
+    "1",
+    "example",
+    "example.com",
+    "https://example.com/",
+    "/path",
+    "10.0.0.1",
+    "10.0.0.0/8",
+    "1Gi",
+    "*",
+];
+
+/// Numbers other than the first that come to mind.
+const NUMBERS: [i64; 7] = [0, -1, 2, 10, 100, 1000, 8080];
+
+/// Variants from here on are [`KINDS`] and [`NUMBERS`].
+const FIRST_KIND: usize = 1000;
+
+/// The variants of a schema's values that are worth a try.
+pub(crate) fn variants(schema: &JSONSchemaProps) -> impl Iterator<Item = usize> + use<> {
+    let value = schema.value();
+    let kinds = match schema.type_.as_str() {
+        "string" if value.enum_.is_none() && value.pattern.is_empty() => KINDS.len(),
+        "integer" | "number" if value.enum_.is_none() => NUMBERS.len(),
+        _ => 0,
+    };
+    (0..5).chain(FIRST_KIND..FIRST_KIND + kinds)
+}
+
 /// A text.
 pub(super) fn string(schema: &JSONSchemaProps, variant: usize) -> Value {
+    if let Some(kind) = variant.checked_sub(FIRST_KIND).and_then(|i| KINDS.get(i)) {
+        return Value::from(*kind);
+    }
     let value = schema.value();
     let (least, most) = (value.min_length.unwrap_or(0), value.max_length);
     let fits = |text: &str| accepts_text(schema, text);
@@ -129,6 +163,9 @@ fn accepts_text(schema: &JSONSchemaProps, text: &str) -> bool {
 
 /// A whole number.
 pub(super) fn integer(schema: &JSONSchemaProps, variant: usize) -> Value {
+    if let Some(number) = variant.checked_sub(FIRST_KIND).and_then(|i| NUMBERS.get(i)) {
+        return Value::Int(*number);
+    }
     let value = schema.value();
     let low = value.minimum.map(|n| if value.exclusive_minimum { n.floor() + 1.0 } else { n.ceil() });
     let high = value.maximum.map(|n| if value.exclusive_maximum { n.ceil() - 1.0 } else { n.floor() });
@@ -149,6 +186,9 @@ pub(super) fn integer(schema: &JSONSchemaProps, variant: usize) -> Value {
 
 /// A number.
 pub(super) fn number(schema: &JSONSchemaProps, variant: usize) -> Value {
+    if let Some(number) = variant.checked_sub(FIRST_KIND).and_then(|i| NUMBERS.get(i)) {
+        return Value::Int(*number);
+    }
     let value = schema.value();
     let (low, high) = (value.minimum, value.maximum);
     let mut number = match (low, high) {
