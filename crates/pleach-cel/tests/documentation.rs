@@ -24,6 +24,21 @@ This file is made from the tables in `crates/pleach-cel/src/library/`; do not ed
 | `a.all(i, x, p)`, `a.exists(i, x, p)`, `a.existsOne(i, x, p)`, `a.exists_one(i, x, p)` | 1.32 |
 | `a.transformList(i, x, e)`, `a.transformMap(i, x, e)`, `a.transformMapEntry(i, x, e)`, each with a condition before `e` | 1.32 |
 | `a.sortBy(x, e)` | 1.34 |
+
+## Messages
+
+The well-known types of protobuf can be made in every version; none of them stays a message.
+
+| message | is |
+|---|---|
+| `google.protobuf.BoolValue{value: bool}` and the like for `Bytes`, `Double`, `Float`, `Int32`, `Int64`, `String`, `UInt32`, `UInt64` | the value; null is of its type too |
+| `google.protobuf.Duration{seconds: int, nanos: int}` | `duration` |
+| `google.protobuf.Timestamp{seconds: int, nanos: int}` | `timestamp` |
+| `google.protobuf.Struct{fields: map(string, dyn)}` | `map(string, dyn)`, as JSON |
+| `google.protobuf.ListValue{values: list(dyn)}` | `list(dyn)`, as JSON |
+| `google.protobuf.Value{null_value, number_value, string_value, bool_value, struct_value or list_value}` | that, as JSON |
+| `google.protobuf.Any{type_url: string, value: bytes}` | what is packed in it |
+| `google.protobuf.Empty{}` | itself |
 ";
 
 /// Names that only the expansion of macros writes, or that are old spellings of operators.

@@ -56,7 +56,8 @@ fn distinct(mut errors: Vec<FieldError>) -> Vec<FieldError> {
 }
 
 impl Node {
-    /// Whether the value has no fault.
+    /// Whether the value has no fault, unions left aside: they are no keywords of JSON schema and are
+    /// asked separately.
     pub fn accepts(&self, value: &Value) -> bool {
         self.types().accepts(value)
             && self.checks().iter().all(|c| !c.gate.admits(value) || c.check.accepts(value))
