@@ -10,7 +10,7 @@
 
 use pleach_json::{Map, Str, Value, grow_stack};
 
-use crate::fields_v1::{self, decode_fields, encode_element, encode_level};
+use crate::fields_v1::{self, decode_fields, decode_members, encode_element, encode_level};
 use crate::set::Set;
 
 /// A set of paths as `fieldsV1` has it.
@@ -45,7 +45,7 @@ impl Encoded {
 
     /// The set.
     pub(crate) fn to_set(&self) -> Set {
-        decode_fields(&self.0.clone().into()).unwrap_or_default()
+        decode_members(&self.0).map(|(set, _)| set).unwrap_or_default()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -17,13 +17,19 @@ pub fn decode_fields(fields: &Value) -> Result<Set, String> {
 
 /// What is below a step, and whether the step itself is a member.
 fn decode_level(fields: &Value) -> Result<(Set, bool), String> {
-    let members = match fields {
-        Value::Null => return Ok((Set::new(), true)),
-        Value::Object(members) => members,
-        other => return Err(format!("expect {{ or n, but found {other}")),
-    };
+    match fields {
+        Value::Null => Ok((Set::new(), true)),
+        Value::Object(members) => decode_members(members),
+        other => Err(format!("expect {{ or n, but found {other}")),
+    }
+}
+
+pub(crate) fn decode_members(members: &Map) -> Result<(Set, bool), String> {
+    if members.is_empty() {
+        return Ok((Set::new(), true));
+    }
     grow_stack(|| {
-        let mut set = Set::new();
+        let mut set = Set::with_capacity(members.len());
         let mut member = false;
         let mut sorted = true;
         for (key, below) in members.entries() {

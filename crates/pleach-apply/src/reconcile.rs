@@ -85,21 +85,24 @@ fn is_whole(of: Type<'_>) -> bool {
     }
 }
 
-/// With every declared field on the way to a member as a member too.
-pub(crate) fn with_named_fields(set: &Set, of: Option<Type<'_>>) -> Set {
+/// Makes every declared field on the way to a member a member too.
+pub(crate) fn name_fields(set: &mut Set, of: Option<Type<'_>>) {
     let map = of.and_then(Type::as_map);
-    let mut out = Set::new();
-    for node in set.nodes() {
-        let (declared, below) = match (&node.element, &map) {
-            (PathElement::Field(name), Some(map)) => {
-                let field = map.field(name);
-                (field.is_some(), field.or_else(|| map.others()))
+    let (mut fields, others) = (map.as_ref().map(MapShape::fields), map.as_ref().and_then(MapShape::others));
+    let items = of.and_then(Type::as_list).map(|list| list.items);
+    for node in set.nodes_mut() {
+        let (declared, below) = match &node.element {
+            PathElement::Field(name) => {
+                let field = fields.as_mut().and_then(|fields| fields.next(name));
+                (field.is_some(), field.or(others))
             }
-            (PathElement::Key(_), _) => (false, of.and_then(Type::as_list).map(|list| list.items)),
+            PathElement::Key(_) => (false, items),
             _ => (false, None),
         };
-        let member = node.member || (declared && !node.children.is_empty());
-        out.push(node.element.clone(), member, grow_stack(|| with_named_fields(&node.children, below)));
+        if node.children.is_empty() {
+            continue;
+        }
+        node.member |= declared;
+        grow_stack(|| name_fields(&mut node.children, below));
     }
-    out
 }

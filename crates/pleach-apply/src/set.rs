@@ -45,6 +45,11 @@ impl Set {
         Self(Vec::new())
     }
 
+    /// An empty set with room for this many steps.
+    pub(crate) fn with_capacity(steps: usize) -> Self {
+        Self(Vec::with_capacity(steps))
+    }
+
     /// A set of these paths of field names.
     pub fn of_fields(paths: &[&[&str]]) -> Self {
         let mut set = Self::new();
@@ -62,6 +67,10 @@ impl Set {
     /// How many members there are.
     pub fn len(&self) -> usize {
         grow_stack(|| self.0.iter().map(|node| usize::from(node.member) + node.children.len()).sum())
+    }
+
+    pub(crate) fn nodes_mut(&mut self) -> &mut [Node] {
+        &mut self.0
     }
 
     pub(crate) fn nodes(&self) -> &[Node] {

@@ -10,7 +10,7 @@ use crate::entries::{Entries, Entry};
 use crate::fields::{applied_fields, fields_of};
 use crate::managed_fields::Identity;
 use crate::merge::merge;
-use crate::reconcile::with_named_fields;
+use crate::reconcile::name_fields;
 use crate::remove::remove;
 use crate::same::same;
 use crate::set::Set;
@@ -165,9 +165,13 @@ impl Tracker<'_> {
                 return Err(format!("failed to convert merged object to last applied version: {error}"));
             }
         };
-        let named = |set: &Set, of: Type<'_>| with_named_fields(set, Some(of));
-        let last_fields = named(&last.fields.to_set(), of);
+        let named = |mut set: Set, of: Type<'_>| {
+            name_fields(&mut set, Some(of));
+            set
+        };
+        let last_fields = named(last.fields.to_set(), of);
         let base: Cow<'_, Value> = self.versions.convert(&merged, version)?;
+        let base_fields = named(fields_of(&base, of), of);
         let mut pruned = remove(base.clone().into_owned(), &last_fields, of);
 
         let mut by_version: Vec<(Str, Encoded)> = Vec::new();
@@ -179,22 +183,26 @@ impl Tracker<'_> {
         }
         // The version it is in comes first.
         by_version.sort_by_key(|(seen, _)| seen != version);
-        for (version, fields) in &by_version {
+        for (there, fields) in &by_version {
             let back = |what: &str, error: String| {
                 format!(
-                    "failed add back owned items: failed to convert {what} object at version {version}: {error}"
+                    "failed add back owned items: failed to convert {what} object at version {there}: {error}"
                 )
             };
-            let there = self.in_version(&base, version).map_err(|error| back("merged", error))?;
-            let now = self.in_version(&pruned, version).map_err(|error| back("pruned", error))?;
-            let Some((InVersion { value: whole, of }, now)) = there.zip(now) else { continue };
-            let keep = named(&fields_of(&now.value, of), of).union(&named(&fields.to_set(), of));
-            let unowned = named(&fields_of(&whole, of), of).difference(&keep);
+            let whole = self.in_version(&base, there).map_err(|error| back("merged", error))?;
+            let now = self.in_version(&pruned, there).map_err(|error| back("pruned", error))?;
+            let Some((InVersion { value: whole, of }, now)) = whole.zip(now) else { continue };
+            let (left, owned) = (named(fields_of(&now.value, of), of), named(fields.to_set(), of));
+            let unowned = if there == version {
+                base_fields.difference(&left).difference(&owned)
+            } else {
+                named(fields_of(&whole, of), of).difference(&left).difference(&owned)
+            };
             pruned = remove(whole.into_owned(), &unowned, of);
         }
 
-        let left = named(&fields_of(&pruned, of), of);
-        let gone = named(&fields_of(&base, of), of).difference(&left).intersection(&last_fields);
+        let left = named(fields_of(&pruned, of), of);
+        let gone = base_fields.difference(&left).intersection(&last_fields);
         let result = remove(base.into_owned(), &gone, of);
         let result = self.versions.convert(&result, self.request.api_version)?.into_owned();
         if version != self.request.api_version {
