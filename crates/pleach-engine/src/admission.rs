@@ -1,5 +1,6 @@
 //! What must hold before an object is let in, beyond its own kind's rules.
 
+use memchr::memmem;
 use pleach_json::Value;
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_meta::status::StatusCause;
@@ -33,7 +34,7 @@ pub(crate) async fn namespace_lifecycle(
             name: namespace.clone(),
         }));
     };
-    let marked = record.json().windows(MARK.len()).any(|window| window == MARK);
+    let marked = memmem::find(record.json(), MARK).is_some();
     if !marked || !ObjectMeta::of(&record.parse()?).is_terminating() {
         return Ok(());
     }

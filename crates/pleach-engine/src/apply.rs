@@ -42,11 +42,11 @@ impl Engine {
     ) -> Result<Applied, Rejection> {
         let configuration = Configuration::decode(body)?;
         let manager = Manager::update(self, target, options, context);
-        let apply = Apply { target, manager, configuration, options };
+        let mut apply = Apply { target, manager, configuration, options };
         let key = target.key_of(target.name());
         for _ in 0..RACES {
             if self.stored(&key).await?.is_some() {
-                match self.write_over(target, &apply, options, context).await {
+                match self.write_over(target, &mut apply, options, context).await {
                     // It went in between: what is not there is created.
                     Err(Rejection::NotFound(_)) if target.subresource == Subresource::None => {}
                     done => return done.map(|object| Applied { object, created: false }),
@@ -82,7 +82,7 @@ impl Engine {
         let manager = Manager::update(self, target, options, context);
         let main = Target { subresource: Subresource::None, ..target.clone() };
         let apply = Apply { target, manager, configuration, options };
-        let object = self.write_over(&main, &ApplyScale(apply, paths), options, context).await?;
+        let object = self.write_over(&main, &mut ApplyScale(apply, paths), options, context).await?;
         scale::from_object(paths, &object.into_value()?)
     }
 }
@@ -91,8 +91,8 @@ impl Engine {
 struct ApplyScale<'a>(Apply<'a>, &'a Scale);
 
 impl Intent for ApplyScale<'_> {
-    fn candidate(&self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection> {
-        let Self(Apply { target, manager, configuration, options }, paths) = self;
+    fn candidate(&mut self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection> {
+        let Self(Apply { target, manager, configuration, options }, paths) = &*self;
         let was = owners::with_owners(target, paths, live)?;
         let failed = |what: &str, object: &Value| {
             let meta = ObjectMeta::of(object);
@@ -228,7 +228,7 @@ impl Apply<'_> {
 }
 
 impl Intent for Apply<'_> {
-    fn candidate(&self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection> {
+    fn candidate(&mut self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection> {
         let mut object = self.onto(Some(live), context)?;
         write::align_namespace(self.target, &mut object)?;
         Ok(Some(object))

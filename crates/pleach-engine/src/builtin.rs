@@ -14,6 +14,7 @@ use pleach_schema::{Schema, SchemaOptions};
 use crate::compile;
 use crate::crd;
 use crate::engine::Engine;
+use crate::gates::Gates;
 use crate::keys;
 use crate::kind::{Conversion, Kind, KindVersion, LazySchema, Scope, Strategy};
 use crate::namespace;
@@ -51,7 +52,7 @@ fn built_in(text: &str, strategy: Strategy) -> Kind {
 }
 
 /// The kind of CRDs: its objects are typed, so its schema lets everything through.
-fn definitions() -> Kind {
+fn definitions(gates: Gates) -> Kind {
     let version = |name: &str| {
         KindVersion {
         name: name.into(),
@@ -89,6 +90,7 @@ fn definitions() -> Kind {
         established: true,
         terminating: false,
         since: 0,
+        gates,
         retired: Retired::default(),
     }
 }
@@ -111,7 +113,7 @@ impl Engine {
         for (text, strategy) in MANIFESTS {
             self.catalog.put(Arc::new(built_in(text, strategy)));
         }
-        self.catalog.put(Arc::new(definitions()));
+        self.catalog.put(Arc::new(definitions(self.gates)));
         for name in namespace::ALWAYS {
             self.ensure_namespace(name).await?;
         }

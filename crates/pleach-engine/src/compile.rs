@@ -9,6 +9,7 @@ use pleach_jsonpath::{JsonPath, KeyPath};
 use pleach_meta::group_version::compare_kube_aware_versions;
 use pleach_schema::{JSONSchemaProps, Schema, SchemaOptions};
 
+use crate::gates::Gates;
 use crate::kind::{
     Column, Conversion, Kind, KindVersion, LazySchema, Scale, Scope, SelectableField, Strategy,
 };
@@ -38,6 +39,7 @@ pub fn kind(crd: &Crd) -> Kind {
         established: crd.is_established(),
         terminating: crd.is_terminating(),
         since: 0,
+        gates: Gates::default(),
         retired: Retired::default(),
     }
 }

@@ -11,6 +11,7 @@ use pleach_meta::FieldError;
 use pleach_schema::formats::Compat;
 
 pub use crate::definitions::Definitions;
+use crate::gates::Gates;
 use crate::options::Context;
 use crate::rejection::Rejection;
 use crate::target::Subresource;
@@ -33,18 +34,18 @@ fn version_of(value: &Value) -> ApiVersion {
         .unwrap_or(ApiVersion::V1)
 }
 
-/// The typed form of a CRD that was decoded before.
+/// The typed form of a CRD that was let in before, with everything that ever could be.
 pub fn typed(value: &Value) -> Result<Crd, Rejection> {
-    pleach_crd::decode(value, version_of(value), Options::default())
+    pleach_crd::decode(value, version_of(value), Options { unions: true })
         .map(|decoded| decoded.crd)
         .map_err(Rejection::Internal)
 }
 
 /// Decodes a CRD in place; the paths of unknown fields come back.
-pub fn decode(value: &mut Value, version_name: &str) -> Result<Vec<String>, String> {
+pub fn decode(value: &mut Value, version_name: &str, gates: Gates) -> Result<Vec<String>, String> {
     let version = version(version_name);
     let kind = value.get("kind").cloned();
-    let decoded = pleach_crd::decode(value, version, Options::default())?;
+    let decoded = pleach_crd::decode(value, version, Options { unions: gates.unions })?;
     *value = decoded.crd.encode(version);
     if let (Some(kind), Some(object)) = (kind, value.as_object_mut()) {
         object.insert("kind", kind);

@@ -96,7 +96,7 @@ pub fn decode(
 pub fn object(target: &Target, mut value: Value, strictly: bool) -> Result<Decoded, String> {
     let mut strict = Vec::new();
     if target.kind.strategy == Strategy::CustomResourceDefinition {
-        let unknown = crate::crd::decode(&mut value, &target.version().name)?;
+        let unknown = crate::crd::decode(&mut value, &target.version().name, target.kind.gates)?;
         if strictly {
             strict = unknown;
         }

@@ -11,7 +11,7 @@ use crate::list::Listing;
 use crate::object::Object;
 use crate::options::{Context, DeleteOptions, ListOptions, Propagation};
 use crate::prepare::metadata_mut;
-use crate::read::{serve, served_value};
+use crate::read::{live_value, serve};
 use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::target::Target;
@@ -69,7 +69,7 @@ impl Engine {
         options: &DeleteOptions,
         _context: &mut Context,
     ) -> Result<Step, Rejection> {
-        let live = served_value(&target.kind, target.version, record.parse()?)?;
+        let live = live_value(&target.kind, target.version, &record)?;
         check_preconditions(target, options, &live)?;
         let key = target.key_of(ObjectMeta::of(&live).name());
         let mut draft = live.clone();

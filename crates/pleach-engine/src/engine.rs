@@ -11,6 +11,7 @@ use pleach_store::{Key, Store};
 
 use crate::catalog::Catalog;
 use crate::event_cache::EventCache;
+use crate::gates::Gates;
 use crate::record::Record;
 use crate::rejection::Rejection;
 
@@ -55,6 +56,7 @@ pub struct Engine {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) randomness: Arc<dyn Randomness>,
     pub(crate) admission: Admission,
+    pub(crate) gates: Gates,
     pub(crate) events: EventCache,
     pub(crate) crds: crate::crd::Definitions,
     pub(crate) kind_generations: crate::generations::Generations,
@@ -75,11 +77,19 @@ impl Engine {
             clock,
             randomness,
             admission,
+            gates: Gates::default(),
             events: EventCache::default(),
             crds: crate::crd::Definitions::default(),
             kind_generations: crate::generations::Generations::default(),
             work: crate::sweep::WorkQueue::default(),
         }
+    }
+
+    /// Opens gates; they are shut otherwise.
+    #[must_use]
+    pub fn with_gates(mut self, gates: Gates) -> Self {
+        self.gates = gates;
+        self
     }
 
     /// The kinds there are.
@@ -140,15 +150,16 @@ impl Engine {
 
 /// Random bytes as a version 4 UUID.
 pub fn uuid_v4(mut bytes: [u8; 16]) -> String {
-    use std::fmt::Write as _;
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes[6] = (bytes[6] & 0x0f) | 0x40;
     bytes[8] = (bytes[8] & 0x3f) | 0x80;
     let mut text = String::with_capacity(36);
-    for (i, byte) in bytes.iter().enumerate() {
+    for (i, byte) in bytes.into_iter().enumerate() {
         if matches!(i, 4 | 6 | 8 | 10) {
             text.push('-');
         }
-        let _ = write!(text, "{byte:02x}");
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 0x0f)]));
     }
     text
 }

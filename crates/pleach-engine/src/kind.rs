@@ -10,6 +10,7 @@ use pleach_json::{Str, Value};
 use pleach_jsonpath::{JsonPath, KeyPath};
 use pleach_schema::{JSONSchemaProps, Schema};
 
+use crate::gates::Gates;
 use crate::rejection::Subject;
 use crate::retire::Retired;
 
@@ -83,6 +84,8 @@ pub struct Kind {
     pub terminating: bool,
     /// There is no history from before this revision: the kind did not exist. 0 if that is not known.
     pub since: u64,
+    /// What CRDs may say beyond Kubernetes; only the kind of CRDs is asked.
+    pub gates: Gates,
     /// Ends when a later form replaces this one; watches end with it.
     pub retired: Retired,
 }

@@ -23,6 +23,7 @@ pub mod definitions;
 pub mod delete;
 pub mod engine;
 mod event_cache;
+pub mod gates;
 mod generations;
 pub mod keys;
 pub mod kind;

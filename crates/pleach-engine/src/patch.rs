@@ -44,8 +44,8 @@ impl Engine {
         if self.stored(&target.key_of(target.name())).await?.is_none() {
             return Err(Rejection::NotFound(target.subject()));
         }
-        let patch = Patch::decode(target, patch_type, body, options.field_validation)?;
-        self.write_over(target, &patch, options, context).await
+        let mut patch = Patch::decode(target, patch_type, body, options.field_validation)?;
+        self.write_over(target, &mut patch, options, context).await
     }
 }
 
@@ -110,25 +110,38 @@ impl<'a> Patch<'a> {
     }
 }
 
-impl Intent for Patch<'_> {
-    fn candidate(&self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection> {
-        let patched = match &self.change {
+impl Patch<'_> {
+    /// The live object with the change made.
+    fn apply(&self, live: &Value) -> Result<Value, Rejection> {
+        match &self.change {
             Change::Json(patch) => {
-                pleach_patch::apply_json_patch(live.clone(), patch).map_err(|_| Rejection::Unprocessable)?
+                pleach_patch::apply_json_patch(live.clone(), patch).map_err(|_| Rejection::Unprocessable)
             }
             Change::Merge(patch) => pleach_patch::merge_patch(live.clone(), patch)
-                .map_err(|error| Rejection::BadRequest(error.to_string()))?,
-            Change::StrategicMerge(patch) => strategic(self.target, live, patch)?,
-        };
+                .map_err(|error| Rejection::BadRequest(error.to_string())),
+            Change::StrategicMerge(patch) => strategic(self.target, live, patch),
+        }
+    }
+
+    /// The patched object is wrong. The error quotes it, so the change is made once more.
+    fn invalid(&self, live: &Value, error: &str) -> Rejection {
+        match self.apply(live) {
+            Ok(patched) => invalid_patch(pleach_json::to_string(&patched), error),
+            Err(rejection) => rejection,
+        }
+    }
+}
+
+impl Intent for Patch<'_> {
+    fn candidate(&mut self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection> {
+        let patched = self.apply(live)?;
         let strictly = self.validation != FieldValidation::Ignore;
-        // Errors quote the patched object, so its text is made where one may still come.
-        let text = pleach_json::to_string(&patched);
-        check_type_meta(&patched, &text)?;
-        let decoded = decode::object(self.target, patched, strictly)
-            .map_err(|error| invalid_patch(text.clone(), &error))?;
+        check_type_meta(&patched)?;
+        let decoded =
+            decode::object(self.target, patched, strictly).map_err(|error| self.invalid(live, &error))?;
         let mut strict = self.strict.clone();
         strict.extend(decoded.strict.iter().map(|path| format!("unknown field \"{path}\"")));
-        decode::report(strict, self.validation, context).map_err(|error| invalid_patch(text, &error))?;
+        decode::report(strict, self.validation, context).map_err(|error| self.invalid(live, &error))?;
         Ok(Some(decoded.value))
     }
 
@@ -138,11 +151,12 @@ impl Intent for Patch<'_> {
 }
 
 /// A patch may not take away what an object is.
-fn check_type_meta(patched: &Value, text: &str) -> Result<(), Rejection> {
+fn check_type_meta(patched: &Value) -> Result<(), Rejection> {
     let missing = |key: &str| patched.get(key).and_then(Value::as_str).is_none_or(str::is_empty);
     if missing("kind") {
+        let text = pleach_json::to_string(patched);
         let error = format!("Object 'Kind' is missing in '{text}'");
-        return Err(invalid_patch(text.to_owned(), &error));
+        return Err(invalid_patch(text, &error));
     }
     if missing("apiVersion") {
         return Err(Rejection::internal(

@@ -52,8 +52,18 @@ pub fn serve(kind: &Kind, version: usize, record: Record) -> Result<Object, Reje
     if record.is_sendable(kind.versions[version].fingerprint()) {
         return Ok(Object::Stored(record));
     }
+    live_value(kind, version, &record).map(Object::Value)
+}
+
+/// A stored object as the version `version` shows it, parsed. A record that is known to be settled
+/// is not settled again.
+pub fn live_value(kind: &Kind, version: usize, record: &Record) -> Result<Value, Rejection> {
     let value = record.parse()?;
-    served_value(kind, version, value).map(Object::Value)
+    let stored = stored_version(kind, &value)?;
+    if record.is_sendable(kind.versions[stored].fingerprint()) {
+        return convert(kind, stored, version, value);
+    }
+    served_value(kind, version, value)
 }
 
 /// A stored object, already parsed, as the version `version` shows it.

@@ -14,6 +14,8 @@
 //!
 //! **Invariant:** the JSON is in the storage version and its keys are sorted.
 
+use std::cell::RefCell;
+
 use bytes::Bytes;
 use pleach_json::{Value, write_to};
 use pleach_store::Revision;
@@ -22,6 +24,13 @@ use crate::rejection::Rejection;
 
 const FORMAT: u8 = 1;
 const HEADER: usize = 13;
+
+/// How much of the buffer for encoding a thread keeps.
+const SCRATCH_KEPT: usize = 64 * 1024;
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// A stored object, not yet parsed. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -79,11 +88,12 @@ impl Record {
     pub fn write_to(&self, out: &mut Vec<u8>) {
         let json = self.json();
         let (head, tail) = json.split_at(self.splice());
-        out.reserve(json.len() + 48);
+        let revision = self.revision.to_string();
+        let member = [&b"\"resourceVersion\":\""[..], revision.as_bytes(), b"\","];
+        // One byte more, for the end of line that follows an object.
+        out.reserve(json.len() + member.iter().map(|part| part.len()).sum::<usize>() + 1);
         out.extend_from_slice(head);
-        out.extend_from_slice(b"\"resourceVersion\":\"");
-        out.extend_from_slice(self.revision.to_string().as_bytes());
-        out.extend_from_slice(b"\",");
+        member.iter().for_each(|part| out.extend_from_slice(part));
         out.extend_from_slice(tail);
     }
 
@@ -105,13 +115,18 @@ pub fn encode(object: &mut Value, fingerprint: u64) -> Bytes {
         metadata.remove("resourceVersion");
         metadata.remove("selfLink");
     }
-    let mut out = Vec::with_capacity(2048);
-    out.push(FORMAT);
-    out.extend_from_slice(&fingerprint.to_le_bytes());
-    out.extend_from_slice(&[0; 4]);
-    let splice = write_with_gap(object, &mut out);
-    out[9..13].copy_from_slice(&(splice.unwrap_or(0) as u32).to_le_bytes());
-    out.into()
+    // Records live long: they get exactly the memory they need, and the buffer is used again.
+    SCRATCH.with_borrow_mut(|out| {
+        out.clear();
+        out.push(FORMAT);
+        out.extend_from_slice(&fingerprint.to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+        let splice = write_with_gap(object, out);
+        out[9..13].copy_from_slice(&(splice.unwrap_or(0) as u32).to_le_bytes());
+        let record = Bytes::copy_from_slice(out);
+        out.shrink_to(SCRATCH_KEPT);
+        record
+    })
 }
 
 /// Writes the object and returns the offset, relative to its first byte, where the resource version

@@ -64,8 +64,8 @@ impl Engine {
         let scale = paths(target)?;
         let main = Target { subresource: Subresource::None, ..target.clone() };
         let manager = Manager::update(self, target, options, context);
-        let intent = Rescale { target, scale, change, manager, validation: options.field_validation };
-        let object = self.write_over(&main, &intent, options, context).await?;
+        let mut intent = Rescale { target, scale, change, manager, validation: options.field_validation };
+        let object = self.write_over(&main, &mut intent, options, context).await?;
         scale::from_object(scale, &object.into_value()?)
     }
 }
@@ -130,7 +130,7 @@ impl Intent for Rescale<'_> {
         }
     }
 
-    fn candidate(&self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection> {
+    fn candidate(&mut self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection> {
         // An unset number stands for itself while a patch is applied, so that a patch which leaves
         // it alone can be told from one that sets it.
         const UNSET: i64 = i32::MIN as i64;

@@ -8,9 +8,10 @@
 //! once see what the API server alone would show them, and bursts are worked off together.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
+use memchr::memmem::Finder;
 use pleach_crd::conditions::Termination;
 use pleach_crd::{ApiVersion, Crd};
 use pleach_json::{Map, Str, Value};
@@ -37,6 +38,10 @@ const OWNERS_AFTER: Duration = Duration::from_secs(2);
 const ABSENT_AFTER: Duration = Duration::from_secs(10);
 /// How soon something that could not be finished is looked at again.
 const AGAIN_AFTER: Duration = Duration::from_millis(250);
+
+/// What the bytes of an object with owners, and of one that is being deleted, have in them.
+static OWNED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"ownerReferences\":"));
+static DELETING: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"deletionTimestamp\":"));
 
 /// Something to look at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -194,8 +199,8 @@ impl Sweeper {
 
     /// Takes note of an object; most are told from their bytes to be none of our business.
     fn see_value(&mut self, key: &Key, bytes: &bytes::Bytes, revision: Revision) {
-        let has = |needle: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
-        let (owned, deleting) = (has(b"\"ownerReferences\":"), has(b"\"deletionTimestamp\":"));
+        let owned = OWNED.find(bytes).is_some();
+        let deleting = DELETING.find(bytes).is_some();
         if !owned {
             self.owners.set(key, Vec::new());
         }

@@ -18,7 +18,7 @@ use crate::managed::{self, Manager};
 use crate::object::Object;
 use crate::options::{Body, Context, WriteOptions};
 use crate::prepare;
-use crate::read::{convert, serve, served_value};
+use crate::read::{convert, live_value, serve, served_value};
 use crate::record::{Record, encode};
 use crate::rejection::Rejection;
 use crate::settle;
@@ -33,10 +33,10 @@ const NAME_BASE: usize = 58;
 const RACES: usize = 256;
 
 /// What is to become of an object that exists.
-pub trait Intent: Sync {
+pub trait Intent: Send {
     /// The object as it shall be, in the version of the request, made from the live one. `None`
     /// leaves the live object as it is.
-    fn candidate(&self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection>;
+    fn candidate(&mut self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection>;
 
     /// The uid the stored object must have.
     fn uid(&self) -> Option<&str> {
@@ -55,15 +55,36 @@ pub trait Intent: Sync {
 }
 
 /// The object is replaced by another.
-struct Replace(Value);
+struct Replace<'a> {
+    target: &'a Target,
+    with: Value,
+    uid: Str,
+    /// The client said which state it replaces, so that there is no second try.
+    once: bool,
+}
 
-impl Intent for Replace {
-    fn candidate(&self, _: &Value, _: &mut Context) -> Result<Option<Value>, Rejection> {
-        Ok(Some(self.0.clone()))
+impl<'a> Replace<'a> {
+    fn new(target: &'a Target, with: Value) -> Self {
+        let meta = ObjectMeta::of(&with);
+        let once = meta.resource_version().parse::<u64>().is_ok_and(|number| number != 0);
+        Self { target, uid: meta.uid().into(), once, with }
+    }
+}
+
+impl Intent for Replace<'_> {
+    fn candidate(&mut self, _: &Value, _: &mut Context) -> Result<Option<Value>, Rejection> {
+        if !self.once {
+            return Ok(Some(self.with.clone()));
+        }
+        match std::mem::take(&mut self.with) {
+            // Taken by a first try that somebody overtook: the state to replace is gone.
+            Value::Null => Err(conflict(self.target)),
+            with => Ok(Some(with)),
+        }
     }
 
     fn uid(&self) -> Option<&str> {
-        Some(ObjectMeta::of(&self.0).uid()).filter(|uid| !uid.is_empty())
+        Some(self.uid.as_str()).filter(|uid| !uid.is_empty())
     }
 
     fn is_unconditional(&self) -> bool {
@@ -105,7 +126,8 @@ impl Engine {
             ObjectMeta::of(&value).name().is_empty() && !ObjectMeta::of(&value).generate_name().is_empty();
         let had_status = value.get("status").is_some();
         for attempt in 1.. {
-            let mut draft = value.clone();
+            // Only a generated name is tried again.
+            let mut draft = if generated { value.clone() } else { std::mem::take(&mut value) };
             prepare::fill_system_fields(&mut draft, self.new_uid(), self.now());
             if generated {
                 let base = ObjectMeta::of(&draft).generate_name();
@@ -161,14 +183,14 @@ impl Engine {
     ) -> Result<Object, Rejection> {
         let mut value = decode(target, body, options.field_validation, context)?;
         check_identity(target, &mut value)?;
-        self.write_over(target, &Replace(value), options, context).await
+        self.write_over(target, &mut Replace::new(target, value), options, context).await
     }
 
     /// Changes an object that exists, as an intent says.
     pub async fn write_over(
         &self,
         target: &Target,
-        intent: &dyn Intent,
+        intent: &mut dyn Intent,
         options: &WriteOptions,
         context: &mut Context,
     ) -> Result<Object, Rejection> {
@@ -176,7 +198,7 @@ impl Engine {
         let manager = Manager::update(self, target, options, context);
         for _ in 0..RACES {
             let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
-            let live = served_value(&target.kind, target.version, record.parse()?)?;
+            let live = live_value(&target.kind, target.version, &record)?;
             check_uid(target, &key, intent.uid(), &live)?;
             let warned = context.warnings.len();
             let draft = Self::draft(target, intent, &live, &manager, context)?;
@@ -193,7 +215,7 @@ impl Engine {
     /// The object as it shall be, validated; `None` if nothing changes.
     fn draft(
         target: &Target,
-        intent: &dyn Intent,
+        intent: &mut dyn Intent,
         live: &Value,
         manager: &Manager,
         context: &mut Context,

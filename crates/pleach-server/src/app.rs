@@ -227,7 +227,10 @@ impl App {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.audit_seed);
         bytes[8..].copy_from_slice(&count.to_be_bytes());
-        HeaderValue::try_from(pleach_engine::uuid_v4(bytes)).expect("a uuid is a header value")
+        let mut id = HeaderValue::try_from(pleach_engine::uuid_v4(bytes)).expect("a uuid is a header value");
+        // Not secret, but never seen twice: HTTP/2 must not fill its table of known headers with it.
+        id.set_sensitive(true);
+        id
     }
 }
 

@@ -9,9 +9,9 @@ use http_body::{Frame, SizeHint};
 use tokio::sync::mpsc;
 
 use crate::documents::rope::Rope;
+use crate::listing::Stream;
 
 /// The body of a response.
-#[derive(Debug)]
 pub enum Body {
     /// Bytes that are there.
     Full(Bytes),
@@ -19,6 +19,8 @@ pub enum Body {
     Stream(mpsc::Receiver<Bytes>),
     /// Bytes that lie in many places.
     Rope(Rope),
+    /// Frames that are made when the client is ready for them.
+    Pieces(Stream),
 }
 
 impl Body {
@@ -61,6 +63,7 @@ impl http_body::Body for Body {
             Self::Stream(frames) => {
                 frames.poll_recv(cx).map(|frame| frame.map(|bytes| Ok(Frame::data(bytes))))
             }
+            Self::Pieces(pieces) => Poll::Ready(pieces.next().map(|bytes| Ok(Frame::data(bytes)))),
         }
     }
 
@@ -68,7 +71,7 @@ impl http_body::Body for Body {
         match self {
             Self::Full(bytes) => bytes.is_empty(),
             Self::Rope(rope) => rope.left() == 0,
-            Self::Stream(_) => false,
+            Self::Stream(_) | Self::Pieces(_) => false,
         }
     }
 
@@ -76,7 +79,7 @@ impl http_body::Body for Body {
         match self {
             Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Rope(rope) => SizeHint::with_exact(rope.left() as u64),
-            Self::Stream(_) => SizeHint::default(),
+            Self::Stream(_) | Self::Pieces(_) => SizeHint::default(),
         }
     }
 }

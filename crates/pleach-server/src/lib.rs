@@ -12,6 +12,7 @@ pub mod discovery;
 pub mod documents;
 pub mod health;
 pub mod kubeconfig;
+pub mod listing;
 pub mod metrics;
 pub mod options;
 mod protobuf;

@@ -21,6 +21,7 @@ use pleach_meta::{Reason, Status, StatusDetails};
 use crate::accept::{Accepted, Encoding, Endpoint, MetaVersion, Transform, negotiate, negotiate_text};
 use crate::app::{App, Call, read_body, too_many_requests, verb};
 use crate::body::Body;
+use crate::listing::Pieces;
 use crate::metrics::Labels;
 use crate::options;
 use crate::protobuf;
@@ -349,7 +350,7 @@ fn answer(
 ) -> Result<Response<Body>, Rejection> {
     match look.accepted.transform {
         Transform::None if look.accepted.encoding == Encoding::Json && !look.pretty => {
-            let mut out = Vec::with_capacity(2048);
+            let mut out = Vec::new();
             object.write_json(&mut out);
             out.push(b'\n');
             Ok(respond::bytes(code, Encoding::Json, out, look))
@@ -396,7 +397,7 @@ fn answer_list(
 ) -> Result<Response<Body>, Rejection> {
     let transform = look.accepted.transform;
     if transform == Transform::None && look.accepted.encoding == Encoding::Json && !look.pretty {
-        return Ok(respond::bytes(StatusCode::OK, Encoding::Json, list_json(target, &listing), look));
+        return Ok(respond::list(list_pieces(target, listing), look));
     }
     let metadata = list_metadata(&listing, transform == Transform::None && target.kind.is_custom());
     let items: Vec<Value> = listing.items.into_iter().map(Object::into_value).collect::<Result<_, _>>()?;
@@ -426,24 +427,16 @@ fn answer_list(
 }
 
 /// A list as JSON, from objects that are mostly bytes already.
-fn list_json(target: &Target, listing: &Listing) -> Vec<u8> {
-    let size: usize = listing.items.len() * 1024;
-    let mut out = Vec::with_capacity(size.clamp(256, 64 * 1024 * 1024));
-    out.extend_from_slice(b"{\"apiVersion\":");
-    pleach_json::write_string(&target.version().api_version, &mut out);
-    out.extend_from_slice(b",\"items\":[");
-    for (i, item) in listing.items.iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        item.write_json(&mut out);
-    }
-    out.extend_from_slice(b"],\"kind\":");
-    pleach_json::write_string(&target.kind.list_kind, &mut out);
-    out.extend_from_slice(b",\"metadata\":");
-    pleach_json::write_to(&list_metadata(listing, target.kind.is_custom()).into(), &mut out);
-    out.extend_from_slice(b"}\n");
-    out
+fn list_pieces(target: &Target, listing: Listing) -> Pieces {
+    let mut head = b"{\"apiVersion\":".to_vec();
+    pleach_json::write_string(&target.version().api_version, &mut head);
+    head.extend_from_slice(b",\"items\":[");
+    let mut tail = b"],\"kind\":".to_vec();
+    pleach_json::write_string(&target.kind.list_kind, &mut tail);
+    tail.extend_from_slice(b",\"metadata\":");
+    pleach_json::write_to(&list_metadata(&listing, target.kind.is_custom()).into(), &mut tail);
+    tail.extend_from_slice(b"}\n");
+    Pieces::new(head, listing.items, tail)
 }
 
 /// A list's metadata; lists of custom resources always say where they continue.

@@ -13,10 +13,11 @@ use pleach_meta::Status;
 
 use crate::accept::{Accepted, Encoding, Transform};
 use crate::body::Body;
+use crate::listing::{Compressed, PIECE, Pieces, Stream};
 use crate::protobuf;
 
 /// Answers from this size on are compressed for clients that can read it.
-const GZIP_FROM: usize = 128 * 1024;
+const GZIP_FROM: usize = PIECE;
 /// All warnings of an answer together, in characters.
 const WARNINGS_TOTAL: usize = 4096;
 /// One warning, when they have to be shortened.
@@ -85,6 +86,26 @@ pub fn bytes(code: StatusCode, encoding: Encoding, bytes: Vec<u8>, look: &Look) 
     } else {
         *response.body_mut() = bytes.into();
     }
+    response
+}
+
+/// A list: whole if it is small, else as the client takes it.
+pub fn list(mut pieces: Pieces, look: &Look) -> Response<Body> {
+    let first = pieces.next().unwrap_or_default();
+    if pieces.is_done() {
+        return bytes(StatusCode::OK, Encoding::Json, first, look);
+    }
+    let mut response = bytes(StatusCode::OK, Encoding::Json, Vec::new(), look);
+    let rest = std::iter::once(first).chain(pieces);
+    let stream: Stream = if look.gzip {
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+        Box::new(Compressed::new(rest).map(Bytes::from))
+    } else {
+        Box::new(rest.map(Bytes::from))
+    };
+    *response.body_mut() = Body::Pieces(stream);
     response
 }
 

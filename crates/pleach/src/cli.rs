@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use pleach_engine::gates::Gates;
 
 /// Kubernetes CustomResourceDefinitions without Kubernetes.
 #[derive(Debug, Parser)]
@@ -64,6 +65,10 @@ pub(crate) struct ServeOptions {
     /// Admission plugins to switch off: NamespaceLifecycle.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub disable_admission_plugins: Vec<String>,
+    /// Things beyond Kubernetes to switch on: Unions (x-kubernetes-unions in CRDs), CostHints (a CRD
+    /// refused for the cost of its rules is told which bounds would help).
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "NAME=true,…")]
+    pub feature_gates: Gates,
     /// Where to write the kubeconfig; beside the data if not given.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,

@@ -56,12 +56,10 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     } else {
         Arc::new(LogStore::open(directory.store())?)
     };
-    let engine = Arc::new(Engine::new(
-        store.clone(),
-        Arc::new(SystemClock),
-        Arc::new(SystemRandomness),
-        admission(&options)?,
-    ));
+    let engine = Arc::new(
+        Engine::new(store.clone(), Arc::new(SystemClock), Arc::new(SystemRandomness), admission(&options)?)
+            .with_gates(options.feature_gates),
+    );
     engine.start().await?;
 
     let authority = directory.authority()?;

@@ -2,7 +2,7 @@
 //!
 //! Empty is omitted, with these exceptions: `items` that are neither schema nor list come out as
 //! `null`, so do `dependencies` of that kind, and a pointer to an empty string (`$ref`,
-//! `x-kubernetes-list-type`) is written.
+//! `x-kubernetes-list-type`) is written. So are empty `dependencies`.
 
 use pleach_json::{Map, Str, Value, grow_stack};
 
@@ -173,7 +173,8 @@ impl JSONSchemaProps {
         out.map("patternProperties", rare.pattern_properties.as_ref());
         out.or_bool("additionalItems", rare.additional_items.as_ref());
         out.map("definitions", rare.definitions.as_ref());
-        if let Some(dependencies) = rare.dependencies.as_ref().filter(|map| !map.is_empty()) {
+        // Empty ones too, which Go leaves out: validation refuses them all, and has yet to see them.
+        if let Some(dependencies) = &rare.dependencies {
             let members: Vec<_> = dependencies
                 .iter()
                 .map(|(name, dependency)| {
