@@ -69,7 +69,7 @@ impl Engine {
         options: &DeleteOptions,
         _context: &mut Context,
     ) -> Result<Step, Rejection> {
-        let live = live_value(&target.kind, target.version, &record)?;
+        let live = live_value(&target.kind, target.version, record)?;
         check_preconditions(target, options, &live)?;
         let key = target.key_of(ObjectMeta::of(&live).name());
         let mut draft = live.clone();

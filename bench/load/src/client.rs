@@ -1,0 +1,169 @@
+//! A connection to a server: HTTP/2 over TLS, one request at a time.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, Request, StatusCode, header};
+use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::http2::{SendRequest, handshake};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// A server under measurement.
+#[derive(Clone)]
+pub(crate) struct Server {
+    /// What the report calls it.
+    pub(crate) name: String,
+    /// Host and port.
+    pub(crate) address: String,
+    /// The bearer token.
+    pub(crate) token: String,
+    /// Its processes.
+    pub(crate) pids: Vec<u32>,
+}
+
+impl Server {
+    /// A server at a URL.
+    pub(crate) fn new(name: &str, url: &str, token: &str, pids: Vec<u32>) -> Self {
+        let address = url.trim_start_matches("https://").trim_end_matches('/').to_owned();
+        Self { name: name.into(), address, token: token.into(), pids }
+    }
+}
+
+/// What to send.
+#[derive(Clone)]
+pub(crate) struct Call {
+    /// The method.
+    pub(crate) method: Method,
+    /// Path and query.
+    pub(crate) path: String,
+    /// The body's media type.
+    pub(crate) media: &'static str,
+    /// The body.
+    pub(crate) body: Bytes,
+}
+
+impl Call {
+    /// A request without a body.
+    pub(crate) fn new(method: Method, path: impl Into<String>) -> Self {
+        Self { method, path: path.into(), media: "application/json", body: Bytes::new() }
+    }
+
+    /// The same with a body.
+    pub(crate) fn with(mut self, media: &'static str, body: impl Into<Bytes>) -> Self {
+        (self.media, self.body) = (media, body.into());
+        self
+    }
+}
+
+/// An open connection.
+pub(crate) struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    authority: String,
+    token: String,
+}
+
+impl Connection {
+    /// Connects.
+    pub(crate) async fn open(server: &Server) -> Self {
+        let tcp = TcpStream::connect(&server.address).await.expect("the server listens");
+        tcp.set_nodelay(true).expect("a TCP socket");
+        let name = ServerName::try_from("localhost").expect("a host name");
+        let tls = connector().connect(name, tcp).await.expect("a TLS handshake");
+        let (sender, connection) =
+            handshake(TokioExecutor::new(), TokioIo::new(tls)).await.expect("an HTTP/2 handshake");
+        tokio::spawn(connection);
+        Self { sender, authority: server.address.clone(), token: server.token.clone() }
+    }
+
+    /// Sends a request and reads the whole answer.
+    pub(crate) async fn send(&mut self, call: &Call) -> (StatusCode, Bytes) {
+        let mut request = Request::builder()
+            .method(call.method.clone())
+            .uri(format!("https://{}{}", self.authority, call.path))
+            .header(header::ACCEPT, "application/json")
+            .header(header::AUTHORIZATION, format!("Bearer {}", self.token));
+        if !call.body.is_empty() {
+            request = request.header(header::CONTENT_TYPE, call.media);
+        }
+        let request = request.body(Full::new(call.body.clone())).expect("a request");
+        self.sender.ready().await.expect("the connection is open");
+        let response = self.sender.send_request(request).await.expect("an answer");
+        let status = response.status();
+        let body = response.into_body().collect().await.expect("a whole answer").to_bytes();
+        (status, body)
+    }
+
+    /// Sends a request that must succeed.
+    pub(crate) async fn must(&mut self, call: &Call) -> Bytes {
+        let (status, body) = self.send(call).await;
+        assert!(
+            status.is_success(),
+            "{} {}: {status}: {}",
+            call.method,
+            call.path,
+            String::from_utf8_lossy(&body)
+        );
+        body
+    }
+}
+
+fn connector() -> TlsConnector {
+    let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("the provider knows the default versions")
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    TlsConnector::from(Arc::new(config))
+}
+
+/// What is measured here is on this machine and has made up its certificate.
+#[derive(Debug)]
+struct AnyCertificate;
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![
+            SignatureScheme::ECDSA_NISTP256_SHA256,
+            SignatureScheme::ECDSA_NISTP384_SHA384,
+            SignatureScheme::ED25519,
+            SignatureScheme::RSA_PSS_SHA256,
+            SignatureScheme::RSA_PKCS1_SHA256,
+        ]
+    }
+}
