@@ -123,7 +123,7 @@ fn inside(old: Option<&Value>, new: Option<&Value>, shape: Shape<'_>, depth: usi
 
 /// Whether two values are equal, if that is asked at this depth: most of an object is as it was, and no
 /// type is needed to tell.
-fn is_equal(old: Option<&Value>, new: Option<&Value>, depth: usize) -> bool {
+pub(crate) fn is_equal(old: Option<&Value>, new: Option<&Value>, depth: usize) -> bool {
     match (old, new) {
         (Some(Value::Array(_) | Value::Object(_)), Some(_)) => asks_first(depth) && old == new,
         _ => old == new,

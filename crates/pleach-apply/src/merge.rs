@@ -7,16 +7,17 @@
 
 use pleach_json::{Map, Str, Value, grow_stack};
 
-use crate::compare::{items_of, members_of, pairs};
+use crate::compare::{is_equal, items_of, members_of, pairs};
 use crate::items::{Item, together};
 use crate::shape::{ListShape, MapShape, Relation, Shape, Type};
 
-/// Merges a configuration into a live value.
+/// Merges a configuration into a live value. Nothing is wrong with the configuration, so that where it
+/// says what is there already nothing is to be done.
 pub fn merge(live: &Value, config: &Value, of: Type<'_>) -> Value {
-    visit(Some(live), Some(config), of).unwrap_or_default()
+    visit(Some(live), Some(config), of, 0).unwrap_or_default()
 }
 
-fn visit(live: Option<&Value>, config: Option<&Value>, of: Type<'_>) -> Option<Value> {
+fn visit(live: Option<&Value>, config: Option<&Value>, of: Type<'_>, depth: usize) -> Option<Value> {
     let shape = match (live, config) {
         (None, None) => return None,
         // When the two are of different shapes the configuration's counts.
@@ -31,7 +32,7 @@ fn visit(live: Option<&Value>, config: Option<&Value>, of: Type<'_>) -> Option<V
             if matches!(list.relation, Relation::Atomic) || (was.is_empty() && is.is_empty()) {
                 return leaf();
             }
-            grow_stack(|| merge_items(&list, was, is))
+            grow_stack(|| merge_items(&list, was, is, depth + 1))
         }
         Shape::Map(map) => {
             let (was, is) = (members_of(live), members_of(config));
@@ -42,18 +43,25 @@ fn visit(live: Option<&Value>, config: Option<&Value>, of: Type<'_>) -> Option<V
             if config.is_none() {
                 return leaf();
             }
-            grow_stack(|| merge_members(&map, was, is))
+            grow_stack(|| merge_members(&map, was, is, depth + 1))
         }
     }
 }
 
-fn merge_members(map: &MapShape<'_>, live: &[(Str, Value)], config: &[(Str, Value)]) -> Option<Value> {
+fn merge_members(
+    map: &MapShape<'_>,
+    live: &[(Str, Value)],
+    config: &[(Str, Value)],
+    depth: usize,
+) -> Option<Value> {
     let (mut fields, others) = (map.fields(), map.others());
     let mut out = Vec::with_capacity(live.len().max(config.len()));
     pairs(live, config, |key, live, config| {
-        let mut of = || fields.next(key).or(others);
-        let merged = match config.and_then(|_| of()) {
-            Some(of) => visit(live, config, of),
+        let merged = match config {
+            Some(_) if !is_equal(live, config, depth) => match fields.next(key).or(others) {
+                Some(of) => visit(live, config, of, depth),
+                None => config.cloned(),
+            },
             _ => config.or(live).cloned(),
         };
         if let Some(merged) = merged {
@@ -101,7 +109,7 @@ impl<'v> Groups<'v> {
     }
 }
 
-fn merge_items(list: &ListShape<'_>, live: &[Value], config: &[Value]) -> Option<Value> {
+fn merge_items(list: &ListShape<'_>, live: &[Value], config: &[Value], depth: usize) -> Option<Value> {
     let Groups { mut all, live, config } = Groups::of(list, live, config);
     let mut out: Vec<Value> = Vec::with_capacity(live.len().max(config.len()));
     let (mut l, mut c) = (0, 0);
@@ -112,7 +120,10 @@ fn merge_items(list: &ListShape<'_>, live: &[Value], config: &[Value]) -> Option
     let both = |group: &mut Group<'_>, item: &Value| {
         group.merged = true;
         let live = if group.several { Some(&Value::Null) } else { group.live };
-        visit(live, Some(item), list.items)
+        if is_equal(live, Some(item), depth) {
+            return Some(item.clone());
+        }
+        visit(live, Some(item), list.items, depth)
     };
     while l < live.len() || c < config.len() {
         if let (Some(&(found, _)), Some(&(wanted, item))) = (live.get(l), config.get(c)) {
@@ -130,7 +141,7 @@ fn merge_items(list: &ListShape<'_>, live: &[Value], config: &[Value]) -> Option
         }
         if let Some(&(found, item)) = live.get(l) {
             if !all[found].in_config {
-                out.extend(visit(Some(item), None, list.items));
+                out.extend(visit(Some(item), None, list.items, depth));
                 l += 1;
                 continue;
             }
