@@ -269,6 +269,20 @@ mod tests {
     }
 
     #[test]
+    fn what_the_api_server_panics_at_is_refused() {
+        for (why, source) in [
+            ("a constant key", "{b'a': 1}.size() == 1"),
+            ("one that is hidden from the checker", "{dyn(b'a'): 1}.size() == 1"),
+            ("one that is looked for", "b'a' in {b'a': 1}"),
+        ] {
+            let checked = Environment::stored().compile(source, &Declarations::new()).expect(why);
+            let error = Program::new(&checked).map(|_| ()).expect_err(why);
+            let want = "internal error: runtime error: hash of unhashable type types.Bytes";
+            assert_eq!(error.to_string(), want, "{why}");
+        }
+    }
+
+    #[test]
     fn message_expressions_see_a_plain_old_self() {
         let object = DeclType::object(ObjectType::new("self"), []);
         let optional = DeclType::optional(object.clone());

@@ -170,7 +170,10 @@ impl<'a, 'm> Machine<'a, 'm> {
                 }
                 Ok(CelValue::Bool(is_member(&value, members)))
             }
-            Node::Call(call) => self.eval_call(call),
+            Node::Call(call) => match self.quick_size(id, call) {
+                Some(size) => Ok(CelValue::Int(size)),
+                None => self.eval_call(call),
+            },
             Node::List(elements) => {
                 let list = absorb(self.eval_list(elements))?;
                 self.charge(LIST_COST)?;

@@ -194,6 +194,17 @@ impl<'a> Machine<'a, '_> {
         }
     }
 
+    /// The size of what can be looked at, charged.
+    #[inline]
+    pub(super) fn quick_size(&mut self, id: NodeId, call: &CallNode) -> Option<i64> {
+        if call.intrinsic != Some(Intrinsic::Size) {
+            return None;
+        }
+        let (Scalar::Int(size), cost) = self.peek(id)? else { return None };
+        self.afford(cost)?;
+        Some(size)
+    }
+
     /// `size(x)`, `x.size()`
     fn peek_size(&self, call: &'a CallNode) -> Option<(Scalar<'a>, u64)> {
         let arg = call.args[0];
