@@ -18,6 +18,10 @@ use pleach_cli::input::{Found, Source, find};
 use pleach_cli::object;
 use pleach_schema::Record;
 
+/// The allocator of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const OBJECTS: usize = 10_000;
 
 fn texts(path: &Path) -> Vec<String> {

@@ -26,6 +26,7 @@ use crate::document::{self, Document};
 use crate::finding::{Counts, Finding, Report};
 use crate::input::{self, Failure, Found, Source};
 use crate::output::{self, FindingFormat};
+use crate::progress::watch;
 use crate::terminal::Terminal;
 
 /// How a command ended.
@@ -98,11 +99,9 @@ impl Loaded {
     pub fn check(
         &self,
         check: impl Fn(&Document) -> Option<Vec<Finding>> + Sync,
-        terminal: &Terminal<'_>,
+        terminal: &mut Terminal<'_>,
     ) -> Vec<Report> {
-        let mut progress = Progress::new(self.documents().count(), terminal);
-        let done = progress.counter();
-        let one = |document: &Document| {
+        let one = |document: &Document, done: &AtomicUsize| {
             let findings = check(document);
             done.fetch_add(1, Ordering::Relaxed);
             findings.map(|findings| Report {
@@ -111,15 +110,18 @@ impl Loaded {
                 findings,
             })
         };
-        let of_text = |(source, documents, unreadable): &(Arc<Source>, Vec<Document>, Vec<Finding>)| {
-            let mut reports: Vec<Report> = documents.par_iter().filter_map(one).collect();
+        let of_text = |text: &(Arc<Source>, Vec<Document>, Vec<Finding>), done: &AtomicUsize| {
+            let (source, documents, unreadable) = text;
+            let mut reports: Vec<Report> = documents.par_iter().filter_map(|d| one(d, done)).collect();
             if !unreadable.is_empty() {
                 let findings = unreadable.clone();
                 reports.push(Report { source: Arc::clone(source), title: String::new(), findings });
             }
             reports
         };
-        progress.run(|| self.texts.par_iter().flat_map_iter(of_text).collect())
+        watch("checking objects", self.documents().count(), terminal, |done| {
+            self.texts.par_iter().flat_map_iter(|text| of_text(text, done)).collect()
+        })
     }
 }
 
@@ -132,15 +134,16 @@ pub fn load(files: &[String], terminal: &mut Terminal<'_>) -> io::Result<Loaded>
     let stdin = if found.contains(&Found::Stdin) { Some(Found::Stdin.read(terminal.input)) } else { None };
     let mut stdin = stdin;
     let files = found.iter().filter(|found| **found != Found::Stdin).count();
-    let mut progress = Progress::new(files, terminal);
-    let done = progress.counter();
-    let read = |found: &Found| -> Result<_, Failure> {
-        let source = found.read(&mut io::empty());
+    let read = |found: &Found, done: &AtomicUsize| -> Option<Result<_, Failure>> {
+        if *found == Found::Stdin {
+            return None;
+        }
+        let read = found.read(&mut io::empty()).map(document::read);
         done.fetch_add(1, Ordering::Relaxed);
-        source.map(document::read)
+        Some(read)
     };
-    let texts: Vec<Option<Result<_, Failure>>> = progress.run(|| {
-        found.par_iter().map(|found| if *found == Found::Stdin { None } else { Some(read(found)) }).collect()
+    let texts: Vec<Option<Result<_, Failure>>> = watch("reading files", files, terminal, |done| {
+        found.par_iter().map(|found| read(found, done)).collect()
     });
     let mut failures = Vec::new();
     for text in texts {
@@ -163,44 +166,6 @@ pub fn load(files: &[String], terminal: &mut Terminal<'_>) -> io::Result<Loaded>
 fn complain(failures: &[Failure], out: &mut Loaded, terminal: &mut Terminal<'_>) -> io::Result<()> {
     out.trouble |= !failures.is_empty();
     failures.iter().try_for_each(|failure| writeln!(terminal.err, "pleach: {failure}"))
-}
-
-/// A line on standard error that counts, when somebody watches and there is a lot to do.
-pub(crate) struct Progress {
-    total: usize,
-    shown: bool,
-    done: Arc<AtomicUsize>,
-}
-
-impl Progress {
-    pub(crate) fn new(total: usize, terminal: &Terminal<'_>) -> Self {
-        Self { total, shown: terminal.interactive && total >= 200, done: Arc::default() }
-    }
-
-    pub(crate) fn counter(&self) -> Arc<AtomicUsize> {
-        Arc::clone(&self.done)
-    }
-
-    /// Runs `work`, counting beside it.
-    pub(crate) fn run<T: Send>(&mut self, work: impl FnOnce() -> T + Send) -> T {
-        if !self.shown {
-            return work();
-        }
-        let (done, total) = (self.counter(), self.total);
-        let finished = std::sync::atomic::AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !finished.load(Ordering::Relaxed) {
-                    std::thread::sleep(std::time::Duration::from_millis(100));
-                    eprint!("\r{} of {total}", done.load(Ordering::Relaxed));
-                }
-                eprint!("\r\u{1b}[K");
-            });
-            let result = work();
-            finished.store(true, Ordering::Relaxed);
-            result
-        })
-    }
 }
 
 /// Reads the CRDs of files; other objects are left out, what is no CRD that can be read is told.

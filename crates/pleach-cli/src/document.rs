@@ -57,6 +57,16 @@ impl Document {
         self.value.at(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// How many bytes of the text it takes, or the list that it is an item of.
+    pub fn len(&self) -> usize {
+        self.places.lines().len()
+    }
+
+    /// Whether it takes none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Whether this is a CustomResourceDefinition of any version.
     pub fn is_crd(&self) -> bool {
         self.kind() == "CustomResourceDefinition" && self.api_version().starts_with("apiextensions.k8s.io/")

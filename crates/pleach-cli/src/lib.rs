@@ -63,6 +63,7 @@ pub mod lint;
 pub mod locate;
 pub mod object;
 pub mod output;
+mod progress;
 pub mod sample;
 mod scale;
 pub mod terminal;

@@ -42,6 +42,12 @@ impl YamlError {
         Self { message: message.into(), stage, place }
     }
 
+    /// The same error; where its place is not known, it is this one.
+    pub(crate) fn or_at(mut self, place: Place) -> Self {
+        self.place.get_or_insert(place);
+        self
+    }
+
     pub(crate) fn is_structural(&self) -> bool {
         self.stage == Stage::Parser
     }

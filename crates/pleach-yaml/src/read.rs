@@ -189,11 +189,13 @@ fn next_document(text: &str, stream: &mut Stream<'_>) -> Option<Result<Document,
         Err(error) => return Some(Err(error)),
     };
     let mut composer = Composer::new(text, &nodes, true);
-    Some(composer.value_with_spans().map(|(value, spans)| Document {
-        value,
-        duplicates: composer.into_duplicates(),
-        places: spans.into(),
-    }))
+    Some(match composer.value_with_spans() {
+        Ok((value, spans)) => {
+            Ok(Document { value, duplicates: composer.into_duplicates(), places: spans.into() })
+        }
+        // What is wrong with a document as a whole is wrong from its start on.
+        Err(error) => Err(error.or_at(composer.place_of_root())),
+    })
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
     finish(&reports, loaded.trouble, "lint", options.findings, terminal)
 }
 
-fn check(loaded: &Loaded, options: &Options, terminal: &Terminal<'_>) -> Vec<Report> {
+fn check(loaded: &Loaded, options: &Options, terminal: &mut Terminal<'_>) -> Vec<Report> {
     let depth = Depth { advice: true, costs: options.costs };
     loaded.check(|document| document.is_crd().then(|| lint(document, depth)), terminal)
 }

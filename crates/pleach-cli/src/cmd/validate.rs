@@ -61,6 +61,9 @@ pub struct Options {
     pub findings: FindingOptions,
 }
 
+/// The server reads no request that is larger.
+const MAX_REQUEST: usize = 3 * 1024 * 1024;
+
 /// What identifies an object.
 type Identity = (String, String, String, String);
 
@@ -128,6 +131,11 @@ impl Check<'_> {
             other => return vec![self.undefined(document, &other)],
         };
         let mut findings = self.duplicates(document);
+        if document.len() > MAX_REQUEST && pleach_json::to_vec(&document.value).len() > MAX_REQUEST {
+            let text = format!("Request entity too large: limit is {MAX_REQUEST}");
+            findings.push(Finding::new(Level::Error, "too-large", text).at(document, "kind"));
+            return findings;
+        }
         if let Some(warning) = &version.deprecation {
             let finding = Finding::new(Level::Warning, "deprecated", warning.clone());
             findings.push(finding.at(document, "apiVersion"));

@@ -332,10 +332,18 @@ impl<'a, 'n> Composer<'a, 'n> {
     }
 
     fn decode_error(&self, message: &str, node: &Node<'_>) -> YamlError {
+        YamlError::new(Stage::Decode, message, Some(self.place(node)))
+    }
+
+    /// Where the document starts.
+    pub(super) fn place_of_root(&self) -> Place {
+        self.place(self.nodes.get(self.nodes.root()))
+    }
+
+    fn place(&self, node: &Node<'_>) -> Place {
         let before = &self.text[..node.span.start.min(self.text.len())];
         let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
-        let place = Place { line: node.line, column, offset: node.span.start };
-        YamlError::new(Stage::Decode, message, Some(place))
+        Place { line: node.line, column, offset: node.span.start }
     }
 }
 

@@ -23,6 +23,11 @@ impl Places {
         Self { lines, tree: OnceLock::new() }
     }
 
+    /// The bytes of the text that the document takes, with the lines around it that are its own.
+    pub fn lines(&self) -> Span {
+        self.lines.clone()
+    }
+
     /// The spans; `text` is the text that the document was read from. Where the lines cannot be
     /// read as YAML, everything stands at the lines as a whole.
     pub fn tree(&self, text: &str) -> &SpanTree {
