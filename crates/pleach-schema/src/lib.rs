@@ -4,6 +4,66 @@
 //! The runtime side compiles it ([`compile`]) and applies it to objects.
 //! No IO, no clock, no CRD object: whoever decodes a whole CustomResourceDefinition calls in here
 //! with its schemas. Nothing here rejects: every check returns a list of field errors.
+//!
+//! # In tests of a controller
+//!
+//! What an API server would say to the schema of a `#[derive(CustomResource)]` type, and to an
+//! object of it. With kube-rs, `serde_json::to_vec(&Widget::crd())` is the first text and
+//! `serde_json::to_vec(&Widget::new("a", spec))` the second:
+//!
+//! ```
+//! use pleach_json::{Value, parse};
+//! use pleach_meta::Path;
+//! use pleach_schema::{
+//!     JSONSchemaProps, Options, Record, Schema, SchemaContext, SchemaOptions, SettleOptions, Write,
+//!     validate_schema,
+//! };
+//!
+//! /// The schema of the first version of a CRD.
+//! fn schema_of(crd: &[u8]) -> JSONSchemaProps {
+//!     let crd = parse(crd).expect("JSON");
+//!     let versions = crd.at(&["spec", "versions"]).and_then(Value::as_array).expect("versions");
+//!     let schema = versions[0].at(&["schema", "openAPIV3Schema"]).expect("a schema");
+//!     JSONSchemaProps::from_value(schema).expect("a schema")
+//! }
+//!
+//! /// Why the server would refuse the CRD.
+//! fn refused_crd(crd: &[u8]) -> Vec<String> {
+//!     let path = Path::new("spec.versions[0].schema");
+//!     let context = SchemaContext { path, status_enabled: false, options: Options::CREATE };
+//!     validate_schema(&schema_of(crd), &context).iter().map(ToString::to_string).collect()
+//! }
+//!
+//! /// Which fields of an object the server does not know, and why it would refuse the object.
+//! fn refused_object(crd: &[u8], object: &[u8]) -> Vec<String> {
+//!     let schema = Schema::compile(&schema_of(crd), SchemaOptions::default());
+//!     let mut object = parse(object).expect("JSON");
+//!     let settled = schema.settle(&mut object, SettleOptions::request(Record::Unknown)).expect("an object");
+//!     let verdict = schema.validate(&object, Write::Create, Vec::new(), |_| {});
+//!     let unknown = settled.pruned.iter().map(|path| format!("unknown field {path}"));
+//!     unknown.chain(verdict.errors.iter().map(ToString::to_string)).collect()
+//! }
+//!
+//! // let crd = serde_json::to_vec(&Widget::crd()).unwrap();
+//! let crd = br#"{"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": {
+//!     "type": "object",
+//!     "properties": {"spec": {
+//!         "type": "object",
+//!         "required": ["size"],
+//!         "properties": {"size": {"type": "integer", "minimum": 1}},
+//!         "x-kubernetes-validations": [{"rule": "self.size != 13", "message": "not thirteen"}]
+//!     }}
+//! }}}]}}"#;
+//! assert_eq!(refused_crd(crd), Vec::<String>::new());
+//!
+//! // let object = serde_json::to_vec(&Widget::new("a", WidgetSpec { size: 13 })).unwrap();
+//! let object = br#"{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"},
+//!     "spec": {"size": 13, "siez": 1}}"#;
+//! assert_eq!(
+//!     refused_object(crd, object),
+//!     ["unknown field spec.siez", "spec: Invalid value: not thirteen"]
+//! );
+//! ```
 
 // Schemas: read, checked, rewritten.
 pub mod check;
