@@ -52,10 +52,23 @@ pub enum Section<'a> {
 pub fn fragment(resource: &Resource<'_>, edition: Edition, form: Form) -> Fragment {
     let paths =
         written(operations::paths(resource, edition), path_shape(edition), paths_number(edition), form);
-    Fragment {
-        paths: joined(paths, form),
-        schemas: written(schema::schemas(resource, edition), schema_shape(edition), 1, form),
+    Fragment { paths: joined(paths, form), schemas: schemas(resource, edition, form) }
+}
+
+fn schemas(resource: &Resource<'_>, edition: Edition, form: Form) -> Vec<Member> {
+    let made = schema::schemas(resource, edition);
+    if form == Form::Protobuf {
+        let values = made.into_iter().map(|(name, schema)| (name, schema.into_value())).collect();
+        return written(values, schema_shape(edition), 1, form);
     }
+    let write = |(key, schema): (String, schema::Published)| {
+        let mut bytes = Vec::new();
+        write_string(&key, &mut bytes);
+        bytes.push(b':');
+        schema.write(edition, &mut bytes);
+        Member { key, bytes }
+    };
+    made.into_iter().map(write).collect()
 }
 
 /// Makes one member of an object's path and of those below it: no other can come between them.
@@ -88,7 +101,8 @@ fn path_shape(edition: Edition) -> &'static Shape {
     }
 }
 
-fn schema_shape(edition: Edition) -> &'static Shape {
+/// How schemas are written.
+pub(crate) fn schema_shape(edition: Edition) -> &'static Shape {
     match edition {
         Edition::V2 => &shape::v2::SCHEMA,
         Edition::V3 => &shape::v3::SCHEMA,

@@ -5,10 +5,12 @@
 //! rebuilds one when one CRD changes and puts the document together again with [`assemble`].
 //! Members carry their key, so that any set of fragments can be brought into the order clients know.
 //!
-//! Members are made as plain [`Value`](pleach_json::Value)s. How a value is written, in which order
-//! in JSON and under which numbers in protobuf, is said once, in the tables of `shape`.
+//! Members are made as plain [`Value`](pleach_json::Value)s, but for the schemas of CRDs, which are
+//! written as JSON as they are. How something is written, in which order in JSON and under which
+//! numbers in protobuf, is said once, in the tables of `shape`.
 //! This crate never does IO and keeps nothing.
 
+mod direct;
 mod document;
 mod json;
 mod names;

@@ -3,44 +3,85 @@
 use pleach_json::{Map, Value, grow_stack, json};
 use pleach_schema::{JSONSchemaProps, Structural};
 
+use crate::document::schema_shape;
 use crate::names::META;
-use crate::{Edition, Resource, shared};
+use crate::{Edition, Resource, direct, json, shared};
 
 const CONVENTIONS: &str =
     "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
 
+/// A schema that is ready to be written.
+pub(crate) enum Published {
+    /// Whole.
+    Value(Value),
+    /// That of a CRD, and what is said of its kind beside.
+    Props(Box<JSONSchemaProps>, Map),
+}
+
+impl Published {
+    /// The schema as a value.
+    pub(crate) fn into_value(self) -> Value {
+        match self {
+            Self::Value(value) => value,
+            Self::Props(props, marks) => with_marks(props.to_value(), marks),
+        }
+    }
+
+    /// Writes the schema as JSON.
+    pub(crate) fn write(self, edition: Edition, out: &mut Vec<u8>) {
+        match self {
+            Self::Props(props, marks) if direct::is_writable(edition, &props) => {
+                direct::write(edition, &props, &marks, out);
+            }
+            other => json::write(schema_shape(edition), &other.into_value(), out),
+        }
+    }
+}
+
 /// The schemas of a kind and of its list.
-pub(crate) fn schemas(resource: &Resource<'_>, edition: Edition) -> Vec<(String, Value)> {
+pub(crate) fn schemas(resource: &Resource<'_>, edition: Edition) -> Vec<(String, Published)> {
     let name = resource.schema_name(resource.kind);
-    let mut own = kind_schema(resource, edition, &name);
-    let mut list = list_schema(resource, edition, &name);
-    mark(&mut own, resource, resource.kind);
-    mark(&mut list, resource, resource.list_kind);
+    let own = match kind_schema(resource, edition, &name) {
+        Published::Value(value) => Published::Value(with_marks(value, marks(resource, resource.kind))),
+        Published::Props(props, _) => Published::Props(props, marks(resource, resource.kind)),
+    };
+    let list = list_schema(resource, edition, &name);
+    let list = Published::Value(with_marks(list, marks(resource, resource.list_kind)));
     vec![(name, own), (resource.schema_name(resource.list_kind), list)]
 }
 
-/// Says which kind a schema is of, and which fields can be selected by.
-fn mark(schema: &mut Value, resource: &Resource<'_>, kind: &str) {
-    let Some(members) = schema.as_object_mut() else { return };
+/// Which kind a schema is of, and which fields can be selected by.
+fn marks(resource: &Resource<'_>, kind: &str) -> Map {
+    let mut marks = Map::with_capacity(2);
     let gvk = json!([{"group": (resource.group), "kind": kind, "version": (resource.version)}]);
-    members.insert("x-kubernetes-group-version-kind", gvk);
+    marks.insert("x-kubernetes-group-version-kind", gvk);
     if !resource.selectable_fields.is_empty() {
         let fields: Vec<Value> =
             resource.selectable_fields.iter().map(|path| json!({"fieldPath": *path})).collect();
-        members.insert("x-kubernetes-selectable-fields", fields);
+        marks.insert("x-kubernetes-selectable-fields", fields);
     }
+    marks
 }
 
-fn kind_schema(resource: &Resource<'_>, edition: Edition, name: &str) -> Value {
-    if let Some(known) = shared::schema(name, edition) {
-        return known;
+fn with_marks(mut schema: Value, marks: Map) -> Value {
+    if let Some(members) = schema.as_object_mut() {
+        for (key, mark) in marks.iter() {
+            members.insert(key.clone(), mark.clone());
+        }
     }
-    let bare = || json!({"type": "object"});
+    schema
+}
+
+fn kind_schema(resource: &Resource<'_>, edition: Edition, name: &str) -> Published {
+    if let Some(known) = shared::schema(name, edition) {
+        return Published::Value(known);
+    }
+    let bare = || Published::Value(json!({"type": "object"}));
     let Some(schema) = resource.schema.filter(|schema| is_publishable(schema)) else { return bare() };
     if edition == Edition::V2 && (resource.preserve_unknown_fields || schema.preserves_unknown_fields()) {
         return bare();
     }
-    let mut schema = schema.clone();
+    let mut schema = Box::new(schema.clone());
     schema.unfold();
     schema.each_structural_node(&mut |node| {
         node.x_preserve_unknown_fields = node.x_preserve_unknown_fields.filter(|preserve| *preserve);
@@ -60,7 +101,7 @@ fn kind_schema(resource: &Resource<'_>, edition: Edition, name: &str) -> Value {
     properties.insert("kind", text(&kind_text()));
     properties.insert("metadata", metadata(edition));
     if !resource.built_in {
-        return schema.to_value();
+        return Published::Props(schema, Map::default());
     }
     // How a built-in kind is checked is its own affair.
     schema.each_structural_node(&mut |node| {
@@ -70,7 +111,7 @@ fn kind_schema(resource: &Resource<'_>, edition: Edition, name: &str) -> Value {
     });
     let mut schema = schema.to_value();
     say_merge_keys(&mut schema);
-    schema
+    Published::Value(schema)
 }
 
 /// Says of every list that is keyed by one field how a strategic merge patch merges it.
@@ -269,7 +310,7 @@ mod tests {
 
     fn root(schema: &Value, edition: Edition) -> Value {
         let schema = JSONSchemaProps::from_value(schema).unwrap();
-        kind_schema(&Resource { schema: Some(&schema), ..foo() }, edition, "none")
+        kind_schema(&Resource { schema: Some(&schema), ..foo() }, edition, "none").into_value()
     }
 
     #[test]
@@ -337,7 +378,7 @@ mod tests {
         assert!(root(&open, Edition::V3).get("properties").is_some(), "v3 says what there is");
         for edition in [Edition::V2, Edition::V3] {
             assert_eq!(root(&unstructured, edition), bare, "a field without a type is not structural");
-            assert_eq!(kind_schema(&foo(), edition, "none"), bare, "no schema");
+            assert_eq!(kind_schema(&foo(), edition, "none").into_value(), bare, "no schema");
         }
     }
 
@@ -350,7 +391,7 @@ mod tests {
         .unwrap();
         for built_in in [true, false] {
             let resource = Resource { schema: Some(&schema), built_in, ..foo() };
-            let got = kind_schema(&resource, Edition::V3, "none");
+            let got = kind_schema(&resource, Edition::V3, "none").into_value();
             let key = got.at(&["properties", "l", "x-kubernetes-patch-merge-key"]).and_then(Value::as_str);
             assert_eq!(key, built_in.then_some("name"), "{got}");
             assert_eq!(got.get("x-kubernetes-validations").is_none(), built_in, "{got}");

@@ -2,39 +2,39 @@
 
 use pleach_json::Value;
 
-use super::{ANYS, DOCS, Object, Shape, TEXTS};
+use super::{ANYS, DOCS, Entry, Object, Shape, TEXTS};
 
-pub(crate) static SCHEMA: Shape = Shape::Object(&Object {
-    members: &[
-        ("description", 4, &Shape::Text),
-        ("type", 22, &TYPE),
-        ("format", 2, &Shape::Text),
-        ("title", 3, &Shape::Text),
-        ("default", 5, &Shape::Any),
-        ("maximum", 7, &Shape::Number),
-        ("exclusiveMaximum", 8, &Shape::Flag),
-        ("minimum", 9, &Shape::Number),
-        ("exclusiveMinimum", 10, &Shape::Flag),
-        ("maxLength", 11, &Shape::Int),
-        ("minLength", 12, &Shape::Int),
-        ("pattern", 13, &Shape::Text),
-        ("maxItems", 14, &Shape::Int),
-        ("minItems", 15, &Shape::Int),
-        ("uniqueItems", 16, &Shape::Flag),
-        ("multipleOf", 6, &Shape::Number),
-        ("enum", 20, &ANYS),
-        ("maxProperties", 17, &Shape::Int),
-        ("minProperties", 18, &Shape::Int),
-        ("required", 19, &TEXTS),
-        ("items", 23, &ITEMS),
-        ("properties", 25, &PROPERTIES),
-        ("additionalProperties", 21, &ADDITIONAL),
-        ("externalDocs", 29, &DOCS),
-        ("example", 30, &Shape::Any),
-        ("$ref", 1, &Shape::Text),
-    ],
-    extensions: 31,
-});
+pub(crate) static SCHEMA: Shape = Shape::Object(&Object { members: SCHEMA_MEMBERS, extensions: 31 });
+
+/// The keywords of a schema.
+pub(crate) static SCHEMA_MEMBERS: &[Entry] = &[
+    ("description", 4, &Shape::Text),
+    ("type", 22, &TYPE),
+    ("format", 2, &Shape::Text),
+    ("title", 3, &Shape::Text),
+    ("default", 5, &Shape::Any),
+    ("maximum", 7, &Shape::Number),
+    ("exclusiveMaximum", 8, &Shape::Flag),
+    ("minimum", 9, &Shape::Number),
+    ("exclusiveMinimum", 10, &Shape::Flag),
+    ("maxLength", 11, &Shape::Int),
+    ("minLength", 12, &Shape::Int),
+    ("pattern", 13, &Shape::Text),
+    ("maxItems", 14, &Shape::Int),
+    ("minItems", 15, &Shape::Int),
+    ("uniqueItems", 16, &Shape::Flag),
+    ("multipleOf", 6, &Shape::Number),
+    ("enum", 20, &ANYS),
+    ("maxProperties", 17, &Shape::Int),
+    ("minProperties", 18, &Shape::Int),
+    ("required", 19, &TEXTS),
+    ("items", 23, &ITEMS),
+    ("properties", 25, &PROPERTIES),
+    ("additionalProperties", 21, &ADDITIONAL),
+    ("externalDocs", 29, &DOCS),
+    ("example", 30, &Shape::Any),
+    ("$ref", 1, &Shape::Text),
+];
 
 static PROPERTIES: Shape = Shape::Map(1, &SCHEMA);
 static TYPE: Shape = Shape::Choice(|_| (1, &Shape::Text));

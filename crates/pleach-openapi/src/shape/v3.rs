@@ -2,7 +2,7 @@
 
 use pleach_json::Value;
 
-use super::{ANYS, DOCS, KIND_V3, Object, Shape, TEXTS};
+use super::{ANYS, DOCS, Entry, KIND_V3, Object, Shape, TEXTS};
 
 /// A schema, or a reference to one.
 pub(crate) static SCHEMA: Shape = Shape::Choice(|value| match value.get("$ref") {
@@ -10,41 +10,41 @@ pub(crate) static SCHEMA: Shape = Shape::Choice(|value| match value.get("$ref") 
     None => (1, &OWN_SCHEMA),
 });
 
-static OWN_SCHEMA: Shape = Shape::Object(&Object {
-    members: &[
-        ("description", 34, &Shape::Text),
-        ("type", 25, &Shape::Text),
-        ("nullable", 1, &Shape::Flag),
-        ("format", 35, &Shape::Text),
-        ("title", 9, &Shape::Text),
-        ("default", 33, &DEFAULT),
-        ("maximum", 11, &Shape::Number),
-        ("exclusiveMaximum", 12, &Shape::Flag),
-        ("minimum", 13, &Shape::Number),
-        ("exclusiveMinimum", 14, &Shape::Flag),
-        ("maxLength", 15, &Shape::Int),
-        ("minLength", 16, &Shape::Int),
-        ("pattern", 17, &Shape::Text),
-        ("maxItems", 18, &Shape::Int),
-        ("minItems", 19, &Shape::Int),
-        ("uniqueItems", 20, &Shape::Flag),
-        ("multipleOf", 10, &Shape::Number),
-        ("enum", 24, &ANYS),
-        ("maxProperties", 21, &Shape::Int),
-        ("minProperties", 22, &Shape::Int),
-        ("required", 23, &TEXTS),
-        ("items", 30, &ITEMS),
-        ("allOf", 26, &SCHEMAS),
-        ("oneOf", 27, &SCHEMAS),
-        ("anyOf", 28, &SCHEMAS),
-        ("not", 29, &OWN_SCHEMA),
-        ("properties", 31, &PROPERTIES),
-        ("additionalProperties", 32, &ADDITIONAL),
-        ("externalDocs", 6, &DOCS),
-        ("example", 7, &Shape::Any),
-    ],
-    extensions: 36,
-});
+static OWN_SCHEMA: Shape = Shape::Object(&Object { members: SCHEMA_MEMBERS, extensions: 36 });
+
+/// The keywords of a schema.
+pub(crate) static SCHEMA_MEMBERS: &[Entry] = &[
+    ("description", 34, &Shape::Text),
+    ("type", 25, &Shape::Text),
+    ("nullable", 1, &Shape::Flag),
+    ("format", 35, &Shape::Text),
+    ("title", 9, &Shape::Text),
+    ("default", 33, &DEFAULT),
+    ("maximum", 11, &Shape::Number),
+    ("exclusiveMaximum", 12, &Shape::Flag),
+    ("minimum", 13, &Shape::Number),
+    ("exclusiveMinimum", 14, &Shape::Flag),
+    ("maxLength", 15, &Shape::Int),
+    ("minLength", 16, &Shape::Int),
+    ("pattern", 17, &Shape::Text),
+    ("maxItems", 18, &Shape::Int),
+    ("minItems", 19, &Shape::Int),
+    ("uniqueItems", 20, &Shape::Flag),
+    ("multipleOf", 10, &Shape::Number),
+    ("enum", 24, &ANYS),
+    ("maxProperties", 21, &Shape::Int),
+    ("minProperties", 22, &Shape::Int),
+    ("required", 23, &TEXTS),
+    ("items", 30, &ITEMS),
+    ("allOf", 26, &SCHEMAS),
+    ("oneOf", 27, &SCHEMAS),
+    ("anyOf", 28, &SCHEMAS),
+    ("not", 29, &OWN_SCHEMA),
+    ("properties", 31, &PROPERTIES),
+    ("additionalProperties", 32, &ADDITIONAL),
+    ("externalDocs", 6, &DOCS),
+    ("example", 7, &Shape::Any),
+];
 
 static SCHEMAS: Shape = Shape::List(&SCHEMA);
 static PROPERTIES: Shape = Shape::Map(1, &SCHEMA);
