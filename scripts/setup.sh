@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need on a Debian machine that has Rust: kubectl 1.20 from Debian, the Python
-# client from PyPI, Go where there is none. Everything goes under the target directory; what is there
-# already is kept, so a second run takes no time.
+# client and generators of clients from PyPI and npm, Go where there is none. Everything goes under the
+# target directory; what is there already is kept, so a second run takes no time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -45,6 +45,20 @@ if ! "$tools/venv/bin/python" -c 'import kubernetes' 2>/dev/null; then
     /usr/bin/python3 -m venv "$tools/venv"
   }
   "$tools/venv/bin/pip" install -q --disable-pip-version-check 'kubernetes==37.0.2'
+fi
+
+if ! "$tools/venv/bin/python" -c 'import datamodel_code_generator, openapi_spec_validator' 2>/dev/null; then
+  say 'generators of clients in Python'
+  "$tools/venv/bin/pip" install -q --disable-pip-version-check \
+    'datamodel-code-generator==0.89.0' 'openapi-spec-validator==0.9.0'
+fi
+
+# The fifth edition reads OpenAPI v2, later ones do not.
+if ! [ -d "$tools/node/node_modules/openapi-typescript-v2" ]; then
+  say 'generators of clients in TypeScript'
+  command -v npm >/dev/null || install_package nodejs npm
+  npm install --silent --no-fund --no-audit --prefix "$tools/node" 'typescript@5' 'openapi-typescript@7.13.0' \
+    'openapi-typescript-v2@npm:openapi-typescript@5.4.2' >/dev/null
 fi
 
 if ! command -v go >/dev/null && ! [ -x "$tools/venv/bin/go" ]; then
