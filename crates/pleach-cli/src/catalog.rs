@@ -136,8 +136,8 @@ impl Definition {
 #[derive(Debug, Default)]
 pub struct Catalog {
     definitions: Vec<Definition>,
-    /// By `apiVersion` and `kind`.
-    kinds: HashMap<(String, String), (usize, usize)>,
+    /// By `apiVersion`, then `kind`: which definition and which of its versions.
+    kinds: HashMap<String, HashMap<String, (usize, usize)>>,
 }
 
 /// What a catalog knows of an object's kind.
@@ -158,8 +158,8 @@ impl Catalog {
     pub fn add(&mut self, definition: Definition) {
         let at = self.definitions.len();
         for (i, version) in definition.versions.iter().enumerate() {
-            let key = (version.api_version.clone(), definition.kind().to_owned());
-            self.kinds.insert(key, (at, i));
+            let kinds = self.kinds.entry(version.api_version.clone()).or_default();
+            kinds.insert(definition.kind().to_owned(), (at, i));
         }
         self.definitions.push(definition);
     }
@@ -177,7 +177,7 @@ impl Catalog {
     /// What is known of an object's kind.
     pub fn lookup(&self, document: &Document) -> Lookup<'_> {
         let (api_version, kind) = (document.api_version(), document.kind());
-        if let Some(&(at, i)) = self.kinds.get(&(api_version.to_owned(), kind.to_owned())) {
+        if let Some(&(at, i)) = self.kinds.get(api_version).and_then(|kinds| kinds.get(kind)) {
             let definition = &self.definitions[at];
             let version = &definition.versions[i];
             return if version.served { Lookup::Found(definition, version) } else { Lookup::NotServed };

@@ -151,7 +151,7 @@ impl Check<'_> {
         };
         findings.extend(self.unknown(document, &decoded.unknown));
         let mut value = decoded.value;
-        let old = self.old.get(&identity(document)).copied();
+        let old = if self.old.is_empty() { None } else { self.old.get(&identity(document)).copied() };
         let verdict = match old {
             None => object::create(definition, version, &mut value),
             Some(old) => match object::decode(definition, version, old.value.clone(), Record::Nothing) {
