@@ -3,6 +3,9 @@
 //! They are manifests, written like users' CRDs and read by the same loader; what a manifest cannot
 //! say is their [`Strategy`].
 
+pub(crate) mod columns;
+pub(crate) mod events;
+
 use std::sync::Arc;
 
 use pleach_crd::decode::Options;
@@ -29,9 +32,11 @@ const MANIFESTS: [(&str, Strategy); 7] = [
     (include_str!("../builtin/secret.yaml"), Strategy::BuiltIn),
     (include_str!("../builtin/serviceaccount.yaml"), Strategy::BuiltIn),
     (include_str!("../builtin/lease.yaml"), Strategy::BuiltIn),
-    (include_str!("../builtin/event-core.yaml"), Strategy::BuiltIn),
-    (include_str!("../builtin/event-events.yaml"), Strategy::BuiltIn),
+    (CORE_EVENT, Strategy::BuiltIn),
+    (OTHER_EVENT, Strategy::BuiltIn),
 ];
+const CORE_EVENT: &str = include_str!("../builtin/event-core.yaml");
+const OTHER_EVENT: &str = include_str!("../builtin/event-events.yaml");
 
 /// The CRDs of the built-in kinds, for those who publish documents about them.
 pub fn manifests() -> Vec<(Crd, Strategy)> {
@@ -47,7 +52,19 @@ fn manifest(text: &str) -> Crd {
 }
 
 fn built_in(text: &str, strategy: Strategy) -> Kind {
-    let kind = compile::kind(&manifest(text));
+    let own = manifest(text);
+    let mut kind = match own.spec.group.as_str() {
+        "events.k8s.io" => events::kind(&own, &manifest(CORE_EVENT)),
+        _ if own.spec.names.plural == "events" => events::kind(&own, &manifest(OTHER_EVENT)),
+        _ => compile::kind(&own),
+    };
+    if let Some(versions) = Arc::get_mut(&mut kind.versions) {
+        for version in versions {
+            if let Some(columns) = columns::of(&kind.plural) {
+                version.columns = columns;
+            }
+        }
+    }
     Kind { strategy, crd: None, established: true, ..kind }
 }
 
@@ -74,6 +91,7 @@ fn definitions(gates: Gates) -> Kind {
     };
     Kind {
         group: crd::GROUP.into(),
+        storage_group: crd::GROUP.into(),
         plural: crd::PLURAL.into(),
         singular: "customresourcedefinition".into(),
         kind: "CustomResourceDefinition".into(),

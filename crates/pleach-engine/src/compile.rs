@@ -11,7 +11,7 @@ use pleach_schema::{JSONSchemaProps, Schema, SchemaOptions};
 
 use crate::gates::Gates;
 use crate::kind::{
-    Column, Conversion, Kind, KindVersion, LazySchema, Scale, Scope, SelectableField, Strategy,
+    Cell, Column, Conversion, Kind, KindVersion, LazySchema, Scale, Scope, SelectableField, Strategy,
 };
 use crate::retire::Retired;
 
@@ -23,6 +23,7 @@ pub fn kind(crd: &Crd) -> Kind {
     let webhook = crd.spec.conversion.as_ref().is_some_and(|c| c.strategy == "Webhook");
     Kind {
         group: crd.spec.group.clone(),
+        storage_group: crd.spec.group.clone(),
         plural: crd.spec.names.plural.clone(),
         singular: names.singular.clone(),
         kind: names.kind.clone(),
@@ -46,6 +47,11 @@ pub fn kind(crd: &Crd) -> Kind {
 
 /// The versions of a spec.
 pub fn versions(spec: &CrdSpec, names: &Names) -> Arc<[KindVersion]> {
+    version_list(spec, names).into()
+}
+
+/// The same, for those who want to add to them.
+pub(crate) fn version_list(spec: &CrdSpec, names: &Names) -> Vec<KindVersion> {
     spec.versions().iter().map(|version| kind_version(spec, names, version)).collect()
 }
 
@@ -98,7 +104,7 @@ fn columns(spec: &CrdSpec, version: &Version) -> Vec<Column> {
                 format: column.format.clone(),
                 description,
                 priority: column.priority,
-                path: Some(path),
+                cell: Cell::Path(path),
             })
         })
         .collect()

@@ -5,7 +5,7 @@
 //! in [`crate::definitions`].
 
 use pleach_crd::decode::Options;
-use pleach_crd::{ApiVersion, Crd, strategy};
+use pleach_crd::{ApiVersion, Crd, Ratchets, strategy};
 use pleach_json::Value;
 use pleach_meta::FieldError;
 use pleach_schema::formats::Compat;
@@ -90,12 +90,14 @@ pub fn mark_for_deletion(value: &mut Value, now: &str) {
 }
 
 /// What is wrong with a new CRD.
-pub fn validate_create(value: &Value, _version: &str, context: &mut Context) -> Vec<FieldError> {
+pub fn validate_create(value: &Value, gates: Gates, context: &mut Context) -> Vec<FieldError> {
     let crd = match typed(value) {
         Ok(crd) => crd,
         Err(rejection) => return vec![FieldError::internal("", rejection.to_string())],
     };
-    let errors = pleach_crd::validate_create(&crd, version_of(value));
+    let mut ratchets = Ratchets::create(version_of(value));
+    ratchets.cost_hints = gates.cost_hints;
+    let errors = pleach_crd::validate_create_with(&crd, &ratchets);
     if errors.is_empty() {
         pleach_crd::warnings(&crd, None, Compat::DEFAULT)
             .into_iter()
@@ -108,7 +110,7 @@ pub fn validate_create(value: &Value, _version: &str, context: &mut Context) -> 
 pub fn validate_update(
     value: &Value,
     old: &Value,
-    _version: &str,
+    gates: Gates,
     subresource: Subresource,
     context: &mut Context,
 ) -> Vec<FieldError> {
@@ -121,7 +123,9 @@ pub fn validate_update(
     if subresource == Subresource::Status {
         return pleach_crd::validate_status_update(&crd, &old);
     }
-    let errors = pleach_crd::validate_update(&crd, &old, version_of(value));
+    let mut ratchets = Ratchets::update(&old, version_of(value));
+    ratchets.cost_hints = gates.cost_hints;
+    let errors = pleach_crd::validate_update_with(&crd, &old, &ratchets);
     if errors.is_empty() {
         pleach_crd::warnings(&crd, Some(&old), Compat::DEFAULT)
             .into_iter()

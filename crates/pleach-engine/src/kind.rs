@@ -45,6 +45,8 @@ pub enum Conversion {
     Webhook,
     /// The two forms of a CRD.
     CustomResourceDefinition,
+    /// The two forms of an event.
+    Event,
 }
 
 /// A kind of object.
@@ -52,6 +54,8 @@ pub enum Conversion {
 pub struct Kind {
     /// The API group; empty for core.
     pub group: Str,
+    /// The group under which objects are kept. Events of both groups are the same objects.
+    pub storage_group: Str,
     /// The resource in URLs.
     pub plural: Str,
     /// The singular name in discovery.
@@ -231,8 +235,21 @@ pub struct Column {
     pub description: Str,
     /// 0 shows always.
     pub priority: i32,
-    /// Where the cell comes from. None for a path that cannot be parsed.
-    pub path: Option<JsonPath>,
+    /// Where the cell comes from.
+    pub cell: Cell,
+}
+
+/// Where the cells of a column come from. CRDs only have paths.
+#[derive(Debug)]
+pub enum Cell {
+    /// The first thing that a path leads to.
+    Path(JsonPath),
+    /// How many members or items these fields have together.
+    Count(&'static [&'static str]),
+    /// `kind/name` of the object that a field refers to.
+    Reference(&'static str),
+    /// How long ago an event was last seen.
+    LastSeen,
 }
 
 /// A field that a field selector may name.

@@ -14,7 +14,7 @@ use pleach_json::{Map, Str, Value, json};
 use pleach_schema::{Schema, SchemaOptions};
 
 use crate::engine::Engine;
-use crate::kind::Strategy;
+use crate::kind::{Conversion, Strategy};
 use crate::options::{Context, WriteOptions};
 use crate::prepare::metadata_mut;
 use crate::target::{Subresource, Target};
@@ -118,11 +118,13 @@ impl Versions for Endpoint<'_> {
     }
 
     fn convert<'v>(&self, object: &'v Value, to: &str) -> Result<Cow<'v, Value>, String> {
-        if self.0.kind.strategy != Strategy::CustomResourceDefinition {
+        let conversion = &self.0.kind.conversion;
+        let translated = matches!(conversion, Conversion::CustomResourceDefinition | Conversion::Event);
+        if !translated || object.get("apiVersion").and_then(Value::as_str) == Some(to) {
             return Ok(Cow::Borrowed(object));
         }
-        if object.get("apiVersion").and_then(Value::as_str) == Some(to) {
-            return Ok(Cow::Borrowed(object));
+        if *conversion == Conversion::Event {
+            return Ok(Cow::Owned(crate::builtin::events::convert(object.clone(), to)));
         }
         let version = to.rsplit('/').next().unwrap_or_default();
         crate::crd::convert(object.clone(), version).map(Cow::Owned).map_err(|error| error.to_string())

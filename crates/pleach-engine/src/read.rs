@@ -95,6 +95,7 @@ pub fn convert(kind: &Kind, from: usize, to: usize, mut value: Value) -> Result<
         Conversion::CustomResourceDefinition => {
             value = crate::crd::convert(value, &kind.versions[to].name)?;
         }
+        Conversion::Event => value = crate::builtin::events::convert(value, &kind.versions[to].api_version),
         Conversion::Webhook => {
             return Err(Rejection::Plain(format!(
                 "conversion webhook for {}, Kind={} failed: webhooks are not called by this server",

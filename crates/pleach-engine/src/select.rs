@@ -46,7 +46,7 @@ impl<'a> Selection<'a> {
                 }
             }
         }
-        let resource_prefix = keys::prefix(&target.kind.group, &target.kind.plural, None);
+        let resource_prefix = keys::prefix(&target.kind.storage_group, &target.kind.plural, None);
         Ok(Self { target, labels, fields, resource_prefix, by_content })
     }
 

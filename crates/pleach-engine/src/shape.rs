@@ -3,11 +3,14 @@
 //! Last stage of a read. The forms are those of `meta.k8s.io`; which one a client wants is the
 //! edge's business.
 
+use std::borrow::Cow;
+
 use pleach_json::{Map, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_meta::time::{human_duration, parse_rfc3339};
 
-use crate::kind::{Column, Kind, KindVersion, Strategy};
+use crate::builtin::{columns, events};
+use crate::kind::{Cell, Column, Conversion, Kind, KindVersion, Strategy};
 
 const NAME_DESCRIPTION: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
 const AGE_DESCRIPTION: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
@@ -45,7 +48,10 @@ pub fn partial_list(items: Vec<Value>, api_version: &str, metadata: Map) -> Valu
 
 /// The columns of a kind's table.
 pub fn column_definitions(kind: &Kind, version: &KindVersion) -> Value {
-    let mut columns = vec![definition("Name", "string", "name", NAME_DESCRIPTION, 0)];
+    let mut columns = Vec::with_capacity(version.columns.len() + 2);
+    if starts_with_name(kind) {
+        columns.push(definition("Name", "string", "name", NAME_DESCRIPTION, 0));
+    }
     if kind.strategy == Strategy::CustomResourceDefinition {
         columns.push(definition("Created At", "date", "", AGE_DESCRIPTION, 0));
     } else if version.columns.is_empty() {
@@ -61,6 +67,11 @@ pub fn column_definitions(kind: &Kind, version: &KindVersion) -> Value {
         ));
     }
     columns.into()
+}
+
+/// The name is a table's first column, but the names of events say nothing.
+fn starts_with_name(kind: &Kind) -> bool {
+    kind.conversion != Conversion::Event
 }
 
 fn definition(name: &str, column_type: &str, format: &str, description: &str, priority: i32) -> Value {
@@ -83,13 +94,18 @@ pub fn row(
     now: i64,
 ) -> Value {
     let meta = ObjectMeta::of(object);
-    let mut cells = vec![Value::from(meta.name())];
+    let mut cells = Vec::with_capacity(version.columns.len() + 2);
+    if starts_with_name(kind) {
+        cells.push(Value::from(meta.name()));
+    }
     if kind.strategy == Strategy::CustomResourceDefinition {
         cells.push(meta.creation_timestamp().map(Value::from).into());
     } else if version.columns.is_empty() {
         cells.push(age(meta.creation_timestamp(), now));
     }
-    cells.extend(version.columns.iter().map(|column| cell(column, object, now)));
+    let shown =
+        if kind.conversion == Conversion::Event { events::in_core(object) } else { Cow::Borrowed(object) };
+    cells.extend(version.columns.iter().map(|column| cell(column, &shown, now)));
     let included = match include {
         IncludeObject::Metadata => partial(object, meta_version),
         IncludeObject::Object => object.clone(),
@@ -145,7 +161,12 @@ pub fn scale_table(scale: Value, include: IncludeObject, api_version: &str, now:
 
 /// The cell of a column: the first result of its path, in the column's type.
 fn cell(column: &Column, object: &Value, now: i64) -> Value {
-    let Some(path) = &column.path else { return Value::Null };
+    let path = match &column.cell {
+        Cell::Path(path) => path,
+        Cell::Count(fields) => return columns::count(object, fields),
+        Cell::Reference(field) => return columns::reference(object, field),
+        Cell::LastSeen => return age(columns::last_seen(object), now),
+    };
     let Some(found) = path.first(object) else { return Value::Null };
     match (column.column_type.as_str(), found) {
         ("string", Value::String(text)) => Value::String(text.clone()),

@@ -406,7 +406,7 @@ impl Engine {
         let group = text("apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
         let Some(kind) = self.catalog.by_kind(group, text("kind")) else { return Ok(None) };
         let namespace = kind.is_namespaced().then_some(namespace);
-        let key = keys::object(&kind.group, &kind.plural, namespace, text("name"));
+        let key = keys::object(&kind.storage_group, &kind.plural, namespace, text("name"));
         let Some(record) = self.stored(&key).await? else { return Ok(Some(false)) };
         Ok(Some(ObjectMeta::of(&record.parse()?).uid() == text("uid")))
     }
@@ -491,7 +491,7 @@ impl Engine {
         for kind in
             self.catalog.all().iter().filter(|k| k.is_namespaced() && k.strategy != Strategy::Namespace)
         {
-            let prefix = keys::prefix(&kind.group, &kind.plural, Some(name));
+            let prefix = keys::prefix(&kind.storage_group, &kind.plural, Some(name));
             empty &= self.delete_all_under(&prefix).await?;
         }
         if !empty {

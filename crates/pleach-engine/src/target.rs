@@ -63,12 +63,12 @@ impl Target {
 
     /// The key of the object named `name`.
     pub fn key_of(&self, name: &str) -> Key {
-        keys::object(&self.kind.group, &self.kind.plural, self.namespace.as_deref(), name)
+        keys::object(&self.kind.storage_group, &self.kind.plural, self.namespace.as_deref(), name)
     }
 
     /// What the keys of the collection start with.
     pub fn prefix(&self) -> String {
-        keys::prefix(&self.kind.group, &self.kind.plural, self.namespace.as_deref())
+        keys::prefix(&self.kind.storage_group, &self.kind.plural, self.namespace.as_deref())
     }
 
     /// `foos.g "name"`

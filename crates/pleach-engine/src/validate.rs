@@ -23,7 +23,7 @@ pub(crate) fn create(target: &Target, object: &Value, context: &mut Context) -> 
     let kind = &target.kind;
     let namespaced = kind.is_namespaced();
     if kind.strategy == Strategy::CustomResourceDefinition {
-        return crate::crd::validate_create(object, &target.version().name, context);
+        return crate::crd::validate_create(object, kind.gates, context);
     }
     let type_errors = type_meta(target, object);
     if !type_errors.is_empty() {
@@ -52,13 +52,7 @@ pub(crate) fn update(target: &Target, object: &Value, old: &Value, context: &mut
     let mut errors = validate_object_meta(meta, namespaced, NameRule::PathSegment, &METADATA);
     errors.extend(validate_object_meta_update(meta, old_meta, &METADATA));
     if kind.strategy == Strategy::CustomResourceDefinition {
-        errors.extend(crate::crd::validate_update(
-            object,
-            old,
-            &target.version().name,
-            target.subresource,
-            context,
-        ));
+        errors.extend(crate::crd::validate_update(object, old, kind.gates, target.subresource, context));
         return errors;
     }
     let type_errors = type_meta(target, object);

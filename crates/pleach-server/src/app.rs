@@ -7,13 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use bytes::Bytes;
 use http::header::{AUTHORIZATION, HeaderName, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
-use pleach_engine::{Engine, Rejection};
+use pleach_engine::Engine;
 use pleach_meta::{Reason, Status, StatusDetails};
 use tokio::sync::{Semaphore, watch};
 
@@ -22,12 +20,10 @@ use crate::body::Body;
 use crate::documents::Documents;
 use crate::metrics::{Labels, Metrics};
 use crate::query::Query;
+use crate::request_body::Unread;
 use crate::request_info::{PathInfo, parse};
 use crate::respond::{self, Look};
 use crate::{discovery, health, resource, reviews};
-
-/// The largest request body.
-pub const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
 /// What a request says, read once.
 pub struct Call {
@@ -143,6 +139,7 @@ impl App {
     ) -> Response<Body> {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
+        let mut body = Unread::new(body);
         let audit_id = self.audit_id(&parts.headers);
         let is_head = parts.method == Method::HEAD;
         let path = percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
@@ -158,7 +155,7 @@ impl App {
             }
             Some(user) => {
                 let call = Call { method: parts.method, path, query, headers: parts.headers, user };
-                let response = self.route(&call, body, &mut labels).await;
+                let response = self.route(&call, &mut body, &mut labels).await;
                 tracing::debug!(
                     method = %call.method,
                     path = call.path,
@@ -171,18 +168,19 @@ impl App {
                 response
             }
         };
+        body.drain().await;
         self.metrics.request(&labels, response.status().as_u16(), started.elapsed());
         finish(response, audit_id, is_head)
     }
 
-    async fn route(self: &Arc<Self>, call: &Call, body: Incoming, labels: &mut Labels) -> Response<Body> {
+    async fn route(self: &Arc<Self>, call: &Call, body: &mut Unread, labels: &mut Labels) -> Response<Body> {
         if call.user.is_anonymous() && !is_public(&call.path) {
             return forbidden(call);
         }
         match parse(&call.path) {
             PathInfo::Resource(info) => {
                 if let Some(review) = reviews::find(&info) {
-                    return match read_body(body).await {
+                    return match body.read().await {
                         Ok(bytes) => reviews::answer(call, review, &bytes),
                         Err(rejection) => respond::rejection(rejection, &Look::plain()),
                     };
@@ -231,17 +229,6 @@ impl App {
         // Not secret, but never seen twice: HTTP/2 must not fill its table of known headers with it.
         id.set_sensitive(true);
         id
-    }
-}
-
-/// Reads a body, up to the limit.
-pub async fn read_body(body: Incoming) -> Result<Bytes, Rejection> {
-    match Limited::new(body, BODY_LIMIT).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => {
-            Err(Rejection::TooLarge(format!("limit is {BODY_LIMIT}")))
-        }
-        Err(error) => Err(Rejection::BadRequest(format!("reading the request body failed: {error}"))),
     }
 }
 

@@ -17,6 +17,7 @@ pub mod metrics;
 pub mod options;
 mod protobuf;
 pub mod query;
+pub mod request_body;
 pub mod request_info;
 pub mod resource;
 pub mod respond;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT};
 use http::{Response, StatusCode};
-use hyper::body::Incoming;
 use pleach_engine::apply::Applied;
 use pleach_engine::delete::Deleted;
 use pleach_engine::kind::{Kind, Strategy};
@@ -19,12 +18,13 @@ use pleach_meta::names::check_path_segment_name;
 use pleach_meta::{Reason, Status, StatusDetails};
 
 use crate::accept::{Accepted, Encoding, Endpoint, MetaVersion, Transform, negotiate, negotiate_text};
-use crate::app::{App, Call, read_body, too_many_requests, verb};
+use crate::app::{App, Call, too_many_requests, verb};
 use crate::body::Body;
 use crate::listing::Pieces;
 use crate::metrics::Labels;
 use crate::options;
 use crate::protobuf;
+use crate::request_body::Unread;
 use crate::request_info::ResourcePath;
 use crate::respond::{self, Look};
 use crate::watching;
@@ -37,7 +37,7 @@ pub async fn serve(
     app: &Arc<App>,
     call: &Call,
     info: &ResourcePath<'_>,
-    body: Incoming,
+    body: &mut Unread,
     labels: &mut Labels,
 ) -> Response<Body> {
     let wants_watch = info.watch_prefix || (info.name.is_empty() && call.query.switch("watch") == Some(true));
@@ -94,7 +94,7 @@ async fn one(
     info: &ResourcePath<'_>,
     mut target: Target,
     verb: &str,
-    body: Incoming,
+    body: &mut Unread,
     context: &mut Context,
 ) -> Response<Body> {
     let gzip = respond::reads_gzip(&call.headers);
@@ -183,7 +183,7 @@ async fn create(
     app: &App,
     call: &Call,
     target: &Target,
-    body: Incoming,
+    body: &mut Unread,
     context: &mut Context,
     look: &Look,
 ) -> Result<Response<Body>, Rejection> {
@@ -197,7 +197,7 @@ async fn update(
     app: &App,
     call: &Call,
     target: &Target,
-    body: Incoming,
+    body: &mut Unread,
     context: &mut Context,
     look: &Look,
 ) -> Result<Response<Body>, Rejection> {
@@ -218,7 +218,7 @@ async fn patch(
     app: &Arc<App>,
     call: &Call,
     target: &Target,
-    body: Incoming,
+    body: &mut Unread,
     context: &mut Context,
     look: &Look,
 ) -> Result<Response<Body>, Rejection> {
@@ -227,7 +227,7 @@ async fn patch(
     }
     let patch_type = patch_type(call, target)?;
     let options = options::patch_options(&call.query, patch_type)?;
-    let bytes = read_body(body).await?;
+    let bytes = body.read().await?;
     let body = RequestBody { bytes, format: Format::Json };
     if target.subresource == Subresource::Scale {
         let scale = app.engine.patch_scale(target, patch_type, &body, &options, context).await?;
@@ -246,7 +246,7 @@ async fn delete(
     app: &App,
     call: &Call,
     target: &Target,
-    body: Incoming,
+    body: &mut Unread,
     context: &mut Context,
     look: &Look,
 ) -> Result<Response<Body>, Rejection> {
@@ -279,7 +279,7 @@ async fn delete_collection(
     app: &App,
     call: &Call,
     target: &Target,
-    body: Incoming,
+    body: &mut Unread,
     context: &mut Context,
     look: &Look,
 ) -> Result<Response<Body>, Rejection> {
@@ -291,7 +291,7 @@ async fn delete_collection(
 
 async fn delete_options(
     call: &Call,
-    body: Incoming,
+    body: &mut Unread,
 ) -> Result<pleach_engine::options::DeleteOptions, Rejection> {
     let body = request_body(call, body).await;
     // Without a body its type does not matter.
@@ -309,20 +309,20 @@ fn media_type(call: &Call) -> &str {
     call.header(CONTENT_TYPE).unwrap_or_default().split(';').next().unwrap_or_default().trim()
 }
 
-async fn request_body(call: &Call, body: Incoming) -> Result<RequestBody, Rejection> {
+async fn request_body(call: &Call, body: &mut Unread) -> Result<RequestBody, Rejection> {
     let format = match media_type(call).to_ascii_lowercase().as_str() {
         "" | "application/json" => Format::Json,
         "application/yaml" => Format::Yaml,
         media => {
             if media == Encoding::Protobuf.media_type()
-                && let Some(object) = protobuf::object(&read_body(body).await?)
+                && let Some(object) = protobuf::object(&body.read().await?)
             {
                 return Ok(RequestBody { bytes: pleach_json::to_vec(&object).into(), format: Format::Json });
             }
             return Err(Rejection::UnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf".into()));
         }
     };
-    Ok(RequestBody { bytes: read_body(body).await?, format })
+    Ok(RequestBody { bytes: body.read().await?, format })
 }
 
 fn patch_type(call: &Call, target: &Target) -> Result<PatchType, Rejection> {

@@ -1,0 +1,108 @@
+//! Columns of built-in kinds that no path in an object leads to.
+
+use pleach_json::{Str, Value};
+use pleach_jsonpath::JsonPath;
+
+use crate::kind::{Cell, Column};
+
+const AGE: &str =
+    "CreationTimestamp is a timestamp representing the server time when this object was created.";
+
+/// The columns of a built-in kind, if its manifest does not say them all.
+pub(super) fn of(plural: &str) -> Option<Vec<Column>> {
+    let age = || column("Age", "date", AGE, 0, path(".metadata.creationTimestamp"));
+    match plural {
+        "configmaps" => Some(vec![
+            column("Data", "string", "How many keys it has.", 0, Cell::Count(&["data", "binaryData"])),
+            age(),
+        ]),
+        "secrets" => Some(vec![
+            column("Type", "string", "What the secret is for.", 0, path(".type")),
+            column("Data", "string", "How many keys it has.", 0, Cell::Count(&["data"])),
+            age(),
+        ]),
+        "serviceaccounts" => Some(vec![
+            column("Secrets", "string", "How many secrets it names.", 0, Cell::Count(&["secrets"])),
+            age(),
+        ]),
+        "events" => Some(events()),
+        _ => None,
+    }
+}
+
+/// Events are shown in the words of the core group, whichever group they were asked from.
+fn events() -> Vec<Column> {
+    vec![
+        column("Last Seen", "string", "When it was last seen.", 0, Cell::LastSeen),
+        column("Type", "string", "Normal or Warning.", 0, path(".type")),
+        column("Reason", "string", "Why, in one word.", 0, path(".reason")),
+        column("Object", "string", "What it is about.", 0, Cell::Reference("involvedObject")),
+        column("Subobject", "string", "Which part of it.", 1, path(".involvedObject.fieldPath")),
+        column("Source", "string", "Who says so.", 1, path(".source.component")),
+        column("Message", "string", "What happened.", 0, path(".message")),
+        column("First Seen", "date", "When it was first seen.", 1, path(".firstTimestamp")),
+        column("Count", "integer", "How often it was seen.", 1, path(".count")),
+        column("Name", "string", "Its name.", 1, path(".metadata.name")),
+    ]
+}
+
+fn column(
+    name: &'static str,
+    column_type: &'static str,
+    description: &'static str,
+    priority: i32,
+    cell: Cell,
+) -> Column {
+    Column {
+        name: name.into(),
+        column_type: column_type.into(),
+        format: if name == "Name" { Str::new_static("name") } else { Str::default() },
+        description: description.into(),
+        priority,
+        cell,
+    }
+}
+
+fn path(text: &str) -> Cell {
+    Cell::Path(JsonPath::parse(&format!("{{{text}}}")).expect("a path of this crate is well formed"))
+}
+
+/// How many members and items some fields have together.
+pub(crate) fn count(object: &Value, fields: &[&str]) -> Value {
+    let size = |field: &&str| match object.get(field) {
+        Some(Value::Object(members)) => members.len(),
+        Some(Value::Array(items)) => items.len(),
+        _ => 0,
+    };
+    Value::Int(fields.iter().map(size).sum::<usize>() as i64)
+}
+
+/// `kind/name` of a reference.
+pub(crate) fn reference(object: &Value, field: &str) -> Value {
+    let text = |key: &str| object.at(&[field, key]).and_then(Value::as_str).unwrap_or_default();
+    format!("{}/{}", text("kind").to_lowercase(), text("name")).into()
+}
+
+/// When an event was last seen: as part of a series, at all, or once.
+pub(crate) fn last_seen(event: &Value) -> Option<&str> {
+    let paths: [&[&str]; 3] = [&["series", "lastObservedTime"], &["lastTimestamp"], &["eventTime"]];
+    paths.iter().find_map(|path| event.at(path)?.as_str()).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_json::json;
+
+    use super::*;
+
+    #[test]
+    fn cells_that_are_worked_out() {
+        let config = json!({"data": {"a": "1", "b": "2"}, "binaryData": {"c": ""}});
+        assert_eq!(count(&config, &["data", "binaryData"]), Value::Int(3));
+        assert_eq!(count(&config, &["secrets"]), Value::Int(0));
+        let event = json!({"involvedObject": {"kind": "Gadget", "name": "x"}, "eventTime": "t"});
+        assert_eq!(reference(&event, "involvedObject"), Value::from("gadget/x"));
+        assert_eq!(last_seen(&event), Some("t"));
+        assert_eq!(last_seen(&json!({"eventTime": null})), None);
+    }
+}
