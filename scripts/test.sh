@@ -9,6 +9,9 @@ if ! [ -d "${PLEACH_SHARED:-../shared}" ]; then
   echo 'test: no ../shared and no PLEACH_SHARED: tests on the corpus and the recordings find nothing' >&2
 fi
 
+# One test holds ten thousand connections open.
+ulimit -n "$(ulimit -Hn)"
+
 began=$SECONDS
 step() { printf '\n== %s (after %d s)\n' "$*" "$((SECONDS - began))"; }
 

@@ -43,7 +43,21 @@ fn start_logging(options: &ServeOptions) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Every connection is an open file; the system's default for them is for programs without many.
+#[cfg(target_os = "linux")]
+fn allow_many_connections() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // A failure leaves what there was, and connections beyond it wait.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn allow_many_connections() {}
+
 async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>> {
+    allow_many_connections();
     // Signals first: from here on the server stops in an orderly way whenever it is asked to.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let directory = match (&options.data_dir, options.in_memory) {

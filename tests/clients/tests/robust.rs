@@ -116,7 +116,7 @@ fn silent_and_slow_connections_are_let_go_or_kept_without_harm() {
 
 #[test]
 fn idle_watches_do_no_harm() {
-    const WATCHES: usize = 2000;
+    const WATCHES: usize = 10_000;
     let server = Running::in_memory();
     let api = server.api();
     let before = resident(server.pid());
