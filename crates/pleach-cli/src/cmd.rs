@@ -103,6 +103,7 @@ impl Loaded {
     ) -> Vec<Report> {
         let one = |document: &Document, done: &AtomicUsize| {
             let findings = check(document);
+            document.forget_places();
             done.fetch_add(1, Ordering::Relaxed);
             findings.map(|findings| Report {
                 source: Arc::clone(&document.source),

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pleach_json::Value;
-use pleach_yaml::{DuplicateKeys, Places, SpanTree, Step, YamlError};
+use pleach_yaml::{DuplicateKeys, Places, Step, YamlError};
 
 use crate::finding::{Finding, Level};
 use crate::input::Source;
@@ -72,16 +72,19 @@ impl Document {
         self.kind() == "CustomResourceDefinition" && self.api_version().starts_with("apiextensions.k8s.io/")
     }
 
-    /// Where its parts stand, counted from the start of the piece of text that was read.
-    fn spans(&self) -> &SpanTree {
-        let tree = self.places.tree(&self.source.text[self.piece.clone()]);
-        let item = self.item.and_then(|item| tree.child(Step::Key("items"))?.child(Step::Index(item)));
-        item.unwrap_or(tree)
+    /// Gives back the room that the way to its lines takes; it is found again when it is needed.
+    pub fn forget_places(&self) {
+        // The items of a list share theirs.
+        if self.item.is_none() {
+            self.places.forget();
+        }
     }
 
     /// The range in the text of what stands at the path of a field error.
     pub fn locate(&self, field: &str) -> crate::locate::Found {
-        let mut found = crate::locate::locate(self.spans(), field);
+        let tree = self.places.tree(&self.source.text[self.piece.clone()]);
+        let item = self.item.and_then(|item| tree.child(Step::Key("items"))?.child(Step::Index(item)));
+        let mut found = crate::locate::locate(item.unwrap_or(&tree), field);
         found.shift(self.piece.start);
         found
     }

@@ -111,7 +111,7 @@ mod tests {
             ("spec.empty", "empty", true),
             ("<nil>", "spec:", true),
         ] {
-            let found = locate(document.places.tree(text), field);
+            let found = locate(&document.places.tree(text), field);
             assert_eq!(found.exact, exact, "{field}");
             if field != "spec.list[0].missing.more" {
                 assert_eq!(&text[found.underlined(text)], want, "{field}");

@@ -74,9 +74,9 @@ fn validate(files: &[(&str, &[u8])]) -> (String, String, u8) {
 #[test]
 fn each_fault_is_told_with_its_place_and_the_rest_is_checked() {
     let bad = object("bad", "  size: 11\n");
-    let bomb: String =
+    let bomb: Vec<String> =
         (1..9).map(|i| format!("a{i}: &a{i} [{}]\n", vec![format!("*a{}", i - 1); 9].join(", "))).collect();
-    let bomb = format!("a0: &a0 [x, x, x, x, x, x, x, x, x]\n{bomb}");
+    let bomb = format!("a0: &a0 [x, x, x, x, x, x, x, x, x]\n{}", bomb.concat());
     let rows: Vec<(&str, Vec<u8>, &str, &str)> = vec![
         ("a tab", b"a: 1\nb:\n\tc: 2\n".to_vec(), "x.yaml:3", "found character that cannot start any token"),
         ("no YAML", b"a: 1\n}{\n".to_vec(), "x.yaml:2", "cannot be read"),
@@ -131,7 +131,7 @@ fn what_cannot_be_opened_is_told_and_makes_the_exit_code_two() {
     fs::write(path("notes.txt"), "no manifest").expect("a file");
     symlink(path("nowhere.yaml"), path("broken.yaml")).expect("a link");
     fs::write(path("secret.yaml"), "a: 1\n").expect("a file");
-    fs::set_permissions(path("secret.yaml"), fs::Permissions::from_mode(0)).expect("a mode");
+    fs::set_permissions(path("secret.yaml"), fs::Permissions::from_mode(0o0)).expect("a mode");
     // Who may read everything may read this one too.
     let readable = fs::read(path("secret.yaml")).is_ok();
     let (out, err, exit) = run(&["validate", &directory.path().display().to_string()]);

@@ -4,23 +4,25 @@
 //! document that was read the short way only remembers its lines; they are read again, the long
 //! way, for the first question.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::compose::Composer;
 use super::nodes::Stream;
 use crate::spans::{Span, SpanTree};
 
 /// The spans of a document, made when they are needed.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Places {
     lines: Span,
-    tree: OnceLock<SpanTree>,
+    /// Whether the lines give the spans whenever they are read.
+    again: bool,
+    tree: Mutex<Option<Arc<SpanTree>>>,
 }
 
 impl Places {
     /// The places of the first document within these bytes of a text.
     pub fn within(lines: Span) -> Self {
-        Self { lines, tree: OnceLock::new() }
+        Self { lines, again: true, tree: Mutex::new(None) }
     }
 
     /// The bytes of the text that the document takes, with the lines around it that are its own.
@@ -30,14 +32,30 @@ impl Places {
 
     /// The spans; `text` is the text that the document was read from. Where the lines cannot be
     /// read as YAML, everything stands at the lines as a whole.
-    pub fn tree(&self, text: &str) -> &SpanTree {
-        self.tree.get_or_init(|| read(text, self.lines.clone()))
+    pub fn tree(&self, text: &str) -> Arc<SpanTree> {
+        let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(tree.get_or_insert_with(|| Arc::new(read(text, self.lines.clone()))))
+    }
+
+    /// Gives the room back that the spans take, if they can be found out again.
+    pub fn forget(&self) {
+        if self.again {
+            *self.tree.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+}
+
+impl Clone for Places {
+    fn clone(&self) -> Self {
+        let tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Self { lines: self.lines.clone(), again: self.again, tree: Mutex::new(tree) }
     }
 }
 
 impl From<SpanTree> for Places {
     fn from(tree: SpanTree) -> Self {
-        Self { lines: tree.spans().value.clone(), tree: OnceLock::from(tree) }
+        let lines = tree.spans().value.clone();
+        Self { lines, again: false, tree: Mutex::new(Some(Arc::new(tree))) }
     }
 }
 

@@ -18,7 +18,7 @@ type Seen = Result<(Value, DuplicateKeys, SpanTree), YamlError>;
 
 fn seen(text: &str, document: Result<Document, YamlError>) -> Seen {
     document.map(|document| {
-        let tree = document.places.tree(text).clone();
+        let tree = SpanTree::clone(&document.places.tree(text));
         (document.value, document.duplicates, tree)
     })
 }
