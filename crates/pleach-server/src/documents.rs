@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::Response;
+use http::header::IF_NONE_MATCH;
 use pleach_engine::Engine;
 use pleach_engine::kind::Kind;
 use pleach_json::Str;
@@ -85,7 +86,7 @@ impl Documents {
         let served = || engine.catalog().all().into_iter().flat_map(served_versions).collect();
         let asked = Asked { edition: Edition::V2, form, generation, served: &served };
         let mut forms = lock(&self.v2);
-        let stamp = forms.stamp(&asked);
+        let stamp = forms.stamp_for(call, &asked);
         reply::document(call, asked.edition, form, &stamp, |gzip| forms.content(&asked, gzip))
     }
 
@@ -105,7 +106,7 @@ impl Documents {
             None => lock(&self.v3).documents.entry(key.clone()).or_default().clone(),
         };
         let mut forms = lock(&forms);
-        let stamp = forms.stamp(&asked);
+        let stamp = forms.stamp_for(call, &asked);
         if forms.is_empty() {
             lock(&self.v3).documents.remove(&key);
             return respond::page_not_found();
@@ -167,6 +168,15 @@ impl Forms {
     /// What the JSON form is told by, which stands for all forms.
     fn stamp(&mut self, asked: &Asked<'_>) -> Stamp {
         self.json(asked.edition).stamp(asked.generation, asked.served)
+    }
+
+    /// The same for a client that may have the content already. One that has nothing will get it: made
+    /// at once, it is not made for its hash first.
+    fn stamp_for(&mut self, call: &Call, asked: &Asked<'_>) -> Stamp {
+        if asked.form == Form::Json && call.header(IF_NONE_MATCH).is_none() {
+            return self.content(asked, respond::reads_gzip(&call.headers)).1;
+        }
+        self.stamp(asked)
     }
 
     /// Whether nothing is served that the document would be about.

@@ -69,6 +69,12 @@ impl Assembly {
         self.stamp.clone()
     }
 
+    /// Whether more than hashes is kept.
+    #[cfg(test)]
+    pub(super) fn is_kept(&self) -> bool {
+        self.kept != Kept::default()
+    }
+
     /// Whether nothing is served that the document would be about.
     pub(super) fn is_empty(&self) -> bool {
         self.parts.is_empty()
