@@ -66,7 +66,7 @@ pub struct Context {
     /// The user's name.
     pub user: Str,
     /// Their groups.
-    pub groups: Vec<Str>,
+    pub groups: std::sync::Arc<[Str]>,
     /// The `User-Agent` header.
     pub user_agent: Str,
     /// Warnings, in the order they came up.

@@ -5,6 +5,8 @@
 //! other authenticated users too, since there is no role-based access control here yet; the
 //! anonymous get health and version.
 
+use std::sync::Arc;
+
 use pleach_json::Str;
 use rustls::pki_types::CertificateDer;
 use x509_parser::prelude::FromDer as _;
@@ -15,13 +17,13 @@ pub struct User {
     /// The name.
     pub name: Str,
     /// The groups, `system:authenticated` among them.
-    pub groups: Vec<Str>,
+    pub groups: Arc<[Str]>,
 }
 
 impl User {
     /// Nobody.
     pub fn anonymous() -> Self {
-        Self { name: "system:anonymous".into(), groups: vec!["system:unauthenticated".into()] }
+        Self { name: "system:anonymous".into(), groups: Arc::new(["system:unauthenticated".into()]) }
     }
 
     /// Whether no credentials were given.
@@ -30,8 +32,7 @@ impl User {
     }
 
     fn authenticated(name: &str, groups: impl IntoIterator<Item = Str>) -> Self {
-        let mut groups: Vec<Str> = groups.into_iter().collect();
-        groups.push("system:authenticated".into());
+        let groups = groups.into_iter().chain(["system:authenticated".into()]).collect();
         Self { name: name.into(), groups }
     }
 }
@@ -39,12 +40,13 @@ impl User {
 /// The credentials that this server takes.
 pub struct Authenticator {
     token: String,
+    admin: User,
 }
 
 impl Authenticator {
     /// `token` is the admin's.
     pub fn new(token: impl Into<String>) -> Self {
-        Self { token: token.into() }
+        Self { token: token.into(), admin: User::authenticated("admin", [Str::from("system:masters")]) }
     }
 
     /// The user of a verified client certificate: common name and organizations.
@@ -71,8 +73,7 @@ impl Authenticator {
         if token.is_empty() {
             return Some(User::anonymous());
         }
-        same(token.as_bytes(), self.token.as_bytes())
-            .then(|| User::authenticated("admin", [Str::from("system:masters")]))
+        same(token.as_bytes(), self.token.as_bytes()).then(|| self.admin.clone())
     }
 }
 
