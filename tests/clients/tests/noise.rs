@@ -34,7 +34,7 @@ impl Noise {
     /// Removes, repeats, replaces or inserts parts of a text.
     fn disturb(&mut self, text: &str, bits: &[&str]) -> String {
         let mut out: Vec<char> = text.chars().collect();
-        for _ in 0..1 + self.below(3) {
+        for _ in 0..=self.below(3) {
             let at = self.below(out.len() + 1);
             let to = (at + self.below(6)).min(out.len());
             match self.below(4) {
