@@ -2,7 +2,7 @@
 
 use pleach_json::{Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
-use pleach_store::{Commit, Expect, StoreError};
+use pleach_store::{Commit, Expect, Key, StoreError};
 
 use crate::admission;
 use crate::engine::Engine;
@@ -70,15 +70,7 @@ impl Engine {
         _context: &mut Context,
     ) -> Result<Step, Rejection> {
         if let Some(uid) = goes_at_once(target, record, options) {
-            let commit = Commit::delete(target.key_of(target.name()), Expect::At(record.revision));
-            return match self.store.commit(commit).await {
-                Ok(_) => {
-                    self.removed(target, record).await;
-                    Ok(Step::Done(Deleted::Gone(uid)))
-                }
-                Err(StoreError::Conflict { .. }) => Ok(Step::Overtaken),
-                Err(error) => Err(Rejection::from_store(error)),
-            };
+            return self.take_away(target, target.key_of(target.name()), record, uid).await;
         }
         let live = live_value(&target.kind, target.version, record)?;
         check_preconditions(target, options, &live)?;
@@ -104,14 +96,7 @@ impl Engine {
             }));
         }
         if !held {
-            return match self.store.commit(Commit::delete(key, Expect::At(record.revision))).await {
-                Ok(_) => {
-                    self.removed(target, record).await;
-                    Ok(Step::Done(Deleted::Gone(ObjectMeta::of(&live).uid().into())))
-                }
-                Err(StoreError::Conflict { .. }) => Ok(Step::Overtaken),
-                Err(error) => Err(Rejection::from_store(error)),
-            };
+            return self.take_away(target, key, record, ObjectMeta::of(&live).uid().into()).await;
         }
         let bytes = Self::encode(target, draft, false)?;
         let new = Record::open(bytes.clone(), record.revision)?;
@@ -123,6 +108,24 @@ impl Engine {
                 let new = Record::open(bytes, revision)?;
                 self.changed(target, record, &new).await;
                 Ok(Step::Done(Deleted::Marked(serve(&target.kind, target.version, new)?)))
+            }
+            Err(StoreError::Conflict { .. }) => Ok(Step::Overtaken),
+            Err(error) => Err(Rejection::from_store(error)),
+        }
+    }
+
+    /// Removes an object that nothing holds.
+    async fn take_away(
+        &self,
+        target: &Target,
+        key: Key,
+        record: &Record,
+        uid: Str,
+    ) -> Result<Step, Rejection> {
+        match self.store.commit(Commit::delete(key, Expect::At(record.revision))).await {
+            Ok(_) => {
+                self.removed(target, record).await;
+                Ok(Step::Done(Deleted::Gone(uid)))
             }
             Err(StoreError::Conflict { .. }) => Ok(Step::Overtaken),
             Err(error) => Err(Rejection::from_store(error)),

@@ -41,14 +41,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// A server on this machine; its certificate is not checked.
     pub fn new(port: u16, token: &str) -> Self {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = ClientConfig::builder_with_provider(provider.clone())
-            .with_safe_default_protocol_versions()
-            .expect("the provider has the default versions")
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anyone(provider)))
-            .with_no_client_auth();
-        Self { port, token: token.to_owned(), tls: Arc::new(tls) }
+        Self { port, token: token.to_owned(), tls: Arc::new(trusting()) }
     }
 
     /// Sends a request and reads the answer's head.
@@ -188,6 +181,17 @@ impl Connection {
         self.reader.read_exact(&mut end)?;
         Ok(size > 0)
     }
+}
+
+/// TLS for a server on this machine, whose certificate is not checked.
+pub fn trusting() -> ClientConfig {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .expect("the provider has the default versions")
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Anyone(provider)))
+        .with_no_client_auth()
 }
 
 /// Takes any certificate: the server under test is the one this process started.

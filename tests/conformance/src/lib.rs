@@ -10,5 +10,5 @@ mod http;
 mod server;
 
 pub use case::{Case, Outcome};
-pub use http::{Connection, Endpoint};
+pub use http::{Connection, Endpoint, trusting};
 pub use server::TestServer;
