@@ -1,8 +1,8 @@
 //! What may be switched on: things that stock Kubernetes does not have.
 //!
 //! Everything here is off by default, so that nothing works on this server that fails on another by
-//! surprise. A gate decides what requests may bring in; what is stored already keeps its meaning when
-//! a gate is closed again.
+//! surprise. A gate decides what requests may bring in: when it is closed again, what is stored keeps
+//! its meaning until somebody writes it anew.
 
 use std::str::FromStr;
 
