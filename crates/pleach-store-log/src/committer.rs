@@ -2,10 +2,8 @@
 //!
 //! Callers queue their commits; the thread takes all that wait, judges them one after the other,
 //! writes those that hold as one frame, syncs once, and only then lets anybody see them: first
-//! the index, then the callers, then the watchers. While it syncs, the next batch gathers. Callers
-//! who were just answered often have more to write: when many were, the thread waits for as many
-//! to come back, a small part of what the sync took, instead of syncing for the quickest of them.
-//! A lone writer is never made to wait.
+//! the index, then the callers, then the watchers. While it syncs, the next batch gathers, and for
+//! a moment after it if more are to be expected (see [`Pace`]).
 //!
 //! **Invariants:** nothing is visible, to readers or in an answer, before it is durable; that is
 //! why even a conflict is answered only after the sync: what it found may be of the same frame.
@@ -16,6 +14,7 @@ use std::{
     collections::HashMap,
     mem,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -27,13 +26,12 @@ use crate::{
     format,
     index::Index,
     log::Log,
+    pace::Pace,
     shared::{STEP, Shared},
 };
 
 /// A frame takes no more commits once it is this large.
 const FRAME_BYTES: usize = 4 << 20;
-/// The longest that callers who were just answered are waited for.
-const LINGER: Duration = Duration::from_micros(250);
 /// How many commits the publisher may be behind before writing waits for it.
 const PUBLISHER_LAG: u64 = 16_384;
 
@@ -92,12 +90,11 @@ impl Queue {
         self.arrived.notify_one();
     }
 
-    /// Everything that waits, once something does, and once `more` have come beside those that
-    /// do already or `patience` has run out; `None` when there will be nothing more.
-    fn take(&self, more: usize, patience: Duration) -> Option<Taken> {
+    /// Everything that waits, once something does, and once there are as many as `expected` or
+    /// `patience` has run out; `None` when there will be nothing more.
+    fn take(&self, (expected, patience): (usize, Duration)) -> Option<Taken> {
         let mut waiting = self.lock();
-        if more > 0 && !waiting.closed {
-            let expected = waiting.commits.len() + more;
+        if expected > 1 {
             waiting.wanted = expected;
             let short = |waiting: &mut Waiting| waiting.commits.len() < expected && !waiting.closed;
             let waited = self.arrived.wait_timeout_while(waiting, patience, short);
@@ -117,17 +114,17 @@ impl Queue {
 /// Runs until the queue is closed and empty.
 pub(crate) fn run(shared: &Shared, log: Log) {
     let mut committer = Committer { shared, log, frame: Vec::new(), synced_in: Duration::ZERO };
-    let mut answered = 1;
-    while let Some(Taken { commits, mut compacted }) =
-        shared.queue.take(answered * 3 / 4, (committer.synced_in / 8).min(LINGER))
-    {
-        answered = commits.len();
+    let mut pace = Pace::default();
+    while let Some(Taken { commits, mut compacted }) = shared.queue.take(pace.wait(committer.synced_in)) {
+        pace.learn(commits.len());
         let mut commits = commits.into_iter().peekable();
         while commits.peek().is_some() {
             committer.wait_for_publisher();
             committer.write(&mut commits, compacted.take());
         }
         committer.look_after_history();
+        // When the processors are busy, with callers' work for the most part, it is done first.
+        thread::yield_now();
     }
 }
 

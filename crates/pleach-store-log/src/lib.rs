@@ -30,6 +30,7 @@ mod index;
 mod keeper;
 mod log;
 mod options;
+mod pace;
 mod publisher;
 mod range;
 mod recover;
