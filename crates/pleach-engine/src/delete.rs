@@ -98,7 +98,7 @@ impl Engine {
         if !held {
             return self.take_away(target, key, record, ObjectMeta::of(&live).uid().into()).await;
         }
-        let bytes = Self::encode(target, draft, false)?;
+        let bytes = Self::encode(target, draft, false)?.bytes;
         let new = Record::open(bytes.clone(), record.revision)?;
         if new.json() == record.json() {
             return Ok(Step::Done(Deleted::Marked(serve(&target.kind, target.version, record.clone())?)));

@@ -12,6 +12,7 @@ use pleach_store::{Key, Store};
 use crate::catalog::Catalog;
 use crate::event_cache::EventCache;
 use crate::gates::Gates;
+use crate::recent::Recent;
 use crate::record::Record;
 use crate::rejection::Rejection;
 
@@ -58,6 +59,7 @@ pub struct Engine {
     pub(crate) admission: Admission,
     pub(crate) gates: Gates,
     pub(crate) events: EventCache,
+    pub(crate) recent: Recent,
     pub(crate) crds: crate::crd::Definitions,
     pub(crate) kind_generations: crate::generations::Generations,
     pub(crate) work: crate::sweep::WorkQueue,
@@ -79,6 +81,7 @@ impl Engine {
             admission,
             gates: Gates::default(),
             events: EventCache::default(),
+            recent: Recent::default(),
             crds: crate::crd::Definitions::default(),
             kind_generations: crate::generations::Generations::default(),
             work: crate::sweep::WorkQueue::default(),

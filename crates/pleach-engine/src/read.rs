@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use pleach_json::Value;
+use pleach_store::Key;
 
 use crate::engine::Engine;
 use crate::kind::{Conversion, Kind};
@@ -43,6 +44,29 @@ impl Engine {
                 return Err(Rejection::ResourceVersionTooLarge { requested, current });
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+impl Engine {
+    /// A stored object as a request's version shows it, parsed.
+    pub(crate) fn live(&self, target: &Target, key: &Key, record: &Record) -> Result<Value, Rejection> {
+        let kind = &target.kind;
+        // What was written a moment ago is at hand, if it is in the shape its schema promises now.
+        if record.is_sendable(kind.storage_version().fingerprint())
+            && let Some(value) = self.recent.get(key, record.revision)
+        {
+            return convert(kind, kind.storage, target.version, value);
+        }
+        live_value(kind, target.version, record)
+    }
+
+    /// Keeps what was stored at hand for the next write.
+    pub(crate) fn remember(&self, key: Key, record: &Record, stored: Option<Value>) {
+        let Some(mut stored) = stored else { return };
+        if let Some(metadata) = stored.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("resourceVersion", record.revision.to_string());
+            self.recent.put(key, record.revision, record.json().len(), stored);
         }
     }
 }

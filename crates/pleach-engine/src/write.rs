@@ -18,7 +18,7 @@ use crate::managed::{self, Manager};
 use crate::object::Object;
 use crate::options::{Body, Context, WriteOptions};
 use crate::prepare;
-use crate::read::{convert, live_value, serve, served_value};
+use crate::read::{convert, serve, served_value};
 use crate::record::{Record, encode};
 use crate::rejection::Rejection;
 use crate::settle;
@@ -31,6 +31,14 @@ const NAME_ATTEMPTS: usize = 8;
 const NAME_BASE: usize = 58;
 /// How often a write that lost a race is tried again. Upstream tries until the request times out.
 const RACES: usize = 256;
+
+/// An object as it is stored.
+pub(crate) struct Encoded {
+    /// The record.
+    pub(crate) bytes: bytes::Bytes,
+    /// What the record parses to, if that is at hand; without the resource version.
+    pub(crate) value: Option<Value>,
+}
 
 /// What is to become of an object that exists.
 pub trait Intent: Send {
@@ -155,10 +163,11 @@ impl Engine {
                 ));
             }
             let touched = had_status && draft.get("status").is_none();
-            let bytes = Self::encode(target, draft, touched)?;
-            match self.store.commit(Commit::put(key, Expect::Absent, bytes.clone())).await {
+            let Encoded { bytes, value: stored } = Self::encode(target, draft, touched)?;
+            match self.store.commit(Commit::put(key.clone(), Expect::Absent, bytes.clone())).await {
                 Ok(revision) => {
                     let record = Record::open(bytes, revision)?;
+                    self.remember(key, &record, stored);
                     self.committed(target, None, Some(&record)).await;
                     return serve(&target.kind, target.version, record);
                 }
@@ -198,7 +207,7 @@ impl Engine {
         let manager = Manager::update(self, target, options, context);
         for _ in 0..RACES {
             let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
-            let live = live_value(&target.kind, target.version, &record)?;
+            let live = self.live(target, &key, &record)?;
             check_uid(target, &key, intent.uid(), &live)?;
             let warned = context.warnings.len();
             let draft = Self::draft(target, intent, &live, &manager, context)?;
@@ -256,7 +265,7 @@ impl Engine {
         if options.dry_run {
             return Self::as_if_stored(target, draft).map(|value| Some(Object::Value(value)));
         }
-        let bytes = Self::encode(target, draft, false)?;
+        let Encoded { bytes, value: stored } = Self::encode(target, draft, false)?;
         let new = Record::open(bytes.clone(), record.revision)?;
         if new.json() == record.json() {
             return Ok(Some(serve(&target.kind, target.version, record.clone())?));
@@ -264,6 +273,7 @@ impl Engine {
         match self.store.commit(Commit::put(key.clone(), Expect::At(record.revision), bytes.clone())).await {
             Ok(revision) => {
                 let new = Record::open(bytes, revision)?;
+                self.remember(key.clone(), &new, stored);
                 self.committed(target, Some(record), Some(&new)).await;
                 Ok(Some(serve(&target.kind, target.version, new)?))
             }
@@ -292,7 +302,7 @@ impl Engine {
 
     /// The bytes to store for an object of the request's version. `touched` says that something
     /// was taken out after defaulting, so that reading it may put a default back.
-    pub(crate) fn encode(target: &Target, draft: Value, touched: bool) -> Result<bytes::Bytes, Rejection> {
+    pub(crate) fn encode(target: &Target, draft: Value, touched: bool) -> Result<Encoded, Rejection> {
         let kind = &target.kind;
         let mut stored = convert(kind, target.version, kind.storage, draft)?;
         let clean = if touched || target.version != kind.storage {
@@ -303,7 +313,9 @@ impl Engine {
             true
         };
         let fingerprint = if clean { kind.storage_version().fingerprint() } else { 0 };
-        Ok(encode(&mut stored, fingerprint))
+        let bytes = encode(&mut stored, fingerprint);
+        let keep = clean && kind.strategy != Strategy::CustomResourceDefinition && stored.reads_back();
+        Ok(Encoded { bytes, value: keep.then_some(stored) })
     }
 
     /// What a read would give if an object had been stored; its resource version stays what it is.

@@ -9,6 +9,7 @@ mod error;
 mod macros;
 mod map;
 mod parse;
+mod shared;
 mod skim;
 mod stack;
 mod value;

@@ -4,14 +4,18 @@
 //! printed in key order, so a sorted vector beats a tree or a hash table on every count but one:
 //! inserting into the middle moves the tail. Whoever adds many members uses [`Map::extend`] or
 //! [`Map::merge`], which sort once.
+//!
+//! Copies share their members until one of them changes. Methods that may change something copy
+//! only if they do, save those that hand out all values open to change.
 
 use std::fmt;
 
+use crate::shared::Shared;
 use crate::{Str, Value, grow_stack};
 
-/// The members of a JSON object, sorted bytewise by key; keys are unique.
-#[derive(Default)]
-pub struct Map(Vec<(Str, Value)>);
+/// The members of a JSON object, sorted bytewise by key; keys are unique. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Map(Shared<(Str, Value)>);
 
 /// Objects up to this many members are searched from the front: cheaper than halving.
 const LINEAR: usize = 8;
@@ -19,47 +23,54 @@ const LINEAR: usize = 8;
 impl Map {
     /// An empty object.
     pub const fn new() -> Self {
-        Self(Vec::new())
+        Self(Shared::new())
     }
 
     /// An empty object with room for `n` members.
     pub fn with_capacity(n: usize) -> Self {
-        Self(Vec::with_capacity(n))
+        Self(Shared::with_capacity(n))
     }
 
     /// How many members there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.entries().len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.entries().is_empty()
+    }
+
+    /// Whether two objects are equal because neither changed since one was copied from the other.
+    /// Objects that are equal for other reasons are not the same.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.0.is_same(&other.0)
     }
 
     /// Where `key` stands, or where it would.
     pub fn position(&self, key: &str) -> Result<usize, usize> {
-        if self.0.len() <= LINEAR {
-            for (i, (k, _)) in self.0.iter().enumerate() {
+        let entries = self.entries();
+        if entries.len() <= LINEAR {
+            for (i, (k, _)) in entries.iter().enumerate() {
                 match k.as_str().cmp(key) {
                     std::cmp::Ordering::Less => {}
                     std::cmp::Ordering::Equal => return Ok(i),
                     std::cmp::Ordering::Greater => return Err(i),
                 }
             }
-            return Err(self.0.len());
+            return Err(entries.len());
         }
-        self.0.binary_search_by(|(k, _)| k.as_str().cmp(key))
+        entries.binary_search_by(|(k, _)| k.as_str().cmp(key))
     }
 
     /// The member `key`.
     pub fn get(&self, key: &str) -> Option<&Value> {
-        self.position(key).ok().map(|i| &self.0[i].1)
+        self.position(key).ok().map(|i| &self.entries()[i].1)
     }
 
     /// The member `key`.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
-        self.position(key).ok().map(|i| &mut self.0[i].1)
+        self.position(key).ok().map(|i| &mut self.0.make_mut()[i].1)
     }
 
     /// Whether there is a member `key`.
@@ -76,9 +87,9 @@ impl Map {
     pub fn insert(&mut self, key: impl Into<Str>, value: impl Into<Value>) -> Option<Value> {
         let (key, value) = (key.into(), value.into());
         match self.position(&key) {
-            Ok(i) => Some(std::mem::replace(&mut self.0[i].1, value)),
+            Ok(i) => Some(std::mem::replace(&mut self.0.make_mut()[i].1, value)),
             Err(i) => {
-                self.0.insert(i, (key, value));
+                self.0.make_mut().insert(i, (key, value));
                 None
             }
         }
@@ -89,56 +100,58 @@ impl Map {
         let i = match self.position(key) {
             Ok(i) => i,
             Err(i) => {
-                self.0.insert(i, (key.into(), default()));
+                self.0.make_mut().insert(i, (key.into(), default()));
                 i
             }
         };
-        &mut self.0[i].1
+        &mut self.0.make_mut()[i].1
     }
 
     /// Takes a member out.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
-        self.position(key).ok().map(|i| self.0.remove(i).1)
+        self.position(key).ok().map(|i| self.0.make_mut().remove(i).1)
     }
 
     /// Keeps the members for which `keep` says so.
     pub fn retain(&mut self, mut keep: impl FnMut(&Str, &mut Value) -> bool) {
-        self.0.retain_mut(|(k, v)| keep(k, v));
+        if !self.is_empty() {
+            self.0.make_mut().retain_mut(|(k, v)| keep(k, v));
+        }
     }
 
     /// The members in key order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Str, &Value)> + DoubleEndedIterator {
-        self.0.iter().map(|(k, v)| (k, v))
+        self.entries().iter().map(|(k, v)| (k, v))
     }
 
     /// The members in key order, values open to change.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (&Str, &mut Value)> {
-        self.0.iter_mut().map(|(k, v)| (&*k, v))
+        self.entries_mut().iter_mut().map(|(k, v)| (&*k, v))
     }
 
     /// The keys in order.
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &Str> {
-        self.0.iter().map(|(k, _)| k)
+        self.entries().iter().map(|(k, _)| k)
     }
 
     /// The values in key order.
     pub fn values(&self) -> impl ExactSizeIterator<Item = &Value> {
-        self.0.iter().map(|(_, v)| v)
+        self.entries().iter().map(|(_, v)| v)
     }
 
     /// The values in key order, open to change.
     pub fn values_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Value> {
-        self.0.iter_mut().map(|(_, v)| v)
+        self.entries_mut().iter_mut().map(|(_, v)| v)
     }
 
     /// The members as a sorted slice, for walks that go along two objects at once.
     pub fn entries(&self) -> &[(Str, Value)] {
-        &self.0
+        self.0.as_slice()
     }
 
     /// The members as a sorted slice, values open to change. Keys must stay as they are.
     pub fn entries_mut(&mut self) -> &mut [(Str, Value)] {
-        &mut self.0
+        if self.is_empty() { &mut [] } else { self.0.make_mut() }
     }
 
     /// Adds many members at once; a later one replaces an earlier one of the same key.
@@ -146,45 +159,44 @@ impl Map {
         if members.is_empty() {
             return;
         }
-        self.0.extend(members);
-        self.restore_order();
+        let all = self.0.make_mut();
+        all.extend(members);
+        restore_order(all);
     }
 
     /// The members as a plain vector in key order.
     pub fn into_vec(mut self) -> Vec<(Str, Value)> {
-        std::mem::take(&mut self.0)
+        self.0.take()
     }
+}
 
-    /// Sorts and drops all but the last member of each key.
-    fn restore_order(&mut self) {
-        if self.0.is_sorted_by(|a, b| a.0 < b.0) {
-            return;
-        }
-        // The sort is stable, so of equal keys the last one written stands last.
-        self.0.sort_by(|a, b| a.0.cmp(&b.0));
-        self.0.dedup_by(|later, kept| {
-            let same = later.0 == kept.0;
-            if same {
-                std::mem::swap(later, kept);
-            }
-            same
-        });
+/// Sorts and drops all but the last member of each key.
+fn restore_order(members: &mut Vec<(Str, Value)>) {
+    if members.is_sorted_by(|a, b| a.0 < b.0) {
+        return;
     }
+    // The sort is stable, so of equal keys the last one written stands last.
+    members.sort_by(|a, b| a.0.cmp(&b.0));
+    members.dedup_by(|later, kept| {
+        let same = later.0 == kept.0;
+        if same {
+            std::mem::swap(later, kept);
+        }
+        same
+    });
 }
 
 impl Extend<(Str, Value)> for Map {
     fn extend<I: IntoIterator<Item = (Str, Value)>>(&mut self, iter: I) {
-        self.0.extend(iter);
-        self.restore_order();
+        self.merge(iter.into_iter().collect());
     }
 }
 
 impl From<Vec<(Str, Value)>> for Map {
     /// Sorts; of equal keys the last one wins.
-    fn from(members: Vec<(Str, Value)>) -> Self {
-        let mut map = Self(members);
-        map.restore_order();
-        map
+    fn from(mut members: Vec<(Str, Value)>) -> Self {
+        restore_order(&mut members);
+        Self(members.into())
     }
 }
 
@@ -206,27 +218,19 @@ impl<'a> IntoIterator for &'a Map {
     type Item = &'a (Str, Value);
     type IntoIter = std::slice::Iter<'a, (Str, Value)>;
     fn into_iter(self) -> Self::IntoIter {
-        self.0.iter()
+        self.entries().iter()
     }
 }
 
 impl Drop for Map {
     fn drop(&mut self) {
-        if self.0.iter().any(|(_, v)| matches!(v, Value::Array(_) | Value::Object(_))) {
-            grow_stack(|| self.0.clear());
-        }
-    }
-}
-
-impl Clone for Map {
-    fn clone(&self) -> Self {
-        grow_stack(|| Self(self.0.clone()))
+        self.0.release(|(_, value)| value.is_container());
     }
 }
 
 impl PartialEq for Map {
     fn eq(&self, other: &Self) -> bool {
-        grow_stack(|| self.0 == other.0)
+        self.is_same(other) || grow_stack(|| self.entries() == other.entries())
     }
 }
 
@@ -253,6 +257,23 @@ mod tests {
         ]);
         assert_eq!(keys(&map), ["a", "b"]);
         assert_eq!(map.get("b"), Some(&Value::Int(3)));
+    }
+
+    #[test]
+    fn copies_are_the_same_until_one_changes() {
+        let inner = Map::from_iter([("x".into(), Value::Int(1))]);
+        let mut map = Map::from_iter([("a".into(), inner.clone().into()), ("b".into(), Value::Int(2))]);
+        let copy = map.clone();
+        assert!(map.is_same(&copy));
+        assert_eq!(map.remove("absent"), None);
+        map.get_mut("absent");
+        assert!(map.is_same(&copy), "nothing changed");
+        map.insert("b", 3);
+        assert!(!map.is_same(&copy));
+        assert_eq!(copy.get("b"), Some(&Value::Int(2)), "the copy is as it was");
+        let of = |map: &Map| map.get("a").and_then(Value::as_object).cloned().unwrap();
+        assert!(of(&map).is_same(&of(&copy)), "what is beside the change is still shared");
+        assert!(Map::new().is_same(&Map::from(Vec::new())));
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! The value type: what a JSON document is once read.
 //!
 //! `Int` and `Float` are different values, as they are for the API server: `1` is not `1.0`.
-//! Equality, ordering of keys and cloning are plain; nothing here allocates without being asked.
-//! Dropping, cloning and comparing survive ten thousand levels of nesting (see [`grow_stack`]).
+//! Arrays and objects are shared by their copies until one of them changes, so cloning is cheap at
+//! any size. Dropping and comparing survive ten thousand levels of nesting (see [`grow_stack`]).
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
+use crate::shared::Shared;
 use crate::{Map, Str, grow_stack};
 
 /// A JSON value.
@@ -85,6 +86,33 @@ impl Value {
     /// Whether this is `null`.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
+    }
+
+    /// Whether this is an array or an object.
+    pub fn is_container(&self) -> bool {
+        matches!(self, Self::Array(_) | Self::Object(_))
+    }
+
+    /// Whether two values are known to be equal without a look inside: equal scalars, or containers
+    /// of which one was copied from the other and neither changed since.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Array(a), Self::Array(b)) => a.is_same(b),
+            (Self::Object(a), Self::Object(b)) => a.is_same(b),
+            (Self::Array(_) | Self::Object(_), _) => false,
+            (a, b) => a == b,
+        }
+    }
+
+    /// Whether this value, written and read again, is the same value. A float without a fraction
+    /// comes back as an integer.
+    pub fn reads_back(&self) -> bool {
+        match self {
+            Self::Float(number) => number.fract() != 0.0,
+            Self::Array(items) => grow_stack(|| items.iter().all(Self::reads_back)),
+            Self::Object(members) => grow_stack(|| members.values().all(Self::reads_back)),
+            _ => true,
+        }
     }
 
     /// The boolean, if it is one.
@@ -174,65 +202,63 @@ impl Value {
     }
 }
 
-/// The items of a JSON array: a `Vec` whose drop, clone and comparison do not overflow the stack.
-#[derive(Default)]
-pub struct Array(Vec<Value>);
+/// The items of a JSON array: a `Vec` that its copies share until one of them changes, and whose
+/// drop and comparison do not overflow the stack.
+#[derive(Clone, Default)]
+pub struct Array(Shared<Value>);
 
 impl Array {
     /// An empty array.
     pub const fn new() -> Self {
-        Self(Vec::new())
+        Self(Shared::new())
     }
 
     /// The items as a plain vector.
     pub fn into_vec(mut self) -> Vec<Value> {
-        std::mem::take(&mut self.0)
+        self.0.take()
+    }
+
+    /// Whether two arrays are equal because neither changed since one was copied from the other.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.0.is_same(&other.0)
     }
 }
 
 impl Deref for Array {
     type Target = Vec<Value>;
     fn deref(&self) -> &Vec<Value> {
-        &self.0
+        static NONE: Vec<Value> = Vec::new();
+        self.0.as_vec().unwrap_or(&NONE)
     }
 }
 
 impl DerefMut for Array {
     fn deref_mut(&mut self) -> &mut Vec<Value> {
-        &mut self.0
+        self.0.make_mut()
     }
 }
 
 impl Drop for Array {
     fn drop(&mut self) {
-        // Only nested containers recurse; an array of scalars is dropped where it stands.
-        if self.0.iter().any(|v| matches!(v, Value::Array(_) | Value::Object(_))) {
-            grow_stack(|| self.0.clear());
-        }
-    }
-}
-
-impl Clone for Array {
-    fn clone(&self) -> Self {
-        grow_stack(|| Self(self.0.clone()))
+        self.0.release(Value::is_container);
     }
 }
 
 impl PartialEq for Array {
     fn eq(&self, other: &Self) -> bool {
-        grow_stack(|| self.0 == other.0)
+        self.is_same(other) || grow_stack(|| **self == **other)
     }
 }
 
 impl From<Vec<Value>> for Array {
     fn from(items: Vec<Value>) -> Self {
-        Self(items)
+        Self(items.into())
     }
 }
 
 impl FromIterator<Value> for Array {
     fn from_iter<I: IntoIterator<Item = Value>>(iter: I) -> Self {
-        Self(iter.into_iter().collect())
+        iter.into_iter().collect::<Vec<_>>().into()
     }
 }
 
@@ -248,13 +274,13 @@ impl<'a> IntoIterator for &'a Array {
     type Item = &'a Value;
     type IntoIter = std::slice::Iter<'a, Value>;
     fn into_iter(self) -> Self::IntoIter {
-        self.0.iter()
+        self.0.as_slice().iter()
     }
 }
 
 impl fmt::Debug for Array {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        grow_stack(|| self.0.fmt(f))
+        grow_stack(|| self.0.as_slice().fmt(f))
     }
 }
 
@@ -382,7 +408,18 @@ mod tests {
     }
 
     #[test]
+    fn what_reads_back_does() {
+        for number in [0.5, -2.25, 1e-9, 1.0, -0.0, 0.0, 1e3, 1e18, 1e20, 1e21, 1e300, f64::MIN_POSITIVE] {
+            let value = Value::from(vec![Map::from_iter([("a".into(), Value::Float(number))]).into()]);
+            let again = crate::parse(&crate::to_vec(&value)).unwrap();
+            assert!(!value.reads_back() || value == again, "{number}");
+        }
+        assert!(Value::Float(0.5).reads_back());
+        assert!(!Value::Float(1.0).reads_back());
+    }
+
+    #[test]
     fn a_value_is_small() {
-        assert!(size_of::<Value>() <= 32, "{}", size_of::<Value>());
+        assert!(size_of::<Value>() <= 24, "{}", size_of::<Value>());
     }
 }

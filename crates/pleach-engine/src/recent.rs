@@ -1,0 +1,133 @@
+//! Objects that were written a moment ago, as values.
+//!
+//! Who writes an object soon writes it again: a controller its status, a client the next step. The
+//! value that went into the store is kept for a while, so that the next write need not parse what this
+//! one wrote. Values share what they have in common, so a change of one field costs the memory of
+//! the way to it.
+//!
+//! **Invariant:** a value that is handed out is what the stored bytes of that revision parse to. What
+//! is not here is parsed; nothing depends on finding it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+use foldhash::fast::RandomState;
+use pleach_json::Value;
+use pleach_store::{Key, Revision};
+
+/// Writers on different processors seldom wait for each other.
+const SHARDS: usize = 16;
+/// How much is kept, by the size of the stored bytes; as values they take about four times that.
+const BYTES: usize = 4 << 20;
+/// Larger objects are not kept: a few of them would displace everything else.
+const LARGEST: usize = BYTES / SHARDS / 4;
+
+/// The objects written last.
+#[derive(Default)]
+pub(crate) struct Recent {
+    shards: [Mutex<Shard>; SHARDS],
+    hasher: RandomState,
+}
+
+#[derive(Default)]
+struct Shard {
+    objects: HashMap<Key, Written, RandomState>,
+    /// In the order they were written; an object written again is here again.
+    order: VecDeque<(Key, Revision)>,
+    bytes: usize,
+}
+
+struct Written {
+    revision: Revision,
+    size: usize,
+    value: Value,
+}
+
+impl Recent {
+    fn shard(&self, key: &Key) -> &Mutex<Shard> {
+        use std::hash::BuildHasher as _;
+        &self.shards[self.hasher.hash_one(key) as usize % SHARDS]
+    }
+
+    /// The object as it was stored under a key at a revision.
+    pub(crate) fn get(&self, key: &Key, revision: Revision) -> Option<Value> {
+        let shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
+        shard.objects.get(key).filter(|written| written.revision == revision).map(|found| found.value.clone())
+    }
+
+    /// Keeps an object that was stored in `size` bytes.
+    pub(crate) fn put(&self, key: Key, revision: Revision, size: usize, value: Value) {
+        if size > LARGEST {
+            return;
+        }
+        let mut shard = self.shard(&key).lock().unwrap_or_else(PoisonError::into_inner);
+        let displaced = shard.put(key, Written { revision, size, value });
+        // What goes is taken apart when nobody waits for it.
+        drop(shard);
+        drop(displaced);
+    }
+}
+
+impl Shard {
+    fn put(&mut self, key: Key, written: Written) -> Vec<Value> {
+        let mut displaced = Vec::new();
+        self.order.push_back((key.clone(), written.revision));
+        self.bytes += written.size;
+        if let Some(before) = self.objects.insert(key, written) {
+            self.bytes -= before.size;
+            displaced.push(before.value);
+        }
+        while self.bytes > BYTES / SHARDS || self.order.len() > 2 * self.objects.len() + 8 {
+            let Some((key, revision)) = self.order.pop_front() else { break };
+            if self.objects.get(&key).is_some_and(|written| written.revision == revision)
+                && let Some(oldest) = self.objects.remove(&key)
+            {
+                self.bytes -= oldest.size;
+                displaced.push(oldest.value);
+            }
+        }
+        displaced
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(n: usize) -> Key {
+        Key::new(format!("/g/things/{n}"))
+    }
+
+    #[test]
+    fn only_the_revision_that_was_stored_is_found() {
+        let recent = Recent::default();
+        recent.put(key(1), Revision(5), 100, Value::Int(5));
+        assert_eq!(recent.get(&key(1), Revision(5)), Some(Value::Int(5)));
+        assert_eq!(recent.get(&key(1), Revision(4)), None);
+        recent.put(key(1), Revision(6), 100, Value::Int(6));
+        assert_eq!(recent.get(&key(1), Revision(5)), None);
+        assert_eq!(recent.get(&key(1), Revision(6)), Some(Value::Int(6)));
+        assert_eq!(recent.get(&key(2), Revision(6)), None);
+    }
+
+    #[test]
+    fn it_is_bounded_and_the_oldest_goes_first() {
+        let recent = Recent::default();
+        recent.put(key(0), Revision(1), LARGEST + 1, Value::Null);
+        assert_eq!(recent.get(&key(0), Revision(1)), None, "too large");
+        for n in 0..20_000 {
+            recent.put(key(n), Revision(n as u64), 4_000, Value::Int(n as i64));
+            // One that is written again and again stays.
+            recent.put(key(0), Revision(n as u64), 4_000, Value::Int(n as i64));
+        }
+        let bytes: usize = recent.shards.iter().map(|shard| shard.lock().unwrap().bytes).sum();
+        let kept: usize = recent.shards.iter().map(|shard| shard.lock().unwrap().objects.len()).sum();
+        let noted: usize = recent.shards.iter().map(|shard| shard.lock().unwrap().order.len()).sum();
+        assert!(bytes <= BYTES && bytes > BYTES / 2, "{bytes}");
+        assert_eq!(kept * 4_000, bytes);
+        assert!(noted <= 2 * kept + 9 * SHARDS, "{noted}");
+        assert_eq!(recent.get(&key(0), Revision(19_999)), Some(Value::Int(19_999)));
+        assert_eq!(recent.get(&key(1), Revision(1)), None);
+        assert_eq!(recent.get(&key(19_998), Revision(19_998)), Some(Value::Int(19_998)));
+    }
+}

@@ -1,0 +1,75 @@
+//! A vector that copies of it share until one of them changes.
+//!
+//! What arrays and objects are made of. An object on its way through a write is taken apart, copied
+//! and compared with what was there before, and nearly all of it stays as it is: copying is counting
+//! up, what is shared is equal without being looked at, and only what lies on the way to a change is
+//! ever written anew. An empty one needs no memory.
+
+use triomphe::Arc;
+
+/// A vector with shared copies.
+#[derive(Clone)]
+pub(crate) struct Shared<T>(Option<Arc<Vec<T>>>);
+
+impl<T> Shared<T> {
+    pub(crate) const fn new() -> Self {
+        Self(None)
+    }
+
+    pub(crate) fn with_capacity(n: usize) -> Self {
+        Self(Some(Arc::new(Vec::with_capacity(n))))
+    }
+
+    pub(crate) fn as_slice(&self) -> &[T] {
+        self.0.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn as_vec(&self) -> Option<&Vec<T>> {
+        self.0.as_deref()
+    }
+
+    /// Whether both are one and the same, or empty.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (None, None) => true,
+            _ => self.as_slice().is_empty() && other.as_slice().is_empty(),
+        }
+    }
+
+    /// Lets go of it, deep inside a value or not. `nests` says whether an item holds others.
+    pub(crate) fn release(&mut self, nests: impl Fn(&T) -> bool) {
+        let Some(items) = self.0.take() else { return };
+        // Only the last one to let go drops items, and only nested containers recurse.
+        if Arc::is_unique(&items) && items.iter().any(nests) {
+            crate::grow_stack(|| drop(items));
+        }
+    }
+}
+
+impl<T: Clone> Shared<T> {
+    /// The items, open to change: a copy of their own if others share them.
+    pub(crate) fn make_mut(&mut self) -> &mut Vec<T> {
+        Arc::make_mut(self.0.get_or_insert_with(|| Arc::new(Vec::new())))
+    }
+
+    /// Takes the items out, leaving none.
+    pub(crate) fn take(&mut self) -> Vec<T> {
+        match self.0.take() {
+            None => Vec::new(),
+            Some(items) => Arc::try_unwrap(items).unwrap_or_else(|shared| Vec::clone(&shared)),
+        }
+    }
+}
+
+impl<T> From<Vec<T>> for Shared<T> {
+    fn from(items: Vec<T>) -> Self {
+        Self(if items.is_empty() { None } else { Some(Arc::new(items)) })
+    }
+}
+
+impl<T> Default for Shared<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
