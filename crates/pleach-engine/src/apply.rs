@@ -199,7 +199,7 @@ impl Apply<'_> {
     /// The object as its kind is decoded: typed kinds wholly, custom resources only their metadata.
     fn settled(&self, mut object: Value) -> Result<Value, Rejection> {
         if !self.target.kind.is_custom() {
-            let decoded = decode::object(self.target, object, false);
+            let decoded = decode::object(self.target, object, false, None);
             return decoded.map(|decoded| decoded.value).map_err(Rejection::BadRequest);
         }
         if let Some(metadata) = object.get_mut("metadata") {

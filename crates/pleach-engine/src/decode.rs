@@ -25,11 +25,13 @@ pub struct Decoded {
     pub strict: Vec<String>,
 }
 
-/// Decodes a request body.
+/// Decodes a request body. `settled` is an object of the same version that is decoded already and that
+/// this one is probably like: what they have in common is not looked at again.
 pub fn decode(
     target: &Target,
     body: &Body,
     validation: FieldValidation,
+    settled: Option<&Value>,
     context: &mut Context,
 ) -> Result<Value, Rejection> {
     let kind = &target.kind;
@@ -42,7 +44,7 @@ pub fn decode(
             summary(&body.bytes)
         ))
     };
-    let (raw, mut strict) = match parse(body, strictly) {
+    let (raw, mut strict) = match parse(body, strictly, settled) {
         Ok(parsed) => parsed,
         Err(Unreadable::Number(error)) => return Err(cannot_be_handled(kind, &version.name, &error)),
         Err(Unreadable::Text(error)) => return Err(unrecognized(error)),
@@ -81,8 +83,8 @@ pub fn decode(
     if !kind.is_custom() && type_meta.kind != kind.kind {
         return Err(not_registered(kind, &type_meta));
     }
-    let mut decoded =
-        object(target, raw, strictly).map_err(|error| cannot_be_handled(kind, &version.name, &error))?;
+    let mut decoded = object(target, raw, strictly, settled)
+        .map_err(|error| cannot_be_handled(kind, &version.name, &error))?;
     if kind.strategy == Strategy::CustomResourceDefinition && body.format == Format::Json {
         decoded.strict = in_document_order(&String::from_utf8_lossy(&body.bytes), decoded.strict);
     }
@@ -93,7 +95,12 @@ pub fn decode(
 }
 
 /// Decodes an object that is JSON already: a request's, or what a patch made. The error is Go's.
-pub fn object(target: &Target, mut value: Value, strictly: bool) -> Result<Decoded, String> {
+pub fn object(
+    target: &Target,
+    mut value: Value,
+    strictly: bool,
+    settled: Option<&Value>,
+) -> Result<Decoded, String> {
     let mut strict = Vec::new();
     if target.kind.strategy == Strategy::CustomResourceDefinition {
         let unknown = crate::crd::decode(&mut value, &target.version().name, target.kind.gates)?;
@@ -111,6 +118,17 @@ pub fn object(target: &Target, mut value: Value, strictly: bool) -> Result<Decod
             ));
         }
     }
+    let metadata = value.get("metadata").filter(|metadata| metadata.is_container());
+    let known = settled.and_then(|settled| settled.get("metadata")).zip(metadata);
+    if !known.is_some_and(|(known, metadata)| known.is_same(metadata)) {
+        strict.extend(decode_metadata(&mut value, strictly)?);
+    }
+    strict.extend(settle::request(&target.kind, target.version, &mut value, strictly)?);
+    Ok(Decoded { value, strict })
+}
+
+/// Decodes `metadata` in place; the paths of unknown fields come back if they are wanted.
+fn decode_metadata(value: &mut Value, strictly: bool) -> Result<Vec<String>, String> {
     let mut metadata = match value.as_object_mut() {
         Some(object) => object.remove("metadata").unwrap_or_default(),
         None => Value::Null,
@@ -124,9 +142,7 @@ pub fn object(target: &Target, mut value: Value, strictly: bool) -> Result<Decod
     if let Some(object) = value.as_object_mut() {
         object.insert("metadata", metadata);
     }
-    strict.extend(unknown);
-    strict.extend(settle::request(&target.kind, target.version, &mut value, strictly)?);
-    Ok(Decoded { value, strict })
+    Ok(unknown)
 }
 
 /// Turns repeated and unknown fields into warnings or an error, as the request wants it.
@@ -166,8 +182,8 @@ fn cannot_be_handled(kind: &Kind, version: &str, error: &str) -> Rejection {
     ))
 }
 
-/// Parses the body; duplicates come back as texts.
-fn parse(body: &Body, strictly: bool) -> Result<(Value, Vec<String>), Unreadable> {
+/// Parses the body, sharing what it has in common with another value; duplicates come back as texts.
+fn parse(body: &Body, strictly: bool, like: Option<&Value>) -> Result<(Value, Vec<String>), Unreadable> {
     let json_error = |error: pleach_json::ParseError| {
         if error.is_out_of_range() {
             Unreadable::Number(error.to_string())
@@ -178,7 +194,7 @@ fn parse(body: &Body, strictly: bool) -> Result<(Value, Vec<String>), Unreadable
     match (body.format, strictly) {
         (Format::Json, false) => Ok((pleach_json::parse(&body.bytes).map_err(json_error)?, Vec::new())),
         (Format::Json, true) => {
-            let parsed = pleach_json::parse_strict(&body.bytes).map_err(json_error)?;
+            let parsed = pleach_json::parse_strict_like(&body.bytes, like).map_err(json_error)?;
             let duplicates =
                 parsed.duplicates.into_iter().map(|path| format!("duplicate field \"{path}\"")).collect();
             Ok((parsed.value, duplicates))

@@ -137,8 +137,8 @@ impl Intent for Patch<'_> {
         let patched = self.apply(live)?;
         let strictly = self.validation != FieldValidation::Ignore;
         check_type_meta(&patched)?;
-        let decoded =
-            decode::object(self.target, patched, strictly).map_err(|error| self.invalid(live, &error))?;
+        let decoded = decode::object(self.target, patched, strictly, Some(live))
+            .map_err(|error| self.invalid(live, &error))?;
         let mut strict = self.strict.clone();
         strict.extend(decoded.strict.iter().map(|path| format!("unknown field \"{path}\"")));
         decode::report(strict, self.validation, context).map_err(|error| self.invalid(live, &error))?;

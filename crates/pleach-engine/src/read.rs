@@ -66,7 +66,7 @@ impl Engine {
         let Some(mut stored) = stored else { return };
         if let Some(metadata) = stored.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion", record.revision.to_string());
-            self.recent.put(key, record.revision, record.json().len(), stored);
+            self.recent.put(key, record, stored);
         }
     }
 }

@@ -15,10 +15,12 @@ use foldhash::fast::RandomState;
 use pleach_json::Value;
 use pleach_store::{Key, Revision};
 
+use crate::record::Record;
+
 /// Writers on different processors seldom wait for each other.
 const SHARDS: usize = 16;
 /// How much is kept, by the size of the stored bytes; as values they take about four times that.
-const BYTES: usize = 4 << 20;
+const BYTES: usize = 2 << 20;
 /// Larger objects are not kept: a few of them would displace everything else.
 const LARGEST: usize = BYTES / SHARDS / 4;
 
@@ -39,6 +41,8 @@ struct Shard {
 
 struct Written {
     revision: Revision,
+    /// Of the record: under which schema it is settled.
+    fingerprint: u64,
     size: usize,
     value: Value,
 }
@@ -55,13 +59,22 @@ impl Recent {
         shard.objects.get(key).filter(|written| written.revision == revision).map(|found| found.value.clone())
     }
 
-    /// Keeps an object that was stored in `size` bytes.
-    pub(crate) fn put(&self, key: Key, revision: Revision, size: usize, value: Value) {
+    /// The object as it was stored last, if it is settled under a schema. It may not be the latest.
+    pub(crate) fn last(&self, key: &Key, fingerprint: u64) -> Option<Value> {
+        let shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
+        let written = shard.objects.get(key).filter(|written| written.fingerprint == fingerprint);
+        written.map(|found| found.value.clone())
+    }
+
+    /// Keeps an object as it was stored.
+    pub(crate) fn put(&self, key: Key, record: &Record, value: Value) {
+        let size = record.json().len();
         if size > LARGEST {
             return;
         }
         let mut shard = self.shard(&key).lock().unwrap_or_else(PoisonError::into_inner);
-        let displaced = shard.put(key, Written { revision, size, value });
+        let (revision, fingerprint) = (record.revision, record.fingerprint());
+        let displaced = shard.put(key, Written { revision, fingerprint, size, value });
         // What goes is taken apart when nobody waits for it.
         drop(shard);
         drop(displaced);
@@ -98,36 +111,47 @@ mod tests {
         Key::new(format!("/g/things/{n}"))
     }
 
+    fn put(recent: &Recent, key: Key, revision: u64, size: usize, value: i64) {
+        // The header of a record is no part of its size.
+        let bytes = [&[1u8; 13][..], &vec![b' '; size]].concat();
+        let record = Record::open(bytes.into(), Revision(revision)).unwrap();
+        recent.put(key, &record, Value::Int(value));
+    }
+
     #[test]
     fn only_the_revision_that_was_stored_is_found() {
         let recent = Recent::default();
-        recent.put(key(1), Revision(5), 100, Value::Int(5));
+        put(&recent, key(1), 5, 100, 5);
         assert_eq!(recent.get(&key(1), Revision(5)), Some(Value::Int(5)));
         assert_eq!(recent.get(&key(1), Revision(4)), None);
-        recent.put(key(1), Revision(6), 100, Value::Int(6));
+        put(&recent, key(1), 6, 100, 6);
         assert_eq!(recent.get(&key(1), Revision(5)), None);
         assert_eq!(recent.get(&key(1), Revision(6)), Some(Value::Int(6)));
         assert_eq!(recent.get(&key(2), Revision(6)), None);
+        let fingerprint = u64::from_le_bytes([1; 8]);
+        assert_eq!(recent.last(&key(1), fingerprint), Some(Value::Int(6)));
+        assert_eq!(recent.last(&key(1), 7), None, "settled under another schema");
     }
 
     #[test]
     fn it_is_bounded_and_the_oldest_goes_first() {
         let recent = Recent::default();
-        recent.put(key(0), Revision(1), LARGEST + 1, Value::Null);
+        put(&recent, key(0), 1, LARGEST + 1, 0);
         assert_eq!(recent.get(&key(0), Revision(1)), None, "too large");
-        for n in 0..20_000 {
-            recent.put(key(n), Revision(n as u64), 4_000, Value::Int(n as i64));
+        for n in 0..5_000 {
+            put(&recent, key(n), n as u64, 4_000, n as i64);
             // One that is written again and again stays.
-            recent.put(key(0), Revision(n as u64), 4_000, Value::Int(n as i64));
+            put(&recent, key(0), n as u64, 4_000, n as i64);
         }
-        let bytes: usize = recent.shards.iter().map(|shard| shard.lock().unwrap().bytes).sum();
-        let kept: usize = recent.shards.iter().map(|shard| shard.lock().unwrap().objects.len()).sum();
-        let noted: usize = recent.shards.iter().map(|shard| shard.lock().unwrap().order.len()).sum();
+        let sum = |of: fn(&Shard) -> usize| -> usize {
+            recent.shards.iter().map(|shard| of(&shard.lock().unwrap())).sum()
+        };
+        let (bytes, kept) = (sum(|shard| shard.bytes), sum(|shard| shard.objects.len()));
         assert!(bytes <= BYTES && bytes > BYTES / 2, "{bytes}");
         assert_eq!(kept * 4_000, bytes);
-        assert!(noted <= 2 * kept + 9 * SHARDS, "{noted}");
-        assert_eq!(recent.get(&key(0), Revision(19_999)), Some(Value::Int(19_999)));
+        assert!(sum(|shard| shard.order.len()) <= 2 * kept + 9 * SHARDS);
+        assert_eq!(recent.get(&key(0), Revision(4_999)), Some(Value::Int(4_999)));
         assert_eq!(recent.get(&key(1), Revision(1)), None);
-        assert_eq!(recent.get(&key(19_998), Revision(19_998)), Some(Value::Int(19_998)));
+        assert_eq!(recent.get(&key(4_998), Revision(4_998)), Some(Value::Int(4_998)));
     }
 }

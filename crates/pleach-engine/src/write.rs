@@ -109,7 +109,7 @@ impl Engine {
         options: &WriteOptions,
         context: &mut Context,
     ) -> Result<Object, Rejection> {
-        let value = decode(target, body, options.field_validation, context)?;
+        let value = decode(target, body, options.field_validation, None, context)?;
         refuse_while_terminating(&target.kind, ObjectMeta::of(&value).name())?;
         let manager = Manager::update(self, target, options, context);
         self.create_value(target, value, options, context, Some(&manager)).await
@@ -163,11 +163,10 @@ impl Engine {
                 ));
             }
             let touched = had_status && draft.get("status").is_none();
-            let Encoded { bytes, value: stored } = Self::encode(target, draft, touched)?;
-            match self.store.commit(Commit::put(key.clone(), Expect::Absent, bytes.clone())).await {
+            let bytes = Self::encode(target, draft, touched)?.bytes;
+            match self.store.commit(Commit::put(key, Expect::Absent, bytes.clone())).await {
                 Ok(revision) => {
                     let record = Record::open(bytes, revision)?;
-                    self.remember(key, &record, stored);
                     self.committed(target, None, Some(&record)).await;
                     return serve(&target.kind, target.version, record);
                 }
@@ -190,7 +189,9 @@ impl Engine {
         options: &WriteOptions,
         context: &mut Context,
     ) -> Result<Object, Rejection> {
-        let mut value = decode(target, body, options.field_validation, context)?;
+        // A client that changes an object sends all of it: what did not change is at hand.
+        let last = self.recent.last(&target.key_of(target.name()), target.version().fingerprint());
+        let mut value = decode(target, body, options.field_validation, last.as_ref(), context)?;
         check_identity(target, &mut value)?;
         self.write_over(target, &mut Replace::new(target, value), options, context).await
     }

@@ -17,7 +17,7 @@ mod write;
 
 pub use error::ParseError;
 pub use map::Map;
-pub use parse::{MAX_DEPTH, Parsed, parse, parse_strict};
+pub use parse::{MAX_DEPTH, Parsed, parse, parse_strict, parse_strict_like};
 pub use skim::member;
 pub use smol_str::SmolStr as Str;
 pub use stack::grow_stack;

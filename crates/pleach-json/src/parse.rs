@@ -9,10 +9,13 @@
 //! the whole text is checked before anything is decoded.
 
 mod duplicates;
+mod like;
 mod number;
 mod string;
 
 use std::borrow::Cow;
+
+use like::Like;
 
 use crate::error::{Context, ParseError};
 use crate::{Map, Str, Value};
@@ -32,23 +35,29 @@ pub struct Parsed {
 
 /// Reads a JSON text. Of a key that is set more than once in an object the last value counts.
 pub fn parse(bytes: &[u8]) -> Result<Value, ParseError> {
-    parse_text(bytes).map(|(value, _, _)| value)
+    parse_text(bytes, Like::Nothing).map(|(value, _, _)| value)
 }
 
 /// Reads a JSON text and reports keys that are set more than once.
 pub fn parse_strict(bytes: &[u8]) -> Result<Parsed, ParseError> {
-    let (value, text, repeated) = parse_text(bytes)?;
+    parse_strict_like(bytes, None)
+}
+
+/// The same for a text that is probably much like a value there is already: what is equal in both
+/// is taken from there and shared with it.
+pub fn parse_strict_like(bytes: &[u8], earlier: Option<&Value>) -> Result<Parsed, ParseError> {
+    let (value, text, repeated) = parse_text(bytes, earlier.map_or(Like::Nothing, Like::of))?;
     let duplicates = if repeated { duplicates::find(&text) } else { Vec::new() };
     Ok(Parsed { value, duplicates })
 }
 
-fn parse_text(bytes: &[u8]) -> Result<(Value, Cow<'_, str>, bool), ParseError> {
+fn parse_text<'a>(bytes: &'a [u8], like: Like<'_>) -> Result<(Value, Cow<'a, str>, bool), ParseError> {
     if let Ok(text) = std::str::from_utf8(bytes) {
-        let (value, repeated) = Parser::new(text).document()?;
+        let (value, repeated) = Parser::new(text).document(like)?;
         return Ok((value, Cow::Borrowed(text), repeated));
     }
     let text = string::repair(bytes);
-    let (value, repeated) = Parser::new(&text).document().map_err(|error| error.in_unrepaired(bytes))?;
+    let (value, repeated) = Parser::new(&text).document(like).map_err(|error| error.in_unrepaired(bytes))?;
     Ok((value, Cow::Owned(text), repeated))
 }
 
@@ -63,8 +72,10 @@ enum Kind {
 
 /// A container that is still open, or the document.
 #[derive(Clone, Copy)]
-struct Frame<'a> {
+struct Frame<'a, 'l> {
     kind: Kind,
+    /// What it is probably like.
+    like: Like<'l>,
     /// Where its items or members start on their scratch vector.
     start: usize,
     /// The key it has in the object it is a member of.
@@ -81,11 +92,11 @@ enum Key<'a> {
     Unescaped(usize, usize),
 }
 
-struct Parser<'a> {
+struct Parser<'a, 'l> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    frames: Vec<Frame<'a>>,
+    frames: Vec<Frame<'a, 'l>>,
     items: Vec<Value>,
     members: Vec<(Str, Value)>,
     /// The keys that had escapes, one after the other.
@@ -96,7 +107,7 @@ struct Parser<'a> {
     out_of_range: Option<ParseError>,
 }
 
-impl<'a> Parser<'a> {
+impl<'a, 'l> Parser<'a, 'l> {
     fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -111,8 +122,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn document(mut self) -> Result<(Value, bool), ParseError> {
-        let value = self.value()?;
+    fn document(mut self, like: Like<'l>) -> Result<(Value, bool), ParseError> {
+        let value = self.value(like)?;
         if self.next_token().is_some() {
             return Err(self.unexpected(Context::AfterTopLevel));
         }
@@ -122,9 +133,9 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn value(&mut self) -> Result<Value, ParseError> {
+    fn value(&mut self, root: Like<'l>) -> Result<Value, ParseError> {
         let mut key = Key::Plain("");
-        let mut frame = Frame { kind: Kind::Root, start: 0, key };
+        let mut frame = Frame { kind: Kind::Root, like: root, start: 0, key };
         loop {
             let mut value = match self.next_token() {
                 Some(b'"') => match self.plain_string() {
@@ -139,7 +150,8 @@ impl<'a> Parser<'a> {
                         Value::object()
                     } else {
                         self.frames.push(frame);
-                        frame = Frame { kind: Kind::Object, start: self.members.len(), key };
+                        let like = self.like_below(&frame, key);
+                        frame = Frame { kind: Kind::Object, like, start: self.members.len(), key };
                         key = self.key()?;
                         continue;
                     }
@@ -152,7 +164,8 @@ impl<'a> Parser<'a> {
                         Value::from(Vec::new())
                     } else {
                         self.frames.push(frame);
-                        frame = Frame { kind: Kind::Array, start: self.items.len(), key };
+                        let like = self.like_below(&frame, key);
+                        frame = Frame { kind: Kind::Array, like, start: self.items.len(), key };
                         continue;
                     }
                 }
@@ -177,7 +190,13 @@ impl<'a> Parser<'a> {
                             Some(b']') => self.at += 1,
                             _ => return Err(self.unexpected(Context::AfterElement)),
                         }
-                        value = Value::Array(self.items.split_off(frame.start).into());
+                        value = match frame.like {
+                            Like::Items(items) if items[..] == self.items[frame.start..] => {
+                                self.items.truncate(frame.start);
+                                Value::Array(items.clone())
+                            }
+                            _ => Value::Array(self.items.split_off(frame.start).into()),
+                        };
                     }
                     Kind::Object => {
                         self.members.push((Str::new(self.key_text(key)), value));
@@ -191,16 +210,46 @@ impl<'a> Parser<'a> {
                             Some(b'}') => self.at += 1,
                             _ => return Err(self.unexpected(Context::AfterMember)),
                         }
-                        let members = self.members.split_off(frame.start);
-                        let written = members.len();
-                        let map = Map::from(members);
-                        self.repeated |= map.len() != written;
-                        value = Value::Object(map);
+                        value = match frame.like {
+                            Like::Members(members) if members.entries() == &self.members[frame.start..] => {
+                                self.members.truncate(frame.start);
+                                Value::Object(members.clone())
+                            }
+                            like => Value::Object(self.object(frame.start, like)),
+                        };
                     }
                 }
                 key = frame.key;
                 frame = self.frames.pop().expect("the document is below every container");
             }
+        }
+    }
+
+    /// The object of the members that were read last.
+    fn object(&mut self, start: usize, like: Like<'l>) -> Map {
+        let members = self.members.split_off(start);
+        let written = members.len();
+        let map = Map::from(members);
+        self.repeated |= map.len() != written;
+        match like {
+            // Who writes keys in another order may still have written the same.
+            Like::Members(earlier) if *earlier == map => earlier.clone(),
+            _ => map,
+        }
+    }
+
+    /// What the container that begins here is probably like.
+    #[inline]
+    fn like_below(&self, frame: &Frame<'a, 'l>, key: Key<'a>) -> Like<'l> {
+        match (frame.kind, frame.like) {
+            (Kind::Root, like) => like,
+            (Kind::Object, Like::Members(members)) => {
+                like::member(members, self.members.len() - frame.start, self.key_text(key))
+            }
+            (Kind::Array, Like::Items(items)) => {
+                items.get(self.items.len() - frame.start).map_or(Like::Nothing, Like::of)
+            }
+            _ => Like::Nothing,
         }
     }
 

@@ -32,7 +32,7 @@ struct Frame {
 }
 
 struct Finder<'a> {
-    tokens: Parser<'a>,
+    tokens: Parser<'a, 'a>,
     frames: Vec<Frame>,
     /// The number of a path by the number of its parent and its last step.
     numbers: HashMap<(usize, Step), usize>,

@@ -4,7 +4,7 @@ use super::Parser;
 use crate::Value;
 use crate::error::{Context, ParseError};
 
-impl Parser<'_> {
+impl Parser<'_, '_> {
     /// Reads a number, standing at its first character.
     pub(super) fn number(&mut self) -> Result<Value, ParseError> {
         let start = self.at;

@@ -43,7 +43,7 @@ fn plain_run(bytes: &[u8], from: usize) -> usize {
     at - from
 }
 
-impl<'a> Parser<'a> {
+impl<'a> Parser<'a, '_> {
     /// Reads a string without escapes, standing at its opening quote. Returns nothing and stays
     /// where it is if the string has an escape or a fault.
     #[inline(always)]
