@@ -5,8 +5,9 @@
 //! it consists of corresponds and is equal, so an object with a preserved, undeclared member never
 //! is. Lists of other types are compared whole.
 //!
-//! Answers are remembered by the address of the new value: an ancestor asks again about what its
-//! descendants have asked before, and the whole stays linear.
+//! Answers are remembered by the addresses of what was compared: an ancestor asks again about what
+//! its descendants have asked before, and the whole stays linear. A value may be in several places of
+//! an object, so its own address does not say what it is compared with.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -18,9 +19,9 @@ use crate::compile::{ListType, Node};
 /// The comparison of one new object with one old object. Both must stay where they are meanwhile.
 #[derive(Default)]
 pub(crate) struct Ratchet {
-    equal: RefCell<HashMap<usize, bool>>,
+    equal: RefCell<HashMap<[usize; 3], bool>>,
     /// For old lists of type map: where the item with these keys is.
-    items: RefCell<HashMap<usize, HashMap<String, usize>>>,
+    items: RefCell<HashMap<[usize; 2], HashMap<String, usize>>>,
 }
 
 fn address<T>(value: &T) -> usize {
@@ -33,11 +34,12 @@ impl Ratchet {
         if !matches!(new, Value::Array(_) | Value::Object(_)) {
             return new == old;
         }
-        if let Some(known) = self.equal.borrow().get(&address(new)) {
+        let asked = [address(node), address(new), address(old)];
+        if let Some(known) = self.equal.borrow().get(&asked) {
             return *known;
         }
         let equal = grow_stack(|| self.compare(node, new, old));
-        self.equal.borrow_mut().insert(address(new), equal);
+        self.equal.borrow_mut().insert(asked, equal);
         equal
     }
 
@@ -74,7 +76,7 @@ impl Ratchet {
         }
         let keys = key_tuple(list.list_map_keys(), item)?;
         let mut known = self.items.borrow_mut();
-        let positions = known.entry(address(old)).or_insert_with(|| positions(list.list_map_keys(), old));
+        let positions = known.entry([address(list), address(old)]).or_insert_with(|| positions(list.list_map_keys(), old));
         positions.get(&keys).map(|&i| &old[i])
     }
 }
@@ -186,6 +188,28 @@ mod tests {
             &old,
             &json!([{"k": "a", "v": 1}]),
             &["f[0].v: Invalid value: 1: f[0].v in body should be greater than or equal to 10"],
+        );
+    }
+
+    #[test]
+    fn a_value_in_two_places_is_told_apart() {
+        let at_least = json!({"type": "object", "properties": {"v": {"type": "integer", "minimum": 10}}});
+        let schema = json!({"type": "object", "properties": {"a": (at_least.clone()), "b": (at_least)}});
+        // Copies share their memory.
+        let low = json!({"v": 1});
+        check(
+            "one of them is new",
+            &schema,
+            &json!({"a": (low.clone())}),
+            &json!({"a": (low.clone()), "b": (low.clone())}),
+            &["f.b.v: Invalid value: 1: f.b.v in body should be greater than or equal to 10"],
+        );
+        check(
+            "one of them was something else",
+            &schema,
+            &json!({"a": (low.clone()), "b": {"v": 20}}),
+            &json!({"a": (low.clone()), "b": (low)}),
+            &["f.b.v: Invalid value: 1: f.b.v in body should be greater than or equal to 10"],
         );
     }
 
