@@ -15,6 +15,7 @@ use crate::kind::Scale;
 use crate::managed::{Endpoint, Manager, scale as owners};
 use crate::object::Object;
 use crate::options::{Body, Context, FieldValidation, WriteOptions};
+use crate::recent::Live;
 use crate::rejection::Rejection;
 use crate::scale;
 use crate::target::{Subresource, Target};
@@ -91,7 +92,7 @@ impl Engine {
 struct ApplyScale<'a>(Apply<'a>, &'a Scale);
 
 impl Intent for ApplyScale<'_> {
-    fn candidate(&mut self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection> {
+    fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Value>, Rejection> {
         let Self(Apply { target, manager, configuration, options }, paths) = &*self;
         let was = owners::with_owners(target, paths, live)?;
         let failed = |what: &str, object: &Value| {
@@ -228,7 +229,7 @@ impl Apply<'_> {
 }
 
 impl Intent for Apply<'_> {
-    fn candidate(&mut self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection> {
+    fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Value>, Rejection> {
         let mut object = self.onto(Some(live), context)?;
         write::align_namespace(self.target, &mut object)?;
         Ok(Some(object))

@@ -35,7 +35,7 @@ pub mod options;
 mod patch;
 mod prepare;
 pub mod read;
-mod recent;
+pub mod recent;
 pub mod record;
 pub mod rejection;
 mod retire;

@@ -11,6 +11,7 @@ use crate::decode;
 use crate::engine::Engine;
 use crate::object::Object;
 use crate::options::{Body, Context, FieldValidation, PatchType, WriteOptions};
+use crate::recent::Live;
 use crate::rejection::{Rejection, Subject};
 use crate::target::Target;
 use crate::write::Intent;
@@ -133,7 +134,7 @@ impl Patch<'_> {
 }
 
 impl Intent for Patch<'_> {
-    fn candidate(&mut self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection> {
+    fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Value>, Rejection> {
         let patched = self.apply(live)?;
         let strictly = self.validation != FieldValidation::Ignore;
         check_type_meta(&patched)?;

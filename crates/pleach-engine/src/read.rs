@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::kind::{Conversion, Kind};
 use crate::object::Object;
 use crate::options::Freshness;
+use crate::recent::{Known, Live};
 use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::settle;
@@ -50,23 +51,25 @@ impl Engine {
 
 impl Engine {
     /// A stored object as a request's version shows it, parsed.
-    pub(crate) fn live(&self, target: &Target, key: &Key, record: &Record) -> Result<Value, Rejection> {
+    pub(crate) fn live(&self, target: &Target, key: &Key, record: &Record) -> Result<Live, Rejection> {
         let kind = &target.kind;
         // What was written a moment ago is at hand, if it is in the shape its schema promises now.
         if record.is_sendable(kind.storage_version().fingerprint())
-            && let Some(value) = self.recent.get(key, record.revision)
+            && let Some(live) = self.recent.get(target, key, record.revision)
         {
-            return convert(kind, kind.storage, target.version, value);
+            let value = convert(kind, kind.storage, target.version, live.value)?;
+            return Ok(Live { value, known: live.known });
         }
-        live_value(kind, target.version, record)
+        live_value(kind, target.version, record).map(Live::from)
     }
 
     /// Keeps what was stored at hand for the next write.
-    pub(crate) fn remember(&self, key: Key, record: &Record, stored: Option<Value>) {
-        let Some(mut stored) = stored else { return };
-        if let Some(metadata) = stored.get_mut("metadata").and_then(Value::as_object_mut) {
+    pub(crate) fn remember(&self, target: &Target, key: Key, record: &Record, stored: Option<Value>, known: Known) {
+        let Some(mut value) = stored else { return };
+        let known = if target.version == target.kind.storage { known } else { Known::default() };
+        if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion", record.revision.to_string());
-            self.recent.put(key, record, stored);
+            self.recent.put(target, key, record, Live { value, known });
         }
     }
 }

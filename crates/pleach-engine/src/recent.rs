@@ -9,13 +9,16 @@
 //! is not here is parsed; nothing depends on finding it.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::fast::RandomState;
 use pleach_json::Value;
 use pleach_store::{Key, Revision};
 
+use crate::kind::KindVersion;
 use crate::record::Record;
+use crate::target::Target;
 
 /// Writers on different processors seldom wait for each other.
 const SHARDS: usize = 16;
@@ -23,6 +26,36 @@ const SHARDS: usize = 16;
 const BYTES: usize = 2 << 20;
 /// Larger objects are not kept: a few of them would displace everything else.
 const LARGEST: usize = BYTES / SHARDS / 4;
+
+/// What is known of an object beside its content, under its kind as it is now. What is not known may
+/// hold all the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// The schema of its version finds no fault with it.
+    pub(crate) sound: bool,
+    /// It fits the types of its version, and its owners are as a write leaves them.
+    pub(crate) tracked: bool,
+}
+
+/// An object that is there, in the version of a request.
+#[derive(Debug)]
+pub struct Live {
+    pub(crate) value: Value,
+    pub(crate) known: Known,
+}
+
+impl From<Value> for Live {
+    fn from(value: Value) -> Self {
+        Self { value, known: Known::default() }
+    }
+}
+
+impl Deref for Live {
+    type Target = Value;
+    fn deref(&self) -> &Value {
+        &self.value
+    }
+}
 
 /// The objects written last.
 #[derive(Default)]
@@ -45,6 +78,9 @@ struct Written {
     fingerprint: u64,
     size: usize,
     value: Value,
+    known: Known,
+    /// The kind that it is known under.
+    of: Arc<[KindVersion]>,
 }
 
 impl Recent {
@@ -54,9 +90,12 @@ impl Recent {
     }
 
     /// The object as it was stored under a key at a revision.
-    pub(crate) fn get(&self, key: &Key, revision: Revision) -> Option<Value> {
+    pub(crate) fn get(&self, target: &Target, key: &Key, revision: Revision) -> Option<Live> {
         let shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
-        shard.objects.get(key).filter(|written| written.revision == revision).map(|found| found.value.clone())
+        let found = shard.objects.get(key).filter(|written| written.revision == revision)?;
+        let same = Arc::ptr_eq(&found.of, &target.kind.versions) && target.version == target.kind.storage;
+        let known = if same { found.known } else { Known::default() };
+        Some(Live { value: found.value.clone(), known })
     }
 
     /// The object as it was stored last, if it is settled under a schema. It may not be the latest.
@@ -66,15 +105,16 @@ impl Recent {
         written.map(|found| found.value.clone())
     }
 
-    /// Keeps an object as it was stored.
-    pub(crate) fn put(&self, key: Key, record: &Record, value: Value) {
+    /// Keeps an object as it was stored, in the version that is stored.
+    pub(crate) fn put(&self, target: &Target, key: Key, record: &Record, Live { value, known }: Live) {
         let size = record.json().len();
         if size > LARGEST {
             return;
         }
         let mut shard = self.shard(&key).lock().unwrap_or_else(PoisonError::into_inner);
         let (revision, fingerprint) = (record.revision, record.fingerprint());
-        let displaced = shard.put(key, Written { revision, fingerprint, size, value });
+        let of = Arc::clone(&target.kind.versions);
+        let displaced = shard.put(key, Written { revision, fingerprint, size, value, known, of });
         // What goes is taken apart when nobody waits for it.
         drop(shard);
         drop(displaced);

@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::kind::Scale;
 use crate::managed::{Manager, scale as scale_owners};
 use crate::options::{Body, Context, FieldValidation, Format, PatchType, WriteOptions};
+use crate::recent::Live;
 use crate::rejection::Rejection;
 use crate::scale;
 use crate::target::{Subresource, Target};
@@ -130,7 +131,7 @@ impl Intent for Rescale<'_> {
         }
     }
 
-    fn candidate(&mut self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection> {
+    fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Value>, Rejection> {
         // An unset number stands for itself while a patch is applied, so that a patch which leaves
         // it alone can be told from one that sets it.
         const UNSET: i64 = i32::MIN as i64;

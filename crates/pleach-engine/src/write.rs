@@ -19,6 +19,7 @@ use crate::object::Object;
 use crate::options::{Body, Context, WriteOptions};
 use crate::prepare;
 use crate::read::{convert, serve, served_value};
+use crate::recent::{Known, Live};
 use crate::record::{Record, encode};
 use crate::rejection::Rejection;
 use crate::settle;
@@ -44,7 +45,7 @@ pub(crate) struct Encoded {
 pub trait Intent: Send {
     /// The object as it shall be, in the version of the request, made from the live one. `None`
     /// leaves the live object as it is.
-    fn candidate(&mut self, live: &Value, context: &mut Context) -> Result<Option<Value>, Rejection>;
+    fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Value>, Rejection>;
 
     /// The uid the stored object must have.
     fn uid(&self) -> Option<&str> {
@@ -80,7 +81,7 @@ impl<'a> Replace<'a> {
 }
 
 impl Intent for Replace<'_> {
-    fn candidate(&mut self, _: &Value, _: &mut Context) -> Result<Option<Value>, Rejection> {
+    fn candidate(&mut self, _: &Live, _: &mut Context) -> Result<Option<Value>, Rejection> {
         if !self.once {
             return Ok(Some(self.with.clone()));
         }
@@ -212,8 +213,8 @@ impl Engine {
             check_uid(target, &key, intent.uid(), &live)?;
             let warned = context.warnings.len();
             let draft = Self::draft(target, intent, &live, &manager, context)?;
-            let Some(draft) = draft else { return serve(&target.kind, target.version, record) };
-            match self.replace(target, &key, &record, &live, draft, options).await? {
+            let Some((draft, known)) = draft else { return serve(&target.kind, target.version, record) };
+            match self.replace(target, &key, &record, &live, Live { value: draft, known }, options).await? {
                 Some(object) => return Ok(object),
                 // Somebody else was faster: what was said about the old state no longer counts.
                 None => context.warnings.truncate(warned),
@@ -226,24 +227,22 @@ impl Engine {
     fn draft(
         target: &Target,
         intent: &mut dyn Intent,
-        live: &Value,
+        live: &Live,
         manager: &Manager,
         context: &mut Context,
-    ) -> Result<Option<Value>, Rejection> {
+    ) -> Result<Option<(Value, Known)>, Rejection> {
         let Some(mut draft) = intent.candidate(live, context)? else { return Ok(None) };
         check_identity(target, &mut draft)?;
         dedup_owner_references(&mut draft, context);
-        if !intent.tracks_managers() {
-            managed::track(target, Some(live), &mut draft, manager);
-        }
+        let tracked = intent.tracks_managers() || managed::track(target, Some(live), &mut draft, manager);
         check_resource_version(target, &mut draft, live, intent.is_unconditional())?;
         prepare::restore_system_fields(&mut draft, live);
         prepare::for_update(&target.kind, target.version, target.subresource, &mut draft, live);
-        let errors = validate::update(target, &draft, live, context);
+        let (errors, sound) = validate::update(target, &draft, live, context);
         if !errors.is_empty() {
             return Err(Rejection::Invalid { subject: target.kind.own_subject(&draft), errors });
         }
-        Ok(Some(draft))
+        Ok(Some((draft, Known { sound, tracked })))
     }
 
     /// Commits a draft in place of the record it was made from; `None` if that was overtaken.
@@ -253,7 +252,7 @@ impl Engine {
         key: &Key,
         record: &Record,
         live: &Value,
-        mut draft: Value,
+        Live { value: mut draft, known }: Live,
         options: &WriteOptions,
     ) -> Result<Option<Object>, Rejection> {
         managed::keep_times(live, &mut draft);
@@ -274,7 +273,7 @@ impl Engine {
         match self.store.commit(Commit::put(key.clone(), Expect::At(record.revision), bytes.clone())).await {
             Ok(revision) => {
                 let new = Record::open(bytes, revision)?;
-                self.remember(key.clone(), &new, stored);
+                self.remember(target, key.clone(), &new, stored, known);
                 self.committed(target, Some(record), Some(&new)).await;
                 Ok(Some(serve(&target.kind, target.version, new)?))
             }
