@@ -2,7 +2,8 @@
 //!
 //! One pass over the bytes with an explicit stack, so that nesting costs heap and never stack.
 //! UTF-8 is checked once for the whole text; finished items and members wait on two shared
-//! scratch vectors and move into an exactly sized vector when their container closes.
+//! scratch vectors and move into an exactly sized vector when their container closes. Keys wait for
+//! their values as places in the text.
 //!
 //! Syntax errors win over numbers that fit no float64, as they do upstream, where the syntax of
 //! the whole text is checked before anything is decoded.
@@ -51,26 +52,44 @@ fn parse_text(bytes: &[u8]) -> Result<(Value, Cow<'_, str>, bool), ParseError> {
     Ok((value, Cow::Owned(text), repeated))
 }
 
-/// A container that is still open.
+/// What is being read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The document itself.
+    Root,
+    Array,
+    Object,
+}
+
+/// A container that is still open, or the document.
 #[derive(Clone, Copy)]
-enum Frame {
-    /// Its items start here on the scratch vector.
-    Array { start: usize },
-    /// Its members start here on the scratch vector.
-    Object { start: usize },
+struct Frame<'a> {
+    kind: Kind,
+    /// Where its items or members start on their scratch vector.
+    start: usize,
+    /// The key it has in the object it is a member of.
+    key: Key<'a>,
+}
+
+/// A key that waits for its value. It becomes a string only when it stands beside the value: moving
+/// a small string about right after it was written costs more than writing it.
+#[derive(Clone, Copy)]
+enum Key<'a> {
+    /// As it stands in the text.
+    Plain(&'a str),
+    /// Where it stands among what had escapes.
+    Unescaped(usize, usize),
 }
 
 struct Parser<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    frames: Vec<Frame>,
+    frames: Vec<Frame<'a>>,
     items: Vec<Value>,
     members: Vec<(Str, Value)>,
-    /// The key that waits for the value being read.
-    key: Cow<'a, str>,
-    /// Keys that wait for the containers being read.
-    keys: Vec<Cow<'a, str>>,
+    /// The keys that had escapes, one after the other.
+    unescaped: String,
     /// Some object set a key twice.
     repeated: bool,
     /// The first number beyond float64.
@@ -86,8 +105,7 @@ impl<'a> Parser<'a> {
             frames: Vec::with_capacity(16),
             items: Vec::with_capacity(16),
             members: Vec::with_capacity(32),
-            key: Cow::Borrowed(""),
-            keys: Vec::with_capacity(16),
+            unescaped: String::new(),
             repeated: false,
             out_of_range: None,
         }
@@ -105,11 +123,13 @@ impl<'a> Parser<'a> {
     }
 
     fn value(&mut self) -> Result<Value, ParseError> {
+        let mut key = Key::Plain("");
+        let mut frame = Frame { kind: Kind::Root, start: 0, key };
         loop {
             let mut value = match self.next_token() {
                 Some(b'"') => match self.plain_string() {
                     Some(text) => Value::String(Str::new(text)),
-                    None => Value::String(self.escaped_string()?),
+                    None => Value::String(self.escaped_value()?),
                 },
                 Some(b'{') => {
                     self.check_depth()?;
@@ -118,8 +138,9 @@ impl<'a> Parser<'a> {
                         self.at += 1;
                         Value::object()
                     } else {
-                        self.open(Frame::Object { start: self.members.len() });
-                        self.key()?;
+                        self.frames.push(frame);
+                        frame = Frame { kind: Kind::Object, start: self.members.len(), key };
+                        key = self.key()?;
                         continue;
                     }
                 }
@@ -130,7 +151,8 @@ impl<'a> Parser<'a> {
                         self.at += 1;
                         Value::from(Vec::new())
                     } else {
-                        self.open(Frame::Array { start: self.items.len() });
+                        self.frames.push(frame);
+                        frame = Frame { kind: Kind::Array, start: self.items.len(), key };
                         continue;
                     }
                 }
@@ -143,9 +165,9 @@ impl<'a> Parser<'a> {
             // The value is complete: hand it to the container that waits for it, which may
             // complete that one in turn.
             loop {
-                match self.frames.last() {
-                    None => return Ok(value),
-                    Some(&Frame::Array { start }) => {
+                match frame.kind {
+                    Kind::Root => return Ok(value),
+                    Kind::Array => {
                         self.items.push(value);
                         match self.next_token() {
                             Some(b',') => {
@@ -155,61 +177,58 @@ impl<'a> Parser<'a> {
                             Some(b']') => self.at += 1,
                             _ => return Err(self.unexpected(Context::AfterElement)),
                         }
-                        value = Value::Array(self.items.split_off(start).into());
+                        value = Value::Array(self.items.split_off(frame.start).into());
                     }
-                    Some(&Frame::Object { start }) => {
-                        // Copied only now: moving a small string about right after it was written
-                        // costs more than writing it.
-                        self.members.push((Str::new(&self.key), value));
+                    Kind::Object => {
+                        self.members.push((Str::new(self.key_text(key)), value));
                         match self.next_token() {
                             Some(b',') => {
                                 self.at += 1;
                                 self.next_token();
-                                self.key()?;
+                                key = self.key()?;
                                 break;
                             }
                             Some(b'}') => self.at += 1,
                             _ => return Err(self.unexpected(Context::AfterMember)),
                         }
-                        let members = self.members.split_off(start);
+                        let members = self.members.split_off(frame.start);
                         let written = members.len();
                         let map = Map::from(members);
                         self.repeated |= map.len() != written;
                         value = Value::Object(map);
                     }
                 }
-                self.frames.pop();
-                if let Some(Frame::Object { .. }) = self.frames.last() {
-                    self.key = self.keys.pop().unwrap_or_default();
-                }
+                key = frame.key;
+                frame = self.frames.pop().expect("the document is below every container");
             }
         }
     }
 
-    /// Starts a container. If it is a member, its key waits until it is closed.
-    fn open(&mut self, frame: Frame) {
-        if let Some(Frame::Object { .. }) = self.frames.last() {
-            self.keys.push(std::mem::take(&mut self.key));
-        }
-        self.frames.push(frame);
-    }
-
-    /// Reads `"key":`, standing at the first byte after blanks, and keeps it until its value
-    /// has been read.
-    #[inline]
-    fn key(&mut self) -> Result<(), ParseError> {
+    /// Reads `"key":`, standing at the first byte after blanks.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "called twice in the innermost loop; measured")]
+    fn key(&mut self) -> Result<Key<'a>, ParseError> {
         if self.peek() != Some(b'"') {
             return Err(self.unexpected(Context::Key));
         }
-        self.key = match self.plain_string() {
-            Some(text) => Cow::Borrowed(text),
-            None => Cow::Owned(self.escaped_string()?.into()),
+        let key = match self.plain_string() {
+            Some(text) => Key::Plain(text),
+            None => self.escaped_key()?,
         };
         if self.next_token() != Some(b':') {
             return Err(self.unexpected(Context::AfterKey));
         }
         self.at += 1;
-        Ok(())
+        Ok(key)
+    }
+
+    /// What a key says.
+    #[inline]
+    fn key_text(&self, key: Key<'a>) -> &str {
+        match key {
+            Key::Plain(text) => text,
+            Key::Unescaped(start, end) => &self.unescaped[start..end],
+        }
     }
 
     fn literal(&mut self, word: &'static str, value: Value) -> Result<Value, ParseError> {
@@ -239,6 +258,7 @@ impl<'a> Parser<'a> {
     fn next_token(&mut self) -> Option<u8> {
         loop {
             match self.bytes.get(self.at) {
+                Some(&byte) if byte > b' ' => return Some(byte),
                 Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
                 other => return other.copied(),
             }

@@ -61,7 +61,7 @@ impl Finder<'_> {
     fn take(&mut self, token: u8) {
         match token {
             b'"' => {
-                if self.tokens.escaped_string().is_err() {
+                if self.tokens.escaped_value().is_err() {
                     // The text has been read before: there is no such string.
                     self.tokens.at = self.tokens.bytes.len();
                 }
@@ -99,10 +99,8 @@ impl Finder<'_> {
     }
 
     fn key(&mut self) {
-        if self.tokens.key().is_err() {
-            return;
-        }
-        let name = Str::from(std::mem::take(&mut self.tokens.key));
+        let Ok(key) = self.tokens.key() else { return };
+        let name = Str::new(self.tokens.key_text(key));
         let Some(frame) = self.frames.last_mut() else { return };
         frame.step = Step::Key(name.clone());
         if frame.seen.insert(name.clone()) {

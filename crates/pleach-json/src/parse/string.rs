@@ -3,7 +3,7 @@
 //! Like Go's decoder this never refuses a string for its encoding: each byte that is no part of a
 //! UTF-8 sequence and each surrogate without its partner becomes U+FFFD.
 
-use super::Parser;
+use super::{Key, Parser};
 use crate::Str;
 use crate::error::{Context, ParseError};
 
@@ -58,27 +58,44 @@ impl<'a> Parser<'a> {
         Some(&self.text[start..end])
     }
 
-    /// Reads any string, standing at its opening quote.
-    #[cold]
-    pub(super) fn escaped_string(&mut self) -> Result<Str, ParseError> {
+    /// Reads any string, standing at its opening quote, and puts what it says behind what had
+    /// escapes before.
+    fn escaped_string(&mut self) -> Result<(), ParseError> {
         self.at += 1;
-        let mut out = String::new();
         loop {
+            let run = plain_run(self.bytes, self.at);
+            self.unescaped.push_str(&self.text[self.at..self.at + run]);
+            self.at += run;
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(Str::from(out));
+                    return Ok(());
                 }
-                Some(b'\\') => out.push(self.escape()?),
-                Some(byte) if byte < 0x20 => return Err(self.unexpected(Context::String)),
-                Some(_) => {
-                    let run = plain_run(self.bytes, self.at);
-                    out.push_str(&self.text[self.at..self.at + run]);
-                    self.at += run;
+                Some(b'\\') => {
+                    let escaped = self.escape()?;
+                    self.unescaped.push(escaped);
                 }
-                None => return Err(self.unexpected(Context::String)),
+                _ => return Err(self.unexpected(Context::String)),
             }
         }
+    }
+
+    /// Reads any string that is a key, standing at its opening quote.
+    #[cold]
+    pub(super) fn escaped_key(&mut self) -> Result<Key<'a>, ParseError> {
+        let start = self.unescaped.len();
+        self.escaped_string()?;
+        Ok(Key::Unescaped(start, self.unescaped.len()))
+    }
+
+    /// Reads any string that is a value, standing at its opening quote.
+    #[cold]
+    pub(super) fn escaped_value(&mut self) -> Result<Str, ParseError> {
+        let start = self.unescaped.len();
+        self.escaped_string()?;
+        let value = Str::new(&self.unescaped[start..]);
+        self.unescaped.truncate(start);
+        Ok(value)
     }
 
     /// Reads an escape, standing at its backslash.
