@@ -86,9 +86,13 @@ fn prefix(key: &str) -> u64 {
     if let Some(first) = bytes.first_chunk() {
         return u64::from_be_bytes(*first);
     }
-    let number = bytes.iter().fold(0, |number, b| number << 8 | u64::from(*b));
-    // An empty key is zero as it stands; it would have to be shifted by all 64 bits.
-    number << (8 * (8 - bytes.len()) % 64)
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        // The two overlap, and say the same where they do.
+        let last = u64::from(u32::from_be_bytes(*last)) << (8 * (8 - bytes.len()));
+        return u64::from(u32::from_be_bytes(*first)) << 32 | last;
+    }
+    let byte = |i: usize| bytes.get(i).map_or(0, |b| u64::from(*b));
+    byte(0) << 56 | byte(1) << 48 | byte(2) << 40
 }
 
 /// What an object may have besides its declared properties.
@@ -333,6 +337,11 @@ impl Node {
             || self.required.iter().all(|name| self.property(name).is_some() || members.contains_key(name))
     }
 
+    /// How many declared properties have a default.
+    pub(crate) fn defaulted_len(&self) -> usize {
+        self.rare.as_ref().map_or(0, |rare| rare.defaulted.len())
+    }
+
     /// The declared properties that have a default, with their names.
     pub(crate) fn defaulted(&self) -> impl Iterator<Item = (&Property, &Value)> {
         self.rare.iter().flat_map(|rare| &rare.defaulted).filter_map(|&i| {
@@ -362,8 +371,12 @@ impl Node {
         let mut ahead = 0;
         let found = loop {
             let Some(property) = rest.get(ahead) else { break Err(ahead) };
+            if property.prefix < wanted && ahead < NEAR {
+                ahead += 1;
+                continue;
+            }
             match compare(property) {
-                std::cmp::Ordering::Less if ahead == NEAR => {
+                std::cmp::Ordering::Less if ahead >= NEAR => {
                     let further = rest[ahead..].binary_search_by(compare);
                     break further.map(|i| ahead + i).map_err(|i| ahead + i);
                 }
