@@ -67,12 +67,14 @@ pub struct Property {
     pub required: bool,
     /// The start of the name, as a number of the same order.
     prefix: u64,
+    /// The length of the name, where it is at hand.
+    length: usize,
 }
 
 impl Property {
     pub(super) fn new(name: Str, node: NodeRef, required: bool) -> Self {
-        let prefix = prefix(&name);
-        Self { name, node, required, prefix }
+        let (prefix, length) = (prefix(&name), name.len());
+        Self { name, node, required, prefix, length }
     }
 }
 
@@ -358,43 +360,41 @@ impl Node {
     /// The property `key`, for keys asked in ascending order: `from` remembers where to go on.
     #[inline]
     pub fn next_property(&self, from: &mut usize, key: &str) -> Option<&Property> {
-        let rest = &self.properties[*from..];
         let wanted = prefix(key);
-        let compare = |property: &Property| {
-            property.prefix.cmp(&wanted).then_with(|| {
-                let name = property.name.as_str();
-                // Short keys are their prefix; only zero bytes at the end tell them apart.
-                if name.len() <= 8 && key.len() <= 8 { name.len().cmp(&key.len()) } else { name.cmp(key) }
-            })
-        };
-        // Near at hand first; a few keys in a wide schema are found by halving.
-        let mut ahead = 0;
-        let found = loop {
-            let Some(property) = rest.get(ahead) else { break Err(ahead) };
-            if property.prefix < wanted && ahead < NEAR {
-                ahead += 1;
+        // Near at hand first: nearly always it is there, or there is none.
+        let mut at = *from;
+        for property in self.properties.get(at..)?.iter().take(NEAR) {
+            if property.prefix < wanted {
+                at += 1;
                 continue;
             }
-            match compare(property) {
-                std::cmp::Ordering::Less if ahead >= NEAR => {
-                    let further = rest[ahead..].binary_search_by(compare);
-                    break further.map(|i| ahead + i).map_err(|i| ahead + i);
-                }
-                std::cmp::Ordering::Less => ahead += 1,
-                std::cmp::Ordering::Equal => break Ok(ahead),
-                std::cmp::Ordering::Greater => break Err(ahead),
+            *from = at;
+            if property.prefix > wanted {
+                return None;
             }
-        };
-        match found {
-            Ok(i) => {
-                *from += i + 1;
-                Some(&rest[i])
+            // Short keys are their prefix; only zero bytes at the end tell them apart.
+            if property.length == key.len() && (key.len() <= 8 || property.name == key) {
+                *from = at + 1;
+                return Some(property);
             }
-            Err(i) => {
-                *from += i;
-                None
-            }
+            break;
         }
+        if at == self.properties.len() {
+            *from = at;
+            return None;
+        }
+        self.seek_property(from, wanted, key)
+    }
+
+    /// The same where it takes some searching: a few keys in a wide schema are found by halving.
+    #[inline(never)]
+    fn seek_property(&self, from: &mut usize, wanted: u64, key: &str) -> Option<&Property> {
+        let rest = &self.properties[*from..];
+        let found = rest.binary_search_by(|property| {
+            property.prefix.cmp(&wanted).then_with(|| property.name.as_str().cmp(key))
+        });
+        *from += found.map_or_else(|i| i, |i| i + 1);
+        found.ok().map(|i| &rest[i])
     }
 
     /// Whether all that a node can say is said alike; what is below is compared as shared nodes.
