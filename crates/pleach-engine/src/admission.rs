@@ -1,6 +1,8 @@
 //! What must hold before an object is let in, beyond its own kind's rules.
 
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use pleach_json::Value;
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_meta::status::StatusCause;
@@ -12,7 +14,7 @@ use crate::rejection::{Rejection, Subject};
 use crate::target::Target;
 
 /// Only a namespace that is being deleted has this member, so most are never parsed.
-const MARK: &[u8] = b"\"deletionTimestamp\":";
+static MARK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"deletionTimestamp\":"));
 
 /// Namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
@@ -34,7 +36,7 @@ pub(crate) async fn namespace_lifecycle(
             name: namespace.clone(),
         }));
     };
-    let marked = memmem::find(record.json(), MARK).is_some();
+    let marked = MARK.find(record.json()).is_some();
     if !marked || !ObjectMeta::of(&record.parse()?).is_terminating() {
         return Ok(());
     }

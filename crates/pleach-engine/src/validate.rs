@@ -50,7 +50,8 @@ pub(crate) fn update(target: &Target, object: &Value, old: &Value, context: &mut
     let (meta, old_meta) = (ObjectMeta::of(object), ObjectMeta::of(old));
     let namespaced = kind.is_namespaced();
     let mut errors = validate_object_meta(meta, namespaced, NameRule::PathSegment, &METADATA);
-    errors.extend(validate_object_meta_update(meta, old_meta, &METADATA));
+    let changes = validate_object_meta_update(meta, old_meta, &METADATA);
+    errors.extend(changes.iter().cloned());
     if kind.strategy == Strategy::CustomResourceDefinition {
         errors.extend(crate::crd::validate_update(object, old, kind.gates, target.subresource, context));
         return errors;
@@ -60,7 +61,7 @@ pub(crate) fn update(target: &Target, object: &Value, old: &Value, context: &mut
         errors.extend(type_errors);
         return errors;
     }
-    errors.extend(validate_object_meta_update(meta, old_meta, &METADATA));
+    errors.extend(changes);
     let only_status = target.subresource == Subresource::Status;
     let verdict = settle::validate(target, object, Some(old), errors, |errors| {
         errors.extend(scale::validate(target.version(), object, only_status));

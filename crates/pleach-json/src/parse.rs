@@ -15,10 +15,10 @@ mod string;
 
 use std::borrow::Cow;
 
-use like::Like;
-
 use crate::error::{Context, ParseError};
 use crate::{Map, Str, Value};
+use like::Like;
+use string::plain_string;
 
 /// Arrays and objects may be nested this deep.
 pub const MAX_DEPTH: usize = 10_000;
@@ -134,33 +134,37 @@ impl<'a, 'l> Parser<'a, 'l> {
     }
 
     fn value(&mut self, root: Like<'l>) -> Result<Value, ParseError> {
+        // Where the reader stands is kept apart, for the sake of speed, and put back for whoever else
+        // needs it.
+        let text = self.text;
+        let mut at = self.at;
         let mut key = Key::Plain("");
         let mut frame = Frame { kind: Kind::Root, like: root, start: 0, key };
         loop {
-            let mut value = match self.next_token() {
-                Some(b'"') => match self.plain_string() {
-                    Some(text) => Value::String(Str::new(text)),
-                    None => Value::String(self.escaped_value()?),
+            let mut value = match next_token(text, &mut at) {
+                Some(b'"') => match plain_string(text, &mut at) {
+                    Some(text) => Value::String(small(text)),
+                    None => Value::String(self.elsewhere(&mut at, Self::escaped_value)?),
                 },
                 Some(b'{') => {
-                    self.check_depth()?;
-                    self.at += 1;
-                    if self.next_token() == Some(b'}') {
-                        self.at += 1;
+                    self.check_depth(at)?;
+                    at += 1;
+                    if next_token(text, &mut at) == Some(b'}') {
+                        at += 1;
                         Value::object()
                     } else {
                         self.frames.push(frame);
                         let like = self.like_below(&frame, key);
                         frame = Frame { kind: Kind::Object, like, start: self.members.len(), key };
-                        key = self.key()?;
+                        key = self.key_at(&mut at)?;
                         continue;
                     }
                 }
                 Some(b'[') => {
-                    self.check_depth()?;
-                    self.at += 1;
-                    if self.next_token() == Some(b']') {
-                        self.at += 1;
+                    self.check_depth(at)?;
+                    at += 1;
+                    if next_token(text, &mut at) == Some(b']') {
+                        at += 1;
                         Value::from(Vec::new())
                     } else {
                         self.frames.push(frame);
@@ -169,26 +173,29 @@ impl<'a, 'l> Parser<'a, 'l> {
                         continue;
                     }
                 }
-                Some(b'-' | b'0'..=b'9') => self.number()?,
-                Some(b't') => self.literal("true", Value::Bool(true))?,
-                Some(b'f') => self.literal("false", Value::Bool(false))?,
-                Some(b'n') => self.literal("null", Value::Null)?,
-                _ => return Err(self.unexpected(Context::Value)),
+                Some(b'-' | b'0'..=b'9') => self.elsewhere(&mut at, Self::number)?,
+                Some(b't') => self.elsewhere(&mut at, |this| this.literal("true", Value::Bool(true)))?,
+                Some(b'f') => self.elsewhere(&mut at, |this| this.literal("false", Value::Bool(false)))?,
+                Some(b'n') => self.elsewhere(&mut at, |this| this.literal("null", Value::Null))?,
+                _ => return Err(self.unexpected_at(at, Context::Value)),
             };
             // The value is complete: hand it to the container that waits for it, which may
             // complete that one in turn.
             loop {
                 match frame.kind {
-                    Kind::Root => return Ok(value),
+                    Kind::Root => {
+                        self.at = at;
+                        return Ok(value);
+                    }
                     Kind::Array => {
                         self.items.push(value);
-                        match self.next_token() {
+                        match next_token(text, &mut at) {
                             Some(b',') => {
-                                self.at += 1;
+                                at += 1;
                                 break;
                             }
-                            Some(b']') => self.at += 1,
-                            _ => return Err(self.unexpected(Context::AfterElement)),
+                            Some(b']') => at += 1,
+                            _ => return Err(self.unexpected_at(at, Context::AfterElement)),
                         }
                         value = match frame.like {
                             Like::Items(items) if items[..] == self.items[frame.start..] => {
@@ -199,16 +206,16 @@ impl<'a, 'l> Parser<'a, 'l> {
                         };
                     }
                     Kind::Object => {
-                        self.members.push((Str::new(self.key_text(key)), value));
-                        match self.next_token() {
+                        self.members.push((small(self.key_text(key)), value));
+                        match next_token(text, &mut at) {
                             Some(b',') => {
-                                self.at += 1;
-                                self.next_token();
-                                key = self.key()?;
+                                at += 1;
+                                next_token(text, &mut at);
+                                key = self.key_at(&mut at)?;
                                 break;
                             }
-                            Some(b'}') => self.at += 1,
-                            _ => return Err(self.unexpected(Context::AfterMember)),
+                            Some(b'}') => at += 1,
+                            _ => return Err(self.unexpected_at(at, Context::AfterMember)),
                         }
                         value = match frame.like {
                             Like::Members(members) if members.entries() == &self.members[frame.start..] => {
@@ -223,6 +230,19 @@ impl<'a, 'l> Parser<'a, 'l> {
                 frame = self.frames.pop().expect("the document is below every container");
             }
         }
+    }
+
+    /// Does what works with the parser's own place in the text.
+    #[inline]
+    fn elsewhere<T>(
+        &mut self,
+        at: &mut usize,
+        step: impl FnOnce(&mut Self) -> Result<T, ParseError>,
+    ) -> Result<T, ParseError> {
+        self.at = *at;
+        let done = step(self);
+        *at = self.at;
+        done
     }
 
     /// The object of the members that were read last.
@@ -254,20 +274,27 @@ impl<'a, 'l> Parser<'a, 'l> {
     }
 
     /// Reads `"key":`, standing at the first byte after blanks.
+    fn key(&mut self) -> Result<Key<'a>, ParseError> {
+        let mut at = self.at;
+        let key = self.key_at(&mut at);
+        self.at = at;
+        key
+    }
+
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "called twice in the innermost loop; measured")]
-    fn key(&mut self) -> Result<Key<'a>, ParseError> {
-        if self.peek() != Some(b'"') {
-            return Err(self.unexpected(Context::Key));
+    fn key_at(&mut self, at: &mut usize) -> Result<Key<'a>, ParseError> {
+        if self.text.as_bytes().get(*at) != Some(&b'"') {
+            return Err(self.unexpected_at(*at, Context::Key));
         }
-        let key = match self.plain_string() {
+        let key = match plain_string(self.text, at) {
             Some(text) => Key::Plain(text),
-            None => self.escaped_key()?,
+            None => self.elsewhere(at, Self::escaped_key)?,
         };
-        if self.next_token() != Some(b':') {
-            return Err(self.unexpected(Context::AfterKey));
+        if next_token(self.text, at) != Some(b':') {
+            return Err(self.unexpected_at(*at, Context::AfterKey));
         }
-        self.at += 1;
+        *at += 1;
         Ok(key)
     }
 
@@ -290,9 +317,10 @@ impl<'a, 'l> Parser<'a, 'l> {
         Ok(value)
     }
 
-    fn check_depth(&self) -> Result<(), ParseError> {
+    #[inline]
+    fn check_depth(&self, at: usize) -> Result<(), ParseError> {
         if self.frames.len() >= MAX_DEPTH {
-            return Err(ParseError::max_depth(self.at));
+            return Err(ParseError::max_depth(at));
         }
         Ok(())
     }
@@ -305,20 +333,37 @@ impl<'a, 'l> Parser<'a, 'l> {
     /// Skips blanks and looks at what follows.
     #[inline]
     fn next_token(&mut self) -> Option<u8> {
-        loop {
-            match self.bytes.get(self.at) {
-                Some(&byte) if byte > b' ' => return Some(byte),
-                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
-                other => return other.copied(),
-            }
-        }
+        next_token(self.text, &mut self.at)
     }
 
     /// The error for the character here, which the grammar does not allow.
     #[cold]
     fn unexpected(&self, context: Context) -> ParseError {
-        ParseError::unexpected(self.bytes, self.at, context)
+        self.unexpected_at(self.at, context)
     }
+
+    #[cold]
+    fn unexpected_at(&self, at: usize, context: Context) -> ParseError {
+        ParseError::unexpected(self.bytes, at, context)
+    }
+}
+
+/// Skips blanks and looks at what follows.
+#[inline]
+fn next_token(text: &str, at: &mut usize) -> Option<u8> {
+    loop {
+        match text.as_bytes().get(*at) {
+            Some(&byte) if byte > b' ' => return Some(byte),
+            Some(b' ' | b'\n' | b'\r' | b'\t') => *at += 1,
+            other => return other.copied(),
+        }
+    }
+}
+
+/// A string, by the short way where it is short.
+#[inline]
+fn small(text: &str) -> Str {
+    if text.len() <= Str::INLINE_CAP { Str::new_inline(text) } else { Str::new(text) }
 }
 
 #[cfg(test)]

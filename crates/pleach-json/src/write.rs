@@ -6,6 +6,7 @@
 //! Go refuses NaN and the infinities; no value read from JSON holds one, and here they are `null`.
 
 mod number;
+mod room;
 mod string;
 
 use std::slice;
@@ -14,10 +15,11 @@ pub use number::{format_float, write_float, write_int};
 pub use string::write_string;
 
 use crate::{Str, Value};
+use room::Room;
 
 /// The value as JSON text.
 pub fn to_vec(value: &Value) -> Vec<u8> {
-    let mut out = Vec::with_capacity(128);
+    let mut out = Vec::with_capacity(STEP);
     write_to(value, &mut out);
     out
 }
@@ -30,7 +32,7 @@ pub fn to_string(value: &Value) -> String {
 /// The value as JSON text with a line per item and `indent` spaces per level, as Go's
 /// `MarshalIndent` sets it. There is no line break at the end.
 pub fn to_string_pretty(value: &Value, indent: usize) -> String {
-    let mut out = Vec::with_capacity(256);
+    let mut out = Vec::with_capacity(STEP);
     write(value, &mut out, &mut Pretty { indent });
     into_text(out)
 }
@@ -51,18 +53,18 @@ fn into_text(bytes: Vec<u8>) -> String {
 
 /// What stands between the tokens.
 trait Layout {
-    fn line(&mut self, out: &mut Vec<u8>, depth: usize);
-    fn colon(&mut self, out: &mut Vec<u8>);
+    fn line(&mut self, out: &mut Room<'_>, depth: usize);
+    fn colon(&mut self, out: &mut Room<'_>);
 }
 
 struct Compact;
 
 impl Layout for Compact {
     #[inline]
-    fn line(&mut self, _: &mut Vec<u8>, _: usize) {}
+    fn line(&mut self, _: &mut Room<'_>, _: usize) {}
     #[inline]
-    fn colon(&mut self, out: &mut Vec<u8>) {
-        out.push(b':');
+    fn colon(&mut self, out: &mut Room<'_>) {
+        out.byte(b':');
     }
 }
 
@@ -71,76 +73,82 @@ struct Pretty {
 }
 
 impl Layout for Pretty {
-    fn line(&mut self, out: &mut Vec<u8>, depth: usize) {
-        out.push(b'\n');
-        out.resize(out.len() + depth * self.indent, b' ');
+    fn line(&mut self, out: &mut Room<'_>, depth: usize) {
+        out.byte(b'\n');
+        out.blanks(depth * self.indent);
     }
-    fn colon(&mut self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b": ");
+    fn colon(&mut self, out: &mut Room<'_>) {
+        out.bytes(*b": ");
     }
 }
 
 /// What is left to write of an open container.
 enum Frame<'a> {
+    /// The document itself, of which nothing is left.
+    Root,
     Array(slice::Iter<'a, Value>),
     Object(slice::Iter<'a, (Str, Value)>),
 }
 
+/// How much room is made at a time.
+const STEP: usize = 512;
+
 fn write<L: Layout>(root: &Value, out: &mut Vec<u8>, layout: &mut L) {
+    let mut out = Room::new(out, STEP);
     let mut frames: Vec<Frame<'_>> = Vec::new();
+    let mut frame = Frame::Root;
     let mut value = root;
     loop {
         let mut first = false;
         match value {
-            Value::Null => out.extend_from_slice(b"null"),
-            Value::Bool(true) => out.extend_from_slice(b"true"),
-            Value::Bool(false) => out.extend_from_slice(b"false"),
-            Value::Int(int) => write_int(*int, out),
-            Value::Float(float) => write_float(*float, out),
-            Value::String(text) => write_string(text, out),
-            Value::Array(items) if items.is_empty() => out.extend_from_slice(b"[]"),
-            Value::Object(map) if map.is_empty() => out.extend_from_slice(b"{}"),
+            Value::Null => out.bytes(*b"null"),
+            Value::Bool(true) => out.bytes(*b"true"),
+            Value::Bool(false) => out.bytes(*b"false"),
+            Value::Int(int) => out.int(*int),
+            Value::Float(float) => out.append(|out| write_float(*float, out)),
+            Value::String(text) => out.string(text),
+            Value::Array(items) if items.is_empty() => out.bytes(*b"[]"),
+            Value::Object(map) if map.is_empty() => out.bytes(*b"{}"),
             Value::Array(items) => {
-                out.push(b'[');
-                frames.push(Frame::Array(items.iter()));
+                out.byte(b'[');
+                frames.push(std::mem::replace(&mut frame, Frame::Array(items.iter())));
                 first = true;
             }
             Value::Object(map) => {
-                out.push(b'{');
-                frames.push(Frame::Object(map.entries().iter()));
+                out.byte(b'{');
+                frames.push(std::mem::replace(&mut frame, Frame::Object(map.entries().iter())));
                 first = true;
             }
         }
         value = loop {
-            let depth = frames.len();
-            match frames.last_mut() {
-                None => return,
-                Some(Frame::Array(items)) => {
+            match &mut frame {
+                Frame::Root => return out.close(),
+                Frame::Array(items) => {
                     if let Some(item) = items.next() {
                         if !first {
-                            out.push(b',');
+                            out.byte(b',');
                         }
-                        layout.line(out, depth);
+                        layout.line(&mut out, frames.len());
                         break item;
                     }
-                    layout.line(out, depth - 1);
-                    out.push(b']');
+                    layout.line(&mut out, frames.len() - 1);
+                    out.byte(b']');
                 }
-                Some(Frame::Object(members)) => {
+                Frame::Object(members) => {
                     if let Some((key, member)) = members.next() {
                         if !first {
-                            out.push(b',');
+                            out.byte(b',');
                         }
-                        layout.line(out, depth);
-                        write_string(key, out);
-                        layout.colon(out);
+                        layout.line(&mut out, frames.len());
+                        out.string(key);
+                        layout.colon(&mut out);
                         break member;
                     }
-                    layout.line(out, depth - 1);
-                    out.push(b'}');
+                    layout.line(&mut out, frames.len() - 1);
+                    out.byte(b'}');
                 }
             }
-            frames.pop();
+            frame = frames.pop().expect("the document is below every container");
             first = false;
         };
     }

@@ -374,6 +374,38 @@ fn is_empty(value: &Value, field: &GoField, was_null: bool) -> bool {
     }
 }
 
+/// Whether decoding would change nothing, note nothing and find nothing wrong. May say no although
+/// that is so: whoever asks then decodes, which finds out.
+pub(crate) fn is_normal(value: &Value, ty: &GoType) -> bool {
+    match (ty, value) {
+        (_, Value::Null) => false,
+        (GoType::String(_), Value::String(_))
+        | (GoType::Bool, Value::Bool(_))
+        | (GoType::Int64, Value::Int(_))
+        | (GoType::Raw, _) => true,
+        (GoType::Int32, Value::Int(i)) => i32::try_from(*i).is_ok(),
+        (GoType::Time, Value::String(text)) => is_normal_rfc3339(text),
+        (GoType::Map(of), Value::Object(map)) => map.values().all(|value| is_normal(value, of)),
+        (GoType::Slice(of), Value::Array(items)) => items.iter().all(|item| is_normal(item, of)),
+        (GoType::Pointer(to), _) => is_normal(value, to),
+        (GoType::Struct(shape), Value::Object(map)) => has_normal_fields(map, shape),
+        _ => false,
+    }
+}
+
+fn has_normal_fields(map: &Map, shape: &GoStruct) -> bool {
+    let mut seen = 0_u64;
+    for (key, value) in map {
+        let Some(at) = shape.position(key) else { return false };
+        let field = &shape.fields[at];
+        if !is_normal(value, &field.ty) || (field.omit != Omit::Never && is_empty(value, field, false)) {
+            return false;
+        }
+        seen |= 1 << at;
+    }
+    shape.fields.iter().enumerate().all(|(at, field)| field.omit != Omit::Never || seen & (1 << at) != 0)
+}
+
 /// What Go calls a JSON value in its messages.
 pub fn kind(value: &Value) -> &'static str {
     match value {

@@ -135,8 +135,25 @@ pub fn check_dns1035_label(value: &str) -> Messages {
     messages
 }
 
+/// Whether there is nothing to say about a qualified name.
+fn is_qualified_name(value: &[u8]) -> bool {
+    let (prefix, name) = match value.iter().position(|&b| b == b'/') {
+        Some(slash) => (Some(&value[..slash]), &value[slash + 1..]),
+        None => (None, value),
+    };
+    // A second slash is no part of a name.
+    name.len() <= QUALIFIED_NAME_MAX_LENGTH
+        && has_qualified_form(name)
+        && prefix.is_none_or(|prefix| {
+            prefix.len() <= DNS1123_SUBDOMAIN_MAX_LENGTH && prefix.split(|&b| b == b'.').all(has_label_form)
+        })
+}
+
 /// The key of a label, a finalizer: a name with an optional domain before a slash.
 pub fn check_qualified_name(value: &str) -> Messages {
+    if is_qualified_name(value.as_bytes()) {
+        return Messages::new();
+    }
     let mut messages = Messages::new();
     let mut parts = value.split('/');
     let (prefix, name) = match (parts.next(), parts.next(), parts.next()) {
@@ -204,6 +221,9 @@ pub fn check_path_segment_name(value: &str) -> Messages {
 
 /// The start of what may stand between two slashes: dots alone are fine, more will follow.
 pub fn check_path_segment_prefix(value: &str) -> Messages {
+    if !value.bytes().any(|b| matches!(b, b'/' | b'%')) {
+        return Messages::new();
+    }
     ["/", "%"].iter().filter(|c| value.contains(**c)).map(|c| format!("may not contain '{c}'")).collect()
 }
 

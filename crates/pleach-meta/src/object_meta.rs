@@ -9,7 +9,7 @@ mod validate;
 
 use pleach_json::{Map, Str, Value};
 
-use crate::go_struct::{Decoder, GoType, Place, kind};
+use crate::go_struct::{Decoder, GoType, Place, is_normal, kind};
 use crate::path::Path;
 pub use shape::{MANAGED_FIELDS, MANAGED_FIELDS_ENTRY, OBJECT_META, OWNER_REFERENCE, OWNER_REFERENCES};
 pub use validate::{
@@ -20,12 +20,19 @@ pub use validate::{
 /// Decodes `metadata` of a request in place: what it becomes is what a client will see again.
 /// Unknown fields are dropped, and noted if the decoder does that.
 pub fn decode(metadata: &mut Value, decoder: &mut Decoder<'_>) -> Result<(), String> {
+    // Nearly always nothing is to be changed, and then nothing is opened to change.
+    if !decoder.has_error() && is_normal(metadata, &GoType::Struct(&OBJECT_META)) {
+        return Ok(());
+    }
     decoder.decode(metadata, &GoType::Struct(&OBJECT_META))
 }
 
 /// Decodes `metadata` that was stored: fields that do not decode are dropped. What is no object at
 /// all is an error.
 pub fn decode_stored(metadata: &mut Value) -> Result<(), String> {
+    if is_normal(metadata, &GoType::Struct(&OBJECT_META)) {
+        return Ok(());
+    }
     let map = match metadata {
         Value::Object(map) => map,
         Value::Null => {

@@ -77,13 +77,16 @@ fn fill(value: &mut Value, node: &Node, at: &Trail<'_>, note: &mut impl Note) {
     }
 }
 
+/// Up to this many new members are put in their places one by one.
+const FEW: usize = 4;
+
 fn fill_object(members: &mut Map, node: &Node, at: &Trail<'_>, note: &mut impl Note) {
     let mut added: Vec<(Str, Value)> = Vec::new();
     for (property, default) in node.defaulted() {
-        match members.get_mut(&property.name) {
+        match members.get(&property.name) {
             Some(Value::Null) if property.node.is_nullable() => {}
-            Some(null @ Value::Null) => {
-                *null = default.clone();
+            Some(Value::Null) => {
+                members.insert(property.name.clone(), default.clone());
                 note.applied(&at.key(&property.name), default);
             }
             Some(_) => {}
@@ -97,19 +100,37 @@ fn fill_object(members: &mut Map, node: &Node, at: &Trail<'_>, note: &mut impl N
         }
     }
     let mut from = 0;
-    for (key, member) in members.entries_mut() {
-        let key = &*key;
-        if let Some(property) = node.next_property(&mut from, key) {
-            if property.node.below().defaults() {
-                fill(member, &property.node, &at.key(key), note);
-            }
-        } else if let Some(of_member) = node.additional().schema().filter(|node| node.below().defaults()) {
-            let at = at.key(key);
-            replace_null(member, of_member, &at, note);
-            fill(member, of_member, &at, note);
+    for i in 0..members.len() {
+        let (key, member) = &members.entries()[i];
+        // In scalars there is nothing to fill in; a null may itself give way to a default.
+        let container = matches!(member, Value::Object(_) | Value::Array(_));
+        if !container && !member.is_null() {
+            continue;
         }
+        let (of_member, declared) = match node.next_property(&mut from, key) {
+            Some(property) => (&property.node, true),
+            None => match node.additional().schema() {
+                Some(of_member) => (of_member, false),
+                None => continue,
+            },
+        };
+        if !of_member.below().defaults() || (declared && !container) {
+            continue;
+        }
+        let (key, member) = &mut members.entries_mut()[i];
+        let at = at.key(key);
+        if !declared {
+            replace_null(member, of_member, &at, note);
+        }
+        fill(member, of_member, &at, note);
     }
-    members.merge(added);
+    if added.len() <= FEW {
+        for (key, value) in added {
+            members.insert(key, value);
+        }
+    } else {
+        members.merge(added);
+    }
 }
 
 /// A null item or map value becomes the default of its schema, unless it may be null.

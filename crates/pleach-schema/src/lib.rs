@@ -94,6 +94,7 @@ pub mod record;
 pub mod run_rules;
 pub mod settle;
 pub mod stages;
+mod survey;
 mod trail;
 pub mod validate;
 

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use pleach_json::{Array, Map, Str, Value, grow_stack};
 use pleach_meta::{FieldError, Path};
+use smallvec::SmallVec;
 
 use crate::compile::{ListType, Node};
 
@@ -31,9 +32,14 @@ fn visit(value: &Value, node: &Node, at: &Path<'_>, errors: &mut Vec<FieldError>
     }
     match value {
         Value::Object(members) => grow_stack(|| {
+            let mut from = 0;
             for (key, member) in members {
-                if let Some(of_member) = node.property(key) {
-                    visit(member, of_member, &at.child(key), errors);
+                // Nothing to see in scalars, whatever their schema says.
+                if !matches!(member, Value::Object(_) | Value::Array(_)) {
+                    continue;
+                }
+                if let Some(property) = node.next_property(&mut from, key) {
+                    visit(member, &property.node, &at.child(key), errors);
                 } else if let Some(of_member) = node.additional().schema() {
                     visit(member, of_member, &at.key(key), errors);
                 }
@@ -45,7 +51,7 @@ fn visit(value: &Value, node: &Node, at: &Path<'_>, errors: &mut Vec<FieldError>
                 ListType::Map => check_map(items, node.list_map_keys(), at, errors),
                 ListType::Unset | ListType::Atomic => {}
             }
-            let Some(of_items) = node.items() else { return };
+            let Some(of_items) = node.items().filter(|items| items.below().lists()) else { return };
             grow_stack(|| {
                 for (i, item) in items.iter().enumerate() {
                     visit(item, of_items, &at.index(i), errors);
@@ -99,8 +105,36 @@ fn second_times<'a>(identities: impl Iterator<Item = Identity<'a>>, mut second: 
     }
 }
 
+/// Lists up to this long are compared pair by pair before anything is hashed.
+const FEW: usize = 16;
+
+/// Whether two values are told apart both by their [`Identity`] and by their JSON, as far as that is
+/// cheap to say.
+fn surely_differ(a: Option<&Value>, b: Option<&Value>) -> bool {
+    match (a, b) {
+        (None, None)
+        | (Some(Value::Null), Some(Value::Null))
+        | (Some(Value::Int(_)), Some(Value::Float(_)))
+        | (Some(Value::Float(_)), Some(Value::Int(_)))
+        | (Some(Value::Array(_)), Some(Value::Array(_)))
+        | (Some(Value::Object(_)), Some(Value::Object(_))) => false,
+        (Some(Value::String(a)), Some(Value::String(b))) => a != b,
+        (Some(Value::Int(a)), Some(Value::Int(b))) => a != b,
+        (Some(Value::Float(a)), Some(Value::Float(b))) => a != b,
+        (Some(Value::Bool(a)), Some(Value::Bool(b))) => a != b,
+        // Of different kinds, or only one of them is there.
+        _ => true,
+    }
+}
+
+/// Whether all pairs of a short list surely differ.
+fn all_differ<T>(items: &[T], differ: impl Fn(&T, &T) -> bool) -> bool {
+    items.len() <= FEW
+        && items.iter().enumerate().all(|(i, item)| items[..i].iter().all(|before| differ(before, item)))
+}
+
 fn check_set(items: &Array, at: &Path<'_>, errors: &mut Vec<FieldError>) {
-    if items.len() > 1 {
+    if items.len() > 1 && !all_differ(items, |a, b| surely_differ(Some(a), Some(b))) {
         second_times(items.iter().map(identity), |i| {
             errors.push(FieldError::duplicate(at.index(i), items[i].clone()));
         });
@@ -114,7 +148,7 @@ fn check_map(items: &Array, keys: &[Str], at: &Path<'_>, errors: &mut Vec<FieldE
         errors.push(FieldError::invalid(at.index(i), items[i].clone(), detail));
         return;
     }
-    if items.len() <= 1 {
+    if items.len() <= 1 || have_different_keys(items, keys) {
         return;
     }
     let told = |i: usize| FieldError::duplicate(at.index(i), present_keys(&items[i], keys));
@@ -125,6 +159,15 @@ fn check_map(items: &Array, keys: &[Str], at: &Path<'_>, errors: &mut Vec<FieldE
         let of_item = |item| Identity::Json(pleach_json::to_string(&present_keys(item, keys)));
         second_times(items.iter().map(of_item), |i| errors.push(told(i)));
     }
+}
+
+/// Whether the items of a short list surely differ in their keys.
+fn have_different_keys(items: &Array, keys: &[Str]) -> bool {
+    let Some((first, others)) = keys.split_first().filter(|_| items.len() <= FEW) else { return false };
+    let firsts: SmallVec<[_; FEW]> = items.iter().map(|item| (item, item.get(first))).collect();
+    all_differ(&firsts, |a, b| {
+        surely_differ(a.1, b.1) || others.iter().any(|key| surely_differ(a.0.get(key), b.0.get(key)))
+    })
 }
 
 /// The keys that an item has, with their values.

@@ -11,6 +11,7 @@ use pleach_meta::FieldError;
 use crate::compile::Schema;
 use crate::prune::{Noted, Silent, prune_and_drop_nulls};
 use crate::record::Settled;
+use crate::survey::{Needs, survey};
 use crate::{coerce, default};
 
 /// How much of what was done is to be told.
@@ -54,7 +55,14 @@ impl Schema {
     pub fn settle(&self, object: &mut Value, options: SettleOptions) -> Result<Settled, FieldError> {
         let mut settled = Settled::default();
         let root = self.root();
-        if !self.preserves_unknown_fields() {
+        let embedded = root.below().embedded_resources();
+        // Whoever wants to know why nothing was done gets all the walks.
+        let needs = if embedded || options.record == Record::Everything {
+            Needs { pruning: true, defaults: true }
+        } else {
+            survey(object, root)
+        };
+        if needs.pruning && !self.preserves_unknown_fields() {
             if options.record == Record::Nothing {
                 prune_and_drop_nulls(object, root, &mut Silent);
             } else {
@@ -65,7 +73,7 @@ impl Schema {
                 settled.nulls_dropped = noted.nulls;
             }
         }
-        if root.below().embedded_resources() {
+        if embedded {
             if options.stored {
                 coerce::coerce_stored(object, root);
             } else {
@@ -74,7 +82,7 @@ impl Schema {
                 settled.unknown_metadata.sort_unstable();
             }
         }
-        if options.defaults {
+        if needs.defaults && options.defaults {
             match options.record {
                 Record::Everything => settled.defaults = default::explain_defaults(object, root),
                 Record::Nothing | Record::Unknown => default::default(object, root),

@@ -13,7 +13,7 @@ mod unions;
 
 use std::collections::HashSet;
 
-use pleach_json::{Map, Value, grow_stack};
+use pleach_json::{Array, Map, Value, grow_stack};
 use pleach_meta::{FieldError, Path};
 
 use crate::compile::{Additional, Junctors, Node};
@@ -63,15 +63,24 @@ impl Node {
             && self.checks().iter().all(|c| !c.gate.admits(value) || c.check.accepts(value))
             && match value {
                 Value::Null => true,
-                Value::Object(members) => {
-                    grow_stack(|| self.accepts_members(members) && self.accepts_by_junctors(value))
-                }
-                Value::Array(items) => grow_stack(|| {
-                    self.items().is_none_or(|of_items| items.iter().all(|item| of_items.accepts(item)))
-                        && self.accepts_by_junctors(value)
-                }),
+                Value::Object(members) => self.accepts_object(members, value),
+                Value::Array(items) => self.accepts_array(items, value),
                 _ => self.accepts_by_junctors(value),
             }
+    }
+
+    // Apart, so that a scalar does not pay for the stack that containers need.
+    #[inline(never)]
+    fn accepts_object(&self, members: &Map, value: &Value) -> bool {
+        grow_stack(|| self.accepts_members(members) && self.accepts_by_junctors(value))
+    }
+
+    #[inline(never)]
+    fn accepts_array(&self, items: &Array, value: &Value) -> bool {
+        grow_stack(|| {
+            self.items().is_none_or(|of_items| items.iter().all(|item| of_items.accepts(item)))
+                && self.accepts_by_junctors(value)
+        })
     }
 
     fn accepts_members(&self, members: &Map) -> bool {
@@ -98,8 +107,16 @@ impl Node {
         required == self.required_declared() && self.has_undeclared_required(members)
     }
 
+    #[inline]
     fn accepts_by_junctors(&self, value: &Value) -> bool {
-        let Some(Junctors { any_of, one_of, all_of, not }) = self.junctors() else { return true };
+        self.junctors().is_none_or(|junctors| junctors.accept(value))
+    }
+}
+
+impl Junctors {
+    #[inline(never)]
+    fn accept(&self, value: &Value) -> bool {
+        let Self { any_of, one_of, all_of, not } = self;
         grow_stack(|| {
             let accepts = |node: &crate::compile::NodeRef| node.accepts(value);
             (any_of.is_empty() || any_of.iter().any(accepts))

@@ -5,7 +5,7 @@
 
 use pleach_json::{Map, Value, json};
 use pleach_schema::validate::{validate, validate_update};
-use pleach_schema::{Schema, SchemaOptions, SettleOptions, default, nulls, prune};
+use pleach_schema::{Record, Schema, SchemaOptions, SettleOptions, default, nulls, prune};
 use proptest::prelude::*;
 
 fn key() -> impl Strategy<Value = &'static str> {
@@ -133,6 +133,31 @@ proptest! {
         let once = settled.clone();
         schema.settle(&mut settled, SettleOptions::CONVERTED).unwrap();
         prop_assert_eq!(settled, once);
+    }
+
+    #[test]
+    fn what_is_told_does_not_change_what_is_done(schema in schema(), value in value()) {
+        let schema = compile(&schema);
+        let (mut told, mut partly, mut silently) = (value.clone(), value.clone(), value);
+        let all = schema.settle(&mut told, SettleOptions::request(Record::Everything));
+        let some = schema.settle(&mut partly, SettleOptions::request(Record::Unknown));
+        let none = schema.settle(&mut silently, SettleOptions::request(Record::Nothing));
+        prop_assert_eq!(&told, &partly);
+        prop_assert_eq!(&told, &silently);
+        prop_assert_eq!(all.is_ok(), none.is_ok());
+        if let (Ok(all), Ok(some)) = (all, some) {
+            prop_assert_eq!(all.pruned, some.pruned);
+            prop_assert_eq!(all.nulls_dropped, some.nulls_dropped);
+            prop_assert_eq!(all.unknown_metadata, some.unknown_metadata);
+        }
+        let mut stored = told.clone();
+        schema.settle(&mut stored, SettleOptions::STORED).unwrap();
+        let mut by_stages = told;
+        prune::prune(&mut by_stages, schema.root());
+        nulls::drop_nulls(&mut by_stages, schema.root());
+        pleach_schema::coerce::coerce_stored(&mut by_stages, schema.root());
+        default::default(&mut by_stages, schema.root());
+        prop_assert_eq!(stored, by_stages);
     }
 
     #[test]

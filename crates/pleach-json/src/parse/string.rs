@@ -43,37 +43,48 @@ fn plain_run(bytes: &[u8], from: usize) -> usize {
     at - from
 }
 
-impl<'a> Parser<'a, '_> {
-    /// Reads a string without escapes, standing at its opening quote. Returns nothing and stays
-    /// where it is if the string has an escape or a fault.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "called twice in the innermost loop; measured")]
-    pub(super) fn plain_string(&mut self) -> Option<&'a str> {
-        let start = self.at + 1;
-        let end = start + plain_run(self.bytes, start);
-        if self.bytes.get(end) != Some(&b'"') {
-            return None;
-        }
-        self.at = end + 1;
-        Some(&self.text[start..end])
+/// Reads a string without escapes, standing at its opening quote. Returns nothing and stays where it
+/// is if the string has an escape or a fault.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "called three times in the innermost loop; measured")]
+pub(super) fn plain_string<'a>(text: &'a str, at: &mut usize) -> Option<&'a str> {
+    let start = *at + 1;
+    let end = start + plain_run(text.as_bytes(), start);
+    if text.as_bytes().get(end) != Some(&b'"') {
+        return None;
     }
+    *at = end + 1;
+    Some(&text[start..end])
+}
 
+impl<'a> Parser<'a, '_> {
     /// Reads any string, standing at its opening quote, and puts what it says behind what had
     /// escapes before.
     fn escaped_string(&mut self) -> Result<(), ParseError> {
-        self.at += 1;
+        // What is plain since the last escape.
+        let mut start = self.at + 1;
+        let mut end = start;
         loop {
-            let run = plain_run(self.bytes, self.at);
-            self.unescaped.push_str(&self.text[self.at..self.at + run]);
-            self.at += run;
-            match self.peek() {
-                Some(b'"') => {
+            end += plain_run(self.bytes, end);
+            self.at = end;
+            match (self.peek(), self.bytes.get(end + 1)) {
+                (Some(b'"'), _) => {
+                    self.unescaped.push_str(&self.text[start..end]);
                     self.at += 1;
                     return Ok(());
                 }
-                Some(b'\\') => {
+                (Some(b'\\'), Some(b'"' | b'\\' | b'/')) => {
+                    self.unescaped.push_str(&self.text[start..end]);
+                    // The character is what it stands for: it goes with what follows.
+                    start = end + 1;
+                    end += 2;
+                }
+                (Some(b'\\'), _) => {
+                    self.unescaped.push_str(&self.text[start..end]);
                     let escaped = self.escape()?;
                     self.unescaped.push(escaped);
+                    start = self.at;
+                    end = start;
                 }
                 _ => return Err(self.unexpected(Context::String)),
             }

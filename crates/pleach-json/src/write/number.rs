@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use super::room::Room;
+
 /// Appends a float: the shortest text that reads back, with an exponent below 1e-6 and from 1e21
 /// on. NaN and the infinities, which JSON cannot say, are `null`.
 pub fn write_float(float: f64, out: &mut Vec<u8>) {
@@ -32,20 +34,34 @@ pub fn format_float(float: f64) -> String {
 
 /// Appends an integer.
 pub fn write_int(int: i64, out: &mut Vec<u8>) {
-    let mut buffer = [0; 20];
-    let mut at = buffer.len();
-    let mut rest = int.unsigned_abs();
-    loop {
-        at -= 1;
-        buffer[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
+    let mut room = Room::new(out, 0);
+    room.int(int);
+    room.close();
+}
+
+impl Room<'_> {
+    /// Writes an integer.
+    pub(super) fn int(&mut self, int: i64) {
+        if let digit @ 0..10 = int {
+            return self.byte(b'0' + digit as u8);
         }
+        let mut buffer = [0; 20];
+        let mut at = buffer.len();
+        let mut rest = int.unsigned_abs();
+        loop {
+            at -= 1;
+            buffer[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        if int < 0 {
+            at -= 1;
+            buffer[at] = b'-';
+        }
+        let digits = &buffer[at..];
+        self.ahead(digits.len())[..digits.len()].copy_from_slice(digits);
+        self.take(digits.len());
     }
-    if int < 0 {
-        at -= 1;
-        buffer[at] = b'-';
-    }
-    out.extend_from_slice(&buffer[at..]);
 }

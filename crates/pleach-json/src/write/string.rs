@@ -1,5 +1,7 @@
 //! Strings, with Go's escapes.
 
+use super::room::Room;
+
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// Bytes that may need an escape. 0xE2 starts U+2028 and U+2029 among others.
@@ -22,21 +24,24 @@ const SPECIAL: [bool; 256] = {
 const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
-/// Whether any of eight bytes may be special. Never misses one.
+/// Whether any of eight bytes may be special. Never misses one, and takes all beyond ASCII for
+/// special.
 #[inline]
 const fn has_special(word: u64) -> bool {
-    const fn zero(word: u64) -> u64 {
-        word.wrapping_sub(LOW_BITS) & !word
-    }
     const fn every(byte: u8) -> u64 {
         LOW_BITS * byte as u64
     }
-    let control = word.wrapping_sub(every(0x20)) & !word;
+    // Of ASCII bytes, whose sums carry nothing over: the high bit of every byte that is not zero.
+    const fn not_zero(word: u64) -> u64 {
+        word.wrapping_add(every(0x7F))
+    }
+    let not_control = word.wrapping_add(every(0x80 - 0x20));
     // `"` and `&` differ in one bit, and so do `<` and `>`.
-    let quote_or_amp = zero((word & !every(b'"' ^ b'&')) ^ every(b'"' & b'&'));
-    let less_or_greater = zero((word & !every(b'<' ^ b'>')) ^ every(b'<' & b'>'));
-    let rest = zero(word ^ every(b'\\')) | zero(word ^ every(0xE2));
-    (control | quote_or_amp | less_or_greater | rest) & HIGH_BITS != 0
+    let not_quote_or_amp = not_zero((word & !every(b'"' ^ b'&')) ^ every(b'"' & b'&'));
+    let not_less_or_greater = not_zero((word & !every(b'<' ^ b'>')) ^ every(b'<' & b'>'));
+    let not_backslash = not_zero(word ^ every(b'\\'));
+    let plain = not_control & not_quote_or_amp & not_less_or_greater & not_backslash & !word;
+    plain & HIGH_BITS != HIGH_BITS
 }
 
 /// Up to seven bytes in one word, the first lowest, and behind the last one zeros. Put together
@@ -52,70 +57,141 @@ fn short_word(bytes: &[u8]) -> u64 {
 }
 
 /// Appends `text` as a JSON string, quotes included.
-///
-/// Copies eight bytes at a time while none of them needs an escape, which is nearly always.
 pub fn write_string(text: &str, out: &mut Vec<u8>) {
-    out.reserve(text.len() + 10);
-    out.push(b'"');
-    let (words, tail) = text.as_bytes().as_chunks::<8>();
-    for (i, word) in words.iter().enumerate() {
-        if has_special(u64::from_le_bytes(*word)) {
-            return write_escaped(text.as_bytes(), i * 8, out);
-        }
-        out.extend_from_slice(word);
-    }
-    if !tail.is_empty() {
-        let word = short_word(tail);
-        // The zeros would look like control characters.
-        if has_special(word | (LOW_BITS * 0x20) << (8 * tail.len())) {
-            return write_escaped(text.as_bytes(), words.len() * 8, out);
-        }
-        out.extend_from_slice(&word.to_le_bytes());
-        out.truncate(out.len() - (8 - tail.len()));
-    }
-    out.push(b'"');
+    let mut room = Room::new(out, 0);
+    room.string(text);
+    room.close();
 }
 
-/// The rest of a string from `start` on, byte by byte, and the closing quote.
-fn write_escaped(bytes: &[u8], from: usize, out: &mut Vec<u8>) {
-    let mut start = from;
-    for (at, &byte) in bytes.iter().enumerate().skip(from) {
-        if SPECIAL[byte as usize] && write_escape(bytes, start, at, out) {
-            start = at + if byte == 0xE2 { 3 } else { 1 };
+/// How much more room than its length a string takes: quotes, and up to seven bytes behind the end.
+const SLACK: usize = 10;
+/// How much room eight bytes take at most, each escaped, and the closing quote.
+const EIGHT_ESCAPED: usize = 8 * 6 + 1;
+
+impl Room<'_> {
+    /// Writes a string, quotes included.
+    ///
+    /// Copies eight bytes at a time while none of them needs an escape, which is nearly always.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "called twice in the innermost loop; measured")]
+    pub(super) fn string(&mut self, text: &str) {
+        let bytes = text.as_bytes();
+        match write_plain(bytes, self.ahead(bytes.len() + SLACK)) {
+            Ok(written) => self.take(written),
+            Err(plain) => self.escaped(bytes, plain),
         }
     }
-    out.extend_from_slice(&bytes[start..]);
-    out.push(b'"');
+
+    /// Writes the rest of a string, of which `plain` bytes stand behind the quote, byte by byte
+    /// where there is something to escape, and the closing quote.
+    #[cold]
+    fn escaped(&mut self, bytes: &[u8], plain: usize) {
+        self.take(plain + 1);
+        let mut rest = &bytes[plain..];
+        loop {
+            let room = self.ahead(EIGHT_ESCAPED);
+            if let Some((word, after)) = rest.split_first_chunk::<8>()
+                && !has_special(u64::from_le_bytes(*word))
+            {
+                room[..8].copy_from_slice(word);
+                rest = after;
+                self.take(8);
+                continue;
+            }
+            let mut written = 0;
+            for _ in 0..8 {
+                let Some((&byte, after)) = rest.split_first() else {
+                    room[written] = b'"';
+                    return self.take(written + 1);
+                };
+                rest = after;
+                if !SPECIAL[usize::from(byte)] {
+                    room[written] = byte;
+                    written += 1;
+                    continue;
+                }
+                match short_escape(byte) {
+                    Some(letter) => {
+                        room[written..written + 2].copy_from_slice(&[b'\\', letter]);
+                        written += 2;
+                    }
+                    None if byte != 0xE2 => {
+                        let code = [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 0xF)]];
+                        let escape = [b'\\', b'u', b'0', b'0', code[0], code[1]];
+                        room[written..written + 6].copy_from_slice(&escape);
+                        written += 6;
+                    }
+                    None => match rest {
+                        [0x80, last @ (0xA8 | 0xA9), after @ ..] => {
+                            let escape = [b'\\', b'u', b'2', b'0', b'2', HEX[usize::from(last & 0xF)]];
+                            room[written..written + 6].copy_from_slice(&escape);
+                            written += 6;
+                            rest = after;
+                        }
+                        _ => {
+                            room[written] = byte;
+                            written += 1;
+                        }
+                    },
+                }
+            }
+            self.take(written);
+        }
+    }
 }
 
-/// Writes what was pending and the escape for the byte at `at`, unless it needs none.
-#[cold]
-fn write_escape(bytes: &[u8], start: usize, at: usize, out: &mut Vec<u8>) -> bool {
-    let byte = bytes[at];
-    if byte == 0xE2 {
-        let (Some(0x80), Some(&last @ (0xA8 | 0xA9))) = (bytes.get(at + 1), bytes.get(at + 2)) else {
-            return false;
-        };
-        out.extend_from_slice(&bytes[start..at]);
-        out.extend_from_slice(b"\\u202");
-        out.push(HEX[usize::from(last & 0xF)]);
-        return true;
-    }
-    out.extend_from_slice(&bytes[start..at]);
-    let short = match byte {
-        b'"' | b'\\' => byte,
-        b'\n' => b'n',
-        b'\r' => b'r',
-        b'\t' => b't',
-        0x08 => b'b',
-        0x0C => b'f',
-        _ => {
-            out.extend_from_slice(b"\\u00");
-            out.push(HEX[usize::from(byte >> 4)]);
-            out.push(HEX[usize::from(byte & 0xF)]);
-            return true;
+/// Writes a string that needs no escapes into `room`, which is longer than it by [`SLACK`], and
+/// returns how much it took. If it needs escapes after all: how much of it has been written behind
+/// the quote.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "part of the innermost loop; measured")]
+fn write_plain(bytes: &[u8], room: &mut [u8]) -> Result<usize, usize> {
+    let (quote, room) = room.split_first_mut().expect("room for the quote");
+    *quote = b'"';
+    let Some(last) = bytes.last_chunk::<8>() else {
+        let Some(space) = room.first_chunk_mut::<8>() else { return Err(0) };
+        if !bytes.is_empty() {
+            let word = short_word(bytes);
+            // The zeros would look like control characters.
+            if has_special(word | (LOW_BITS * 0x20) << (8 * bytes.len())) {
+                return Err(0);
+            }
+            *space = word.to_le_bytes();
         }
+        space[bytes.len() & 7] = b'"';
+        return Ok(bytes.len() + 2);
     };
-    out.extend_from_slice(&[b'\\', short]);
-    true
+    let (words, tail) = bytes.as_chunks::<8>();
+    for (i, (word, space)) in words.iter().zip(room.as_chunks_mut::<8>().0).enumerate() {
+        if has_special(u64::from_le_bytes(*word)) {
+            return Err(i * 8);
+        }
+        *space = *word;
+    }
+    let Some(room) = room.get_mut(..=bytes.len()) else { return Err(0) };
+    let Some((end, room)) = room.split_last_mut() else { return Err(0) };
+    if !tail.is_empty() {
+        // The last eight bytes, some of them again.
+        if has_special(u64::from_le_bytes(*last)) {
+            return Err(words.len() * 8);
+        }
+        if let Some(space) = room.last_chunk_mut::<8>() {
+            *space = *last;
+        }
+    }
+    *end = b'"';
+    Ok(bytes.len() + 2)
+}
+
+/// What stands behind the backslash, for characters that have a short escape.
+fn short_escape(byte: u8) -> Option<u8> {
+    match byte {
+        b'"' | b'\\' => Some(byte),
+        b'\n' => Some(b'n'),
+        b'\r' => Some(b'r'),
+        b'\t' => Some(b't'),
+        0x08 => Some(b'b'),
+        0x0C => Some(b'f'),
+        _ => None,
+    }
 }

@@ -3,7 +3,7 @@
 //! The metadata has been decoded before, so types are right here. Errors come in the order in which
 //! the API server reports them; maps are walked by key.
 
-use pleach_json::{Map, Value};
+use pleach_json::{Map, Str, Value};
 
 use super::{OWNER_REFERENCE, OWNER_REFERENCES, ObjectMeta};
 use crate::field_error::{BadValue, FieldError};
@@ -76,36 +76,101 @@ pub fn validate_object_meta_with(
     check_name: &dyn Fn(&str, bool) -> Messages,
     path: &Path<'_>,
 ) -> Vec<FieldError> {
+    let meta = Fields::of(meta);
     let mut errors = Vec::new();
-    if !meta.generate_name().is_empty() {
-        let messages = check_name(meta.generate_name(), true);
-        push_all(&mut errors, &path.child("generateName"), meta.generate_name(), messages);
+    let generate_name = text(meta.generate_name);
+    if !generate_name.is_empty() {
+        push_all(&mut errors, &path.child("generateName"), generate_name, check_name(generate_name, true));
     }
-    if meta.name().is_empty() {
+    let name = text(meta.name);
+    if name.is_empty() {
         errors.push(FieldError::required(path.child("name"), "name or generateName is required"));
     } else {
-        push_all(&mut errors, &path.child("name"), meta.name(), check_name(meta.name(), false));
+        push_all(&mut errors, &path.child("name"), name, check_name(name, false));
     }
-    let namespace = path.child("namespace");
+    let namespace = text(meta.namespace);
     if namespaced {
-        if meta.namespace().is_empty() {
-            errors.push(FieldError::required(namespace, ""));
+        if namespace.is_empty() {
+            errors.push(FieldError::required(path.child("namespace"), ""));
         } else {
-            push_all(&mut errors, &namespace, meta.namespace(), check_dns1123_label(meta.namespace()));
+            push_all(&mut errors, &path.child("namespace"), namespace, check_dns1123_label(namespace));
         }
-    } else if !meta.namespace().is_empty() {
-        errors.push(FieldError::forbidden(namespace, "not allowed on this type"));
+    } else if !namespace.is_empty() {
+        errors.push(FieldError::forbidden(path.child("namespace"), "not allowed on this type"));
     }
-    if meta.generation() < 0 {
+    let generation = int(meta.generation);
+    if generation < 0 {
         let detail = "must be greater than or equal to 0";
-        errors.push(FieldError::invalid(path.child("generation"), meta.generation(), detail));
+        errors.push(FieldError::invalid(path.child("generation"), generation, detail));
     }
-    validate_labels(meta.labels(), &path.child("labels"), &mut errors);
-    validate_annotations(meta.annotations(), &path.child("annotations"), &mut errors);
-    validate_owner_references(meta, &path.child("ownerReferences"), &mut errors);
-    validate_finalizers(meta, &path.child("finalizers"), &mut errors);
-    validate_managed_fields(meta, &path.child("managedFields"), &mut errors);
+    validate_labels(meta.labels, &path.child("labels"), &mut errors);
+    validate_annotations(meta.annotations, &path.child("annotations"), &mut errors);
+    validate_owner_references(meta.owner_references, &path.child("ownerReferences"), &mut errors);
+    validate_finalizers(meta.finalizers, &path.child("finalizers"), &mut errors);
+    validate_managed_fields(meta.managed_fields, &path.child("managedFields"), &mut errors);
     errors
+}
+
+/// The fields that are checked, found in one walk.
+#[derive(Default)]
+struct Fields<'a> {
+    annotations: Option<&'a Value>,
+    creation_timestamp: Option<&'a Value>,
+    deletion_grace_period_seconds: Option<&'a Value>,
+    deletion_timestamp: Option<&'a Value>,
+    finalizers: Option<&'a Value>,
+    generate_name: Option<&'a Value>,
+    generation: Option<&'a Value>,
+    labels: Option<&'a Value>,
+    managed_fields: Option<&'a Value>,
+    name: Option<&'a Value>,
+    namespace: Option<&'a Value>,
+    owner_references: Option<&'a Value>,
+    resource_version: Option<&'a Value>,
+    uid: Option<&'a Value>,
+}
+
+impl<'a> Fields<'a> {
+    fn of(meta: ObjectMeta<'a>) -> Self {
+        let mut fields = Self::default();
+        for (key, value) in meta.0.into_iter().flatten() {
+            let field = match key.as_str() {
+                "annotations" => &mut fields.annotations,
+                "creationTimestamp" => &mut fields.creation_timestamp,
+                "deletionGracePeriodSeconds" => &mut fields.deletion_grace_period_seconds,
+                "deletionTimestamp" => &mut fields.deletion_timestamp,
+                "finalizers" => &mut fields.finalizers,
+                "generateName" => &mut fields.generate_name,
+                "generation" => &mut fields.generation,
+                "labels" => &mut fields.labels,
+                "managedFields" => &mut fields.managed_fields,
+                "name" => &mut fields.name,
+                "namespace" => &mut fields.namespace,
+                "ownerReferences" => &mut fields.owner_references,
+                "resourceVersion" => &mut fields.resource_version,
+                "uid" => &mut fields.uid,
+                _ => continue,
+            };
+            *field = Some(value);
+        }
+        fields
+    }
+}
+
+fn text(value: Option<&Value>) -> &str {
+    value.and_then(Value::as_str).unwrap_or_default()
+}
+
+fn int(value: Option<&Value>) -> i64 {
+    value.and_then(Value::as_int).unwrap_or_default()
+}
+
+fn members(value: Option<&Value>) -> impl Iterator<Item = (&Str, &Value)> {
+    value.and_then(Value::as_object).into_iter().flat_map(Map::iter)
+}
+
+fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> + Clone {
+    value.and_then(Value::as_array).into_iter().flatten()
 }
 
 /// The checks of a changed object's metadata against what it was.
@@ -114,10 +179,14 @@ pub fn validate_object_meta_update(
     old: ObjectMeta<'_>,
     path: &Path<'_>,
 ) -> Vec<FieldError> {
+    let (new, old) = (Fields::of(new), Fields::of(old));
     let mut errors = Vec::new();
-    if old.is_terminating() {
-        let mut added: Vec<&str> =
-            new.finalizers().filter(|f| !old.finalizers().any(|known| known == *f)).collect();
+    if old.deletion_timestamp.is_some_and(|time| !time.is_null()) {
+        let known = items(old.finalizers).filter_map(Value::as_str);
+        let mut added: Vec<&str> = items(new.finalizers)
+            .filter_map(Value::as_str)
+            .filter(|finalizer| !known.clone().any(|known| known == *finalizer))
+            .collect();
         added.sort_unstable();
         added.dedup();
         if !added.is_empty() {
@@ -129,28 +198,34 @@ pub fn validate_object_meta_update(
             errors.push(FieldError::forbidden(path.child("finalizers"), detail));
         }
     }
-    if new.resource_version().is_empty() {
+    if text(new.resource_version).is_empty() {
         let detail = "must be specified for an update";
         errors.push(FieldError::invalid(path.child("resourceVersion"), "", detail));
     }
-    if new.generation() < old.generation() {
+    if int(new.generation) < int(old.generation) {
         let detail = "must not be decremented";
-        errors.push(FieldError::invalid(path.child("generation"), new.generation(), detail));
+        errors.push(FieldError::invalid(path.child("generation"), int(new.generation), detail));
     }
-    for key in ["name", "namespace", "uid"] {
-        if new.text(key) != old.text(key) {
-            errors.push(immutable(&path.child(key), Value::from(new.text(key))));
+    for (key, new, old) in
+        [("name", new.name, old.name), ("namespace", new.namespace, old.namespace), ("uid", new.uid, old.uid)]
+    {
+        if text(new) != text(old) {
+            errors.push(immutable(&path.child(key), Value::from(text(new))));
         }
     }
-    for key in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
-        if new.get(key) != old.get(key) {
-            errors.push(immutable(&path.child(key), new.get(key).cloned().unwrap_or_default()));
+    for (key, new, old) in [
+        ("creationTimestamp", new.creation_timestamp, old.creation_timestamp),
+        ("deletionTimestamp", new.deletion_timestamp, old.deletion_timestamp),
+        ("deletionGracePeriodSeconds", new.deletion_grace_period_seconds, old.deletion_grace_period_seconds),
+    ] {
+        if new != old {
+            errors.push(immutable(&path.child(key), new.cloned().unwrap_or_default()));
         }
     }
-    validate_labels(new.labels(), &path.child("labels"), &mut errors);
-    validate_annotations(new.annotations(), &path.child("annotations"), &mut errors);
-    validate_owner_references(new, &path.child("ownerReferences"), &mut errors);
-    validate_managed_fields(new, &path.child("managedFields"), &mut errors);
+    validate_labels(new.labels, &path.child("labels"), &mut errors);
+    validate_annotations(new.annotations, &path.child("annotations"), &mut errors);
+    validate_owner_references(new.owner_references, &path.child("ownerReferences"), &mut errors);
+    validate_managed_fields(new.managed_fields, &path.child("managedFields"), &mut errors);
     errors
 }
 
@@ -159,17 +234,17 @@ pub(crate) fn immutable(path: &Path<'_>, value: impl Into<BadValue>) -> FieldErr
     FieldError::invalid(path, value, "field is immutable")
 }
 
-fn validate_labels(labels: Option<&Map>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    for (key, value) in labels.into_iter().flat_map(Map::iter) {
+fn validate_labels(labels: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    for (key, value) in members(labels) {
         let value = value.as_str().unwrap_or_default();
         push_all(errors, path, key, check_qualified_name(key));
         push_all(errors, path, value, check_label_value(value));
     }
 }
 
-fn validate_annotations(annotations: Option<&Map>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn validate_annotations(annotations: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let mut size = 0;
-    for (key, value) in annotations.into_iter().flat_map(Map::iter) {
+    for (key, value) in members(annotations) {
         push_all(errors, path, key, check_annotation_key(key));
         size += key.len() + value.as_str().map_or(0, str::len);
     }
@@ -178,9 +253,9 @@ fn validate_annotations(annotations: Option<&Map>, path: &Path<'_>, errors: &mut
     }
 }
 
-fn validate_owner_references(meta: ObjectMeta<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn validate_owner_references(references: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let mut controller: Option<(&str, &str)> = None;
-    for reference in meta.owner_references() {
+    for reference in items(references) {
         let text = |key: &str| reference.get(key).and_then(Value::as_str).unwrap_or_default();
         let (api_version, kind, name) = (text("apiVersion"), text("kind"), text("name"));
         let group_version = GroupVersion::parse(api_version).unwrap_or_default();
@@ -203,7 +278,7 @@ fn validate_owner_references(meta: ObjectMeta<'_>, path: &Path<'_>, errors: &mut
         }
         if reference.get("controller").and_then(Value::as_bool) == Some(true) {
             if let Some((first_kind, first_name)) = controller {
-                let all = meta.get("ownerReferences").expect("it has the references that were walked");
+                let all = references.expect("it has the references that were walked");
                 let detail = format!(
                     "Only one reference can have Controller set to true. Found \"true\" in references for \
                      {first_kind}/{first_name} and {kind}/{name}"
@@ -216,34 +291,44 @@ fn validate_owner_references(meta: ObjectMeta<'_>, path: &Path<'_>, errors: &mut
     }
 }
 
-fn validate_finalizers(meta: ObjectMeta<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn validate_finalizers(finalizers: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let (mut orphan, mut foreground) = (false, false);
-    for finalizer in meta.finalizers() {
+    for finalizer in items(finalizers).filter_map(Value::as_str) {
         push_all(errors, path, finalizer, check_qualified_name(finalizer));
         orphan |= finalizer == "orphan";
         foreground |= finalizer == "foregroundDeletion";
     }
     if orphan && foreground {
-        let all = meta.get("finalizers").cloned().unwrap_or_default();
+        let all = finalizers.cloned().unwrap_or_default();
         let detail = "finalizer orphan and foregroundDeletion cannot be both set";
         errors.push(FieldError::invalid(path, all, detail));
     }
 }
 
-fn validate_managed_fields(meta: ObjectMeta<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    for (i, entry) in meta.managed_fields().enumerate() {
+fn validate_managed_fields(managed_fields: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    for (i, entry) in items(managed_fields).enumerate() {
         let path = path.index(i);
-        let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
-        if !matches!(text("operation"), "Apply" | "Update") {
+        let (mut operation, mut fields_type, mut manager, mut subresource) = ("", "", "", "");
+        for (key, value) in members(Some(entry)) {
+            let field = match key.as_str() {
+                "operation" => &mut operation,
+                "fieldsType" => &mut fields_type,
+                "manager" => &mut manager,
+                "subresource" => &mut subresource,
+                _ => continue,
+            };
+            *field = value.as_str().unwrap_or_default();
+        }
+        if !matches!(operation, "Apply" | "Update") {
             let detail = "must be `Apply` or `Update`";
-            errors.push(FieldError::invalid(path.child("operation"), text("operation"), detail));
+            errors.push(FieldError::invalid(path.child("operation"), operation, detail));
         }
-        if !matches!(text("fieldsType"), "" | "FieldsV1") {
+        if !matches!(fields_type, "" | "FieldsV1") {
             let detail = "must be `FieldsV1`";
-            errors.push(FieldError::invalid(path.child("fieldsType"), text("fieldsType"), detail));
+            errors.push(FieldError::invalid(path.child("fieldsType"), fields_type, detail));
         }
-        errors.extend(validate_field_manager(text("manager"), &path.child("manager")));
-        if text("subresource").len() > SUBRESOURCE_MAX_LENGTH {
+        errors.extend(validate_field_manager(manager, &path.child("manager")));
+        if subresource.len() > SUBRESOURCE_MAX_LENGTH {
             errors.push(FieldError::too_long(path.child("subresource"), SUBRESOURCE_MAX_LENGTH as i64));
         }
     }
@@ -254,6 +339,9 @@ pub fn validate_field_manager(manager: &str, path: &Path<'_>) -> Vec<FieldError>
     let mut errors = Vec::new();
     if manager.len() > FIELD_MANAGER_MAX_LENGTH {
         errors.push(FieldError::too_long(path, FIELD_MANAGER_MAX_LENGTH as i64));
+    }
+    if manager.bytes().all(|b| matches!(b, b' '..=b'~')) {
+        return errors;
     }
     for (at, c) in manager.char_indices().filter(|(_, c)| !is_print(*c)) {
         let detail = format!("invalid character U+{:04X} (at position {at})", c as u32);

@@ -67,12 +67,14 @@ pub struct Property {
     pub required: bool,
     /// The start of the name, as a number of the same order.
     prefix: u64,
+    /// The length of the name, where it is at hand.
+    length: usize,
 }
 
 impl Property {
     pub(super) fn new(name: Str, node: NodeRef, required: bool) -> Self {
-        let prefix = prefix(&name);
-        Self { name, node, required, prefix }
+        let (prefix, length) = (prefix(&name), name.len());
+        Self { name, node, required, prefix, length }
     }
 }
 
@@ -86,9 +88,13 @@ fn prefix(key: &str) -> u64 {
     if let Some(first) = bytes.first_chunk() {
         return u64::from_be_bytes(*first);
     }
-    let number = bytes.iter().fold(0, |number, b| number << 8 | u64::from(*b));
-    // An empty key is zero as it stands; it would have to be shifted by all 64 bits.
-    number << (8 * (8 - bytes.len()) % 64)
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        // The two overlap, and say the same where they do.
+        let last = u64::from(u32::from_be_bytes(*last)) << (8 * (8 - bytes.len()));
+        return u64::from(u32::from_be_bytes(*first)) << 32 | last;
+    }
+    let byte = |i: usize| bytes.get(i).map_or(0, |b| u64::from(*b));
+    byte(0) << 56 | byte(1) << 48 | byte(2) << 40
 }
 
 /// What an object may have besides its declared properties.
@@ -333,6 +339,11 @@ impl Node {
             || self.required.iter().all(|name| self.property(name).is_some() || members.contains_key(name))
     }
 
+    /// How many declared properties have a default.
+    pub(crate) fn defaulted_len(&self) -> usize {
+        self.rare.as_ref().map_or(0, |rare| rare.defaulted.len())
+    }
+
     /// The declared properties that have a default, with their names.
     pub(crate) fn defaulted(&self) -> impl Iterator<Item = (&Property, &Value)> {
         self.rare.iter().flat_map(|rare| &rare.defaulted).filter_map(|&i| {
@@ -349,39 +360,41 @@ impl Node {
     /// The property `key`, for keys asked in ascending order: `from` remembers where to go on.
     #[inline]
     pub fn next_property(&self, from: &mut usize, key: &str) -> Option<&Property> {
-        let rest = &self.properties[*from..];
         let wanted = prefix(key);
-        let compare = |property: &Property| {
-            property.prefix.cmp(&wanted).then_with(|| {
-                let name = property.name.as_str();
-                // Short keys are their prefix; only zero bytes at the end tell them apart.
-                if name.len() <= 8 && key.len() <= 8 { name.len().cmp(&key.len()) } else { name.cmp(key) }
-            })
-        };
-        // Near at hand first; a few keys in a wide schema are found by halving.
-        let mut ahead = 0;
-        let found = loop {
-            let Some(property) = rest.get(ahead) else { break Err(ahead) };
-            match compare(property) {
-                std::cmp::Ordering::Less if ahead == NEAR => {
-                    let further = rest[ahead..].binary_search_by(compare);
-                    break further.map(|i| ahead + i).map_err(|i| ahead + i);
-                }
-                std::cmp::Ordering::Less => ahead += 1,
-                std::cmp::Ordering::Equal => break Ok(ahead),
-                std::cmp::Ordering::Greater => break Err(ahead),
+        // Near at hand first: nearly always it is there, or there is none.
+        let mut at = *from;
+        for property in self.properties.get(at..)?.iter().take(NEAR) {
+            if property.prefix < wanted {
+                at += 1;
+                continue;
             }
-        };
-        match found {
-            Ok(i) => {
-                *from += i + 1;
-                Some(&rest[i])
+            *from = at;
+            if property.prefix > wanted {
+                return None;
             }
-            Err(i) => {
-                *from += i;
-                None
+            // Short keys are their prefix; only zero bytes at the end tell them apart.
+            if property.length == key.len() && (key.len() <= 8 || property.name == key) {
+                *from = at + 1;
+                return Some(property);
             }
+            break;
         }
+        if at == self.properties.len() {
+            *from = at;
+            return None;
+        }
+        self.seek_property(from, wanted, key)
+    }
+
+    /// The same where it takes some searching: a few keys in a wide schema are found by halving.
+    #[inline(never)]
+    fn seek_property(&self, from: &mut usize, wanted: u64, key: &str) -> Option<&Property> {
+        let rest = &self.properties[*from..];
+        let found = rest.binary_search_by(|property| {
+            property.prefix.cmp(&wanted).then_with(|| property.name.as_str().cmp(key))
+        });
+        *from += found.map_or_else(|i| i, |i| i + 1);
+        found.ok().map(|i| &rest[i])
     }
 
     /// Whether all that a node can say is said alike; what is below is compared as shared nodes.
