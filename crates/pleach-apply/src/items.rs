@@ -93,6 +93,24 @@ pub(crate) fn step(list: &ListShape<'_>, item: &Value) -> Result<PathElement, St
     key(list, item).map(|key| key.element())
 }
 
+/// Whether [`key`] tells the item apart.
+pub(crate) fn has_key(list: &ListShape<'_>, item: &Value) -> bool {
+    match (list.relation, item) {
+        (Relation::Atomic, _) => false,
+        (Relation::Set, item) => !matches!(item, Value::Object(_) | Value::Array(_) | Value::Null),
+        (Relation::Keys(keys), Value::Object(members)) => {
+            keys.iter().any(|key| members.contains_key(key))
+                || keys.iter().any(|key| list.items.as_map().is_some_and(|map| map.default_of(key).is_some()))
+        }
+        (Relation::Keys(_), _) => false,
+    }
+}
+
+/// Whether no item is there twice.
+pub(crate) fn is_each_once(list: &ListShape<'_>, items: &[Value]) -> bool {
+    items.len() < 2 || together(list, items, &[]).windows(2).all(|pair| !pair[0].is_like(&pair[1]))
+}
+
 fn keyed<'v>(list: &ListShape<'v>, keys: &'v [Str], item: &'v Value) -> Result<Key<'v>, String> {
     let members = match item {
         Value::Object(members) => members,

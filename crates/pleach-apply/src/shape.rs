@@ -11,7 +11,7 @@
 use std::sync::LazyLock;
 
 use pleach_json::{Str, Value, json};
-use pleach_schema::compile::{Additional, ListType, MapType};
+use pleach_schema::compile::{Additional, Declared, ListType, MapType};
 use pleach_schema::{Node, Schema, SchemaOptions};
 
 /// The type of a value.
@@ -85,6 +85,7 @@ impl<'a> Type<'a> {
 
     /// What a value is. An absent value is what its type says first: a map before a scalar before a
     /// list.
+    #[inline]
     pub(crate) fn shape(self, value: Option<&Value>) -> Shape<'a> {
         match self.0 {
             Kind::Node(node, preserve) => shape_of_node(node, preserve, value),
@@ -96,6 +97,12 @@ impl<'a> Type<'a> {
                 Some(_) => Shape::Scalar(Scalar::Untyped),
             },
         }
+    }
+
+    /// Whether every value is of the type.
+    #[inline]
+    pub(crate) fn is_anything(self) -> bool {
+        matches!(self.0, Kind::Deduced | Kind::Untyped)
     }
 
     fn map(self) -> MapShape<'a> {
@@ -125,30 +132,24 @@ impl<'a> Type<'a> {
     }
 }
 
+#[inline]
 fn shape_of_node<'a>(node: &'a Node, preserve: bool, value: Option<&Value>) -> Shape<'a> {
     let map = || Shape::Map(Type(Kind::Node(node, preserve)).map());
     let list = || Shape::List(list_of(node, preserve));
-    // A whole object needs no type to be one.
-    let declared = match node.types().single() {
-        None if node.is_root() => "object",
-        None => "",
-        Some(declared) => declared,
-    };
-    match declared {
-        "object" => map(),
-        "array" => list(),
-        "integer" | "number" => Shape::Scalar(Scalar::Numeric),
-        "boolean" => Shape::Scalar(Scalar::Boolean),
-        "string" => match node.types().format().map(Str::as_str) {
-            Some("date-time" | "int-or-string") => Shape::Scalar(Scalar::Untyped),
-            _ => Shape::Scalar(Scalar::String),
-        },
-        "" => match value {
+    match node.types().declared() {
+        Declared::Object => map(),
+        Declared::Array => list(),
+        Declared::Number => Shape::Scalar(Scalar::Numeric),
+        Declared::Boolean => Shape::Scalar(Scalar::Boolean),
+        Declared::String => Shape::Scalar(Scalar::String),
+        Declared::AnyScalar => Shape::Scalar(Scalar::Untyped),
+        // A whole object needs no type to be one.
+        Declared::Nothing if node.is_root() => map(),
+        Declared::Nothing => match value {
             Some(Value::Array(_)) => list(),
             None | Some(Value::Object(_) | Value::Null) => map(),
             Some(_) => Shape::Scalar(Scalar::Untyped),
         },
-        _ => Shape::Scalar(Scalar::Untyped),
     }
 }
 
@@ -171,6 +172,7 @@ pub(crate) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// The type of a declared field.
+    #[inline]
     pub(crate) fn next(&mut self, name: &str) -> Option<Type<'a>> {
         let Kind::Node(node, preserve) = self.of else { return None };
         if self.is_resource
@@ -238,7 +240,7 @@ impl<'a> MapShape<'a> {
         }
         match self.others().map(|of| of.0) {
             Some(Kind::Deduced) => true,
-            Some(Kind::Node(of, _)) => of.types().single().is_none(),
+            Some(Kind::Node(of, _)) => of.types().declared() == Declared::Nothing,
             _ => false,
         }
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use pleach_json::{Str, Value};
 
 use super::{ApplyError, InVersion, STRIPPED, Tracker, empty_object, last_applied, managed_of, put_managed};
+use crate::compare::compare;
 use crate::encoded::Encoded;
 use crate::entries::{Entries, Entry};
 use crate::fields::{applied_fields, fields_of};
@@ -15,7 +16,7 @@ use crate::remove::remove;
 use crate::same::same;
 use crate::set::Set;
 use crate::shape::Type;
-use crate::validate::{validate, validate_beside};
+use crate::validate::validate;
 
 /// Who owns what nobody is known to own when an object is first applied to.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
@@ -113,14 +114,16 @@ impl Tracker<'_> {
                 described(object)
             ))
         };
-        validate(config, of, false).map_err(|error| failed("patch", config, &error))?;
-        validate_beside(live, config, of).map_err(|error| failed("live", live, &error))?;
+        let (mut fields, fits) = applied_fields(config, of);
+        if !fits {
+            validate(config, of, false).map_err(|error| failed("patch", config, &error))?;
+        }
+        validate(live, of, true).map_err(|error| failed("live", live, &error))?;
         self.reconciled(live, &mut entries).map_err(ApplyError::Failed)?;
 
         let identity = Identity::apply(self.request.manager, self.request.subresource);
         let api_version: Str = self.request.api_version.into();
         let merged = merge(live, config, of);
-        let mut fields = applied_fields(config, of);
         if let Some(reset) = self.versions.reset(&api_version) {
             fields.subtract_whole(reset);
         }
@@ -133,9 +136,10 @@ impl Tracker<'_> {
                 .map_err(|error| ApplyError::Failed(format!("failed to prune fields: {error}")))?,
             _ => merged,
         };
-        let comparison = self.take_over(live, &object, &mut entries, Some(&identity), force)?;
+        let comparison = compare(live, &object, of);
+        self.take_over(&comparison, live, &object, &mut entries, Some(&identity), force)?;
         // The order of items is nobody's, and no comparison tells it.
-        let changed = !comparison.is_same() || !same(live, &object);
+        let changed = !comparison.is_same() || (*live != object && !same(live, &object));
         if let Some(at) = entries.position(&identity) {
             let entry = &mut entries.0[at];
             entry.fields.subtract(&STRIPPED);
