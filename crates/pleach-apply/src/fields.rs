@@ -86,7 +86,17 @@ impl Walk {
         let (mut fields, others) = (map.fields(), map.others());
         let mut steps = begin(members.len(), member);
         for (key, value) in members.entries() {
-            let declared = fields.next(key);
+            let (declared, step) = fields.next_step(key);
+            let step = || step.cloned().unwrap_or_else(|| field_key(key));
+            // Most members are scalars.
+            if let Some(of) = declared.or(others)
+                && !matches!(value, Value::Null | Value::Array(_) | Value::Object(_))
+                && let Some(scalar) = of.scalar()
+            {
+                self.fits &= is_fit(scalar, value);
+                steps.push((step(), Value::object()));
+                continue;
+            }
             let empty = match value {
                 Value::Null => true,
                 Value::Object(members) => members.is_empty(),
@@ -101,7 +111,7 @@ impl Walk {
                 }
             };
             if member || whole || empty || !below.is_empty() {
-                steps.push((field_key(key), below.into()));
+                steps.push((step(), below.into()));
             }
         }
         end(steps, member)

@@ -10,20 +10,25 @@ use crate::items::{has_key, is_each_once};
 use crate::shape::{ListShape, MapShape, Relation, Scalar, Shape, Type};
 
 /// Whether nothing is wrong with a value; `once` says that no list may have an item twice.
+#[inline]
 pub(crate) fn fits(value: &Value, of: Type<'_>, once: bool) -> bool {
-    if of.is_anything() {
-        return true;
+    match value {
+        Value::Null => true,
+        Value::Array(_) | Value::Object(_) => of.is_anything() || container_fits(value, of, once),
+        // Most values are no containers: for them nothing more than this is asked.
+        scalar => of.scalar().is_some_and(|of| is_fit(of, scalar)),
     }
+}
+
+fn container_fits(value: &Value, of: Type<'_>, once: bool) -> bool {
     match (of.shape(Some(value)), value) {
-        (_, Value::Null) => true,
-        (Shape::Scalar(scalar), value) => is_fit(scalar, value),
         (Shape::Map(map), Value::Object(members)) => {
             members.is_empty() || grow_stack(|| members_fit(&map, members, once))
         }
         (Shape::List(list), Value::Array(items)) => {
             items.is_empty() || grow_stack(|| items_fit(&list, items, once))
         }
-        (Shape::Map(_) | Shape::List(_), _) => false,
+        _ => false,
     }
 }
 

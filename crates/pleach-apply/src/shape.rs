@@ -105,6 +105,24 @@ impl<'a> Type<'a> {
         matches!(self.0, Kind::Deduced | Kind::Untyped)
     }
 
+    /// Whether nothing declared here or below is owned as a whole, as far as absent values tell.
+    #[inline]
+    pub(crate) fn is_granular(self) -> bool {
+        matches!(self.0, Kind::Node(node, _) if !node.below().wholes())
+    }
+
+    /// What a scalar of the type must be; none if there must not be one.
+    #[inline]
+    pub(crate) fn scalar(self) -> Option<Scalar> {
+        match self.0 {
+            Kind::Node(node, _) => match node.types().declared() {
+                Declared::Nothing if !node.is_root() => Some(Scalar::Untyped),
+                declared => scalar_of(declared),
+            },
+            Kind::Deduced | Kind::Untyped => Some(Scalar::Untyped),
+        }
+    }
+
     fn map(self) -> MapShape<'a> {
         let is_atomic = match self.0 {
             Kind::Node(node, _) => node.map_type() == MapType::Atomic,
@@ -136,20 +154,31 @@ impl<'a> Type<'a> {
 fn shape_of_node<'a>(node: &'a Node, preserve: bool, value: Option<&Value>) -> Shape<'a> {
     let map = || Shape::Map(Type(Kind::Node(node, preserve)).map());
     let list = || Shape::List(list_of(node, preserve));
-    match node.types().declared() {
-        Declared::Object => map(),
-        Declared::Array => list(),
-        Declared::Number => Shape::Scalar(Scalar::Numeric),
-        Declared::Boolean => Shape::Scalar(Scalar::Boolean),
-        Declared::String => Shape::Scalar(Scalar::String),
-        Declared::AnyScalar => Shape::Scalar(Scalar::Untyped),
+    let declared = node.types().declared();
+    if let Some(scalar) = scalar_of(declared) {
+        return Shape::Scalar(scalar);
+    }
+    match (declared, value) {
+        (Declared::Array, _) => list(),
         // A whole object needs no type to be one.
-        Declared::Nothing if node.is_root() => map(),
-        Declared::Nothing => match value {
-            Some(Value::Array(_)) => list(),
-            None | Some(Value::Object(_) | Value::Null) => map(),
-            Some(_) => Shape::Scalar(Scalar::Untyped),
+        (Declared::Nothing, Some(value)) if !node.is_root() => match value {
+            Value::Array(_) => list(),
+            Value::Object(_) | Value::Null => map(),
+            _ => Shape::Scalar(Scalar::Untyped),
         },
+        _ => map(),
+    }
+}
+
+/// What values of a declared type must be that are no containers.
+#[inline]
+fn scalar_of(declared: Declared) -> Option<Scalar> {
+    match declared {
+        Declared::Nothing | Declared::Object | Declared::Array => None,
+        Declared::Number => Some(Scalar::Numeric),
+        Declared::Boolean => Some(Scalar::Boolean),
+        Declared::String => Some(Scalar::String),
+        Declared::AnyScalar => Some(Scalar::Untyped),
     }
 }
 
@@ -174,13 +203,22 @@ impl<'a> Fields<'a> {
     /// The type of a declared field.
     #[inline]
     pub(crate) fn next(&mut self, name: &str) -> Option<Type<'a>> {
-        let Kind::Node(node, preserve) = self.of else { return None };
+        self.next_step(name).0
+    }
+
+    /// The type of a declared field, and the step to it if the schema has it at hand.
+    #[inline]
+    pub(crate) fn next_step(&mut self, name: &str) -> (Option<Type<'a>>, Option<&'a Str>) {
+        let Kind::Node(node, preserve) = self.of else { return (None, None) };
         if self.is_resource
             && let Some(of) = of_resource(name)
         {
-            return Some(of);
+            return (Some(of), None);
         }
-        node.next_property(&mut self.from, name).map(|property| Type::node(&property.node, preserve))
+        match node.next_property(&mut self.from, name) {
+            Some(property) => (Some(Type::node(&property.node, preserve)), Some(property.step())),
+            None => (None, None),
+        }
     }
 }
 

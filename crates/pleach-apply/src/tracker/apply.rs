@@ -136,10 +136,14 @@ impl Tracker<'_> {
                 .map_err(|error| ApplyError::Failed(format!("failed to prune fields: {error}")))?,
             _ => merged,
         };
-        let comparison = compare(live, &object, of);
-        self.take_over(&comparison, live, &object, &mut entries, Some(&identity), force)?;
-        // The order of items is nobody's, and no comparison tells it.
-        let changed = !comparison.is_same() || (*live != object && !same(live, &object));
+        // Where there is no other owner nothing can be taken over.
+        if entries.0.iter().any(|entry| entry.identity != identity) {
+            let comparison = compare(live, &object, of);
+            self.take_over(&comparison, live, &object, &mut entries, Some(&identity), force)?;
+        }
+        // Not whether the comparison tells of nothing: the order of items is nobody's, and it does not
+        // tell that.
+        let changed = *live != object && !same(live, &object);
         if let Some(at) = entries.position(&identity) {
             let entry = &mut entries.0[at];
             entry.fields.subtract(&STRIPPED);

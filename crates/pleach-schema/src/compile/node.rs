@@ -4,6 +4,7 @@
 //! `intern`). A node therefore never knows where it stands or what it is called, and carries no
 //! description; whoever explains a field to a person reads the schema itself.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -67,12 +68,20 @@ pub struct Property {
     pub required: bool,
     /// The start of the name, as a number of the same order.
     prefix: u64,
+    /// The name as a step of `fieldsV1`, `f:name`: every new object needs those of all its fields.
+    step: Str,
 }
 
 impl Property {
     pub(super) fn new(name: Str, node: NodeRef, required: bool) -> Self {
-        let prefix = prefix(&name);
-        Self { name, node, required, prefix }
+        let (prefix, step) = (prefix(&name), ["f:", name.as_str()].into_iter().collect());
+        Self { name, node, required, prefix, step }
+    }
+
+    /// The name as a step of `fieldsV1`, `f:name`.
+    #[inline]
+    pub fn step(&self) -> &Str {
+        &self.step
     }
 }
 
@@ -85,6 +94,11 @@ fn prefix(key: &str) -> u64 {
     let bytes = key.as_bytes();
     if let Some(first) = bytes.first_chunk() {
         return u64::from_be_bytes(*first);
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        // Two halves that overlap: what both have is shifted out of the second.
+        let second = u64::from(u32::from_be_bytes(*last)) << (8 * (8 - bytes.len()));
+        return u64::from(u32::from_be_bytes(*first)) << 32 | (second & u64::from(u32::MAX));
     }
     let number = bytes.iter().fold(0, |number, b| number << 8 | u64::from(*b));
     // An empty key is zero as it stands; it would have to be shifted by all 64 bits.
@@ -171,6 +185,7 @@ impl Below {
     pub(super) const EMBEDDED: u8 = 1 << 2;
     pub(super) const RULES: u8 = 1 << 3;
     pub(super) const UNIONS: u8 = 1 << 4;
+    pub(super) const WHOLES: u8 = 1 << 5;
 
     /// There are defaults.
     pub fn defaults(self) -> bool {
@@ -187,6 +202,11 @@ impl Below {
     /// There are unions.
     pub fn unions(self) -> bool {
         self.0 & Self::UNIONS != 0
+    }
+    /// There are lists or maps that are owned as a whole.
+    #[inline]
+    pub fn wholes(self) -> bool {
+        self.0 & Self::WHOLES != 0
     }
     /// There are CEL rules.
     pub fn rules(self) -> bool {
@@ -349,7 +369,6 @@ impl Node {
     /// The property `key`, for keys asked in ascending order: `from` remembers where to go on.
     #[inline]
     pub fn next_property(&self, from: &mut usize, key: &str) -> Option<&Property> {
-        let rest = &self.properties[*from..];
         let wanted = prefix(key);
         let compare = |property: &Property| {
             property.prefix.cmp(&wanted).then_with(|| {
@@ -359,29 +378,29 @@ impl Node {
             })
         };
         // Near at hand first; a few keys in a wide schema are found by halving.
-        let mut ahead = 0;
-        let found = loop {
-            let Some(property) = rest.get(ahead) else { break Err(ahead) };
+        let mut at = *from;
+        let near = at + NEAR;
+        while let Some(property) = self.properties.get(at) {
+            if property.prefix < wanted && at < near {
+                at += 1;
+                continue;
+            }
             match compare(property) {
-                std::cmp::Ordering::Less if ahead == NEAR => {
-                    let further = rest[ahead..].binary_search_by(compare);
-                    break further.map(|i| ahead + i).map_err(|i| ahead + i);
+                Ordering::Less if at >= near => {
+                    let found = self.properties[at..].binary_search_by(compare);
+                    *from = at + found.map_or_else(|i| i, |i| i + 1);
+                    return found.ok().map(|i| &self.properties[at + i]);
                 }
-                std::cmp::Ordering::Less => ahead += 1,
-                std::cmp::Ordering::Equal => break Ok(ahead),
-                std::cmp::Ordering::Greater => break Err(ahead),
-            }
-        };
-        match found {
-            Ok(i) => {
-                *from += i + 1;
-                Some(&rest[i])
-            }
-            Err(i) => {
-                *from += i;
-                None
+                Ordering::Less => at += 1,
+                Ordering::Equal => {
+                    *from = at + 1;
+                    return Some(property);
+                }
+                Ordering::Greater => break,
             }
         }
+        *from = at;
+        None
     }
 
     /// Whether all that a node can say is said alike; what is below is compared as shared nodes.
