@@ -130,6 +130,14 @@ pub(crate) fn item_key<'v>(fields: impl Iterator<Item = (&'v str, &'v Value)>) -
     out.finish()
 }
 
+/// `k:{"name":"a"}`, as most keys are: one field that is a text.
+pub(crate) fn text_key(name: &str, text: &str) -> Str {
+    if is_all_plain(name) && is_all_plain(text) {
+        return ["k:{\"", name, "\":\"", text, "\"}"].into_iter().collect();
+    }
+    item_key([(name, &Value::from(text))].into_iter())
+}
+
 /// `v:"x"`
 pub(crate) fn value_key(value: &Value) -> Str {
     let mut out = SmolStrBuilder::new();
@@ -147,7 +155,7 @@ fn write_scalar(value: &Value, out: &mut SmolStrBuilder) {
 
 /// A string; most have nothing in them that is written otherwise.
 fn write_plain(text: &str, out: &mut SmolStrBuilder) {
-    if text.bytes().all(is_plain) {
+    if is_all_plain(text) {
         out.push_str("\"");
         out.push_str(text);
         out.push_str("\"");
@@ -156,6 +164,10 @@ fn write_plain(text: &str, out: &mut SmolStrBuilder) {
     let mut quoted = Vec::with_capacity(text.len() + 8);
     pleach_json::write_string(text, &mut quoted);
     out.push_str(std::str::from_utf8(&quoted).expect("a string is written whole"));
+}
+
+fn is_all_plain(text: &str) -> bool {
+    text.bytes().all(is_plain)
 }
 
 /// Whether a character stands for itself inside quotes, whoever writes.

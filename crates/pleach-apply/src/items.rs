@@ -11,7 +11,7 @@ use pleach_json::{Str, Value};
 use smallvec::SmallVec;
 
 use crate::element::PathElement;
-use crate::fields_v1::{item_key, value_key};
+use crate::fields_v1::{item_key, text_key, value_key};
 use crate::same::{hash, order};
 use crate::shape::{ListShape, Relation};
 
@@ -39,6 +39,9 @@ impl Key<'_> {
     pub(crate) fn text(&self) -> Str {
         match self {
             Self::Value(value) => value_key(value),
+            Self::Fields(fields) if let [(name, Value::String(text))] = fields.as_slice() => {
+                text_key(name, text)
+            }
             Self::Fields(fields) => item_key(fields.iter().map(|(name, value)| (name.as_str(), *value))),
         }
     }
@@ -109,6 +112,15 @@ pub(crate) fn has_key(list: &ListShape<'_>, item: &Value) -> bool {
 /// Whether no item is there twice.
 pub(crate) fn is_each_once(list: &ListShape<'_>, items: &[Value]) -> bool {
     items.len() < 2 || together(list, items, &[]).windows(2).all(|pair| !pair[0].is_like(&pair[1]))
+}
+
+/// Whether two lists have the same items in the same order, as far as items are told apart.
+pub(crate) fn are_told_apart_alike(list: &ListShape<'_>, first: &[Value], second: &[Value]) -> bool {
+    first.len() == second.len()
+        && first.iter().zip(second).all(|(a, b)| match (key(list, a), key(list, b)) {
+            (Ok(a), Ok(b)) => a.cmp(&b).is_eq(),
+            _ => false,
+        })
 }
 
 fn keyed<'v>(list: &ListShape<'v>, keys: &'v [Str], item: &'v Value) -> Result<Key<'v>, String> {
