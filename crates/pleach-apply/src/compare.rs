@@ -5,6 +5,7 @@
 use pleach_json::{Map, Str, Value, grow_stack};
 
 use crate::element::PathElement;
+use crate::fits::fits;
 use crate::items::{Item, together};
 use crate::same::{asks_first, same};
 use crate::set::Set;
@@ -71,53 +72,156 @@ struct Marks {
 
 /// Compares two values.
 pub fn compare(old: &Value, new: &Value, of: Type<'_>) -> Comparison {
-    visit(Some(old), Some(new), of, 0).1
+    Walk { checks: false, fits: true }.visit(Some(old), Some(new), of, 0).1
 }
 
-fn visit(old: Option<&Value>, new: Option<&Value>, of: Type<'_>, depth: usize) -> (Marks, Comparison) {
-    let (mut marks, below) = match (old, new) {
-        (None, None) => return Default::default(),
-        (Some(old_value), None) => inside(old, new, of.shape(Some(old_value)), depth),
-        (None, Some(new_value)) => inside(old, new, of.shape(Some(new_value)), depth),
-        (Some(old_value), Some(new_value)) => {
-            let (was, is) = (of.shape(Some(old_value)), of.shape(Some(new_value)));
-            if was.is_like(&is) {
-                inside(old, new, is, depth)
-            } else {
-                let (marks, mut below) = inside(old, new, was, depth);
-                let (more, rest) = inside(old, new, is, depth);
-                below.union(&rest);
-                let marks = Marks {
-                    added: marks.added || more.added,
-                    modified: marks.modified || more.modified,
-                    removed: marks.removed || more.removed,
-                };
-                (marks, below)
-            }
-        }
-    };
-    marks.added |= old.is_none();
-    marks.removed |= new.is_none();
-    (marks, below)
+/// Compares two values, and tells whether nothing is wrong with the first if nothing is with the
+/// second. Only what differs must be looked at to know: what the two have in common is right.
+pub(crate) fn compare_beside(old: &Value, new: &Value, of: Type<'_>) -> (Comparison, bool) {
+    let mut walk = Walk { checks: true, fits: true };
+    let comparison = walk.visit(Some(old), Some(new), of, 0).1;
+    (comparison, walk.fits)
 }
 
-fn inside(old: Option<&Value>, new: Option<&Value>, shape: Shape<'_>, depth: usize) -> (Marks, Comparison) {
-    match shape {
-        Shape::Scalar(_) => leaf(old, new),
-        Shape::List(list) => {
-            let (was, is) = (items_of(old), items_of(new));
-            if matches!(list.relation, Relation::Atomic) || (was.is_empty() && is.is_empty()) {
-                return leaf(old, new);
+struct Walk {
+    /// Whether it matters that the first value fits its type.
+    checks: bool,
+    /// Whether all that was seen of it does.
+    fits: bool,
+}
+
+impl Walk {
+    fn check(&mut self, old: Option<&Value>, of: Type<'_>) {
+        self.fits = self.fits && (!self.checks || old.is_none_or(|old| fits(old, of, false)));
+    }
+
+    fn visit(
+        &mut self,
+        old: Option<&Value>,
+        new: Option<&Value>,
+        of: Type<'_>,
+        depth: usize,
+    ) -> (Marks, Comparison) {
+        let (mut marks, below) = match (old, new) {
+            (None, None) => return Default::default(),
+            (Some(old_value), None) => self.inside(old, new, of, of.shape(Some(old_value)), depth),
+            (None, Some(new_value)) => self.inside(old, new, of, of.shape(Some(new_value)), depth),
+            (Some(old_value), Some(new_value)) => {
+                let (was, is) = (of.shape(Some(old_value)), of.shape(Some(new_value)));
+                if was.is_like(&is) {
+                    self.inside(old, new, of, is, depth)
+                } else {
+                    let (marks, mut below) = self.inside(old, new, of, was, depth);
+                    let (more, rest) = self.inside(old, new, of, is, depth);
+                    below.union(&rest);
+                    let marks = Marks {
+                        added: marks.added || more.added,
+                        modified: marks.modified || more.modified,
+                        removed: marks.removed || more.removed,
+                    };
+                    (marks, below)
+                }
             }
-            (Marks::default(), grow_stack(|| compare_items(&list, was, is, depth + 1)))
-        }
-        Shape::Map(map) => {
-            let (was, is) = (members_of(old), members_of(new));
-            if map.is_atomic || (was.is_empty() && is.is_empty()) {
-                return leaf(old, new);
+        };
+        marks.added |= old.is_none();
+        marks.removed |= new.is_none();
+        (marks, below)
+    }
+
+    fn inside(
+        &mut self,
+        old: Option<&Value>,
+        new: Option<&Value>,
+        of: Type<'_>,
+        shape: Shape<'_>,
+        depth: usize,
+    ) -> (Marks, Comparison) {
+        match shape {
+            Shape::List(list) if !matches!(list.relation, Relation::Atomic) => {
+                let (was, is) = (items_of(old), items_of(new));
+                if !(was.is_empty() && is.is_empty()) {
+                    if was.is_empty() {
+                        self.check(old, of);
+                    }
+                    return (Marks::default(), grow_stack(|| self.items(&list, was, is, depth + 1)));
+                }
             }
-            (Marks::default(), grow_stack(|| compare_members(&map, was, is, depth + 1)))
+            Shape::Map(map) if !map.is_atomic => {
+                let (was, is) = (members_of(old), members_of(new));
+                if !(was.is_empty() && is.is_empty()) {
+                    if was.is_empty() {
+                        self.check(old, of);
+                    }
+                    return (Marks::default(), grow_stack(|| self.members(&map, was, is, depth + 1)));
+                }
+            }
+            Shape::Scalar(_) | Shape::List(_) | Shape::Map(_) => {}
         }
+        self.check(old, of);
+        leaf(old, new)
+    }
+
+    fn members(
+        &mut self,
+        map: &MapShape<'_>,
+        old: &[(Str, Value)],
+        new: &[(Str, Value)],
+        depth: usize,
+    ) -> Comparison {
+        let (mut fields, others) = (map.fields(), map.others());
+        let mut out = Comparison::default();
+        pairs(old, new, |key, old, new| {
+            if is_equal(old, new, depth) {
+                return;
+            }
+            let (marks, below) = match fields.next(key).or(others) {
+                Some(of) => self.visit(old, new, of, depth),
+                None => {
+                    self.fits &= old.is_none();
+                    leaf(old, new)
+                }
+            };
+            out.push(|| PathElement::Field(key.clone()), marks, below);
+        });
+        out
+    }
+
+    fn items(&mut self, list: &ListShape<'_>, old: &[Value], new: &[Value], depth: usize) -> Comparison {
+        let mut out = Comparison::default();
+        let all = together(list, old, new);
+        // What has no key is not among them.
+        self.fits &= all.len() == old.len() + new.len();
+        for items in all.chunk_by(Item::is_like) {
+            let (was, is) = items.split_at(items.partition_point(|item| !item.second));
+            let (first_old, first_new) =
+                (was.first().map(|item| item.value), is.first().map(|item| item.value));
+            if was.len() > 1 {
+                was.iter().for_each(|item| self.check(Some(item.value), list.items));
+            }
+            // What is there twice is compared as one.
+            let (marks, below) = match (was, is) {
+                ([_], [_]) if is_equal(first_old, first_new, depth) => continue,
+                ([] | [_], [] | [_]) => self.visit(first_old, first_new, list.items, depth),
+                ([_, _, ..], [_, _, ..]) => {
+                    let equal =
+                        was.len() == is.len() && was.iter().zip(is).all(|(a, b)| same(a.value, b.value));
+                    (Marks { modified: !equal, ..Marks::default() }, Comparison::default())
+                }
+                ([_, _, ..], _) => {
+                    let (marks, below) = self.visit(None, first_new, list.items, depth);
+                    (Marks { removed: true, ..marks }, below)
+                }
+                (_, _) => {
+                    let (marks, below) = self.visit(first_old, None, list.items, depth);
+                    (Marks { added: true, ..marks }, below)
+                }
+            };
+            out.push(|| items[0].key.element(), marks, below);
+        }
+        for set in [&mut out.added, &mut out.modified, &mut out.removed] {
+            set.sort();
+        }
+        out
     }
 }
 
@@ -164,55 +268,4 @@ pub(crate) fn pairs<'v>(
         old = &old[usize::from(a.is_some())..];
         new = &new[usize::from(b.is_some())..];
     }
-}
-
-fn compare_members(
-    map: &MapShape<'_>,
-    old: &[(Str, Value)],
-    new: &[(Str, Value)],
-    depth: usize,
-) -> Comparison {
-    let (mut fields, others) = (map.fields(), map.others());
-    let mut out = Comparison::default();
-    pairs(old, new, |key, old, new| {
-        if is_equal(old, new, depth) {
-            return;
-        }
-        let (marks, below) = match fields.next(key).or(others) {
-            Some(of) => visit(old, new, of, depth),
-            None => leaf(old, new),
-        };
-        out.push(|| PathElement::Field(key.clone()), marks, below);
-    });
-    out
-}
-
-fn compare_items(list: &ListShape<'_>, old: &[Value], new: &[Value], depth: usize) -> Comparison {
-    let mut out = Comparison::default();
-    for items in together(list, old, new).chunk_by(Item::is_like) {
-        let (was, is) = items.split_at(items.partition_point(|item| !item.second));
-        let (first_old, first_new) = (was.first().map(|item| item.value), is.first().map(|item| item.value));
-        // What is there twice is compared as one.
-        let (marks, below) = match (was, is) {
-            ([_], [_]) if is_equal(first_old, first_new, depth) => continue,
-            ([] | [_], [] | [_]) => visit(first_old, first_new, list.items, depth),
-            ([_, _, ..], [_, _, ..]) => {
-                let equal = was.len() == is.len() && was.iter().zip(is).all(|(a, b)| same(a.value, b.value));
-                (Marks { modified: !equal, ..Marks::default() }, Comparison::default())
-            }
-            ([_, _, ..], _) => {
-                let (marks, below) = visit(None, first_new, list.items, depth);
-                (Marks { removed: true, ..marks }, below)
-            }
-            (_, _) => {
-                let (marks, below) = visit(first_old, None, list.items, depth);
-                (Marks { added: true, ..marks }, below)
-            }
-        };
-        out.push(|| items[0].key.element(), marks, below);
-    }
-    for set in [&mut out.added, &mut out.modified, &mut out.removed] {
-        set.sort();
-    }
-    out
 }

@@ -10,6 +10,7 @@
 
 use pleach_json::{Map, Str, Value, grow_stack};
 
+use crate::element::PathElement;
 use crate::fields_v1::{self, decode_fields, decode_members, encode_element, encode_level};
 use crate::set::Set;
 
@@ -127,10 +128,23 @@ fn mark(below: &mut Map, member: bool) -> bool {
     true
 }
 
+/// Where a step is. Fields are found without the text of their step.
+fn position(members: &Map, element: &PathElement) -> Option<usize> {
+    let PathElement::Field(name) = element else {
+        return members.position(&encode_element(element)).ok();
+    };
+    let wanted = name.as_bytes();
+    let compare = |(key, _): &(Str, Value)| match key.as_bytes() {
+        [b'f', b':', name @ ..] => name.cmp(wanted),
+        other => other.cmp(b"f:"),
+    };
+    members.entries().binary_search_by(compare).ok()
+}
+
 fn subtract(members: &mut Map, paths: &Set, whole: bool) {
     let mut gone = false;
     for node in paths.nodes() {
-        let Ok(at) = members.position(&encode_element(&node.element)) else { continue };
+        let Some(at) = position(members, &node.element) else { continue };
         let value = &mut members.entries_mut()[at].1;
         let Value::Object(below) = value else { continue };
         let member = is_member(below) && !node.member;
@@ -177,7 +191,8 @@ fn add(members: &mut Map, other: Map) {
 }
 
 fn intersects(members: &Map, paths: &Set) -> bool {
-    paths.nodes().iter().any(|node| match members.get(&encode_element(&node.element)) {
+    let at = |element: &PathElement| Some(&members.entries()[position(members, element)?].1);
+    paths.nodes().iter().any(|node| match at(&node.element) {
         Some(Value::Object(below)) => {
             (node.member && is_member(below))
                 || (!node.children.is_empty()

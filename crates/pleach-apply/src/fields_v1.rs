@@ -4,7 +4,7 @@
 //! `.` inside says that the step is a member too. A member that nothing goes on from is just `{}`.
 
 use pleach_json::{Map, Str, Value, grow_stack};
-use smallvec::SmallVec;
+use smol_str::SmolStrBuilder;
 
 use crate::element::PathElement;
 use crate::encoded::DOT;
@@ -110,67 +110,64 @@ pub(crate) fn encode_element(element: &PathElement) -> Str {
 }
 
 /// `f:name`
+#[inline]
 pub(crate) fn field_key(name: &str) -> Str {
-    // Most names fit inline with their prefix: no allocation.
-    let mut buffer = [0u8; 23];
-    let length = 2 + name.len();
-    if length > buffer.len() {
-        return format!("f:{name}").into();
-    }
-    buffer[..2].copy_from_slice(b"f:");
-    buffer[2..length].copy_from_slice(name.as_bytes());
-    text(&buffer[..length])
+    ["f:", name].into_iter().collect()
 }
 
 /// `k:{"name":"a"}`
 pub(crate) fn item_key<'v>(fields: impl Iterator<Item = (&'v str, &'v Value)>) -> Str {
-    let mut out: SmallVec<[u8; 128]> = SmallVec::new();
-    out.extend_from_slice(b"k:");
-    let mut open = b'{';
+    let mut out = SmolStrBuilder::new();
+    let mut open = "k:{";
     for (name, value) in fields {
-        out.push(open);
-        open = b',';
+        out.push_str(open);
+        open = ",";
         write_plain(name, &mut out);
-        out.push(b':');
+        out.push_str(":");
         write_scalar(value, &mut out);
     }
-    if open == b'{' {
-        out.push(open);
+    out.push_str(if open == "," { "}" } else { "k:{}" });
+    out.finish()
+}
+
+/// `k:{"name":"a"}`, as most keys are: one field that is a text.
+pub(crate) fn text_key(name: &str, text: &str) -> Str {
+    if is_all_plain(name) && is_all_plain(text) {
+        return ["k:{\"", name, "\":\"", text, "\"}"].into_iter().collect();
     }
-    out.push(b'}');
-    text(&out)
+    item_key([(name, &Value::from(text))].into_iter())
 }
 
 /// `v:"x"`
 pub(crate) fn value_key(value: &Value) -> Str {
-    let mut out: SmallVec<[u8; 128]> = SmallVec::new();
-    out.extend_from_slice(b"v:");
+    let mut out = SmolStrBuilder::new();
+    out.push_str("v:");
     write_scalar(value, &mut out);
-    text(&out)
+    out.finish()
 }
 
-fn write_scalar(value: &Value, out: &mut SmallVec<[u8; 128]>) {
+fn write_scalar(value: &Value, out: &mut SmolStrBuilder) {
     match value {
         Value::String(text) => write_plain(text, out),
-        other => out.extend_from_slice(&pleach_json::to_vec(other)),
+        other => out.push_str(&pleach_json::to_string(other)),
     }
 }
 
 /// A string; most have nothing in them that is written otherwise.
-fn write_plain(text: &str, out: &mut SmallVec<[u8; 128]>) {
-    if text.bytes().all(is_plain) {
-        out.push(b'"');
-        out.extend_from_slice(text.as_bytes());
-        out.push(b'"');
+fn write_plain(text: &str, out: &mut SmolStrBuilder) {
+    if is_all_plain(text) {
+        out.push_str("\"");
+        out.push_str(text);
+        out.push_str("\"");
         return;
     }
     let mut quoted = Vec::with_capacity(text.len() + 8);
     pleach_json::write_string(text, &mut quoted);
-    out.extend_from_slice(&quoted);
+    out.push_str(std::str::from_utf8(&quoted).expect("a string is written whole"));
 }
 
-fn text(bytes: &[u8]) -> Str {
-    std::str::from_utf8(bytes).expect("names and values are written whole").into()
+fn is_all_plain(text: &str) -> bool {
+    text.bytes().all(is_plain)
 }
 
 /// Whether a character stands for itself inside quotes, whoever writes.

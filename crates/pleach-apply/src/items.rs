@@ -11,7 +11,7 @@ use pleach_json::{Str, Value};
 use smallvec::SmallVec;
 
 use crate::element::PathElement;
-use crate::fields_v1::{item_key, value_key};
+use crate::fields_v1::{item_key, text_key, value_key};
 use crate::same::{hash, order};
 use crate::shape::{ListShape, Relation};
 
@@ -39,6 +39,9 @@ impl Key<'_> {
     pub(crate) fn text(&self) -> Str {
         match self {
             Self::Value(value) => value_key(value),
+            Self::Fields(fields) if let [(name, Value::String(text))] = fields.as_slice() => {
+                text_key(name, text)
+            }
             Self::Fields(fields) => item_key(fields.iter().map(|(name, value)| (name.as_str(), *value))),
         }
     }
@@ -91,6 +94,33 @@ pub(crate) fn key<'v>(list: &ListShape<'v>, item: &'v Value) -> Result<Key<'v>, 
 /// The step from a list to one of its items.
 pub(crate) fn step(list: &ListShape<'_>, item: &Value) -> Result<PathElement, String> {
     key(list, item).map(|key| key.element())
+}
+
+/// Whether [`key`] tells the item apart.
+pub(crate) fn has_key(list: &ListShape<'_>, item: &Value) -> bool {
+    match (list.relation, item) {
+        (Relation::Atomic, _) => false,
+        (Relation::Set, item) => !matches!(item, Value::Object(_) | Value::Array(_) | Value::Null),
+        (Relation::Keys(keys), Value::Object(members)) => {
+            keys.iter().any(|key| members.contains_key(key))
+                || keys.iter().any(|key| list.items.as_map().is_some_and(|map| map.default_of(key).is_some()))
+        }
+        (Relation::Keys(_), _) => false,
+    }
+}
+
+/// Whether no item is there twice.
+pub(crate) fn is_each_once(list: &ListShape<'_>, items: &[Value]) -> bool {
+    items.len() < 2 || together(list, items, &[]).windows(2).all(|pair| !pair[0].is_like(&pair[1]))
+}
+
+/// Whether two lists have the same items in the same order, as far as items are told apart.
+pub(crate) fn are_told_apart_alike(list: &ListShape<'_>, first: &[Value], second: &[Value]) -> bool {
+    first.len() == second.len()
+        && first.iter().zip(second).all(|(a, b)| match (key(list, a), key(list, b)) {
+            (Ok(a), Ok(b)) => a.cmp(&b).is_eq(),
+            _ => false,
+        })
 }
 
 fn keyed<'v>(list: &ListShape<'v>, keys: &'v [Str], item: &'v Value) -> Result<Key<'v>, String> {

@@ -16,6 +16,7 @@ mod encoded;
 mod entries;
 mod fields;
 mod fields_v1;
+mod fits;
 mod items;
 mod managed_fields;
 mod merge;

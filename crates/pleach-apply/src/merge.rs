@@ -4,71 +4,78 @@
 //! lists whose items are told apart are merged, everything else is replaced. Items that both lists
 //! have come in the order of the configuration; items that only the live list has keep their place
 //! between their neighbours.
+//!
+//! Most of what is applied is there already, or nothing is there at all. So a merge first tells which
+//! of the two values it is, and makes a value only where it is neither: what is handed on whole is not
+//! walked again by whoever compares it with where it came from.
 
 use pleach_json::{Map, Str, Value, grow_stack};
 
-use crate::compare::{is_equal, items_of, members_of, pairs};
-use crate::items::{Item, together};
+use crate::compare::{items_of, members_of, pairs};
+use crate::items::{Item, are_told_apart_alike, together};
+use crate::same::{asks_first, exact, same};
 use crate::shape::{ListShape, MapShape, Relation, Shape, Type};
 
-/// Merges a configuration into a live value. Nothing is wrong with the configuration, so that where it
-/// says what is there already nothing is to be done.
+/// Merges a configuration into a live value. Nothing is wrong with the configuration, so that where
+/// there is nothing it is taken as it is.
 pub fn merge(live: &Value, config: &Value, of: Type<'_>) -> Value {
-    visit(Some(live), Some(config), of, 0).unwrap_or_default()
+    changes(live, config, of).map_or_else(|| live.clone(), |changed| changed.value)
 }
 
-fn visit(live: Option<&Value>, config: Option<&Value>, of: Type<'_>, depth: usize) -> Option<Value> {
-    let shape = match (live, config) {
-        (None, None) => return None,
-        // When the two are of different shapes the configuration's counts.
-        (_, Some(config)) => of.shape(Some(config)),
-        (Some(live), None) => of.shape(Some(live)),
-    };
-    let leaf = || config.or(live).cloned();
-    match shape {
-        Shape::Scalar(_) => leaf(),
-        Shape::List(list) => {
-            let (was, is) = (items_of(live), items_of(config));
-            if matches!(list.relation, Relation::Atomic) || (was.is_empty() && is.is_empty()) {
-                return leaf();
-            }
-            grow_stack(|| merge_items(&list, was, is, depth + 1))
-        }
-        Shape::Map(map) => {
-            let (was, is) = (members_of(live), members_of(config));
-            if map.is_atomic || (was.is_empty() && is.is_empty()) {
-                return leaf();
-            }
-            // What the configuration says nothing about stays as it is.
-            if config.is_none() {
-                return leaf();
-            }
-            grow_stack(|| merge_members(&map, was, is, depth + 1))
+/// The same; nothing if that is the live value, to the letter.
+pub(crate) fn changes(live: &Value, config: &Value, of: Type<'_>) -> Option<Changed> {
+    let mut walk = Walk { differs: false };
+    let merged = walk.visit(Some(live), config, of, 0);
+    (!merged.is_live()).then(|| Changed {
+        value: merged.value(Some(live), config).unwrap_or_default(),
+        differs: walk.differs,
+    })
+}
+
+/// What a merge made that is not the live value to the letter.
+pub(crate) struct Changed {
+    pub(crate) value: Value,
+    /// Whether it is known that the two are not the same to an owner.
+    pub(crate) differs: bool,
+}
+
+struct Walk {
+    /// Whether something came that was not there, or was another value.
+    differs: bool,
+}
+
+/// What a merge makes.
+enum Merged {
+    /// What both are: there is nothing that tells one from the other.
+    Both,
+    /// What is live.
+    Live,
+    /// What the configuration says.
+    Config,
+    /// Neither.
+    New(Value),
+    /// No value at all.
+    Nothing,
+}
+
+impl Merged {
+    fn is_live(&self) -> bool {
+        matches!(self, Self::Both | Self::Live)
+    }
+
+    fn is_config(&self) -> bool {
+        matches!(self, Self::Both | Self::Config)
+    }
+
+    /// The value, made of these two.
+    fn value(self, live: Option<&Value>, config: &Value) -> Option<Value> {
+        match self {
+            Self::Both | Self::Live => live.cloned(),
+            Self::Config => Some(config.clone()),
+            Self::New(value) => Some(value),
+            Self::Nothing => None,
         }
     }
-}
-
-fn merge_members(
-    map: &MapShape<'_>,
-    live: &[(Str, Value)],
-    config: &[(Str, Value)],
-    depth: usize,
-) -> Option<Value> {
-    let (mut fields, others) = (map.fields(), map.others());
-    let mut out = Vec::with_capacity(live.len().max(config.len()));
-    pairs(live, config, |key, live, config| {
-        let merged = match config {
-            Some(_) if !is_equal(live, config, depth) => match fields.next(key).or(others) {
-                Some(of) => visit(live, config, of, depth),
-                None => config.cloned(),
-            },
-            _ => config.or(live).cloned(),
-        };
-        if let Some(merged) = merged {
-            out.push((key.clone(), merged));
-        }
-    });
-    (!out.is_empty()).then(|| Map::from(out).into())
 }
 
 /// What is known of the items that are not told apart.
@@ -109,53 +116,184 @@ impl<'v> Groups<'v> {
     }
 }
 
-fn merge_items(list: &ListShape<'_>, live: &[Value], config: &[Value], depth: usize) -> Option<Value> {
-    let Groups { mut all, live, config } = Groups::of(list, live, config);
-    let mut out: Vec<Value> = Vec::with_capacity(live.len().max(config.len()));
-    let (mut l, mut c) = (0, 0);
-    let is_shared: Vec<bool> = all.iter().map(|group| group.live.is_some()).collect();
-    let mut shared = config.iter().map(|(group, _)| *group).filter(|group| is_shared[*group]);
-    let mut next_shared = shared.next();
-    // An item that the live list has twice is not merged with but replaced.
-    let both = |group: &mut Group<'_>, item: &Value| {
-        group.merged = true;
-        let live = if group.several { Some(&Value::Null) } else { group.live };
-        if is_equal(live, Some(item), depth) {
-            return Some(item.clone());
+impl Walk {
+    fn leaf(&mut self, live: Option<&Value>, config: &Value) -> Merged {
+        if live.is_some_and(|live| exact(live, config)) {
+            return Merged::Both;
         }
-        visit(live, Some(item), list.items, depth)
-    };
-    while l < live.len() || c < config.len() {
-        if let (Some(&(found, _)), Some(&(wanted, item))) = (live.get(l), config.get(c)) {
-            if found == wanted {
-                out.extend(both(&mut all[wanted], item));
-                (l, c) = (l + 1, c + 1);
-                next_shared = shared.next();
-                continue;
+        self.differs = self.differs || !live.is_some_and(|live| same(live, config));
+        Merged::Config
+    }
+
+    fn visit(&mut self, live: Option<&Value>, config: &Value, of: Type<'_>, depth: usize) -> Merged {
+        let Some(there) = live else { return self.leaf(None, config) };
+        // When the two are of different shapes the configuration's counts.
+        match of.shape(Some(config)) {
+            Shape::List(list) if !matches!(list.relation, Relation::Atomic) => {
+                let (was, is) = (items_of(live), items_of(Some(config)));
+                if was.is_empty() {
+                    return self.leaf(live, config);
+                }
+                grow_stack(|| {
+                    if asks_first(depth) && exact(there, config) {
+                        return Merged::Both;
+                    }
+                    self.merge_items(&list, was, is, depth + 1)
+                })
             }
-            if all[found].in_config && next_shared.is_some_and(|next| next != found) {
-                // Shared, but its turn is later.
-                l += 1;
-                continue;
+            Shape::Map(map) if !map.is_atomic => {
+                let (was, is) = (members_of(live), members_of(Some(config)));
+                if was.is_empty() {
+                    return self.leaf(live, config);
+                }
+                grow_stack(|| {
+                    if asks_first(depth) && exact(there, config) {
+                        return Merged::Both;
+                    }
+                    self.merge_members(&map, was, is, depth + 1)
+                })
             }
-        }
-        if let Some(&(found, item)) = live.get(l) {
-            if !all[found].in_config {
-                out.extend(visit(Some(item), None, list.items, depth));
-                l += 1;
-                continue;
-            }
-            if all[found].merged {
-                l += 1;
-            }
-        }
-        if let Some(&(wanted, item)) = config.get(c) {
-            out.extend(both(&mut all[wanted], item));
-            c += 1;
-            if next_shared == Some(wanted) {
-                next_shared = shared.next();
-            }
+            Shape::Scalar(_) | Shape::List(_) | Shape::Map(_) => self.leaf(live, config),
         }
     }
-    (!out.is_empty()).then(|| out.into())
+
+    fn merge_members(
+        &mut self,
+        map: &MapShape<'_>,
+        live: &[(Str, Value)],
+        config: &[(Str, Value)],
+        depth: usize,
+    ) -> Merged {
+        let (mut fields, others) = (map.fields(), map.others());
+        let mut all = Vec::with_capacity(live.len().max(config.len()));
+        let (mut is_live, mut is_config) = (true, true);
+        pairs(live, config, |key, live, config| {
+            let merged = match config {
+                // What the configuration says nothing about stays as it is.
+                None => Merged::Live,
+                Some(config) => match fields.next(key).or(others) {
+                    Some(of) => self.visit(live, config, of, depth),
+                    None => self.leaf(live, config),
+                },
+            };
+            is_live &= merged.is_live();
+            is_config &= merged.is_config();
+            all.push(merged);
+        });
+        match (is_live, is_config) {
+            (true, true) => return Merged::Both,
+            (true, false) => return Merged::Live,
+            (false, true) => return Merged::Config,
+            (false, false) => {}
+        }
+        let mut out = Vec::with_capacity(all.len());
+        let mut all = all.into_iter();
+        pairs(live, config, |key, live, config| {
+            let value = match (all.next(), config) {
+                (Some(merged), Some(config)) => merged.value(live, config),
+                _ => live.cloned(),
+            };
+            out.extend(value.map(|value| (key.clone(), value)));
+        });
+        if out.is_empty() { Merged::Nothing } else { Merged::New(Map::from(out).into()) }
+    }
+
+    fn merge_items(
+        &mut self,
+        list: &ListShape<'_>,
+        live: &[Value],
+        config: &[Value],
+        depth: usize,
+    ) -> Merged {
+        if are_told_apart_alike(list, live, config) {
+            return self.merge_pairs(list, live, config, depth);
+        }
+        self.merge_groups(list, live, config, depth)
+    }
+
+    /// Merges lists of the same items in the same order.
+    fn merge_pairs(
+        &mut self,
+        list: &ListShape<'_>,
+        live: &[Value],
+        config: &[Value],
+        depth: usize,
+    ) -> Merged {
+        let pairs = || live.iter().zip(config);
+        let all: Vec<_> =
+            pairs().map(|(live, config)| self.visit(Some(live), config, list.items, depth)).collect();
+        match (all.iter().all(Merged::is_live), all.iter().all(Merged::is_config)) {
+            (true, true) => return Merged::Both,
+            (true, false) => return Merged::Live,
+            (false, true) => return Merged::Config,
+            (false, false) => {}
+        }
+        let values = all.into_iter().zip(pairs());
+        let out: Vec<_> =
+            values.filter_map(|(merged, (live, config))| merged.value(Some(live), config)).collect();
+        if out.is_empty() { Merged::Nothing } else { Merged::New(out.into()) }
+    }
+
+    fn merge_groups(&mut self, list: &ListShape<'_>, was: &[Value], is: &[Value], depth: usize) -> Merged {
+        let Groups { mut all, live, config } = Groups::of(list, was, is);
+        let mut out: Vec<Value> = Vec::with_capacity(live.len().max(config.len()));
+        let (mut l, mut c) = (0, 0);
+        let is_shared: Vec<bool> = all.iter().map(|group| group.live.is_some()).collect();
+        let mut shared = config.iter().map(|(group, _)| *group).filter(|group| is_shared[*group]);
+        let mut next_shared = shared.next();
+        // Where items change their places what differs from which is not known.
+        let differed = self.differs;
+        // Whether all so far are the live items, each in its place.
+        let mut is_live = true;
+        // An item that the live list has twice is not merged with but replaced.
+        let mut both = |group: &mut Group<'_>, item: &Value, is_live: &mut bool, place: Option<&Value>| {
+            group.merged = true;
+            let live = if group.several { Some(&Value::Null) } else { group.live };
+            let merged = self.visit(live, item, list.items, depth);
+            let in_place = live.zip(place).is_some_and(|(live, place)| std::ptr::eq(live, place));
+            *is_live &= in_place && merged.is_live();
+            merged.value(live, item)
+        };
+        while l < live.len() || c < config.len() {
+            if let (Some(&(found, _)), Some(&(wanted, item))) = (live.get(l), config.get(c)) {
+                if found == wanted {
+                    let place = was.get(out.len());
+                    out.extend(both(&mut all[wanted], item, &mut is_live, place));
+                    (l, c) = (l + 1, c + 1);
+                    next_shared = shared.next();
+                    continue;
+                }
+                if all[found].in_config && next_shared.is_some_and(|next| next != found) {
+                    // Shared, but its turn is later.
+                    l += 1;
+                    continue;
+                }
+            }
+            if let Some(&(found, item)) = live.get(l) {
+                if !all[found].in_config {
+                    is_live &= was.get(out.len()).is_some_and(|place| std::ptr::eq(place, item));
+                    out.push(item.clone());
+                    l += 1;
+                    continue;
+                }
+                if all[found].merged {
+                    l += 1;
+                }
+            }
+            if let Some(&(wanted, item)) = config.get(c) {
+                let place = was.get(out.len());
+                out.extend(both(&mut all[wanted], item, &mut is_live, place));
+                c += 1;
+                if next_shared == Some(wanted) {
+                    next_shared = shared.next();
+                }
+            }
+        }
+        self.differs = differed;
+        match out.is_empty() {
+            true => Merged::Nothing,
+            false if is_live && out.len() == was.len() => Merged::Live,
+            false => Merged::New(out.into()),
+        }
+    }
 }

@@ -19,6 +19,9 @@ pub(crate) fn reconcile(set: &Encoded, of: Type<'_>) -> Option<Encoded> {
 /// Whether a path that goes on as `below` says can be owned so; `whole` says whether it is owned by
 /// itself and nothing below it is.
 fn is_settled(below: &Map, whole: bool, of: Type<'_>) -> bool {
+    if of.is_granular() {
+        return true;
+    }
     match of.shape(None) {
         Shape::Scalar(_) => true,
         Shape::List(list) => match list.relation {

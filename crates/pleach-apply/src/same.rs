@@ -16,21 +16,44 @@ pub(crate) fn asks_first(depth: usize) -> bool {
 
 /// Whether two values are the same to an owner.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
+    same_at(a, b, 0)
+}
+
+fn same_at(a: &Value, b: &Value, depth: usize) -> bool {
     match (a, b) {
         (Value::Int(a), Value::Float(b)) | (Value::Float(b), Value::Int(a)) => *a as f64 == *b,
         (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && grow_stack(|| a.iter().zip(b).all(|(a, b)| same(a, b)))
+            a.len() == b.len()
+                && ((asks_first(depth) && a == b)
+                    || grow_stack(|| a.iter().zip(b).all(|(a, b)| same_at(a, b, depth + 1))))
         }
-        (Value::Object(a), Value::Object(b)) => same_members(a, b),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && ((asks_first(depth) && a == b) || grow_stack(|| are_same(a, b, depth + 1)))
+        }
         (a, b) => a == b,
     }
 }
 
-fn same_members(a: &Map, b: &Map) -> bool {
-    a.len() == b.len()
-        && grow_stack(|| {
-            a.entries().iter().zip(b.entries()).all(|((ka, va), (kb, vb))| ka == kb && same(va, vb))
-        })
+fn are_same(a: &Map, b: &Map, depth: usize) -> bool {
+    a.entries().iter().zip(b.entries()).all(|((ka, va), (kb, vb))| ka == kb && same_at(va, vb, depth))
+}
+
+/// Whether nothing tells two values apart, not even the sign of a zero.
+pub(crate) fn exact(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && grow_stack(|| a.iter().zip(b).all(|(a, b)| exact(a, b)))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            let pairs = || a.entries().iter().zip(b.entries());
+            a.len() == b.len()
+                && grow_stack(|| {
+                    pairs().all(|((a, _), (b, _))| a == b) && pairs().all(|((_, a), (_, b))| exact(a, b))
+                })
+        }
+        (a, b) => a == b,
+    }
 }
 
 fn rank(value: &Value) -> u8 {
@@ -114,5 +137,8 @@ mod tests {
             }
         }
         assert!(same(&json!({"a": [1]}), &json!({"a": [1.0]})), "numbers by size, at any depth");
+        assert!(!exact(&json!({"a": [1]}), &json!({"a": [1.0]})), "but not exactly");
+        assert!(!exact(&json!([0.0]), &json!([(-0.0)])), "zeros are equal and are written differently");
+        assert!(exact(&json!({"a": [1.5, "x"]}), &json!({"a": [1.5, "x"]})));
     }
 }

@@ -11,7 +11,7 @@
 use std::sync::LazyLock;
 
 use pleach_json::{Str, Value, json};
-use pleach_schema::compile::{Additional, ListType, MapType};
+use pleach_schema::compile::{Additional, Declared, ListType, MapType};
 use pleach_schema::{Node, Schema, SchemaOptions};
 
 /// The type of a value.
@@ -85,6 +85,7 @@ impl<'a> Type<'a> {
 
     /// What a value is. An absent value is what its type says first: a map before a scalar before a
     /// list.
+    #[inline]
     pub(crate) fn shape(self, value: Option<&Value>) -> Shape<'a> {
         match self.0 {
             Kind::Node(node, preserve) => shape_of_node(node, preserve, value),
@@ -95,6 +96,30 @@ impl<'a> Type<'a> {
                 None | Some(Value::Object(_) | Value::Null) => Shape::Map(self.map()),
                 Some(_) => Shape::Scalar(Scalar::Untyped),
             },
+        }
+    }
+
+    /// Whether every value is of the type.
+    #[inline]
+    pub(crate) fn is_anything(self) -> bool {
+        matches!(self.0, Kind::Deduced | Kind::Untyped)
+    }
+
+    /// Whether nothing declared here or below is owned as a whole, as far as absent values tell.
+    #[inline]
+    pub(crate) fn is_granular(self) -> bool {
+        matches!(self.0, Kind::Node(node, _) if !node.below().wholes())
+    }
+
+    /// What a scalar of the type must be; none if there must not be one.
+    #[inline]
+    pub(crate) fn scalar(self) -> Option<Scalar> {
+        match self.0 {
+            Kind::Node(node, _) => match node.types().declared() {
+                Declared::Nothing if !node.is_root() => Some(Scalar::Untyped),
+                declared => scalar_of(declared),
+            },
+            Kind::Deduced | Kind::Untyped => Some(Scalar::Untyped),
         }
     }
 
@@ -125,30 +150,35 @@ impl<'a> Type<'a> {
     }
 }
 
+#[inline]
 fn shape_of_node<'a>(node: &'a Node, preserve: bool, value: Option<&Value>) -> Shape<'a> {
     let map = || Shape::Map(Type(Kind::Node(node, preserve)).map());
     let list = || Shape::List(list_of(node, preserve));
-    // A whole object needs no type to be one.
-    let declared = match node.types().single() {
-        None if node.is_root() => "object",
-        None => "",
-        Some(declared) => declared,
-    };
+    let declared = node.types().declared();
+    if let Some(scalar) = scalar_of(declared) {
+        return Shape::Scalar(scalar);
+    }
+    match (declared, value) {
+        (Declared::Array, _) => list(),
+        // A whole object needs no type to be one.
+        (Declared::Nothing, Some(value)) if !node.is_root() => match value {
+            Value::Array(_) => list(),
+            Value::Object(_) | Value::Null => map(),
+            _ => Shape::Scalar(Scalar::Untyped),
+        },
+        _ => map(),
+    }
+}
+
+/// What values of a declared type must be that are no containers.
+#[inline]
+fn scalar_of(declared: Declared) -> Option<Scalar> {
     match declared {
-        "object" => map(),
-        "array" => list(),
-        "integer" | "number" => Shape::Scalar(Scalar::Numeric),
-        "boolean" => Shape::Scalar(Scalar::Boolean),
-        "string" => match node.types().format().map(Str::as_str) {
-            Some("date-time" | "int-or-string") => Shape::Scalar(Scalar::Untyped),
-            _ => Shape::Scalar(Scalar::String),
-        },
-        "" => match value {
-            Some(Value::Array(_)) => list(),
-            None | Some(Value::Object(_) | Value::Null) => map(),
-            Some(_) => Shape::Scalar(Scalar::Untyped),
-        },
-        _ => Shape::Scalar(Scalar::Untyped),
+        Declared::Nothing | Declared::Object | Declared::Array => None,
+        Declared::Number => Some(Scalar::Numeric),
+        Declared::Boolean => Some(Scalar::Boolean),
+        Declared::String => Some(Scalar::String),
+        Declared::AnyScalar => Some(Scalar::Untyped),
     }
 }
 
@@ -171,14 +201,24 @@ pub(crate) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// The type of a declared field.
+    #[inline]
     pub(crate) fn next(&mut self, name: &str) -> Option<Type<'a>> {
-        let Kind::Node(node, preserve) = self.of else { return None };
+        self.next_step(name).0
+    }
+
+    /// The type of a declared field, and the step to it if the schema has it at hand.
+    #[inline]
+    pub(crate) fn next_step(&mut self, name: &str) -> (Option<Type<'a>>, Option<&'a Str>) {
+        let Kind::Node(node, preserve) = self.of else { return (None, None) };
         if self.is_resource
             && let Some(of) = of_resource(name)
         {
-            return Some(of);
+            return (Some(of), None);
         }
-        node.next_property(&mut self.from, name).map(|property| Type::node(&property.node, preserve))
+        match node.next_property(&mut self.from, name) {
+            Some(property) => (Some(Type::node(&property.node, preserve)), Some(property.step())),
+            None => (None, None),
+        }
     }
 }
 
@@ -238,7 +278,7 @@ impl<'a> MapShape<'a> {
         }
         match self.others().map(|of| of.0) {
             Some(Kind::Deduced) => true,
-            Some(Kind::Node(of, _)) => of.types().single().is_none(),
+            Some(Kind::Node(of, _)) => of.types().declared() == Declared::Nothing,
             _ => false,
         }
     }

@@ -148,22 +148,22 @@ impl<'a> Tracker<'a> {
         Ok(())
     }
 
-    /// Takes from all owners but `actor` what changes between two objects. The comparison in the
-    /// request's version comes back. Conflicts count unless the change is forced.
+    /// Takes from all owners but `actor` what changes between two objects; `own` is the comparison in
+    /// the request's version. Conflicts count unless the change is forced.
     fn take_over(
         &self,
+        own: &Comparison,
         old: &Value,
         new: &Value,
         entries: &mut Entries,
         actor: Option<&Identity>,
         force: bool,
-    ) -> Result<Comparison, ApplyError> {
-        let own = compare(old, new, self.own_type());
+    ) -> Result<(), ApplyError> {
         let mut changes = vec![(
             Str::from(self.request.api_version),
             Some(match self.versions.reset(self.request.api_version) {
                 Some(reset) if own.touches(reset) => Cow::Owned(own.without(reset)),
-                _ => Cow::Borrowed(&own),
+                _ => Cow::Borrowed(own),
             }),
         )];
         let mut conflicts = Vec::new();
@@ -203,8 +203,7 @@ impl<'a> Tracker<'a> {
             }
             !entry.fields.is_empty()
         });
-        drop(changes);
-        Ok(own)
+        Ok(())
     }
 
     /// What changes between two objects in another version; `None` if there is no such version.

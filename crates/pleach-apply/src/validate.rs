@@ -6,27 +6,20 @@
 
 use std::fmt::Write as _;
 
-use pleach_json::{Array, Map, Str, Value, grow_stack};
+use pleach_json::{Array, Map, Value, grow_stack};
 use pleach_meta::go_format::float_v;
 
+use crate::fits::fits;
 use crate::items::{Item, key, step, together};
-use crate::same::asks_first;
 use crate::shape::{ListShape, MapShape, Relation, Scalar, Shape, Type};
 
 /// What is wrong with a value, in one text; `duplicates` says whether a list may have an item twice.
 pub fn validate(value: &Value, of: Type<'_>, duplicates: bool) -> Result<(), String> {
-    check(value, of, duplicates, None)
-}
-
-/// The same for a value that may have items twice, beside another of the type with which nothing is
-/// wrong: what the two have in common is right.
-pub(crate) fn validate_beside(value: &Value, right: &Value, of: Type<'_>) -> Result<(), String> {
-    check(value, of, true, Some(right))
-}
-
-fn check(value: &Value, of: Type<'_>, duplicates: bool, right: Option<&Value>) -> Result<(), String> {
+    if fits(value, of, !duplicates) {
+        return Ok(());
+    }
     let mut walk = Walk { errors: Vec::new(), duplicates };
-    walk.visit(value, of, right, &At { above: None, step: Step::Root, depth: 0 });
+    walk.visit(value, of, &At { above: None, step: Step::Root });
     match walk.errors.as_slice() {
         [] => Ok(()),
         [only] => Err(only.clone()),
@@ -49,7 +42,6 @@ struct Walk {
 struct At<'p> {
     above: Option<&'p At<'p>>,
     step: Step<'p>,
-    depth: usize,
 }
 
 enum Step<'p> {
@@ -61,7 +53,7 @@ enum Step<'p> {
 
 impl<'p> At<'p> {
     fn below(&'p self, step: Step<'p>) -> Self {
-        Self { above: Some(self), step, depth: self.depth + 1 }
+        Self { above: Some(self), step }
     }
 }
 
@@ -85,7 +77,7 @@ impl Walk {
         self.errors.push(whole);
     }
 
-    fn visit(&mut self, value: &Value, of: Type<'_>, right: Option<&Value>, at: &At<'_>) {
+    fn visit(&mut self, value: &Value, of: Type<'_>, at: &At<'_>) {
         match (of.shape(Some(value)), value) {
             (_, Value::Null) => {}
             (Shape::Scalar(scalar), value) => {
@@ -94,29 +86,22 @@ impl Walk {
                 }
             }
             (Shape::Map(map), Value::Object(members)) => {
-                let right = right.and_then(Value::as_object);
-                grow_stack(|| self.members(&map, members, right, at));
+                grow_stack(|| self.members(&map, members, at));
             }
             (Shape::List(list), Value::Array(items)) => {
-                let right = right.and_then(Value::as_array);
-                grow_stack(|| self.items(&list, items, right, at));
+                grow_stack(|| self.items(&list, items, at));
             }
             (Shape::Map(_), other) => self.error(at, &format!("expected map, got {}", pointer(other))),
             (Shape::List(_), other) => self.error(at, &format!("expected list, got {}", pointer(other))),
         }
     }
 
-    fn members(&mut self, map: &MapShape<'_>, members: &Map, right: Option<&Map>, at: &At<'_>) {
+    fn members(&mut self, map: &MapShape<'_>, members: &Map, at: &At<'_>) {
         let (mut fields, others) = (map.fields(), map.others());
-        let mut rights = right.map_or(&[][..], Map::entries);
         for (key, value) in members.entries() {
-            let right = if rights.is_empty() { None } else { beside(&mut rights, key) };
-            if is_right(value, right, at) {
-                continue;
-            }
             let at = at.below(Step::Field(key));
             match fields.next(key).or(others) {
-                Some(of) => self.visit(value, of, right, &at),
+                Some(of) => self.visit(value, of, &at),
                 None => {
                     self.error(&at, "field not declared in schema");
                     // Upstream looks no further once a field is unknown.
@@ -126,22 +111,15 @@ impl Walk {
         }
     }
 
-    fn items(&mut self, list: &ListShape<'_>, items: &Array, right: Option<&Array>, at: &At<'_>) {
+    fn items(&mut self, list: &ListShape<'_>, items: &Array, at: &At<'_>) {
         if let Relation::Atomic = list.relation {
             for (i, item) in items.iter().enumerate() {
-                let right = right.and_then(|items| items.get(i));
-                if !is_right(item, right, at) {
-                    self.visit(item, list.items, right, &at.below(Step::Index(i)));
-                }
+                self.visit(item, list.items, &at.below(Step::Index(i)));
             }
             return;
         }
         let again = if self.duplicates { Vec::new() } else { again(list, items) };
         for (i, item) in items.iter().enumerate() {
-            let right = right.and_then(|items| items.get(i));
-            if is_right(item, right, at) {
-                continue;
-            }
             let key = match key(list, item) {
                 Ok(key) => key,
                 Err(error) => {
@@ -152,7 +130,7 @@ impl Walk {
             if again.get(i) == Some(&true) {
                 self.error(at, &format!("duplicate entries for key {}", key.element()));
             }
-            self.visit(item, list.items, right, &at.below(Step::Item(list, item)));
+            self.visit(item, list.items, &at.below(Step::Item(list, item)));
         }
     }
 }
@@ -167,19 +145,6 @@ fn again(list: &ListShape<'_>, items: &Array) -> Vec<bool> {
         }
     }
     again
-}
-
-/// Whether there is an equal value that is right, if that is asked here.
-fn is_right(value: &Value, right: Option<&Value>, at: &At<'_>) -> bool {
-    let is_container = matches!(value, Value::Array(_) | Value::Object(_));
-    (!is_container || asks_first(at.depth)) && right == Some(value)
-}
-
-/// The member of the same key, if the other object has it. Keys are asked for in order.
-fn beside<'v>(members: &mut &'v [(Str, Value)], key: &Str) -> Option<&'v Value> {
-    let at = members.iter().position(|(other, _)| other >= key).unwrap_or(members.len());
-    *members = &members[at..];
-    members.first().filter(|(other, _)| other == key).map(|(_, value)| value)
 }
 
 pub(crate) fn wrong_scalar(scalar: Scalar, value: &Value) -> Option<String> {

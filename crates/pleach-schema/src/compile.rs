@@ -20,7 +20,7 @@ use crate::formats::Compat;
 pub use intern::distinct_nodes;
 pub(crate) use node::Junctors;
 pub use node::{Additional, Below, ListType, MapType, Node, NodeRef, Property};
-pub use types::Types;
+pub use types::{Declared, Types};
 
 /// How a schema is to be read.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,17 +5,18 @@ use std::borrow::Cow;
 use pleach_json::{Str, Value};
 
 use super::{ApplyError, InVersion, STRIPPED, Tracker, empty_object, last_applied, managed_of, put_managed};
+use crate::compare::{Comparison, compare};
 use crate::encoded::Encoded;
 use crate::entries::{Entries, Entry};
 use crate::fields::{applied_fields, fields_of};
 use crate::managed_fields::Identity;
-use crate::merge::merge;
+use crate::merge::changes;
 use crate::reconcile::name_fields;
 use crate::remove::remove;
 use crate::same::same;
 use crate::set::Set;
 use crate::shape::Type;
-use crate::validate::{validate, validate_beside};
+use crate::validate::validate;
 
 /// Who owns what nobody is known to own when an object is first applied to.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
@@ -113,51 +114,64 @@ impl Tracker<'_> {
                 described(object)
             ))
         };
-        validate(config, of, false).map_err(|error| failed("patch", config, &error))?;
-        validate_beside(live, config, of).map_err(|error| failed("live", live, &error))?;
+        let (mut fields, fits) = applied_fields(config, of);
+        if !fits {
+            validate(config, of, false).map_err(|error| failed("patch", config, &error))?;
+        }
+        validate(live, of, true).map_err(|error| failed("live", live, &error))?;
         self.reconciled(live, &mut entries).map_err(ApplyError::Failed)?;
 
         let identity = Identity::apply(self.request.manager, self.request.subresource);
         let api_version: Str = self.request.api_version.into();
-        let merged = merge(live, config, of);
-        let mut fields = applied_fields(config, of);
+        // Nothing where that is the live object.
+        let merged = changes(live, config, of);
         if let Some(reset) = self.versions.reset(&api_version) {
             fields.subtract_whole(reset);
         }
         let last = entries.position(&identity).map(|at| entries.0.remove(at));
         let time = last.as_ref().and_then(|entry| entry.time.clone());
         entries.0.push(Entry { identity: identity.clone(), api_version, time, fields });
-        let object = match &last {
-            Some(last) if !last.fields.is_empty() => self
-                .pruned(merged, &entries, last)
-                .map_err(|error| ApplyError::Failed(format!("failed to prune fields: {error}")))?,
-            _ => merged,
+        let (object, differs) = match &last {
+            Some(last) if !last.fields.is_empty() && !self.is_all_said(&entries, last) => {
+                let merged = merged.map_or_else(|| live.clone(), |merged| merged.value);
+                let pruned = self
+                    .pruned(merged, &entries, last)
+                    .map_err(|error| ApplyError::Failed(format!("failed to prune fields: {error}")))?;
+                (Some(pruned), false)
+            }
+            _ => merged.map_or((None, false), |merged| (Some(merged.value), merged.differs)),
         };
-        let comparison = self.take_over(live, &object, &mut entries, Some(&identity), force)?;
-        // The order of items is nobody's, and no comparison tells it.
-        let changed = !comparison.is_same() || !same(live, &object);
+        // Where there is no other owner nothing can be taken over.
+        if entries.0.iter().any(|entry| entry.identity != identity) {
+            let own = object.as_ref().map_or_else(Comparison::default, |object| compare(live, object, of));
+            let object = object.as_ref().unwrap_or(live);
+            self.take_over(&own, live, object, &mut entries, Some(&identity), force)?;
+        }
+        // Not whether the comparison tells of nothing: the order of items is nobody's, and it does not
+        // tell that.
+        let object = object.filter(|object| differs || !same(live, object));
         if let Some(at) = entries.position(&identity) {
             let entry = &mut entries.0[at];
             entry.fields.subtract(&STRIPPED);
-            if changed {
+            if object.is_some() {
                 entry.time = Some(self.request.time.into());
             }
             if entry.fields.is_empty() {
                 entries.0.remove(at);
             }
         }
-        Ok((changed.then_some(object), entries))
+        Ok((object, entries))
+    }
+
+    /// Whether the manager says all that it said last time: then it takes nothing away.
+    fn is_all_said(&self, entries: &Entries, last: &Entry) -> bool {
+        last.api_version == self.request.api_version
+            && entries.0.last().is_some_and(|now| last.fields.is_subset(&now.fields))
     }
 
     /// Without what the manager applied last time, does not apply now, and nobody owns.
     fn pruned(&self, merged: Value, entries: &Entries, last: &Entry) -> Result<Value, String> {
         let version = last.api_version.as_str();
-        // Who still says all it said takes nothing away.
-        if version == self.request.api_version
-            && entries.0.last().is_some_and(|now| last.fields.is_subset(&now.fields))
-        {
-            return Ok(merged);
-        }
         let of = match self.in_version(&merged, version) {
             Ok(Some(found)) => found.of,
             Ok(None) => return Ok(merged),

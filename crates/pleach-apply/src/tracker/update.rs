@@ -4,12 +4,12 @@ use pleach_json::Value;
 
 use super::apply::described;
 use super::{ApplyError, Request, STRIPPED, Tracker, cap, empty_object, managed_of, put_managed};
-use crate::compare::Comparison;
+use crate::compare::{Comparison, compare_beside};
 use crate::encoded::Encoded;
 use crate::entries::{Entries, Entry};
 use crate::fields::new_fields;
 use crate::managed_fields::Identity;
-use crate::validate::{validate, validate_beside};
+use crate::validate::validate;
 
 impl Tracker<'_> {
     /// Works out the owners of `new`, which is about to replace `live`, and writes them into it.
@@ -69,12 +69,18 @@ impl Tracker<'_> {
             let described = described(object);
             ApplyError::Failed(format!("failed to convert {what} object ({described}) to smd typed: {error}"))
         };
-        validate(new, of, true).map_err(|error| untyped("new", new, error))?;
+        let check = |what: &str, object: &Value| {
+            validate(object, of, true).map_err(|error| untyped(what, object, error))
+        };
         if live.is_none() && entries.0.is_empty() {
-            let fields = new_fields(new, of);
+            let (fields, fits) = new_fields(new, of);
+            if !fits {
+                check("new", new)?;
+            }
             self.give(&mut entries, manager, fields);
             return Ok(entries);
         }
+        check("new", new)?;
         let empty;
         let live = match live {
             Some(live) => live,
@@ -83,15 +89,19 @@ impl Tracker<'_> {
                 &empty
             }
         };
-        validate_beside(live, new, of).map_err(|error| untyped("live", live, error))?;
+        let (own, fits) = compare_beside(live, new, of);
+        if !fits {
+            check("live", live)?;
+        }
         let failed = |error: &str| {
             ApplyError::Failed(format!("failed to update ManagedFields ({}): {error}", described(new)))
         };
         self.reconciled(live, &mut entries).map_err(|error| failed(&error))?;
-        let Comparison { added, modified, .. } = match self.take_over(live, new, &mut entries, None, true) {
+        match self.take_over(&own, live, new, &mut entries, None, true) {
             Err(ApplyError::Failed(error)) => return Err(failed(&error)),
             other => other?,
-        };
+        }
+        let Comparison { added, modified, .. } = own;
         let changed = if added.is_empty() { modified } else { modified.union(&added) };
         self.give(&mut entries, manager, Encoded::from(&changed));
         cap::limit_updaters(&mut entries);

@@ -34,7 +34,7 @@ pub(super) fn build(schema: &JSONSchemaProps, options: SchemaOptions, root: bool
     let types = Types::of(schema, options);
     let mut node = Node {
         flags: flags(schema, root),
-        below: below(schema, &properties, &additional, items.as_ref()),
+        below: below(schema, root, &properties, &additional, items.as_ref()),
         list_type: list_type(schema.list_type()),
         map_type: map_type(schema.map_type()),
         required_declared: properties.iter().filter(|p| p.required).count() as u32,
@@ -82,17 +82,24 @@ fn flags(schema: &JSONSchemaProps, root: bool) -> Flags {
 
 fn below(
     schema: &JSONSchemaProps,
+    root: bool,
     properties: &[Property],
     additional: &Additional,
     items: Option<&NodeRef>,
 ) -> Below {
     let mut below = 0;
+    // Of every list that does not say otherwise, and the metadata of resources have some.
+    let whole = root
+        || schema.x_embedded_resource
+        || map_type(schema.map_type()) == MapType::Atomic
+        || (schema.type_ == "array" && !matches!(schema.list_type(), "set" | "map"));
     for (holds, bit) in [
         (!schema.rare().default.is_null(), Below::DEFAULTS),
         (matches!(schema.list_type(), "set" | "map"), Below::LISTS),
         (schema.x_embedded_resource, Below::EMBEDDED),
         (!schema.validations().is_empty(), Below::RULES),
         (!schema.unions().is_empty(), Below::UNIONS),
+        (whole, Below::WHOLES),
     ] {
         if holds {
             below |= bit;

@@ -4,6 +4,7 @@
 //! `intern`). A node therefore never knows where it stands or what it is called, and carries no
 //! description; whoever explains a field to a person reads the schema itself.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -69,12 +70,21 @@ pub struct Property {
     prefix: u64,
     /// The length of the name, where it is at hand.
     length: usize,
+    /// The name as a step of `fieldsV1`, `f:name`: every new object needs those of all its fields.
+    step: Str,
 }
 
 impl Property {
     pub(super) fn new(name: Str, node: NodeRef, required: bool) -> Self {
         let (prefix, length) = (prefix(&name), name.len());
-        Self { name, node, required, prefix, length }
+        let step = ["f:", name.as_str()].into_iter().collect();
+        Self { name, node, required, prefix, length, step }
+    }
+
+    /// The name as a step of `fieldsV1`, `f:name`.
+    #[inline]
+    pub fn step(&self) -> &Str {
+        &self.step
     }
 }
 
@@ -177,6 +187,7 @@ impl Below {
     pub(super) const EMBEDDED: u8 = 1 << 2;
     pub(super) const RULES: u8 = 1 << 3;
     pub(super) const UNIONS: u8 = 1 << 4;
+    pub(super) const WHOLES: u8 = 1 << 5;
 
     /// There are defaults.
     pub fn defaults(self) -> bool {
@@ -193,6 +204,11 @@ impl Below {
     /// There are unions.
     pub fn unions(self) -> bool {
         self.0 & Self::UNIONS != 0
+    }
+    /// There are lists or maps that are owned as a whole.
+    #[inline]
+    pub fn wholes(self) -> bool {
+        self.0 & Self::WHOLES != 0
     }
     /// There are CEL rules.
     pub fn rules(self) -> bool {

@@ -23,6 +23,26 @@ const STRING: u8 = 1 << 5;
 const ARRAY: u8 = 1 << 6;
 const OBJECT: u8 = 1 << 7;
 
+/// What a node declares its values to be, as far as walks along many values must know: to tell it by
+/// the texts again at every value would be most of what such a walk costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declared {
+    /// No type, or more than one.
+    Nothing,
+    /// `object`
+    Object,
+    /// `array`
+    Array,
+    /// `integer` or `number`
+    Number,
+    /// `boolean`
+    Boolean,
+    /// `string`, but for the formats of [`Self::AnyScalar`].
+    String,
+    /// `string` of format `date-time` or `int-or-string`, or a type there is not.
+    AnyScalar,
+}
+
 /// The types a node declares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Types {
@@ -33,6 +53,8 @@ pub struct Types {
     /// The format, if it counts.
     format: Option<Str>,
     accepted: u8,
+    /// The type, told once.
+    declared: Declared,
 }
 
 impl Types {
@@ -46,7 +68,14 @@ impl Types {
                 .is_none_or(|compat| is_recognised(&schema.type_, schema.x_int_or_string, format, compat));
         let format = counts.then(|| format.clone());
         let accepted = accepted(&text, schema.nullable, format.as_deref());
-        Self { text, several: widened, format, accepted }
+        let declared = if widened { Declared::Nothing } else { declared(&text, format.as_deref()) };
+        Self { text, several: widened, format, accepted, declared }
+    }
+
+    /// What values are declared to be.
+    #[inline]
+    pub fn declared(&self) -> Declared {
+        self.declared
     }
 
     /// The declared type; none when there is none or more than one.
@@ -96,6 +125,18 @@ impl Types {
         };
         let detail = format!("{} in body must be of type {wanted}: \"{found}\"", at.name());
         FieldError::type_invalid(at.field(), found, detail)
+    }
+}
+
+fn declared(type_: &str, format: Option<&str>) -> Declared {
+    match type_ {
+        "" => Declared::Nothing,
+        "object" => Declared::Object,
+        "array" => Declared::Array,
+        "integer" | "number" => Declared::Number,
+        "boolean" => Declared::Boolean,
+        "string" if !matches!(format, Some("date-time" | "int-or-string")) => Declared::String,
+        _ => Declared::AnyScalar,
     }
 }
 

@@ -1,0 +1,59 @@
+//! Whether a value fits its type: [`validate`](crate::validate) without the words.
+//!
+//! Nearly every value does, so this is asked first, and what is wrong is looked for only after a no.
+//! It must say yes exactly when there would be no words. Nothing is kept of the way to a value, and what
+//! everything fits is not looked into.
+
+use pleach_json::{Array, Map, Value, grow_stack};
+
+use crate::items::{has_key, is_each_once};
+use crate::shape::{ListShape, MapShape, Relation, Scalar, Shape, Type};
+
+/// Whether nothing is wrong with a value; `once` says that no list may have an item twice.
+#[inline]
+pub(crate) fn fits(value: &Value, of: Type<'_>, once: bool) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(_) | Value::Object(_) => of.is_anything() || container_fits(value, of, once),
+        // Most values are no containers: for them nothing more than this is asked.
+        scalar => of.scalar().is_some_and(|of| is_fit(of, scalar)),
+    }
+}
+
+fn container_fits(value: &Value, of: Type<'_>, once: bool) -> bool {
+    match (of.shape(Some(value)), value) {
+        (Shape::Map(map), Value::Object(members)) => {
+            members.is_empty() || grow_stack(|| members_fit(&map, members, once))
+        }
+        (Shape::List(list), Value::Array(items)) => {
+            items.is_empty() || grow_stack(|| items_fit(&list, items, once))
+        }
+        _ => false,
+    }
+}
+
+fn members_fit(map: &MapShape<'_>, members: &Map, once: bool) -> bool {
+    let (mut fields, others) = (map.fields(), map.others());
+    members.entries().iter().all(|(key, value)| match fields.next(key).or(others) {
+        Some(of) => fits(value, of, once),
+        None => false,
+    })
+}
+
+fn items_fit(list: &ListShape<'_>, items: &Array, once: bool) -> bool {
+    let told_apart = !matches!(list.relation, Relation::Atomic);
+    items.iter().all(|item| (!told_apart || has_key(list, item)) && fits(item, list.items, once))
+        && (!told_apart || !once || is_each_once(list, items))
+}
+
+/// Whether a value is what a scalar must be.
+#[inline]
+pub(crate) fn is_fit(scalar: Scalar, value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(_) => matches!(scalar, Scalar::Boolean | Scalar::Untyped),
+        Value::Int(_) | Value::Float(_) => matches!(scalar, Scalar::Numeric | Scalar::Untyped),
+        Value::String(_) => matches!(scalar, Scalar::String | Scalar::Untyped),
+        Value::Array(_) | Value::Object(_) => false,
+    }
+}
