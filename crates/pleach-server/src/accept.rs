@@ -155,7 +155,8 @@ fn negotiate_among(
 ) -> Option<Accepted> {
     let default = Accepted { encoding: Encoding::Json, transform: Transform::None, pretty: false };
     let header = header.map(str::trim).unwrap_or_default();
-    if header.is_empty() {
+    // What most clients send needs no taking apart.
+    if matches!(header, "" | "application/json" | "application/json, */*" | "*/*") {
         return Some(default);
     }
     clauses(header).iter().find_map(|clause| {

@@ -3,11 +3,12 @@
 //! Order as upstream: authentication (401), authorization (403), then routing (404, 405). Here is
 //! only the dispatch; what an endpoint does is in its own module.
 
+use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use http::header::{AUTHORIZATION, HeaderName, HeaderValue, USER_AGENT};
+use http::header::{ACCEPT, AUTHORIZATION, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
@@ -15,6 +16,7 @@ use pleach_engine::Engine;
 use pleach_meta::{Reason, Status, StatusDetails};
 use tokio::sync::{Semaphore, watch};
 
+use crate::audit_id::{AUDIT_ID, AuditIds};
 use crate::auth::{Authenticator, User, is_public};
 use crate::body::Body;
 use crate::documents::Documents;
@@ -46,10 +48,13 @@ impl Call {
     }
 
     /// Several headers of one name, joined as HTTP says they may be.
-    pub fn accept(&self) -> Option<String> {
-        let values: Vec<&str> =
-            self.headers.get_all(http::header::ACCEPT).iter().filter_map(|v| v.to_str().ok()).collect();
-        (!values.is_empty()).then(|| values.join(","))
+    pub fn accept(&self) -> Option<Cow<'_, str>> {
+        let mut values = self.headers.get_all(ACCEPT).iter().filter_map(|v| v.to_str().ok());
+        let mut all = Cow::Borrowed(values.next()?);
+        for more in values {
+            all = format!("{all},{more}").into();
+        }
+        Some(all)
     }
 
     /// Whether the answer shall be indented: asked for, or a person is reading.
@@ -91,16 +96,12 @@ pub struct App {
     mutating: Semaphore,
     stopping: watch::Sender<bool>,
     stopped: AtomicBool,
-    audit: AtomicU64,
-    audit_seed: [u8; 8],
+    audit_ids: AuditIds,
 }
 
 impl App {
     /// The parts, put together.
     pub fn new(engine: Arc<Engine>, authenticator: Authenticator, inflight: Inflight) -> Self {
-        let mut audit_seed = [0; 8];
-        // A failure leaves zeros: audit ids need not be secret, only distinct within this process.
-        let _ = getrandom::fill(&mut audit_seed);
         Self {
             engine,
             documents: Documents::default(),
@@ -110,8 +111,7 @@ impl App {
             mutating: Semaphore::new(inflight.mutating),
             stopping: watch::Sender::new(false),
             stopped: AtomicBool::new(false),
-            audit: AtomicU64::new(0),
-            audit_seed,
+            audit_ids: AuditIds::new(),
         }
     }
 
@@ -140,20 +140,18 @@ impl App {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
         let mut body = Unread::new(body);
-        let audit_id = self.audit_id(&parts.headers);
+        let audit_id = self.audit_ids.of(&parts.headers);
         let is_head = parts.method == Method::HEAD;
-        let path = percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
+        let path = decoded(parts.uri.path());
         let query = Query::parse(parts.uri.query());
         let mut labels = Labels::default();
         let authorization = parts.headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok());
-        let response = match self.authenticator.authenticate(certificate, authorization) {
-            None => {
+        let response = match (self.authenticator.authenticate(certificate, authorization), path) {
+            (None, _) => {
                 respond::status(&Status::failure(401, Reason::Unauthorized, "Unauthorized"), &Look::plain())
             }
-            Some(_) if !is_well_escaped(parts.uri.path()) => {
-                respond::text(StatusCode::BAD_REQUEST, "400 Bad Request")
-            }
-            Some(user) => {
+            (Some(_), None) => respond::text(StatusCode::BAD_REQUEST, "400 Bad Request"),
+            (Some(user), Some(path)) => {
                 let call = Call { method: parts.method, path, query, headers: parts.headers, user };
                 let response = self.route(&call, &mut body, &mut labels).await;
                 tracing::debug!(
@@ -169,7 +167,7 @@ impl App {
             }
         };
         body.drain().await;
-        self.metrics.request(&labels, response.status().as_u16(), started.elapsed());
+        self.metrics.request(labels, response.status().as_u16(), started.elapsed());
         finish(response, audit_id, is_head)
     }
 
@@ -190,7 +188,7 @@ impl App {
             PathInfo::CoreVersions | PathInfo::Groups | PathInfo::Group(_) | PathInfo::GroupVersion(..) => {
                 discovery::serve(self, call)
             }
-            PathInfo::Other => self.route_other(call).await,
+            PathInfo::Other => Box::pin(self.route_other(call)).await,
         }
     }
 
@@ -212,33 +210,20 @@ impl App {
         let places = if mutating { &self.mutating } else { &self.readonly };
         places.try_acquire().ok()
     }
-
-    /// The request's own audit id, or a new one.
-    fn audit_id(&self, headers: &http::HeaderMap) -> HeaderValue {
-        if let Some(given) = headers.get("audit-id")
-            && given.len() <= 64
-            && !given.is_empty()
-        {
-            return given.clone();
-        }
-        let count = self.audit.fetch_add(1, Ordering::Relaxed);
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&self.audit_seed);
-        bytes[8..].copy_from_slice(&count.to_be_bytes());
-        let mut id = HeaderValue::try_from(pleach_engine::uuid_v4(bytes)).expect("a uuid is a header value");
-        // Not secret, but never seen twice: HTTP/2 must not fill its table of known headers with it.
-        id.set_sensitive(true);
-        id
-    }
 }
 
-/// Whether every percent sign starts an escape; Go's server refuses other paths before anything else.
-fn is_well_escaped(path: &str) -> bool {
-    path.split('%').skip(1).all(|rest| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2)
+/// The path without escapes; `None` where a percent sign starts none, which Go's server refuses before
+/// anything else.
+fn decoded(path: &str) -> Option<String> {
+    if !path.contains('%') {
+        return Some(path.to_owned());
+    }
+    let is_escape = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    path.split('%').skip(1).all(is_escape).then(|| percent_decode_str(path).decode_utf8_lossy().into_owned())
 }
 
 fn finish(mut response: Response<Body>, audit_id: HeaderValue, is_head: bool) -> Response<Body> {
-    response.headers_mut().insert(HeaderName::from_static("audit-id"), audit_id);
+    response.headers_mut().insert(AUDIT_ID, audit_id);
     if is_head {
         *response.body_mut() = Body::empty();
     }

@@ -6,6 +6,7 @@
 
 pub mod accept;
 pub mod app;
+pub mod audit_id;
 pub mod auth;
 pub mod body;
 pub mod discovery;

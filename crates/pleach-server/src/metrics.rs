@@ -1,27 +1,32 @@
 //! Counters in the Prometheus text format, under the names the API server uses.
 
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use pleach_engine::Engine;
 use pleach_engine::kind::Kind;
 use pleach_json::Str;
 use prometheus::{
-    Encoder as _, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+    Encoder as _, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts,
+    Registry, TextEncoder,
 };
 
 use crate::body::Body;
 use crate::respond;
 
 /// What a request is counted under.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Labels {
     verb: &'static str,
     group: Str,
     version: Str,
     resource: Str,
     subresource: Str,
+    code: u16,
 }
 
 impl Labels {
@@ -35,11 +40,20 @@ impl Labels {
     }
 }
 
+/// What counts requests of the same labels.
+struct Counters {
+    requests: IntCounter,
+    /// Watches take as long as they are wanted, which says nothing.
+    durations: Option<Histogram>,
+}
+
 /// The server's counters.
 pub struct Metrics {
     registry: Registry,
     requests: IntCounterVec,
     durations: HistogramVec,
+    /// The counters that have been used: finding them here is cheaper than by all their labels.
+    known: RwLock<HashMap<Labels, Counters, RandomState>>,
     objects: IntGauge,
     revision: IntGauge,
     disk: IntGauge,
@@ -66,6 +80,7 @@ impl Metrics {
         let metrics = Self {
             requests,
             durations,
+            known: RwLock::default(),
             objects: gauge("pleach_store_keys", "Objects in the store."),
             revision: gauge("pleach_store_revision", "The latest revision."),
             disk: gauge("pleach_store_disk_bytes", "Bytes of the store on disk."),
@@ -87,16 +102,26 @@ impl Metrics {
     }
 
     /// Counts an answer.
-    pub fn request(&self, labels: &Labels, code: u16, took: Duration) {
+    pub fn request(&self, mut labels: Labels, code: u16, took: Duration) {
         if labels.verb.is_empty() {
             return;
         }
-        let code = itoa(code);
+        labels.code = code;
+        if let Some(counters) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&labels) {
+            return counters.count(took);
+        }
+        let counters = self.counters(&labels);
+        counters.count(took);
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(labels, counters);
+    }
+
+    fn counters(&self, labels: &Labels) -> Counters {
         let resource = [labels.verb, &labels.group, &labels.version, &labels.resource, &labels.subresource];
         let [verb, group, version, kind, sub] = resource;
-        self.requests.with_label_values(&[verb, group, version, kind, sub, &code]).inc();
-        if verb != "watch" {
-            self.durations.with_label_values(&resource).observe(took.as_secs_f64());
+        let code = labels.code.to_string();
+        Counters {
+            requests: self.requests.with_label_values(&[verb, group, version, kind, sub, &code]),
+            durations: (verb != "watch").then(|| self.durations.with_label_values(&resource)),
         }
     }
 
@@ -126,6 +151,11 @@ impl Default for Metrics {
     }
 }
 
-fn itoa(code: u16) -> String {
-    code.to_string()
+impl Counters {
+    fn count(&self, took: Duration) {
+        self.requests.inc();
+        if let Some(durations) = &self.durations {
+            durations.observe(took.as_secs_f64());
+        }
+    }
 }

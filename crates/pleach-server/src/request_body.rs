@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, Limited};
 use hyper::body::{Body as _, Incoming};
 use pleach_engine::Rejection;
 
@@ -25,22 +25,41 @@ impl Unread {
 
     /// Reads it, up to the limit. What was read before is gone.
     pub async fn read(&mut self) -> Result<Bytes, Rejection> {
-        let Some(body) = self.0.take() else { return Ok(Bytes::new()) };
-        match Limited::new(body, BODY_LIMIT).collect().await {
-            Ok(collected) => Ok(collected.to_bytes()),
-            Err(error) if error.is::<LengthLimitError>() => {
-                Err(Rejection::TooLarge(format!("limit is {BODY_LIMIT}")))
+        let Some(mut body) = self.0.take() else { return Ok(Bytes::new()) };
+        let mut left = BODY_LIMIT;
+        // Most bodies are one frame, whose bytes are taken as they are.
+        let (mut first, mut rest) = (Bytes::new(), Vec::new());
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| {
+                Rejection::BadRequest(format!("reading the request body failed: {error}"))
+            })?;
+            // Trailers say nothing here.
+            let Ok(data) = frame.into_data() else { continue };
+            left = left
+                .checked_sub(data.len())
+                .ok_or_else(|| Rejection::TooLarge(format!("limit is {BODY_LIMIT}")))?;
+            if first.is_empty() {
+                first = data;
+            } else {
+                rest.push(data);
             }
-            Err(error) => Err(Rejection::BadRequest(format!("reading the request body failed: {error}"))),
+            if body.is_end_stream() {
+                break;
+            }
         }
+        if rest.is_empty() {
+            return Ok(first);
+        }
+        rest.insert(0, first);
+        Ok(rest.concat().into())
     }
 
     /// Reads what nobody wanted: a connection that is closed on unread bytes is reset, and the client
     /// may never see the answer that was sent before.
     pub async fn drain(self) {
-        if let Some(body) = self.0.filter(|body| !body.is_end_stream()) {
-            let rest = Limited::new(body, DRAIN_LIMIT).collect();
-            let _ = tokio::time::timeout(DRAIN_TIME, rest).await;
-        }
+        let Some(body) = self.0.filter(|body| !body.is_end_stream()) else { return };
+        let rest = Limited::new(body, DRAIN_LIMIT).collect();
+        // Rare, so it takes no room in the future of every request.
+        let _ = Box::pin(tokio::time::timeout(DRAIN_TIME, rest)).await;
     }
 }

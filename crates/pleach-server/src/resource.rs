@@ -62,7 +62,7 @@ pub async fn serve(
         return respond::rejection(Rejection::BadRequest(text), &Look::plain());
     }
     let mut response = if verb == "watch" {
-        watch(app, call, target, &mut context).await
+        Box::pin(watch(app, call, target, &mut context)).await
     } else {
         let mutating = !matches!(verb, "get" | "list");
         match app.admit(mutating) {
@@ -115,14 +115,16 @@ async fn one(
         let look = Look { accepted: Accepted { encoding, ..plain.accepted }, ..plain };
         return respond::rejection(Rejection::NotAcceptable(ACCEPTED.into()), &look);
     };
+    // The future of a request is moved several times before it runs, and is as large as its largest
+    // branch: all but the smallest are kept elsewhere.
     let answer = match verb {
         "get" => get(app, call, &target, &look).await,
-        "list" => list(app, call, &target, &look).await,
-        "create" => create(app, call, &target, body, context, &look).await,
-        "update" => update(app, call, &target, body, context, &look).await,
-        "patch" => patch(app, call, &target, body, context, &look).await,
-        "delete" => delete(app, call, &target, body, context, &look).await,
-        _ => delete_collection(app, call, &target, body, context, &look).await,
+        "list" => Box::pin(list(app, call, &target, &look)).await,
+        "create" => Box::pin(create(app, call, &target, body, context, &look)).await,
+        "update" => Box::pin(update(app, call, &target, body, context, &look)).await,
+        "patch" => Box::pin(patch(app, call, &target, body, context, &look)).await,
+        "delete" => Box::pin(delete(app, call, &target, body, context, &look)).await,
+        _ => Box::pin(delete_collection(app, call, &target, body, context, &look)).await,
     };
     answer.unwrap_or_else(|rejection| respond::rejection(rejection, &look))
 }
@@ -310,19 +312,20 @@ fn media_type(call: &Call) -> &str {
 }
 
 async fn request_body(call: &Call, body: &mut Unread) -> Result<RequestBody, Rejection> {
-    let format = match media_type(call).to_ascii_lowercase().as_str() {
-        "" | "application/json" => Format::Json,
-        "application/yaml" => Format::Yaml,
-        media => {
-            if media == Encoding::Protobuf.media_type()
-                && let Some(object) = protobuf::object(&body.read().await?)
-            {
-                return Ok(RequestBody { bytes: pleach_json::to_vec(&object).into(), format: Format::Json });
-            }
-            return Err(Rejection::UnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf".into()));
-        }
-    };
-    Ok(RequestBody { bytes: body.read().await?, format })
+    let media = media_type(call);
+    let is = |encoding: Encoding| media.eq_ignore_ascii_case(encoding.media_type());
+    if media.is_empty() || is(Encoding::Json) {
+        return Ok(RequestBody { bytes: body.read().await?, format: Format::Json });
+    }
+    if is(Encoding::Yaml) {
+        return Ok(RequestBody { bytes: body.read().await?, format: Format::Yaml });
+    }
+    if is(Encoding::Protobuf)
+        && let Some(object) = protobuf::object(&body.read().await?)
+    {
+        return Ok(RequestBody { bytes: pleach_json::to_vec(&object).into(), format: Format::Json });
+    }
+    Err(Rejection::UnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf".into()))
 }
 
 fn patch_type(call: &Call, target: &Target) -> Result<PatchType, Rejection> {

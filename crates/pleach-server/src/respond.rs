@@ -74,17 +74,16 @@ pub fn value(code: StatusCode, value: &Value, look: &Look) -> Response<Body> {
 
 /// Bytes that are in the encoding already.
 pub fn bytes(code: StatusCode, encoding: Encoding, bytes: Vec<u8>, look: &Look) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
+    let compress = look.gzip && bytes.len() >= GZIP_FROM;
+    let body = if compress { gzip(&bytes) } else { bytes };
+    let mut response = Response::new(body.into());
     *response.status_mut() = code;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(encoding.media_type()));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    if look.gzip && bytes.len() >= GZIP_FROM {
+    if compress {
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
-        *response.body_mut() = gzip(&bytes).into();
-    } else {
-        *response.body_mut() = bytes.into();
     }
     response
 }
@@ -256,6 +255,9 @@ pub fn page_not_found() -> Response<Body> {
 
 /// Adds the warnings: each once, shortened when they are too much together.
 pub fn add_warnings(headers: &mut HeaderMap, warnings: &[String]) {
+    if warnings.is_empty() {
+        return;
+    }
     let mut unique: Vec<&str> = Vec::new();
     let mut seen = std::collections::HashSet::new();
     for text in warnings {

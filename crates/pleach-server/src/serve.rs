@@ -8,8 +8,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::{Request, Response};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -18,7 +19,8 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
 use crate::app::App;
-use crate::auth::Authenticator;
+use crate::auth::{Authenticator, User};
+use crate::body::Body;
 
 /// Bounds on what one client, or many, can take.
 #[derive(Clone, Copy, Debug)]
@@ -138,13 +140,25 @@ async fn connection(
         .peer_certificates()
         .and_then(|chain| chain.first())
         .and_then(Authenticator::from_certificate);
-    let user = Arc::new(user);
-    let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let (app, user) = (app.clone(), user.clone());
-        async move { Ok::<_, Infallible>(app.handle(request, user.as_ref().as_ref()).await) }
-    });
-    let connection = http.serve_connection_with_upgrades(TokioIo::new(stream), service);
+    let connection = http.serve_connection_with_upgrades(TokioIo::new(stream), service(app, user));
     if let Err(error) = watcher.watch(connection).await {
         tracing::debug!(%error, ?peer, "connection ended");
     }
+}
+
+/// Answers the requests of one connection. `user` is who its certificate names.
+fn service(
+    app: Arc<App>,
+    user: Option<User>,
+) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send + 'static> {
+    // One count of references per connection: processors need not take turns at a common one.
+    let client = Arc::new((app, user));
+    service_fn(move |request| {
+        let client = client.clone();
+        // An HTTP/2 stream moves this future some ten times on its way into and out of a task.
+        Box::pin(async move {
+            let (app, user) = &*client;
+            Ok(app.handle(request, user.as_ref()).await)
+        })
+    })
 }
