@@ -30,6 +30,17 @@ impl Encoded {
         }
     }
 
+    /// Reads a `fieldsV1` that is in this form.
+    pub(crate) fn read_own(fields: Value) -> Result<Self, String> {
+        match fields {
+            Value::Object(members) => {
+                debug_assert!(is_canonical(&members, true), "{members:?}");
+                Ok(Self(members))
+            }
+            other => Self::read(other),
+        }
+    }
+
     /// What was made in this form.
     pub(crate) fn from_map(members: Map) -> Self {
         Self(members)

@@ -25,6 +25,15 @@ pub(crate) struct Entries(pub(crate) Vec<Entry>);
 impl Entries {
     /// Reads `metadata.managedFields`.
     pub(crate) fn decode(entries: Value) -> Result<Self, String> {
+        Self::decode_with(entries, Encoded::read)
+    }
+
+    /// Reads what [`Self::encode`] wrote.
+    pub(crate) fn decode_own(entries: Value) -> Result<Self, String> {
+        Self::decode_with(entries, Encoded::read_own)
+    }
+
+    fn decode_with(entries: Value, fields: fn(Value) -> Result<Encoded, String>) -> Result<Self, String> {
         let entries = match entries {
             Value::Null => return Ok(Self::default()),
             Value::Array(entries) => entries,
@@ -32,7 +41,7 @@ impl Entries {
         };
         let mut out = Self(Vec::with_capacity(entries.len()));
         for (i, entry) in entries.into_iter().enumerate() {
-            let entry = Entry::decode(i, entry)?;
+            let entry = Entry::decode(i, entry, fields)?;
             // Of equal identities the last one counts.
             match out.position(&entry.identity) {
                 Some(at) => out.0[at] = entry,
@@ -65,7 +74,11 @@ impl Entries {
 }
 
 impl Entry {
-    fn decode(index: usize, entry: Value) -> Result<Self, String> {
+    fn decode(
+        index: usize,
+        entry: Value,
+        read: fn(Value) -> Result<Encoded, String>,
+    ) -> Result<Self, String> {
         let [mut operation, mut api_version, mut fields_type, mut manager, mut subresource] =
             [const { Str::new_static("") }; 5];
         let (mut time, mut fields) = (None, Value::Null);
@@ -99,7 +112,7 @@ impl Entry {
                 return Err(format!("invalid fieldsType {other} in managed fields entry {index}"));
             }
         }
-        let fields = Encoded::read(fields).map_err(|error| format!("error decoding set: {error}"))?;
+        let fields = read(fields).map_err(|error| format!("error decoding set: {error}"))?;
         let identity = Identity {
             manager,
             operation,

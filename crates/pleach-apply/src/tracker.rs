@@ -100,12 +100,28 @@ pub enum ApplyError {
 pub struct Tracker<'a> {
     versions: &'a dyn Versions,
     request: Request<'a>,
+    /// The live object is as a write in this version left it.
+    live_is_tracked: bool,
 }
 
 impl<'a> Tracker<'a> {
     /// A tracker for one request.
     pub fn new(versions: &'a dyn Versions, request: Request<'a>) -> Self {
-        Self { versions, request }
+        Self { versions, request, live_is_tracked: false }
+    }
+
+    /// Says that the live object is what a tracker made for the same versions and the same version of
+    /// the request left, so that neither it nor its owners need be looked at again.
+    #[must_use]
+    pub fn after_itself(mut self, live_is_tracked: bool) -> Self {
+        self.live_is_tracked = live_is_tracked;
+        self
+    }
+
+    /// The owners of the live object.
+    fn owners_of(&self, live: &Value) -> Result<Entries, String> {
+        let managed = managed_of(live).clone();
+        if self.live_is_tracked { Entries::decode_own(managed) } else { Entries::decode(managed) }
     }
 
     /// The type of the request's version.
@@ -131,10 +147,14 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// Owners under the schemas as they are now.
-    fn reconciled(&self, live: &Value, entries: &mut Entries) -> Result<(), String> {
+    /// Owners under the schemas as they are now. `settled` says that those of the request's version are
+    /// the live object's and that it is tracked.
+    fn reconciled(&self, live: &Value, entries: &mut Entries, settled: bool) -> Result<(), String> {
         let mut last: Option<(Str, Option<Type<'_>>)> = None;
         for entry in &mut entries.0 {
+            if settled && entry.api_version == self.request.api_version {
+                continue;
+            }
             if last.as_ref().is_none_or(|(version, _)| *version != entry.api_version) {
                 let found = self.in_version(live, &entry.api_version)?.map(|found| found.of);
                 last = Some((entry.api_version.clone(), found));

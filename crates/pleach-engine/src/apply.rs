@@ -123,13 +123,13 @@ impl Intent for ApplyScale<'_> {
         if without_owners(&was) != without_owners(&applied) {
             return Err(failed("failed to convert new", &applied));
         }
-        let mut object = live.clone();
+        let mut object = live.value.clone();
         owners::put_back(target, &applied, &mut object);
         Ok(Some(object))
     }
 
-    fn tracks_managers(&self) -> bool {
-        true
+    fn tracks_managers(&self) -> Option<bool> {
+        Some(false)
     }
 }
 
@@ -171,16 +171,22 @@ struct Apply<'a> {
 
 impl Apply<'_> {
     /// The object after the apply, with its owners.
-    fn onto(&self, live: Option<&Value>, context: &mut Context) -> Result<Value, Rejection> {
+    fn onto(&self, live: Option<&Live>, context: &mut Context) -> Result<Value, Rejection> {
         let endpoint = Endpoint(self.target);
-        let tracker = Tracker::new(&endpoint, self.manager.request(self.target));
+        let tracker = Tracker::new(&endpoint, self.manager.request(self.target))
+            .after_itself(live.is_some_and(|live| live.known.tracked));
         let fill_defaults = |object: &mut Value| {
             if self.target.kind.is_custom() {
                 default(object, self.target.version().schema.get().root());
             }
         };
         let applied = tracker
-            .apply(live, &self.configuration.value, self.options.force, &fill_defaults)
+            .apply(
+                live.map(|live| &live.value),
+                &self.configuration.value,
+                self.options.force,
+                &fill_defaults,
+            )
             .map_err(rejection)?;
         self.report_duplicates(context)?;
         self.settled(applied.object)
@@ -235,8 +241,8 @@ impl Intent for Apply<'_> {
         Ok(Some(object))
     }
 
-    fn tracks_managers(&self) -> bool {
-        true
+    fn tracks_managers(&self) -> Option<bool> {
+        Some(true)
     }
 
     fn is_unconditional(&self) -> bool {

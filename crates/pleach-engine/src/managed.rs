@@ -17,6 +17,7 @@ use crate::engine::Engine;
 use crate::kind::{Conversion, Strategy};
 use crate::options::{Context, WriteOptions};
 use crate::prepare::metadata_mut;
+use crate::recent::Live;
 use crate::target::{Subresource, Target};
 
 /// Who writes, in which way, and when.
@@ -56,12 +57,15 @@ impl Manager {
 }
 
 /// Works out who owns the fields of `new`, which is about to replace `live`.
-pub(crate) fn track(target: &Target, live: Option<&Value>, new: &mut Value, manager: &Manager) {
-    Tracker::new(&Endpoint(target), manager.request(target)).update(live, new);
+/// Whether that could be told comes back.
+pub(crate) fn track(target: &Target, live: Option<&Live>, new: &mut Value, manager: &Manager) -> bool {
+    Tracker::new(&Endpoint(target), manager.request(target))
+        .after_itself(live.is_some_and(|live| live.known.tracked))
+        .update(live.map(|live| &live.value), new)
 }
 
 /// The server's own update of a CRD's status.
-pub(crate) fn track_own_status(engine: &Engine, live: &Value, new: &mut Value) {
+pub(crate) fn track_own_status(engine: &Engine, live: Value, new: &mut Value) {
     let Some(kind) = engine.catalog.get(crate::crd::GROUP, crate::crd::PLURAL) else { return };
     let version = kind.storage;
     let target = Target { kind, version, namespace: None, name: None, subresource: Subresource::Status };
@@ -71,7 +75,7 @@ pub(crate) fn track_own_status(engine: &Engine, live: &Value, new: &mut Value) {
         subresource: target.subresource.as_str(),
         time: engine.now(),
     };
-    track(&target, Some(live), new, &manager);
+    track(&target, Some(&live.into()), new, &manager);
 }
 
 /// Entries that differ from the live object's only in their time keep the time they had, if nothing

@@ -64,7 +64,14 @@ impl Engine {
     }
 
     /// Keeps what was stored at hand for the next write.
-    pub(crate) fn remember(&self, target: &Target, key: Key, record: &Record, stored: Option<Value>, known: Known) {
+    pub(crate) fn remember(
+        &self,
+        target: &Target,
+        key: Key,
+        record: &Record,
+        stored: Option<Value>,
+        known: Known,
+    ) {
         let Some(mut value) = stored else { return };
         let known = if target.version == target.kind.storage { known } else { Known::default() };
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {

@@ -120,8 +120,8 @@ fn unknown_fields(scale: &Value) -> Vec<String> {
 }
 
 impl Intent for Rescale<'_> {
-    fn tracks_managers(&self) -> bool {
-        true
+    fn tracks_managers(&self) -> Option<bool> {
+        Some(false)
     }
 
     fn uid(&self) -> Option<&str> {
@@ -169,7 +169,7 @@ impl Intent for Rescale<'_> {
                 self.scale.spec_replicas_path.as_str()
             )));
         }
-        let mut object = live.clone();
+        let mut object = live.value.clone();
         scale::into_object(self.scale, &mut object, replicas);
         scale_owners::track(self.target, self.scale, live, &mut object, &self.manager)?;
         let version: Str = ObjectMeta::of(&new).resource_version().into();

@@ -10,6 +10,7 @@ use pleach_schema::{Record, SettleOptions, Verdict, Write};
 
 use crate::kind::{Kind, Strategy};
 use crate::prepare::metadata_mut;
+use crate::recent::Live;
 use crate::rejection::Rejection;
 use crate::target::{Subresource, Target};
 
@@ -66,7 +67,7 @@ pub(crate) fn converted(kind: &Kind, version: usize, value: &mut Value) {
 pub(crate) fn validate(
     target: &Target,
     object: &Value,
-    old: Option<&Value>,
+    old: Option<&Live>,
     before: Vec<FieldError>,
     scale: impl FnOnce(&mut Vec<FieldError>),
 ) -> Verdict {
@@ -76,5 +77,6 @@ pub(crate) fn validate(
         Some(old) if only_status => Write::Status(old),
         Some(old) => Write::Update(old),
     };
-    target.version().schema.get().validate(object, write, before, scale)
+    let sound = old.is_some_and(|old| old.known.sound);
+    target.version().schema.get().validate_after(object, write, sound, before, scale)
 }

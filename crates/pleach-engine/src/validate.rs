@@ -12,6 +12,7 @@ use pleach_meta::{FieldError, Path};
 
 use crate::kind::Strategy;
 use crate::options::Context;
+use crate::recent::Live;
 use crate::scale;
 use crate::settle;
 use crate::target::{Subresource, Target};
@@ -44,8 +45,13 @@ pub(crate) fn create(target: &Target, object: &Value, context: &mut Context) -> 
     errors
 }
 
-/// What is wrong with an object that shall replace another.
-pub(crate) fn update(target: &Target, object: &Value, old: &Value, context: &mut Context) -> Vec<FieldError> {
+/// What is wrong with an object that shall replace another, and whether it is sound.
+pub(crate) fn update(
+    target: &Target,
+    object: &Value,
+    old: &Live,
+    context: &mut Context,
+) -> (Vec<FieldError>, bool) {
     let kind = &target.kind;
     let (meta, old_meta) = (ObjectMeta::of(object), ObjectMeta::of(old));
     let namespaced = kind.is_namespaced();
@@ -54,12 +60,12 @@ pub(crate) fn update(target: &Target, object: &Value, old: &Value, context: &mut
     errors.extend(changes.iter().cloned());
     if kind.strategy == Strategy::CustomResourceDefinition {
         errors.extend(crate::crd::validate_update(object, old, kind.gates, target.subresource, context));
-        return errors;
+        return (errors, false);
     }
     let type_errors = type_meta(target, object);
     if !type_errors.is_empty() {
         errors.extend(type_errors);
-        return errors;
+        return (errors, false);
     }
     errors.extend(changes);
     let only_status = target.subresource == Subresource::Status;
@@ -71,7 +77,7 @@ pub(crate) fn update(target: &Target, object: &Value, old: &Value, context: &mut
     if errors.is_empty() && kind.strategy == Strategy::Custom && !only_status {
         finalizer_warnings(meta, Some(old_meta)).into_iter().for_each(|w| context.warn(w));
     }
-    errors
+    (errors, verdict.sound)
 }
 
 fn name_rule(target: &Target) -> NameRule {

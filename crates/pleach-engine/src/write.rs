@@ -52,9 +52,10 @@ pub trait Intent: Send {
         None
     }
 
-    /// Whether field managers were worked out by `candidate` itself.
-    fn tracks_managers(&self) -> bool {
-        false
+    /// Whether field managers were worked out by `candidate` itself, and if so, whether for the whole
+    /// object.
+    fn tracks_managers(&self) -> Option<bool> {
+        None
     }
 
     /// Whether a candidate without a resource version stands for any.
@@ -234,7 +235,10 @@ impl Engine {
         let Some(mut draft) = intent.candidate(live, context)? else { return Ok(None) };
         check_identity(target, &mut draft)?;
         dedup_owner_references(&mut draft, context);
-        let tracked = intent.tracks_managers() || managed::track(target, Some(live), &mut draft, manager);
+        let tracked = match intent.tracks_managers() {
+            Some(tracked) => tracked,
+            None => managed::track(target, Some(live), &mut draft, manager),
+        };
         check_resource_version(target, &mut draft, live, intent.is_unconditional())?;
         prepare::restore_system_fields(&mut draft, live);
         prepare::for_update(&target.kind, target.version, target.subresource, &mut draft, live);

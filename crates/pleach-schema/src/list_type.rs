@@ -16,7 +16,14 @@ use crate::compile::{ListType, Node};
 /// The duplicates in an object.
 pub fn validate_lists(value: &Value, node: &Node) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    visit(value, node, &Path::ROOT, &mut errors);
+    visit(value, None, node, &Path::ROOT, &mut errors);
+    errors
+}
+
+/// The duplicates in an object beside another that has none.
+pub(crate) fn validate_lists_beside(value: &Value, sound: &Value, node: &Node) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    visit(value, Some(sound), node, &Path::ROOT, &mut errors);
     errors
 }
 
@@ -26,8 +33,9 @@ pub fn validate_lists_update(new: &Value, old: &Value, node: &Node) -> Vec<Field
     if errors.is_empty() || validate_lists(old, node).is_empty() { errors } else { Vec::new() }
 }
 
-fn visit(value: &Value, node: &Node, at: &Path<'_>, errors: &mut Vec<FieldError>) {
-    if !node.below().lists() {
+/// What a value shares with `sound`, in which nothing is twice, is not looked at.
+fn visit(value: &Value, sound: Option<&Value>, node: &Node, at: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if !node.below().lists() || sound.is_some_and(|sound| value.is_same(sound)) {
         return;
     }
     match value {
@@ -38,10 +46,11 @@ fn visit(value: &Value, node: &Node, at: &Path<'_>, errors: &mut Vec<FieldError>
                 if !matches!(member, Value::Object(_) | Value::Array(_)) {
                     continue;
                 }
+                let sound = sound.and_then(|sound| sound.get(key));
                 if let Some(property) = node.next_property(&mut from, key) {
-                    visit(member, &property.node, &at.child(key), errors);
+                    visit(member, sound, &property.node, &at.child(key), errors);
                 } else if let Some(of_member) = node.additional().schema() {
-                    visit(member, of_member, &at.key(key), errors);
+                    visit(member, sound, of_member, &at.key(key), errors);
                 }
             }
         }),
@@ -52,9 +61,10 @@ fn visit(value: &Value, node: &Node, at: &Path<'_>, errors: &mut Vec<FieldError>
                 ListType::Unset | ListType::Atomic => {}
             }
             let Some(of_items) = node.items().filter(|items| items.below().lists()) else { return };
+            let sound = sound.and_then(Value::as_array);
             grow_stack(|| {
                 for (i, item) in items.iter().enumerate() {
-                    visit(item, of_items, &at.index(i), errors);
+                    visit(item, sound.and_then(|sound| sound.get(i)), of_items, &at.index(i), errors);
                 }
             });
         }

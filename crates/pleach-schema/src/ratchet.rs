@@ -76,7 +76,9 @@ impl Ratchet {
         }
         let keys = key_tuple(list.list_map_keys(), item)?;
         let mut known = self.items.borrow_mut();
-        let positions = known.entry([address(list), address(old)]).or_insert_with(|| positions(list.list_map_keys(), old));
+        let positions = known
+            .entry([address(list), address(old)])
+            .or_insert_with(|| positions(list.list_map_keys(), old));
         positions.get(&keys).map(|&i| &old[i])
     }
 }

@@ -12,6 +12,7 @@ use pleach_meta::{BadValue, ErrorType, FieldError, Path};
 
 use crate::compile::Schema;
 use crate::run_rules::{RuleOutcome, run_rules};
+use crate::validate::Old;
 use crate::validate::site::NO_PATH;
 use crate::{coerce, list_type, validate};
 
@@ -33,6 +34,9 @@ pub struct Verdict {
     pub errors: Vec<FieldError>,
     /// What is told although the object is accepted.
     pub warnings: Vec<String>,
+    /// The values and lists of the object have no fault, not even one that is let be. What is not known
+    /// to have none may have none all the same.
+    pub sound: bool,
 }
 
 impl Schema {
@@ -45,12 +49,37 @@ impl Schema {
         before: Vec<FieldError>,
         scale: impl FnOnce(&mut Vec<FieldError>),
     ) -> Verdict {
+        self.validate_after(new, write, false, before, scale)
+    }
+
+    /// The same when it is known whether the old object is sound: what the new one shares with a sound
+    /// one is not looked at again, save by rules.
+    pub fn validate_after(
+        &self,
+        new: &Value,
+        write: Write<'_>,
+        old_is_sound: bool,
+        before: Vec<FieldError>,
+        scale: impl FnOnce(&mut Vec<FieldError>),
+    ) -> Verdict {
         let mut errors = before;
-        errors.extend(match write {
-            Write::Create => self.validate_value(new),
-            Write::Update(old) => self.validate_value_update(new, old),
-            Write::Status(old) => self.validate_status_value_update(new, old),
-        });
+        let (of_values, mut sound) = match write {
+            Write::Create => {
+                let errors = self.validate_value(new);
+                let sound = errors.is_empty();
+                (errors, sound)
+            }
+            Write::Update(old) => {
+                validate::validate_update_of(self.root(), new, Old { value: old, sound: old_is_sound }, None)
+            }
+            Write::Status(old) => {
+                let errors = self.validate_status_value_update(new, old);
+                // All but the status is the old object's.
+                let sound = old_is_sound && errors.is_empty();
+                (errors, sound)
+            }
+        };
+        errors.extend(of_values);
         scale(&mut errors);
         if !matches!(write, Write::Status(_)) {
             errors.extend(self.validate_embedded(new));
@@ -59,13 +88,18 @@ impl Schema {
             Write::Create => None,
             Write::Update(old) | Write::Status(old) => Some(old),
         };
-        errors.extend(match old {
-            None => self.validate_lists(new),
-            Some(old) => self.validate_lists_update(new, old),
-        });
+        let of_lists = match old {
+            Some(old) if old_is_sound => list_type::validate_lists_beside(new, old, self.root()),
+            _ => self.validate_lists(new),
+        };
+        sound &= of_lists.is_empty();
+        // Duplicates count only if the old object had none.
+        if old.is_none_or(|old| of_lists.is_empty() || self.validate_lists(old).is_empty()) {
+            errors.extend(of_lists);
+        }
         let rules = self.validate_rules(new, old, &errors);
         errors.extend(rules.errors);
-        Verdict { errors, warnings: rules.warnings }
+        Verdict { errors, warnings: rules.warnings, sound }
     }
 
     /// The value stage of a new object.

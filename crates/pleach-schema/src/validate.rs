@@ -33,13 +33,32 @@ pub fn validate(node: &Node, value: &Value, start: Option<&str>) -> Vec<FieldErr
 
 /// Everything wrong with a value that was not so before: faults of what did not change are left out.
 pub fn validate_update(node: &Node, new: &Value, old: &Value, start: Option<&str>) -> Vec<FieldError> {
+    validate_update_of(node, new, Old { value: old, sound: false }, start).0
+}
+
+/// What a value was, and whether it is known that nothing was wrong with it.
+#[derive(Clone, Copy)]
+pub(crate) struct Old<'a> {
+    pub(crate) value: &'a Value,
+    pub(crate) sound: bool,
+}
+
+/// The same, and whether nothing at all is wrong with the value.
+pub(crate) fn validate_update_of(
+    node: &Node,
+    new: &Value,
+    old: Old<'_>,
+    start: Option<&str>,
+) -> (Vec<FieldError>, bool) {
     let mut errors = Vec::new();
     let ratchet = Ratchet::default();
-    if !node.accepts(new) {
-        errors = distinct(report::report(node, new, &Site::root(start), Some((&ratchet, old))));
+    let sound = node.accepts_beside(new, Some(old.value).filter(|_| old.sound));
+    debug_assert_eq!(sound, node.accepts(new), "an object is known to be sound that is not");
+    if !sound {
+        errors = distinct(report::report(node, new, &Site::root(start), Some((&ratchet, old.value))));
     }
-    unions::validate(node, new, &start_path(start), Some((&ratchet, old)), &mut errors);
-    errors
+    unions::validate(node, new, &start_path(start), Some((&ratchet, old.value)), &mut errors);
+    (errors, sound)
 }
 
 fn start_path(start: Option<&str>) -> Path<'_> {
@@ -69,10 +88,29 @@ impl Node {
             }
     }
 
+    /// The same for a value beside another that has no fault: what the two share is not looked at.
+    fn accepts_beside(&self, value: &Value, sound: Option<&Value>) -> bool {
+        let Some(sound) = sound.filter(|_| value.is_container()) else { return self.accepts(value) };
+        value.is_same(sound)
+            || self.types().accepts(value)
+                && self.checks().iter().all(|c| !c.gate.admits(value) || c.check.accepts(value))
+                && self.accepts_by_junctors(value)
+                && grow_stack(|| match (value, sound) {
+                    (Value::Object(members), Value::Object(sound)) => {
+                        self.accepts_members(members, Some(sound))
+                    }
+                    (Value::Array(items), Value::Array(sound)) => self.items().is_none_or(|of_items| {
+                        let each = items.iter().enumerate();
+                        each.into_iter().all(|(i, item)| of_items.accepts_beside(item, sound.get(i)))
+                    }),
+                    _ => self.accepts(value),
+                })
+    }
+
     // Apart, so that a scalar does not pay for the stack that containers need.
     #[inline(never)]
     fn accepts_object(&self, members: &Map, value: &Value) -> bool {
-        grow_stack(|| self.accepts_members(members) && self.accepts_by_junctors(value))
+        grow_stack(|| self.accepts_members(members, None) && self.accepts_by_junctors(value))
     }
 
     #[inline(never)]
@@ -83,13 +121,15 @@ impl Node {
         })
     }
 
-    fn accepts_members(&self, members: &Map) -> bool {
+    #[inline]
+    fn accepts_members(&self, members: &Map, sound: Option<&Map>) -> bool {
         let mut from = 0;
         let mut required = 0;
         for (key, member) in members {
+            let sound = sound.and_then(|sound| sound.get(key));
             if let Some(property) = self.next_property(&mut from, key) {
                 required += usize::from(property.required);
-                if !property.node.accepts(member) {
+                if !property.node.accepts_beside(member, sound) {
                     return false;
                 }
                 continue;
@@ -98,7 +138,7 @@ impl Node {
                 Additional::Absent | Additional::Bool(true) => {}
                 Additional::Bool(false) => return false,
                 Additional::Schema(of_member) => {
-                    if !of_member.accepts(member) {
+                    if !of_member.accepts_beside(member, sound) {
                         return false;
                     }
                 }

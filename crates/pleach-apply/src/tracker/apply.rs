@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use pleach_json::{Str, Value};
 
-use super::{ApplyError, InVersion, STRIPPED, Tracker, empty_object, last_applied, managed_of, put_managed};
+use super::{ApplyError, InVersion, STRIPPED, Tracker, empty_object, last_applied, put_managed};
 use crate::compare::{Comparison, compare};
 use crate::encoded::Encoded;
 use crate::entries::{Entries, Entry};
@@ -46,7 +46,8 @@ impl Tracker<'_> {
                 &empty
             }
         };
-        let entries = Entries::decode(managed_of(live).clone())
+        let entries = self
+            .owners_of(live)
             .map_err(|error| ApplyError::Failed(format!("failed to decode managed fields: {error}")))?;
         self.check_type(config)?;
         let kubectl = self.request.manager == last_applied::KUBECTL;
@@ -96,7 +97,7 @@ impl Tracker<'_> {
         force: bool,
     ) -> Result<(Option<Value>, Entries), ApplyError> {
         if entries.0.is_empty() {
-            entries = match self.updated(None, live, entries, BEFORE_FIRST_APPLY) {
+            entries = match self.updated(None, live, entries, false, BEFORE_FIRST_APPLY) {
                 Err(ApplyError::Failed(error)) => {
                     let text = format!("failed to create manager for existing fields: {error}");
                     return Err(ApplyError::Failed(text));
@@ -118,8 +119,10 @@ impl Tracker<'_> {
         if !fits {
             validate(config, of, false).map_err(|error| failed("patch", config, &error))?;
         }
-        validate(live, of, true).map_err(|error| failed("live", live, &error))?;
-        self.reconciled(live, &mut entries).map_err(ApplyError::Failed)?;
+        if !self.live_is_tracked {
+            validate(live, of, true).map_err(|error| failed("live", live, &error))?;
+        }
+        self.reconciled(live, &mut entries, self.live_is_tracked).map_err(ApplyError::Failed)?;
 
         let identity = Identity::apply(self.request.manager, self.request.subresource);
         let api_version: Str = self.request.api_version.into();

@@ -4,10 +4,11 @@ use pleach_json::Value;
 
 use super::apply::described;
 use super::{ApplyError, Request, STRIPPED, Tracker, cap, empty_object, managed_of, put_managed};
-use crate::compare::{Comparison, compare_beside};
+use crate::compare::{Comparison, compare, compare_beside};
 use crate::encoded::Encoded;
 use crate::entries::{Entries, Entry};
 use crate::fields::new_fields;
+use crate::fits::{fits, fits_beside};
 use crate::managed_fields::Identity;
 use crate::validate::validate;
 
@@ -15,39 +16,48 @@ impl Tracker<'_> {
     /// Works out the owners of `new`, which is about to replace `live`, and writes them into it.
     ///
     /// Never fails: when owners cannot be worked out `new` has none.
-    pub fn update(&self, live: Option<&Value>, new: &mut Value) {
+    /// Whether they could be comes back; the new object is then tracked.
+    pub fn update(&self, live: Option<&Value>, new: &mut Value) -> bool {
         let given = take_managed(new);
-        let Some(entries) = self.starting_point(live, given) else {
-            return;
+        let Some((entries, settled)) = self.starting_point(live, given) else {
+            return false;
         };
         let tracked = live.is_none_or(|live| {
             live.at(&["metadata", "uid"]).and_then(Value::as_str).is_none_or(str::is_empty)
         });
         // Who is not known to own anything does not begin to with an update.
         if entries.0.is_empty() && !tracked {
-            return;
+            return false;
         }
-        if let Ok(entries) = self.updated(live, new, entries, self.request.manager) {
-            put_managed(new, entries.encode());
-        }
+        let Ok(entries) = self.updated(live, new, entries, settled, self.request.manager) else {
+            return false;
+        };
+        put_managed(new, entries.encode());
+        true
     }
 
     /// The owners before the write: the request's if it brings any that make sense, else the live
-    /// object's. `None` says that the request resets them.
-    fn starting_point(&self, live: Option<&Value>, given: Value) -> Option<Entries> {
+    /// object's, and whether they are settled. `None` says that the request resets them.
+    fn starting_point(&self, live: Option<&Value>, given: Value) -> Option<(Entries, bool)> {
         let of_live = || {
-            let entries = live.map(|live| Entries::decode(managed_of(live).clone()));
-            entries.and_then(Result::ok).unwrap_or_default()
+            let entries = live.map(|live| self.owners_of(live));
+            (entries.and_then(Result::ok).unwrap_or_default(), self.live_is_tracked)
         };
+        // Most requests bring back what they got.
+        if live
+            .is_some_and(|live| self.live_is_tracked && !given.is_null() && managed_of(live).is_same(&given))
+        {
+            return Some(of_live());
+        }
         if !self.request.subresource.is_empty() {
             return Some(of_live());
         }
         if is_reset(&given) {
             // A new object is tracked from its first write all the same.
-            return live.is_none().then(Entries::default);
+            return live.is_none().then(|| (Entries::default(), false));
         }
         match Entries::decode(given) {
-            Ok(entries) if !entries.0.is_empty() => Some(entries),
+            Ok(entries) if !entries.0.is_empty() => Some((entries, false)),
             _ => Some(of_live()),
         }
     }
@@ -58,6 +68,7 @@ impl Tracker<'_> {
         live: Option<&Value>,
         new: &Value,
         mut entries: Entries,
+        settled: bool,
         manager: &str,
     ) -> Result<Entries, ApplyError> {
         let text = |key: &str| new.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -80,7 +91,11 @@ impl Tracker<'_> {
             self.give(&mut entries, manager, fields);
             return Ok(entries);
         }
-        check("new", new)?;
+        let beside = live.filter(|_| self.live_is_tracked);
+        debug_assert!(beside.is_none_or(|live| fits(live, of, false)), "{live:?} is not as it was left");
+        if !fits_beside(new, beside, of) {
+            check("new", new)?;
+        }
         let empty;
         let live = match live {
             Some(live) => live,
@@ -89,14 +104,17 @@ impl Tracker<'_> {
                 &empty
             }
         };
-        let (own, fits) = compare_beside(live, new, of);
+        let (own, fits) = match beside {
+            Some(_) => (compare(live, new, of), true),
+            None => compare_beside(live, new, of),
+        };
         if !fits {
             check("live", live)?;
         }
         let failed = |error: &str| {
             ApplyError::Failed(format!("failed to update ManagedFields ({}): {error}", described(new)))
         };
-        self.reconciled(live, &mut entries).map_err(|error| failed(&error))?;
+        self.reconciled(live, &mut entries, settled).map_err(|error| failed(&error))?;
         match self.take_over(&own, live, new, &mut entries, None, true) {
             Err(ApplyError::Failed(error)) => return Err(failed(&error)),
             other => other?,

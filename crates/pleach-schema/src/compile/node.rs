@@ -4,7 +4,6 @@
 //! `intern`). A node therefore never knows where it stands or what it is called, and carries no
 //! description; whoever explains a field to a person reads the schema itself.
 
-use std::cmp::Ordering;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
