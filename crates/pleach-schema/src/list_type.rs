@@ -255,6 +255,24 @@ mod tests {
     }
 
     #[test]
+    fn short_and_long_lists_are_judged_alike() {
+        let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"x-kubernetes-preserve-unknown-fields": true}});
+        let map = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["z", "a"], "items": {"type": "object"}});
+        for n in [2, FEW, FEW + 1, 40] {
+            let mut items: Vec<Value> = (0..n as i64).map(Value::from).collect();
+            assert!(errors(&set, &Value::from(items.clone())).is_empty(), "{n}");
+            items[n - 1] = Value::from(0);
+            let told = format!("l[{}]: Duplicate value: 0", n - 1);
+            assert_eq!(errors(&set, &Value::from(items)), [told], "{n}");
+            let mut items: Vec<Value> = (0..n as i64).map(|i| json!({"z": 1, "a": i})).collect();
+            assert!(errors(&map, &Value::from(items.clone())).is_empty(), "{n}");
+            items[n - 1] = json!({"z": 1.0, "a": 0});
+            let told = format!("l[{}]: Duplicate value: {{\"a\":0,\"z\":1}}", n - 1);
+            assert_eq!(errors(&map, &Value::from(items)), [told], "{n}");
+        }
+    }
+
+    #[test]
     fn any_duplicate_in_the_old_object_excuses_all() {
         let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}});
         let schema = json!({"type": "object", "properties": {"l": (set.clone()), "m": {"type": "object", "additionalProperties": set}}});

@@ -126,3 +126,79 @@ fn has_members(value: &Value) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pleach_json::json;
+
+    use super::*;
+    use crate::{Schema, SchemaOptions, default, nulls, prune};
+
+    #[test]
+    fn it_is_said_what_the_walks_would_change() {
+        let schema = json!({"type": "object", "properties": {
+            "metadata": {"type": "object"},
+            "spec": {"type": "object", "properties": {
+                "d": {"type": "string", "default": "x"},
+                "nd": {"type": "string", "nullable": true, "default": "x"},
+                "n": {"type": "string"},
+                "l": {"type": "array", "items": {"type": "object", "properties": {"d": {"type": "integer", "default": 1}}}},
+                "m": {"type": "object", "additionalProperties": {"type": "string", "default": "x"}},
+                "t": {"type": "object", "additionalProperties": true},
+                "k": {"type": "array", "x-kubernetes-preserve-unknown-fields": true, "items": {"type": "object", "properties": {"o": {"type": "object"}}}},
+                "p": {"x-kubernetes-preserve-unknown-fields": true},
+                "u": {"type": "array"},
+            }},
+        }});
+        let schema = Schema::from_value(&schema, SchemaOptions::default());
+        for (why, spec, pruning, defaults) in [
+            ("nothing to do", json!({"d": "y", "nd": null}), false, false),
+            ("a default is missing", json!({"d": "y"}), false, true),
+            ("a null gives way", json!({"d": null, "nd": null}), false, true),
+            ("a null goes", json!({"d": "y", "nd": "y", "n": null}), true, false),
+            ("an unknown field", json!({"d": "y", "nd": "y", "z": 1}), true, false),
+            ("both", json!({"z": 1}), true, true),
+            ("in an item", json!({"d": "y", "nd": "y", "l": [{"d": 1}, {}]}), false, true),
+            (
+                "an unknown field in an item",
+                json!({"d": "y", "nd": "y", "l": [{"d": 1, "z": 1}]}),
+                true,
+                false,
+            ),
+            ("items that are no objects", json!({"d": "y", "nd": "y", "l": [1, null, "x"]}), false, false),
+            ("a null in a map", json!({"d": "y", "nd": "y", "m": {"a": null}}), false, true),
+            ("a map", json!({"d": "y", "nd": "y", "m": {"a": "b"}}), false, false),
+            (
+                "true keeps one level",
+                json!({"d": "y", "nd": "y", "t": {"a": 1, "b": {}, "c": [[]]}}),
+                false,
+                false,
+            ),
+            ("but no more", json!({"d": "y", "nd": "y", "t": {"a": [[{"b": 1}]]}}), true, false),
+            ("preserved items", json!({"d": "y", "nd": "y", "k": [{"z": 1, "o": {}}]}), false, false),
+            (
+                "what is declared in them",
+                json!({"d": "y", "nd": "y", "k": [{"z": 1, "o": {"z": 1}}]}),
+                true,
+                false,
+            ),
+            ("anything", json!({"d": "y", "nd": "y", "p": [{"z": {"y": null}}]}), false, false),
+            (
+                "items of which nothing is said",
+                json!({"d": "y", "nd": "y", "u": [1, {}, [{"a": 1}]]}),
+                true,
+                false,
+            ),
+        ] {
+            let object = json!({"apiVersion": "v1", "kind": "K", "metadata": {"any": null}, "spec": spec});
+            let wanted = Needs { pruning, defaults };
+            assert_eq!(survey(&object, schema.root()), wanted, "{why}");
+            let mut pruned = object.clone();
+            prune::prune(&mut pruned, schema.root());
+            nulls::drop_nulls(&mut pruned, schema.root());
+            let mut filled = object.clone();
+            default::default(&mut filled, schema.root());
+            assert_eq!(Needs { pruning: pruned != object, defaults: filled != object }, wanted, "{why}");
+        }
+    }
+}

@@ -1,25 +1,37 @@
 //! Strings, with Go's escapes.
 
+use std::slice;
+
 use super::room::Room;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Bytes that may need an escape. 0xE2 starts U+2028 and U+2029 among others.
-const SPECIAL: [bool; 256] = {
-    let mut table = [false; 256];
+/// What becomes of each byte: [`PLAIN`], [`OTHER`], or what stands behind the backslash.
+const ESCAPES: [u8; 256] = {
+    let mut table = [PLAIN; 256];
     let mut byte = 0;
     while byte < 0x20 {
-        table[byte] = true;
+        table[byte] = OTHER;
         byte += 1;
     }
-    table[b'"' as usize] = true;
-    table[b'\\' as usize] = true;
-    table[b'<' as usize] = true;
-    table[b'>' as usize] = true;
-    table[b'&' as usize] = true;
-    table[0xE2] = true;
+    table[b'<' as usize] = OTHER;
+    table[b'>' as usize] = OTHER;
+    table[b'&' as usize] = OTHER;
+    // Starts U+2028 and U+2029 among others.
+    table[0xE2] = OTHER;
+    table[b'"' as usize] = b'"';
+    table[b'\\' as usize] = b'\\';
+    table[b'\n' as usize] = b'n';
+    table[b'\r' as usize] = b'r';
+    table[b'\t' as usize] = b't';
+    table[0x08] = b'b';
+    table[0x0C] = b'f';
     table
 };
+/// The byte stands for itself.
+const PLAIN: u8 = 0;
+/// The byte may need a long escape.
+const OTHER: u8 = 1;
 
 const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
@@ -89,7 +101,7 @@ impl Room<'_> {
         self.take(plain + 1);
         let mut rest = &bytes[plain..];
         loop {
-            let room = self.ahead(EIGHT_ESCAPED);
+            let room = &mut self.ahead(EIGHT_ESCAPED)[..EIGHT_ESCAPED];
             if let Some((word, after)) = rest.split_first_chunk::<8>()
                 && !has_special(u64::from_le_bytes(*word))
             {
@@ -105,39 +117,39 @@ impl Room<'_> {
                     return self.take(written + 1);
                 };
                 rest = after;
-                if !SPECIAL[usize::from(byte)] {
-                    room[written] = byte;
-                    written += 1;
-                    continue;
-                }
-                match short_escape(byte) {
-                    Some(letter) => {
-                        room[written..written + 2].copy_from_slice(&[b'\\', letter]);
+                match ESCAPES[usize::from(byte)] {
+                    PLAIN => {
+                        room[written] = byte;
+                        written += 1;
+                    }
+                    OTHER => {
+                        let escape = long_escape(byte, &mut rest);
+                        let escape = escape.as_ref().map_or(slice::from_ref(&byte), |escape| escape);
+                        room[written..written + escape.len()].copy_from_slice(escape);
+                        written += escape.len();
+                    }
+                    letter => {
+                        room[written] = b'\\';
+                        room[written + 1] = letter;
                         written += 2;
                     }
-                    None if byte != 0xE2 => {
-                        let code = [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 0xF)]];
-                        let escape = [b'\\', b'u', b'0', b'0', code[0], code[1]];
-                        room[written..written + 6].copy_from_slice(&escape);
-                        written += 6;
-                    }
-                    None => match rest {
-                        [0x80, last @ (0xA8 | 0xA9), after @ ..] => {
-                            let escape = [b'\\', b'u', b'2', b'0', b'2', HEX[usize::from(last & 0xF)]];
-                            room[written..written + 6].copy_from_slice(&escape);
-                            written += 6;
-                            rest = after;
-                        }
-                        _ => {
-                            room[written] = byte;
-                            written += 1;
-                        }
-                    },
                 }
             }
             self.take(written);
         }
     }
+}
+
+/// The escape for a byte that has no short one, if it needs one; of a longer character the rest is
+/// taken too.
+fn long_escape(byte: u8, rest: &mut &[u8]) -> Option<[u8; 6]> {
+    let hex = |nibble: u8| HEX[usize::from(nibble & 0xF)];
+    if byte != 0xE2 {
+        return Some([b'\\', b'u', b'0', b'0', hex(byte >> 4), hex(byte)]);
+    }
+    let [0x80, last @ (0xA8 | 0xA9), after @ ..] = *rest else { return None };
+    *rest = after;
+    Some([b'\\', b'u', b'2', b'0', b'2', hex(*last)])
 }
 
 /// Writes a string that needs no escapes into `room`, which is longer than it by [`SLACK`], and
@@ -181,17 +193,4 @@ fn write_plain(bytes: &[u8], room: &mut [u8]) -> Result<usize, usize> {
     }
     *end = b'"';
     Ok(bytes.len() + 2)
-}
-
-/// What stands behind the backslash, for characters that have a short escape.
-fn short_escape(byte: u8) -> Option<u8> {
-    match byte {
-        b'"' | b'\\' => Some(byte),
-        b'\n' => Some(b'n'),
-        b'\r' => Some(b'r'),
-        b'\t' => Some(b't'),
-        0x08 => Some(b'b'),
-        0x0C => Some(b'f'),
-        _ => None,
-    }
 }

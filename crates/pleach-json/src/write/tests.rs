@@ -51,6 +51,43 @@ fn strings_are_escaped_as_go_escapes_them() {
 }
 
 #[test]
+fn every_character_is_written_alike_at_every_offset() {
+    let naively = |text: &str| {
+        let written: String = text
+            .chars()
+            .map(|c| match c {
+                '"' => "\\\"".to_owned(),
+                '\\' => "\\\\".to_owned(),
+                '\n' => "\\n".to_owned(),
+                '\r' => "\\r".to_owned(),
+                '\t' => "\\t".to_owned(),
+                '\u{8}' => "\\b".to_owned(),
+                '\u{c}' => "\\f".to_owned(),
+                '\0'..' ' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", c as u32),
+                other => other.to_string(),
+            })
+            .collect();
+        format!("\"{written}\"")
+    };
+    let characters = ('\0'..='\u{ff}').chain("\u{2027}\u{2028}\u{2029}\u{202a}é€😀".chars());
+    for c in characters {
+        for before in 0..20 {
+            for after in [0, 1, 3, 7, 8, 20] {
+                let text = format!("{}{c}{}", "a".repeat(before), "b".repeat(after));
+                let wanted = naively(&text);
+                let mut alone = b"x".to_vec();
+                write_string(&text, &mut alone);
+                assert_eq!(alone, format!("x{wanted}").into_bytes(), "{c:?} {before} {after}");
+                let list = Value::from(vec![Value::from(text.as_str()), Value::Null, Value::from(text)]);
+                assert_eq!(to_string(&list), format!("[{wanted},null,{wanted}]"), "{c:?} {before} {after}");
+            }
+        }
+    }
+    let long = "\"<é\u{2028}".repeat(5_000);
+    assert_eq!(to_string(&Value::from(long.as_str())), naively(&long));
+}
+
+#[test]
 fn layouts_match_go() {
     let value = json!({"a": [], "b": {}, "c": [1, {"d": null}], "e": [[true]]});
     assert_eq!(to_string(&value), r#"{"a":[],"b":{},"c":[1,{"d":null}],"e":[[true]]}"#);

@@ -27,7 +27,11 @@ static ROOT: GoStruct = GoStruct {
 const TYPE: GoType = GoType::Struct(&ROOT);
 
 fn decode(mut value: Value) -> Result<Value, String> {
-    Decoder::lenient().decode(&mut value, &TYPE).map(|()| value)
+    let before = value.clone();
+    let decoded = Decoder::lenient().decode(&mut value, &TYPE).map(|()| value);
+    // Only what would come back as it is may be left alone.
+    assert!(!is_normal(&before, &TYPE) || decoded.as_ref() == Ok(&before), "{before:?} {decoded:?}");
+    decoded
 }
 
 #[test]
@@ -137,4 +141,31 @@ fn unknown_fields_are_noted_with_their_paths() {
 fn a_struct_prints_in_the_order_of_its_fields() {
     let value = decode(json!({"map": {"b": {"on": true, "name": "<"}}, "text": "t"})).unwrap();
     assert_eq!(TYPE.to_json(&value), r#"{"text":"t","map":{"b":{"name":"\u003c","on":true}}}"#);
+}
+
+#[test]
+fn what_is_normal_is_known_without_decoding() {
+    for (value, normal, why) in [
+        (json!({}), true, "nothing"),
+        (
+            json!({"text": "x", "small": 1, "count": 1, "pointer": 0, "raw": {"a": null}, "made": "2024-01-01T00:00:00Z"}),
+            true,
+            "scalars",
+        ),
+        (json!({"items": [{"name": ""}], "map": {"k": {"name": "x", "on": true}}}), true, "structs"),
+        (json!({"text": ""}), false, "an empty text is left out"),
+        (json!({"items": []}), false, "an empty list too"),
+        (json!({"items": [{}]}), false, "a name is written always"),
+        (json!({"map": {"k": {"name": "x", "on": false}}}), false, "false is left out"),
+        (json!({"other": 1}), false, "an unknown field"),
+        (json!({"small": 3_000_000_000_i64}), false, "too large"),
+        (json!({"count": 1.0}), false, "written as a float"),
+        (json!({"gone": "2024-01-01T00:00:00+01:00"}), false, "a time in another zone"),
+        (json!({"pointer": null}), false, "null"),
+    ] {
+        assert_eq!(is_normal(&value, &TYPE), normal, "{why}");
+        if normal {
+            assert_eq!(decode(value.clone()), Ok(value), "{why}");
+        }
+    }
 }

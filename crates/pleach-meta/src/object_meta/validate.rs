@@ -76,7 +76,7 @@ pub fn validate_object_meta_with(
     check_name: &dyn Fn(&str, bool) -> Messages,
     path: &Path<'_>,
 ) -> Vec<FieldError> {
-    let meta = Fields::of(meta);
+    let meta = Checked::of(meta);
     let mut errors = Vec::new();
     let generate_name = text(meta.generate_name);
     if !generate_name.is_empty() {
@@ -113,7 +113,7 @@ pub fn validate_object_meta_with(
 
 /// The fields that are checked, found in one walk.
 #[derive(Default)]
-struct Fields<'a> {
+struct Checked<'a> {
     annotations: Option<&'a Value>,
     creation_timestamp: Option<&'a Value>,
     deletion_grace_period_seconds: Option<&'a Value>,
@@ -130,7 +130,7 @@ struct Fields<'a> {
     uid: Option<&'a Value>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> Checked<'a> {
     fn of(meta: ObjectMeta<'a>) -> Self {
         let mut fields = Self::default();
         for (key, value) in meta.0.into_iter().flatten() {
@@ -179,7 +179,7 @@ pub fn validate_object_meta_update(
     old: ObjectMeta<'_>,
     path: &Path<'_>,
 ) -> Vec<FieldError> {
-    let (new, old) = (Fields::of(new), Fields::of(old));
+    let (new, old) = (Checked::of(new), Checked::of(old));
     let mut errors = Vec::new();
     if old.deletion_timestamp.is_some_and(|time| !time.is_null()) {
         let known = items(old.finalizers).filter_map(Value::as_str);

@@ -122,3 +122,52 @@ fn properties_are_found_in_ascending_order() {
         }
     }
 }
+
+#[test]
+fn going_along_finds_what_searching_finds() {
+    let names = [
+        "",
+        "a",
+        "a\0",
+        "a\0\0",
+        "ab",
+        "abc",
+        "abcd",
+        "abcdefg",
+        "abcdefg\0",
+        "abcdefgh",
+        "abcdefgh\0",
+        "abcdefghi",
+        "abcdefghj",
+        "abcdefghjk",
+        "b",
+        "c",
+        "d",
+        "e",
+        "f",
+        "g",
+        "h",
+        "longer-than-eight",
+        "longer-than-nine",
+        "é",
+        "éé",
+        "ééé",
+        "éééééé",
+    ];
+    // Some of them declared, all of them asked for, or only some.
+    for declared in [1, 2, 3, 7] {
+        let properties =
+            names.iter().step_by(declared).map(|name| ((*name).into(), json!({"type": "string"})));
+        let properties = Value::Object(properties.collect());
+        let schema = compile(&json!({"type": "object", "properties": properties}));
+        for asked in [1, 2, 5, 11] {
+            let mut from = 0;
+            for name in names.iter().step_by(asked) {
+                let found =
+                    schema.root().next_property(&mut from, name).map(|property| property.name.as_str());
+                let wanted = schema.root().property(name).map(|_| *name);
+                assert_eq!(found, wanted, "{name:?} of every {declared}, asked every {asked}");
+            }
+        }
+    }
+}
