@@ -7,6 +7,8 @@ use proptest::prelude::*;
 use pleach_json::{Map, Str, Value, json};
 use pleach_schema::{Schema, SchemaOptions};
 
+mod fitting;
+
 use crate::{
     Identity, ManagedFields, Path, PathElement, Request, Set, Tracker, Type, Versions, compare,
     decode_fields, encode_fields, extract, fields_of, merge, validate,

@@ -15,9 +15,11 @@ use crate::shape::{ListShape, MapShape, Relation, Scalar, Shape, Type};
 
 /// What is wrong with a value, in one text; `duplicates` says whether a list may have an item twice.
 pub fn validate(value: &Value, of: Type<'_>, duplicates: bool) -> Result<(), String> {
-    if fits(value, of, !duplicates) {
-        return Ok(());
-    }
+    if fits(value, of, !duplicates) { Ok(()) } else { words(value, of, duplicates) }
+}
+
+/// The same, without asking first whether there is anything.
+pub(crate) fn words(value: &Value, of: Type<'_>, duplicates: bool) -> Result<(), String> {
     let mut walk = Walk { errors: Vec::new(), duplicates };
     walk.visit(value, of, &At { above: None, step: Step::Root });
     match walk.errors.as_slice() {

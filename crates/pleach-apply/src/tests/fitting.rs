@@ -1,0 +1,148 @@
+//! What is told on the way is what is told by walks of their own, for values that fit and for others.
+
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+
+use pleach_json::{Map, Str, Value, json};
+use pleach_schema::{Schema, SchemaOptions};
+
+use crate::compare::{compare, compare_beside};
+use crate::fields::{applied_fields, new_fields};
+use crate::fits::fits;
+use crate::merge::{changes, merge};
+use crate::same::{exact, same};
+use crate::shape::Type;
+use crate::validate::words;
+
+fn schema() -> Schema {
+    let text = || json!({"type": "string"});
+    let item = || {
+        json!({"type": "object", "properties": {
+            "a": (text()),
+            "n": {"type": "integer", "default": 1},
+            "m": {"type": "object", "additionalProperties": {"type": "number"}},
+            "s": {"type": "array", "items": {"type": "number"}, "x-kubernetes-list-type": "set"},
+        }})
+    };
+    let keyed = |keys: Value| {
+        json!({"type": "array", "items": (item()), "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": (keys)})
+    };
+    let schema = json!({"type": "object", "properties": {
+        "a": (text()),
+        "b": {"type": "boolean"},
+        "f": {"type": "string", "format": "date-time"},
+        "i": {"x-kubernetes-int-or-string": true},
+        "k": (keyed(json!(["a"]))),
+        "kn": (keyed(json!(["a", "n"]))),
+        "l": {"type": "array", "items": {"type": "object", "properties": {"k": (keyed(json!(["n"])))}}},
+        "m": {"type": "object", "additionalProperties": (text())},
+        "n": {"type": "number"},
+        "o": (item()),
+        "p": {"type": "object", "properties": {"a": (text())}, "x-kubernetes-preserve-unknown-fields": true},
+        "s": {"type": "array", "items": {"x-kubernetes-int-or-string": true}, "x-kubernetes-list-type": "set"},
+        "w": {"type": "object", "properties": {"k": (keyed(json!(["a"])))}, "x-kubernetes-map-type": "atomic"},
+        "x": {"x-kubernetes-preserve-unknown-fields": true},
+    }});
+    Schema::from_value(&json!({"type": "object", "properties": {"spec": (schema)}}), SchemaOptions::default())
+}
+
+fn scalar() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        1 => Just(Value::Null),
+        1 => any::<bool>().prop_map(Value::Bool),
+        3 => (-1..3i64).prop_map(Value::Int),
+        2 => prop_oneof![Just(0.0), Just(-0.0), Just(1.0), Just(1.5)].prop_map(Value::Float),
+        4 => "[ab]|<".prop_map(|text| Value::String(text.into())),
+    ]
+}
+
+fn object(members: impl IntoIterator<Item = (String, Value)>) -> Value {
+    members.into_iter().map(|(key, value)| (Str::from(key), value)).collect::<Map>().into()
+}
+
+/// An item of the schema's lists, more or less.
+fn item() -> impl Strategy<Value = Value> {
+    let number = prop_oneof![(0..3i64).prop_map(Value::Int), Just(Value::Float(1.0)), scalar()];
+    let text = prop_oneof![4 => "[a-c]".prop_map(|text| Value::String(text.into())), 1 => scalar()];
+    let members = btree_map("[ab]", number.clone(), 0..2).prop_map(object);
+    (
+        proptest::option::weighted(0.9, text),
+        proptest::option::of(number.clone()),
+        proptest::option::of(members),
+        proptest::option::of(vec(number, 0..3).prop_map(Value::from)),
+    )
+        .prop_map(|(a, n, m, s)| {
+            let members = [("a", a), ("n", n), ("m", m), ("s", s)];
+            object(members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))))
+        })
+}
+
+/// Objects of which about half fit.
+fn value() -> impl Strategy<Value = Value> {
+    let wild = || {
+        scalar().prop_recursive(3, 12, 3, |inner| {
+            prop_oneof![
+                vec(inner.clone(), 0..3).prop_map(Value::from),
+                btree_map("[abkmns]", inner, 0..3).prop_map(object),
+            ]
+        })
+    };
+    let texts = || btree_map("[ab]", "[ab]".prop_map(Value::from), 0..3).prop_map(object);
+    let list = || vec(item(), 0..4).prop_map(Value::from);
+    let member = prop_oneof![
+        3 => ("[af]".prop_map(String::from), "[ab]".prop_map(Value::from)),
+        3 => ("[ni]".prop_map(String::from), prop_oneof![(0..3i64).prop_map(Value::Int), Just(Value::Float(-0.0)), Just(Value::Float(0.0))]),
+        6 => (prop_oneof![Just("k"), Just("kn")].prop_map(String::from), list()),
+        2 => (Just("l".to_owned()), vec(list().prop_map(|k| object([("k".to_owned(), k)])), 0..3).prop_map(Value::from)),
+        2 => (Just("m".to_owned()), texts()),
+        2 => (Just("o".to_owned()), item()),
+        2 => (Just("s".to_owned()), vec(scalar(), 0..4).prop_map(Value::from)),
+        2 => (Just("w".to_owned()), list().prop_map(|k| object([("k".to_owned(), k)]))),
+        3 => ("[px]".prop_map(String::from), wild()),
+        1 => ("[abfiklmnopswxz]".prop_map(String::from), wild()),
+    ];
+    vec(member, 0..5).prop_map(|members| json!({"spec": (object(members))}))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_fits_is_what_there_are_no_words_about(value in value()) {
+        let schema = schema();
+        let of = Type::of(&schema);
+        for duplicates in [true, false] {
+            let said = words(&value, of, duplicates);
+            prop_assert_eq!(fits(&value, of, !duplicates), said.is_ok(), "{:?}", said);
+        }
+        prop_assert_eq!(new_fields(&value, of).1, fits(&value, of, false));
+        prop_assert_eq!(applied_fields(&value, of).1, fits(&value, of, true));
+    }
+
+    #[test]
+    fn a_comparison_tells_whether_the_first_fits(old in value(), new in value()) {
+        let schema = schema();
+        let of = Type::of(&schema);
+        prop_assume!(fits(&new, of, false));
+        let (comparison, does) = compare_beside(&old, &new, of);
+        prop_assert_eq!(does, fits(&old, of, false));
+        prop_assert_eq!(comparison, compare(&old, &new, of));
+    }
+
+    #[test]
+    fn a_merge_knows_what_it_changes(live in value(), config in value()) {
+        let schema = schema();
+        let of = Type::of(&schema);
+        prop_assume!(fits(&live, of, false) && fits(&config, of, true));
+        let merged = merge(&live, &config, of);
+        match changes(&live, &config, of) {
+            None => prop_assert!(exact(&live, &merged)),
+            Some(changed) => {
+                prop_assert!(exact(&changed.value, &merged));
+                prop_assert!(!changed.differs || !same(&live, &merged), "{live} {merged}");
+            }
+        }
+        prop_assert!(!same(&live, &merged) || compare(&live, &merged, of).is_same());
+    }
+}
