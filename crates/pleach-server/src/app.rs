@@ -298,3 +298,23 @@ pub fn too_many_requests() -> Response<Body> {
     *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_decoded_or_refused() {
+        for (path, want, why) in [
+            ("/apis/g/v1/foos", Some("/apis/g/v1/foos"), "nothing to decode"),
+            ("/apis/g/v1/foos/a%2Fb", Some("/apis/g/v1/foos/a/b"), "an escape"),
+            ("/a%ff", Some("/a\u{fffd}"), "an escape that is no text"),
+            ("/a%", None, "a percent sign at the end"),
+            ("/a%2", None, "half an escape"),
+            ("/a%zz", None, "no digits"),
+            ("/a%2F%", None, "one good, one bad"),
+        ] {
+            assert_eq!(decoded(path).as_deref(), want, "{why}: {path}");
+        }
+    }
+}

@@ -159,3 +159,26 @@ impl Counters {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_all_their_labels() {
+        let metrics = Metrics::new();
+        let labels = |verb| Labels { verb, resource: "foos".into(), ..Labels::default() };
+        for (verb, code) in [("get", 200), ("get", 200), ("get", 404), ("watch", 200), ("", 200)] {
+            metrics.request(labels(verb), code, Duration::from_millis(1));
+        }
+        let requests =
+            |verb, code: &str| metrics.requests.with_label_values(&[verb, "", "", "foos", "", code]);
+        let durations = |verb| metrics.durations.with_label_values(&[verb, "", "", "foos", ""]);
+        assert_eq!(requests("get", "200").get(), 2);
+        assert_eq!(requests("get", "404").get(), 1);
+        assert_eq!(requests("watch", "200").get(), 1);
+        assert_eq!(requests("", "200").get(), 0, "not a request for objects");
+        assert_eq!(durations("get").get_sample_count(), 3, "whatever the code");
+        assert_eq!(durations("watch").get_sample_count(), 0, "watches are not timed");
+    }
+}
