@@ -55,8 +55,11 @@ impl Engine {
         let kind = &target.kind;
         // What was written a moment ago is at hand, if it is in the shape its schema promises now.
         if record.is_sendable(kind.storage_version().fingerprint())
-            && let Some(live) = self.recent.get(target, key, record.revision)
+            && let Some(mut live) = self.recent.get(&kind.versions, key, record.revision)
         {
+            if target.version != kind.storage {
+                live.known = Known::default();
+            }
             let value = convert(kind, kind.storage, target.version, live.value)?;
             return Ok(Live { value, known: live.known });
         }
@@ -76,7 +79,7 @@ impl Engine {
         let known = if target.version == target.kind.storage { known } else { Known::default() };
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion", record.revision.to_string());
-            self.recent.put(target, key, record, Live { value, known });
+            self.recent.put(&target.kind.versions, key, record, Live { value, known });
         }
     }
 }

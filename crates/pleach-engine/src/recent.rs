@@ -18,7 +18,6 @@ use pleach_store::{Key, Revision};
 
 use crate::kind::KindVersion;
 use crate::record::Record;
-use crate::target::Target;
 
 /// Writers on different processors seldom wait for each other.
 const SHARDS: usize = 16;
@@ -89,12 +88,11 @@ impl Recent {
         &self.shards[self.hasher.hash_one(key) as usize % SHARDS]
     }
 
-    /// The object as it was stored under a key at a revision.
-    pub(crate) fn get(&self, target: &Target, key: &Key, revision: Revision) -> Option<Live> {
+    /// The object as it was stored under a key at a revision, with what is known of it under a kind.
+    pub(crate) fn get(&self, of: &Arc<[KindVersion]>, key: &Key, revision: Revision) -> Option<Live> {
         let shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
         let found = shard.objects.get(key).filter(|written| written.revision == revision)?;
-        let same = Arc::ptr_eq(&found.of, &target.kind.versions) && target.version == target.kind.storage;
-        let known = if same { found.known } else { Known::default() };
+        let known = if Arc::ptr_eq(&found.of, of) { found.known } else { Known::default() };
         Some(Live { value: found.value.clone(), known })
     }
 
@@ -106,14 +104,14 @@ impl Recent {
     }
 
     /// Keeps an object as it was stored, in the version that is stored.
-    pub(crate) fn put(&self, target: &Target, key: Key, record: &Record, Live { value, known }: Live) {
+    pub(crate) fn put(&self, of: &Arc<[KindVersion]>, key: Key, record: &Record, live: Live) {
         let size = record.json().len();
         if size > LARGEST {
             return;
         }
         let mut shard = self.shard(&key).lock().unwrap_or_else(PoisonError::into_inner);
         let (revision, fingerprint) = (record.revision, record.fingerprint());
-        let of = Arc::clone(&target.kind.versions);
+        let (Live { value, known }, of) = (live, Arc::clone(of));
         let displaced = shard.put(key, Written { revision, fingerprint, size, value, known, of });
         // What goes is taken apart when nobody waits for it.
         drop(shard);
@@ -155,19 +153,34 @@ mod tests {
         // The header of a record is no part of its size.
         let bytes = [&[1u8; 13][..], &vec![b' '; size]].concat();
         let record = Record::open(bytes.into(), Revision(revision)).unwrap();
-        recent.put(key, &record, Value::Int(value));
+        recent.put(&Arc::from([]), key, &record, Value::Int(value).into());
+    }
+
+    fn get(recent: &Recent, key: Key, revision: u64) -> Option<Value> {
+        recent.get(&Arc::from([]), &key, Revision(revision)).map(|live| live.value)
+    }
+
+    #[test]
+    fn what_is_known_is_known_under_one_kind() {
+        let recent = Recent::default();
+        let (of, other): (Arc<[KindVersion]>, Arc<[KindVersion]>) = (Arc::from([]), Arc::from([]));
+        let record = Record::open(vec![1; 20].into(), Revision(1)).unwrap();
+        let known = Known { sound: true, tracked: true };
+        recent.put(&of, key(1), &record, Live { value: Value::Null, known });
+        assert_eq!(recent.get(&of, &key(1), Revision(1)).unwrap().known, known);
+        assert_eq!(recent.get(&other, &key(1), Revision(1)).unwrap().known, Known::default());
     }
 
     #[test]
     fn only_the_revision_that_was_stored_is_found() {
         let recent = Recent::default();
         put(&recent, key(1), 5, 100, 5);
-        assert_eq!(recent.get(&key(1), Revision(5)), Some(Value::Int(5)));
-        assert_eq!(recent.get(&key(1), Revision(4)), None);
+        assert_eq!(get(&recent, key(1), 5), Some(Value::Int(5)));
+        assert_eq!(get(&recent, key(1), 4), None);
         put(&recent, key(1), 6, 100, 6);
-        assert_eq!(recent.get(&key(1), Revision(5)), None);
-        assert_eq!(recent.get(&key(1), Revision(6)), Some(Value::Int(6)));
-        assert_eq!(recent.get(&key(2), Revision(6)), None);
+        assert_eq!(get(&recent, key(1), 5), None);
+        assert_eq!(get(&recent, key(1), 6), Some(Value::Int(6)));
+        assert_eq!(get(&recent, key(2), 6), None);
         let fingerprint = u64::from_le_bytes([1; 8]);
         assert_eq!(recent.last(&key(1), fingerprint), Some(Value::Int(6)));
         assert_eq!(recent.last(&key(1), 7), None, "settled under another schema");
@@ -177,7 +190,7 @@ mod tests {
     fn it_is_bounded_and_the_oldest_goes_first() {
         let recent = Recent::default();
         put(&recent, key(0), 1, LARGEST + 1, 0);
-        assert_eq!(recent.get(&key(0), Revision(1)), None, "too large");
+        assert_eq!(get(&recent, key(0), 1), None, "too large");
         for n in 0..5_000 {
             put(&recent, key(n), n as u64, 4_000, n as i64);
             // One that is written again and again stays.
@@ -190,8 +203,8 @@ mod tests {
         assert!(bytes <= BYTES && bytes > BYTES / 2, "{bytes}");
         assert_eq!(kept * 4_000, bytes);
         assert!(sum(|shard| shard.order.len()) <= 2 * kept + 9 * SHARDS);
-        assert_eq!(recent.get(&key(0), Revision(4_999)), Some(Value::Int(4_999)));
-        assert_eq!(recent.get(&key(1), Revision(1)), None);
-        assert_eq!(recent.get(&key(4_998), Revision(4_998)), Some(Value::Int(4_998)));
+        assert_eq!(get(&recent, key(0), 4_999), Some(Value::Int(4_999)));
+        assert_eq!(get(&recent, key(1), 1), None);
+        assert_eq!(get(&recent, key(4_998), 4_998), Some(Value::Int(4_998)));
     }
 }
