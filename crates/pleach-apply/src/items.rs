@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hasher};
 
-use pleach_json::{Str, Value};
+use pleach_json::{Map, Str, Value};
 use smallvec::SmallVec;
 
 use crate::element::PathElement;
@@ -99,13 +99,12 @@ pub(crate) fn step(list: &ListShape<'_>, item: &Value) -> Result<PathElement, St
 /// Whether [`key`] tells the item apart.
 pub(crate) fn has_key(list: &ListShape<'_>, item: &Value) -> bool {
     match (list.relation, item) {
-        (Relation::Atomic, _) => false,
         (Relation::Set, item) => !matches!(item, Value::Object(_) | Value::Array(_) | Value::Null),
         (Relation::Keys(keys), Value::Object(members)) => {
-            keys.iter().any(|key| members.contains_key(key))
+            keys.iter().any(|key| member(members, key).is_some())
                 || keys.iter().any(|key| list.items.as_map().is_some_and(|map| map.default_of(key).is_some()))
         }
-        (Relation::Keys(_), _) => false,
+        (Relation::Atomic | Relation::Keys(_), _) => false,
     }
 }
 
@@ -123,6 +122,15 @@ pub(crate) fn are_told_apart_alike(list: &ListShape<'_>, first: &[Value], second
         })
 }
 
+/// A member. Items are small, and that two keys are not equal is told faster than which is less.
+fn member<'v>(members: &'v Map, key: &Str) -> Option<&'v Value> {
+    const SMALL: usize = 16;
+    if members.len() > SMALL {
+        return members.get(key);
+    }
+    members.entries().iter().find(|(name, _)| name == key).map(|(_, value)| value)
+}
+
 fn keyed<'v>(list: &ListShape<'v>, keys: &'v [Str], item: &'v Value) -> Result<Key<'v>, String> {
     let members = match item {
         Value::Object(members) => members,
@@ -131,7 +139,7 @@ fn keyed<'v>(list: &ListShape<'v>, keys: &'v [Str], item: &'v Value) -> Result<K
     };
     let mut fields: SmallVec<[(&Str, &Value); 2]> = SmallVec::new();
     for key in keys {
-        if let Some(value) = members.get(key).or_else(|| list.items.as_map()?.default_of(key)) {
+        if let Some(value) = member(members, key).or_else(|| list.items.as_map()?.default_of(key)) {
             fields.push((key, value));
         }
     }
