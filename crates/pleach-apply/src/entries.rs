@@ -142,6 +142,6 @@ impl Entry {
         if let Some(time) = self.time {
             members.push((Str::new_static("time"), time.into()));
         }
-        Map::from(members).into()
+        Map::from_sorted(members).into()
     }
 }

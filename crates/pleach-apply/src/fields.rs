@@ -171,5 +171,5 @@ fn begin(capacity: usize, member: bool) -> Vec<(Str, Value)> {
 
 /// What is below a step: nothing if there is only the step.
 fn end(steps: Vec<(Str, Value)>, member: bool) -> Map {
-    if steps.len() <= usize::from(member) { Map::new() } else { Map::from(steps) }
+    if steps.len() <= usize::from(member) { Map::new() } else { Map::from_sorted(steps) }
 }

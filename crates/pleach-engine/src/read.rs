@@ -61,7 +61,7 @@ impl Engine {
                 live.known = Known::default();
             }
             let value = convert(kind, kind.storage, target.version, live.value)?;
-            return Ok(Live { value, known: live.known });
+            return Ok(Live { value, ..live });
         }
         live_value(kind, target.version, record).map(Live::from)
     }
@@ -79,7 +79,7 @@ impl Engine {
         let known = if target.version == target.kind.storage { known } else { Known::default() };
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion", record.revision.to_string());
-            self.recent.put(&target.kind.versions, key, record, Live { value, known });
+            self.recent.put(&target.kind.versions, key, record, value, known);
         }
     }
 }

@@ -41,11 +41,13 @@ pub(crate) struct Known {
 pub struct Live {
     pub(crate) value: Value,
     pub(crate) known: Known,
+    /// The value is what the stored bytes say, number by number.
+    pub(crate) is_exact: bool,
 }
 
 impl From<Value> for Live {
     fn from(value: Value) -> Self {
-        Self { value, known: Known::default() }
+        Self { value, known: Known::default(), is_exact: false }
     }
 }
 
@@ -93,7 +95,7 @@ impl Recent {
         let shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
         let found = shard.objects.get(key).filter(|written| written.revision == revision)?;
         let known = if Arc::ptr_eq(&found.of, of) { found.known } else { Known::default() };
-        Some(Live { value: found.value.clone(), known })
+        Some(Live { value: found.value.clone(), known, is_exact: true })
     }
 
     /// The object as it was stored last, if it is settled under a schema. It may not be the latest.
@@ -104,14 +106,14 @@ impl Recent {
     }
 
     /// Keeps an object as it was stored, in the version that is stored.
-    pub(crate) fn put(&self, of: &Arc<[KindVersion]>, key: Key, record: &Record, live: Live) {
+    pub(crate) fn put(&self, of: &Arc<[KindVersion]>, key: Key, record: &Record, value: Value, known: Known) {
         let size = record.json().len();
         if size > LARGEST {
             return;
         }
         let mut shard = self.shard(&key).lock().unwrap_or_else(PoisonError::into_inner);
         let (revision, fingerprint) = (record.revision, record.fingerprint());
-        let (Live { value, known }, of) = (live, Arc::clone(of));
+        let of = Arc::clone(of);
         let displaced = shard.put(key, Written { revision, fingerprint, size, value, known, of });
         // What goes is taken apart when nobody waits for it.
         drop(shard);
@@ -153,7 +155,7 @@ mod tests {
         // The header of a record is no part of its size.
         let bytes = [&[1u8; 13][..], &vec![b' '; size]].concat();
         let record = Record::open(bytes.into(), Revision(revision)).unwrap();
-        recent.put(&Arc::from([]), key, &record, Value::Int(value).into());
+        recent.put(&Arc::from([]), key, &record, Value::Int(value), Known::default());
     }
 
     fn get(recent: &Recent, key: Key, revision: u64) -> Option<Value> {
@@ -166,7 +168,7 @@ mod tests {
         let (of, other): (Arc<[KindVersion]>, Arc<[KindVersion]>) = (Arc::from([]), Arc::from([]));
         let record = Record::open(vec![1; 20].into(), Revision(1)).unwrap();
         let known = Known { sound: true, tracked: true };
-        recent.put(&of, key(1), &record, Live { value: Value::Null, known });
+        recent.put(&of, key(1), &record, Value::Null, known);
         assert_eq!(recent.get(&of, &key(1), Revision(1)).unwrap().known, known);
         assert_eq!(recent.get(&other, &key(1), Revision(1)).unwrap().known, Known::default());
     }

@@ -37,7 +37,7 @@ const RACES: usize = 256;
 pub(crate) struct Encoded {
     /// The record.
     pub(crate) bytes: bytes::Bytes,
-    /// What the record parses to, if that is at hand; without the resource version.
+    /// The same as a value, without the resource version, if a reader would find it settled.
     pub(crate) value: Option<Value>,
 }
 
@@ -214,8 +214,8 @@ impl Engine {
             check_uid(target, &key, intent.uid(), &live)?;
             let warned = context.warnings.len();
             let draft = Self::draft(target, intent, &live, &manager, context)?;
-            let Some((draft, known)) = draft else { return serve(&target.kind, target.version, record) };
-            match self.replace(target, &key, &record, &live, Live { value: draft, known }, options).await? {
+            let Some(draft) = draft else { return serve(&target.kind, target.version, record) };
+            match self.replace(target, &key, &record, &live, draft, options).await? {
                 Some(object) => return Ok(object),
                 // Somebody else was faster: what was said about the old state no longer counts.
                 None => context.warnings.truncate(warned),
@@ -255,8 +255,8 @@ impl Engine {
         target: &Target,
         key: &Key,
         record: &Record,
-        live: &Value,
-        Live { value: mut draft, known }: Live,
+        live: &Live,
+        (mut draft, known): (Value, Known),
         options: &WriteOptions,
     ) -> Result<Option<Object>, Rejection> {
         managed::keep_times(live, &mut draft);
@@ -269,7 +269,10 @@ impl Engine {
         if options.dry_run {
             return Self::as_if_stored(target, draft).map(|value| Some(Object::Value(value)));
         }
-        let Encoded { bytes, value: stored } = Self::encode(target, draft, false)?;
+        let Encoded { bytes, value } = Self::encode(target, draft, false)?;
+        // Only what reads back is what a reader of the bytes would have.
+        let earlier = live.is_exact.then_some(&live.value);
+        let stored = value.filter(|value| value.reads_back(earlier));
         let new = Record::open(bytes.clone(), record.revision)?;
         if new.json() == record.json() {
             return Ok(Some(serve(&target.kind, target.version, record.clone())?));
@@ -318,8 +321,8 @@ impl Engine {
         };
         let fingerprint = if clean { kind.storage_version().fingerprint() } else { 0 };
         let bytes = encode(&mut stored, fingerprint);
-        let keep = clean && kind.strategy != Strategy::CustomResourceDefinition && stored.reads_back();
-        Ok(Encoded { bytes, value: keep.then_some(stored) })
+        let settled = clean && kind.strategy != Strategy::CustomResourceDefinition;
+        Ok(Encoded { bytes, value: settled.then_some(stored) })
     }
 
     /// What a read would give if an object had been stored; its resource version stays what it is.

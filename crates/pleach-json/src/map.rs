@@ -31,6 +31,13 @@ impl Map {
         Self(Shared::with_capacity(n))
     }
 
+    /// An object of members that are sorted by key and have different keys: whoever writes them in
+    /// order need not have them looked through again.
+    pub fn from_sorted(members: Vec<(Str, Value)>) -> Self {
+        debug_assert!(members.is_sorted_by(|a, b| a.0 < b.0), "members are not in order: {members:?}");
+        Self(members.into())
+    }
+
     /// How many members there are.
     pub fn len(&self) -> usize {
         self.entries().len()
