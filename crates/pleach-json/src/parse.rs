@@ -23,6 +23,9 @@ use string::plain_string;
 /// Arrays and objects may be nested this deep.
 pub const MAX_DEPTH: usize = 10_000;
 
+/// Containers nested no deeper than this are first compared as text with what they are like.
+const ASKED: usize = 8;
+
 /// A document and the keys it set more than once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
@@ -76,6 +79,8 @@ struct Frame<'a, 'l> {
     kind: Kind,
     /// What it is probably like.
     like: Like<'l>,
+    /// No container in it turned out to be unlike, so that the whole may be the same.
+    same: bool,
     /// Where its items or members start on their scratch vector.
     start: usize,
     /// The key it has in the object it is a member of.
@@ -139,7 +144,7 @@ impl<'a, 'l> Parser<'a, 'l> {
         let text = self.text;
         let mut at = self.at;
         let mut key = Key::Plain("");
-        let mut frame = Frame { kind: Kind::Root, like: root, start: 0, key };
+        let mut frame = Frame { kind: Kind::Root, like: root, same: true, start: 0, key };
         loop {
             let mut value = match next_token(text, &mut at) {
                 Some(b'"') => match plain_string(text, &mut at) {
@@ -148,28 +153,37 @@ impl<'a, 'l> Parser<'a, 'l> {
                 },
                 Some(b'{') => {
                     self.check_depth(at)?;
+                    let like = self.like_below(&frame, key);
+                    let begin = at;
                     at += 1;
                     if next_token(text, &mut at) == Some(b'}') {
                         at += 1;
                         Value::object()
+                    } else if let Some((same, end)) = self.found(like, begin) {
+                        at = end;
+                        same
                     } else {
                         self.frames.push(frame);
-                        let like = self.like_below(&frame, key);
-                        frame = Frame { kind: Kind::Object, like, start: self.members.len(), key };
+                        frame =
+                            Frame { kind: Kind::Object, like, same: true, start: self.members.len(), key };
                         key = self.key_at(&mut at)?;
                         continue;
                     }
                 }
                 Some(b'[') => {
                     self.check_depth(at)?;
+                    let like = self.like_below(&frame, key);
+                    let begin = at;
                     at += 1;
                     if next_token(text, &mut at) == Some(b']') {
                         at += 1;
                         Value::from(Vec::new())
+                    } else if let Some((same, end)) = self.found(like, begin) {
+                        at = end;
+                        same
                     } else {
                         self.frames.push(frame);
-                        let like = self.like_below(&frame, key);
-                        frame = Frame { kind: Kind::Array, like, start: self.items.len(), key };
+                        frame = Frame { kind: Kind::Array, like, same: true, start: self.items.len(), key };
                         continue;
                     }
                 }
@@ -198,11 +212,14 @@ impl<'a, 'l> Parser<'a, 'l> {
                             _ => return Err(self.unexpected_at(at, Context::AfterElement)),
                         }
                         value = match frame.like {
-                            Like::Items(items) if items[..] == self.items[frame.start..] => {
+                            Like::Items(items) if frame.same && items[..] == self.items[frame.start..] => {
                                 self.items.truncate(frame.start);
                                 Value::Array(items.clone())
                             }
-                            _ => Value::Array(self.items.split_off(frame.start).into()),
+                            _ => {
+                                frame.same = false;
+                                Value::Array(self.items.split_off(frame.start).into())
+                            }
                         };
                     }
                     Kind::Object => {
@@ -218,16 +235,20 @@ impl<'a, 'l> Parser<'a, 'l> {
                             _ => return Err(self.unexpected_at(at, Context::AfterMember)),
                         }
                         value = match frame.like {
-                            Like::Members(members) if members.entries() == &self.members[frame.start..] => {
+                            Like::Members(members)
+                                if frame.same && members.entries() == &self.members[frame.start..] =>
+                            {
                                 self.members.truncate(frame.start);
                                 Value::Object(members.clone())
                             }
-                            like => Value::Object(self.object(frame.start, like)),
+                            _ => Value::Object(self.object(&mut frame)),
                         };
                     }
                 }
                 key = frame.key;
+                let same = frame.same;
                 frame = self.frames.pop().expect("the document is below every container");
+                frame.same &= same;
             }
         }
     }
@@ -246,16 +267,27 @@ impl<'a, 'l> Parser<'a, 'l> {
     }
 
     /// The object of the members that were read last.
-    fn object(&mut self, start: usize, like: Like<'l>) -> Map {
-        let members = self.members.split_off(start);
+    fn object(&mut self, frame: &mut Frame<'a, 'l>) -> Map {
+        let members = self.members.split_off(frame.start);
         let written = members.len();
         let map = Map::from(members);
         self.repeated |= map.len() != written;
-        match like {
+        match frame.like {
             // Who writes keys in another order may still have written the same.
-            Like::Members(earlier) if *earlier == map => earlier.clone(),
-            _ => map,
+            Like::Members(earlier) if frame.same && *earlier == map => earlier.clone(),
+            _ => {
+                frame.same = false;
+                map
+            }
         }
+    }
+
+    /// What a container is like, if it stands here as it would be written, and where it ends. Asking
+    /// in vain costs what was compared, so it is asked only near the top, save for the document itself,
+    /// which is sent because something changed.
+    #[inline]
+    fn found(&self, like: Like<'l>, at: usize) -> Option<(Value, usize)> {
+        if (1..ASKED).contains(&self.frames.len()) { like.found(self.text, at) } else { None }
     }
 
     /// What the container that begins here is probably like.

@@ -1,6 +1,6 @@
 //! What holds for every value: reading undoes writing, and reading never panics.
 
-use pleach_json::{Map, Str, Value, parse, parse_strict, to_string_pretty, to_vec};
+use pleach_json::{Map, Str, Value, parse, parse_strict, parse_strict_like, to_string_pretty, to_vec};
 use proptest::prelude::*;
 
 fn value() -> impl Strategy<Value = Value> {
@@ -22,6 +22,24 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Objects that have much in common.
+fn alike() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        (0..3i64).prop_map(Value::Int),
+        Just(Value::Float(0.5)),
+        Just(Value::Null),
+        prop_oneof!["a\"b", "a\\\\", "<", "\n", "é", ""].prop_map(Value::from),
+    ];
+    leaf.prop_recursive(5, 48, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::vec(("[ab\"]", inner), 0..4).prop_map(|members| {
+                Value::Object(members.into_iter().map(|(k, v)| (Str::from(k), v)).collect::<Map>())
+            }),
+        ]
+    })
+}
+
 /// Floats with an integral value are written without a point and come back as integers, as in Go.
 fn settled(value: &Value) -> Value {
     parse(&to_vec(value)).expect("what is written can be read")
@@ -37,6 +55,27 @@ proptest! {
         let strict = parse_strict(&text).expect("own text");
         prop_assert_eq!(&strict.value, &value);
         prop_assert!(strict.duplicates.is_empty());
+    }
+
+    #[test]
+    fn what_a_text_is_like_changes_nothing(
+        value in alike(),
+        earlier in alike(),
+        at in any::<prop::sample::Index>(),
+        byte in prop_oneof![Just(b'"'), Just(b','), Just(b'}'), Just(b'1'), Just(b'\n'), Just(b'a')],
+    ) {
+        let mut text = to_vec(&value);
+        for earlier in [&earlier, &value] {
+            let parsed = parse_strict_like(&text, Some(earlier)).expect("own text");
+            prop_assert_eq!(&parsed.value, &value);
+            let pretty = to_string_pretty(&value, 2);
+            prop_assert_eq!(&parse_strict_like(pretty.as_bytes(), Some(earlier)).expect("own text").value, &value);
+        }
+        // Nor in a text that is spoilt somewhere.
+        let at = at.index(text.len());
+        text[at] = byte;
+        let (like, plain) = (parse_strict_like(&text, Some(&value)), parse_strict(&text));
+        prop_assert_eq!(format!("{like:?}"), format!("{plain:?}"));
     }
 
     #[test]
