@@ -22,6 +22,7 @@ const LINEAR: usize = 8;
 
 impl Map {
     /// An empty object.
+    #[inline]
     pub const fn new() -> Self {
         Self(Shared::new())
     }
@@ -33,23 +34,27 @@ impl Map {
 
     /// An object of members that are sorted by key and have different keys: whoever writes them in
     /// order need not have them looked through again.
+    #[inline]
     pub fn from_sorted(members: Vec<(Str, Value)>) -> Self {
         debug_assert!(members.is_sorted_by(|a, b| a.0 < b.0), "members are not in order: {members:?}");
         Self(members.into())
     }
 
     /// How many members there are.
+    #[inline]
     pub fn len(&self) -> usize {
         self.entries().len()
     }
 
     /// Whether there are none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries().is_empty()
     }
 
     /// Whether two objects are equal because neither changed since one was copied from the other.
     /// Objects that are equal for other reasons are not the same.
+    #[inline]
     pub fn is_same(&self, other: &Self) -> bool {
         self.0.is_same(&other.0)
     }
@@ -71,6 +76,7 @@ impl Map {
     }
 
     /// The member `key`.
+    #[inline]
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.position(key).ok().map(|i| &self.entries()[i].1)
     }
@@ -81,11 +87,13 @@ impl Map {
     }
 
     /// Whether there is a member `key`.
+    #[inline]
     pub fn contains_key(&self, key: &str) -> bool {
         self.position(key).is_ok()
     }
 
     /// The string member `key`.
+    #[inline]
     pub fn get_str(&self, key: &str) -> Option<&str> {
         self.get(key)?.as_str()
     }
@@ -127,21 +135,25 @@ impl Map {
     }
 
     /// The members in key order.
+    #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Str, &Value)> + DoubleEndedIterator {
         self.entries().iter().map(|(k, v)| (k, v))
     }
 
     /// The members in key order, values open to change.
+    #[inline]
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (&Str, &mut Value)> {
         self.entries_mut().iter_mut().map(|(k, v)| (&*k, v))
     }
 
     /// The keys in order.
+    #[inline]
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &Str> {
         self.entries().iter().map(|(k, _)| k)
     }
 
     /// The values in key order.
+    #[inline]
     pub fn values(&self) -> impl ExactSizeIterator<Item = &Value> {
         self.entries().iter().map(|(_, v)| v)
     }
@@ -152,11 +164,13 @@ impl Map {
     }
 
     /// The members as a sorted slice, for walks that go along two objects at once.
+    #[inline]
     pub fn entries(&self) -> &[(Str, Value)] {
         self.0.as_slice()
     }
 
     /// The members as a sorted slice, values open to change. Keys must stay as they are.
+    #[inline]
     pub fn entries_mut(&mut self) -> &mut [(Str, Value)] {
         if self.is_empty() { &mut [] } else { self.0.make_mut() }
     }
@@ -251,6 +265,7 @@ impl fmt::Debug for Map {
 mod tests {
     use super::*;
 
+    #[inline]
     fn keys(map: &Map) -> Vec<&str> {
         map.keys().map(Str::as_str).collect()
     }

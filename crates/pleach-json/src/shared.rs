@@ -12,6 +12,7 @@ use triomphe::Arc;
 pub(crate) struct Shared<T>(Option<Arc<Vec<T>>>);
 
 impl<T> Shared<T> {
+    #[inline]
     pub(crate) const fn new() -> Self {
         Self(None)
     }
@@ -20,15 +21,18 @@ impl<T> Shared<T> {
         Self(Some(Arc::new(Vec::with_capacity(n))))
     }
 
+    #[inline]
     pub(crate) fn as_slice(&self) -> &[T] {
         self.0.as_deref().map_or(&[], Vec::as_slice)
     }
 
+    #[inline]
     pub(crate) fn as_vec(&self) -> Option<&Vec<T>> {
         self.0.as_deref()
     }
 
     /// Whether both are one and the same, or empty.
+    #[inline]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
@@ -38,6 +42,7 @@ impl<T> Shared<T> {
     }
 
     /// Lets go of it, deep inside a value or not. `nests` says whether an item holds others.
+    #[inline]
     pub(crate) fn release(&mut self, nests: impl Fn(&T) -> bool) {
         let Some(items) = self.0.take() else { return };
         // Only the last one to let go drops items, and only nested containers recurse.
@@ -49,6 +54,7 @@ impl<T> Shared<T> {
 
 impl<T: Clone> Shared<T> {
     /// The items, open to change: a copy of their own if others share them.
+    #[inline]
     pub(crate) fn make_mut(&mut self) -> &mut Vec<T> {
         Arc::make_mut(self.0.get_or_insert_with(|| Arc::new(Vec::new())))
     }

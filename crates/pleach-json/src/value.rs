@@ -51,6 +51,7 @@ pub enum ValueKind {
 
 impl ValueKind {
     /// The name that JSON schema uses.
+    #[inline]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -71,6 +72,7 @@ impl Value {
     }
 
     /// What kind of value this is.
+    #[inline]
     pub fn kind(&self) -> ValueKind {
         match self {
             Self::Null => ValueKind::Null,
@@ -84,17 +86,20 @@ impl Value {
     }
 
     /// Whether this is `null`.
+    #[inline]
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 
     /// Whether this is an array or an object.
+    #[inline]
     pub fn is_container(&self) -> bool {
         matches!(self, Self::Array(_) | Self::Object(_))
     }
 
     /// Whether two values are known to be equal without a look inside: equal scalars, or containers
     /// of which one was copied from the other and neither changed since.
+    #[inline]
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Array(a), Self::Array(b)) => a.is_same(b),
@@ -134,6 +139,7 @@ impl Value {
     }
 
     /// The boolean, if it is one.
+    #[inline]
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Self::Bool(b) => Some(*b),
@@ -142,6 +148,7 @@ impl Value {
     }
 
     /// The integer, if it is one. A float with an integral value is not.
+    #[inline]
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Self::Int(i) => Some(*i),
@@ -150,6 +157,7 @@ impl Value {
     }
 
     /// The number as a float, integers widened.
+    #[inline]
     pub fn as_number(&self) -> Option<f64> {
         match self {
             Self::Int(i) => Some(*i as f64),
@@ -159,6 +167,7 @@ impl Value {
     }
 
     /// The string, if it is one.
+    #[inline]
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Self::String(s) => Some(s.as_str()),
@@ -167,6 +176,7 @@ impl Value {
     }
 
     /// The items, if it is an array.
+    #[inline]
     pub fn as_array(&self) -> Option<&Array> {
         match self {
             Self::Array(a) => Some(a),
@@ -175,6 +185,7 @@ impl Value {
     }
 
     /// The items, if it is an array.
+    #[inline]
     pub fn as_array_mut(&mut self) -> Option<&mut Array> {
         match self {
             Self::Array(a) => Some(a),
@@ -183,6 +194,7 @@ impl Value {
     }
 
     /// The members, if it is an object.
+    #[inline]
     pub fn as_object(&self) -> Option<&Map> {
         match self {
             Self::Object(m) => Some(m),
@@ -191,6 +203,7 @@ impl Value {
     }
 
     /// The members, if it is an object.
+    #[inline]
     pub fn as_object_mut(&mut self) -> Option<&mut Map> {
         match self {
             Self::Object(m) => Some(m),
@@ -199,6 +212,7 @@ impl Value {
     }
 
     /// The member `key`, if this is an object that has it.
+    #[inline]
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.as_object()?.get(key)
     }
@@ -227,6 +241,7 @@ pub struct Array(Shared<Value>);
 
 impl Array {
     /// An empty array.
+    #[inline]
     pub const fn new() -> Self {
         Self(Shared::new())
     }
@@ -237,6 +252,7 @@ impl Array {
     }
 
     /// Whether two arrays are equal because neither changed since one was copied from the other.
+    #[inline]
     pub fn is_same(&self, other: &Self) -> bool {
         self.0.is_same(&other.0)
     }
@@ -244,6 +260,7 @@ impl Array {
 
 impl Deref for Array {
     type Target = Vec<Value>;
+    #[inline]
     fn deref(&self) -> &Vec<Value> {
         static NONE: Vec<Value> = Vec::new();
         self.0.as_vec().unwrap_or(&NONE)
@@ -251,6 +268,7 @@ impl Deref for Array {
 }
 
 impl DerefMut for Array {
+    #[inline]
     fn deref_mut(&mut self) -> &mut Vec<Value> {
         self.0.make_mut()
     }
@@ -263,6 +281,7 @@ impl Drop for Array {
 }
 
 impl PartialEq for Array {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         self.is_same(other) || grow_stack(|| **self == **other)
     }
@@ -283,6 +302,7 @@ impl FromIterator<Value> for Array {
 impl IntoIterator for Array {
     type Item = Value;
     type IntoIter = std::vec::IntoIter<Value>;
+    #[inline]
     fn into_iter(self) -> Self::IntoIter {
         self.into_vec().into_iter()
     }
@@ -291,6 +311,7 @@ impl IntoIterator for Array {
 impl<'a> IntoIterator for &'a Array {
     type Item = &'a Value;
     type IntoIter = std::slice::Iter<'a, Value>;
+    #[inline]
     fn into_iter(self) -> Self::IntoIter {
         self.0.as_slice().iter()
     }
