@@ -43,14 +43,15 @@ pub(crate) fn exact(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
         (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && grow_stack(|| a.iter().zip(b).all(|(a, b)| exact(a, b)))
+            a.is_same(b) || a.len() == b.len() && grow_stack(|| a.iter().zip(b).all(|(a, b)| exact(a, b)))
         }
         (Value::Object(a), Value::Object(b)) => {
             let pairs = || a.entries().iter().zip(b.entries());
-            a.len() == b.len()
-                && grow_stack(|| {
-                    pairs().all(|((a, _), (b, _))| a == b) && pairs().all(|((_, a), (_, b))| exact(a, b))
-                })
+            a.is_same(b)
+                || a.len() == b.len()
+                    && grow_stack(|| {
+                        pairs().all(|((a, _), (b, _))| a == b) && pairs().all(|((_, a), (_, b))| exact(a, b))
+                    })
         }
         (a, b) => a == b,
     }

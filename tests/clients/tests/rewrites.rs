@@ -1,0 +1,248 @@
+//! Objects that are written again and again: what the server keeps at hand between two writes must not
+//! show. The same writes go to a server that stays up and to one that is started anew before each of
+//! them, which has nothing at hand; their answers are the same.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+use std::path::Path;
+
+use pleach_clients::{Answer, Api, Running};
+use serde_json::{Value, json};
+
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const THINGS: &str = "/apis/example.com/v1/namespaces/default/things";
+
+/// One request: how, where below the collection, what.
+struct Step {
+    why: &'static str,
+    method: &'static str,
+    path: String,
+    content: &'static str,
+    body: Body,
+}
+
+enum Body {
+    /// As it stands.
+    Fixed(Value),
+    /// The object as it is, changed by this.
+    Changed(fn(&mut Value)),
+}
+
+fn crd(maximum: i64, color: Option<&str>) -> Value {
+    let mut color_schema = json!({"type": "string"});
+    if let Some(color) = color {
+        color_schema["default"] = json!(color);
+    }
+    let spec = json!({
+        "type": "object",
+        "properties": {
+            "size": {"type": "integer", "maximum": maximum},
+            "weight": {"type": "number"},
+            "color": color_schema,
+            "note": {"type": "string", "maxLength": 20},
+            "labels": {"type": "object", "additionalProperties": {"type": "string", "maxLength": 5}},
+            "parts": {
+                "type": "array",
+                "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+                "items": {"type": "object", "required": ["name"], "properties": {
+                    "name": {"type": "string"},
+                    "count": {"type": "integer", "minimum": 0, "default": 1},
+                    "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+                }},
+            },
+            "left": {"type": "object", "properties": {"deep": {"type": "integer", "maximum": 10}}},
+            "right": {"type": "object", "properties": {"deep": {"type": "integer", "maximum": 100}}},
+        },
+        "x-kubernetes-validations": [
+            {"rule": "!has(oldSelf.note) || !has(self.note) || self.note.size() >= oldSelf.note.size()",
+             "message": "notes do not get shorter"},
+        ],
+    });
+    let status = json!({"type": "object", "properties": {"phase": {"type": "string"}}});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}},
+            }],
+        },
+    })
+}
+
+fn thing(spec: Value) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": spec})
+}
+
+fn steps() -> Vec<Step> {
+    const JSON: &str = "application/json";
+    const MERGE: &str = "application/merge-patch+json";
+    const PATCH: &str = "application/json-patch+json";
+    const APPLY: &str = "application/apply-patch+yaml";
+    let own = || format!("{THINGS}/a");
+    let step =
+        |why, method, path, content, body| Step { why, method, path, content, body: Body::Fixed(body) };
+    let merge = |why, body| step(why, "PATCH", own(), MERGE, body);
+    let put =
+        |why, change| Step { why, method: "PUT", path: own(), content: JSON, body: Body::Changed(change) };
+    let apply = |why, spec: Value| {
+        step(why, "PATCH", format!("{}?fieldManager=applier&force=true", own()), APPLY, thing(spec))
+    };
+    let definition = |why, maximum, color| {
+        step(
+            why,
+            "PATCH",
+            format!("{CRDS}/things.example.com"),
+            MERGE,
+            json!({"spec": crd(maximum, color)["spec"]}),
+        )
+    };
+    vec![
+        step(
+            "new",
+            "POST",
+            THINGS.to_owned(),
+            JSON,
+            thing(json!({
+                "size": 5, "weight": 1.0, "note": "quote \" and \\ back",
+                "labels": {"a": "x", "b": "y"},
+                "parts": [{"name": "one", "tags": ["s", "t"]}, {"name": "two", "count": 2}],
+                "left": {"deep": 7},
+            })),
+        ),
+        merge("one field", json!({"spec": {"size": 6}})),
+        merge("a float that is none", json!({"spec": {"weight": 2.0}})),
+        merge("nothing", json!({"spec": {"weight": 2}})),
+        put("the whole, one field changed", |thing| thing["spec"]["size"] = json!(7)),
+        put("the whole, nothing changed", |_| {}),
+        put("the whole, with what is unknown", |thing| thing["spec"]["parts"][0]["lost"] = json!({"a": 1})),
+        put("an item goes", |thing| drop(thing["spec"]["parts"].as_array_mut().unwrap().remove(0))),
+        step(
+            "a copy in another place",
+            "PATCH",
+            own(),
+            PATCH,
+            json!([{"op": "copy", "from": "/spec/left", "path": "/spec/right"}]),
+        ),
+        step(
+            "a change of the copy alone",
+            "PATCH",
+            own(),
+            PATCH,
+            json!([{"op": "replace", "path": "/spec/right/deep", "value": 50}]),
+        ),
+        step(
+            "what is too much here and not there",
+            "PATCH",
+            own(),
+            PATCH,
+            json!([{"op": "copy", "from": "/spec/right", "path": "/spec/left"}]),
+        ),
+        apply(
+            "by another",
+            json!({"note": "a longer note of it all", "parts": [{"name": "two", "count": 3}]}),
+        ),
+        apply("by another", json!({"note": "quote and a bit more", "parts": [{"name": "two", "count": 3}]})),
+        apply("again", json!({"note": "quote and a bit more", "parts": [{"name": "two", "count": 3}]})),
+        apply("less", json!({"parts": [{"name": "three", "tags": ["x"]}]})),
+        merge("twice in a set", json!({"spec": {"parts": [{"name": "three", "tags": ["x", "x"]}]}})),
+        merge("too long", json!({"spec": {"labels": {"b": "too long"}}})),
+        merge("a note, which the schema cannot judge alone", json!({"spec": {"note": "nine char"}})),
+        merge("shorter", json!({"spec": {"note": "short"}})),
+        put("shorter, the whole", |thing| thing["spec"]["note"] = json!("x")),
+        Step {
+            why: "the status",
+            method: "PUT",
+            path: format!("{}/status", own()),
+            content: JSON,
+            body: Body::Changed(|thing| {
+                thing["status"] = json!({"phase": "Ready", "lost": 1});
+                thing["spec"]["size"] = json!(99);
+            }),
+        },
+        step(
+            "the status by patch",
+            "PATCH",
+            format!("{}/status", own()),
+            MERGE,
+            json!({"status": {"phase": "Done"}, "spec": {"size": 98}}),
+        ),
+        definition("now sizes are too large, and there is a default", 3, Some("red")),
+        merge("what is too large may stay", json!({"spec": {"labels": {"c": "z"}}})),
+        merge("but not change", json!({"spec": {"size": 8}})),
+        put("nor with the whole", |thing| thing["spec"]["size"] = json!(9)),
+        put("and may stay with the whole", |thing| thing["spec"]["labels"]["d"] = json!("w")),
+        definition("the default is another", 100, Some("blue")),
+        merge("a field goes", json!({"spec": {"color": null}})),
+        definition("there is none", 100, None),
+        put("a field goes", |thing| drop(thing["spec"].as_object_mut().unwrap().remove("color"))),
+        put("owners are forgotten", |thing| thing["metadata"]["managedFields"] = json!([])),
+        merge("and stay so", json!({"spec": {"size": 10}})),
+        apply("until somebody applies", json!({"size": 11})),
+    ]
+}
+
+fn send(api: &Api, step: &Step) -> Answer {
+    let body = match &step.body {
+        Body::Fixed(body) => body.clone(),
+        Body::Changed(change) => {
+            let mut thing = api.send("GET", &format!("{THINGS}/a"), None).ok();
+            change(&mut thing);
+            thing
+        }
+    };
+    let headers = [("Content-Type", step.content)];
+    api.raw_with(step.method, &step.path, &headers, Some(&body.to_string())).unwrap()
+}
+
+/// Without what no two servers have in common.
+fn comparable(mut value: Value) -> Value {
+    fn walk(value: &mut Value) {
+        match value {
+            Value::Object(members) => {
+                for key in ["uid", "resourceVersion", "creationTimestamp", "time", "lastTransitionTime"] {
+                    members.remove(key);
+                }
+                members.values_mut().for_each(walk);
+            }
+            Value::Array(items) => items.iter_mut().for_each(walk),
+            _ => {}
+        }
+    }
+    walk(&mut value);
+    value
+}
+
+fn started(data: &Path) -> (Running, Api) {
+    let server = Running::on(data);
+    let api = server.api();
+    (server, api)
+}
+
+#[test]
+fn what_is_at_hand_does_not_show() {
+    let (stays, renewed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (_kept, api) = started(stays.path());
+    api.send("POST", CRDS, Some(&crd(1000, None))).ok();
+    {
+        let (_server, other) = started(renewed.path());
+        other.send("POST", CRDS, Some(&crd(1000, None))).ok();
+    }
+    let mut refused = 0;
+    for step in steps() {
+        let (_server, other) = started(renewed.path());
+        let (with, without) = (send(&api, &step), send(&other, &step));
+        let (with, without) =
+            ((with.status, comparable(with.body)), (without.status, comparable(without.body)));
+        assert_eq!(with, without, "{}", step.why);
+        refused += usize::from(with.0 >= 400);
+        let get = |api: &Api| comparable(api.send("GET", &format!("{THINGS}/a"), None).ok());
+        assert_eq!(get(&api), get(&other), "after {}", step.why);
+    }
+    assert!((5..15).contains(&refused), "{refused} steps were refused");
+}
