@@ -14,6 +14,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
@@ -94,6 +95,10 @@ pub async fn serve(
     }
 }
 
+/// How often a silent peer is asked whether it is still there.
+const KEEPALIVE: TcpKeepalive =
+    TcpKeepalive::new().with_time(Duration::from_secs(30)).with_interval(Duration::from_secs(15));
+
 fn http(limits: Limits) -> auto::Builder<TokioExecutor> {
     let mut http = auto::Builder::new(TokioExecutor::new());
     http.http1()
@@ -105,8 +110,6 @@ fn http(limits: Limits) -> auto::Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams)
         .max_header_list_size(limits.header_bytes as u32)
-        .keep_alive_interval(Duration::from_secs(30))
-        .keep_alive_timeout(Duration::from_secs(15))
         .adaptive_window(false)
         .initial_stream_window_size(256 * 1024)
         .initial_connection_window_size(1024 * 1024);
@@ -122,6 +125,8 @@ async fn connection(
     watcher: hyper_util::server::graceful::Watcher,
 ) {
     let _ = stream.set_nodelay(true);
+    // A peer that is gone without a word is noticed below HTTP: pings of HTTP/2 cost every request.
+    let _ = SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE);
     let peer = stream.peer_addr().ok();
     let stream = match tokio::time::timeout(limits.handshake, tls.accept(stream)).await {
         Ok(Ok(stream)) => stream,
