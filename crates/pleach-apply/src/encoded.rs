@@ -86,7 +86,7 @@ impl Encoded {
 
     /// Whether every member is one of the other's.
     pub(crate) fn is_subset(&self, other: &Self) -> bool {
-        is_subset(&self.0, &other.0)
+        self.0.is_same(&other.0) || is_subset(&self.0, &other.0)
     }
 }
 

@@ -132,6 +132,14 @@ impl Tracker<'_> {
             fields.subtract_whole(reset);
         }
         let last = entries.position(&identity).map(|at| entries.0.remove(at));
+        if let Some(last) = last.as_ref().filter(|last| last.api_version == api_version) {
+            // Most managers own what they owned: it is told sooner so, and shared with what is stored.
+            let mut kept = fields.clone();
+            kept.subtract(&STRIPPED);
+            if kept == last.fields {
+                fields = last.fields.clone();
+            }
+        }
         let time = last.as_ref().and_then(|entry| entry.time.clone());
         entries.0.push(Entry { identity: identity.clone(), api_version, time, fields });
         let (object, differs) = match &last {
