@@ -173,35 +173,31 @@ impl KindVersion {
 /// A compiled schema that is made when it is first asked for.
 pub struct LazySchema {
     make: Box<dyn Fn() -> Schema + Send + Sync>,
-    made: OnceLock<(Schema, u64)>,
+    made: OnceLock<Schema>,
+    fingerprint: OnceLock<u64>,
 }
 
 impl LazySchema {
     /// `make` runs at most once.
     pub fn new(make: impl Fn() -> Schema + Send + Sync + 'static) -> Self {
-        Self { make: Box::new(make), made: OnceLock::new() }
-    }
-
-    fn made(&self) -> &(Schema, u64) {
-        self.made.get_or_init(|| {
-            let schema = (self.make)();
-            let fingerprint = schema.fingerprint();
-            (schema, fingerprint)
-        })
+        Self { make: Box::new(make), made: OnceLock::new(), fingerprint: OnceLock::new() }
     }
 
     /// The schema.
     pub fn get(&self) -> &Schema {
-        &self.made().0
+        self.made.get_or_init(|| (self.make)())
     }
 
+    /// The fingerprint of the version this is the schema of.
     fn fingerprint(&self, api_version: &str) -> u64 {
-        use std::hash::{BuildHasher, Hash, Hasher};
-        // A fixed seed: fingerprints are stored with objects and must mean the same after a restart.
-        let mut hasher = foldhash::quality::FixedState::with_seed(0x706c_6561_6368).build_hasher();
-        api_version.hash(&mut hasher);
-        self.made().1.hash(&mut hasher);
-        hasher.finish() | 1
+        *self.fingerprint.get_or_init(|| {
+            use std::hash::{BuildHasher, Hash, Hasher};
+            // A fixed seed: fingerprints are stored with objects and must mean the same after a restart.
+            let mut hasher = foldhash::quality::FixedState::with_seed(0x706c_6561_6368).build_hasher();
+            api_version.hash(&mut hasher);
+            self.get().fingerprint().hash(&mut hasher);
+            hasher.finish() | 1
+        })
     }
 }
 
