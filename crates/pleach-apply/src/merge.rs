@@ -116,6 +116,11 @@ impl<'v> Groups<'v> {
     }
 }
 
+/// What a merge of two containers makes, which need not be made where they are equal.
+fn unless_equal(live: &Value, config: &Value, depth: usize, merge: impl FnOnce() -> Merged) -> Merged {
+    grow_stack(|| if asks_first(depth) && exact(live, config) { Merged::Both } else { merge() })
+}
+
 impl Walk {
     fn leaf(&mut self, live: Option<&Value>, config: &Value) -> Merged {
         if live.is_some_and(|live| exact(live, config)) {
@@ -129,28 +134,14 @@ impl Walk {
         let Some(there) = live else { return self.leaf(None, config) };
         // When the two are of different shapes the configuration's counts.
         match of.shape(Some(config)) {
-            Shape::List(list) if !matches!(list.relation, Relation::Atomic) => {
-                let (was, is) = (items_of(live), items_of(Some(config)));
-                if was.is_empty() {
-                    return self.leaf(live, config);
-                }
-                grow_stack(|| {
-                    if asks_first(depth) && exact(there, config) {
-                        return Merged::Both;
-                    }
-                    self.merge_items(&list, was, is, depth + 1)
+            Shape::List(list) if !matches!(list.relation, Relation::Atomic) && !items_of(live).is_empty() => {
+                unless_equal(there, config, depth, || {
+                    self.merge_items(&list, items_of(live), items_of(Some(config)), depth + 1)
                 })
             }
-            Shape::Map(map) if !map.is_atomic => {
-                let (was, is) = (members_of(live), members_of(Some(config)));
-                if was.is_empty() {
-                    return self.leaf(live, config);
-                }
-                grow_stack(|| {
-                    if asks_first(depth) && exact(there, config) {
-                        return Merged::Both;
-                    }
-                    self.merge_members(&map, was, is, depth + 1)
+            Shape::Map(map) if !map.is_atomic && !members_of(live).is_empty() => {
+                unless_equal(there, config, depth, || {
+                    self.merge_members(&map, members_of(live), members_of(Some(config)), depth + 1)
                 })
             }
             Shape::Scalar(_) | Shape::List(_) | Shape::Map(_) => self.leaf(live, config),
