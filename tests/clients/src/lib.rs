@@ -13,6 +13,8 @@ pub use server::{Running, binary, tools};
 
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+
 /// How long something that happens "soon" may take on a busy machine.
 pub const SOON: Duration = Duration::from_secs(30);
 
@@ -26,6 +28,25 @@ pub fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
         assert!(Instant::now() < end, "not within {SOON:?}: {what}");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// A namespaced CRD of the group `example.com` with one version, `v1`.
+pub fn definition(plural: &str, kind: &str, properties: Value) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.example.com")},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {
+                "plural": plural, "singular": kind.to_lowercase(), "kind": kind, "listKind": format!("{kind}List"),
+            },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+            }],
+        },
+    })
 }
 
 /// A file under `manifests/`.

@@ -2,26 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
-use pleach_clients::{Api, Running};
+use pleach_clients::{Api, Running, definition};
 use serde_json::{Value, json};
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const VOLUMES: &str = "/apis/example.com/v1/namespaces/default/volumes";
 
 fn crd(spec: Value) -> Value {
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "volumes.example.com"},
-        "spec": {
-            "group": "example.com", "scope": "Namespaced",
-            "names": {"plural": "volumes", "singular": "volume", "kind": "Volume", "listKind": "VolumeList"},
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
-            }],
-        },
-    })
+    definition("volumes", "Volume", json!({"spec": spec}))
 }
 
 fn with_unions() -> Value {

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use pleach_clients::{Answer, Api, Running};
+use pleach_clients::{Answer, Api, Running, definition};
 use serde_json::{Value, json};
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -59,20 +59,9 @@ fn crd(maximum: i64, color: Option<&str>) -> Value {
         ],
     });
     let status = json!({"type": "object", "properties": {"phase": {"type": "string"}}});
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.example.com"},
-        "spec": {
-            "group": "example.com", "scope": "Namespaced",
-            "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}},
-            }],
-        },
-    })
+    let mut crd = definition("things", "Thing", json!({"spec": spec, "status": status}));
+    crd["spec"]["versions"][0]["subresources"] = json!({"status": {}});
+    crd
 }
 
 fn thing(spec: Value) -> Value {
@@ -93,7 +82,7 @@ fn steps() -> Vec<Step> {
     let apply = |why, spec: Value| {
         step(why, "PATCH", format!("{}?fieldManager=applier&force=true", own()), APPLY, thing(spec))
     };
-    let definition = |why, maximum, color| {
+    let redefine = |why, maximum, color| {
         step(
             why,
             "PATCH",
@@ -172,14 +161,14 @@ fn steps() -> Vec<Step> {
             MERGE,
             json!({"status": {"phase": "Done"}, "spec": {"size": 98}}),
         ),
-        definition("now sizes are too large, and there is a default", 3, Some("red")),
+        redefine("now sizes are too large, and there is a default", 3, Some("red")),
         merge("what is too large may stay", json!({"spec": {"labels": {"c": "z"}}})),
         merge("but not change", json!({"spec": {"size": 8}})),
         put("nor with the whole", |thing| thing["spec"]["size"] = json!(9)),
         put("and may stay with the whole", |thing| thing["spec"]["labels"]["d"] = json!("w")),
-        definition("the default is another", 100, Some("blue")),
+        redefine("the default is another", 100, Some("blue")),
         merge("a field goes", json!({"spec": {"color": null}})),
-        definition("there is none", 100, None),
+        redefine("there is none", 100, None),
         put("a field goes", |thing| drop(thing["spec"].as_object_mut().unwrap().remove("color"))),
         put("owners are forgotten", |thing| thing["metadata"]["managedFields"] = json!([])),
         merge("and stay so", json!({"spec": {"size": 10}})),
