@@ -12,6 +12,7 @@ use pleach_meta::{FieldError, Path};
 use smallvec::SmallVec;
 
 use crate::compile::{ListType, Node};
+use crate::validate::Old;
 
 /// The duplicates in an object.
 pub fn validate_lists(value: &Value, node: &Node) -> Vec<FieldError> {
@@ -20,17 +21,15 @@ pub fn validate_lists(value: &Value, node: &Node) -> Vec<FieldError> {
     errors
 }
 
-/// The duplicates in an object beside another that has none.
-pub(crate) fn validate_lists_beside(value: &Value, sound: &Value, node: &Node) -> Vec<FieldError> {
+/// The duplicates in an object, unless the old one had some too, and whether there are none at all.
+pub(crate) fn validate_lists_update(new: &Value, old: Old<'_>, node: &Node) -> (Vec<FieldError>, bool) {
     let mut errors = Vec::new();
-    visit(value, Some(sound), node, &Path::ROOT, &mut errors);
-    errors
-}
-
-/// The duplicates in an object, unless the old one had some too.
-pub fn validate_lists_update(new: &Value, old: &Value, node: &Node) -> Vec<FieldError> {
-    let errors = validate_lists(new, node);
-    if errors.is_empty() || validate_lists(old, node).is_empty() { errors } else { Vec::new() }
+    visit(new, old.if_sound(), node, &Path::ROOT, &mut errors);
+    let sound = errors.is_empty();
+    if !sound && !validate_lists(old.value, node).is_empty() {
+        errors.clear();
+    }
+    (errors, sound)
 }
 
 /// What a value shares with `sound`, in which nothing is twice, is not looked at.
@@ -279,9 +278,9 @@ mod tests {
         let schema = Schema::from_value(&schema, SchemaOptions::default());
         let bad = json!({"m": {"k": ["x", "x"]}});
         assert_eq!(
-            validate_lists_update(&bad, &json!({}), schema.root())[0].to_string(),
+            schema.validate_lists_update(&bad, &json!({}))[0].to_string(),
             "m[k][1]: Duplicate value: \"x\""
         );
-        assert!(validate_lists_update(&bad, &json!({"l": ["y", "y"]}), schema.root()).is_empty());
+        assert!(schema.validate_lists_update(&bad, &json!({"l": ["y", "y"]})).is_empty());
     }
 }

@@ -74,8 +74,8 @@ impl Schema {
             }
             Write::Status(old) => {
                 let errors = self.validate_status_value_update(new, old);
-                // All but the status is the old object's.
-                let sound = old_is_sound && errors.is_empty();
+                // What the whole demands of a status is not asked here, but must be known for the next write.
+                let sound = old_is_sound && self.root().accepts_beside(new, Some(old));
                 (errors, sound)
             }
         };
@@ -88,15 +88,18 @@ impl Schema {
             Write::Create => None,
             Write::Update(old) | Write::Status(old) => Some(old),
         };
-        let of_lists = match old {
-            Some(old) if old_is_sound => list_type::validate_lists_beside(new, old, self.root()),
-            _ => self.validate_lists(new),
+        let (of_lists, once) = match old {
+            Some(value) => {
+                list_type::validate_lists_update(new, Old { value, sound: old_is_sound }, self.root())
+            }
+            None => {
+                let errors = self.validate_lists(new);
+                let once = errors.is_empty();
+                (errors, once)
+            }
         };
-        sound &= of_lists.is_empty();
-        // Duplicates count only if the old object had none.
-        if old.is_none_or(|old| of_lists.is_empty() || self.validate_lists(old).is_empty()) {
-            errors.extend(of_lists);
-        }
+        sound &= once;
+        errors.extend(of_lists);
         let rules = self.validate_rules(new, old, &errors);
         errors.extend(rules.errors);
         Verdict { errors, warnings: rules.warnings, sound }
@@ -134,7 +137,7 @@ impl Schema {
 
     /// The stage of list types of a changed object, also on the status endpoint.
     pub fn validate_lists_update(&self, new: &Value, old: &Value) -> Vec<FieldError> {
-        list_type::validate_lists_update(new, old, self.root())
+        list_type::validate_lists_update(new, Old { value: old, sound: false }, self.root()).0
     }
 
     /// The stage of rules, of a new object or a changed one, also on the status endpoint. `before`
@@ -241,5 +244,28 @@ mod tests {
             &[before, status, scale, twice, unchecked],
             &[],
         );
+    }
+
+    #[test]
+    fn what_is_sound_has_no_fault_at_all() {
+        let schema = json!({"type": "object", "required": ["status"], "properties": {
+            "spec": {"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}},
+            "status": {"type": "object", "properties": {"n": {"type": "integer"}}},
+        }});
+        let schema = Schema::from_value(&schema, SchemaOptions::default());
+        let sound = |new: &Value, write: Write<'_>, old: bool| {
+            let verdict = schema.validate_after(new, write, old, Vec::new(), |_| {});
+            (verdict.errors.is_empty(), verdict.sound)
+        };
+        let good = json!({"spec": {"a": 1}, "status": {"n": 1}});
+        let low = json!({"spec": {"a": 0}, "status": {"n": 1}});
+        let bare = json!({"spec": {"a": 1}});
+        let other = json!({"spec": {"a": 1}, "status": {"n": 2}});
+        assert_eq!(sound(&good, Write::Create, false), (true, true));
+        assert_eq!(sound(&low, Write::Create, false), (false, false));
+        assert_eq!(sound(&low, Write::Update(&low.clone()), false), (true, false), "a fault that is let be");
+        assert_eq!(sound(&other, Write::Status(&good), true), (true, true));
+        assert_eq!(sound(&other, Write::Status(&good), false), (true, false), "not known before");
+        assert_eq!(sound(&bare, Write::Status(&good), true), (true, false), "the whole wants a status");
     }
 }

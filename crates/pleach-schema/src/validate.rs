@@ -43,6 +43,13 @@ pub(crate) struct Old<'a> {
     pub(crate) sound: bool,
 }
 
+impl<'a> Old<'a> {
+    /// The value, if nothing was wrong with it.
+    pub(crate) fn if_sound(self) -> Option<&'a Value> {
+        Some(self.value).filter(|_| self.sound)
+    }
+}
+
 /// The same, and whether nothing at all is wrong with the value.
 pub(crate) fn validate_update_of(
     node: &Node,
@@ -52,7 +59,7 @@ pub(crate) fn validate_update_of(
 ) -> (Vec<FieldError>, bool) {
     let mut errors = Vec::new();
     let ratchet = Ratchet::default();
-    let sound = node.accepts_beside(new, Some(old.value).filter(|_| old.sound));
+    let sound = node.accepts_beside(new, old.if_sound());
     debug_assert_eq!(sound, node.accepts(new), "an object is known to be sound that is not");
     if !sound {
         errors = distinct(report::report(node, new, &Site::root(start), Some((&ratchet, old.value))));
@@ -78,8 +85,7 @@ impl Node {
     /// Whether the value has no fault, unions left aside: they are no keywords of JSON schema and are
     /// asked separately.
     pub fn accepts(&self, value: &Value) -> bool {
-        self.types().accepts(value)
-            && self.checks().iter().all(|c| !c.gate.admits(value) || c.check.accepts(value))
+        self.accepts_itself(value)
             && match value {
                 Value::Null => true,
                 Value::Object(members) => self.accepts_object(members, value),
@@ -88,20 +94,27 @@ impl Node {
             }
     }
 
-    /// The same for a value beside another that has no fault: what the two share is not looked at.
-    fn accepts_beside(&self, value: &Value, sound: Option<&Value>) -> bool {
+    /// Whether the value has no fault by its own type and keywords.
+    #[inline]
+    fn accepts_itself(&self, value: &Value) -> bool {
+        self.types().accepts(value)
+            && self.checks().iter().all(|c| !c.gate.admits(value) || c.check.accepts(value))
+    }
+
+    /// The same as [`Node::accepts`] for a value beside another that has no fault: what the two share is
+    /// not looked at.
+    pub(crate) fn accepts_beside(&self, value: &Value, sound: Option<&Value>) -> bool {
         let Some(sound) = sound.filter(|_| value.is_container()) else { return self.accepts(value) };
         value.is_same(sound)
-            || self.types().accepts(value)
-                && self.checks().iter().all(|c| !c.gate.admits(value) || c.check.accepts(value))
+            || self.accepts_itself(value)
                 && self.accepts_by_junctors(value)
                 && grow_stack(|| match (value, sound) {
                     (Value::Object(members), Value::Object(sound)) => {
                         self.accepts_members(members, Some(sound))
                     }
                     (Value::Array(items), Value::Array(sound)) => self.items().is_none_or(|of_items| {
-                        let each = items.iter().enumerate();
-                        each.into_iter().all(|(i, item)| of_items.accepts_beside(item, sound.get(i)))
+                        let mut each = items.iter().enumerate();
+                        each.all(|(i, item)| of_items.accepts_beside(item, sound.get(i)))
                     }),
                     _ => self.accepts(value),
                 })
