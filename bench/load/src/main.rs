@@ -11,11 +11,13 @@
 //! Wall time says little on a shared machine, so every figure is CPU time of the server's processes
 //! per operation, as the kernel counts it, and bars are ratios or differences within one run. The
 //! bare server pays for HTTP and TLS, the store's own commits (measured in a process of their own)
-//! for durability; what is left is what the API costs.
+//! for durability; what is left is what the API costs. `cargo run --release -p bench-load -- engine`
+//! measures just that, the writes of the engine without a server around it.
 
 mod bare;
 mod client;
 mod crds;
+mod engine;
 mod objects;
 mod operations;
 mod process;
@@ -28,6 +30,10 @@ use clap::{Parser, Subcommand};
 
 use client::Server;
 use operations::{Figures, Operation};
+
+/// The server's allocator, since the engine is measured in this process too.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Measures what requests cost.
 #[derive(Parser)]
@@ -68,6 +74,18 @@ enum Part {
     /// The bare server, in a process of its own.
     #[command(hide = true)]
     Bare,
+    /// What writes cost in the engine alone, without HTTP, TLS and a disk.
+    Engine {
+        /// Objects that are changed in turn.
+        #[arg(long, default_value_t = 64)]
+        objects: usize,
+        /// Batches of 64 writes; the fastest counts.
+        #[arg(long, default_value_t = 200)]
+        batches: usize,
+        /// Only these operations.
+        #[arg(long, value_delimiter = ',')]
+        only: Vec<String>,
+    },
     /// The store's commits alone, in a process of their own.
     #[command(hide = true)]
     Store {
@@ -85,6 +103,10 @@ fn main() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     match &cli.part {
         Some(Part::Bare) => runtime.block_on(bare::serve()),
+        Some(Part::Engine { objects, batches, only }) => {
+            let wanted = |name: &str| only.is_empty() || only.iter().any(|only| only == name);
+            runtime.block_on(engine::measure((*objects).max(1), (*batches).max(1), &wanted));
+        }
         Some(Part::Store { directory, writers, commits }) => {
             runtime.block_on(store::commit(directory, *writers, *commits));
         }
