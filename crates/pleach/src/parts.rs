@@ -1,5 +1,6 @@
 //! What the engine is handed: the time and randomness of this machine.
 
+use std::cell::RefCell;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pleach_engine::{Clock, Instant, Randomness};
@@ -14,11 +15,62 @@ impl Clock for SystemClock {
     }
 }
 
-/// The machine's randomness.
+/// The machine's randomness. A little is fetched at a time: asking the kernel costs more than the few
+/// bytes of a uid.
 pub(crate) struct SystemRandomness;
+
+/// Random bytes that nobody has seen.
+struct Pool {
+    bytes: [u8; 512],
+    /// How many of them are left, at the end.
+    left: usize,
+}
+
+thread_local! {
+    static POOL: RefCell<Pool> = const { RefCell::new(Pool { bytes: [0; 512], left: 0 }) };
+}
 
 impl Randomness for SystemRandomness {
     fn fill(&self, buffer: &mut [u8]) {
-        getrandom::fill(buffer).expect("the operating system has randomness");
+        POOL.with_borrow_mut(|pool| pool.fill(buffer));
+    }
+}
+
+impl Pool {
+    fn fill(&mut self, buffer: &mut [u8]) {
+        if buffer.len() > self.bytes.len() {
+            return fetch(buffer);
+        }
+        if buffer.len() > self.left {
+            fetch(&mut self.bytes);
+            self.left = self.bytes.len();
+        }
+        let from = self.bytes.len() - self.left;
+        let taken = &mut self.bytes[from..from + buffer.len()];
+        buffer.copy_from_slice(taken);
+        taken.fill(0);
+        self.left -= buffer.len();
+    }
+}
+
+fn fetch(buffer: &mut [u8]) {
+    getrandom::fill(buffer).expect("the operating system has randomness");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_byte_is_handed_out_twice() {
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..1_000 {
+            let mut bytes = [0; 16];
+            SystemRandomness.fill(&mut bytes);
+            assert!(seen.insert(bytes));
+        }
+        let mut many = [0; 4_096];
+        SystemRandomness.fill(&mut many);
+        assert!(many.chunks(16).all(|part| part != [0; 16]));
     }
 }
