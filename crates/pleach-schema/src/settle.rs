@@ -9,6 +9,7 @@ use pleach_json::Value;
 use pleach_meta::FieldError;
 
 use crate::compile::Schema;
+use crate::fill::fill;
 use crate::prune::{Noted, Silent, prune_and_drop_nulls};
 use crate::record::Settled;
 use crate::survey::{Needs, survey};
@@ -50,17 +51,59 @@ impl SettleOptions {
     pub const CONVERTED: Self = Self { record: Record::Nothing, stored: true, defaults: false };
 }
 
+/// Who else has a part in an object that is settled.
+#[derive(Clone, Copy, Debug)]
+pub enum Beside<'a> {
+    /// Nobody.
+    Nobody,
+    /// Others, of whom nothing is known.
+    Others,
+    /// An object that is settled: what the two share is not looked at.
+    Settled(&'a Value),
+}
+
+impl<'a> Beside<'a> {
+    /// The object that is settled.
+    pub fn settled(self) -> Option<&'a Value> {
+        match self {
+            Self::Settled(value) => Some(value),
+            Self::Nobody | Self::Others => None,
+        }
+    }
+}
+
 impl Schema {
     /// Settles an object. An error is a request's: an embedded resource that is none.
     pub fn settle(&self, object: &mut Value, options: SettleOptions) -> Result<Settled, FieldError> {
+        self.settle_beside(object, Beside::Others, options)
+    }
+
+    /// Only fills in defaults. An object that has them all is not opened to change.
+    pub fn fill_defaults(&self, object: &mut Value, beside: Beside<'_>) {
+        let root = self.root();
+        if root.below().embedded_resources() || survey(object, beside.settled(), root).defaults {
+            default::default(object, root);
+        }
+    }
+
+    /// The same as [`Self::settle`] for an object that may share something with others.
+    pub fn settle_beside(
+        &self,
+        object: &mut Value,
+        beside: Beside<'_>,
+        options: SettleOptions,
+    ) -> Result<Settled, FieldError> {
         let mut settled = Settled::default();
         let root = self.root();
         let embedded = root.below().embedded_resources();
         // Whoever wants to know why nothing was done gets all the walks.
         let needs = if embedded || options.record == Record::Everything {
             Needs { pruning: true, defaults: true }
+        } else if matches!(beside, Beside::Nobody) && options.defaults {
+            // There is nothing to lose by opening it to change.
+            Needs { pruning: fill(object, root), defaults: false }
         } else {
-            survey(object, root)
+            survey(object, beside.settled(), root)
         };
         if needs.pruning && !self.preserves_unknown_fields() {
             if options.record == Record::Nothing {

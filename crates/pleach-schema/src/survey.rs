@@ -29,28 +29,38 @@ impl Needs {
     }
 }
 
-/// What there is to do in an object whose schema is `node`.
-pub(crate) fn survey(value: &Value, node: &Node) -> Needs {
+/// What there is to do in an object whose schema is `node`. What it shares with one that is settled is
+/// not looked at.
+pub(crate) fn survey(value: &Value, settled: Option<&Value>, node: &Node) -> Needs {
     let mut needs = Needs::default();
-    visit(value, node, node.preserves_unknown_fields(), &mut needs);
+    visit(value, settled, node, node.preserves_unknown_fields(), &mut needs);
     needs
 }
 
 /// `preserved`: what no schema names stays here, and in the items if this is an array.
-fn visit(value: &Value, node: &Node, preserved: bool, needs: &mut Needs) {
+fn visit(value: &Value, settled: Option<&Value>, node: &Node, preserved: bool, needs: &mut Needs) {
+    if settled.is_some_and(|settled| settled.is_same(value)) {
+        return;
+    }
     match value {
-        Value::Object(members) => grow_stack(|| visit_members(members, node, preserved, needs)),
+        Value::Object(members) => {
+            let settled = settled.and_then(Value::as_object);
+            grow_stack(|| visit_members(members, settled, node, preserved, needs));
+        }
         Value::Array(items) => {
+            let settled = settled.and_then(Value::as_array);
             let Some(of_items) = node.items() else {
                 needs.pruning |= !preserved && items.iter().any(has_members);
                 return;
             };
             grow_stack(|| {
-                for item in items {
+                for (i, item) in items.iter().enumerate() {
                     match item {
                         Value::Null => needs.defaults |= wants_default(of_items),
                         Value::Object(_) | Value::Array(_) => {
-                            visit(item, of_items, preserved || of_items.preserves_unknown_fields(), needs);
+                            let settled = settled.and_then(|settled| settled.get(i));
+                            let preserved = preserved || of_items.preserves_unknown_fields();
+                            visit(item, settled, of_items, preserved, needs);
                         }
                         _ => {}
                     }
@@ -64,11 +74,11 @@ fn visit(value: &Value, node: &Node, preserved: bool, needs: &mut Needs) {
     }
 }
 
-fn visit_members(members: &Map, node: &Node, preserved: bool, needs: &mut Needs) {
+fn visit_members(members: &Map, settled: Option<&Map>, node: &Node, preserved: bool, needs: &mut Needs) {
     let mut from = 0;
     let mut defaulted = 0;
     let resource = node.is_resource();
-    for (key, member) in members {
+    for (i, (key, member)) in members.entries().iter().enumerate() {
         let declared = node.next_property(&mut from, key).map(|property| &*property.node);
         defaulted += usize::from(declared.is_some_and(|node| node.default().is_some()));
         let of_member = match (declared, node.additional()) {
@@ -97,7 +107,11 @@ fn visit_members(members: &Map, node: &Node, preserved: bool, needs: &mut Needs)
                 needs.defaults |= of_member.below().defaults();
             }
             Value::Object(_) | Value::Array(_) => {
-                visit(member, of_member, of_member.preserves_unknown_fields(), needs);
+                let settled = settled.and_then(|settled| match settled.entries().get(i) {
+                    Some((name, member)) if name == key => Some(member),
+                    _ => settled.get(key),
+                });
+                visit(member, settled, of_member, of_member.preserves_unknown_fields(), needs);
             }
             _ => {}
         }
@@ -109,17 +123,17 @@ fn visit_members(members: &Map, node: &Node, preserved: bool, needs: &mut Needs)
 }
 
 /// Whether a null gives way to a default.
-fn wants_default(node: &Node) -> bool {
+pub(crate) fn wants_default(node: &Node) -> bool {
     !node.is_nullable() && node.default().is_some()
 }
 
 /// Whether anything is said of what is below a node.
-fn says_something(node: &Node) -> bool {
+pub(crate) fn says_something(node: &Node) -> bool {
     !node.properties().is_empty() || node.additional().schema().is_some() || node.items().is_some()
 }
 
 /// Whether there is an object that is not empty, here or in the items.
-fn has_members(value: &Value) -> bool {
+pub(crate) fn has_members(value: &Value) -> bool {
     match value {
         Value::Object(members) => !members.is_empty(),
         Value::Array(items) => grow_stack(|| items.iter().any(has_members)),
@@ -132,7 +146,7 @@ mod tests {
     use pleach_json::json;
 
     use super::*;
-    use crate::{Schema, SchemaOptions, default, nulls, prune};
+    use crate::{Schema, SchemaOptions, default, fill, nulls, prune};
 
     #[test]
     fn it_is_said_what_the_walks_would_change() {
@@ -192,7 +206,18 @@ mod tests {
         ] {
             let object = json!({"apiVersion": "v1", "kind": "K", "metadata": {"any": null}, "spec": spec});
             let wanted = Needs { pruning, defaults };
-            assert_eq!(survey(&object, schema.root()), wanted, "{why}");
+            assert_eq!(survey(&object, None, schema.root()), wanted, "{why}");
+            let mut settled = object.clone();
+            prune::prune(&mut settled, schema.root());
+            nulls::drop_nulls(&mut settled, schema.root());
+            default::default(&mut settled, schema.root());
+            assert_eq!(survey(&object, Some(&settled), schema.root()), wanted, "{why}");
+            assert_eq!(survey(&settled, Some(&settled), schema.root()), Needs::default(), "{why}");
+            let mut filled = object.clone();
+            assert_eq!(fill::fill(&mut filled, schema.root()), pruning, "{why}");
+            prune::prune(&mut filled, schema.root());
+            nulls::drop_nulls(&mut filled, schema.root());
+            assert_eq!(filled, settled, "{why}: the other way round");
             let mut pruned = object.clone();
             prune::prune(&mut pruned, schema.root());
             nulls::drop_nulls(&mut pruned, schema.root());
