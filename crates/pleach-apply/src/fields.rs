@@ -8,7 +8,9 @@
 //! type. Both answers come from one walk: it goes where [`fits`](crate::fits) would go.
 
 use pleach_json::{Array, Map, Str, Value, grow_stack};
+use smallvec::SmallVec;
 
+use crate::element::PathElement;
 use crate::encoded::{DOT, Encoded};
 use crate::fields_v1::field_key;
 use crate::fits::{fits, is_fit};
@@ -36,6 +38,48 @@ pub(crate) fn new_fields(value: &Value, of: Type<'_>) -> (Encoded, bool) {
     let mut walk = Walk { containers: true, checks: true, once: false, fits: true };
     let fields = walk.fields(value, of, false).1;
     (Encoded::from_map(fields), walk.fits)
+}
+
+/// Whether [`new_fields`], without what is nobody's, are these, and nothing is wrong with the value.
+pub(crate) fn are_new_fields(value: &Value, of: Type<'_>, fields: &Map, nobodys: &Nobodys<'_>) -> bool {
+    let mut walk = Walk { containers: true, checks: true, once: false, fits: true };
+    walk.whole_object_has(value, of, fields, nobodys) && walk.fits
+}
+
+/// Whether [`applied_fields`], without what is nobody's, are these, and nothing is wrong with the value.
+pub(crate) fn are_applied_fields(value: &Value, of: Type<'_>, fields: &Map, nobodys: &Nobodys<'_>) -> bool {
+    let mut walk = Walk { containers: false, checks: true, once: true, fits: true };
+    walk.whole_object_has(value, of, fields, nobodys) && walk.fits
+}
+
+/// What does not come to be owned.
+pub(crate) struct Nobodys<'a> {
+    /// Fields that are never owned; what is in them may be.
+    pub(crate) stripped: &'a Set,
+    /// Fields that the request leaves as they are, with all that is in them.
+    pub(crate) reset: Option<&'a Set>,
+}
+
+impl Nobodys<'_> {
+    /// The fields that are left of these.
+    pub(crate) fn taken_from(&self, fields: &mut Encoded) {
+        if let Some(reset) = self.reset {
+            fields.subtract_whole(reset);
+        }
+        fields.subtract(self.stripped);
+    }
+
+    /// Whether a field of the whole object is left alone, and what is nobody's in it.
+    fn of(&self, field: &str) -> (bool, Option<&Set>) {
+        let reset = self.reset.and_then(|reset| named(reset, field)).is_some();
+        (reset, named(self.stripped, field))
+    }
+}
+
+/// What a set has below a field.
+fn named<'s>(set: &'s Set, field: &str) -> Option<&'s Set> {
+    let is = |element: &PathElement| matches!(element, PathElement::Field(name) if name == field);
+    set.nodes().iter().find(|node| is(&node.element)).map(|node| &node.children)
 }
 
 struct Walk {
@@ -97,11 +141,6 @@ impl Walk {
                 steps.push((step(), Value::object()));
                 continue;
             }
-            let empty = match value {
-                Value::Null => true,
-                Value::Object(members) => members.is_empty(),
-                _ => false,
-            };
             let member = self.containers || declared.is_none();
             let (whole, below) = match declared.or(others) {
                 Some(of) => self.fields(value, of, member),
@@ -110,7 +149,7 @@ impl Walk {
                     (false, Map::new())
                 }
             };
-            if member || whole || empty || !below.is_empty() {
+            if member || whole || is_nothing(value) || !below.is_empty() {
                 steps.push((step(), below.into()));
             }
         }
@@ -146,6 +185,194 @@ impl Walk {
             self.fits = !twice && (plain || is_each_once(list, items));
         }
         end(steps, member)
+    }
+}
+
+/// The same walk along fields that are expected: nothing is made, and it ends where they differ.
+impl Walk {
+    /// Whether a whole object has these fields that are somebody's.
+    fn whole_object_has(
+        &mut self,
+        object: &Value,
+        of: Type<'_>,
+        expected: &Map,
+        nobodys: &Nobodys<'_>,
+    ) -> bool {
+        let (Shape::Map(map), Value::Object(members)) = (of.shape(Some(object)), object) else {
+            return false;
+        };
+        if map.is_atomic {
+            return false;
+        }
+        let (mut fields, others) = (map.fields(), map.others());
+        let mut expected = expected.entries();
+        for (key, value) in members.entries() {
+            let (declared, step) = fields.next_step(key);
+            let Some(of) = declared.or(others) else { return false };
+            let member = self.containers || declared.is_none();
+            let is = match nobodys.of(key) {
+                (true, _) => {
+                    self.fits = self.fits && fits(value, of, self.once);
+                    true
+                }
+                (false, Some(nobodys)) => self.left_is(key, value, of, nobodys, &mut expected),
+                (false, None) => self.member_is(key, step, value, of, member, &mut expected),
+            };
+            if !is {
+                return false;
+            }
+        }
+        expected.is_empty()
+    }
+
+    /// The same for a member that is nobody's, like some of what is in it.
+    fn left_is(
+        &mut self,
+        key: &str,
+        value: &Value,
+        of: Type<'_>,
+        nobodys: &Set,
+        expected: &mut &[(Str, Value)],
+    ) -> bool {
+        let (map, members) = match (of.shape(Some(value)), value) {
+            (Shape::Scalar(scalar), _) => {
+                self.fits &= is_fit(scalar, value);
+                return true;
+            }
+            (Shape::Map(map), Value::Object(members)) if !map.is_atomic => (map, members),
+            _ => return value.is_null(),
+        };
+        let mut below = match *expected {
+            [(next, Value::Object(below)), rest @ ..] if next.strip_prefix("f:") == Some(key) => {
+                *expected = rest;
+                below.entries()
+            }
+            _ => &[],
+        };
+        let (mut fields, others) = (map.fields(), map.others());
+        members.entries().iter().all(|(key, value)| {
+            let (declared, step) = fields.next_step(key);
+            let Some(of) = declared.or(others) else { return false };
+            match named(nobodys, key) {
+                // What is in a container might be somebody's.
+                Some(_) => {
+                    self.fits = self.fits && fits(value, of, self.once);
+                    !value.is_container()
+                }
+                None => {
+                    let member = self.containers || declared.is_none();
+                    self.member_is(key, step, value, of, member, &mut below)
+                }
+            }
+        }) && below.is_empty()
+    }
+
+    /// Whether a value has these fields: whether it is a member by itself comes with it.
+    fn has(&mut self, value: &Value, of: Type<'_>, member: bool, expected: &Map) -> (bool, bool) {
+        match (of.shape(Some(value)), value) {
+            (Shape::List(list), Value::Array(items)) if !matches!(list.relation, Relation::Atomic) => {
+                (false, grow_stack(|| self.items_are(&list, items, member, expected)))
+            }
+            (Shape::Map(map), Value::Object(members)) if !map.is_atomic => {
+                (false, grow_stack(|| self.members_are(&map, members, member, expected)))
+            }
+            _ => {
+                let (whole, below) = self.fields(value, of, member);
+                (whole, below.is_empty() && expected.is_empty())
+            }
+        }
+    }
+
+    fn members_are(&mut self, map: &MapShape<'_>, members: &Map, member: bool, expected: &Map) -> bool {
+        let Some(mut expected) = below(expected, member) else { return false };
+        let (mut fields, others) = (map.fields(), map.others());
+        members.entries().iter().all(|(key, value)| {
+            let (declared, step) = fields.next_step(key);
+            let Some(of) = declared.or(others) else { return false };
+            self.member_is(key, step, value, of, self.containers || declared.is_none(), &mut expected)
+        }) && expected.is_empty()
+    }
+
+    /// Whether a member is the next of those expected, or is none that anybody owns.
+    #[inline]
+    fn member_is(
+        &mut self,
+        key: &str,
+        step: Option<&Str>,
+        value: &Value,
+        of: Type<'_>,
+        member: bool,
+        expected: &mut &[(Str, Value)],
+    ) -> bool {
+        let next = match *expected {
+            [(next, Value::Object(below)), rest @ ..]
+                if match step {
+                    Some(step) => next == step,
+                    None => next.strip_prefix("f:") == Some(key),
+                } =>
+            {
+                *expected = rest;
+                Some(below)
+            }
+            _ => None,
+        };
+        if let Some(below) = next
+            && !matches!(value, Value::Null | Value::Array(_) | Value::Object(_))
+            && let Some(scalar) = of.scalar()
+        {
+            self.fits &= is_fit(scalar, value);
+            return below.is_empty();
+        }
+        let (whole, is) = self.has(value, of, member, next.unwrap_or(const { &Map::new() }));
+        let counts = member || whole || is_nothing(value) || next.is_some_and(|below| !below.is_empty());
+        is && counts == next.is_some()
+    }
+
+    fn items_are(&mut self, list: &ListShape<'_>, items: &Array, member: bool, expected: &Map) -> bool {
+        let Some(expected) = below(expected, member) else { return false };
+        // What is there twice is another matter.
+        if items.len() != expected.len() {
+            return false;
+        }
+        let mut plain = true;
+        let mut seen: SmallVec<[bool; 64]> = SmallVec::from_elem(false, items.len());
+        for (i, item) in items.iter().enumerate() {
+            let Ok(key) = key(list, item) else { return false };
+            plain &= is_plain(&key);
+            let at = if key.is_written(&expected[i].0) {
+                i
+            } else {
+                let text = key.text();
+                let Ok(at) = expected.binary_search_by(|(step, _)| step.cmp(&text)) else { return false };
+                at
+            };
+            let Value::Object(below) = &expected[at].1 else { return false };
+            if std::mem::replace(&mut seen[at], true) || !self.has(item, list.items, true, below).1 {
+                return false;
+            }
+        }
+        if self.once && self.fits && !plain {
+            self.fits = is_each_once(list, items);
+        }
+        true
+    }
+}
+
+/// The steps below a step that is a member or is not; none if it is the other.
+fn below(expected: &Map, member: bool) -> Option<&[(Str, Value)]> {
+    match expected.entries() {
+        [] => Some(&[]),
+        [(first, _), rest @ ..] if *first == DOT => member.then_some(rest),
+        steps => (!member).then_some(steps),
+    }
+}
+
+/// Whether a value is owned by itself because there is nothing in it.
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(members) => members.is_empty(),
+        _ => false,
     }
 }
 

@@ -166,7 +166,7 @@ fn write_plain(text: &str, out: &mut SmolStrBuilder) {
     out.push_str(std::str::from_utf8(&quoted).expect("a string is written whole"));
 }
 
-fn is_all_plain(text: &str) -> bool {
+pub(crate) fn is_all_plain(text: &str) -> bool {
     text.bytes().all(is_plain)
 }
 

@@ -11,7 +11,7 @@ use pleach_json::{Map, Str, Value};
 use smallvec::SmallVec;
 
 use crate::element::PathElement;
-use crate::fields_v1::{item_key, text_key, value_key};
+use crate::fields_v1::{is_all_plain, item_key, text_key, value_key};
 use crate::same::{hash, order};
 use crate::shape::{ListShape, Relation};
 
@@ -44,6 +44,23 @@ impl Key<'_> {
             }
             Self::Fields(fields) => item_key(fields.iter().map(|(name, value)| (name.as_str(), *value))),
         }
+    }
+
+    /// Whether this is the step as `fieldsV1` has it.
+    pub(crate) fn is_written(&self, step: &str) -> bool {
+        let (plain, is) = match self {
+            Self::Value(Value::String(text)) => {
+                let written = step.strip_prefix("v:\"").and_then(|rest| rest.strip_suffix('"'));
+                (is_all_plain(text), written == Some(text))
+            }
+            Self::Fields(fields) if let [(name, Value::String(text))] = fields.as_slice() => {
+                let written = step.strip_prefix("k:{\"").and_then(|rest| rest.strip_prefix(name.as_str()));
+                let written = written.and_then(|rest| rest.strip_prefix("\":\"")?.strip_suffix("\"}"));
+                (is_all_plain(name) && is_all_plain(text), written == Some(text))
+            }
+            _ => (false, false),
+        };
+        if plain { is } else { self.text() == step }
     }
 
     /// The order of path elements. Both are keys of one list.

@@ -17,12 +17,14 @@ mod update;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use pleach_json::{Map, Str, Value};
+use pleach_json::{Map, Phrase, Phrases, Str, Value};
 
 pub use self::apply::Applied;
 use crate::compare::{Comparison, compare};
 use crate::conflict::Conflicts;
+use crate::encoded::Encoded;
 use crate::entries::Entries;
+use crate::fields::Nobodys;
 use crate::managed_fields::Identity;
 use crate::reconcile::reconcile;
 use crate::set::Set;
@@ -102,12 +104,14 @@ pub struct Tracker<'a> {
     request: Request<'a>,
     /// The live object is as a write in this version left it.
     live_is_tracked: bool,
+    /// Fields that others own, of objects like this.
+    usual: Option<&'a Phrases>,
 }
 
 impl<'a> Tracker<'a> {
     /// A tracker for one request.
     pub fn new(versions: &'a dyn Versions, request: Request<'a>) -> Self {
-        Self { versions, request, live_is_tracked: false }
+        Self { versions, request, live_is_tracked: false, usual: None }
     }
 
     /// Says that the live object is what a tracker made for the same versions and the same version of
@@ -116,6 +120,24 @@ impl<'a> Tracker<'a> {
     pub fn after_itself(mut self, live_is_tracked: bool) -> Self {
         self.live_is_tracked = live_is_tracked;
         self
+    }
+
+    /// Says which fields are often owned: whoever owns just these shares them.
+    #[must_use]
+    pub fn usually(mut self, usual: &'a Phrases) -> Self {
+        self.usual = Some(usual);
+        self
+    }
+
+    /// Fields that may be owned in the end; the first are the most likely.
+    fn usual<'s>(&'s self, first: Option<&'s Encoded>) -> impl Iterator<Item = &'s Map> {
+        let others = self.usual.into_iter().flat_map(Phrases::known).map(Phrase::object);
+        first.map(Encoded::members).into_iter().chain(others)
+    }
+
+    /// What nobody owns after a request.
+    fn nobodys(&self) -> Nobodys<'_> {
+        Nobodys { stripped: &STRIPPED, reset: self.versions.reset(self.request.api_version) }
     }
 
     /// The owners of the live object.
@@ -218,7 +240,9 @@ impl<'a> Tracker<'a> {
             if let Some(at) = change_of.next().flatten() {
                 let Some(change) = &changes[at].1 else { return false };
                 for taken in [&change.modified, &change.added, &change.removed] {
-                    entry.fields.subtract(taken);
+                    if entry.fields.intersects(taken) {
+                        entry.fields.subtract(taken);
+                    }
                 }
             }
             !entry.fields.is_empty()

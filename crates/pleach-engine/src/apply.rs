@@ -4,10 +4,12 @@
 //! creates. The result takes the way of every write but for decoding: it is defaulted, never pruned,
 //! and nulls stay, so that validation sees what was applied.
 
+use std::sync::Arc;
+
 use pleach_apply::{ApplyError, Tracker};
-use pleach_json::Value;
+use pleach_json::{Hints, Phrases, Piece, Value};
 use pleach_meta::object_meta::{ObjectMeta, decode_stored};
-use pleach_schema::default::default;
+use pleach_schema::Beside;
 
 use crate::decode;
 use crate::engine::Engine;
@@ -15,7 +17,7 @@ use crate::kind::Scale;
 use crate::managed::{Endpoint, Manager, scale as owners};
 use crate::object::Object;
 use crate::options::{Body, Context, FieldValidation, WriteOptions};
-use crate::recent::Live;
+use crate::recent::{Last, Live};
 use crate::rejection::Rejection;
 use crate::scale;
 use crate::target::{Subresource, Target};
@@ -41,10 +43,13 @@ impl Engine {
         options: &WriteOptions,
         context: &mut Context,
     ) -> Result<Applied, Rejection> {
-        let configuration = Configuration::decode(body)?;
-        let manager = Manager::update(self, target, options, context);
-        let mut apply = Apply { target, manager, configuration, options };
         let key = target.key_of(target.name());
+        // Who applies says mostly what is there.
+        let last = self.recent.last(&key, target.version().fingerprint());
+        let configuration = Configuration::decode(body, last.as_ref().map(Last::piece))?;
+        let manager = Manager::update(self, target, options, context);
+        let usual = self.usual.of(target.kind.storage_version().fingerprint());
+        let mut apply = Apply { target, manager, configuration, options, usual };
         for _ in 0..RACES {
             if self.stored(&key).await?.is_some() {
                 match self.write_over(target, &mut apply, options, context).await {
@@ -79,10 +84,11 @@ impl Engine {
         context: &mut Context,
     ) -> Result<Value, Rejection> {
         let paths = target.version().scale.as_ref().ok_or_else(|| Rejection::NotFound(target.subject()))?;
-        let configuration = Configuration::decode(body)?;
+        let configuration = Configuration::decode(body, None)?;
         let manager = Manager::update(self, target, options, context);
         let main = Target { subresource: Subresource::None, ..target.clone() };
-        let apply = Apply { target, manager, configuration, options };
+        let usual = Arc::default();
+        let apply = Apply { target, manager, configuration, options, usual };
         let object = self.write_over(&main, &mut ApplyScale(apply, paths), options, context).await?;
         scale::from_object(paths, &object.into_value()?)
     }
@@ -93,7 +99,7 @@ struct ApplyScale<'a>(Apply<'a>, &'a Scale);
 
 impl Intent for ApplyScale<'_> {
     fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Value>, Rejection> {
-        let Self(Apply { target, manager, configuration, options }, paths) = &*self;
+        let Self(Apply { target, manager, configuration, options, .. }, paths) = &*self;
         let was = owners::with_owners(target, paths, live)?;
         let failed = |what: &str, object: &Value| {
             let meta = ObjectMeta::of(object);
@@ -141,9 +147,11 @@ struct Configuration {
 }
 
 impl Configuration {
-    fn decode(body: &Body) -> Result<Self, Rejection> {
+    /// Decodes a body; `like` is an object that it is probably like.
+    fn decode(body: &Body, like: Option<Piece<'_>>) -> Result<Self, Rejection> {
         let bad = |error: String| Rejection::BadRequest(format!("error decoding YAML: {error}"));
-        let parsed = pleach_yaml::parse_strict(&body.bytes)
+        let hints = Hints { like, phrases: None };
+        let parsed = pleach_yaml::parse_strict_with(&body.bytes, hints)
             .map_err(|error| bad(format!("error converting YAML to JSON: {error}")))?;
         let duplicates = (!parsed.duplicates.is_empty())
             .then(|| format!("error converting YAML to JSON: {}", parsed.duplicates));
@@ -167,6 +175,8 @@ struct Apply<'a> {
     manager: Manager,
     configuration: Configuration,
     options: &'a WriteOptions,
+    /// The fields that managers of such objects own.
+    usual: Arc<Phrases>,
 }
 
 impl Apply<'_> {
@@ -174,10 +184,13 @@ impl Apply<'_> {
     fn onto(&self, live: Option<&Live>, context: &mut Context) -> Result<Value, Rejection> {
         let endpoint = Endpoint(self.target);
         let tracker = Tracker::new(&endpoint, self.manager.request(self.target))
+            .usually(&self.usual)
             .after_itself(live.is_some_and(|live| live.known.tracked));
+        let settled = live.and_then(Live::piece).map(|piece| piece.value());
+        let beside = settled.map_or(Beside::Others, Beside::Settled);
         let fill_defaults = |object: &mut Value| {
             if self.target.kind.is_custom() {
-                default(object, self.target.version().schema.get().root());
+                self.target.version().schema.get().fill_defaults(object, beside);
             }
         };
         let applied = tracker
@@ -206,7 +219,7 @@ impl Apply<'_> {
     /// The object as its kind is decoded: typed kinds wholly, custom resources only their metadata.
     fn settled(&self, mut object: Value) -> Result<Value, Rejection> {
         if !self.target.kind.is_custom() {
-            let decoded = decode::object(self.target, object, false, None);
+            let decoded = decode::object(self.target, object, false, Beside::Others);
             return decoded.map(|decoded| decoded.value).map_err(Rejection::BadRequest);
         }
         if let Some(metadata) = object.get_mut("metadata") {

@@ -6,9 +6,10 @@
 
 use std::borrow::Cow;
 
-use pleach_json::{Map, Value, ValueKind};
+use pleach_json::{Hints, Map, Value, ValueKind};
 use pleach_meta::GroupVersion;
 use pleach_meta::go_struct::{Decoder, in_document_order};
+use pleach_schema::Beside;
 
 use crate::kind::{Kind, Strategy};
 use crate::options::{Body, Context, FieldValidation, Format};
@@ -25,13 +26,13 @@ pub struct Decoded {
     pub strict: Vec<String>,
 }
 
-/// Decodes a request body. `settled` is an object of the same version that is decoded already and that
-/// this one is probably like: what they have in common is not looked at again.
+/// Decodes a request body. What it is said to be like is an object of the same version that is decoded
+/// already: what they have in common is not looked at again.
 pub fn decode(
     target: &Target,
     body: &Body,
     validation: FieldValidation,
-    settled: Option<&Value>,
+    hints: Hints<'_>,
     context: &mut Context,
 ) -> Result<Value, Rejection> {
     let kind = &target.kind;
@@ -44,7 +45,7 @@ pub fn decode(
             summary(&body.bytes)
         ))
     };
-    let (raw, mut strict) = match parse(body, strictly, settled) {
+    let (raw, mut strict) = match parse(body, strictly, hints) {
         Ok(parsed) => parsed,
         Err(Unreadable::Number(error)) => return Err(cannot_be_handled(kind, &version.name, &error)),
         Err(Unreadable::Text(error)) => return Err(unrecognized(error)),
@@ -83,7 +84,8 @@ pub fn decode(
     if !kind.is_custom() && type_meta.kind != kind.kind {
         return Err(not_registered(kind, &type_meta));
     }
-    let mut decoded = object(target, raw, strictly, settled)
+    let beside = hints.like.map_or(Beside::Nobody, |piece| Beside::Settled(piece.value()));
+    let mut decoded = object(target, raw, strictly, beside)
         .map_err(|error| cannot_be_handled(kind, &version.name, &error))?;
     if kind.strategy == Strategy::CustomResourceDefinition && body.format == Format::Json {
         decoded.strict = in_document_order(&String::from_utf8_lossy(&body.bytes), decoded.strict);
@@ -94,12 +96,13 @@ pub fn decode(
     Ok(decoded.value)
 }
 
-/// Decodes an object that is JSON already: a request's, or what a patch made. The error is Go's.
+/// Decodes an object that is JSON already: a request's, or what a patch made. One beside it is of the
+/// same version, decoded, pruned and defaulted. The error is Go's.
 pub fn object(
     target: &Target,
     mut value: Value,
     strictly: bool,
-    settled: Option<&Value>,
+    beside: Beside<'_>,
 ) -> Result<Decoded, String> {
     let mut strict = Vec::new();
     if target.kind.strategy == Strategy::CustomResourceDefinition {
@@ -119,11 +122,11 @@ pub fn object(
         }
     }
     let metadata = value.get("metadata").filter(|metadata| metadata.is_container());
-    let known = settled.and_then(|settled| settled.get("metadata")).zip(metadata);
+    let known = beside.settled().and_then(|settled| settled.get("metadata")).zip(metadata);
     if !known.is_some_and(|(known, metadata)| known.is_same(metadata)) {
         strict.extend(decode_metadata(&mut value, strictly)?);
     }
-    strict.extend(settle::request(&target.kind, target.version, &mut value, strictly)?);
+    strict.extend(settle::request(&target.kind, target.version, &mut value, beside, strictly)?);
     Ok(Decoded { value, strict })
 }
 
@@ -182,8 +185,8 @@ fn cannot_be_handled(kind: &Kind, version: &str, error: &str) -> Rejection {
     ))
 }
 
-/// Parses the body, sharing what it has in common with another value; duplicates come back as texts.
-fn parse(body: &Body, strictly: bool, like: Option<&Value>) -> Result<(Value, Vec<String>), Unreadable> {
+/// Parses the body; duplicates come back as texts.
+fn parse(body: &Body, strictly: bool, hints: Hints<'_>) -> Result<(Value, Vec<String>), Unreadable> {
     let json_error = |error: pleach_json::ParseError| {
         if error.is_out_of_range() {
             Unreadable::Number(error.to_string())
@@ -194,7 +197,12 @@ fn parse(body: &Body, strictly: bool, like: Option<&Value>) -> Result<(Value, Ve
     match (body.format, strictly) {
         (Format::Json, false) => Ok((pleach_json::parse(&body.bytes).map_err(json_error)?, Vec::new())),
         (Format::Json, true) => {
-            let parsed = pleach_json::parse_strict_like(&body.bytes, like).map_err(json_error)?;
+            let parsed = pleach_json::parse_strict_with(&body.bytes, hints).map_err(json_error)?;
+            debug_assert_eq!(
+                Ok(&parsed),
+                pleach_json::parse_strict(&body.bytes).as_ref(),
+                "known is what is read"
+            );
             let duplicates =
                 parsed.duplicates.into_iter().map(|path| format!("duplicate field \"{path}\"")).collect();
             Ok((parsed.value, duplicates))

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use pleach_crd::{ApiVersion, Crd, GroupNames, Names};
-use pleach_json::Str;
+use pleach_json::{Phrases, Str};
 use pleach_store::{Commit, Expect, RangeQuery, StoreError};
 use tokio::sync::Mutex;
 
@@ -179,7 +179,7 @@ impl Engine {
                 let mut value = crd.encode(ApiVersion::V1);
                 crate::managed::track_own_status(self, stored.encode(ApiVersion::V1), &mut value);
                 let fingerprint = self.definition_fingerprint();
-                let bytes = encode(&mut value, fingerprint);
+                let bytes = encode(&mut value, fingerprint, &Phrases::default());
                 let commit = Commit::put(key.clone(), Expect::At(record.revision), bytes);
                 match self.store.commit(commit).await {
                     Ok(committed) => revision = committed,

@@ -15,6 +15,7 @@ use crate::gates::Gates;
 use crate::recent::Recent;
 use crate::record::Record;
 use crate::rejection::Rejection;
+use crate::usual::Usual;
 
 /// Where the time comes from.
 pub trait Clock: Send + Sync + 'static {
@@ -60,6 +61,7 @@ pub struct Engine {
     pub(crate) gates: Gates,
     pub(crate) events: EventCache,
     pub(crate) recent: Recent,
+    pub(crate) usual: Usual,
     pub(crate) crds: crate::crd::Definitions,
     pub(crate) kind_generations: crate::generations::Generations,
     pub(crate) work: crate::sweep::WorkQueue,
@@ -82,6 +84,7 @@ impl Engine {
             gates: Gates::default(),
             events: EventCache::default(),
             recent: Recent::default(),
+            usual: Usual::default(),
             crds: crate::crd::Definitions::default(),
             kind_generations: crate::generations::Generations::default(),
             work: crate::sweep::WorkQueue::default(),

@@ -47,6 +47,7 @@ pub mod shape;
 mod sweep;
 pub mod target;
 pub mod token;
+mod usual;
 mod validate;
 pub mod watch;
 pub mod write;

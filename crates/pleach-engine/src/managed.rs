@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use pleach_apply::{Request, Set, Tracker, Type, Versions};
-use pleach_json::{Map, Str, Value, json};
+use pleach_json::{Map, Phrases, Str, Value, json};
 use pleach_schema::{Schema, SchemaOptions};
 
 use crate::engine::Engine;
@@ -56,10 +56,17 @@ impl Manager {
     }
 }
 
-/// Works out who owns the fields of `new`, which is about to replace `live`.
-/// Whether that could be told comes back.
-pub(crate) fn track(target: &Target, live: Option<&Live>, new: &mut Value, manager: &Manager) -> bool {
+/// Works out who owns the fields of `new`, which is about to replace `live`. `usual` are the fields
+/// that objects like it have. Whether owners could be told comes back.
+pub(crate) fn track(
+    target: &Target,
+    live: Option<&Live>,
+    new: &mut Value,
+    manager: &Manager,
+    usual: &Phrases,
+) -> bool {
     Tracker::new(&Endpoint(target), manager.request(target))
+        .usually(usual)
         .after_itself(live.is_some_and(|live| live.known.tracked))
         .update(live.map(|live| &live.value), new)
 }
@@ -75,7 +82,7 @@ pub(crate) fn track_own_status(engine: &Engine, live: Value, new: &mut Value) {
         subresource: target.subresource.as_str(),
         time: engine.now(),
     };
-    track(&target, Some(&live.into()), new, &manager);
+    track(&target, Some(&live.into()), new, &manager, &Phrases::default());
 }
 
 /// Entries that differ from the live object's only in their time keep the time they had, if nothing

@@ -6,6 +6,7 @@
 use pleach_json::Value;
 use pleach_meta::FieldError;
 use pleach_patch::{JsonPatch, MAX_OPERATIONS};
+use pleach_schema::Beside;
 
 use crate::decode;
 use crate::engine::Engine;
@@ -138,7 +139,8 @@ impl Intent for Patch<'_> {
         let patched = self.apply(live)?;
         let strictly = self.validation != FieldValidation::Ignore;
         check_type_meta(&patched)?;
-        let decoded = decode::object(self.target, patched, strictly, Some(live))
+        let beside = live.piece().map_or(Beside::Others, |piece| Beside::Settled(piece.value()));
+        let decoded = decode::object(self.target, patched, strictly, beside)
             .map_err(|error| self.invalid(live, &error))?;
         let mut strict = self.strict.clone();
         strict.extend(decoded.strict.iter().map(|path| format!("unknown field \"{path}\"")));

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use pleach_json::Value;
+use pleach_json::{Hints, Spans, Value};
 use pleach_store::Key;
 
 use crate::engine::Engine;
@@ -59,11 +59,14 @@ impl Engine {
         {
             if target.version != kind.storage {
                 live.known = Known::default();
+                live.text = None;
             }
             let value = convert(kind, kind.storage, target.version, live.value)?;
             return Ok(Live { value, ..live });
         }
-        live_value(kind, target.version, record).map(Live::from)
+        let usual = self.usual.of(kind.storage_version().fingerprint());
+        let hints = Hints { phrases: Some(&usual), ..Hints::default() };
+        live_value_with(kind, target.version, record, hints).map(Live::from)
     }
 
     /// Keeps what was stored at hand for the next write.
@@ -72,14 +75,14 @@ impl Engine {
         target: &Target,
         key: Key,
         record: &Record,
-        stored: Option<Value>,
+        stored: Option<(Value, Spans)>,
         known: Known,
     ) {
-        let Some(mut value) = stored else { return };
+        let Some((mut value, spans)) = stored else { return };
         let known = if target.version == target.kind.storage { known } else { Known::default() };
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion", record.revision.to_string());
-            self.recent.put(&target.kind.versions, key, record, value, known);
+            self.recent.put(&target.kind.versions, key, record, (value, spans), known);
         }
     }
 }
@@ -95,7 +98,16 @@ pub fn serve(kind: &Kind, version: usize, record: Record) -> Result<Object, Reje
 /// A stored object as the version `version` shows it, parsed. A record that is known to be settled
 /// is not settled again.
 pub fn live_value(kind: &Kind, version: usize, record: &Record) -> Result<Value, Rejection> {
-    let value = record.parse()?;
+    live_value_with(kind, version, record, Hints::default())
+}
+
+fn live_value_with(
+    kind: &Kind,
+    version: usize,
+    record: &Record,
+    hints: Hints<'_>,
+) -> Result<Value, Rejection> {
+    let value = record.parse_with(hints)?;
     let stored = stored_version(kind, &value)?;
     if record.is_sendable(kind.versions[stored].fingerprint()) {
         return convert(kind, stored, version, value);

@@ -12,8 +12,9 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use foldhash::fast::RandomState;
-use pleach_json::Value;
+use pleach_json::{Piece, Spans, Value};
 use pleach_store::{Key, Revision};
 
 use crate::kind::KindVersion;
@@ -21,10 +22,10 @@ use crate::record::Record;
 
 /// Writers on different processors seldom wait for each other.
 const SHARDS: usize = 16;
-/// How much is kept, by the size of the stored bytes; as values they take about four times that.
-const BYTES: usize = 2 << 20;
+/// How much is kept, by the size of the stored bytes; as values they take two to four times that.
+const BYTES: usize = 8 << 20;
 /// Larger objects are not kept: a few of them would displace everything else.
-const LARGEST: usize = BYTES / SHARDS / 4;
+const LARGEST: usize = BYTES / SHARDS / 16;
 
 /// What is known of an object beside its content, under its kind as it is now. What is not known may
 /// hold all the same.
@@ -41,13 +42,46 @@ pub(crate) struct Known {
 pub struct Live {
     pub(crate) value: Value,
     pub(crate) known: Known,
-    /// The value is what the stored bytes say, number by number.
-    pub(crate) is_exact: bool,
+    /// The stored bytes, if the value is what they say, number by number.
+    pub(crate) text: Option<Text>,
+}
+
+/// The stored bytes of an object, and where its containers are in them.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    bytes: Bytes,
+    spans: Arc<Spans>,
+}
+
+impl Text {
+    fn piece<'a>(&'a self, value: &'a Value) -> Piece<'a> {
+        Piece::new(value, &self.bytes, &self.spans)
+    }
+}
+
+impl Live {
+    /// The object with its text, if that is at hand.
+    pub(crate) fn piece(&self) -> Option<Piece<'_>> {
+        self.text.as_ref().map(|text| text.piece(&self.value))
+    }
+}
+
+/// An object as it was stored last.
+pub(crate) struct Last {
+    value: Value,
+    text: Text,
+}
+
+impl Last {
+    /// The object with its text.
+    pub(crate) fn piece(&self) -> Piece<'_> {
+        self.text.piece(&self.value)
+    }
 }
 
 impl From<Value> for Live {
     fn from(value: Value) -> Self {
-        Self { value, known: Known::default(), is_exact: false }
+        Self { value, known: Known::default(), text: None }
     }
 }
 
@@ -79,6 +113,7 @@ struct Written {
     fingerprint: u64,
     size: usize,
     value: Value,
+    text: Text,
     known: Known,
     /// The kind that it is known under.
     of: Arc<[KindVersion]>,
@@ -95,18 +130,25 @@ impl Recent {
         let shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
         let found = shard.objects.get(key).filter(|written| written.revision == revision)?;
         let known = if Arc::ptr_eq(&found.of, of) { found.known } else { Known::default() };
-        Some(Live { value: found.value.clone(), known, is_exact: true })
+        Some(Live { value: found.value.clone(), known, text: Some(found.text.clone()) })
     }
 
     /// The object as it was stored last, if it is settled under a schema. It may not be the latest.
-    pub(crate) fn last(&self, key: &Key, fingerprint: u64) -> Option<Value> {
+    pub(crate) fn last(&self, key: &Key, fingerprint: u64) -> Option<Last> {
         let shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
         let written = shard.objects.get(key).filter(|written| written.fingerprint == fingerprint);
-        written.map(|found| found.value.clone())
+        written.map(|found| Last { value: found.value.clone(), text: found.text.clone() })
     }
 
     /// Keeps an object as it was stored, in the version that is stored.
-    pub(crate) fn put(&self, of: &Arc<[KindVersion]>, key: Key, record: &Record, value: Value, known: Known) {
+    pub(crate) fn put(
+        &self,
+        of: &Arc<[KindVersion]>,
+        key: Key,
+        record: &Record,
+        (value, spans): (Value, Spans),
+        known: Known,
+    ) {
         let size = record.json().len();
         if size > LARGEST {
             return;
@@ -114,7 +156,8 @@ impl Recent {
         let mut shard = self.shard(&key).lock().unwrap_or_else(PoisonError::into_inner);
         let (revision, fingerprint) = (record.revision, record.fingerprint());
         let of = Arc::clone(of);
-        let displaced = shard.put(key, Written { revision, fingerprint, size, value, known, of });
+        let text = Text { bytes: record.bytes().clone(), spans: Arc::new(spans) };
+        let displaced = shard.put(key, Written { revision, fingerprint, size, value, text, known, of });
         // What goes is taken apart when nobody waits for it.
         drop(shard);
         drop(displaced);
@@ -155,7 +198,7 @@ mod tests {
         // The header of a record is no part of its size.
         let bytes = [&[1u8; 13][..], &vec![b' '; size]].concat();
         let record = Record::open(bytes.into(), Revision(revision)).unwrap();
-        recent.put(&Arc::from([]), key, &record, Value::Int(value), Known::default());
+        recent.put(&Arc::from([]), key, &record, (Value::Int(value), Spans::default()), Known::default());
     }
 
     fn get(recent: &Recent, key: Key, revision: u64) -> Option<Value> {
@@ -168,7 +211,7 @@ mod tests {
         let (of, other): (Arc<[KindVersion]>, Arc<[KindVersion]>) = (Arc::from([]), Arc::from([]));
         let record = Record::open(vec![1; 20].into(), Revision(1)).unwrap();
         let known = Known { sound: true, tracked: true };
-        recent.put(&of, key(1), &record, Value::Null, known);
+        recent.put(&of, key(1), &record, (Value::Null, Spans::default()), known);
         assert_eq!(recent.get(&of, &key(1), Revision(1)).unwrap().known, known);
         assert_eq!(recent.get(&other, &key(1), Revision(1)).unwrap().known, Known::default());
     }
@@ -184,8 +227,8 @@ mod tests {
         assert_eq!(get(&recent, key(1), 6), Some(Value::Int(6)));
         assert_eq!(get(&recent, key(2), 6), None);
         let fingerprint = u64::from_le_bytes([1; 8]);
-        assert_eq!(recent.last(&key(1), fingerprint), Some(Value::Int(6)));
-        assert_eq!(recent.last(&key(1), 7), None, "settled under another schema");
+        assert_eq!(recent.last(&key(1), fingerprint).unwrap().value, Value::Int(6));
+        assert!(recent.last(&key(1), 7).is_none(), "settled under another schema");
     }
 
     #[test]

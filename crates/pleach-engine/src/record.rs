@@ -17,7 +17,7 @@
 use std::cell::RefCell;
 
 use bytes::Bytes;
-use pleach_json::{Value, write_to};
+use pleach_json::{Hints, Map, Phrases, Piece, Spans, Value, write_beside, write_to, write_with};
 use pleach_store::Revision;
 
 use crate::rejection::Rejection;
@@ -67,6 +67,11 @@ impl Record {
         u32::from_le_bytes(self.bytes[9..13].try_into().expect("four bytes")) as usize
     }
 
+    /// All that is stored.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
     /// The JSON without the resource version.
     pub fn json(&self) -> &[u8] {
         &self.bytes[HEADER..]
@@ -99,7 +104,12 @@ impl Record {
 
     /// Parses the object and sets its resource version.
     pub fn parse(&self) -> Result<Value, Rejection> {
-        let mut value = pleach_json::parse(self.json())
+        self.parse_with(Hints::default())
+    }
+
+    /// The same where something is known of the object.
+    pub fn parse_with(&self, hints: Hints<'_>) -> Result<Value, Rejection> {
+        let mut value = pleach_json::parse_with(self.json(), hints)
             .map_err(|e| Rejection::internal(format!("stored object cannot be parsed: {e}")))?;
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion", self.revision.to_string());
@@ -109,8 +119,31 @@ impl Record {
 }
 
 /// Encodes an object for the store. `object` must be in the storage version; its resource version is
-/// left out of the bytes.
-pub fn encode(object: &mut Value, fingerprint: u64) -> Bytes {
+/// left out of the bytes. `phrases` may be in its metadata.
+pub fn encode(object: &mut Value, fingerprint: u64, phrases: &Phrases) -> Bytes {
+    encode_with(object, fingerprint, None, Writer { phrases, spans: None, gap: None }).0
+}
+
+/// The same for an object that has much in common with one whose record is at hand. Where its containers
+/// are in the record comes with it.
+pub(crate) fn encode_beside(
+    object: &mut Value,
+    fingerprint: u64,
+    phrases: &Phrases,
+    earlier: Option<Piece<'_>>,
+) -> (Bytes, Spans) {
+    let writer = Writer { phrases, spans: Some(Spans::default()), gap: None };
+    let (bytes, writer) = encode_with(object, fingerprint, earlier, writer);
+    debug_assert_eq!(bytes, encode(object, fingerprint, &Phrases::default()), "copied is what is written");
+    (bytes, writer.spans.unwrap_or_default())
+}
+
+fn encode_with<'a>(
+    object: &mut Value,
+    fingerprint: u64,
+    earlier: Option<Piece<'_>>,
+    mut writer: Writer<'a>,
+) -> (Bytes, Writer<'a>) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("resourceVersion");
         metadata.remove("selfLink");
@@ -121,51 +154,75 @@ pub fn encode(object: &mut Value, fingerprint: u64) -> Bytes {
         out.push(FORMAT);
         out.extend_from_slice(&fingerprint.to_le_bytes());
         out.extend_from_slice(&[0; 4]);
-        let splice = write_with_gap(object, out);
-        out[9..13].copy_from_slice(&(splice.unwrap_or(0) as u32).to_le_bytes());
+        writer.object(object, earlier, out);
+        let splice = writer.gap.map_or(0, |gap| gap - HEADER);
+        out[9..13].copy_from_slice(&(splice as u32).to_le_bytes());
         let record = Bytes::copy_from_slice(out);
         out.shrink_to(SCRATCH_KEPT);
-        record
+        (record, writer)
     })
 }
 
-/// Writes the object and returns the offset, relative to its first byte, where the resource version
-/// goes: before the first metadata key that sorts after it. There is always one, `uid`.
-fn write_with_gap(object: &Value, out: &mut Vec<u8>) -> Option<usize> {
-    let start = out.len();
-    let Value::Object(members) = object else {
-        write_to(object, out);
-        return None;
-    };
-    let mut gap = None;
-    out.push(b'{');
-    for (i, (key, value)) in members.iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        pleach_json::write_string(key, out);
-        out.push(b':');
-        match value {
+/// Writes an object and finds the place of its resource version: before the first metadata key that
+/// sorts after it. There is always one, `uid`.
+struct Writer<'a> {
+    phrases: &'a Phrases,
+    /// Where containers are, if that is wanted.
+    spans: Option<Spans>,
+    gap: Option<usize>,
+}
+
+impl Writer<'_> {
+    fn object(&mut self, object: &Value, earlier: Option<Piece<'_>>, out: &mut Vec<u8>) {
+        let Value::Object(members) = object else { return write_to(object, out) };
+        self.members(members, earlier, out, |this, key, value, earlier, out| match value {
             Value::Object(metadata) if key == "metadata" => {
-                out.push(b'{');
-                for (j, (key, value)) in metadata.iter().enumerate() {
-                    if j > 0 {
-                        out.push(b',');
+                this.members(metadata, earlier, out, |this, key, value, earlier, out| {
+                    // The key stands there already.
+                    if this.gap.is_none() && key > "resourceVersion" {
+                        this.gap = Some(out.len() - key.len() - r#""":"#.len());
                     }
-                    if gap.is_none() && key.as_str() > "resourceVersion" {
-                        gap = Some(out.len() - start);
-                    }
-                    pleach_json::write_string(key, out);
-                    out.push(b':');
-                    write_to(value, out);
-                }
-                out.push(b'}');
+                    this.value(value, earlier, out);
+                });
             }
-            other => write_to(other, out),
+            value => this.value(value, earlier, out),
+        });
+    }
+
+    fn value(&mut self, value: &Value, earlier: Option<Piece<'_>>, out: &mut Vec<u8>) {
+        match &mut self.spans {
+            Some(spans) => write_beside(value, earlier, self.phrases, spans, out),
+            None => write_with(value, self.phrases, out),
         }
     }
-    out.push(b'}');
-    gap
+
+    /// Members of which something is left out.
+    fn members<'e>(
+        &mut self,
+        members: &Map,
+        earlier: Option<Piece<'e>>,
+        out: &mut Vec<u8>,
+        mut write: impl FnMut(&mut Self, &str, &Value, Option<Piece<'e>>, &mut Vec<u8>),
+    ) {
+        let mut parts = earlier.map(Piece::parts);
+        if let Some(spans) = &mut self.spans {
+            spans.begin(out.len());
+        }
+        out.push(b'{');
+        for (i, (key, value)) in members.entries().iter().enumerate() {
+            if i > 0 {
+                out.push(b',');
+            }
+            pleach_json::write_string(key, out);
+            out.push(b':');
+            let part = parts.as_mut().and_then(|parts| parts.member(i, key));
+            write(self, key, value, part, out);
+        }
+        out.push(b'}');
+        if let Some(spans) = &mut self.spans {
+            spans.end(out.len(), false);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -174,7 +231,7 @@ mod tests {
 
     fn record(json: &str, fingerprint: u64) -> Record {
         let mut value = pleach_json::parse(json.as_bytes()).unwrap();
-        Record::open(encode(&mut value, fingerprint), Revision(42)).unwrap()
+        Record::open(encode(&mut value, fingerprint, &Phrases::default()), Revision(42)).unwrap()
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use pleach_json::Value;
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::decode_stored;
-use pleach_schema::{Record, SettleOptions, Verdict, Write};
+use pleach_schema::{Beside, Record, SettleOptions, Verdict, Write};
 
 use crate::kind::{Kind, Strategy};
 use crate::prepare::metadata_mut;
@@ -19,6 +19,7 @@ pub(crate) fn request(
     kind: &Kind,
     version: usize,
     value: &mut Value,
+    beside: Beside<'_>,
     strictly: bool,
 ) -> Result<Vec<String>, String> {
     let record = if strictly { Record::Unknown } else { Record::Nothing };
@@ -27,7 +28,9 @@ pub(crate) fn request(
     if value.get("kind").and_then(Value::as_str) != Some(kind.kind.as_str()) {
         return Ok(Vec::new());
     }
-    let settled = schema.settle(value, SettleOptions::request(record)).map_err(|error| error.to_string())?;
+    let settled = schema
+        .settle_beside(value, beside, SettleOptions::request(record))
+        .map_err(|error| error.to_string())?;
     let mut unknown = settled.pruned;
     unknown.extend(settled.unknown_metadata);
     Ok(unknown)

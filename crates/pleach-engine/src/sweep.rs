@@ -14,7 +14,7 @@ use std::time::Duration;
 use memchr::memmem::Finder;
 use pleach_crd::conditions::Termination;
 use pleach_crd::{ApiVersion, Crd};
-use pleach_json::{Map, Str, Value};
+use pleach_json::{Map, Phrases, Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_store::{Commit, Event, Expect, Key, RangeQuery, Revision, StoreError, WatchItem};
 use tokio::sync::Notify;
@@ -384,7 +384,7 @@ impl Engine {
             let commit = if finished {
                 Commit::delete(key.clone(), Expect::At(record.revision))
             } else {
-                let bytes = encode(&mut value, record.fingerprint());
+                let bytes = encode(&mut value, record.fingerprint(), &Phrases::default());
                 Commit::put(key.clone(), Expect::At(record.revision), bytes)
             };
             match self.store.commit(commit).await {

@@ -5,7 +5,7 @@
 //! stored object would give. Every decision is in a call that is not awaited; the loop here only
 //! reads, asks and commits.
 
-use pleach_json::{Str, Value};
+use pleach_json::{Hints, Phrases, Piece, Spans, Str, Value};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_store::{Commit, Expect, Key, StoreError};
@@ -19,13 +19,15 @@ use crate::object::Object;
 use crate::options::{Body, Context, WriteOptions};
 use crate::prepare;
 use crate::read::{convert, serve, served_value};
-use crate::recent::{Known, Live};
-use crate::record::{Record, encode};
+use crate::recent::{Known, Last, Live};
+use crate::record::{Record, encode, encode_beside};
 use crate::rejection::Rejection;
 use crate::settle;
 use crate::target::Target;
 use crate::validate;
 
+/// How many fields of its metadata an object has from the server.
+const SYSTEM_FIELDS: usize = 6;
 /// How often a generated name is tried.
 const NAME_ATTEMPTS: usize = 8;
 /// A generated name keeps this much of its base.
@@ -39,6 +41,16 @@ pub(crate) struct Encoded {
     pub(crate) bytes: bytes::Bytes,
     /// The same as a value, without the resource version, if a reader would find it settled.
     pub(crate) value: Option<Value>,
+    /// Where the value's containers are in the record.
+    spans: Spans,
+}
+
+/// What a draft was made from.
+pub(crate) enum From<'a> {
+    /// It is not kept at hand.
+    Nothing,
+    /// The live object, and its text if that is at hand. The draft is kept in turn.
+    Live(Option<Piece<'a>>),
 }
 
 /// What is to become of an object that exists.
@@ -111,7 +123,7 @@ impl Engine {
         options: &WriteOptions,
         context: &mut Context,
     ) -> Result<Object, Rejection> {
-        let value = decode(target, body, options.field_validation, None, context)?;
+        let value = decode(target, body, options.field_validation, Hints::default(), context)?;
         refuse_while_terminating(&target.kind, ObjectMeta::of(&value).name())?;
         let manager = Manager::update(self, target, options, context);
         self.create_value(target, value, options, context, Some(&manager)).await
@@ -126,10 +138,13 @@ impl Engine {
         context: &mut Context,
         manager: Option<&Manager>,
     ) -> Result<Object, Rejection> {
+        // The server adds about as much to a new object's metadata as its author wrote.
+        prepare::metadata_mut(&mut value).reserve(SYSTEM_FIELDS);
         align_namespace(target, &mut value)?;
         dedup_owner_references(&mut value, context);
         if let Some(manager) = manager {
-            managed::track(target, None, &mut value, manager);
+            let usual = self.usual.of(target.kind.storage_version().fingerprint());
+            managed::track(target, None, &mut value, manager, &usual);
         }
         admission::namespace_lifecycle(self, target, &value).await?;
         let generated =
@@ -165,7 +180,7 @@ impl Engine {
                 ));
             }
             let touched = had_status && draft.get("status").is_none();
-            let bytes = Self::encode(target, draft, touched)?.bytes;
+            let bytes = self.encode(target, draft, From::Nothing, touched)?.bytes;
             match self.store.commit(Commit::put(key, Expect::Absent, bytes.clone())).await {
                 Ok(revision) => {
                     let record = Record::open(bytes, revision)?;
@@ -193,7 +208,9 @@ impl Engine {
     ) -> Result<Object, Rejection> {
         // A client that changes an object sends all of it: what did not change is at hand.
         let last = self.recent.last(&target.key_of(target.name()), target.version().fingerprint());
-        let mut value = decode(target, body, options.field_validation, last.as_ref(), context)?;
+        let usual = self.usual.of(target.kind.storage_version().fingerprint());
+        let hints = Hints { like: last.as_ref().map(Last::piece), phrases: Some(&usual) };
+        let mut value = decode(target, body, options.field_validation, hints, context)?;
         check_identity(target, &mut value)?;
         self.write_over(target, &mut Replace::new(target, value), options, context).await
     }
@@ -237,7 +254,7 @@ impl Engine {
         dedup_owner_references(&mut draft, context);
         let tracked = match intent.tracks_managers() {
             Some(tracked) => tracked,
-            None => managed::track(target, Some(live), &mut draft, manager),
+            None => managed::track(target, Some(live), &mut draft, manager, &Phrases::default()),
         };
         check_resource_version(target, &mut draft, live, intent.is_unconditional())?;
         prepare::restore_system_fields(&mut draft, live);
@@ -269,10 +286,10 @@ impl Engine {
         if options.dry_run {
             return Self::as_if_stored(target, draft).map(|value| Some(Object::Value(value)));
         }
-        let Encoded { bytes, value } = Self::encode(target, draft, false)?;
+        let Encoded { bytes, value, spans } = self.encode(target, draft, From::Live(live.piece()), false)?;
         // Only what reads back is what a reader of the bytes would have.
-        let earlier = live.is_exact.then_some(&live.value);
-        let stored = value.filter(|value| value.reads_back(earlier));
+        let earlier = live.text.is_some().then_some(&live.value);
+        let stored = value.filter(|value| value.reads_back(earlier)).map(|value| (value, spans));
         let new = Record::open(bytes.clone(), record.revision)?;
         if new.json() == record.json() {
             return Ok(Some(serve(&target.kind, target.version, record.clone())?));
@@ -307,9 +324,15 @@ impl Engine {
         }
     }
 
-    /// The bytes to store for an object of the request's version. `touched` says that something
-    /// was taken out after defaulting, so that reading it may put a default back.
-    pub(crate) fn encode(target: &Target, draft: Value, touched: bool) -> Result<Encoded, Rejection> {
+    /// The bytes to store for an object of the request's version that was made from another. `touched`
+    /// says that something was taken out after defaulting, so that reading it may put a default back.
+    pub(crate) fn encode(
+        &self,
+        target: &Target,
+        draft: Value,
+        from: From<'_>,
+        touched: bool,
+    ) -> Result<Encoded, Rejection> {
         let kind = &target.kind;
         let mut stored = convert(kind, target.version, kind.storage, draft)?;
         let clean = if touched || target.version != kind.storage {
@@ -320,9 +343,16 @@ impl Engine {
             true
         };
         let fingerprint = if clean { kind.storage_version().fingerprint() } else { 0 };
-        let bytes = encode(&mut stored, fingerprint);
+        let version = kind.storage_version().fingerprint();
+        let (bytes, spans) = match from {
+            From::Nothing => {
+                let usual = self.usual.see(version, &mut stored);
+                (encode(&mut stored, fingerprint, &usual), Spans::default())
+            }
+            From::Live(earlier) => encode_beside(&mut stored, fingerprint, &self.usual.of(version), earlier),
+        };
         let settled = clean && kind.strategy != Strategy::CustomResourceDefinition;
-        Ok(Encoded { bytes, value: settled.then_some(stored) })
+        Ok(Encoded { bytes, value: settled.then_some(stored), spans })
     }
 
     /// What a read would give if an object had been stored; its resource version stays what it is.

@@ -9,20 +9,24 @@ mod error;
 mod macros;
 mod map;
 mod parse;
+mod phrase;
 mod shared;
 mod skim;
+mod spans;
 mod stack;
 mod value;
 mod write;
 
 pub use error::ParseError;
 pub use map::Map;
-pub use parse::{MAX_DEPTH, Parsed, parse, parse_strict, parse_strict_like};
+pub use parse::{Hints, MAX_DEPTH, Parsed, parse, parse_strict, parse_strict_with, parse_with};
+pub use phrase::{Phrase, Phrases};
 pub use skim::member;
 pub use smol_str::SmolStr as Str;
+pub use spans::{Parts, Piece, Spans, write_beside};
 pub use stack::grow_stack;
 pub use value::{Array, Value, ValueKind};
 pub use write::{
     format_float, to_string, to_string_pretty, to_vec, write_float, write_int, write_pretty_to, write_string,
-    write_to,
+    write_to, write_with,
 };

@@ -75,21 +75,34 @@ impl Map {
         entries.binary_search_by(|(k, _)| k.as_str().cmp(key))
     }
 
+    /// Where `key` stands. That two keys are not equal is told faster than which is less: their lengths
+    /// differ, or their first bytes.
+    fn found(&self, key: &str) -> Option<usize> {
+        let entries = self.entries();
+        if entries.len() > 2 * LINEAR {
+            return self.position(key).ok();
+        }
+        entries.iter().position(|(name, _)| {
+            let (name, key) = (name.as_bytes(), key.as_bytes());
+            name.len() == key.len() && name.first() == key.first() && name == key
+        })
+    }
+
     /// The member `key`.
     #[inline]
     pub fn get(&self, key: &str) -> Option<&Value> {
-        self.position(key).ok().map(|i| &self.entries()[i].1)
+        self.found(key).map(|i| &self.entries()[i].1)
     }
 
     /// The member `key`.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
-        self.position(key).ok().map(|i| &mut self.0.make_mut()[i].1)
+        self.found(key).map(|i| &mut self.0.make_mut()[i].1)
     }
 
     /// Whether there is a member `key`.
     #[inline]
     pub fn contains_key(&self, key: &str) -> bool {
-        self.position(key).is_ok()
+        self.found(key).is_some()
     }
 
     /// The string member `key`.
@@ -110,6 +123,11 @@ impl Map {
         }
     }
 
+    /// Makes room for more members.
+    pub fn reserve(&mut self, more: usize) {
+        self.0.make_mut().reserve(more);
+    }
+
     /// The member `key`, made by `default` if it is absent.
     pub fn get_or_insert_with(&mut self, key: &str, default: impl FnOnce() -> Value) -> &mut Value {
         let i = match self.position(key) {
@@ -124,7 +142,7 @@ impl Map {
 
     /// Takes a member out.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
-        self.position(key).ok().map(|i| self.0.make_mut().remove(i).1)
+        self.found(key).map(|i| self.0.make_mut().remove(i).1)
     }
 
     /// Keeps the members for which `keep` says so.

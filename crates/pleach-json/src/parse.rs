@@ -16,15 +16,12 @@ mod string;
 use std::borrow::Cow;
 
 use crate::error::{Context, ParseError};
-use crate::{Map, Str, Value};
+use crate::{Map, Phrases, Piece, Str, Value};
 use like::Like;
 use string::plain_string;
 
 /// Arrays and objects may be nested this deep.
 pub const MAX_DEPTH: usize = 10_000;
-
-/// Containers nested no deeper than this are first compared as text with what they are like.
-const ASKED: usize = 8;
 
 /// A document and the keys it set more than once.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,31 +33,52 @@ pub struct Parsed {
     pub duplicates: Vec<String>,
 }
 
+/// What a text probably says: what is found in it need not be read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hints<'h> {
+    /// A value that it is much like. What is equal in both is taken from there and shared with it.
+    pub like: Option<Piece<'h>>,
+    /// Objects that may stand in it.
+    pub phrases: Option<&'h Phrases>,
+}
+
+impl<'h> From<&'h Value> for Hints<'h> {
+    fn from(like: &'h Value) -> Self {
+        Self { like: Some(like.into()), phrases: None }
+    }
+}
+
 /// Reads a JSON text. Of a key that is set more than once in an object the last value counts.
 pub fn parse(bytes: &[u8]) -> Result<Value, ParseError> {
-    parse_text(bytes, Like::Nothing).map(|(value, _, _)| value)
+    parse_with(bytes, Hints::default())
+}
+
+/// The same for a text of which something is known.
+pub fn parse_with(bytes: &[u8], hints: Hints<'_>) -> Result<Value, ParseError> {
+    parse_text(bytes, hints).map(|(value, _, _)| value)
 }
 
 /// Reads a JSON text and reports keys that are set more than once.
 pub fn parse_strict(bytes: &[u8]) -> Result<Parsed, ParseError> {
-    parse_strict_like(bytes, None)
+    parse_strict_with(bytes, Hints::default())
 }
 
-/// The same for a text that is probably much like a value there is already: what is equal in both
-/// is taken from there and shared with it.
-pub fn parse_strict_like(bytes: &[u8], earlier: Option<&Value>) -> Result<Parsed, ParseError> {
-    let (value, text, repeated) = parse_text(bytes, earlier.map_or(Like::Nothing, Like::of))?;
+/// The same for a text of which something is known.
+pub fn parse_strict_with(bytes: &[u8], hints: Hints<'_>) -> Result<Parsed, ParseError> {
+    let (value, text, repeated) = parse_text(bytes, hints)?;
     let duplicates = if repeated { duplicates::find(&text) } else { Vec::new() };
     Ok(Parsed { value, duplicates })
 }
 
-fn parse_text<'a>(bytes: &'a [u8], like: Like<'_>) -> Result<(Value, Cow<'a, str>, bool), ParseError> {
+fn parse_text<'a>(bytes: &'a [u8], hints: Hints<'_>) -> Result<(Value, Cow<'a, str>, bool), ParseError> {
+    let like = Like::of(hints.like);
     if let Ok(text) = std::str::from_utf8(bytes) {
-        let (value, repeated) = Parser::new(text).document(like)?;
+        let (value, repeated) = Parser::new(text, hints.phrases).document(like)?;
         return Ok((value, Cow::Borrowed(text), repeated));
     }
     let text = string::repair(bytes);
-    let (value, repeated) = Parser::new(&text).document(like).map_err(|error| error.in_unrepaired(bytes))?;
+    let parsed = Parser::new(&text, hints.phrases).document(like);
+    let (value, repeated) = parsed.map_err(|error| error.in_unrepaired(bytes))?;
     Ok((value, Cow::Owned(text), repeated))
 }
 
@@ -101,6 +119,7 @@ struct Parser<'a, 'l> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
+    phrases: Option<&'l Phrases>,
     frames: Vec<Frame<'a, 'l>>,
     items: Vec<Value>,
     members: Vec<(Str, Value)>,
@@ -113,11 +132,12 @@ struct Parser<'a, 'l> {
 }
 
 impl<'a, 'l> Parser<'a, 'l> {
-    fn new(text: &'a str) -> Self {
+    fn new(text: &'a str, phrases: Option<&'l Phrases>) -> Self {
         Self {
             text,
             bytes: text.as_bytes(),
             at: 0,
+            phrases,
             frames: Vec::with_capacity(16),
             items: Vec::with_capacity(16),
             members: Vec::with_capacity(32),
@@ -153,12 +173,15 @@ impl<'a, 'l> Parser<'a, 'l> {
                 },
                 Some(b'{') => {
                     self.check_depth(at)?;
-                    let like = self.like_below(&frame, key);
+                    let like = self.like_below(&mut frame, key);
                     let begin = at;
                     at += 1;
                     if next_token(text, &mut at) == Some(b'}') {
                         at += 1;
                         Value::object()
+                    } else if let Some((same, end)) = self.phrase(&frame, key, begin) {
+                        at = end;
+                        same
                     } else if let Some((same, end)) = self.found(like, begin) {
                         at = end;
                         same
@@ -172,7 +195,7 @@ impl<'a, 'l> Parser<'a, 'l> {
                 }
                 Some(b'[') => {
                     self.check_depth(at)?;
-                    let like = self.like_below(&frame, key);
+                    let like = self.like_below(&mut frame, key);
                     let begin = at;
                     at += 1;
                     if next_token(text, &mut at) == Some(b']') {
@@ -211,8 +234,9 @@ impl<'a, 'l> Parser<'a, 'l> {
                             Some(b']') => at += 1,
                             _ => return Err(self.unexpected_at(at, Context::AfterElement)),
                         }
-                        value = match frame.like {
-                            Like::Items(items) if frame.same && items[..] == self.items[frame.start..] => {
+                        let like = frame.like.items().filter(|_| frame.same);
+                        value = match like {
+                            Some(items) if items[..] == self.items[frame.start..] => {
                                 self.items.truncate(frame.start);
                                 Value::Array(items.clone())
                             }
@@ -234,10 +258,9 @@ impl<'a, 'l> Parser<'a, 'l> {
                             Some(b'}') => at += 1,
                             _ => return Err(self.unexpected_at(at, Context::AfterMember)),
                         }
-                        value = match frame.like {
-                            Like::Members(members)
-                                if frame.same && members.entries() == &self.members[frame.start..] =>
-                            {
+                        let like = frame.like.members().filter(|_| frame.same);
+                        value = match like {
+                            Some(members) if members.entries() == &self.members[frame.start..] => {
                                 self.members.truncate(frame.start);
                                 Value::Object(members.clone())
                             }
@@ -272,9 +295,9 @@ impl<'a, 'l> Parser<'a, 'l> {
         let written = members.len();
         let map = Map::from(members);
         self.repeated |= map.len() != written;
-        match frame.like {
+        match frame.like.members().filter(|_| frame.same) {
             // Who writes keys in another order may still have written the same.
-            Like::Members(earlier) if frame.same && *earlier == map => earlier.clone(),
+            Some(earlier) if *earlier == map => earlier.clone(),
             _ => {
                 frame.same = false;
                 map
@@ -282,26 +305,28 @@ impl<'a, 'l> Parser<'a, 'l> {
         }
     }
 
-    /// What a container is like, if it stands here as it would be written, and where it ends. Asking
-    /// in vain costs what was compared, so it is asked only near the top, save for the document itself,
-    /// which is sent because something changed.
+    /// What a container is like, if it stands here as it would be written, and where it ends. It is not
+    /// asked for the document itself, which is sent because something changed.
     #[inline]
     fn found(&self, like: Like<'l>, at: usize) -> Option<(Value, usize)> {
-        if (1..ASKED).contains(&self.frames.len()) { like.found(self.text, at) } else { None }
+        if self.frames.is_empty() { None } else { like.found(self.bytes, at) }
+    }
+
+    /// The object that begins here, if it is known by heart, and where it ends.
+    #[inline]
+    fn phrase(&self, frame: &Frame<'a, 'l>, key: Key<'a>, at: usize) -> Option<(Value, usize)> {
+        let phrases = self.phrases.filter(|_| frame.kind == Kind::Object)?;
+        let (object, end) = phrases.found(self.key_text(key), self.bytes, at)?;
+        Some((Value::Object(object.clone()), end))
     }
 
     /// What the container that begins here is probably like.
     #[inline]
-    fn like_below(&self, frame: &Frame<'a, 'l>, key: Key<'a>) -> Like<'l> {
-        match (frame.kind, frame.like) {
-            (Kind::Root, like) => like,
-            (Kind::Object, Like::Members(members)) => {
-                like::member(members, self.members.len() - frame.start, self.key_text(key))
-            }
-            (Kind::Array, Like::Items(items)) => {
-                items.get(self.items.len() - frame.start).map_or(Like::Nothing, Like::of)
-            }
-            _ => Like::Nothing,
+    fn like_below(&self, frame: &mut Frame<'a, 'l>, key: Key<'a>) -> Like<'l> {
+        match frame.kind {
+            Kind::Root => frame.like,
+            Kind::Object => frame.like.member(self.members.len() - frame.start, self.key_text(key)),
+            Kind::Array => frame.like.item(self.items.len() - frame.start),
         }
     }
 

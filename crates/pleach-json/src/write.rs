@@ -14,7 +14,7 @@ use std::slice;
 pub use number::{format_float, write_float, write_int};
 pub use string::write_string;
 
-use crate::{Str, Value};
+use crate::{Map, Phrases, Str, Value};
 use room::Room;
 
 /// The value as JSON text.
@@ -42,6 +42,11 @@ pub fn write_to(value: &Value, out: &mut Vec<u8>) {
     write(value, out, &mut Compact);
 }
 
+/// Appends the value as JSON text, where most of some objects is known.
+pub fn write_with(value: &Value, phrases: &Phrases, out: &mut Vec<u8>) {
+    write(value, out, &mut Phrased(phrases));
+}
+
 /// Appends the value as JSON text with a line per item; see [`to_string_pretty`].
 pub fn write_pretty_to(value: &Value, indent: usize, out: &mut Vec<u8>) {
     write(value, out, &mut Pretty { indent });
@@ -55,6 +60,11 @@ fn into_text(bytes: Vec<u8>) -> String {
 trait Layout {
     fn line(&mut self, out: &mut Room<'_>, depth: usize);
     fn colon(&mut self, out: &mut Room<'_>);
+    /// The text of an object, where that is known.
+    #[inline]
+    fn phrase(&self, _: &Map) -> Option<&[u8]> {
+        None
+    }
 }
 
 struct Compact;
@@ -65,6 +75,21 @@ impl Layout for Compact {
     #[inline]
     fn colon(&mut self, out: &mut Room<'_>) {
         out.byte(b':');
+    }
+}
+
+struct Phrased<'p>(&'p Phrases);
+
+impl Layout for Phrased<'_> {
+    #[inline]
+    fn line(&mut self, _: &mut Room<'_>, _: usize) {}
+    #[inline]
+    fn colon(&mut self, out: &mut Room<'_>) {
+        out.byte(b':');
+    }
+    #[inline]
+    fn phrase(&self, object: &Map) -> Option<&[u8]> {
+        self.0.text_of(object)
     }
 }
 
@@ -114,11 +139,14 @@ fn write<L: Layout>(root: &Value, out: &mut Vec<u8>, layout: &mut L) {
                 frames.push(std::mem::replace(&mut frame, Frame::Array(items.iter())));
                 first = true;
             }
-            Value::Object(map) => {
-                out.byte(b'{');
-                frames.push(std::mem::replace(&mut frame, Frame::Object(map.entries().iter())));
-                first = true;
-            }
+            Value::Object(map) => match layout.phrase(map) {
+                Some(text) => out.slice(text),
+                None => {
+                    out.byte(b'{');
+                    frames.push(std::mem::replace(&mut frame, Frame::Object(map.entries().iter())));
+                    first = true;
+                }
+            },
         }
         value = loop {
             match &mut frame {

@@ -1,6 +1,6 @@
 //! What holds for every value: reading undoes writing, and reading never panics.
 
-use pleach_json::{Map, Str, Value, parse, parse_strict, parse_strict_like, to_string_pretty, to_vec};
+use pleach_json::{Map, Str, Value, parse, parse_strict, parse_strict_with, to_string_pretty, to_vec};
 use proptest::prelude::*;
 
 fn value() -> impl Strategy<Value = Value> {
@@ -66,15 +66,15 @@ proptest! {
     ) {
         let mut text = to_vec(&value);
         for earlier in [&earlier, &value] {
-            let parsed = parse_strict_like(&text, Some(earlier)).expect("own text");
+            let parsed = parse_strict_with(&text, earlier.into()).expect("own text");
             prop_assert_eq!(&parsed.value, &value);
             let pretty = to_string_pretty(&value, 2);
-            prop_assert_eq!(&parse_strict_like(pretty.as_bytes(), Some(earlier)).expect("own text").value, &value);
+            prop_assert_eq!(&parse_strict_with(pretty.as_bytes(), earlier.into()).expect("own text").value, &value);
         }
         // Nor in a text that is spoilt somewhere.
         let at = at.index(text.len());
         text[at] = byte;
-        let (like, plain) = (parse_strict_like(&text, Some(&value)), parse_strict(&text));
+        let (like, plain) = (parse_strict_with(&text, (&value).into()), parse_strict(&text));
         prop_assert_eq!(format!("{like:?}"), format!("{plain:?}"));
     }
 

@@ -15,6 +15,6 @@ mod spans;
 mod write;
 
 pub use error::{DuplicateKey, DuplicateKeys, YamlError};
-pub use read::{Document, Documents, Parsed, Places, documents, parse, parse_strict};
+pub use read::{Document, Documents, Parsed, Places, documents, parse, parse_strict, parse_strict_with};
 pub use spans::{Span, SpanTree, Spans, Step};
 pub use write::{to_yaml, write_to};

@@ -18,7 +18,7 @@ mod resolve;
 
 use std::borrow::Cow;
 
-use pleach_json::Value;
+use pleach_json::{Hints, Value};
 
 use crate::error::{DuplicateKeys, YamlError};
 use compose::Composer;
@@ -49,17 +49,22 @@ pub struct Document {
 
 /// Reads the first document of a text. A text without one is `null`.
 pub fn parse(bytes: &[u8]) -> Result<Value, YamlError> {
-    read(bytes, false).map(|parsed| parsed.value)
+    read(bytes, false, Hints::default()).map(|parsed| parsed.value)
 }
 
 /// Reads the first document of a text and reports keys that are set more than once.
 pub fn parse_strict(bytes: &[u8]) -> Result<Parsed, YamlError> {
-    read(bytes, true)
+    read(bytes, true, Hints::default())
 }
 
-fn read(bytes: &[u8], strict: bool) -> Result<Parsed, YamlError> {
+/// The same for a text of which something is known, which helps if it is JSON.
+pub fn parse_strict_with(bytes: &[u8], hints: Hints<'_>) -> Result<Parsed, YamlError> {
+    read(bytes, true, hints)
+}
+
+fn read(bytes: &[u8], strict: bool, hints: Hints<'_>) -> Result<Parsed, YamlError> {
     let text = characters::decode(bytes)?;
-    if let Some(value) = json::read(&text) {
+    if let Some(value) = json::read(&text, hints) {
         return Ok(Parsed { value, duplicates: DuplicateKeys::default() });
     }
     if let Some(value) = read_manifest(&text) {
@@ -214,7 +219,7 @@ mod tests {
         ];
         for text in texts {
             let long = read_yaml(Cow::Borrowed(text), false).expect(text);
-            if let Some(short) = json::read(text) {
+            if let Some(short) = json::read(text, Hints::default()) {
                 assert_eq!(short, long.value, "{text}");
             }
         }

@@ -7,12 +7,17 @@ use pleach_json::{Map, Str, Value, json};
 use pleach_schema::{Schema, SchemaOptions};
 
 use crate::compare::{compare, compare_beside};
-use crate::fields::{applied_fields, new_fields};
+use crate::encoded::Encoded;
+use crate::fields::{Nobodys, applied_fields, are_applied_fields, are_new_fields, new_fields};
 use crate::fits::fits;
 use crate::merge::{changes, merge};
 use crate::same::{exact, same};
+use crate::set::Set;
 use crate::shape::Type;
 use crate::validate::words;
+
+/// Asks whether a value has fields.
+type Are = fn(&Value, Type<'_>, &Map, &Nobodys<'_>) -> bool;
 
 fn schema() -> Schema {
     let text = || json!({"type": "string"});
@@ -118,6 +123,42 @@ proptest! {
         }
         prop_assert_eq!(new_fields(&value, of).1, fits(&value, of, false));
         prop_assert_eq!(applied_fields(&value, of).1, fits(&value, of, true));
+    }
+
+    #[test]
+    fn fields_are_known_again(a in value(), b in value(), labels in 0..4usize, status in any::<bool>()) {
+        let schema = schema();
+        let of = Type::of(&schema);
+        let metadata = [json!({}), json!({"name": "x"}), json!({"labels": {"a": "b"}, "uid": "u"}), json!(null)];
+        let whole = |spec: &Value, labels: usize| {
+            let mut whole = json!({"apiVersion": "g/v1", "kind": "Foo", "metadata": (metadata[labels].clone())});
+            let members = whole.as_object_mut().unwrap();
+            if let Some(spec) = spec.get("spec") {
+                members.insert("spec", spec.clone());
+            }
+            whole
+        };
+        let stripped = Set::of_fields(&[&["apiVersion"], &["kind"], &["metadata"], &["metadata", "name"], &["metadata", "uid"]]);
+        let reset = Set::of_fields(&[&["spec"]]);
+        let nobodys = Nobodys { stripped: &stripped, reset: status.then_some(&reset) };
+        for (a, b) in [(whole(&a, labels), whole(&b, 0)), (whole(&a, labels), whole(&a, labels))] {
+            for (made, are) in [
+                (new_fields as fn(&Value, Type<'_>) -> (Encoded, bool), are_new_fields as Are),
+                (applied_fields, are_applied_fields),
+            ] {
+                let owned = |value: &Value| {
+                    let (mut fields, fits) = made(value, of);
+                    nobodys.taken_from(&mut fields);
+                    (fields, fits)
+                };
+                let ((expected, _), (fields, fitting)) = (owned(&a), owned(&b));
+                let is = are(&b, of, expected.members(), &nobodys);
+                prop_assert!(!is || (fields == expected && fitting), "{} {:?}", b, expected);
+                if fields == expected && fits(&b, of, true) {
+                    prop_assert!(is, "{} {:?}", b, expected);
+                }
+            }
+        }
     }
 
     #[test]

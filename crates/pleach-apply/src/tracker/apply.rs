@@ -8,7 +8,7 @@ use super::{ApplyError, InVersion, STRIPPED, Tracker, empty_object, last_applied
 use crate::compare::{Comparison, compare};
 use crate::encoded::Encoded;
 use crate::entries::{Entries, Entry};
-use crate::fields::{applied_fields, fields_of};
+use crate::fields::{applied_fields, are_applied_fields, fields_of};
 use crate::managed_fields::Identity;
 use crate::merge::changes;
 use crate::reconcile::name_fields;
@@ -115,31 +115,34 @@ impl Tracker<'_> {
                 described(object)
             ))
         };
-        let (mut fields, fits) = applied_fields(config, of);
-        if !fits {
-            validate(config, of, false).map_err(|error| failed("patch", config, &error))?;
-        }
+        let identity = Identity::apply(self.request.manager, self.request.subresource);
+        let api_version: Str = self.request.api_version.into();
+        let nobodys = self.nobodys();
+        let last = entries.position(&identity).map(|at| &entries.0[at]);
+        let last = last.filter(|last| last.api_version == api_version).map(|last| &last.fields);
+        // Most managers own what they owned, or what others own of such objects.
+        let usual = self.usual(last).find(|usual| are_applied_fields(config, of, usual, &nobodys));
+        let fields = match usual {
+            Some(usual) => Encoded::from_map(usual.clone()),
+            None => {
+                let (mut fields, fits) = applied_fields(config, of);
+                if !fits {
+                    validate(config, of, false).map_err(|error| failed("patch", config, &error))?;
+                }
+                if let Some(reset) = nobodys.reset {
+                    fields.subtract_whole(reset);
+                }
+                fields
+            }
+        };
         if !self.live_is_tracked {
             validate(live, of, true).map_err(|error| failed("live", live, &error))?;
         }
         self.reconciled(live, &mut entries, self.live_is_tracked).map_err(ApplyError::Failed)?;
 
-        let identity = Identity::apply(self.request.manager, self.request.subresource);
-        let api_version: Str = self.request.api_version.into();
         // Nothing where that is the live object.
         let merged = changes(live, config, of);
-        if let Some(reset) = self.versions.reset(&api_version) {
-            fields.subtract_whole(reset);
-        }
         let last = entries.position(&identity).map(|at| entries.0.remove(at));
-        if let Some(last) = last.as_ref().filter(|last| last.api_version == api_version) {
-            // Most managers own what they owned: it is told sooner so, and shared with what is stored.
-            let mut kept = fields.clone();
-            kept.subtract(&STRIPPED);
-            if kept == last.fields {
-                fields = last.fields.clone();
-            }
-        }
         let time = last.as_ref().and_then(|entry| entry.time.clone());
         entries.0.push(Entry { identity: identity.clone(), api_version, time, fields });
         let (object, differs) = match &last {
@@ -163,7 +166,9 @@ impl Tracker<'_> {
         let object = object.filter(|object| differs || !same(live, object));
         if let Some(at) = entries.position(&identity) {
             let entry = &mut entries.0[at];
-            entry.fields.subtract(&STRIPPED);
+            if entry.fields.intersects(&STRIPPED) {
+                entry.fields.subtract(&STRIPPED);
+            }
             if object.is_some() {
                 entry.time = Some(self.request.time.into());
             }

@@ -7,7 +7,7 @@ use super::{ApplyError, Request, STRIPPED, Tracker, cap, empty_object, managed_o
 use crate::compare::{Comparison, compare, compare_beside};
 use crate::encoded::Encoded;
 use crate::entries::{Entries, Entry};
-use crate::fields::new_fields;
+use crate::fields::{are_new_fields, new_fields};
 use crate::fits::{fits, fits_beside};
 use crate::managed_fields::Identity;
 use crate::validate::validate;
@@ -76,6 +76,7 @@ impl Tracker<'_> {
             return Err(ApplyError::BadRequest("invalid object type".to_owned()));
         }
         let of = self.own_type();
+        let identity = Identity::update(manager, self.request.api_version, self.request.subresource);
         let untyped = |what: &str, object: &Value, error: String| {
             let described = described(object);
             ApplyError::Failed(format!("failed to convert {what} object ({described}) to smd typed: {error}"))
@@ -84,11 +85,21 @@ impl Tracker<'_> {
             validate(object, of, true).map_err(|error| untyped(what, object, error))
         };
         if live.is_none() && entries.0.is_empty() {
-            let (fields, fits) = new_fields(new, of);
-            if !fits {
-                check("new", new)?;
-            }
-            self.give(&mut entries, manager, fields);
+            let nobodys = self.nobodys();
+            // Most new objects have the fields that some other had.
+            let usual = self.usual(None).find(|usual| are_new_fields(new, of, usual, &nobodys));
+            let fields = match usual {
+                Some(usual) => Encoded::from_map(usual.clone()),
+                None => {
+                    let (mut fields, fits) = new_fields(new, of);
+                    if !fits {
+                        check("new", new)?;
+                    }
+                    nobodys.taken_from(&mut fields);
+                    fields
+                }
+            };
+            self.give(&mut entries, identity, fields, false);
             return Ok(entries);
         }
         let beside = live.filter(|_| self.live_is_tracked);
@@ -115,33 +126,38 @@ impl Tracker<'_> {
             ApplyError::Failed(format!("failed to update ManagedFields ({}): {error}", described(new)))
         };
         self.reconciled(live, &mut entries, settled).map_err(|error| failed(&error))?;
-        match self.take_over(&own, live, new, &mut entries, None, true) {
+        let Comparison { added, modified, removed } = &own;
+        let mut changed =
+            if added.is_empty() { Encoded::from(modified) } else { Encoded::from(&modified.union(added)) };
+        self.nobodys().taken_from(&mut changed);
+        // Who owns already what it wrote keeps what it has: it would only lose it and get it back.
+        let keeps = entries.position(&identity).is_some_and(|at| {
+            let owned = &entries.0[at].fields;
+            changed.is_subset(owned) && !owned.intersects(removed) && !owned.intersects(&STRIPPED)
+        });
+        let actor = keeps.then_some(&identity);
+        match self.take_over(&own, live, new, &mut entries, actor, true) {
             Err(ApplyError::Failed(error)) => return Err(failed(&error)),
             other => other?,
         }
-        let Comparison { added, modified, .. } = own;
-        let changed = if added.is_empty() { modified } else { modified.union(&added) };
-        self.give(&mut entries, manager, Encoded::from(&changed));
+        self.give(&mut entries, identity, changed, keeps);
         cap::limit_updaters(&mut entries);
         Ok(entries)
     }
 
-    /// Gives fields to who wrote them, save those that are nobody's.
-    fn give(&self, entries: &mut Entries, manager: &str, mut fields: Encoded) {
-        let Request { api_version, subresource, time, .. } = self.request;
-        if let Some(reset) = self.versions.reset(api_version) {
-            fields.subtract_whole(reset);
-        }
-        fields.subtract(&STRIPPED);
+    /// Gives fields to who wrote them; `keeps` says that they are theirs already.
+    fn give(&self, entries: &mut Entries, identity: Identity, fields: Encoded, keeps: bool) {
         if fields.is_empty() {
             return;
         }
-        let identity = Identity::update(manager, api_version, subresource);
+        let Request { api_version, time, .. } = self.request;
         let time = Some(time.into());
         match entries.position(&identity) {
             Some(at) => {
                 let entry = &mut entries.0[at];
-                entry.fields.add(fields);
+                if !keeps {
+                    entry.fields.add(fields);
+                }
                 entry.time = time;
             }
             None => entries.0.push(Entry { identity, api_version: api_version.into(), time, fields }),

@@ -43,7 +43,7 @@ struct Finder<'a> {
 /// Paths of keys that are set again, in document order, each once.
 pub(super) fn find(text: &str) -> Vec<String> {
     let mut finder = Finder {
-        tokens: Parser::new(text),
+        tokens: Parser::new(text, None),
         frames: Vec::new(),
         numbers: HashMap::new(),
         reported: HashSet::new(),

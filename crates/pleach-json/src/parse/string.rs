@@ -17,18 +17,24 @@ const fn zero_bytes(word: u64) -> u64 {
     word.wrapping_sub(LOW_BITS) & !word & HIGH_BITS
 }
 
+/// Marks of the bytes that are a quote, a backslash or a control character. The lowest mark is always
+/// true: only bytes above a true one can be marked falsely.
+#[inline]
+const fn stops(word: u64) -> u64 {
+    let quote = zero_bytes(word ^ QUOTES);
+    let backslash = zero_bytes(word ^ BACKSLASHES);
+    let control = word.wrapping_sub(LOW_BITS * 0x20) & !word & HIGH_BITS;
+    quote | backslash | control
+}
+
 /// How many bytes from `from` on are neither a quote, a backslash nor a control character.
 #[inline]
 pub(super) fn plain_run(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(chunk) = bytes.get(at..at + 8) {
         let word = u64::from_le_bytes(chunk.try_into().expect("a slice of eight bytes"));
-        let quote = zero_bytes(word ^ QUOTES);
-        let backslash = zero_bytes(word ^ BACKSLASHES);
-        let control = word.wrapping_sub(LOW_BITS * 0x20) & !word & HIGH_BITS;
-        let stop = quote | backslash | control;
+        let stop = stops(word);
         if stop != 0 {
-            // The lowest mark is always true: only bytes above a true one can be marked falsely.
             return at + stop.trailing_zeros() as usize / 8 - from;
         }
         at += 8;

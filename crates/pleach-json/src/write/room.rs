@@ -58,6 +58,12 @@ impl<'o> Room<'o> {
         self.at += N;
     }
 
+    #[inline]
+    pub(super) fn slice(&mut self, bytes: &[u8]) {
+        self.ahead(bytes.len())[..bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+    }
+
     /// Many spaces.
     pub(super) fn blanks(&mut self, n: usize) {
         self.ahead(n)[..n].fill(b' ');

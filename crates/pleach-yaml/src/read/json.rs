@@ -5,7 +5,7 @@
 //! same. Everything doubtful (escapes YAML 1.1 does not know, characters it refuses or folds, keys
 //! it finds too long, keys set twice) goes the long way.
 
-use pleach_json::{Value, grow_stack, parse_strict};
+use pleach_json::{Hints, Str, Value, grow_stack, parse_strict_with};
 
 use super::characters::{BACKSLASH, BEYOND_ASCII, BREAK, traits};
 use super::resolve::float_value;
@@ -14,16 +14,17 @@ use super::resolve::float_value;
 const MAX_KEY: usize = 150;
 
 /// The value of a JSON text that means the same as YAML.
-pub(super) fn read(text: &str) -> Option<Value> {
+pub(super) fn read(text: &str, hints: Hints<'_>) -> Option<Value> {
     if !text.starts_with('{') || !is_plain(text.as_bytes()) {
         return None;
     }
-    let parsed = parse_strict(text.as_bytes()).ok()?;
+    let parsed = parse_strict_with(text.as_bytes(), hints).ok()?;
     if !parsed.duplicates.is_empty() {
         return None;
     }
     let mut value = parsed.value;
-    settle(&mut value).then_some(value)
+    // Few texts have a float that is written otherwise.
+    (is_settled(&value) || settle(&mut value)).then_some(value)
 }
 
 /// Whether there is nothing in the text that the two grammars see differently.
@@ -68,6 +69,25 @@ pub(super) fn has_doubtful_character(mut rest: &[u8]) -> bool {
     false
 }
 
+/// Whether [`settle`] changes nothing and does not fail.
+fn is_settled(value: &Value) -> bool {
+    match value {
+        Value::Float(float) => float_value(*float) == *value,
+        Value::Array(items) => grow_stack(|| items.iter().all(is_settled)),
+        Value::Object(map) => {
+            let member = |(key, value): &(Str, Value)| {
+                key.len() <= MAX_KEY
+                    && match value {
+                        Value::Float(_) | Value::Array(_) | Value::Object(_) => is_settled(value),
+                        _ => true,
+                    }
+            };
+            grow_stack(|| map.entries().iter().all(member))
+        }
+        _ => true,
+    }
+}
+
 /// Floats become what they are after YAML has written them out again. Fails for keys too long.
 fn settle(value: &mut Value) -> bool {
     match value {
@@ -106,9 +126,9 @@ mod tests {
             ("a: 1", false, "no JSON"),
         ];
         for (text, short, why) in cases {
-            assert_eq!(read(text).is_some(), short, "{why}: {text}");
+            assert_eq!(read(text, Hints::default()).is_some(), short, "{why}: {text}");
         }
         let long = format!("{{\"{}\": 1}}", "k".repeat(MAX_KEY + 1));
-        assert_eq!(read(&long), None, "a long key");
+        assert_eq!(read(&long, Hints::default()), None, "a long key");
     }
 }

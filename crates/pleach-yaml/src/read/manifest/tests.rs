@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pleach_json::Value;
+use pleach_json::{Hints, Value};
 use proptest::prelude::*;
 
 use crate::error::{DuplicateKeys, YamlError};
@@ -35,7 +35,7 @@ fn compare(text: &str) -> bool {
     let short: Vec<Seen> = documents(text).take(500).map(|document| seen(text, document)).collect();
     assert_eq!(short, long, "as a stream: {text:?}");
     let one = read_yaml(decoded, true);
-    assert_eq!(read(text.as_bytes(), true), one, "as one document: {text:?}");
+    assert_eq!(read(text.as_bytes(), true, Hints::default()), one, "as one document: {text:?}");
     read_manifest(text).is_some()
 }
 

@@ -1,0 +1,235 @@
+//! The field sets that many objects have alike.
+//!
+//! Objects of a kind that one client writes have the same fields, so their managers own the same: a
+//! `fieldsV1` that is as long as the rest of the object. What was seen twice is kept with its text, and
+//! from then on it is recognized when it is read, found when it is made, shared by all objects that
+//! have it, and copied when it is written.
+//!
+//! Nothing depends on finding one here: what is found is equal to what would be made. Where objects have
+//! keys of their own in their lists no two sets are equal, and looking for them is given up but for a
+//! try now and then.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
+
+use pleach_json::{Map, Phrase, Phrases, Value};
+
+/// Kinds are spread over this many shelves.
+const SHELVES: usize = 16;
+/// How many sets a shelf holds.
+const SETS: usize = 8;
+/// How many sets of a shelf that were seen once are remembered.
+const ONCE: usize = 4;
+/// Longer ones are not kept: they are rare, and each differs.
+const LONGEST: usize = 16 << 10;
+
+/// After so many new objects in a row with sets that are not known, hardly any is looked for.
+const PATIENCE: u32 = 32;
+/// Then every so many-th object gets a try.
+const RETRY: u32 = 64;
+
+/// The member of an entry that says what is owned.
+const FIELDS: &str = "fieldsV1";
+
+/// The field sets seen often.
+pub(crate) struct Usual {
+    shelves: [Shelf; SHELVES],
+}
+
+struct Shelf {
+    known: RwLock<Arc<Phrases>>,
+    once: Mutex<Once>,
+    /// How many objects in a row had a set that is not known.
+    vain: AtomicU32,
+}
+
+/// Nothing known.
+static NOTHING: LazyLock<Arc<Phrases>> = LazyLock::new(Arc::default);
+
+/// Sets that were seen once, in a ring.
+#[derive(Default)]
+struct Once {
+    sets: [Map; ONCE],
+    /// Where the next goes, here and among what is known.
+    next: usize,
+    next_known: usize,
+}
+
+impl Default for Usual {
+    fn default() -> Self {
+        let shelf = || Shelf {
+            known: RwLock::new(Arc::new(Phrases::new(FIELDS, Vec::new()))),
+            once: Mutex::default(),
+            vain: AtomicU32::new(0),
+        };
+        Self { shelves: std::array::from_fn(|_| shelf()) }
+    }
+}
+
+impl Usual {
+    fn shelf(&self, version: u64) -> &Shelf {
+        &self.shelves[(version >> 32) as usize % SHELVES]
+    }
+
+    /// What is known of objects of a version, given by its fingerprint.
+    pub(crate) fn of(&self, version: u64) -> Arc<Phrases> {
+        let shelf = self.shelf(version);
+        if !shelf.is_worth_a_try() {
+            return NOTHING.clone();
+        }
+        shelf.known.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Looks at the field sets of a new object that is about to be stored; those that are known already
+    /// come to be shared. What is known then comes back.
+    pub(crate) fn see(&self, version: u64, object: &mut Value) -> Arc<Phrases> {
+        let shelf = self.shelf(version);
+        if !shelf.is_worth_a_try() {
+            shelf.vain.fetch_add(1, Ordering::Relaxed);
+            return NOTHING.clone();
+        }
+        let mut known = self.of(version);
+        let Some(entries) = object.at(&["metadata", "managedFields"]).and_then(Value::as_array) else {
+            return known;
+        };
+        let sets = entries.iter().map(|entry| entry.get(FIELDS).and_then(Value::as_object));
+        let unknown: Vec<(usize, Map)> = sets
+            .enumerate()
+            .filter_map(|(i, set)| Some((i, set.filter(|set| is_deep(set))?)))
+            .filter(|(_, set)| known.text_of(set).is_none())
+            .map(|(i, set)| (i, set.clone()))
+            .collect();
+        let mut vain = false;
+        for (i, set) in unknown {
+            if let Some(phrase) = known.known().iter().find(|phrase| *phrase.object() == set) {
+                let shared = Value::Object(phrase.object().clone());
+                let entries =
+                    object.get_mut("metadata").and_then(|metadata| metadata.get_mut("managedFields"));
+                if let Some(entry) =
+                    entries.and_then(Value::as_array_mut).and_then(|entries| entries.get_mut(i))
+                    && let Some(entry) = entry.as_object_mut()
+                {
+                    entry.insert(FIELDS, shared);
+                }
+            } else if let Some(more) = shelf.seen(&known, set) {
+                known = more;
+            } else {
+                vain = true;
+            }
+        }
+        if vain {
+            shelf.vain.fetch_add(1, Ordering::Relaxed);
+        } else if shelf.vain.load(Ordering::Relaxed) > 0 {
+            shelf.vain.store(0, Ordering::Relaxed);
+        }
+        known
+    }
+}
+
+/// Whether more is in a set than a few steps: what is short is written as fast as it is found.
+fn is_deep(set: &Map) -> bool {
+    set.values().any(|below| below.as_object().is_some_and(|below| !below.is_empty()))
+}
+
+impl Shelf {
+    fn is_worth_a_try(&self) -> bool {
+        let vain = self.vain.load(Ordering::Relaxed);
+        vain < PATIENCE || vain.is_multiple_of(RETRY)
+    }
+
+    /// Remembers a set. If it was seen before it is known from now on, and all that is known comes back.
+    fn seen(&self, known: &Phrases, set: Map) -> Option<Arc<Phrases>> {
+        let mut once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(at) = once.sets.iter().position(|seen| *seen == set) else {
+            let next = once.next;
+            once.sets[next] = set;
+            once.next = (next + 1) % ONCE;
+            return None;
+        };
+        once.sets[at] = Map::new();
+        let phrase = Phrase::new(set).filter(|phrase| phrase.text().len() <= LONGEST)?;
+        let mut sets = known.known().to_vec();
+        if sets.len() < SETS {
+            sets.push(phrase);
+        } else {
+            let next = once.next_known;
+            sets[next] = phrase;
+            once.next_known = (next + 1) % SETS;
+        }
+        let known = Arc::new(Phrases::new(FIELDS, sets));
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = known.clone();
+        Some(known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pleach_json::json;
+
+    fn object(sets: &[Value]) -> Value {
+        let entries: Vec<Value> =
+            sets.iter().map(|set| json!({"manager": "m", "fieldsV1": (set.clone())})).collect();
+        json!({"metadata": {"managedFields": (Value::from(entries))}})
+    }
+
+    fn sets(object: &Value) -> Vec<Map> {
+        let entries = object.at(&["metadata", "managedFields"]).and_then(Value::as_array).unwrap();
+        entries.iter().map(|entry| entry.get(FIELDS).and_then(Value::as_object).unwrap().clone()).collect()
+    }
+
+    fn set(n: usize) -> Value {
+        json!({"f:spec": {(format!("f:{n}")): {}}})
+    }
+
+    #[test]
+    fn what_was_seen_twice_is_shared_from_then_on() {
+        let usual = Usual::default();
+        assert!(usual.see(7, &mut object(&[set(1), set(2)])).known().is_empty());
+        let mut second = object(&[set(2), set(3)]);
+        let known = usual.see(7, &mut second);
+        assert_eq!(known.known().len(), 1);
+        assert!(known.text_of(&sets(&second)[0]).is_some());
+        let mut third = object(&[set(2), json!({})]);
+        let before = third.clone();
+        let known = usual.see(7, &mut third);
+        assert_eq!(third, before);
+        assert!(sets(&third)[0].is_same(known.known()[0].object()));
+        assert_eq!(known.text_of(&sets(&third)[0]), Some(&br#"{"f:spec":{"f:2":{}}}"#[..]));
+        assert!(usual.of(1 << 32).known().is_empty(), "another shelf");
+    }
+
+    #[test]
+    fn it_is_bounded() {
+        let usual = Usual::default();
+        for n in 0..20 {
+            usual.see(7, &mut object(&[set(n)]));
+        }
+        assert!(usual.of(7).known().is_empty(), "each was seen once");
+        for n in 0..100 {
+            for _ in 0..3 {
+                usual.see(7, &mut object(&[set(n)]));
+            }
+        }
+        let known = usual.of(7);
+        assert_eq!(known.known().len(), SETS);
+        let last = set(99);
+        assert!(known.known().iter().any(|phrase| Some(phrase.object()) == last.as_object()));
+        let long: Map = (0..LONGEST).map(|n| (format!("f:{n}").into(), json!({"f:x": {}}))).collect();
+        usual.see(7, &mut object(&[long.clone().into()]));
+        assert!(usual.see(7, &mut object(&[long.clone().into()])).text_of(&long).is_none());
+        for n in 1_000..2_000 {
+            usual.see(7, &mut object(&[set(n)]));
+        }
+        assert!(usual.of(7).known().is_empty(), "no two objects had a set in common");
+        for _ in 0..200 {
+            usual.see(7, &mut object(&[set(7)]));
+        }
+        assert!(!usual.of(7).known().is_empty(), "until they had");
+        // No managed fields, and some that are none.
+        for mut odd in [json!({}), json!(null), json!({"metadata": {"managedFields": [1, {"fieldsV1": 2}]}})]
+        {
+            usual.see(7, &mut odd);
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Where the containers of a value stand in its text.
+//!
+//! Who changes an object writes nearly all of it again as it was, and sends nearly all of it again as
+//! it came. With a value, its text and the places of its containers at hand, what did not change is
+//! copied from the text when it is written, and recognized by comparing bytes when it is read.
+
+use crate::{Map, Phrases, Str, Value, grow_stack, write_string, write_to};
+
+/// A container that is not empty. Those in it follow it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    /// From where the container begins that it is in.
+    start: u32,
+    /// 0 if the text is not all of the container.
+    len: u32,
+    /// How many there are of it and those in it; 1 also if nothing is known of those in it.
+    count: u32,
+}
+
+/// The places of the containers of a value, from the outside in and from the front to the back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spans {
+    all: Vec<Span>,
+    /// Those that are being written: where they are in the list, and where they begin.
+    open: Vec<(usize, usize)>,
+}
+
+impl Spans {
+    /// A container begins here.
+    pub fn begin(&mut self, at: usize) {
+        self.open.push((self.all.len(), at));
+        let parent = self.open.iter().rev().nth(1).map_or(0, |(_, begin)| *begin);
+        self.all.push(Span { start: (at - parent) as u32, len: 0, count: 1 });
+    }
+
+    /// The container that began last ends here. `is_whole` says that what was written is all of it.
+    pub fn end(&mut self, at: usize, is_whole: bool) {
+        let Some((index, begin)) = self.open.pop() else { return };
+        let count = self.all.len() - index;
+        let span = &mut self.all[index];
+        span.len = if is_whole { (at - begin) as u32 } else { 0 };
+        span.count = count as u32;
+    }
+
+    /// A container that was copied stands here.
+    fn copied(&mut self, at: usize, piece: &Piece<'_>) {
+        self.begin(at);
+        self.all.extend_from_slice(&piece.spans[1..]);
+        self.end(at + piece.spans[0].len as usize, true);
+    }
+}
+
+/// A value whose text is at hand, or a container in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'p> {
+    value: &'p Value,
+    text: &'p [u8],
+    /// Its own first; none if nothing is known of its text.
+    spans: &'p [Span],
+    /// Where it begins in the text.
+    start: usize,
+}
+
+impl<'p> Piece<'p> {
+    /// A value, its text, and the places of its containers. The value reads back as it is.
+    pub fn new(value: &'p Value, text: &'p [u8], spans: &'p Spans) -> Self {
+        let start = spans.all.first().map_or(0, |span| span.start as usize);
+        Self { value, text, spans: &spans.all, start }
+    }
+
+    /// The value.
+    pub fn value(&self) -> &'p Value {
+        self.value
+    }
+
+    /// The text of a container, where it is all there is of it.
+    pub(crate) fn text(&self) -> Option<&'p [u8]> {
+        let len = self.spans.first().filter(|span| span.len > 0)?.len as usize;
+        self.text.get(self.start..self.start + len)
+    }
+
+    /// What is in it.
+    pub fn parts(self) -> Parts<'p> {
+        Parts { of: self, at: 0, next: 1 }
+    }
+}
+
+impl<'p> From<&'p Value> for Piece<'p> {
+    fn from(value: &'p Value) -> Self {
+        Self { value, text: &[], spans: &[], start: 0 }
+    }
+}
+
+/// What is in a piece, best asked for in order.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'p> {
+    of: Piece<'p>,
+    /// How many parts have been passed, and where the next place is.
+    at: usize,
+    next: usize,
+}
+
+impl<'p> Parts<'p> {
+    pub(crate) fn of(&self) -> &Piece<'p> {
+        &self.of
+    }
+
+    /// A member, which is probably the one at `i`.
+    pub fn member(&mut self, i: usize, key: &str) -> Option<Piece<'p>> {
+        let Value::Object(members) = self.of.value else { return None };
+        let i = match members.entries().get(i) {
+            Some((name, _)) if name == key => i,
+            _ => members.position(key).ok()?,
+        };
+        self.part(i, |i| &members.entries()[i].1)
+    }
+
+    /// An item.
+    pub fn item(&mut self, i: usize) -> Option<Piece<'p>> {
+        let Value::Array(items) = self.of.value else { return None };
+        if i < items.len() { self.part(i, |i| &items[i]) } else { None }
+    }
+
+    fn part(&mut self, i: usize, value: impl Fn(usize) -> &'p Value) -> Option<Piece<'p>> {
+        let found = value(i);
+        if !has_span(found) {
+            return None;
+        }
+        let unknown = Piece::from(found);
+        if self.of.spans.len() <= 1 {
+            return Some(unknown);
+        }
+        if i < self.at {
+            (self.at, self.next) = (0, 1);
+        }
+        while self.at < i {
+            if has_span(value(self.at)) {
+                self.next += self.of.spans.get(self.next).map_or(1, |span| span.count as usize);
+            }
+            self.at += 1;
+        }
+        let Some(span) = self.of.spans.get(self.next) else { return Some(unknown) };
+        let spans = self.of.spans.get(self.next..self.next + span.count as usize).unwrap_or_default();
+        Some(Piece { value: found, text: self.of.text, spans, start: self.of.start + span.start as usize })
+    }
+}
+
+fn has_span(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        _ => false,
+    }
+}
+
+/// Appends a value as JSON text and tells where its containers are. What it shares with a piece is
+/// copied from there.
+pub fn write_beside(
+    value: &Value,
+    earlier: Option<Piece<'_>>,
+    phrases: &Phrases,
+    spans: &mut Spans,
+    out: &mut Vec<u8>,
+) {
+    if !has_span(value) {
+        return write_to(value, out);
+    }
+    let at = out.len();
+    if let Some(piece) = earlier.filter(|piece| piece.value.is_same(value))
+        && let Some(text) = piece.text()
+    {
+        out.extend_from_slice(text);
+        return spans.copied(at, &piece);
+    }
+    spans.begin(at);
+    match value {
+        Value::Object(members) => match phrases.text_of(members) {
+            Some(text) => out.extend_from_slice(text),
+            None if members.values().any(has_span) => {
+                grow_stack(|| write_members(members, earlier, phrases, spans, out));
+            }
+            None => write_to(value, out),
+        },
+        Value::Array(items) if items.iter().any(has_span) => {
+            let mut parts = earlier.map(Piece::parts);
+            out.push(b'[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                let part = parts.as_mut().and_then(|parts| parts.item(i));
+                grow_stack(|| write_beside(item, part, phrases, spans, out));
+            }
+            out.push(b']');
+        }
+        _ => write_to(value, out),
+    }
+    spans.end(out.len(), true);
+}
+
+fn write_members(
+    members: &Map,
+    earlier: Option<Piece<'_>>,
+    phrases: &Phrases,
+    spans: &mut Spans,
+    out: &mut Vec<u8>,
+) {
+    let mut parts = earlier.map(Piece::parts);
+    out.push(b'{');
+    for (i, (key, value)) in members.entries().iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        write_key(key, out);
+        let part = parts.as_mut().filter(|_| has_span(value)).and_then(|parts| parts.member(i, key));
+        write_beside(value, part, phrases, spans, out);
+    }
+    out.push(b'}');
+}
+
+fn write_key(key: &Str, out: &mut Vec<u8>) {
+    write_string(key, out);
+    out.push(b':');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Hints, json, parse, parse_with, to_vec};
+
+    fn written(value: &Value, earlier: Option<Piece<'_>>) -> (Vec<u8>, Spans) {
+        let (mut out, mut spans) = (b"before ".to_vec(), Spans::default());
+        write_beside(value, earlier, &Phrases::default(), &mut spans, &mut out);
+        assert_eq!(out[7..], to_vec(value), "{value}");
+        (out, spans)
+    }
+
+    /// Every container is where its span says.
+    fn check(piece: Piece<'_>) -> usize {
+        assert_eq!(piece.text().unwrap(), to_vec(piece.value), "{}", piece.value);
+        let mut parts = piece.parts();
+        let inner: Vec<_> = match piece.value {
+            Value::Object(members) => members
+                .entries()
+                .iter()
+                .enumerate()
+                .filter_map(|(i, (key, _))| parts.member(i, key))
+                .collect(),
+            Value::Array(items) => (0..items.len()).filter_map(|i| parts.item(i)).collect(),
+            _ => Vec::new(),
+        };
+        1 + inner.into_iter().map(check).sum::<usize>()
+    }
+
+    #[test]
+    fn spans_tell_where_containers_are() {
+        let value = json!({
+            "a": {"b": [1, {"c": "x\n"}, [], [[2], {}]], "d": {}},
+            "e": "{", "f": [[{"g": {"h": null}}], 1.5], "g": {"i": {"j": 1}},
+        });
+        let (text, spans) = written(&value, None);
+        let piece = Piece::new(&value, &text, &spans);
+        assert_eq!(check(piece), 12);
+        // Out of order.
+        let mut parts = piece.parts();
+        for key in ["g", "a", "f", "a", "e", "z"] {
+            let part = parts.member(9, key).and_then(|part| part.text());
+            let expected = value.get(key).filter(|value| value.is_container()).map(to_vec);
+            assert_eq!(part.map(<[u8]>::to_vec), expected, "{key}");
+        }
+
+        let mut changed = value.clone();
+        changed.get_mut("a").unwrap().get_mut("b").unwrap().as_array_mut().unwrap()[1] =
+            json!({"c": {"y": 1}});
+        changed.as_object_mut().unwrap().insert("aa", json!([{"new": 1}]));
+        changed.as_object_mut().unwrap().remove("f");
+        let (text, spans) = written(&changed, Some(piece));
+        check(Piece::new(&changed, &text, &spans));
+        let (_, alone) = written(&changed, None);
+        assert_eq!(spans, alone, "what is copied has the spans it would have");
+    }
+
+    #[test]
+    fn what_is_equal_is_shared_when_read() {
+        let value = json!({"a": {"b": [1, {"c": "x"}]}, "d": [{"e": 1}, {"f": 2}], "g": {"h": true}});
+        let (text, spans) = written(&value, None);
+        let hints = Hints { like: Some(Piece::new(&value, &text, &spans)), phrases: None };
+        for (body, same) in [
+            (r#"{"a":{"b":[1,{"c":"x"}]},"d":[{"e":1},{"f":2}],"g":{"h":true}}"#, vec!["a", "d", "g"]),
+            (r#"{"g":{"h":true}, "d":[{"e":1},{"f":3}],"a":{"b":[1,{"c":"x"}]}}"#, vec!["a", "g"]),
+            (r#"{"a":{"b":[1,{"c":"x"},3]},"d": [{"e":1},{"f":2}],"g":{"h":true,"i":1}}"#, vec!["d"]),
+        ] {
+            let parsed = parse_with(body.as_bytes(), hints).unwrap();
+            assert_eq!(parsed, parse(body.as_bytes()).unwrap());
+            for key in ["a", "d", "g"] {
+                let is = parsed.get(key).unwrap().is_same(value.get(key).unwrap());
+                assert_eq!(is, same.contains(&key), "{body} {key}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_all_there_is_not_taken_whole() {
+        let value = json!({"m": {"extra": 1, "l": {"a": "b"}}, "s": {"x": 1}});
+        let (mut text, mut spans) = (Vec::new(), Spans::default());
+        spans.begin(0);
+        text.extend_from_slice(b"{\"m\":");
+        spans.begin(text.len());
+        text.extend_from_slice(b"{\"l\":");
+        write_beside(&json!({"a": "b"}), None, &Phrases::default(), &mut spans, &mut text);
+        text.push(b'}');
+        spans.end(text.len(), false);
+        text.extend_from_slice(b",\"s\":");
+        write_beside(value.get("s").unwrap(), None, &Phrases::default(), &mut spans, &mut text);
+        text.push(b'}');
+        spans.end(text.len(), false);
+        let piece = Piece::new(&value, &text, &spans);
+        assert!(piece.text().is_none());
+        let mut parts = piece.parts();
+        let mut m = parts.member(0, "m").unwrap().parts();
+        assert!(m.of().text().is_none());
+        assert_eq!(m.member(1, "l").unwrap().text(), Some(&br#"{"a":"b"}"#[..]));
+        assert_eq!(parts.member(1, "s").unwrap().text(), Some(&br#"{"x":1}"#[..]));
+        let hints = Hints { like: Some(piece), phrases: None };
+        let parsed = parse_with(&text, hints).unwrap();
+        assert_eq!(parsed, json!({"m": {"l": {"a": "b"}}, "s": {"x": 1}}));
+        assert!(parsed.get("s").unwrap().is_same(value.get("s").unwrap()));
+    }
+}
