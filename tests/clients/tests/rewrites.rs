@@ -21,11 +21,13 @@ struct Step {
     body: Body,
 }
 
+type Change = fn(&mut Value);
+
 enum Body {
     /// As it stands.
     Fixed(Value),
     /// The object as it is, changed by this.
-    Changed(fn(&mut Value)),
+    Changed(Change),
 }
 
 fn crd(maximum: i64, color: Option<&str>) -> Value {
@@ -66,6 +68,44 @@ fn crd(maximum: i64, color: Option<&str>) -> Value {
 
 fn thing(spec: Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": spec})
+}
+
+/// Objects with the same fields, some of them with a little more or less: the third of a kind finds the
+/// field sets of the others at hand.
+fn alike() -> Vec<Step> {
+    let base = json!({
+        "size": 5, "labels": {"a": "x"},
+        "parts": [{"name": "one", "tags": ["s", "t"]}, {"name": "two", "count": 2}],
+    });
+    let specs: [(&str, Change); 8] = [
+        ("as others", |_| {}),
+        ("other values", |spec| spec["size"] = json!(6)),
+        ("items in another order", |spec| spec["parts"].as_array_mut().unwrap().reverse()),
+        ("an item twice", |spec| spec["parts"][1]["name"] = json!("one")),
+        ("another key", |spec| spec["parts"][1]["name"] = json!("three")),
+        ("a field more", |spec| spec["left"] = json!({})),
+        ("a field less", |spec| drop(spec["labels"].take())),
+        ("no field at all", |spec| *spec = json!({})),
+    ];
+    let mut steps = Vec::new();
+    for (round, (why, change)) in specs.iter().cycle().take(3 * specs.len()).enumerate() {
+        let mut spec = base.clone();
+        change(&mut spec);
+        let thing = |name: &str, spec: Value| {
+            let mut thing = thing(spec);
+            thing["metadata"] = json!({"name": name, "labels": {"round": "x"}});
+            Body::Fixed(thing)
+        };
+        let (made, applied) = (format!("made-{round}"), format!("applied-{round}"));
+        let step = |why, method, path, content, body| Step { why, method, path, content, body };
+        steps.push(step(why, "POST", THINGS.to_owned(), "application/json", thing(&made, spec.clone())));
+        let size = Body::Fixed(json!({"spec": {"size": 9}}));
+        let own = format!("{THINGS}/{made}");
+        steps.push(step("and changed", "PATCH", own, "application/merge-patch+json", size));
+        let path = format!("{THINGS}/{applied}?fieldManager=applier&force=true");
+        steps.push(step(why, "PATCH", path, "application/apply-patch+yaml", thing(&applied, spec)));
+    }
+    steps
 }
 
 fn steps() -> Vec<Step> {
@@ -211,6 +251,26 @@ fn started(data: &Path) -> (Running, Api) {
     let server = Running::on(data);
     let api = server.api();
     (server, api)
+}
+
+#[test]
+fn field_sets_of_others_do_not_show() {
+    let (stays, renewed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (_kept, api) = started(stays.path());
+    api.send("POST", CRDS, Some(&crd(1000, None))).ok();
+    {
+        let (_server, other) = started(renewed.path());
+        other.send("POST", CRDS, Some(&crd(1000, None))).ok();
+    }
+    let mut refused = 0;
+    for step in alike() {
+        let (_server, other) = started(renewed.path());
+        let (with, without) = (send(&api, &step), send(&other, &step));
+        assert_eq!(with.status, without.status, "{}", step.why);
+        assert_eq!(comparable(with.body), comparable(without.body), "{}", step.why);
+        refused += usize::from(with.status >= 400);
+    }
+    assert!((3..20).contains(&refused), "{refused} steps were refused");
 }
 
 #[test]
