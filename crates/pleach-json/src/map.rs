@@ -8,6 +8,7 @@
 //! Copies share their members until one of them changes. Methods that may change something copy
 //! only if they do, save those that hand out all values open to change.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::shared::Shared;
@@ -64,10 +65,10 @@ impl Map {
         let entries = self.entries();
         if entries.len() <= LINEAR {
             for (i, (k, _)) in entries.iter().enumerate() {
-                match k.as_str().cmp(key) {
-                    std::cmp::Ordering::Less => {}
-                    std::cmp::Ordering::Equal => return Ok(i),
-                    std::cmp::Ordering::Greater => return Err(i),
+                match order(k, key) {
+                    Ordering::Less => {}
+                    Ordering::Equal => return Ok(i),
+                    Ordering::Greater => return Err(i),
                 }
             }
             return Err(entries.len());
@@ -209,9 +210,15 @@ impl Map {
     }
 }
 
+/// The order of keys. Most differ in their first byte, and nothing need be called to see that.
+#[inline]
+fn order(a: &str, b: &str) -> Ordering {
+    a.as_bytes().first().cmp(&b.as_bytes().first()).then_with(|| a.cmp(b))
+}
+
 /// Sorts and drops all but the last member of each key.
 fn restore_order(members: &mut Vec<(Str, Value)>) {
-    if members.is_sorted_by(|a, b| a.0 < b.0) {
+    if members.is_sorted_by(|a, b| order(&a.0, &b.0).is_lt()) {
         return;
     }
     // The sort is stable, so of equal keys the last one written stands last.
