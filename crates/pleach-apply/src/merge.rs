@@ -121,6 +121,12 @@ fn unless_equal(live: &Value, config: &Value, depth: usize, merge: impl FnOnce()
     grow_stack(|| if asks_first(depth) && exact(live, config) { Merged::Both } else { merge() })
 }
 
+/// Whether two values are [`exact`], as far as that is told at once.
+#[inline]
+fn is_there(live: &Value, config: &Value) -> bool {
+    !matches!(config, Value::Float(_)) && live.is_same(config)
+}
+
 impl Walk {
     fn leaf(&mut self, live: Option<&Value>, config: &Value) -> Merged {
         if live.is_some_and(|live| exact(live, config)) {
@@ -162,6 +168,8 @@ impl Walk {
             let merged = match config {
                 // What the configuration says nothing about stays as it is.
                 None => Merged::Live,
+                // Of what is there already nothing need be known.
+                Some(config) if live.is_some_and(|live| is_there(live, config)) => Merged::Both,
                 Some(config) => match fields.next(key).or(others) {
                     Some(of) => self.visit(live, config, of, depth),
                     None => self.leaf(live, config),
