@@ -153,6 +153,11 @@ impl Configuration {
         let hints = Hints { like, phrases: None };
         let parsed = pleach_yaml::parse_strict_with(&body.bytes, hints)
             .map_err(|error| bad(format!("error converting YAML to JSON: {error}")))?;
+        debug_assert_eq!(
+            Some(&parsed.value),
+            pleach_yaml::parse_strict(&body.bytes).ok().map(|parsed| parsed.value).as_ref(),
+            "known is what is read"
+        );
         let duplicates = (!parsed.duplicates.is_empty())
             .then(|| format!("error converting YAML to JSON: {}", parsed.duplicates));
         let value = match parsed.value {

@@ -15,7 +15,7 @@ use crate::read::{live_value, serve};
 use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::target::Target;
-use crate::write::{From, is_finished};
+use crate::write::{Origin, is_finished};
 
 /// Holds an object until its dependents no longer name it.
 pub const ORPHAN: &str = "orphan";
@@ -98,7 +98,7 @@ impl Engine {
         if !held {
             return self.take_away(target, key, record, ObjectMeta::of(&live).uid().into()).await;
         }
-        let bytes = self.encode(target, draft, From::Nothing, false)?.bytes;
+        let bytes = self.encode(target, draft, Origin::Live(None), false)?.bytes;
         let new = Record::open(bytes.clone(), record.revision)?;
         if new.json() == record.json() {
             return Ok(Step::Done(Deleted::Marked(serve(&target.kind, target.version, record.clone())?)));

@@ -20,8 +20,8 @@ const SHELVES: usize = 16;
 const SETS: usize = 8;
 /// How many sets of a shelf that were seen once are remembered.
 const ONCE: usize = 4;
-/// Longer ones are not kept: they are rare, and each differs.
-const LONGEST: usize = 16 << 10;
+/// Sets of more steps are not kept: they are rare, and each differs.
+const MOST_STEPS: usize = 512;
 
 /// After so many new objects in a row with sets that are not known, hardly any is looked for.
 const PATIENCE: u32 = 32;
@@ -95,7 +95,7 @@ impl Usual {
         let sets = entries.iter().map(|entry| entry.get(FIELDS).and_then(Value::as_object));
         let unknown: Vec<(usize, Map)> = sets
             .enumerate()
-            .filter_map(|(i, set)| Some((i, set.filter(|set| is_deep(set))?)))
+            .filter_map(|(i, set)| Some((i, set.filter(|set| is_worth_keeping(set))?)))
             .filter(|(_, set)| known.text_of(set).is_none())
             .map(|(i, set)| (i, set.clone()))
             .collect();
@@ -111,7 +111,7 @@ impl Usual {
                 {
                     entry.insert(FIELDS, shared);
                 }
-            } else if let Some(more) = shelf.seen(&known, set) {
+            } else if let Some(more) = shelf.seen(set) {
                 known = more;
             } else {
                 vain = true;
@@ -126,9 +126,18 @@ impl Usual {
     }
 }
 
-/// Whether more is in a set than a few steps: what is short is written as fast as it is found.
-fn is_deep(set: &Map) -> bool {
+/// Whether a set is neither so short that it is written as fast as it is found, nor too long.
+fn is_worth_keeping(set: &Map) -> bool {
+    let mut left = MOST_STEPS;
     set.values().any(|below| below.as_object().is_some_and(|below| !below.is_empty()))
+        && fits_into(&mut left, set)
+}
+
+/// Counts the steps of a set down from what is left; no further than to the end of that.
+fn fits_into(left: &mut usize, set: &Map) -> bool {
+    let Some(rest) = left.checked_sub(set.len()) else { return false };
+    *left = rest;
+    set.values().filter_map(Value::as_object).all(|below| below.is_empty() || fits_into(left, below))
 }
 
 impl Shelf {
@@ -138,7 +147,7 @@ impl Shelf {
     }
 
     /// Remembers a set. If it was seen before it is known from now on, and all that is known comes back.
-    fn seen(&self, known: &Phrases, set: Map) -> Option<Arc<Phrases>> {
+    fn seen(&self, set: Map) -> Option<Arc<Phrases>> {
         let mut once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(at) = once.sets.iter().position(|seen| *seen == set) else {
             let next = once.next;
@@ -147,8 +156,9 @@ impl Shelf {
             return None;
         };
         once.sets[at] = Map::new();
-        let phrase = Phrase::new(set).filter(|phrase| phrase.text().len() <= LONGEST)?;
-        let mut sets = known.known().to_vec();
+        let phrase = Phrase::new(set)?;
+        // Only who holds the lock adds to what is known.
+        let mut sets = self.known.read().unwrap_or_else(PoisonError::into_inner).known().to_vec();
         if sets.len() < SETS {
             sets.push(phrase);
         } else {
@@ -215,9 +225,13 @@ mod tests {
         assert_eq!(known.known().len(), SETS);
         let last = set(99);
         assert!(known.known().iter().any(|phrase| Some(phrase.object()) == last.as_object()));
-        let long: Map = (0..LONGEST).map(|n| (format!("f:{n}").into(), json!({"f:x": {}}))).collect();
-        usual.see(7, &mut object(&[long.clone().into()]));
-        assert!(usual.see(7, &mut object(&[long.clone().into()])).text_of(&long).is_none());
+        let long: Map = (0..MOST_STEPS).map(|n| (format!("f:{n}").into(), json!({"f:x": {}}))).collect();
+        for _ in 0..3 {
+            assert!(usual.see(7, &mut object(&[long.clone().into()])).text_of(&long).is_none(), "too long");
+        }
+        let once = usual.shelf(7).once.lock().unwrap();
+        assert!(once.sets.iter().all(|set| set.len() < 2), "what is too long is not remembered either");
+        drop(once);
         for n in 1_000..2_000 {
             usual.see(7, &mut object(&[set(n)]));
         }

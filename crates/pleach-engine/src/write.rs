@@ -46,10 +46,10 @@ pub(crate) struct Encoded {
 }
 
 /// What a draft was made from.
-pub(crate) enum From<'a> {
-    /// It is not kept at hand.
-    Nothing,
-    /// The live object, and its text if that is at hand. The draft is kept in turn.
+pub(crate) enum Origin<'a> {
+    /// Nothing: it is not kept at hand.
+    New,
+    /// The live object, and its text if that is at hand.
     Live(Option<Piece<'a>>),
 }
 
@@ -180,7 +180,7 @@ impl Engine {
                 ));
             }
             let touched = had_status && draft.get("status").is_none();
-            let bytes = self.encode(target, draft, From::Nothing, touched)?.bytes;
+            let bytes = self.encode(target, draft, Origin::New, touched)?.bytes;
             match self.store.commit(Commit::put(key, Expect::Absent, bytes.clone())).await {
                 Ok(revision) => {
                     let record = Record::open(bytes, revision)?;
@@ -286,7 +286,8 @@ impl Engine {
         if options.dry_run {
             return Self::as_if_stored(target, draft).map(|value| Some(Object::Value(value)));
         }
-        let Encoded { bytes, value, spans } = self.encode(target, draft, From::Live(live.piece()), false)?;
+        let Encoded { bytes, value, spans } =
+            self.encode(target, draft, Origin::Live(live.piece()), false)?;
         // Only what reads back is what a reader of the bytes would have.
         let earlier = live.text.is_some().then_some(&live.value);
         let stored = value.filter(|value| value.reads_back(earlier)).map(|value| (value, spans));
@@ -330,7 +331,7 @@ impl Engine {
         &self,
         target: &Target,
         draft: Value,
-        from: From<'_>,
+        origin: Origin<'_>,
         touched: bool,
     ) -> Result<Encoded, Rejection> {
         let kind = &target.kind;
@@ -344,12 +345,14 @@ impl Engine {
         };
         let fingerprint = if clean { kind.storage_version().fingerprint() } else { 0 };
         let version = kind.storage_version().fingerprint();
-        let (bytes, spans) = match from {
-            From::Nothing => {
+        let (bytes, spans) = match origin {
+            Origin::New => {
                 let usual = self.usual.see(version, &mut stored);
                 (encode(&mut stored, fingerprint, &usual), Spans::default())
             }
-            From::Live(earlier) => encode_beside(&mut stored, fingerprint, &self.usual.of(version), earlier),
+            Origin::Live(earlier) => {
+                encode_beside(&mut stored, fingerprint, &self.usual.of(version), earlier)
+            }
         };
         let settled = clean && kind.strategy != Strategy::CustomResourceDefinition;
         Ok(Encoded { bytes, value: settled.then_some(stored), spans })
