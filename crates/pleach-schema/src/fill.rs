@@ -6,11 +6,11 @@
 
 use pleach_json::{Map, Str, Value, grow_stack};
 
-use crate::compile::{Additional, Node};
+use crate::compile::Node;
 use crate::default::default;
 use crate::nulls::is_dropped;
 use crate::prune::is_resource_member;
-use crate::survey::{has_members, says_something, wants_default};
+use crate::survey::{has_members, must_go, of_member, says_something, wants_default};
 
 /// Fills in the defaults of an object whose schema is `node`. Whether there are unknown fields in it, or
 /// nulls that nothing allows, comes back.
@@ -52,20 +52,9 @@ fn visit_members(members: &mut Map, node: &Node, preserved: bool, pruning: &mut 
         let (key, member) = &members.entries()[i];
         let declared = node.next_property(&mut from, key).map(|property| &*property.node);
         defaulted += usize::from(declared.is_some_and(|node| node.default().is_some()));
-        let of_member = match (declared, node.additional()) {
-            (Some(of_member), _) => of_member,
-            (None, Additional::Schema(of_member)) => of_member,
-            (None, Additional::Absent | Additional::Bool(_)) if resource && is_resource_member(key) => {
-                continue;
-            }
-            (None, Additional::Bool(_)) => {
-                *pruning |= has_members(member);
-                continue;
-            }
-            (None, Additional::Absent) => {
-                *pruning |= !preserved;
-                continue;
-            }
+        let Some(of_member) = of_member(node, declared) else {
+            *pruning |= must_go(node, key, member, preserved);
+            continue;
         };
         match member {
             Value::Null => {

@@ -81,20 +81,9 @@ fn visit_members(members: &Map, settled: Option<&Map>, node: &Node, preserved: b
     for (i, (key, member)) in members.entries().iter().enumerate() {
         let declared = node.next_property(&mut from, key).map(|property| &*property.node);
         defaulted += usize::from(declared.is_some_and(|node| node.default().is_some()));
-        let of_member = match (declared, node.additional()) {
-            (Some(of_member), _) => of_member,
-            (None, Additional::Schema(of_member)) => of_member,
-            (None, Additional::Absent | Additional::Bool(_)) if resource && is_resource_member(key) => {
-                continue;
-            }
-            (None, Additional::Bool(_)) => {
-                needs.pruning |= has_members(member);
-                continue;
-            }
-            (None, Additional::Absent) => {
-                needs.pruning |= !preserved;
-                continue;
-            }
+        let Some(of_member) = of_member(node, declared) else {
+            needs.pruning |= must_go(node, key, member, preserved);
+            continue;
         };
         match member {
             Value::Null => {
@@ -120,6 +109,20 @@ fn visit_members(members: &Map, settled: Option<&Map>, node: &Node, preserved: b
         }
     }
     needs.defaults |= defaulted < node.defaulted_len();
+}
+
+/// The schema of a member, declared or not; none if there is none.
+pub(crate) fn of_member<'n>(node: &'n Node, declared: Option<&'n Node>) -> Option<&'n Node> {
+    declared.or_else(|| node.additional().schema().map(|others| &**others))
+}
+
+/// Whether a member that has no schema must go, or something in it.
+pub(crate) fn must_go(node: &Node, key: &str, member: &Value, preserved: bool) -> bool {
+    match node.additional() {
+        _ if node.is_resource() && is_resource_member(key) => false,
+        Additional::Absent => !preserved,
+        Additional::Bool(_) | Additional::Schema(_) => has_members(member),
+    }
 }
 
 /// Whether a null gives way to a default.
