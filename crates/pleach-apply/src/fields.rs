@@ -15,7 +15,7 @@ use crate::encoded::{DOT, Encoded};
 use crate::fields_v1::field_key;
 use crate::fits::{fits, is_fit};
 use crate::items::{Key, is_each_once, key};
-use crate::set::Set;
+use crate::set::{Node, Set};
 use crate::shape::{ListShape, MapShape, Relation, Shape, Type};
 
 /// The fields of a value.
@@ -69,17 +69,16 @@ impl Nobodys<'_> {
         fields.subtract(self.stripped);
     }
 
-    /// Whether a field of the whole object is left alone, and what is nobody's in it.
-    fn of(&self, field: &str) -> (bool, Option<&Set>) {
-        let reset = self.reset.and_then(|reset| named(reset, field)).is_some();
-        (reset, named(self.stripped, field))
+    /// What the two say of a field of the whole object.
+    fn of(&self, field: &str) -> (Option<&Node>, Option<&Node>) {
+        (self.reset.and_then(|reset| named(reset, field)), named(self.stripped, field))
     }
 }
 
-/// What a set has below a field.
-fn named<'s>(set: &'s Set, field: &str) -> Option<&'s Set> {
+/// What a set says of a field.
+fn named<'s>(set: &'s Set, field: &str) -> Option<&'s Node> {
     let is = |element: &PathElement| matches!(element, PathElement::Field(name) if name == field);
-    set.nodes().iter().find(|node| is(&node.element)).map(|node| &node.children)
+    set.nodes().iter().find(|node| is(&node.element))
 }
 
 struct Walk {
@@ -211,12 +210,16 @@ impl Walk {
             let Some(of) = declared.or(others) else { return false };
             let member = self.containers || declared.is_none();
             let is = match nobodys.of(key) {
-                (true, _) => {
+                (None, None) => self.member_is(key, step, value, of, member, &mut expected),
+                (Some(reset), _) if reset.member => {
                     self.fits = self.fits && fits(value, of, self.once);
                     true
                 }
-                (false, Some(nobodys)) => self.left_is(key, value, of, nobodys, &mut expected),
-                (false, None) => self.member_is(key, step, value, of, member, &mut expected),
+                (None, Some(nobodys)) if nobodys.member => {
+                    self.left_is(key, value, of, &nobodys.children, &mut expected)
+                }
+                // Nobody asks for such a thing: it is worked out in the other way.
+                _ => false,
             };
             if !is {
                 return false;

@@ -129,10 +129,12 @@ impl<'a> Tracker<'a> {
         self
     }
 
-    /// Fields that may be owned in the end; the first are the most likely.
-    fn usual<'s>(&'s self, first: Option<&'s Encoded>) -> impl Iterator<Item = &'s Map> {
+    /// The fields that an object is found to have among those that are often owned; the first to be tried
+    /// are the most likely.
+    fn recognized(&self, first: Option<&Encoded>, has: impl Fn(&Map) -> bool) -> Option<Encoded> {
         let others = self.usual.into_iter().flat_map(Phrases::known).map(Phrase::object);
-        first.map(Encoded::members).into_iter().chain(others)
+        let mut all = first.map(Encoded::members).into_iter().chain(others);
+        all.find(|fields| has(fields)).map(|fields| Encoded::from_map(fields.clone()))
     }
 
     /// What nobody owns after a request.

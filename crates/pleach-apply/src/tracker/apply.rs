@@ -121,9 +121,8 @@ impl Tracker<'_> {
         let last = entries.position(&identity).map(|at| &entries.0[at]);
         let last = last.filter(|last| last.api_version == api_version).map(|last| &last.fields);
         // Most managers own what they owned, or what others own of such objects.
-        let usual = self.usual(last).find(|usual| are_applied_fields(config, of, usual, &nobodys));
-        let fields = match usual {
-            Some(usual) => Encoded::from_map(usual.clone()),
+        let fields = match self.recognized(last, |usual| are_applied_fields(config, of, usual, &nobodys)) {
+            Some(fields) => fields,
             None => {
                 let (mut fields, fits) = applied_fields(config, of);
                 if !fits {

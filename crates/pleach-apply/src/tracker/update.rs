@@ -87,9 +87,8 @@ impl Tracker<'_> {
         if live.is_none() && entries.0.is_empty() {
             let nobodys = self.nobodys();
             // Most new objects have the fields that some other had.
-            let usual = self.usual(None).find(|usual| are_new_fields(new, of, usual, &nobodys));
-            let fields = match usual {
-                Some(usual) => Encoded::from_map(usual.clone()),
+            let fields = match self.recognized(None, |usual| are_new_fields(new, of, usual, &nobodys)) {
+                Some(fields) => fields,
                 None => {
                     let (mut fields, fits) = new_fields(new, of);
                     if !fits {
