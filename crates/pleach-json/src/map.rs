@@ -290,7 +290,6 @@ impl fmt::Debug for Map {
 mod tests {
     use super::*;
 
-    #[inline]
     fn keys(map: &Map) -> Vec<&str> {
         map.keys().map(Str::as_str).collect()
     }

@@ -253,8 +253,9 @@ fn started(data: &Path) -> (Running, Api) {
     (server, api)
 }
 
-#[test]
-fn field_sets_of_others_do_not_show() {
+/// Sends the same to a server that stays up and to one that is started anew before each step. How many
+/// steps were refused comes back; `after` sees both servers after each.
+fn compare(steps: Vec<Step>, after: impl Fn(&Step, &Api, &Api)) -> usize {
     let (stays, renewed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (_kept, api) = started(stays.path());
     api.send("POST", CRDS, Some(&crd(1000, None))).ok();
@@ -263,35 +264,28 @@ fn field_sets_of_others_do_not_show() {
         other.send("POST", CRDS, Some(&crd(1000, None))).ok();
     }
     let mut refused = 0;
-    for step in alike() {
+    for step in steps {
         let (_server, other) = started(renewed.path());
         let (with, without) = (send(&api, &step), send(&other, &step));
         assert_eq!(with.status, without.status, "{}", step.why);
         assert_eq!(comparable(with.body), comparable(without.body), "{}", step.why);
         refused += usize::from(with.status >= 400);
+        after(&step, &api, &other);
     }
+    refused
+}
+
+#[test]
+fn field_sets_of_others_do_not_show() {
+    let refused = compare(alike(), |_, _, _| {});
     assert!((3..20).contains(&refused), "{refused} steps were refused");
 }
 
 #[test]
 fn what_is_at_hand_does_not_show() {
-    let (stays, renewed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (_kept, api) = started(stays.path());
-    api.send("POST", CRDS, Some(&crd(1000, None))).ok();
-    {
-        let (_server, other) = started(renewed.path());
-        other.send("POST", CRDS, Some(&crd(1000, None))).ok();
-    }
-    let mut refused = 0;
-    for step in steps() {
-        let (_server, other) = started(renewed.path());
-        let (with, without) = (send(&api, &step), send(&other, &step));
-        let (with, without) =
-            ((with.status, comparable(with.body)), (without.status, comparable(without.body)));
-        assert_eq!(with, without, "{}", step.why);
-        refused += usize::from(with.0 >= 400);
+    let refused = compare(steps(), |step, api, other| {
         let get = |api: &Api| comparable(api.send("GET", &format!("{THINGS}/a"), None).ok());
-        assert_eq!(get(&api), get(&other), "after {}", step.why);
-    }
+        assert_eq!(get(api), get(other), "after {}", step.why);
+    });
     assert!((5..15).contains(&refused), "{refused} steps were refused");
 }
