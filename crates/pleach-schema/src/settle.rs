@@ -99,9 +99,9 @@ impl Schema {
         // Whoever wants to know why nothing was done gets all the walks.
         let needs = if embedded || options.record == Record::Everything {
             Needs { pruning: true, defaults: true }
-        } else if matches!(beside, Beside::Nobody) && options.defaults {
-            // There is nothing to lose by opening it to change.
-            Needs { pruning: fill(object, root), defaults: false }
+        } else if !matches!(beside, Beside::Others) && options.defaults {
+            // There is nothing to lose by opening to change what nobody has.
+            Needs { pruning: fill(object, beside.settled(), root), defaults: false }
         } else {
             survey(object, beside.settled(), root)
         };

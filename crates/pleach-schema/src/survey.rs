@@ -96,10 +96,7 @@ fn visit_members(members: &Map, settled: Option<&Map>, node: &Node, preserved: b
                 needs.defaults |= of_member.below().defaults();
             }
             Value::Object(_) | Value::Array(_) => {
-                let settled = settled.and_then(|settled| match settled.entries().get(i) {
-                    Some((name, member)) if name == key => Some(member),
-                    _ => settled.get(key),
-                });
+                let settled = beside(settled, i, key);
                 visit(member, settled, of_member, of_member.preserves_unknown_fields(), needs);
             }
             _ => {}
@@ -109,6 +106,15 @@ fn visit_members(members: &Map, settled: Option<&Map>, node: &Node, preserved: b
         }
     }
     needs.defaults |= defaulted < node.defaulted_len();
+}
+
+/// The member of the same key in another object, which probably is at the same place.
+pub(crate) fn beside<'v>(other: Option<&'v Map>, i: usize, key: &str) -> Option<&'v Value> {
+    let other = other?;
+    match other.entries().get(i) {
+        Some((name, member)) if name == key => Some(member),
+        _ => other.get(key),
+    }
 }
 
 /// The schema of a member, declared or not; none if there is none.
@@ -217,7 +223,7 @@ mod tests {
             assert_eq!(survey(&object, Some(&settled), schema.root()), wanted, "{why}");
             assert_eq!(survey(&settled, Some(&settled), schema.root()), Needs::default(), "{why}");
             let mut filled = object.clone();
-            assert_eq!(fill::fill(&mut filled, schema.root()), pruning, "{why}");
+            assert_eq!(fill::fill(&mut filled, None, schema.root()), pruning, "{why}");
             prune::prune(&mut filled, schema.root());
             nulls::drop_nulls(&mut filled, schema.root());
             assert_eq!(filled, settled, "{why}: the other way round");
