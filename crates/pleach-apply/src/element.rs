@@ -28,6 +28,11 @@ impl PathElement {
         Self::Field(name.into())
     }
 
+    /// Whether this is the member of an object of that name.
+    pub(crate) fn is_field(&self, name: &str) -> bool {
+        matches!(self, Self::Field(own) if own == name)
+    }
+
     fn rank(&self) -> u8 {
         match self {
             Self::Field(_) => 0,

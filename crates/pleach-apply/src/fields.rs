@@ -6,11 +6,13 @@
 //!
 //! Whoever asks for the fields of a value that came with a request must also know whether it fits its
 //! type. Both answers come from one walk: it goes where [`fits`](crate::fits) would go.
+//!
+//! A value that has much in common with another has fields in common with it. Where the fields of the
+//! other are at hand they are shared, and what the two values share is not looked at.
 
 use pleach_json::{Array, Map, Str, Value, grow_stack};
 use smallvec::SmallVec;
 
-use crate::element::PathElement;
 use crate::encoded::{DOT, Encoded};
 use crate::fields_v1::field_key;
 use crate::fits::{fits, is_fit};
@@ -21,14 +23,14 @@ use crate::shape::{ListShape, MapShape, Relation, Shape, Type};
 /// The fields of a value.
 pub fn fields_of(value: &Value, of: Type<'_>) -> Set {
     let mut walk = Walk { containers: false, checks: false, once: false, fits: true };
-    Encoded::from_map(walk.fields(value, of, false).1).to_set()
+    Encoded::from_map(walk.fields(value, of, false, None).1).to_set()
 }
 
 /// The fields that whoever applies a value owns, and whether nothing is wrong with the value. No item
 /// may be in a list twice.
-pub(crate) fn applied_fields(value: &Value, of: Type<'_>) -> (Encoded, bool) {
+pub(crate) fn applied_fields(value: &Value, of: Type<'_>, like: Option<Like<'_>>) -> (Encoded, bool) {
     let mut walk = Walk { containers: false, checks: true, once: true, fits: true };
-    let fields = walk.fields(value, of, false).1;
+    let fields = walk.fields(value, of, false, like).1;
     (Encoded::from_map(fields), walk.fits)
 }
 
@@ -36,7 +38,7 @@ pub(crate) fn applied_fields(value: &Value, of: Type<'_>) -> (Encoded, bool) {
 /// Whether nothing is wrong with the value comes with them; it may have items twice.
 pub(crate) fn new_fields(value: &Value, of: Type<'_>) -> (Encoded, bool) {
     let mut walk = Walk { containers: true, checks: true, once: false, fits: true };
-    let fields = walk.fields(value, of, false).1;
+    let fields = walk.fields(value, of, false, None).1;
     (Encoded::from_map(fields), walk.fits)
 }
 
@@ -50,6 +52,78 @@ pub(crate) fn are_new_fields(value: &Value, of: Type<'_>, fields: &Map, nobodys:
 pub(crate) fn are_applied_fields(value: &Value, of: Type<'_>, fields: &Map, nobodys: &Nobodys<'_>) -> bool {
     let mut walk = Walk { containers: false, checks: true, once: true, fits: true };
     walk.whole_object_has(value, of, fields, nobodys) && walk.fits
+}
+
+/// A value that another has much in common with, and the fields of it that somebody owns: those that the
+/// same walk found, perhaps without what is nobody's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Like<'a> {
+    pub(crate) value: &'a Value,
+    pub(crate) fields: &'a Map,
+}
+
+impl<'a> Like<'a> {
+    /// What a member is like, which is probably at a place, as its step is.
+    fn member(&self, i: usize, key: &str, at: usize, is_step: impl Fn(&str) -> bool) -> Option<Self> {
+        let Value::Object(members) = self.value else { return None };
+        let value = match members.entries().get(i) {
+            Some((name, value)) if name == key => value,
+            _ => members.get(key)?,
+        };
+        let steps = self.fields.entries();
+        let fields = match steps.get(at) {
+            Some((step, below)) if is_step(step) => below,
+            _ => &steps.iter().find(|(step, _)| is_step(step))?.1,
+        };
+        fields.as_object().map(|fields| Self { value, fields })
+    }
+
+    /// What an item is like, and its step.
+    fn item(&self, i: usize, key: &Key<'_>, at: usize) -> Option<(Self, &'a Str)> {
+        let Value::Array(items) = self.value else { return None };
+        let value = items.get(i)?;
+        let steps = self.fields.entries();
+        // Of what is there twice nothing is told.
+        let dots = usize::from(steps.first().is_some_and(|(first, _)| *first == DOT));
+        if items.len() + dots != steps.len() {
+            return None;
+        }
+        let found = match steps.get(at) {
+            Some(found) if key.is_written(&found.0) => found,
+            _ => {
+                let text = key.text();
+                &steps[steps.binary_search_by(|(step, _)| step.cmp(&text)).ok()?]
+            }
+        };
+        found.1.as_object().map(|fields| (Self { value, fields }, &found.0))
+    }
+
+    /// The fields, if they are these as far as that is told without a look into what they hold.
+    fn is(&self, steps: &[(Str, Value)]) -> bool {
+        let same = |(a, b): (&(Str, Value), &(Str, Value))| a.1.is_same(&b.1) && a.0 == b.0;
+        let own = self.fields.entries();
+        own.len() == steps.len() && own.iter().zip(steps).all(same)
+    }
+}
+
+/// Shares what is equal in the fields of two whole objects, of which one had fields taken from it after
+/// they were found.
+pub(crate) fn share(fields: &mut Encoded, like: Like<'_>) {
+    let known = like.fields;
+    let members = fields.members();
+    if members.is_same(known) {
+        return;
+    }
+    let mut shared = members.clone();
+    for (i, (step, below)) in members.entries().iter().enumerate() {
+        if let (Value::Object(below), Some(Value::Object(own))) = (below, known.get(step))
+            && !below.is_same(own)
+            && (Like { value: like.value, fields: own }).is(below.entries())
+        {
+            shared.entries_mut()[i].1 = Value::Object(own.clone());
+        }
+    }
+    *fields = Encoded::from_map(if like.is(shared.entries()) { known.clone() } else { shared });
 }
 
 /// What does not come to be owned.
@@ -77,8 +151,7 @@ impl Nobodys<'_> {
 
 /// What a set says of a field.
 fn named<'s>(set: &'s Set, field: &str) -> Option<&'s Node> {
-    let is = |element: &PathElement| matches!(element, PathElement::Field(name) if name == field);
-    set.nodes().iter().find(|node| is(&node.element))
+    set.nodes().iter().find(|node| node.element.is_field(field))
 }
 
 struct Walk {
@@ -95,23 +168,32 @@ struct Walk {
 impl Walk {
     /// Whether the value is a member by itself, and what is in it. `member` says whether it is one
     /// whatever it is.
-    fn fields(&mut self, value: &Value, of: Type<'_>, member: bool) -> (bool, Map) {
+    fn fields(&mut self, value: &Value, of: Type<'_>, member: bool, like: Option<Like<'_>>) -> (bool, Map) {
+        let same = like.filter(|like| like.value.is_same(value)).map(|like| like.fields);
         match of.shape(Some(value)) {
             Shape::Scalar(scalar) => {
                 self.fits &= is_fit(scalar, value);
                 (true, Map::new())
             }
             Shape::List(list) => match (list.relation, value) {
+                (Relation::Atomic, _) if same.is_some() => (true, Map::new()),
                 (Relation::Atomic, _) => self.whole(value, of),
-                (_, Value::Array(items)) => (false, grow_stack(|| self.items(&list, items, member))),
+                (_, Value::Array(items)) => match same {
+                    Some(fields) => (false, fields.clone()),
+                    None => (false, grow_stack(|| self.items(&list, items, member, like))),
+                },
                 _ => {
                     self.fits &= value.is_null();
                     (false, Map::new())
                 }
             },
+            Shape::Map(map) if map.is_atomic && same.is_some() => (true, Map::new()),
             Shape::Map(map) if map.is_atomic => self.whole(value, of),
             Shape::Map(map) => match value {
-                Value::Object(members) => (false, grow_stack(|| self.members(&map, members, member))),
+                Value::Object(members) => match same {
+                    Some(fields) => (false, fields.clone()),
+                    None => (false, grow_stack(|| self.members(&map, members, member, like))),
+                },
                 _ => {
                     self.fits &= value.is_null();
                     (false, Map::new())
@@ -125,11 +207,12 @@ impl Walk {
         (true, Map::new())
     }
 
-    fn members(&mut self, map: &MapShape<'_>, members: &Map, member: bool) -> Map {
+    fn members(&mut self, map: &MapShape<'_>, members: &Map, member: bool, like: Option<Like<'_>>) -> Map {
         let (mut fields, others) = (map.fields(), map.others());
         let mut steps = begin(members.len(), member);
-        for (key, value) in members.entries() {
+        for (i, (key, value)) in members.entries().iter().enumerate() {
             let (declared, step) = fields.next_step(key);
+            let named = step;
             let step = || step.cloned().unwrap_or_else(|| field_key(key));
             // Most members are scalars.
             if let Some(of) = declared.or(others)
@@ -141,8 +224,14 @@ impl Walk {
                 continue;
             }
             let member = self.containers || declared.is_none();
+            let below_like = like.filter(|_| value.is_container()).and_then(|like| {
+                like.member(i, key, steps.len(), |found| match named {
+                    Some(step) => found == step,
+                    None => found.strip_prefix("f:") == Some(key),
+                })
+            });
             let (whole, below) = match declared.or(others) {
-                Some(of) => self.fields(value, of, member),
+                Some(of) => self.fields(value, of, member, below_like),
                 None => {
                     self.fits = false;
                     (false, Map::new())
@@ -152,19 +241,22 @@ impl Walk {
                 steps.push((step(), below.into()));
             }
         }
-        end(steps, member)
+        end(steps, member, like)
     }
 
-    fn items(&mut self, list: &ListShape<'_>, items: &Array, member: bool) -> Map {
+    fn items(&mut self, list: &ListShape<'_>, items: &Array, member: bool, like: Option<Like<'_>>) -> Map {
         let mut steps = begin(items.len(), member);
         let mut plain = true;
-        for item in items {
+        for (i, item) in items.iter().enumerate() {
             let Ok(key) = key(list, item) else {
                 self.fits = false;
                 continue;
             };
             plain &= is_plain(&key);
-            steps.push((key.text(), self.fields(item, list.items, true).1.into()));
+            let item_like = like.and_then(|like| like.item(i, &key, steps.len()));
+            let step = item_like.map_or_else(|| key.text(), |(_, step)| step.clone());
+            let below = self.fields(item, list.items, true, item_like.map(|(like, _)| like)).1;
+            steps.push((step, below.into()));
         }
         let mut twice = false;
         if !steps.is_sorted_by(|a, b| a.0 < b.0) {
@@ -183,7 +275,7 @@ impl Walk {
             // Numbers that are equal can be written in two ways.
             self.fits = !twice && (plain || is_each_once(list, items));
         }
-        end(steps, member)
+        end(steps, member, like)
     }
 }
 
@@ -280,7 +372,7 @@ impl Walk {
                 (false, grow_stack(|| self.members_are(&map, members, member, expected)))
             }
             _ => {
-                let (whole, below) = self.fields(value, of, member);
+                let (whole, below) = self.fields(value, of, member, None);
                 (whole, below.is_empty() && expected.is_empty())
             }
         }
@@ -400,6 +492,10 @@ fn begin(capacity: usize, member: bool) -> Vec<(Str, Value)> {
 }
 
 /// What is below a step: nothing if there is only the step.
-fn end(steps: Vec<(Str, Value)>, member: bool) -> Map {
-    if steps.len() <= usize::from(member) { Map::new() } else { Map::from_sorted(steps) }
+fn end(steps: Vec<(Str, Value)>, member: bool, like: Option<Like<'_>>) -> Map {
+    match like {
+        _ if steps.len() <= usize::from(member) => Map::new(),
+        Some(like) if like.is(&steps) => like.fields.clone(),
+        _ => Map::from_sorted(steps),
+    }
 }

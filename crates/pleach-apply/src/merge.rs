@@ -8,12 +8,16 @@
 //! Most of what is applied is there already, or nothing is there at all. So a merge first tells which
 //! of the two values it is, and makes a value only where it is neither: what is handed on whole is not
 //! walked again by whoever compares it with where it came from.
+//!
+//! Who applies applies again, and says mostly what it said before: where that is so, and what came of it is
+//! still there, that is what comes of it again.
 
 use pleach_json::{Map, Str, Value, grow_stack};
 
 use crate::compare::{items_of, members_of, pairs};
 use crate::items::{Item, are_told_apart_alike, together};
 use crate::same::{asks_first, exact, same};
+use crate::set::Set;
 use crate::shape::{ListShape, MapShape, Relation, Shape, Type};
 
 /// Merges a configuration into a live value. Nothing is wrong with the configuration, so that where
@@ -24,12 +28,56 @@ pub fn merge(live: &Value, config: &Value, of: Type<'_>) -> Value {
 
 /// The same; nothing if that is the live value, to the letter.
 pub(crate) fn changes(live: &Value, config: &Value, of: Type<'_>) -> Option<Changed> {
-    let mut walk = Walk { differs: false };
-    let merged = walk.visit(Some(live), config, of, 0);
-    (!merged.is_live()).then(|| Changed {
+    changes_since(live, config, None, None, of)
+}
+
+/// The same after an earlier merge. Of what is reset after a merge nothing is known.
+pub(crate) fn changes_since(
+    live: &Value,
+    config: &Value,
+    since: Option<Since<'_>>,
+    reset: Option<&Set>,
+    of: Type<'_>,
+) -> Option<Changed> {
+    let mut walk = Walk { differs: false, reset };
+    let merged = walk.visit(Some(live), config, since, of, 0);
+    let changed = (!merged.is_live()).then(|| Changed {
         value: merged.value(Some(live), config).unwrap_or_default(),
         differs: walk.differs,
-    })
+    });
+    debug_assert_eq!(
+        since.is_some().then(|| changed.as_ref().map(|changed| &changed.value)),
+        since
+            .is_some()
+            .then(|| changes(live, config, of))
+            .as_ref()
+            .map(|changed| changed.as_ref().map(|changed| &changed.value)),
+        "what comes of a configuration is what came of it"
+    );
+    changed
+}
+
+/// A configuration that was merged before, and the value that came of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Since<'v> {
+    pub(crate) config: &'v Value,
+    /// It has all that the configuration says, and perhaps more.
+    pub(crate) result: &'v Value,
+}
+
+impl Since<'_> {
+    /// Whether both values are what they were.
+    fn is(&self, live: &Value, config: &Value) -> bool {
+        self.config.is_same(config) && self.result.is_same(live)
+    }
+
+    fn member(&self, key: &str) -> Option<Self> {
+        Some(Self { config: self.config.get(key)?, result: self.result.get(key)? })
+    }
+
+    fn item(&self, i: usize) -> Option<Self> {
+        Some(Self { config: self.config.as_array()?.get(i)?, result: self.result.as_array()?.get(i)? })
+    }
 }
 
 /// What a merge made that is not the live value to the letter.
@@ -39,9 +87,11 @@ pub(crate) struct Changed {
     pub(crate) differs: bool,
 }
 
-struct Walk {
+struct Walk<'r> {
     /// Whether something came that was not there, or was another value.
     differs: bool,
+    /// What of the whole object is put back after the merge.
+    reset: Option<&'r Set>,
 }
 
 /// What a merge makes.
@@ -127,7 +177,7 @@ fn is_there(live: &Value, config: &Value) -> bool {
     !matches!(config, Value::Float(_)) && live.is_same(config)
 }
 
-impl Walk {
+impl Walk<'_> {
     fn leaf(&mut self, live: Option<&Value>, config: &Value) -> Merged {
         if live.is_some_and(|live| exact(live, config)) {
             return Merged::Both;
@@ -136,18 +186,28 @@ impl Walk {
         Merged::Config
     }
 
-    fn visit(&mut self, live: Option<&Value>, config: &Value, of: Type<'_>, depth: usize) -> Merged {
+    fn visit(
+        &mut self,
+        live: Option<&Value>,
+        config: &Value,
+        since: Option<Since<'_>>,
+        of: Type<'_>,
+        depth: usize,
+    ) -> Merged {
         let Some(there) = live else { return self.leaf(None, config) };
+        if since.is_some_and(|since| since.is(there, config)) {
+            return Merged::Live;
+        }
         // When the two are of different shapes the configuration's counts.
         match of.shape(Some(config)) {
             Shape::List(list) if !matches!(list.relation, Relation::Atomic) && !items_of(live).is_empty() => {
                 unless_equal(there, config, depth, || {
-                    self.merge_items(&list, items_of(live), items_of(Some(config)), depth + 1)
+                    self.merge_items(&list, items_of(live), items_of(Some(config)), since, depth + 1)
                 })
             }
             Shape::Map(map) if !map.is_atomic && !members_of(live).is_empty() => {
                 unless_equal(there, config, depth, || {
-                    self.merge_members(&map, members_of(live), members_of(Some(config)), depth + 1)
+                    self.merge_members(&map, members_of(live), members_of(Some(config)), since, depth + 1)
                 })
             }
             Shape::Scalar(_) | Shape::List(_) | Shape::Map(_) => self.leaf(live, config),
@@ -159,6 +219,7 @@ impl Walk {
         map: &MapShape<'_>,
         live: &[(Str, Value)],
         config: &[(Str, Value)],
+        since: Option<Since<'_>>,
         depth: usize,
     ) -> Merged {
         let (mut fields, others) = (map.fields(), map.others());
@@ -171,7 +232,10 @@ impl Walk {
                 // Of what is there already nothing need be known.
                 Some(config) if live.is_some_and(|live| is_there(live, config)) => Merged::Both,
                 Some(config) => match fields.next(key).or(others) {
-                    Some(of) => self.visit(live, config, of, depth),
+                    Some(of) => {
+                        let since = since.filter(|_| config.is_container() && self.stays(key, depth));
+                        self.visit(live, config, since.and_then(|since| since.member(key)), of, depth)
+                    }
                     None => self.leaf(live, config),
                 },
             };
@@ -202,12 +266,19 @@ impl Walk {
         list: &ListShape<'_>,
         live: &[Value],
         config: &[Value],
+        since: Option<Since<'_>>,
         depth: usize,
     ) -> Merged {
         if are_told_apart_alike(list, live, config) {
-            return self.merge_pairs(list, live, config, depth);
+            return self.merge_pairs(list, live, config, since, depth);
         }
         self.merge_groups(list, live, config, depth)
+    }
+
+    /// Whether what a merge makes of a member of the whole object stays as it is.
+    fn stays(&self, key: &str, depth: usize) -> bool {
+        let is_reset = |reset: &Set| reset.nodes().iter().any(|node| node.element.is_field(key));
+        depth > 1 || (key != "metadata" && !self.reset.is_some_and(is_reset))
     }
 
     /// Merges lists of the same items in the same order.
@@ -216,11 +287,19 @@ impl Walk {
         list: &ListShape<'_>,
         live: &[Value],
         config: &[Value],
+        since: Option<Since<'_>>,
         depth: usize,
     ) -> Merged {
         let pairs = || live.iter().zip(config);
-        let all: Vec<_> =
-            pairs().map(|(live, config)| self.visit(Some(live), config, list.items, depth)).collect();
+        // With the same keys at the same places the one item came of the other.
+        let since = since.filter(|since| {
+            are_told_apart_alike(list, items_of(Some(since.config)), config)
+                && are_told_apart_alike(list, items_of(Some(since.result)), live)
+        });
+        let visit = |(i, (live, config)): (usize, (&Value, &Value))| {
+            self.visit(Some(live), config, since.and_then(|since| since.item(i)), list.items, depth)
+        };
+        let all: Vec<_> = pairs().enumerate().map(visit).collect();
         match (all.iter().all(Merged::is_live), all.iter().all(Merged::is_config)) {
             (true, true) => return Merged::Both,
             (true, false) => return Merged::Live,
@@ -248,7 +327,7 @@ impl Walk {
         let mut both = |group: &mut Group<'_>, item: &Value, is_live: &mut bool, place: Option<&Value>| {
             group.merged = true;
             let live = if group.several { Some(&Value::Null) } else { group.live };
-            let merged = self.visit(live, item, list.items, depth);
+            let merged = self.visit(live, item, None, list.items, depth);
             let in_place = live.zip(place).is_some_and(|(live, place)| std::ptr::eq(live, place));
             *is_live &= in_place && merged.is_live();
             merged.value(live, item)

@@ -26,6 +26,7 @@ use crate::encoded::Encoded;
 use crate::entries::Entries;
 use crate::fields::Nobodys;
 use crate::managed_fields::Identity;
+use crate::merge::Since;
 use crate::reconcile::reconcile;
 use crate::set::Set;
 use crate::shape::Type;
@@ -106,12 +107,14 @@ pub struct Tracker<'a> {
     live_is_tracked: bool,
     /// Fields that others own, of objects like this.
     usual: Option<&'a Phrases>,
+    /// What the manager applied last.
+    since: Option<Since<'a>>,
 }
 
 impl<'a> Tracker<'a> {
     /// A tracker for one request.
     pub fn new(versions: &'a dyn Versions, request: Request<'a>) -> Self {
-        Self { versions, request, live_is_tracked: false, usual: None }
+        Self { versions, request, live_is_tracked: false, usual: None, since: None }
     }
 
     /// Says that the live object is what a tracker made for the same versions and the same version of
@@ -126,6 +129,14 @@ impl<'a> Tracker<'a> {
     #[must_use]
     pub fn usually(mut self, usual: &'a Phrases) -> Self {
         self.usual = Some(usual);
+        self
+    }
+
+    /// Says what the manager applied last, in the same version and under the same types, and the object that
+    /// this left, which has all that was said. What is said again need not be worked out again.
+    #[must_use]
+    pub fn since(mut self, config: &'a Value, result: &'a Value) -> Self {
+        self.since = Some(Since { config, result });
         self
     }
 

@@ -6,18 +6,19 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use pleach_apply::{ApplyError, Tracker};
-use pleach_json::{Hints, Phrases, Piece, Value};
+use pleach_json::{Hints, Phrases, Piece, Spans, Value};
 use pleach_meta::object_meta::{ObjectMeta, decode_stored};
 use pleach_schema::Beside;
 
 use crate::decode;
 use crate::engine::Engine;
-use crate::kind::Scale;
+use crate::kind::{Scale, Strategy};
 use crate::managed::{Endpoint, Manager, scale as owners};
 use crate::object::Object;
 use crate::options::{Body, Context, FieldValidation, WriteOptions};
-use crate::recent::{Last, Live};
+use crate::recent::{Last, Live, Said, Saying};
 use crate::rejection::Rejection;
 use crate::scale;
 use crate::target::{Subresource, Target};
@@ -44,12 +45,18 @@ impl Engine {
         context: &mut Context,
     ) -> Result<Applied, Rejection> {
         let key = target.key_of(target.name());
-        // Who applies says mostly what is there.
-        let last = self.recent.last(&key, target.version().fingerprint());
-        let configuration = Configuration::decode(body, last.as_ref().map(Last::piece))?;
         let manager = Manager::update(self, target, options, context);
+        let fingerprint = target.version().fingerprint();
+        let last = self.recent.last(&key, fingerprint);
+        // Who applies says mostly what it said before, or what is there.
+        let said = last.as_ref().and_then(|last| last.said.clone());
+        let said = said.filter(|said| said.is_by(&manager.name, manager.subresource, fingerprint));
+        let configuration = match &said {
+            Some(said) => Configuration::decode(body, Some(said.piece()), true),
+            None => Configuration::decode(body, last.as_ref().map(Last::piece), false),
+        }?;
         let usual = self.usual.of(target.kind.storage_version().fingerprint());
-        let mut apply = Apply { target, manager, configuration, options, usual };
+        let mut apply = Apply { target, manager, configuration, options, usual, said };
         for _ in 0..RACES {
             if self.stored(&key).await?.is_some() {
                 match self.write_over(target, &mut apply, options, context).await {
@@ -84,11 +91,11 @@ impl Engine {
         context: &mut Context,
     ) -> Result<Value, Rejection> {
         let paths = target.version().scale.as_ref().ok_or_else(|| Rejection::NotFound(target.subject()))?;
-        let configuration = Configuration::decode(body, None)?;
+        let configuration = Configuration::decode(body, None, false)?;
         let manager = Manager::update(self, target, options, context);
         let main = Target { subresource: Subresource::None, ..target.clone() };
         let usual = Arc::default();
-        let apply = Apply { target, manager, configuration, options, usual };
+        let apply = Apply { target, manager, configuration, options, usual, said: None };
         let object = self.write_over(&main, &mut ApplyScale(apply, paths), options, context).await?;
         scale::from_object(paths, &object.into_value()?)
     }
@@ -144,14 +151,16 @@ struct Configuration {
     value: Value,
     /// Keys that were set twice, as a text; only YAML tells.
     duplicates: Option<String>,
+    /// The text, and where its containers are in it, if that can be told.
+    text: Option<(Bytes, Spans)>,
 }
 
 impl Configuration {
-    /// Decodes a body; `like` is an object that it is probably like.
-    fn decode(body: &Body, like: Option<Piece<'_>>) -> Result<Self, Rejection> {
+    /// Decodes a body; `like` is an object that it is probably like, or what was `said` before.
+    fn decode(body: &Body, like: Option<Piece<'_>>, said: bool) -> Result<Self, Rejection> {
         let bad = |error: String| Rejection::BadRequest(format!("error decoding YAML: {error}"));
-        let hints = Hints { like, phrases: None };
-        let parsed = pleach_yaml::parse_strict_with(&body.bytes, hints)
+        let hints = Hints { like, spans: true, ..Hints::default() };
+        let parsed = pleach_yaml::parse_strict_with(&body.bytes, hints, said)
             .map_err(|error| bad(format!("error converting YAML to JSON: {error}")))?;
         debug_assert_eq!(
             Some(&parsed.value),
@@ -170,7 +179,9 @@ impl Configuration {
                 )));
             }
         };
-        Ok(Self { value, duplicates })
+        // A text of its own: the bytes may be part of something larger.
+        let text = parsed.spans.map(|spans| (Bytes::copy_from_slice(&body.bytes), spans));
+        Ok(Self { value, duplicates, text })
     }
 }
 
@@ -182,15 +193,21 @@ struct Apply<'a> {
     options: &'a WriteOptions,
     /// The fields that managers of such objects own.
     usual: Arc<Phrases>,
+    /// What the manager said last of this object.
+    said: Option<Arc<Said>>,
 }
 
 impl Apply<'_> {
     /// The object after the apply, with its owners.
     fn onto(&self, live: Option<&Live>, context: &mut Context) -> Result<Value, Rejection> {
         let endpoint = Endpoint(self.target);
-        let tracker = Tracker::new(&endpoint, self.manager.request(self.target))
+        let mut tracker = Tracker::new(&endpoint, self.manager.request(self.target))
             .usually(&self.usual)
             .after_itself(live.is_some_and(|live| live.known.tracked));
+        // Others may be rewritten after an apply.
+        if let Some(said) = self.said.as_ref().filter(|_| self.target.kind.strategy == Strategy::Custom) {
+            tracker = tracker.since(said.config(), &said.result);
+        }
         let settled = live.and_then(Live::piece).map(|piece| piece.value());
         let beside = settled.map_or(Beside::Others, Beside::Settled);
         let fill_defaults = |object: &mut Value| {
@@ -261,6 +278,18 @@ impl Intent for Apply<'_> {
 
     fn tracks_managers(&self) -> Option<bool> {
         Some(true)
+    }
+
+    fn saying(&mut self) -> Option<Saying> {
+        let (text, spans) = self.configuration.text.take()?;
+        Some(Saying {
+            manager: self.manager.name.clone(),
+            subresource: self.manager.subresource,
+            fingerprint: self.target.version().fingerprint(),
+            config: self.configuration.value.take(),
+            text,
+            spans,
+        })
     }
 
     fn is_unconditional(&self) -> bool {

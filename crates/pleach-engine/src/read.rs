@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::kind::{Conversion, Kind};
 use crate::object::Object;
 use crate::options::Freshness;
-use crate::recent::{Known, Live};
+use crate::recent::{Known, Live, Saying};
 use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::settle;
@@ -77,12 +77,13 @@ impl Engine {
         record: &Record,
         stored: Option<(Value, Spans)>,
         known: Known,
+        saying: Option<Saying>,
     ) {
         let Some((mut value, spans)) = stored else { return };
         let known = if target.version == target.kind.storage { known } else { Known::default() };
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion", record.revision.to_string());
-            self.recent.put(&target.kind.versions, key, record, (value, spans), known);
+            self.recent.put(&target.kind.versions, key, record, (value, spans), known, saying);
         }
     }
 }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use foldhash::fast::RandomState;
-use pleach_json::{Piece, Spans, Value};
+use pleach_json::{Piece, Spans, Str, Value};
 use pleach_store::{Key, Revision};
 
 use crate::kind::KindVersion;
@@ -54,6 +54,10 @@ pub(crate) struct Text {
 }
 
 impl Text {
+    fn new(record: &Record, spans: Spans) -> Self {
+        Self { bytes: record.bytes().clone(), spans: Arc::new(spans) }
+    }
+
     fn piece<'a>(&'a self, value: &'a Value) -> Piece<'a> {
         Piece::new(value, &self.bytes, &self.spans)
     }
@@ -66,10 +70,48 @@ impl Live {
     }
 }
 
+/// What an applier said, with its text.
+pub(crate) struct Saying {
+    /// Who said it.
+    pub(crate) manager: Str,
+    pub(crate) subresource: &'static str,
+    /// The version and the schema that it was said under.
+    pub(crate) fingerprint: u64,
+    pub(crate) config: Value,
+    pub(crate) text: Bytes,
+    pub(crate) spans: Spans,
+}
+
+/// What an applier said last of an object, and the object that this left.
+pub(crate) struct Said {
+    saying: Saying,
+    pub(crate) result: Value,
+}
+
+impl Said {
+    /// What was said.
+    pub(crate) fn config(&self) -> &Value {
+        &self.saying.config
+    }
+
+    /// What was said, with its text.
+    pub(crate) fn piece(&self) -> Piece<'_> {
+        Piece::new(&self.saying.config, &self.saying.text, &self.saying.spans)
+    }
+
+    /// Whether it is this one who said it, under the same schema.
+    pub(crate) fn is_by(&self, manager: &str, subresource: &str, fingerprint: u64) -> bool {
+        let Saying { manager: name, subresource: at, fingerprint: under, .. } = &self.saying;
+        name == manager && *at == subresource && *under == fingerprint
+    }
+}
+
 /// An object as it was stored last.
 pub(crate) struct Last {
     value: Value,
     text: Text,
+    /// What an applier said last of it.
+    pub(crate) said: Option<Arc<Said>>,
 }
 
 impl Last {
@@ -114,6 +156,7 @@ struct Written {
     size: usize,
     value: Value,
     text: Text,
+    said: Option<Arc<Said>>,
     known: Known,
     /// The kind that it is known under.
     of: Arc<[KindVersion]>,
@@ -137,10 +180,15 @@ impl Recent {
     pub(crate) fn last(&self, key: &Key, fingerprint: u64) -> Option<Last> {
         let shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
         let written = shard.objects.get(key).filter(|written| written.fingerprint == fingerprint);
-        written.map(|found| Last { value: found.value.clone(), text: found.text.clone() })
+        written.map(|found| Last {
+            value: found.value.clone(),
+            text: found.text.clone(),
+            said: found.said.clone(),
+        })
     }
 
-    /// Keeps an object as it was stored, in the version that is stored.
+    /// Keeps an object as it was stored, in the version that is stored, and what was said if it was applied
+    /// to.
     pub(crate) fn put(
         &self,
         of: &Arc<[KindVersion]>,
@@ -148,16 +196,18 @@ impl Recent {
         record: &Record,
         (value, spans): (Value, Spans),
         known: Known,
+        saying: Option<Saying>,
     ) {
-        let size = record.json().len();
+        let size = record.json().len() + saying.as_ref().map_or(0, |saying| saying.text.len());
         if size > LARGEST {
             return;
         }
+        let said = saying.map(|saying| Arc::new(Said { saying, result: value.clone() }));
         let mut shard = self.shard(&key).lock().unwrap_or_else(PoisonError::into_inner);
         let (revision, fingerprint) = (record.revision, record.fingerprint());
         let of = Arc::clone(of);
-        let text = Text { bytes: record.bytes().clone(), spans: Arc::new(spans) };
-        let displaced = shard.put(key, Written { revision, fingerprint, size, value, text, known, of });
+        let text = Text::new(record, spans);
+        let displaced = shard.put(key, Written { revision, fingerprint, size, value, text, said, known, of });
         // What goes is taken apart when nobody waits for it.
         drop(shard);
         drop(displaced);
@@ -165,13 +215,20 @@ impl Recent {
 }
 
 impl Shard {
-    fn put(&mut self, key: Key, written: Written) -> Vec<Value> {
+    fn put(&mut self, key: Key, mut written: Written) -> Vec<Written> {
         let mut displaced = Vec::new();
+        // What was said is worth knowing until something else is said.
+        if written.said.is_none()
+            && let Some(before) = self.objects.get(&key)
+        {
+            written.said.clone_from(&before.said);
+            written.size += before.said.as_ref().map_or(0, |said| said.saying.text.len());
+        }
         self.order.push_back((key.clone(), written.revision));
         self.bytes += written.size;
         if let Some(before) = self.objects.insert(key, written) {
             self.bytes -= before.size;
-            displaced.push(before.value);
+            displaced.push(before);
         }
         while self.bytes > BYTES / SHARDS || self.order.len() > 2 * self.objects.len() + 8 {
             let Some((key, revision)) = self.order.pop_front() else { break };
@@ -179,7 +236,7 @@ impl Shard {
                 && let Some(oldest) = self.objects.remove(&key)
             {
                 self.bytes -= oldest.size;
-                displaced.push(oldest.value);
+                displaced.push(oldest);
             }
         }
         displaced
@@ -198,7 +255,14 @@ mod tests {
         // The header of a record is no part of its size.
         let bytes = [&[1u8; 13][..], &vec![b' '; size]].concat();
         let record = Record::open(bytes.into(), Revision(revision)).unwrap();
-        recent.put(&Arc::from([]), key, &record, (Value::Int(value), Spans::default()), Known::default());
+        recent.put(
+            &Arc::from([]),
+            key,
+            &record,
+            (Value::Int(value), Spans::default()),
+            Known::default(),
+            None,
+        );
     }
 
     fn get(recent: &Recent, key: Key, revision: u64) -> Option<Value> {
@@ -211,7 +275,7 @@ mod tests {
         let (of, other): (Arc<[KindVersion]>, Arc<[KindVersion]>) = (Arc::from([]), Arc::from([]));
         let record = Record::open(vec![1; 20].into(), Revision(1)).unwrap();
         let known = Known { sound: true, tracked: true };
-        recent.put(&of, key(1), &record, (Value::Null, Spans::default()), known);
+        recent.put(&of, key(1), &record, (Value::Null, Spans::default()), known, None);
         assert_eq!(recent.get(&of, &key(1), Revision(1)).unwrap().known, known);
         assert_eq!(recent.get(&other, &key(1), Revision(1)).unwrap().known, Known::default());
     }

@@ -19,7 +19,7 @@ use crate::object::Object;
 use crate::options::{Body, Context, WriteOptions};
 use crate::prepare;
 use crate::read::{convert, serve, served_value};
-use crate::recent::{Known, Last, Live};
+use crate::recent::{Known, Last, Live, Saying};
 use crate::record::{Record, encode, encode_beside};
 use crate::rejection::Rejection;
 use crate::settle;
@@ -54,7 +54,7 @@ pub(crate) enum Origin<'a> {
 }
 
 /// What is to become of an object that exists.
-pub trait Intent: Send {
+pub(crate) trait Intent: Send {
     /// The object as it shall be, in the version of the request, made from the live one. `None`
     /// leaves the live object as it is.
     fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Value>, Rejection>;
@@ -67,6 +67,11 @@ pub trait Intent: Send {
     /// Whether field managers were worked out by `candidate` itself, and if so, whether for the whole
     /// object.
     fn tracks_managers(&self) -> Option<bool> {
+        None
+    }
+
+    /// What was said, if that is what an apply is, to know it when it is said again.
+    fn saying(&mut self) -> Option<Saying> {
         None
     }
 
@@ -209,14 +214,14 @@ impl Engine {
         // A client that changes an object sends all of it: what did not change is at hand.
         let last = self.recent.last(&target.key_of(target.name()), target.version().fingerprint());
         let usual = self.usual.of(target.kind.storage_version().fingerprint());
-        let hints = Hints { like: last.as_ref().map(Last::piece), phrases: Some(&usual) };
+        let hints = Hints { like: last.as_ref().map(Last::piece), phrases: Some(&usual), ..Hints::default() };
         let mut value = decode(target, body, options.field_validation, hints, context)?;
         check_identity(target, &mut value)?;
         self.write_over(target, &mut Replace::new(target, value), options, context).await
     }
 
     /// Changes an object that exists, as an intent says.
-    pub async fn write_over(
+    pub(crate) async fn write_over(
         &self,
         target: &Target,
         intent: &mut dyn Intent,
@@ -232,7 +237,7 @@ impl Engine {
             let warned = context.warnings.len();
             let draft = Self::draft(target, intent, &live, &manager, context)?;
             let Some(draft) = draft else { return serve(&target.kind, target.version, record) };
-            match self.replace(target, &key, &record, &live, draft, options).await? {
+            match self.replace(target, &key, &record, &live, draft, intent, options).await? {
                 Some(object) => return Ok(object),
                 // Somebody else was faster: what was said about the old state no longer counts.
                 None => context.warnings.truncate(warned),
@@ -267,6 +272,7 @@ impl Engine {
     }
 
     /// Commits a draft in place of the record it was made from; `None` if that was overtaken.
+    #[expect(clippy::too_many_arguments, reason = "all that a write knows by then")]
     async fn replace(
         &self,
         target: &Target,
@@ -274,6 +280,7 @@ impl Engine {
         record: &Record,
         live: &Live,
         (mut draft, known): (Value, Known),
+        intent: &mut dyn Intent,
         options: &WriteOptions,
     ) -> Result<Option<Object>, Rejection> {
         managed::keep_times(live, &mut draft);
@@ -298,7 +305,7 @@ impl Engine {
         match self.store.commit(Commit::put(key.clone(), Expect::At(record.revision), bytes.clone())).await {
             Ok(revision) => {
                 let new = Record::open(bytes, revision)?;
-                self.remember(target, key.clone(), &new, stored, known);
+                self.remember(target, key.clone(), &new, stored, known, intent.saying());
                 self.committed(target, Some(record), Some(&new)).await;
                 Ok(Some(serve(&target.kind, target.version, new)?))
             }

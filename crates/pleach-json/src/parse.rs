@@ -16,7 +16,7 @@ mod string;
 use std::borrow::Cow;
 
 use crate::error::{Context, ParseError};
-use crate::{Map, Phrases, Piece, Str, Value};
+use crate::{Map, Phrases, Piece, Spans, Str, Value};
 use like::Like;
 use string::plain_string;
 
@@ -31,6 +31,8 @@ pub struct Parsed {
     /// Paths such as `spec.a[0].b` of keys that were set again, in document order, each once, at
     /// most a hundred.
     pub duplicates: Vec<String>,
+    /// Where its containers are in the text, if that was asked for and no key is set twice.
+    pub spans: Option<Spans>,
 }
 
 /// What a text probably says: what is found in it need not be read.
@@ -40,11 +42,13 @@ pub struct Hints<'h> {
     pub like: Option<Piece<'h>>,
     /// Objects that may stand in it.
     pub phrases: Option<&'h Phrases>,
+    /// Whether to tell where its containers are.
+    pub spans: bool,
 }
 
 impl<'h> From<&'h Value> for Hints<'h> {
     fn from(like: &'h Value) -> Self {
-        Self { like: Some(like.into()), phrases: None }
+        Self { like: Some(like.into()), ..Self::default() }
     }
 }
 
@@ -55,7 +59,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, ParseError> {
 
 /// The same for a text of which something is known.
 pub fn parse_with(bytes: &[u8], hints: Hints<'_>) -> Result<Value, ParseError> {
-    parse_text(bytes, hints).map(|(value, _, _)| value)
+    parse_text(bytes, hints).map(|(read, _)| read.value)
 }
 
 /// Reads a JSON text and reports keys that are set more than once.
@@ -65,21 +69,30 @@ pub fn parse_strict(bytes: &[u8]) -> Result<Parsed, ParseError> {
 
 /// The same for a text of which something is known.
 pub fn parse_strict_with(bytes: &[u8], hints: Hints<'_>) -> Result<Parsed, ParseError> {
-    let (value, text, repeated) = parse_text(bytes, hints)?;
+    let (Read { value, repeated, spans }, text) = parse_text(bytes, hints)?;
     let duplicates = if repeated { duplicates::find(&text) } else { Vec::new() };
-    Ok(Parsed { value, duplicates })
+    Ok(Parsed { value, duplicates, spans })
 }
 
-fn parse_text<'a>(bytes: &'a [u8], hints: Hints<'_>) -> Result<(Value, Cow<'a, str>, bool), ParseError> {
+/// A document that was read.
+struct Read {
+    value: Value,
+    /// Some object set a key twice.
+    repeated: bool,
+    spans: Option<Spans>,
+}
+
+fn parse_text<'a>(bytes: &'a [u8], hints: Hints<'_>) -> Result<(Read, Cow<'a, str>), ParseError> {
     let like = Like::of(hints.like);
     if let Ok(text) = std::str::from_utf8(bytes) {
-        let (value, repeated) = Parser::new(text, hints.phrases).document(like)?;
-        return Ok((value, Cow::Borrowed(text), repeated));
+        let mut parser = Parser::new(text, hints.phrases);
+        parser.spans = hints.spans.then(Spans::default);
+        return Ok((parser.document(like)?, Cow::Borrowed(text)));
     }
+    // Nothing stands where it stood before the repair.
     let text = string::repair(bytes);
-    let parsed = Parser::new(&text, hints.phrases).document(like);
-    let (value, repeated) = parsed.map_err(|error| error.in_unrepaired(bytes))?;
-    Ok((value, Cow::Owned(text), repeated))
+    let read = Parser::new(&text, hints.phrases).document(like);
+    Ok((read.map_err(|error| error.in_unrepaired(bytes))?, Cow::Owned(text)))
 }
 
 /// What is being read.
@@ -127,6 +140,8 @@ struct Parser<'a, 'l> {
     unescaped: String,
     /// Some object set a key twice.
     repeated: bool,
+    /// Where containers are, if that is wanted.
+    spans: Option<Spans>,
     /// The first number beyond float64.
     out_of_range: Option<ParseError>,
 }
@@ -143,18 +158,23 @@ impl<'a, 'l> Parser<'a, 'l> {
             members: Vec::with_capacity(32),
             unescaped: String::new(),
             repeated: false,
+            spans: None,
             out_of_range: None,
         }
     }
 
-    fn document(mut self, like: Like<'l>) -> Result<(Value, bool), ParseError> {
+    fn document(mut self, like: Like<'l>) -> Result<Read, ParseError> {
         let value = self.value(like)?;
         if self.next_token().is_some() {
             return Err(self.unexpected(Context::AfterTopLevel));
         }
         match self.out_of_range {
             Some(error) => Err(error),
-            None => Ok((value, self.repeated)),
+            None => {
+                // Who takes a container from this text must not overlook that it sets a key twice.
+                let spans = self.spans.filter(|_| !self.repeated);
+                Ok(Read { value, repeated: self.repeated, spans })
+            }
         }
     }
 
@@ -186,6 +206,7 @@ impl<'a, 'l> Parser<'a, 'l> {
                         at = end;
                         same
                     } else {
+                        self.begin(begin);
                         self.frames.push(frame);
                         frame =
                             Frame { kind: Kind::Object, like, same: true, start: self.members.len(), key };
@@ -205,6 +226,7 @@ impl<'a, 'l> Parser<'a, 'l> {
                         at = end;
                         same
                     } else {
+                        self.begin(begin);
                         self.frames.push(frame);
                         frame = Frame { kind: Kind::Array, like, same: true, start: self.items.len(), key };
                         continue;
@@ -268,6 +290,9 @@ impl<'a, 'l> Parser<'a, 'l> {
                         };
                     }
                 }
+                if let Some(spans) = &mut self.spans {
+                    spans.end(at, true);
+                }
                 key = frame.key;
                 let same = frame.same;
                 frame = self.frames.pop().expect("the document is below every container");
@@ -292,6 +317,9 @@ impl<'a, 'l> Parser<'a, 'l> {
     /// The object of the members that were read last.
     fn object(&mut self, frame: &mut Frame<'a, 'l>) -> Map {
         let members = self.members.split_off(frame.start);
+        if let Some(spans) = &mut self.spans {
+            spans.sort(&members);
+        }
         let written = members.len();
         let map = Map::from(members);
         self.repeated |= map.len() != written;
@@ -308,15 +336,34 @@ impl<'a, 'l> Parser<'a, 'l> {
     /// What a container is like, if it stands here as it would be written, and where it ends. It is not
     /// asked for the document itself, which is sent because something changed.
     #[inline]
-    fn found(&self, like: Like<'l>, at: usize) -> Option<(Value, usize)> {
-        if self.frames.is_empty() { None } else { like.found(self.bytes, at) }
+    fn found(&mut self, like: Like<'l>, at: usize) -> Option<(Value, usize)> {
+        if self.frames.is_empty() {
+            return None;
+        }
+        let (piece, end) = like.found(self.bytes, at)?;
+        if let Some(spans) = &mut self.spans {
+            spans.copied(at, piece);
+        }
+        Some((piece.value().clone(), end))
+    }
+
+    /// A container begins here that is not empty.
+    #[inline]
+    fn begin(&mut self, at: usize) {
+        if let Some(spans) = &mut self.spans {
+            spans.begin(at);
+        }
     }
 
     /// The object that begins here, if it is known by heart, and where it ends.
     #[inline]
-    fn phrase(&self, frame: &Frame<'a, 'l>, key: Key<'a>, at: usize) -> Option<(Value, usize)> {
+    fn phrase(&mut self, frame: &Frame<'a, 'l>, key: Key<'a>, at: usize) -> Option<(Value, usize)> {
         let phrases = self.phrases.filter(|_| frame.kind == Kind::Object)?;
         let (object, end) = phrases.found(self.key_text(key), self.bytes, at)?;
+        if let Some(spans) = &mut self.spans {
+            spans.begin(at);
+            spans.end(end, true);
+        }
         Some((Value::Object(object.clone()), end))
     }
 

@@ -42,8 +42,28 @@ impl Spans {
         span.count = count as u32;
     }
 
+    /// The members of the object that began last were read in this order, which need not be that of
+    /// their keys.
+    pub(crate) fn sort(&mut self, members: &[(Str, Value)]) {
+        if members.is_sorted_by(|a, b| a.0 < b.0) {
+            return;
+        }
+        let Some((index, _)) = self.open.last() else { return };
+        let read = self.all.split_off(index + 1);
+        let mut rest = &read[..];
+        let mut groups: Vec<(&Str, &[Span])> = Vec::new();
+        for (key, _) in members.iter().filter(|(_, value)| has_span(value)) {
+            let count = rest.first().map_or(0, |span| span.count as usize);
+            let (group, others) = rest.split_at(count.min(rest.len()));
+            groups.push((key, group));
+            rest = others;
+        }
+        groups.sort_by_key(|(key, _)| *key);
+        groups.iter().for_each(|(_, group)| self.all.extend_from_slice(group));
+    }
+
     /// A container that was copied stands here.
-    fn copied(&mut self, at: usize, piece: &Piece<'_>) {
+    pub(crate) fn copied(&mut self, at: usize, piece: &Piece<'_>) {
         self.begin(at);
         self.all.extend_from_slice(&piece.spans[1..]);
         self.end(at + piece.spans[0].len as usize, true);
@@ -284,7 +304,7 @@ mod tests {
     fn what_is_equal_is_shared_when_read() {
         let value = json!({"a": {"b": [1, {"c": "x"}]}, "d": [{"e": 1}, {"f": 2}], "g": {"h": true}});
         let (text, spans) = written(&value, None);
-        let hints = Hints { like: Some(Piece::new(&value, &text, &spans)), phrases: None };
+        let hints = Hints { like: Some(Piece::new(&value, &text, &spans)), ..Hints::default() };
         for (body, same) in [
             (r#"{"a":{"b":[1,{"c":"x"}]},"d":[{"e":1},{"f":2}],"g":{"h":true}}"#, vec!["a", "d", "g"]),
             (r#"{"g":{"h":true}, "d":[{"e":1},{"f":3}],"a":{"b":[1,{"c":"x"}]}}"#, vec!["a", "g"]),
@@ -297,6 +317,63 @@ mod tests {
                 assert_eq!(is, same.contains(&key), "{body} {key}");
             }
         }
+    }
+
+    /// Every container whose place is known is what its text says; how many there are comes back.
+    fn read_again(piece: Piece<'_>) -> usize {
+        let mut parts = piece.parts();
+        let inner: Vec<_> = match piece.value {
+            Value::Object(members) => {
+                let each = members.entries().iter().enumerate();
+                each.filter_map(|(i, (key, _))| parts.member(i, key)).collect()
+            }
+            Value::Array(items) => (0..items.len()).filter_map(|i| parts.item(i)).collect(),
+            _ => Vec::new(),
+        };
+        let own = piece.text().map_or(0, |text| {
+            assert_eq!(parse(text).unwrap(), *piece.value);
+            1
+        });
+        own + inner.into_iter().map(read_again).sum::<usize>()
+    }
+
+    #[test]
+    fn a_text_that_was_read_is_known_again() {
+        for (text, known) in [
+            (r#"{"a":{"b":[1,{"c":"x"}]},"d":[{"e":1},{"f":2}],"g":{"h":true}}"#, 8),
+            (
+                " { \"g\" : {\"h\": [ ] , \"i\":[1]},\n \"a\":{\"z\":{\"y\":1},\"b\":[{\"q\":[]}]}, \"e\":{} }",
+                7,
+            ),
+            (r#"{"g":{"h":{"i":1}},"a":{"z":{"y":1},"x":{"x":[1]}},"b":[[1],[2]]}"#, 10),
+            (r#"{"b":1,"a":2}"#, 1),
+        ] {
+            let hints = Hints { spans: true, ..Hints::default() };
+            let read = crate::parse_strict_with(text.as_bytes(), hints).unwrap();
+            let spans = read.spans.unwrap();
+            let piece = Piece::new(&read.value, text.as_bytes(), &spans);
+            assert_eq!(read_again(piece), known, "{text}");
+            // What is the same in a changed text is shared, and its places are known in turn.
+            let changed = text.replacen('1', "17", 1);
+            let hints = Hints { like: Some(piece), spans: true, ..Hints::default() };
+            let again = crate::parse_strict_with(changed.as_bytes(), hints).unwrap();
+            let plain = crate::parse_strict(changed.as_bytes()).unwrap();
+            assert_eq!((&again.value, &again.duplicates), (&plain.value, &plain.duplicates), "{changed}");
+            let spans = again.spans.unwrap();
+            assert_eq!(read_again(Piece::new(&again.value, changed.as_bytes(), &spans)), known, "{changed}");
+            let same = |key: &str| match (read.value.get(key), again.value.get(key)) {
+                (Some(a @ Value::Object(_)), Some(b)) => a == b && !a.is_same(b),
+                _ => false,
+            };
+            assert!(!["a", "g"].into_iter().any(same), "{changed}: what is equal is shared");
+        }
+    }
+
+    #[test]
+    fn of_a_text_with_a_key_twice_nothing_is_known() {
+        let text = br#"{"a":{"z":{"y":1},"z":{"x":[1]}},"b":[[1],[2]]}"#;
+        let hints = Hints { spans: true, ..Hints::default() };
+        assert_eq!(crate::parse_strict_with(text, hints).unwrap().spans, None);
     }
 
     #[test]
@@ -321,7 +398,7 @@ mod tests {
         assert!(m.of().text().is_none());
         assert_eq!(m.member(1, "l").unwrap().text(), Some(&br#"{"a":"b"}"#[..]));
         assert_eq!(parts.member(1, "s").unwrap().text(), Some(&br#"{"x":1}"#[..]));
-        let hints = Hints { like: Some(piece), phrases: None };
+        let hints = Hints { like: Some(piece), ..Hints::default() };
         let parsed = parse_with(&text, hints).unwrap();
         assert_eq!(parsed, json!({"m": {"l": {"a": "b"}}, "s": {"x": 1}}));
         assert!(parsed.get("s").unwrap().is_same(value.get("s").unwrap()));

@@ -18,7 +18,7 @@ mod resolve;
 
 use std::borrow::Cow;
 
-use pleach_json::{Hints, Value};
+use pleach_json::{Hints, Spans, Value};
 
 use crate::error::{DuplicateKeys, YamlError};
 use compose::Composer;
@@ -34,6 +34,14 @@ pub struct Parsed {
     pub value: Value,
     /// The keys that were set again.
     pub duplicates: DuplicateKeys,
+    /// Where its containers are in the text, if that was asked for and the text is JSON.
+    pub spans: Option<Spans>,
+}
+
+impl From<Value> for Parsed {
+    fn from(value: Value) -> Self {
+        Self { value, duplicates: DuplicateKeys::default(), spans: None }
+    }
 }
 
 /// A document of a stream.
@@ -49,26 +57,29 @@ pub struct Document {
 
 /// Reads the first document of a text. A text without one is `null`.
 pub fn parse(bytes: &[u8]) -> Result<Value, YamlError> {
-    read(bytes, false, Hints::default()).map(|parsed| parsed.value)
+    read(bytes, false, Hints::default(), false).map(|parsed| parsed.value)
 }
 
 /// Reads the first document of a text and reports keys that are set more than once.
 pub fn parse_strict(bytes: &[u8]) -> Result<Parsed, YamlError> {
-    read(bytes, true, Hints::default())
+    read(bytes, true, Hints::default(), false)
 }
 
-/// The same for a text of which something is known, which helps if it is JSON.
-pub fn parse_strict_with(bytes: &[u8], hints: Hints<'_>) -> Result<Parsed, YamlError> {
-    read(bytes, true, hints)
+/// The same for a text of which something is known, which helps if it is JSON. `read_before` says that what
+/// it is like was read by this function.
+pub fn parse_strict_with(bytes: &[u8], hints: Hints<'_>, read_before: bool) -> Result<Parsed, YamlError> {
+    read(bytes, true, hints, read_before)
 }
 
-fn read(bytes: &[u8], strict: bool, hints: Hints<'_>) -> Result<Parsed, YamlError> {
+fn read(bytes: &[u8], strict: bool, hints: Hints<'_>, read_before: bool) -> Result<Parsed, YamlError> {
     let text = characters::decode(bytes)?;
-    if let Some(value) = json::read(&text, hints) {
-        return Ok(Parsed { value, duplicates: DuplicateKeys::default() });
+    if let Some((value, spans)) = json::read(&text, hints, read_before) {
+        // What was decoded does not stand where it stood.
+        let spans = spans.filter(|_| matches!(text, Cow::Borrowed(_)) && text.len() == bytes.len());
+        return Ok(Parsed { value, duplicates: DuplicateKeys::default(), spans });
     }
     if let Some(value) = read_manifest(&text) {
-        return Ok(Parsed { value, duplicates: DuplicateKeys::default() });
+        return Ok(value.into());
     }
     read_yaml(text, strict)
 }
@@ -87,7 +98,7 @@ fn read_yaml(mut text: Cow<'_, str>, strict: bool) -> Result<Parsed, YamlError> 
         let mut stream = Stream::new(&text, true);
         let nodes = match stream.document() {
             Ok(Some(nodes)) => nodes,
-            Ok(None) => return Ok(Parsed { value: Value::Null, duplicates: DuplicateKeys::default() }),
+            Ok(None) => return Ok(Value::Null.into()),
             Err(error) => match stream.take_repaired() {
                 Some(repaired) if repairs < MAX_REPAIRED => {
                     repairs += repaired.len();
@@ -99,7 +110,7 @@ fn read_yaml(mut text: Cow<'_, str>, strict: bool) -> Result<Parsed, YamlError> 
         };
         let mut composer = Composer::new(&text, &nodes, strict);
         let value = composer.value()?;
-        return Ok(Parsed { value, duplicates: composer.into_duplicates() });
+        return Ok(Parsed { duplicates: composer.into_duplicates(), ..value.into() });
     }
 }
 
@@ -219,7 +230,7 @@ mod tests {
         ];
         for text in texts {
             let long = read_yaml(Cow::Borrowed(text), false).expect(text);
-            if let Some(short) = json::read(text, Hints::default()) {
+            if let Some((short, _)) = json::read(text, Hints::default(), false) {
                 assert_eq!(short, long.value, "{text}");
             }
         }

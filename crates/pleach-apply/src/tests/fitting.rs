@@ -8,14 +8,16 @@ use pleach_schema::{Schema, SchemaOptions};
 
 use crate::compare::{compare, compare_beside};
 use crate::encoded::Encoded;
-use crate::fields::{Nobodys, applied_fields, are_applied_fields, are_new_fields, new_fields};
+use crate::fields::{Like, Nobodys, applied_fields, are_applied_fields, are_new_fields, new_fields, share};
 use crate::fits::fits;
-use crate::merge::{changes, merge};
+use crate::merge::{Since, changes, changes_since, merge};
 use crate::same::{exact, same};
 use crate::set::Set;
 use crate::shape::Type;
 use crate::validate::words;
 
+/// The fields of a value.
+type Made = fn(&Value, Type<'_>) -> (Encoded, bool);
 /// Asks whether a value has fields.
 type Are = fn(&Value, Type<'_>, &Map, &Nobodys<'_>) -> bool;
 
@@ -122,7 +124,7 @@ proptest! {
             prop_assert_eq!(fits(&value, of, !duplicates), said.is_ok(), "{:?}", said);
         }
         prop_assert_eq!(new_fields(&value, of).1, fits(&value, of, false));
-        prop_assert_eq!(applied_fields(&value, of).1, fits(&value, of, true));
+        prop_assert_eq!(applied_fields(&value, of, None).1, fits(&value, of, true));
     }
 
     #[test]
@@ -143,8 +145,8 @@ proptest! {
         let nobodys = Nobodys { stripped: &stripped, reset: status.then_some(&reset) };
         for (a, b) in [(whole(&a, labels), whole(&b, 0)), (whole(&a, labels), whole(&a, labels))] {
             for (made, are) in [
-                (new_fields as fn(&Value, Type<'_>) -> (Encoded, bool), are_new_fields as Are),
-                (applied_fields, are_applied_fields),
+                (new_fields as Made, are_new_fields as Are),
+                (|value, of| applied_fields(value, of, None), are_applied_fields),
             ] {
                 let owned = |value: &Value| {
                     let (mut fields, fits) = made(value, of);
@@ -157,6 +159,63 @@ proptest! {
                 if fields == expected && fits(&b, of, true) {
                     prop_assert!(is, "{} {:?}", b, expected);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn fields_are_shared_with_those_of_another(a in value(), b in value(), labels in 0..3usize, status in any::<bool>()) {
+        let schema = schema();
+        let of = Type::of(&schema);
+        let whole = |specs: &[&Value], labels: usize| {
+            let labels = [json!({}), json!({"a": "b"}), json!({"a": "b", "c": "d"})][labels].clone();
+            let mut spec = Map::new();
+            for more in specs.iter().filter_map(|value| value.get("spec").and_then(Value::as_object)) {
+                spec.extend(more.clone());
+            }
+            json!({"apiVersion": "g/v1", "kind": "Foo", "metadata": {"name": "x", "labels": (labels)}, "spec": (spec)})
+        };
+        let stripped = Set::of_fields(&[&["apiVersion"], &["kind"], &["metadata"], &["metadata", "name"]]);
+        let reset = Set::of_fields(&[&["status"]]);
+        let nobodys = Nobodys { stripped: &stripped, reset: status.then_some(&reset) };
+        let owned = |value: &Value, like: Option<Like<'_>>| {
+            let (mut fields, fits) = applied_fields(value, of, like);
+            nobodys.taken_from(&mut fields);
+            if let Some(like) = like {
+                share(&mut fields, like);
+            }
+            (fields, fits)
+        };
+        let like = whole(&[&a], 1);
+        let (known, fits) = owned(&like, None);
+        prop_assume!(fits);
+        for (specs, labels) in [(vec![&a], 1), (vec![&a, &b], labels), (vec![&b, &a], 1), (vec![&b], labels)] {
+            let text = pleach_json::to_vec(&whole(&specs, labels));
+            let beside = pleach_json::parse_with(&text, (&like).into()).unwrap();
+            let alone = owned(&beside, None);
+            let both = owned(&beside, Some(Like { value: &like, fields: known.members() }));
+            prop_assert_eq!(&both, &alone, "{} {}", like, beside);
+            if alone.0 == known {
+                prop_assert!(both.0.members().is_same(known.members()), "{} {}", like, beside);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_said_again_comes_to_the_same(live in value(), a in value(), b in value(), c in value()) {
+        let schema = schema();
+        let of = Type::of(&schema);
+        let [live, a, b, c] = [live, a, b, c].map(|value| {
+            if fits(&value, of, true) { value } else { json!({"spec": {}}) }
+        });
+        let said = merge(&live, &a, of);
+        for between in [said.clone(), merge(&said, &c, of)] {
+            for again in [a.clone(), merge(&a, &b, of), b.clone()] {
+                let text = pleach_json::to_vec(&again);
+                let again = pleach_json::parse_with(&text, (&a).into()).unwrap();
+                let since = Since { config: &a, result: &said };
+                let known = changes_since(&between, &again, Some(since), None, of).map(|changed| changed.value);
+                prop_assert_eq!(known, changes(&between, &again, of).map(|changed| changed.value));
             }
         }
     }

@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-use pleach_json::{Str, Value};
+use pleach_json::{Map, Str, Value};
 
-use super::{ApplyError, InVersion, STRIPPED, Tracker, empty_object, last_applied, put_managed};
+use super::{ApplyError, InVersion, STRIPPED, Tracker, empty_object, last_applied, managed_of, put_managed};
 use crate::compare::{Comparison, compare};
 use crate::encoded::Encoded;
 use crate::entries::{Entries, Entry};
-use crate::fields::{applied_fields, are_applied_fields, fields_of};
+use crate::fields::{Like, applied_fields, are_applied_fields, fields_of, share};
 use crate::managed_fields::Identity;
-use crate::merge::changes;
+use crate::merge::changes_since;
 use crate::reconcile::name_fields;
 use crate::remove::remove;
 use crate::same::same;
@@ -120,11 +120,31 @@ impl Tracker<'_> {
         let nobodys = self.nobodys();
         let last = entries.position(&identity).map(|at| &entries.0[at]);
         let last = last.filter(|last| last.api_version == api_version).map(|last| &last.fields);
-        // Most managers own what they owned, or what others own of such objects.
-        let fields = match self.recognized(last, |usual| are_applied_fields(config, of, usual, &nobodys)) {
+        let since = self.since.filter(|_| self.live_is_tracked);
+        let like = last.zip(since).and_then(|(last, since)| {
+            // It owns what it said last time, if that is what it got then.
+            let then = fields_in(since.result, &identity)?;
+            last.members().is_same(then).then_some(Like { value: since.config, fields: then })
+        });
+        let known = match like {
+            Some(like) => {
+                let (mut fields, fits) = applied_fields(config, of, Some(like));
+                nobodys.taken_from(&mut fields);
+                share(&mut fields, like);
+                fits.then_some(fields)
+            }
+            // Most managers own what they owned, or what others own of such objects.
+            None => self.recognized(last, |usual| are_applied_fields(config, of, usual, &nobodys)),
+        };
+        debug_assert!(known.as_ref().is_none_or(|known| {
+            let (mut alone, fits) = applied_fields(config, of, None);
+            nobodys.taken_from(&mut alone);
+            fits && *known == alone
+        }));
+        let fields = match known {
             Some(fields) => fields,
             None => {
-                let (mut fields, fits) = applied_fields(config, of);
+                let (mut fields, fits) = applied_fields(config, of, None);
                 if !fits {
                     validate(config, of, false).map_err(|error| failed("patch", config, &error))?;
                 }
@@ -140,7 +160,7 @@ impl Tracker<'_> {
         self.reconciled(live, &mut entries, self.live_is_tracked).map_err(ApplyError::Failed)?;
 
         // Nothing where that is the live object.
-        let merged = changes(live, config, of);
+        let merged = changes_since(live, config, since, nobodys.reset, of);
         let last = entries.position(&identity).map(|at| entries.0.remove(at));
         let time = last.as_ref().and_then(|entry| entry.time.clone());
         entries.0.push(Entry { identity: identity.clone(), api_version, time, fields });
@@ -239,6 +259,17 @@ impl Tracker<'_> {
         }
         Ok(result)
     }
+}
+
+/// The fields of an applier in the owners of an object.
+fn fields_in<'v>(object: &'v Value, identity: &Identity) -> Option<&'v Map> {
+    let is_its = |entry: &&Value| {
+        let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
+        text("operation") == identity.operation.as_str()
+            && text("manager") == identity.manager
+            && text("subresource") == identity.subresource
+    };
+    managed_of(object).as_array()?.iter().find(is_its)?.get("fieldsV1")?.as_object()
 }
 
 /// `g/v1, Kind=Foo`, as Go prints a kind with its group and version.

@@ -33,11 +33,11 @@ impl<'l> Like<'l> {
     /// The container itself, if it stands in the text at this place as it would be written, and where
     /// it ends.
     #[inline]
-    pub(super) fn found(&self, text: &[u8], at: usize) -> Option<(Value, usize)> {
+    pub(super) fn found(&self, text: &[u8], at: usize) -> Option<(&Piece<'l>, usize)> {
         let piece = self.0.as_ref()?.of();
         let own = piece.text()?;
         // No container's text is the beginning of another's.
-        text[at..].starts_with(own).then(|| (piece.value().clone(), at + own.len()))
+        text[at..].starts_with(own).then(|| (piece, at + own.len()))
     }
 
     /// What the member `key` is like, which is read after `before` others.

@@ -5,7 +5,7 @@
 //! same. Everything doubtful (escapes YAML 1.1 does not know, characters it refuses or folds, keys
 //! it finds too long, keys set twice) goes the long way.
 
-use pleach_json::{Hints, Str, Value, grow_stack, parse_strict_with};
+use pleach_json::{Hints, Spans, Str, Value, grow_stack, parse_strict_with};
 
 use super::characters::{BACKSLASH, BEYOND_ASCII, BREAK, traits};
 use super::resolve::float_value;
@@ -13,8 +13,9 @@ use super::resolve::float_value;
 /// A key as long as this, every byte of it escaped, is still short enough for YAML.
 const MAX_KEY: usize = 150;
 
-/// The value of a JSON text that means the same as YAML.
-pub(super) fn read(text: &str, hints: Hints<'_>) -> Option<Value> {
+/// The value of a JSON text that means the same as YAML, and where its containers are if that is wanted.
+/// `read_before` says that what it is like was read here.
+pub(super) fn read(text: &str, hints: Hints<'_>, read_before: bool) -> Option<(Value, Option<Spans>)> {
     if !text.starts_with('{') || !is_plain(text.as_bytes()) {
         return None;
     }
@@ -23,8 +24,9 @@ pub(super) fn read(text: &str, hints: Hints<'_>) -> Option<Value> {
         return None;
     }
     let mut value = parsed.value;
+    let settled = hints.like.filter(|_| read_before).map(|like| like.value());
     // Few texts have a float that is written otherwise.
-    (is_settled(&value) || settle(&mut value)).then_some(value)
+    (is_settled(&value, settled) || settle(&mut value)).then_some((value, parsed.spans))
 }
 
 /// Whether there is nothing in the text that the two grammars see differently.
@@ -69,16 +71,28 @@ pub(super) fn has_doubtful_character(mut rest: &[u8]) -> bool {
     false
 }
 
-/// Whether [`settle`] changes nothing and does not fail.
-fn is_settled(value: &Value) -> bool {
+/// Whether [`settle`] changes nothing and does not fail. What is shared with a value that is settled is not
+/// looked at.
+fn is_settled(value: &Value, settled: Option<&Value>) -> bool {
+    if settled.is_some_and(|settled| settled.is_same(value)) {
+        return true;
+    }
     match value {
         Value::Float(float) => float_value(*float) == *value,
-        Value::Array(items) => grow_stack(|| items.iter().all(is_settled)),
+        Value::Array(items) => {
+            let settled = settled.and_then(Value::as_array);
+            let item = |(i, item)| is_settled(item, settled.and_then(|settled| settled.get(i)));
+            grow_stack(|| items.iter().enumerate().all(item))
+        }
         Value::Object(map) => {
+            let settled = settled.and_then(Value::as_object);
             let member = |(key, value): &(Str, Value)| {
                 key.len() <= MAX_KEY
                     && match value {
-                        Value::Float(_) | Value::Array(_) | Value::Object(_) => is_settled(value),
+                        Value::Float(_) => is_settled(value, None),
+                        Value::Array(_) | Value::Object(_) => {
+                            is_settled(value, settled.and_then(|settled| settled.get(key)))
+                        }
                         _ => true,
                     }
             };
@@ -126,9 +140,9 @@ mod tests {
             ("a: 1", false, "no JSON"),
         ];
         for (text, short, why) in cases {
-            assert_eq!(read(text, Hints::default()).is_some(), short, "{why}: {text}");
+            assert_eq!(read(text, Hints::default(), false).is_some(), short, "{why}: {text}");
         }
         let long = format!("{{\"{}\": 1}}", "k".repeat(MAX_KEY + 1));
-        assert_eq!(read(&long, Hints::default()), None, "a long key");
+        assert!(read(&long, Hints::default(), false).is_none(), "a long key");
     }
 }

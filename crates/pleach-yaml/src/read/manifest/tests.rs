@@ -35,7 +35,7 @@ fn compare(text: &str) -> bool {
     let short: Vec<Seen> = documents(text).take(500).map(|document| seen(text, document)).collect();
     assert_eq!(short, long, "as a stream: {text:?}");
     let one = read_yaml(decoded, true);
-    assert_eq!(read(text.as_bytes(), true, Hints::default()), one, "as one document: {text:?}");
+    assert_eq!(read(text.as_bytes(), true, Hints::default(), false), one, "as one document: {text:?}");
     read_manifest(text).is_some()
 }
 
