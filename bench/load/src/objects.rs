@@ -115,14 +115,17 @@ pub(crate) fn schema() -> Value {
     }})
 }
 
-/// An object; `step` is what updates change.
+/// An object; `step` is what updates change. Objects are made from one template, as real ones are, and
+/// each has values of its own in most of its parts.
 pub(crate) fn object(name: &str, step: i64) -> Value {
-    let part = |name: &str, port: i64| {
+    let own = digest(name);
+    let part = |part: &str, port: i64| {
+        let image = format!("registry.example/{part}@{:016x}", own.rotate_left(port as u32));
         json!({
-            "name": name, "image": (format!("registry.example/{name}:1.{port}")), "replicas": 3, "weight": 0.25,
-            "args": ["--log-level=info", (format!("--listen=:{port}")), "--graceful"],
+            "name": part, "image": (image), "replicas": 3, "weight": 0.25,
+            "args": ["--log-level=info", (format!("--listen=:{port}")), (format!("--owner={name}"))],
             "env": [
-                {"name": "POD_NAME", "value": name},
+                {"name": "POD_NAME", "value": (format!("{name}-{part}"))},
                 {"name": "REGION", "value": "north-1"},
                 {"name": "TRACE_RATE", "value": "0.05"},
             ],
@@ -131,7 +134,7 @@ pub(crate) fn object(name: &str, step: i64) -> Value {
                 {"name": "metrics", "port": (port + 1), "public": true},
             ],
             "resources": {"cpu": "250m", "memory": "512Mi", "disk": 10},
-            "labels": {"component": name, "stage": "production"},
+            "labels": {"component": part, "stage": "production"},
             "restart": "Always",
         })
     };
@@ -140,14 +143,20 @@ pub(crate) fn object(name: &str, step: i64) -> Value {
         "kind": "Gadget",
         "metadata": {
             "name": name,
-            "labels": {"app": "gadget", "tier": "gold"},
+            "labels": {"app": "gadget", "shard": (format!("s{}", own % 97))},
             "annotations": {"example.com/note": "made by a benchmark"},
         },
         "spec": {
-            "tier": "gold", "step": (step), "owner": "team-a@example.com", "deadline": "2030-01-01T00:00:00Z",
-            "selector": {"app": "gadget", "track": "stable"},
+            "tier": "gold", "step": (step), "owner": (format!("team-{}@example.com", own % 31)), "deadline": "2030-01-01T00:00:00Z",
+            "selector": {"app": name, "track": "stable"},
             "zones": ["a1", "b2", "c3"],
             "parts": [(part("web", 8080)), (part("worker", 9090)), (part("cache", 6379))],
         },
     })
+}
+
+/// A number that is another for each name.
+fn digest(name: &str) -> u64 {
+    name.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
