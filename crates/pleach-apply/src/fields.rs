@@ -54,55 +54,124 @@ pub(crate) fn are_applied_fields(value: &Value, of: Type<'_>, fields: &Map, nobo
     walk.whole_object_has(value, of, fields, nobodys) && walk.fits
 }
 
-/// A value that another has much in common with, and the fields of it that somebody owns: those that the
-/// same walk found, perhaps without what is nobody's.
+/// Fields that a value probably has, and perhaps a value that has them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Like<'a> {
-    pub(crate) value: &'a Value,
+    /// Has these fields and those that were taken from them. What is shared with it is not looked at.
+    pub(crate) value: Option<&'a Value>,
     pub(crate) fields: &'a Map,
 }
 
 impl<'a> Like<'a> {
-    /// What a member is like, which is probably at a place, as its step is.
-    fn member(&self, i: usize, key: &str, at: usize, is_step: impl Fn(&str) -> bool) -> Option<Self> {
-        let Value::Object(members) = self.value else { return None };
-        let value = match members.entries().get(i) {
-            Some((name, value)) if name == key => value,
-            _ => members.get(key)?,
-        };
-        let steps = self.fields.entries();
-        let fields = match steps.get(at) {
-            Some((step, below)) if is_step(step) => below,
-            _ => &steps.iter().find(|(step, _)| is_step(step))?.1,
-        };
-        fields.as_object().map(|fields| Self { value, fields })
+    /// The fields, if a value is the one that has them.
+    fn of(&self, value: &Value) -> Option<&'a Map> {
+        self.value.is_some_and(|known| known.is_same(value)).then_some(self.fields)
     }
 
-    /// What an item is like, and its step.
-    fn item(&self, i: usize, key: &Key<'_>, at: usize) -> Option<(Self, &'a Str)> {
-        let Value::Array(items) = self.value else { return None };
-        let value = items.get(i)?;
+    /// What a member is like that has these fields, which is probably at a place.
+    fn member(&self, i: usize, key: &str, fields: &'a Map) -> Self {
+        let members = self.value.and_then(Value::as_object);
+        let value = members.and_then(|members| match members.entries().get(i) {
+            Some((name, value)) if name == key => Some(value),
+            _ => members.get(key),
+        });
+        Self { value, fields }
+    }
+
+    /// What an item is like, which is probably at a place, and its step.
+    fn item(&self, i: usize, list: &ListShape<'_>, own: &Key<'_>, at: usize) -> Option<(Self, &'a Str)> {
         let steps = self.fields.entries();
-        // Of what is there twice nothing is told.
-        let dots = usize::from(steps.first().is_some_and(|(first, _)| *first == DOT));
-        if items.len() + dots != steps.len() {
-            return None;
-        }
-        let found = match steps.get(at) {
-            Some(found) if key.is_written(&found.0) => found,
+        let (step, below) = match steps.get(at) {
+            Some(found) if own.is_written(&found.0) => found,
             _ => {
-                let text = key.text();
+                let text = own.text();
                 &steps[steps.binary_search_by(|(step, _)| step.cmp(&text)).ok()?]
             }
         };
-        found.1.as_object().map(|fields| (Self { value, fields }, &found.0))
+        let items = self.value.and_then(Value::as_array);
+        // Of what is there twice nothing is told.
+        let items = items.filter(|items| items.len() + usize::from(is_dotted(steps)) == steps.len());
+        let has_step = |item: &&Value| key(list, item).is_ok_and(|key| key.is_written(step));
+        let value = items.and_then(|items| items.get(i)).filter(has_step);
+        below.as_object().map(|fields| (Self { value, fields }, step))
     }
 
-    /// The fields, if they are these as far as that is told without a look into what they hold.
+    /// Whether the fields are these, as far as that is told without a look into what they hold.
     fn is(&self, steps: &[(Str, Value)]) -> bool {
         let same = |(a, b): (&(Str, Value), &(Str, Value))| a.1.is_same(&b.1) && a.0 == b.0;
         let own = self.fields.entries();
         own.len() == steps.len() && own.iter().zip(steps).all(same)
+    }
+}
+
+/// Whether these are the steps below one that is a member itself.
+fn is_dotted(steps: &[(Str, Value)]) -> bool {
+    steps.first().is_some_and(|(first, _)| *first == DOT)
+}
+
+/// The steps of an object's members: those that are expected, as long as they are, without making any.
+struct Steps<'a> {
+    like: Option<&'a Map>,
+    /// How many of those expected have come.
+    at: usize,
+    /// Those that came, if they are not the ones that were expected.
+    own: Option<Vec<(Str, Value)>>,
+    capacity: usize,
+    member: bool,
+}
+
+impl<'a> Steps<'a> {
+    fn new(capacity: usize, member: bool, like: Option<Like<'a>>) -> Self {
+        let like = like.map(|like| like.fields).filter(|fields| is_dotted(fields.entries()) == member);
+        let own = if like.is_some() { None } else { Some(begin(capacity, member)) };
+        Self { like, at: usize::from(member && like.is_some()), own, capacity, member }
+    }
+
+    /// What is expected below a step; steps are asked for in order.
+    fn below(&mut self, is_step: impl Fn(&str) -> bool) -> Option<&'a Map> {
+        let rest = self.like?.entries().get(self.at..)?;
+        let next = rest.iter().position(|(step, _)| is_step(step))?;
+        if next > 0 {
+            // Some that were expected did not come.
+            self.differ();
+            self.at += next;
+        }
+        rest[next].1.as_object()
+    }
+
+    /// From here on they are not the ones that were expected.
+    fn differ(&mut self) {
+        if self.own.is_none() {
+            let came = self.like.map_or(&[][..], |like| &like.entries()[..self.at]);
+            let mut own = Vec::with_capacity(came.len().max(self.capacity + usize::from(self.member)));
+            own.extend_from_slice(came);
+            self.own = Some(own);
+        }
+    }
+
+    fn push(&mut self, is_step: impl Fn(&str) -> bool, step: impl FnOnce() -> Str, below: Map) {
+        let expected = self.like.and_then(|like| like.entries().get(self.at)).filter(|next| is_step(&next.0));
+        if self.own.is_none()
+            && !expected
+                .is_some_and(|(_, there)| there.as_object().is_some_and(|there| there.is_same(&below)))
+        {
+            self.differ();
+        }
+        self.at += usize::from(expected.is_some());
+        if let Some(own) = &mut self.own {
+            own.push((expected.map_or_else(step, |(step, _)| step.clone()), below.into()));
+        }
+    }
+
+    /// What is below a step: nothing if there is only the step.
+    fn end(mut self) -> Map {
+        if self.like.is_some_and(|like| self.at < like.len()) {
+            self.differ();
+        }
+        match (self.own, self.like) {
+            (None, Some(like)) => like.clone(),
+            (own, _) => end(own.unwrap_or_default(), self.member, None),
+        }
     }
 }
 
@@ -118,7 +187,7 @@ pub(crate) fn share(fields: &mut Encoded, like: Like<'_>) {
     for (i, (step, below)) in members.entries().iter().enumerate() {
         if let (Value::Object(below), Some(Value::Object(own))) = (below, known.get(step))
             && !below.is_same(own)
-            && (Like { value: like.value, fields: own }).is(below.entries())
+            && (Like { value: None, fields: own }).is(below.entries())
         {
             shared.entries_mut()[i].1 = Value::Object(own.clone());
         }
@@ -169,7 +238,7 @@ impl Walk {
     /// Whether the value is a member by itself, and what is in it. `member` says whether it is one
     /// whatever it is.
     fn fields(&mut self, value: &Value, of: Type<'_>, member: bool, like: Option<Like<'_>>) -> (bool, Map) {
-        let same = like.filter(|like| like.value.is_same(value)).map(|like| like.fields);
+        let same = like.and_then(|like| like.of(value));
         match of.shape(Some(value)) {
             Shape::Scalar(scalar) => {
                 self.fits &= is_fit(scalar, value);
@@ -209,39 +278,39 @@ impl Walk {
 
     fn members(&mut self, map: &MapShape<'_>, members: &Map, member: bool, like: Option<Like<'_>>) -> Map {
         let (mut fields, others) = (map.fields(), map.others());
-        let mut steps = begin(members.len(), member);
+        let mut steps = Steps::new(members.len(), member, like);
         for (i, (key, value)) in members.entries().iter().enumerate() {
-            let (declared, step) = fields.next_step(key);
-            let named = step;
-            let step = || step.cloned().unwrap_or_else(|| field_key(key));
+            let (declared, named) = fields.next_step(key);
+            let step = || named.cloned().unwrap_or_else(|| field_key(key));
+            let is_step = |step: &str| match named {
+                Some(named) => step == named,
+                None => step.strip_prefix("f:") == Some(key),
+            };
             // Most members are scalars.
             if let Some(of) = declared.or(others)
                 && !matches!(value, Value::Null | Value::Array(_) | Value::Object(_))
                 && let Some(scalar) = of.scalar()
             {
                 self.fits &= is_fit(scalar, value);
-                steps.push((step(), Value::object()));
+                steps.push(is_step, step, Map::new());
                 continue;
             }
             let member = self.containers || declared.is_none();
-            let below_like = like.filter(|_| value.is_container()).and_then(|like| {
-                like.member(i, key, steps.len(), |found| match named {
-                    Some(step) => found == step,
-                    None => found.strip_prefix("f:") == Some(key),
-                })
-            });
+            let like = like
+                .filter(|_| value.is_container())
+                .and_then(|like| steps.below(is_step).map(|fields| like.member(i, key, fields)));
             let (whole, below) = match declared.or(others) {
-                Some(of) => self.fields(value, of, member, below_like),
+                Some(of) => self.fields(value, of, member, like),
                 None => {
                     self.fits = false;
                     (false, Map::new())
                 }
             };
             if member || whole || is_nothing(value) || !below.is_empty() {
-                steps.push((step(), below.into()));
+                steps.push(is_step, step, below);
             }
         }
-        end(steps, member, like)
+        steps.end()
     }
 
     fn items(&mut self, list: &ListShape<'_>, items: &Array, member: bool, like: Option<Like<'_>>) -> Map {
@@ -253,7 +322,7 @@ impl Walk {
                 continue;
             };
             plain &= is_plain(&key);
-            let item_like = like.and_then(|like| like.item(i, &key, steps.len()));
+            let item_like = like.and_then(|like| like.item(i, list, &key, steps.len()));
             let step = item_like.map_or_else(|| key.text(), |(_, step)| step.clone());
             let below = self.fields(item, list.items, true, item_like.map(|(like, _)| like)).1;
             steps.push((step, below.into()));

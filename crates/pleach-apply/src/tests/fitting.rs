@@ -193,10 +193,12 @@ proptest! {
             let text = pleach_json::to_vec(&whole(&specs, labels));
             let beside = pleach_json::parse_with(&text, (&like).into()).unwrap();
             let alone = owned(&beside, None);
-            let both = owned(&beside, Some(Like { value: &like, fields: known.members() }));
-            prop_assert_eq!(&both, &alone, "{} {}", like, beside);
-            if alone.0 == known {
-                prop_assert!(both.0.members().is_same(known.members()), "{} {}", like, beside);
+            for value in [Some(&like), None] {
+                let both = owned(&beside, Some(Like { value, fields: known.members() }));
+                prop_assert_eq!(&both, &alone, "{} {}", like, beside);
+                if alone.0 == known {
+                    prop_assert!(both.0.members().is_same(known.members()), "{} {}", like, beside);
+                }
             }
         }
     }
@@ -244,5 +246,42 @@ proptest! {
             }
         }
         prop_assert!(!same(&live, &merged) || compare(&live, &merged, of).is_same());
+    }
+}
+
+#[test]
+fn an_item_is_like_the_one_of_its_key() {
+    let list = |item: Value| {
+        json!({
+            "type": "array", "items": (item),
+            "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+        })
+    };
+    let name = || json!({"type": "string"});
+    let env = list(json!({"type": "object", "properties": {"name": (name()), "value": (name())}}));
+    let parts = list(json!({"type": "object", "properties": {"name": (name()), "env": (env)}}));
+    let schema = Schema::from_value(
+        &json!({"type": "object", "properties": {"parts": (parts)}}),
+        SchemaOptions::default(),
+    );
+    let of = Type::of(&schema);
+    let part = |name: &str, env: &str| json!({"name": name, "env": [{"name": env, "value": "x"}]});
+    let earlier = json!({"parts": [(part("a", "X")), (part("b", "Y"))]});
+    let fields = applied_fields(&earlier, of, None).0;
+    for now in [
+        json!({"parts": [(part("b", "X"))]}),
+        json!({"parts": [(part("b", "Y")), (part("a", "X"))]}),
+        json!({"parts": [(part("b", "X")), (part("a", "Y"))]}),
+        json!({"parts": [(part("a", "X")), (part("c", "Y")), (part("b", "Y"))]}),
+    ] {
+        // What stands at the same place in the same words is shared, whatever its key.
+        let now = pleach_json::parse_with(&pleach_json::to_vec(&now), (&earlier).into()).unwrap();
+        let like = Like { value: Some(&earlier), fields: fields.members() };
+        assert_eq!(applied_fields(&now, of, Some(like)), applied_fields(&now, of, None), "{now}");
+        let live = json!({"parts": [(part("a", "X")), (part("b", "Y"))]});
+        let said = merge(&live, &earlier, of);
+        let since = Since { config: &earlier, result: &said };
+        let known = changes_since(&said, &now, Some(since), None, of).map(|changed| changed.value);
+        assert_eq!(known, changes(&said, &now, of).map(|changed| changed.value), "{now}");
     }
 }

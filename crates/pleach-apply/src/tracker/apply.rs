@@ -124,7 +124,7 @@ impl Tracker<'_> {
         let like = last.zip(since).and_then(|(last, since)| {
             // It owns what it said last time, if that is what it got then.
             let then = fields_in(since.result, &identity)?;
-            last.members().is_same(then).then_some(Like { value: since.config, fields: then })
+            last.members().is_same(then).then_some(Like { value: Some(since.config), fields: then })
         });
         let known = match like {
             Some(like) => {
