@@ -4,6 +4,7 @@
 //! to it. Its parts are `impl Engine` blocks beside this file: [`crate::read`], [`crate::list`],
 //! [`crate::watch`], [`crate::write`], [`crate::delete`], [`crate::crd`].
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use pleach_json::Str;
@@ -49,6 +50,11 @@ impl Default for Admission {
     fn default() -> Self {
         Self { namespace_lifecycle: true }
     }
+}
+
+thread_local! {
+    /// A second and how it is written: each write asks twice, and thousands ask within one.
+    static LAST_SECOND: RefCell<(i64, Str)> = const { RefCell::new((0, Str::new_static(""))) };
 }
 
 /// Everything between a decoded request and the store.
@@ -110,7 +116,14 @@ impl Engine {
 
     /// The time, as `creationTimestamp` and its like write it.
     pub fn now(&self) -> Str {
-        pleach_meta::time::Timestamp::from_seconds(self.now_seconds()).to_rfc3339().into()
+        let seconds = self.now_seconds();
+        LAST_SECOND.with_borrow_mut(|(last, text)| {
+            if *last != seconds || text.is_empty() {
+                *text = pleach_meta::time::Timestamp::from_seconds(seconds).to_rfc3339().into();
+                *last = seconds;
+            }
+            text.clone()
+        })
     }
 
     /// The time in seconds since 1970.
