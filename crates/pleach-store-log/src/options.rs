@@ -27,7 +27,7 @@ impl Default for Options {
         Self {
             history_age: Duration::from_mins(5),
             history_commits: 200_000,
-            history_bytes: 512 << 20,
+            history_bytes: 64 << 20,
             watch_queue: 256,
             commit_bytes: 64 << 20,
             segment_bytes: 32 << 20,
@@ -57,7 +57,7 @@ impl Options {
         self
     }
 
-    /// How much memory history may take, roughly, beside what exists now. 512 MiB.
+    /// How much memory history may take, roughly, beside what exists now. 64 MiB.
     #[must_use]
     pub fn history_bytes(mut self, bytes: u64) -> Self {
         self.history_bytes = bytes.max(1);

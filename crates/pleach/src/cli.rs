@@ -69,6 +69,10 @@ pub(crate) struct ServeOptions {
     /// refused for the cost of its rules is told which bounds would help).
     #[arg(long, default_value = "", hide_default_value = true, value_name = "NAME=true,…")]
     pub feature_gates: Gates,
+    /// How much memory past versions of objects may take, in MiB. Watches and paged lists can go back that
+    /// far, and five minutes at most.
+    #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub history_mib: u64,
     /// Where to write the kubeconfig; beside the data if not given.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,

@@ -7,9 +7,10 @@ use pleach_store::StoreError;
 use pleach_store_log::{Disk, DiskFile, LogStore};
 
 /// The embedded store without its disk: as fast, and forgetful.
-pub(crate) fn open() -> Result<LogStore, StoreError> {
+pub(crate) fn open(history: u64) -> Result<LogStore, StoreError> {
     // Without a disk there is nothing that a checkpoint could shorten.
-    LogStore::options().sync(false).checkpoint_bytes(u64::MAX).open_disk(Arc::new(NoDisk))
+    let options = LogStore::options().history_bytes(history);
+    options.sync(false).checkpoint_bytes(u64::MAX).open_disk(Arc::new(NoDisk))
 }
 
 #[derive(Debug)]

@@ -65,10 +65,11 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         (Some(path), false) => DataDir::open(path)?,
         (None, false) => DataDir::open(&DataDir::default_path())?,
     };
+    let history = options.history_mib << 20;
     let store: Arc<dyn Store> = if options.in_memory {
-        Arc::new(no_disk::open()?)
+        Arc::new(no_disk::open(history)?)
     } else {
-        Arc::new(LogStore::open(directory.store())?)
+        Arc::new(LogStore::options().history_bytes(history).open(directory.store())?)
     };
     let engine = Arc::new(
         Engine::new(store.clone(), Arc::new(SystemClock), Arc::new(SystemRandomness), admission(&options)?)
