@@ -230,7 +230,7 @@ fn sayings() -> Vec<Step> {
     let base = || {
         json!({
             "size": 5, "weight": 1.5, "labels": {"a": "x", "b": "y"}, "left": {"deep": 1},
-            "parts": [{"name": "two", "tags": ["s", "t"]}, {"name": "one", "count": 2}, {"name": "six"}],
+            "parts": [{"name": "two", "tags": ["s", "t"]}, {"name": "one", "count": 2, "tags": ["u"]}, {"name": "six"}],
         })
     };
     let with = |change: Change| {
