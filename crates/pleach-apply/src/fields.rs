@@ -127,16 +127,18 @@ impl<'a> Steps<'a> {
         Self { like, at: usize::from(member && like.is_some()), own, capacity, member }
     }
 
-    /// What is expected below a step; steps are asked for in order.
-    fn below(&mut self, is_step: impl Fn(&str) -> bool) -> Option<&'a Map> {
-        let rest = self.like?.entries().get(self.at..)?;
-        let next = rest.iter().position(|(step, _)| is_step(step))?;
-        if next > 0 {
-            // Some that were expected did not come.
+    /// What is expected below the step of a member; members are asked for in order.
+    fn below(&mut self, key: &str) -> Option<&'a Map> {
+        let steps = self.like?.entries();
+        let is_before = |(step, _): &&(Str, Value)| step.strip_prefix("f:").is_some_and(|name| name < key);
+        // Those that were expected before it do not come any more.
+        let missing = steps[self.at..].iter().take_while(is_before).count();
+        if missing > 0 {
             self.differ();
-            self.at += next;
+            self.at += missing;
         }
-        rest[next].1.as_object()
+        let (step, below) = steps.get(self.at)?;
+        if step.strip_prefix("f:") == Some(key) { below.as_object() } else { None }
     }
 
     /// From here on they are not the ones that were expected.
@@ -298,7 +300,7 @@ impl Walk {
             let member = self.containers || declared.is_none();
             let like = like
                 .filter(|_| value.is_container())
-                .and_then(|like| steps.below(is_step).map(|fields| like.member(i, key, fields)));
+                .and_then(|like| steps.below(key).map(|fields| like.member(i, key, fields)));
             let (whole, below) = match declared.or(others) {
                 Some(of) => self.fields(value, of, member, like),
                 None => {
