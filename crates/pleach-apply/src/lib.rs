@@ -18,6 +18,7 @@ mod fields;
 mod fields_v1;
 mod fits;
 mod items;
+mod like;
 mod managed_fields;
 mod merge;
 mod reconcile;

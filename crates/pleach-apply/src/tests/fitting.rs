@@ -8,8 +8,9 @@ use pleach_schema::{Schema, SchemaOptions};
 
 use crate::compare::{compare, compare_beside};
 use crate::encoded::Encoded;
-use crate::fields::{Like, Nobodys, applied_fields, are_applied_fields, are_new_fields, new_fields, share};
+use crate::fields::{Nobodys, applied_fields, are_applied_fields, are_new_fields, new_fields};
 use crate::fits::fits;
+use crate::like::{Like, share};
 use crate::merge::{Since, changes, changes_since, merge};
 use crate::same::{exact, same};
 use crate::set::Set;

@@ -8,7 +8,8 @@ use super::{ApplyError, InVersion, STRIPPED, Tracker, empty_object, last_applied
 use crate::compare::{Comparison, compare};
 use crate::encoded::Encoded;
 use crate::entries::{Entries, Entry};
-use crate::fields::{Like, applied_fields, are_applied_fields, fields_of, share};
+use crate::fields::{applied_fields, are_applied_fields, fields_of};
+use crate::like::{Like, share};
 use crate::managed_fields::Identity;
 use crate::merge::changes_since;
 use crate::reconcile::name_fields;
