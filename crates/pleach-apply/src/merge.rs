@@ -45,13 +45,9 @@ pub(crate) fn changes_since(
         value: merged.value(Some(live), config).unwrap_or_default(),
         differs: walk.differs,
     });
-    debug_assert_eq!(
-        since.is_some().then(|| changed.as_ref().map(|changed| &changed.value)),
-        since
-            .is_some()
-            .then(|| changes(live, config, of))
-            .as_ref()
-            .map(|changed| changed.as_ref().map(|changed| &changed.value)),
+    let value = |changed: &Option<Changed>| changed.as_ref().map(|changed| changed.value.clone());
+    debug_assert!(
+        since.is_none() || value(&changed) == value(&changes(live, config, of)),
         "what comes of a configuration is what came of it"
     );
     changed
