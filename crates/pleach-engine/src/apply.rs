@@ -58,15 +58,10 @@ impl Engine {
         let usual = self.usual.of(target.kind.storage_version().fingerprint());
         let mut apply = Apply { target, manager, configuration, options, usual, said };
         for _ in 0..RACES {
-            if self.stored(&key).await?.is_some() {
-                match self.write_over(target, &mut apply, options, context).await {
-                    // It went in between: what is not there is created.
-                    Err(Rejection::NotFound(_)) if target.subresource == Subresource::None => {}
-                    done => return done.map(|object| Applied { object, created: false }),
-                }
-            }
-            if target.subresource != Subresource::None {
-                return Err(Rejection::NotFound(target.subject()));
+            match self.write_over(target, &mut apply, options, context).await {
+                // What is not there is created.
+                Err(Rejection::NotFound(_)) if target.subresource == Subresource::None => {}
+                done => return done.map(|object| Applied { object, created: false }),
             }
             let warned = context.warnings.len();
             let new = apply.create(context)?;
