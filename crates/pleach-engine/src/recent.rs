@@ -198,6 +198,8 @@ impl Recent {
         known: Known,
         saying: Option<Saying>,
     ) {
+        // What was said goes before the object does.
+        let saying = saying.filter(|saying| record.json().len() + saying.text.len() <= LARGEST);
         let size = record.json().len() + saying.as_ref().map_or(0, |saying| saying.text.len());
         if size > LARGEST {
             return;
@@ -293,6 +295,26 @@ mod tests {
         let fingerprint = u64::from_le_bytes([1; 8]);
         assert_eq!(recent.last(&key(1), fingerprint).unwrap().value, Value::Int(6));
         assert!(recent.last(&key(1), 7).is_none(), "settled under another schema");
+    }
+
+    #[test]
+    fn a_large_saying_does_not_cost_the_object_its_place() {
+        let recent = Recent::default();
+        let record = Record::open(vec![1; 100].into(), Revision(1)).unwrap();
+        for (length, kept) in [(10, true), (LARGEST, false)] {
+            let saying = Saying {
+                manager: "m".into(),
+                subresource: "",
+                fingerprint: 1,
+                config: Value::Null,
+                text: vec![b' '; length].into(),
+                spans: Spans::default(),
+            };
+            let stored = (Value::Int(1), Spans::default());
+            recent.put(&Arc::from([]), key(length), &record, stored, Known::default(), Some(saying));
+            let last = recent.last(&key(length), record.fingerprint()).unwrap();
+            assert_eq!(last.said.is_some(), kept, "{length}");
+        }
     }
 
     #[test]
