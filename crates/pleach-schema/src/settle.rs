@@ -78,11 +78,15 @@ impl Schema {
         self.settle_beside(object, Beside::Others, options)
     }
 
-    /// Only fills in defaults. An object that has them all is not opened to change.
+    /// Only fills in defaults. An object that has them all is not opened to change, and what it shares with
+    /// one that is settled stays shared.
     pub fn fill_defaults(&self, object: &mut Value, beside: Beside<'_>) {
         let root = self.root();
-        if root.below().embedded_resources() || survey(object, beside.settled(), root).defaults {
+        if root.below().embedded_resources() {
             default::default(object, root);
+        } else if survey(object, beside.settled(), root).defaults {
+            // Whether something would have to be pruned is not asked.
+            fill(object, beside.settled(), root);
         }
     }
 

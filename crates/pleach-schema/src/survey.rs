@@ -232,6 +232,9 @@ mod tests {
             nulls::drop_nulls(&mut pruned, schema.root());
             let mut filled = object.clone();
             default::default(&mut filled, schema.root());
+            let mut by_one_walk = object.clone();
+            fill::fill(&mut by_one_walk, Some(&settled), schema.root());
+            assert_eq!(by_one_walk, filled, "{why}: defaults alone");
             assert_eq!(Needs { pruning: pruned != object, defaults: filled != object }, wanted, "{why}");
         }
     }
