@@ -5,6 +5,9 @@
 //! one wrote. Values share what they have in common, so a change of one field costs the memory of
 //! the way to it.
 //!
+//! What an applier said last of an object is kept beside it, for the same reason: it will say most of it
+//! again.
+//!
 //! **Invariant:** a value that is handed out is what the stored bytes of that revision parse to. What
 //! is not here is parsed; nothing depends on finding it.
 
