@@ -423,6 +423,13 @@ fn comparable(mut value: Value) -> Value {
                     members.remove(key);
                 }
                 members.values_mut().for_each(walk);
+                // Entries are in order of their times, and a second may end between two steps on one server only.
+                if let Some(Value::Array(entries)) = members.get_mut("managedFields") {
+                    entries.sort_by_key(|entry| {
+                        ["manager", "operation", "subresource", "apiVersion"]
+                            .map(|key| entry[key].to_string())
+                    });
+                }
             }
             Value::Array(items) => items.iter_mut().for_each(walk),
             _ => {}

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         for _ in 0..PLAYERS {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let outcome = case.play(&server.endpoint);
+                    let outcome = play(case, &server);
                     outcomes.lock().expect("no player panics").insert(&case.name, outcome);
                 }
             });
@@ -45,6 +45,14 @@ fn main() -> ExitCode {
     });
     let outcomes = outcomes.into_inner().expect("no player panics");
     report(&outcomes, &known, wanted.is_empty())
+}
+
+/// Plays a case. Managers are listed in order of their times, which are whole seconds: where one ended in the
+/// midst of a case and none did when it was recorded, or the other way round, it is played once more.
+fn play(case: &Case, server: &TestServer) -> Outcome {
+    let is_of_managers = |outcome: &Outcome| outcome.iter().any(|problem| problem.contains("managedFields"));
+    let first = case.play(&server.endpoint);
+    if is_of_managers(&first) { case.play(&server.endpoint) } else { first }
 }
 
 /// Prints the figures and whatever is not as the list says.
