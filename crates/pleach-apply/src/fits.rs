@@ -30,11 +30,9 @@ pub(crate) fn fits_beside(value: &Value, right: Option<&Value>, of: Type<'_>) ->
     match (of.shape(Some(value)), value, right) {
         (Shape::Map(map), Value::Object(members), Value::Object(right)) => grow_stack(|| {
             let (mut fields, others) = (map.fields(), map.others());
-            members.entries().iter().enumerate().all(|(i, (key, value))| {
-                let right = match right.entries().get(i) {
-                    Some((name, right)) if name == key => Some(right),
-                    _ => right.get(key),
-                };
+            let mut right = right.ascending();
+            members.entries().iter().all(|(key, value)| {
+                let right = right.next(key);
                 fields.next(key).or(others).is_some_and(|of| fits_beside(value, right, of))
             })
         }),

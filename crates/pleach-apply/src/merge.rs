@@ -67,8 +67,11 @@ impl Since<'_> {
         self.config.is_same(config) && self.result.is_same(live)
     }
 
-    fn member(&self, key: &str) -> Option<Self> {
-        Some(Self { config: self.config.get(key)?, result: self.result.get(key)? })
+    /// Its members, to be asked for in ascending order of their keys.
+    fn members(self) -> Option<impl FnMut(&str) -> Option<Self>> {
+        let (config, result) = (self.config.as_object()?, self.result.as_object()?);
+        let (mut config, mut result) = (config.ascending(), result.ascending());
+        Some(move |key: &str| Some(Self { config: config.next(key)?, result: result.next(key)? }))
     }
 
     fn item(&self, i: usize) -> Option<Self> {
@@ -221,6 +224,7 @@ impl Walk<'_> {
         let (mut fields, others) = (map.fields(), map.others());
         let mut all = Vec::with_capacity(live.len().max(config.len()));
         let (mut is_live, mut is_config) = (true, true);
+        let mut since = since.and_then(Since::members);
         pairs(live, config, |key, live, config| {
             let merged = match config {
                 // What the configuration says nothing about stays as it is.
@@ -229,8 +233,9 @@ impl Walk<'_> {
                 Some(config) if live.is_some_and(|live| is_there(live, config)) => Merged::Both,
                 Some(config) => match fields.next(key).or(others) {
                     Some(of) => {
-                        let since = since.filter(|_| config.is_container() && self.stays(key, depth));
-                        self.visit(live, config, since.and_then(|since| since.member(key)), of, depth)
+                        let since =
+                            since.as_mut().filter(|_| config.is_container() && self.stays(key, depth));
+                        self.visit(live, config, since.and_then(|since| since(key)), of, depth)
                     }
                     None => self.leaf(live, config),
                 },

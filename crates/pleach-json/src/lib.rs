@@ -18,7 +18,7 @@ mod value;
 mod write;
 
 pub use error::ParseError;
-pub use map::Map;
+pub use map::{Ascending, Map};
 pub use parse::{Hints, MAX_DEPTH, Parsed, parse, parse_strict, parse_strict_with, parse_with};
 pub use phrase::{Phrase, Phrases};
 pub use skim::member;

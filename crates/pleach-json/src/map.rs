@@ -22,6 +22,12 @@ pub struct Map(Shared<(Str, Value)>);
 const LINEAR: usize = 8;
 
 impl Map {
+    /// The members, to be asked for in ascending order of their keys.
+    #[inline]
+    pub fn ascending(&self) -> Ascending<'_> {
+        Ascending(self.entries())
+    }
+
     /// An empty object.
     #[inline]
     pub const fn new() -> Self {
@@ -210,6 +216,29 @@ impl Map {
     }
 }
 
+/// The members of an object, asked for in ascending order of their keys: each step is a comparison or two,
+/// whatever is left out.
+#[derive(Clone, Copy, Debug)]
+pub struct Ascending<'m>(&'m [(Str, Value)]);
+
+impl<'m> Ascending<'m> {
+    /// The member of a key that comes after all that were asked for.
+    #[inline]
+    pub fn next(&mut self, key: &str) -> Option<&'m Value> {
+        while let [(name, value), rest @ ..] = self.0 {
+            if name == key {
+                self.0 = rest;
+                return Some(value);
+            }
+            if order(name, key).is_gt() {
+                return None;
+            }
+            self.0 = rest;
+        }
+        None
+    }
+}
+
 /// The order of keys. Most differ in their first byte, and nothing need be called to see that.
 #[inline]
 fn order(a: &str, b: &str) -> Ordering {
@@ -292,6 +321,16 @@ mod tests {
 
     fn keys(map: &Map) -> Vec<&str> {
         map.keys().map(Str::as_str).collect()
+    }
+
+    #[test]
+    fn members_are_found_in_ascending_order() {
+        let map: Map =
+            ["a", "ab", "b", "d", "e"].into_iter().map(|key| (key.into(), Value::from(key))).collect();
+        let mut ascending = map.ascending();
+        let found = ["", "ab", "aba", "c", "d", "f"].map(|key| ascending.next(key).and_then(Value::as_str));
+        assert_eq!(found, [None, Some("ab"), None, None, Some("d"), None]);
+        assert_eq!(Map::new().ascending().next("a"), None);
     }
 
     #[test]

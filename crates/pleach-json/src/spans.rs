@@ -111,6 +111,9 @@ impl<'p> From<&'p Value> for Piece<'p> {
     }
 }
 
+/// How many members are looked at one by one behind the last that was asked for.
+const NEAR: usize = 8;
+
 /// What is in a piece, best asked for in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts<'p> {
@@ -128,11 +131,16 @@ impl<'p> Parts<'p> {
     /// A member, which is probably the one at `i`.
     pub fn member(&mut self, i: usize, key: &str) -> Option<Piece<'p>> {
         let Value::Object(members) = self.of.value else { return None };
-        let i = match members.entries().get(i) {
-            Some((name, _)) if name == key => i,
-            _ => members.position(key).ok()?,
+        let entries = members.entries();
+        let is = |(name, _): &(Str, Value)| name == key;
+        let i = if entries.get(i).is_some_and(is) {
+            i
+        } else if let Some(ahead) = entries[self.at.min(entries.len())..].iter().take(NEAR).position(is) {
+            self.at + ahead
+        } else {
+            members.position(key).ok()?
         };
-        self.part(i, |i| &members.entries()[i].1)
+        self.part(i, |i| &entries[i].1)
     }
 
     /// An item.

@@ -126,9 +126,10 @@ impl Value {
                 let earlier = earlier.and_then(Self::as_object);
                 earlier.is_some_and(|earlier| members.is_same(earlier))
                     || grow_stack(|| {
+                        let mut earlier = earlier.map(Map::ascending);
                         members.entries().iter().all(|(key, value)| match value {
                             Self::Array(_) | Self::Object(_) => {
-                                value.reads_back(earlier.and_then(|earlier| earlier.get(key)))
+                                value.reads_back(earlier.as_mut().and_then(|earlier| earlier.next(key)))
                             }
                             scalar => scalar.reads_back(None),
                         })

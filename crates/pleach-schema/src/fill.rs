@@ -14,7 +14,7 @@ use crate::compile::Node;
 use crate::default::default;
 use crate::nulls::is_dropped;
 use crate::prune::is_resource_member;
-use crate::survey::{beside, has_members, must_go, of_member, says_something, wants_default};
+use crate::survey::{has_members, must_go, of_member, says_something, wants_default};
 
 /// Fills in the defaults of an object whose schema is `node`. What it shares with one that is settled is
 /// not looked at. Whether there are unknown fields in it, or nulls that nothing allows, comes back.
@@ -100,6 +100,7 @@ impl Walk {
         let (mut from, mut defaulted) = (0, 0);
         let mut filled = false;
         let resource = node.is_resource();
+        let mut settled = settled.map(Map::ascending);
         for i in 0..members.len() {
             let (key, member) = &members.entries()[i];
             let declared = node.next_property(&mut from, key).map(|property| &*property.node);
@@ -122,7 +123,7 @@ impl Walk {
                     }
                 }
                 Value::Object(_) | Value::Array(_) => {
-                    let settled = beside(settled, i, key);
+                    let settled = settled.as_mut().and_then(|settled| settled.next(key));
                     if settled.is_none_or(|settled| !settled.is_same(member)) {
                         let member = &mut members.entries_mut()[i].1;
                         filled |=

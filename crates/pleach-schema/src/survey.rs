@@ -78,7 +78,8 @@ fn visit_members(members: &Map, settled: Option<&Map>, node: &Node, preserved: b
     let mut from = 0;
     let mut defaulted = 0;
     let resource = node.is_resource();
-    for (i, (key, member)) in members.entries().iter().enumerate() {
+    let mut settled = settled.map(Map::ascending);
+    for (key, member) in members {
         let declared = node.next_property(&mut from, key).map(|property| &*property.node);
         defaulted += usize::from(declared.is_some_and(|node| node.default().is_some()));
         let Some(of_member) = of_member(node, declared) else {
@@ -96,7 +97,7 @@ fn visit_members(members: &Map, settled: Option<&Map>, node: &Node, preserved: b
                 needs.defaults |= of_member.below().defaults();
             }
             Value::Object(_) | Value::Array(_) => {
-                let settled = beside(settled, i, key);
+                let settled = settled.as_mut().and_then(|settled| settled.next(key));
                 visit(member, settled, of_member, of_member.preserves_unknown_fields(), needs);
             }
             _ => {}
@@ -106,15 +107,6 @@ fn visit_members(members: &Map, settled: Option<&Map>, node: &Node, preserved: b
         }
     }
     needs.defaults |= defaulted < node.defaulted_len();
-}
-
-/// The member of the same key in another object, which probably is at the same place.
-pub(crate) fn beside<'v>(other: Option<&'v Map>, i: usize, key: &str) -> Option<&'v Value> {
-    let other = other?;
-    match other.entries().get(i) {
-        Some((name, member)) if name == key => Some(member),
-        _ => other.get(key),
-    }
 }
 
 /// The schema of a member, declared or not; none if there is none.
