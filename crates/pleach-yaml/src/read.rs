@@ -72,8 +72,8 @@ pub fn parse_strict_with(bytes: &[u8], hints: Hints<'_>, read_before: bool) -> R
 }
 
 fn read(bytes: &[u8], strict: bool, hints: Hints<'_>, read_before: bool) -> Result<Parsed, YamlError> {
-    let text = characters::decode(bytes)?;
-    if let Some((value, spans)) = json::read(&text, hints, read_before) {
+    let (text, traits) = characters::decode(bytes)?;
+    if let Some((value, spans)) = json::read(&text, traits, hints, read_before) {
         // What was decoded does not stand where it stood.
         let spans = spans.filter(|_| matches!(text, Cow::Borrowed(_)) && text.len() == bytes.len());
         return Ok(Parsed { value, duplicates: DuplicateKeys::default(), spans });
@@ -230,7 +230,9 @@ mod tests {
         ];
         for text in texts {
             let long = read_yaml(Cow::Borrowed(text), false).expect(text);
-            if let Some((short, _)) = json::read(text, Hints::default(), false) {
+            if let Some((short, _)) =
+                json::read(text, characters::traits(text.as_bytes()), Hints::default(), false)
+            {
                 assert_eq!(short, long.value, "{text}");
             }
         }

@@ -6,18 +6,19 @@ use std::borrow::Cow;
 
 use crate::error::{Stage, YamlError};
 
-/// The text of a stream, without its byte order mark.
-pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, YamlError> {
+/// The text of a stream, without its byte order mark, and its traits.
+pub(super) fn decode(bytes: &[u8]) -> Result<(Cow<'_, str>, u8), YamlError> {
     let text = match bytes {
         [0xFE, 0xFF, rest @ ..] => Cow::Owned(utf16(rest, u16::from_be_bytes)?),
         [0xFF, 0xFE, rest @ ..] => Cow::Owned(utf16(rest, u16::from_le_bytes)?),
         [0xEF, 0xBB, 0xBF, rest @ ..] => Cow::Borrowed(utf8(rest)?),
         all => Cow::Borrowed(utf8(all)?),
     };
-    if traits(text.as_bytes()) & (BEYOND_ASCII | CONTROL) != 0 && !text.chars().all(is_allowed) {
+    let traits = traits(text.as_bytes());
+    if traits & (BEYOND_ASCII | CONTROL) != 0 && !text.chars().all(is_allowed) {
         return Err(fault("control characters are not allowed"));
     }
-    Ok(text)
+    Ok((text, traits))
 }
 
 /// Bytes that are control characters and no blanks or line breaks.
@@ -48,9 +49,19 @@ const TRAITS: [u8; 256] = {
     table
 };
 
+/// How many bytes are looked at together.
+const STRIDE: usize = 32;
+
 /// Which of the traits above the bytes of a text have, taken together.
 pub(super) fn traits(bytes: &[u8]) -> u8 {
-    bytes.iter().fold(0, |all, &byte| all | TRAITS[byte as usize])
+    let each = |bytes: &[u8]| bytes.iter().fold(0, |all, &byte| all | TRAITS[byte as usize]);
+    let (strides, rest) = bytes.as_chunks::<STRIDE>();
+    // Most have none, which is told without a look at the table.
+    let has_some = |stride: &&[u8; STRIDE]| {
+        let odd = |byte: u8| u8::from(byte.wrapping_sub(b' ') > b'~' - b' ') | u8::from(byte == b'\\');
+        stride.iter().fold(0, |some, &byte| some | odd(byte)) != 0
+    };
+    strides.iter().filter(has_some).fold(each(rest), |all, stride| all | each(stride))
 }
 
 fn is_allowed(c: char) -> bool {
@@ -101,4 +112,21 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, YamlError> {
     char::decode_utf16(pairs.iter().map(|pair| unit(*pair)))
         .collect::<Result<_, _>>()
         .map_err(|_| fault("unexpected low surrogate area"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traits_are_seen_wherever_they_are() {
+        for byte in 0..=u8::MAX {
+            for (length, at) in [(1, 0), (31, 30), (32, 0), (32, 31), (100, 17), (100, 64), (100, 99)] {
+                let mut text = vec![b'x'; length];
+                text[at] = byte;
+                assert_eq!(traits(&text), TRAITS[byte as usize], "{byte} at {at} of {length}");
+            }
+        }
+        assert_eq!(traits(b"\\ and\n and \xc3\xa4, thirty-two and more"), BACKSLASH | BREAK | BEYOND_ASCII);
+    }
 }

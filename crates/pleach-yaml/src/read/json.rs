@@ -5,18 +5,23 @@
 //! same. Everything doubtful (escapes YAML 1.1 does not know, characters it refuses or folds, keys
 //! it finds too long, keys set twice) goes the long way.
 
-use pleach_json::{Hints, Spans, Str, Value, grow_stack, parse_strict_with};
+use pleach_json::{Hints, Map, Spans, Str, Value, grow_stack, parse_strict_with};
 
-use super::characters::{BACKSLASH, BEYOND_ASCII, BREAK, traits};
+use super::characters::{BACKSLASH, BEYOND_ASCII, BREAK};
 use super::resolve::float_value;
 
 /// A key as long as this, every byte of it escaped, is still short enough for YAML.
 const MAX_KEY: usize = 150;
 
 /// The value of a JSON text that means the same as YAML, and where its containers are if that is wanted.
-/// `read_before` says that what it is like was read here.
-pub(super) fn read(text: &str, hints: Hints<'_>, read_before: bool) -> Option<(Value, Option<Spans>)> {
-    if !text.starts_with('{') || !is_plain(text.as_bytes()) {
+/// `traits` are those of the text; `read_before` says that what it is like was read here.
+pub(super) fn read(
+    text: &str,
+    traits: u8,
+    hints: Hints<'_>,
+    read_before: bool,
+) -> Option<(Value, Option<Spans>)> {
+    if !text.starts_with('{') || !is_plain(text.as_bytes(), traits) {
         return None;
     }
     let parsed = parse_strict_with(text.as_bytes(), hints).ok()?;
@@ -30,8 +35,7 @@ pub(super) fn read(text: &str, hints: Hints<'_>, read_before: bool) -> Option<(V
 }
 
 /// Whether there is nothing in the text that the two grammars see differently.
-fn is_plain(bytes: &[u8]) -> bool {
-    let traits = traits(bytes);
+fn is_plain(bytes: &[u8], traits: u8) -> bool {
     (traits & BACKSLASH == 0 || !has_doubtful_escape(bytes))
         && (traits & BREAK == 0 || !has_colon_on_next_line(bytes))
         && (traits & BEYOND_ASCII == 0 || !has_doubtful_character(bytes))
@@ -85,13 +89,13 @@ fn is_settled(value: &Value, settled: Option<&Value>) -> bool {
             grow_stack(|| items.iter().enumerate().all(item))
         }
         Value::Object(map) => {
-            let settled = settled.and_then(Value::as_object);
+            let mut settled = settled.and_then(Value::as_object).map(Map::ascending);
             let member = |(key, value): &(Str, Value)| {
                 key.len() <= MAX_KEY
                     && match value {
                         Value::Float(_) => is_settled(value, None),
                         Value::Array(_) | Value::Object(_) => {
-                            is_settled(value, settled.and_then(|settled| settled.get(key)))
+                            is_settled(value, settled.as_mut().and_then(|settled| settled.next(key)))
                         }
                         _ => true,
                     }
@@ -120,6 +124,7 @@ fn settle(value: &mut Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::read::characters::traits;
 
     #[test]
     fn what_is_doubtful_goes_the_long_way() {
@@ -140,9 +145,13 @@ mod tests {
             ("a: 1", false, "no JSON"),
         ];
         for (text, short, why) in cases {
-            assert_eq!(read(text, Hints::default(), false).is_some(), short, "{why}: {text}");
+            assert_eq!(
+                read(text, traits(text.as_bytes()), Hints::default(), false).is_some(),
+                short,
+                "{why}: {text}"
+            );
         }
         let long = format!("{{\"{}\": 1}}", "k".repeat(MAX_KEY + 1));
-        assert!(read(&long, Hints::default(), false).is_none(), "a long key");
+        assert!(read(&long, traits(long.as_bytes()), Hints::default(), false).is_none(), "a long key");
     }
 }
