@@ -8,7 +8,8 @@
 //! ```text
 //! 0        format, 1
 //! 1..9     fingerprint of the version and schema under which reading changes nothing; 0 for none
-//! 9..13    offset in the JSON at which `"resourceVersion":"…",` is put in; 0 if it has no place
+//! 9..13    offset in the JSON at which `"resourceVersion":"…",` is put in; 0 if it has no place. The
+//!          highest bit says that the object has no owner and is not being deleted
 //! 13..     JSON
 //! ```
 //!
@@ -24,6 +25,8 @@ use crate::rejection::Rejection;
 
 const FORMAT: u8 = 1;
 const HEADER: usize = 13;
+/// Said with the offset: nothing but the object itself hangs on it.
+const CAREFREE: u32 = 1 << 31;
 
 /// How much of the buffer for encoding a thread keeps.
 const SCRATCH_KEPT: usize = 64 * 1024;
@@ -63,8 +66,17 @@ impl Record {
         u64::from_le_bytes(self.bytes[1..9].try_into().expect("eight bytes"))
     }
 
+    fn offset(&self) -> u32 {
+        u32::from_le_bytes(self.bytes[9..13].try_into().expect("four bytes"))
+    }
+
     fn splice(&self) -> usize {
-        u32::from_le_bytes(self.bytes[9..13].try_into().expect("four bytes")) as usize
+        (self.offset() & !CAREFREE) as usize
+    }
+
+    /// Whether the object is known to have no owner and not to be being deleted.
+    pub(crate) fn is_carefree(&self) -> bool {
+        self.offset() & CAREFREE != 0
     }
 
     /// All that is stored.
@@ -121,7 +133,13 @@ impl Record {
 /// Encodes an object for the store. `object` must be in the storage version; its resource version is
 /// left out of the bytes. `phrases` may be in its metadata.
 pub fn encode(object: &mut Value, fingerprint: u64, phrases: &Phrases) -> Bytes {
-    encode_with(object, fingerprint, None, Writer { phrases, spans: None, gap: None }).0
+    encode_with(object, fingerprint, None, Writer::new(phrases)).0
+}
+
+/// The same for an object whose managed fields are written already and not in it.
+pub(crate) fn encode_new(object: &mut Value, fingerprint: u64, managed: &[u8]) -> Bytes {
+    let nothing = Phrases::default();
+    encode_with(object, fingerprint, None, Writer { managed: Some(managed), ..Writer::new(&nothing) }).0
 }
 
 /// The same for an object that has much in common with one whose record is at hand. Where its containers
@@ -132,7 +150,7 @@ pub(crate) fn encode_beside(
     phrases: &Phrases,
     earlier: Option<Piece<'_>>,
 ) -> (Bytes, Spans) {
-    let writer = Writer { phrases, spans: Some(Spans::default()), gap: None };
+    let writer = Writer { spans: Some(Spans::default()), ..Writer::new(phrases) };
     let (bytes, writer) = encode_with(object, fingerprint, earlier, writer);
     debug_assert_eq!(bytes, encode(object, fingerprint, &Phrases::default()), "copied is what is written");
     (bytes, writer.spans.unwrap_or_default())
@@ -155,8 +173,10 @@ fn encode_with<'a>(
         out.extend_from_slice(&fingerprint.to_le_bytes());
         out.extend_from_slice(&[0; 4]);
         writer.object(object, earlier, out);
-        let splice = writer.gap.map_or(0, |gap| gap - HEADER);
-        out[9..13].copy_from_slice(&(splice as u32).to_le_bytes());
+        debug_assert!(writer.managed.is_none(), "every object has a name or a uid, which come later");
+        let splice = writer.gap.map_or(0, |gap| gap - HEADER) as u32;
+        let offset = if writer.careful { splice } else { splice | CAREFREE };
+        out[9..13].copy_from_slice(&offset.to_le_bytes());
         let record = Bytes::copy_from_slice(out);
         out.shrink_to(SCRATCH_KEPT);
         (record, writer)
@@ -169,24 +189,57 @@ struct Writer<'a> {
     phrases: &'a Phrases,
     /// Where containers are, if that is wanted.
     spans: Option<Spans>,
+    /// Managed fields that are still to be put in.
+    managed: Option<&'a [u8]>,
     gap: Option<usize>,
+    /// Whether the object has owners or is being deleted.
+    careful: bool,
+}
+
+impl<'a> Writer<'a> {
+    fn new(phrases: &'a Phrases) -> Self {
+        Self { phrases, spans: None, managed: None, gap: None, careful: false }
+    }
 }
 
 impl Writer<'_> {
     fn object(&mut self, object: &Value, earlier: Option<Piece<'_>>, out: &mut Vec<u8>) {
         let Value::Object(members) = object else { return write_to(object, out) };
-        self.members(members, earlier, out, |this, key, value, earlier, out| match value {
-            Value::Object(metadata) if key == "metadata" => {
-                this.members(metadata, earlier, out, |this, key, value, earlier, out| {
-                    // The key stands there already.
-                    if this.gap.is_none() && key > "resourceVersion" {
-                        this.gap = Some(out.len() - key.len() - r#""":"#.len());
-                    }
-                    this.value(value, earlier, out);
-                });
-            }
-            value => this.value(value, earlier, out),
-        });
+        self.members(
+            members,
+            earlier,
+            out,
+            |_, _, _| {},
+            |this, key, value, earlier, out| match value {
+                Value::Object(metadata) if key == "metadata" => {
+                    this.members(
+                        metadata,
+                        earlier,
+                        out,
+                        Self::before_metadata,
+                        |this, _, value, earlier, out| {
+                            this.value(value, earlier, out);
+                        },
+                    );
+                }
+                value => this.value(value, earlier, out),
+            },
+        );
+    }
+
+    /// What comes before a member of the metadata that is not in there.
+    fn before_metadata(&mut self, key: &str, out: &mut Vec<u8>) {
+        if key > "managedFields"
+            && let Some(managed) = self.managed.take()
+        {
+            out.extend_from_slice(b"\"managedFields\":");
+            out.extend_from_slice(managed);
+            out.push(b',');
+        }
+        self.careful |= matches!(key, "ownerReferences" | "deletionTimestamp");
+        if self.gap.is_none() && key > "resourceVersion" {
+            self.gap = Some(out.len());
+        }
     }
 
     fn value(&mut self, value: &Value, earlier: Option<Piece<'_>>, out: &mut Vec<u8>) {
@@ -202,7 +255,8 @@ impl Writer<'_> {
         members: &Map,
         earlier: Option<Piece<'e>>,
         out: &mut Vec<u8>,
-        mut write: impl FnMut(&mut Self, &str, &Value, Option<Piece<'e>>, &mut Vec<u8>),
+        before: impl Fn(&mut Self, &str, &mut Vec<u8>),
+        write: impl Fn(&mut Self, &str, &Value, Option<Piece<'e>>, &mut Vec<u8>),
     ) {
         let mut parts = earlier.map(Piece::parts);
         if let Some(spans) = &mut self.spans {
@@ -213,6 +267,7 @@ impl Writer<'_> {
             if i > 0 {
                 out.push(b',');
             }
+            before(self, key, out);
             pleach_json::write_string(key, out);
             out.push(b':');
             let part = parts.as_mut().and_then(|parts| parts.member(i, key));
@@ -251,6 +306,33 @@ mod tests {
         assert!(!record.is_sendable(8));
         let (head, member, tail) = record.pieces();
         assert_eq!([&head[..], member.as_bytes(), &tail[..]].concat(), sent);
+    }
+
+    #[test]
+    fn managed_fields_that_are_written_are_put_in() {
+        let whole = r#"{"kind":"Foo","metadata":{"labels":{},"managedFields":[{"manager":"m"}],"name":"x","uid":"u"},"spec":{"metadata":{"name":1}}}"#;
+        let mut without = pleach_json::parse(whole.as_bytes()).unwrap();
+        without.get_mut("metadata").and_then(Value::as_object_mut).unwrap().remove("managedFields");
+        let record =
+            Record::open(encode_new(&mut without, 9, br#"[{"manager":"m"}]"#), Revision(42)).unwrap();
+        assert_eq!(record.json(), whole.as_bytes());
+        let mut sent = Vec::new();
+        record.write_to(&mut sent);
+        assert_eq!(pleach_json::parse(&sent).unwrap(), record.parse().unwrap());
+    }
+
+    #[test]
+    fn owners_and_deletion_are_told_from_the_header() {
+        for (metadata, carefree) in [
+            (r#"{"name":"x","uid":"u"}"#, true),
+            (r#"{"name":"x","ownerReferences":[],"uid":"u"}"#, false),
+            (r#"{"deletionTimestamp":"t","name":"x","uid":"u"}"#, false),
+            (r#"{"annotations":{"ownerReferences":"x"},"name":"x","uid":"u"}"#, true),
+        ] {
+            let record = record(&format!(r#"{{"metadata":{metadata},"spec":{{"ownerReferences":[]}}}}"#), 9);
+            assert_eq!(record.is_carefree(), carefree, "{metadata}");
+            assert!(record.is_sendable(9));
+        }
     }
 
     #[test]

@@ -199,17 +199,16 @@ impl Sweeper {
 
     /// Takes note of an object; most are told from their bytes to be none of our business.
     fn see_value(&mut self, key: &Key, bytes: &bytes::Bytes, revision: Revision) {
-        let owned = OWNED.find(bytes).is_some();
-        let deleting = DELETING.find(bytes).is_some();
+        let Ok(record) = Record::open(bytes.clone(), revision) else { return };
+        let may = |finder: &Finder<'_>| !record.is_carefree() && finder.find(bytes).is_some();
+        let (owned, deleting) = (may(&OWNED), may(&DELETING));
         if !owned {
             self.owners.set(key, Vec::new());
         }
         if !owned && !deleting {
             return;
         }
-        let Ok(value) = Record::open(bytes.clone(), revision).and_then(|record| record.parse()) else {
-            return;
-        };
+        let Ok(value) = record.parse() else { return };
         let meta = ObjectMeta::of(&value);
         if owned {
             let uids = meta.owner_references().filter_map(|r| r.get("uid")?.as_str()).map(Str::from);
