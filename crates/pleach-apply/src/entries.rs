@@ -3,10 +3,15 @@
 //! The same owners as [`ManagedFields`](crate::ManagedFields) has, but their fields stay in the form
 //! they are stored in: what a write does not touch is handed on as it is.
 
+use std::ops::Range;
+
 use pleach_json::{Array, Map, Str, Value};
 
 use crate::encoded::Encoded;
 use crate::managed_fields::{Identity, Operation};
+
+/// The member of an entry that says what is owned.
+const FIELDS: &str = "fieldsV1";
 
 /// An owner and its fields.
 #[derive(Clone, Debug)]
@@ -64,7 +69,7 @@ impl Entries {
                 .then_with(|| a.api_version.as_str().cmp(b.api_version.as_str()))
                 .then_with(|| x.subresource.as_str().cmp(y.subresource.as_str()))
         });
-        self.0.into_iter().map(Entry::encode).collect::<Array>().into()
+        self.0.into_iter().map(|entry| entry.encode().into()).collect::<Array>().into()
     }
 
     /// Where an owner is.
@@ -87,7 +92,7 @@ impl Entry {
                 match (key.as_str(), value) {
                     ("apiVersion", Value::String(text)) => api_version = text,
                     ("fieldsType", Value::String(text)) => fields_type = text,
-                    ("fieldsV1", value) => fields = value,
+                    (FIELDS, value) => fields = value,
                     ("manager", Value::String(text)) => manager = text,
                     ("operation", Value::String(text)) => operation = text,
                     ("subresource", Value::String(text)) => subresource = text,
@@ -125,13 +130,34 @@ impl Entry {
         Ok(Self { identity, api_version, time, fields })
     }
 
-    fn encode(self) -> Value {
+    /// Appends the entry as JSON, with fields that `fields` writes. Where they are comes back.
+    pub(crate) fn write(self, out: &mut Vec<u8>, fields: impl FnOnce(&mut Vec<u8>)) -> Range<usize> {
+        let (mut fields, mut place) = (Some(fields), 0..0);
+        let mut separator = b'{';
+        for (key, value) in self.encode().entries() {
+            out.push(std::mem::replace(&mut separator, b','));
+            pleach_json::write_string(key, out);
+            out.push(b':');
+            match fields.take_if(|_| key == FIELDS) {
+                Some(write) => {
+                    let start = out.len();
+                    write(out);
+                    place = start..out.len();
+                }
+                None => pleach_json::write_to(value, out),
+            }
+        }
+        out.push(b'}');
+        place
+    }
+
+    fn encode(self) -> Map {
         let Identity { manager, operation, subresource, .. } = self.identity;
         let mut members: Vec<(Str, Value)> = Vec::with_capacity(7);
         // In key order.
         members.push((Str::new_static("apiVersion"), self.api_version.into()));
         members.push((Str::new_static("fieldsType"), Str::new_static("FieldsV1").into()));
-        members.push((Str::new_static("fieldsV1"), self.fields.into_value()));
+        members.push((Str::new_static(FIELDS), self.fields.into_value()));
         if !manager.is_empty() {
             members.push((Str::new_static("manager"), manager.into()));
         }
@@ -142,6 +168,6 @@ impl Entry {
         if let Some(time) = self.time {
             members.push((Str::new_static("time"), time.into()));
         }
-        Map::from_sorted(members).into()
+        Map::from_sorted(members)
     }
 }

@@ -43,12 +43,6 @@ pub(crate) fn new_fields(value: &Value, of: Type<'_>) -> (Encoded, bool) {
     (Encoded::from_map(fields), walk.fits)
 }
 
-/// Whether [`new_fields`], without what is nobody's, are these, and nothing is wrong with the value.
-pub(crate) fn are_new_fields(value: &Value, of: Type<'_>, fields: &Map, nobodys: &Nobodys<'_>) -> bool {
-    let mut walk = Walk { containers: true, checks: true, once: false, fits: true };
-    walk.whole_object_has(value, of, fields, nobodys) && walk.fits
-}
-
 /// Whether [`applied_fields`], without what is nobody's, are these, and nothing is wrong with the value.
 pub(crate) fn are_applied_fields(value: &Value, of: Type<'_>, fields: &Map, nobodys: &Nobodys<'_>) -> bool {
     let mut walk = Walk { containers: false, checks: true, once: true, fits: true };
@@ -73,13 +67,13 @@ impl Nobodys<'_> {
     }
 
     /// What the two say of a field of the whole object.
-    fn of(&self, field: &str) -> (Option<&Node>, Option<&Node>) {
+    pub(crate) fn of(&self, field: &str) -> (Option<&Node>, Option<&Node>) {
         (self.reset.and_then(|reset| named(reset, field)), named(self.stripped, field))
     }
 }
 
 /// What a set says of a field.
-fn named<'s>(set: &'s Set, field: &str) -> Option<&'s Node> {
+pub(crate) fn named<'s>(set: &'s Set, field: &str) -> Option<&'s Node> {
     set.nodes().iter().find(|node| node.element.is_field(field))
 }
 

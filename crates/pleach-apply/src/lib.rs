@@ -30,6 +30,7 @@ mod shape;
 mod tests;
 mod tracker;
 mod validate;
+mod written;
 
 pub use compare::{Comparison, compare};
 pub use conflict::{Conflict, Conflicts};
@@ -41,5 +42,5 @@ pub use merge::merge;
 pub use remove::{extract, remove};
 pub use set::{Path, Set};
 pub use shape::Type;
-pub use tracker::{Applied, ApplyError, Request, Tracker, Versions};
+pub use tracker::{Applied, ApplyError, Request, Tracker, Versions, Written};
 pub use validate::validate;

@@ -11,7 +11,7 @@
 use std::sync::LazyLock;
 
 use pleach_json::{Str, Value, json};
-use pleach_schema::compile::{Additional, Declared, ListType, MapType};
+use pleach_schema::compile::{Additional, Declared, ListType, MapType, Property};
 use pleach_schema::{Node, Schema, SchemaOptions};
 
 /// The type of a value.
@@ -79,8 +79,18 @@ impl<'a> Type<'a> {
     /// The type of objects nothing is known about.
     pub const DEDUCED: Type<'static> = Type(Kind::Deduced);
 
-    fn node(node: &'a Node, preserve: bool) -> Self {
+    #[inline]
+    pub(crate) fn node(node: &'a Node, preserve: bool) -> Self {
         Self(Kind::Node(node, preserve || node.preserves_unknown_fields()))
+    }
+
+    /// The schema, if there is one.
+    #[inline]
+    pub(crate) fn schema(self) -> Option<&'a Node> {
+        match self.0 {
+            Kind::Node(node, _) => Some(node),
+            Kind::Deduced | Kind::Untyped => None,
+        }
     }
 
     /// What a value is. An absent value is what its type says first: a map before a scalar before a
@@ -209,6 +219,13 @@ impl<'a> Fields<'a> {
     /// The type of a declared field, and the step to it if the schema has it at hand.
     #[inline]
     pub(crate) fn next_step(&mut self, name: &str) -> (Option<Type<'a>>, Option<&'a Str>) {
+        let (of, property) = self.next_property(name);
+        (of, property.map(Property::step))
+    }
+
+    /// The type of a declared field, and the property of the schema that declares it, if it is one.
+    #[inline]
+    pub(crate) fn next_property(&mut self, name: &str) -> (Option<Type<'a>>, Option<&'a Property>) {
         let Kind::Node(node, preserve) = self.of else { return (None, None) };
         if self.is_resource
             && let Some(of) = of_resource(name)
@@ -216,7 +233,7 @@ impl<'a> Fields<'a> {
             return (Some(of), None);
         }
         match node.next_property(&mut self.from, name) {
-            Some(property) => (Some(Type::node(&property.node, preserve)), Some(property.step())),
+            Some(property) => (Some(Type::node(&property.node, preserve)), Some(property)),
             None => (None, None),
         }
     }
@@ -232,11 +249,27 @@ fn of_resource(name: &str) -> Option<Type<'static>> {
 }
 
 impl<'a> MapShape<'a> {
+    /// The schema, if there is one.
+    #[inline]
+    pub(crate) fn schema(&self) -> Option<&'a Node> {
+        Type(self.of).schema()
+    }
+
+    /// The schema whose properties are all that is declared, and whether unknown fields are kept there.
+    #[inline]
+    pub(crate) fn plain_node(&self) -> Option<(&'a Node, bool)> {
+        match self.of {
+            Kind::Node(node, preserve) if !self.is_resource() => Some((node, preserve)),
+            _ => None,
+        }
+    }
+
     /// The declared fields. Walks along an object ask in order, which is faster than asking for each.
     pub(crate) fn fields(&self) -> Fields<'a> {
         Fields { of: self.of, is_resource: self.is_resource(), from: 0 }
     }
 
+    #[inline]
     fn is_resource(&self) -> bool {
         matches!(self.of, Kind::Node(node, _) if node.is_root() || node.is_embedded_resource())
     }

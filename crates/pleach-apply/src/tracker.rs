@@ -20,6 +20,7 @@ use std::sync::LazyLock;
 use pleach_json::{Map, Phrase, Phrases, Str, Value};
 
 pub use self::apply::Applied;
+pub use self::update::Written;
 use crate::compare::{Comparison, compare};
 use crate::conflict::Conflicts;
 use crate::encoded::Encoded;

@@ -9,8 +9,8 @@ pub(crate) mod scale;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use pleach_apply::{Request, Set, Tracker, Type, Versions};
-use pleach_json::{Map, Phrases, Str, Value, json};
+use pleach_apply::{Request, Set, Tracker, Type, Versions, Written};
+use pleach_json::{Map, Str, Value, json};
 use pleach_schema::{Schema, SchemaOptions};
 
 use crate::engine::Engine;
@@ -56,19 +56,37 @@ impl Manager {
     }
 }
 
-/// Works out who owns the fields of `new`, which is about to replace `live`. `usual` are the fields
-/// that objects like it have. Whether owners could be told comes back.
-pub(crate) fn track(
-    target: &Target,
-    live: Option<&Live>,
-    new: &mut Value,
-    manager: &Manager,
-    usual: &Phrases,
-) -> bool {
+/// Works out who owns the fields of `new`, which is about to replace `live`. Whether owners could be told
+/// comes back.
+pub(crate) fn track(target: &Target, live: Option<&Live>, new: &mut Value, manager: &Manager) -> bool {
     Tracker::new(&Endpoint(target), manager.request(target))
-        .usually(usual)
         .after_itself(live.is_some_and(|live| live.known.tracked))
         .update(live.map(|live| &live.value), new)
+}
+
+/// The managed fields of a new object as text, where that is told without making a value of them.
+pub(crate) fn written(target: &Target, new: &Value, manager: &Manager) -> Option<Written> {
+    // What is converted on its way to the store has them in it.
+    if target.version != target.kind.storage {
+        return None;
+    }
+    let written = Tracker::new(&Endpoint(target), manager.request(target)).written(new)?;
+    debug_assert_eq!(
+        pleach_json::parse(written.text()).ok(),
+        {
+            let mut new = new.clone();
+            track(target, None, &mut new, manager);
+            new.at(&["metadata", "managedFields"]).cloned()
+        },
+        "both ways tell the same"
+    );
+    Some(written)
+}
+
+/// Puts managed fields that are written already into an object.
+pub(crate) fn put_written(object: &mut Value, written: &Written) {
+    let managed = pleach_json::parse(written.text()).expect("what was written is JSON");
+    metadata_mut(object).insert("managedFields", managed);
 }
 
 /// The server's own update of a CRD's status.
@@ -82,7 +100,7 @@ pub(crate) fn track_own_status(engine: &Engine, live: Value, new: &mut Value) {
         subresource: target.subresource.as_str(),
         time: engine.now(),
     };
-    track(&target, Some(&live.into()), new, &manager, &Phrases::default());
+    track(&target, Some(&live.into()), new, &manager);
 }
 
 /// Entries that differ from the live object's only in their time keep the time they had, if nothing

@@ -4,15 +4,12 @@
 //! typed objects with a decoder of their own and pass through untouched.
 
 use pleach_json::Value;
-use pleach_meta::FieldError;
 use pleach_meta::object_meta::decode_stored;
-use pleach_schema::{Beside, Record, SettleOptions, Verdict, Write};
+use pleach_schema::{Beside, Record, SettleOptions};
 
 use crate::kind::{Kind, Strategy};
 use crate::prepare::metadata_mut;
-use crate::recent::Live;
 use crate::rejection::Rejection;
-use crate::target::{Subresource, Target};
 
 /// Settles a request's object; the paths of unknown fields come back if they are wanted.
 pub(crate) fn request(
@@ -64,22 +61,4 @@ pub(crate) fn converted(kind: &Kind, version: usize, value: &mut Value) {
     }
     // What a stored or converted object cannot be coerced to is dropped, so this has no errors.
     let _ = kind.versions[version].schema.get().settle(value, SettleOptions::CONVERTED);
-}
-
-/// The schema's stages for a write, with the caller's own in their place.
-pub(crate) fn validate(
-    target: &Target,
-    object: &Value,
-    old: Option<&Live>,
-    before: Vec<FieldError>,
-    scale: impl FnOnce(&mut Vec<FieldError>),
-) -> Verdict {
-    let only_status = target.subresource == Subresource::Status && target.kind.is_custom();
-    let write = match old {
-        None => Write::Create,
-        Some(old) if only_status => Write::Status(old),
-        Some(old) => Write::Update(old),
-    };
-    let sound = old.is_some_and(|old| old.known.sound);
-    target.version().schema.get().validate_after(object, write, sound, before, scale)
 }

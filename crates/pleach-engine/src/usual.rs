@@ -23,6 +23,9 @@ const ONCE: usize = 4;
 /// Sets of more steps are not kept: they are rare, and each differs.
 const MOST_STEPS: usize = 512;
 
+/// Texts of more bytes are not kept either.
+const MOST_TEXT: usize = 16 * 1024;
+
 /// After so many new objects in a row with sets that are not known, hardly any is looked for.
 const PATIENCE: u32 = 32;
 /// Then every so many-th object gets a try.
@@ -50,8 +53,10 @@ static NOTHING: LazyLock<Arc<Phrases>> = LazyLock::new(Arc::default);
 #[derive(Default)]
 struct Once {
     sets: [Map; ONCE],
+    texts: [Box<[u8]>; ONCE],
     /// Where the next goes, here and among what is known.
     next: usize,
+    next_text: usize,
     next_known: usize,
 }
 
@@ -78,6 +83,16 @@ impl Usual {
             return NOTHING.clone();
         }
         shelf.known.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Looks at the only field set of a new object that is about to be stored, which is written already.
+    pub(crate) fn see_text(&self, version: u64, fields: &[u8]) {
+        let shelf = self.shelf(version);
+        if shelf.is_worth_a_try() && (shelf.knows(fields) || shelf.seen_text(fields)) {
+            shelf.found();
+        } else {
+            shelf.vain.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Looks at the field sets of a new object that is about to be stored; those that are known already
@@ -119,8 +134,8 @@ impl Usual {
         }
         if vain {
             shelf.vain.fetch_add(1, Ordering::Relaxed);
-        } else if shelf.vain.load(Ordering::Relaxed) > 0 {
-            shelf.vain.store(0, Ordering::Relaxed);
+        } else {
+            shelf.found();
         }
         known
     }
@@ -146,6 +161,35 @@ impl Shelf {
         vain < PATIENCE || vain.is_multiple_of(RETRY)
     }
 
+    /// A set was known: the next is worth a try.
+    fn found(&self) {
+        if self.vain.load(Ordering::Relaxed) > 0 {
+            self.vain.store(0, Ordering::Relaxed);
+        }
+    }
+
+    fn knows(&self, fields: &[u8]) -> bool {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.known().iter().any(|phrase| phrase.text() == fields)
+    }
+
+    /// Remembers a set that is written. Whether it was seen before comes back; it is known from then on.
+    fn seen_text(&self, fields: &[u8]) -> bool {
+        let mut once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
+        if !once.texts.iter().any(|seen| **seen == *fields) {
+            if fields.len() <= MOST_TEXT {
+                let next = once.next_text;
+                once.texts[next] = fields.into();
+                once.next_text = (next + 1) % ONCE;
+            }
+            return false;
+        }
+        match pleach_json::parse(fields) {
+            Ok(Value::Object(set)) if is_worth_keeping(&set) => self.learn(set, &mut once).is_some(),
+            _ => false,
+        }
+    }
+
     /// Remembers a set. If it was seen before it is known from now on, and all that is known comes back.
     fn seen(&self, set: Map) -> Option<Arc<Phrases>> {
         let mut once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,6 +200,11 @@ impl Shelf {
             return None;
         };
         once.sets[at] = Map::new();
+        self.learn(set, &mut once)
+    }
+
+    /// Makes a set one of those that are known.
+    fn learn(&self, set: Map, once: &mut Once) -> Option<Arc<Phrases>> {
         let phrase = Phrase::new(set)?;
         // Only who holds the lock adds to what is known.
         let mut sets = self.known.read().unwrap_or_else(PoisonError::into_inner).known().to_vec();
@@ -207,6 +256,27 @@ mod tests {
         assert!(sets(&third)[0].is_same(known.known()[0].object()));
         assert_eq!(known.text_of(&sets(&third)[0]), Some(&br#"{"f:spec":{"f:2":{}}}"#[..]));
         assert!(usual.of(1 << 32).known().is_empty(), "another shelf");
+    }
+
+    #[test]
+    fn what_was_written_twice_is_known() {
+        let usual = Usual::default();
+        let known =
+            |n: usize| usual.of(7).known().iter().any(|phrase| Some(phrase.object()) == set(n).as_object());
+        for n in [1, 2, 1] {
+            usual.see_text(7, set(n).to_string().as_bytes());
+        }
+        assert!(known(1) && !known(2));
+        usual.see_text(7, set(1).to_string().as_bytes());
+        assert_eq!(usual.of(7).known().len(), 1, "once is enough");
+        for _ in 0..3 {
+            usual.see_text(7, b"{\"f:a\":{}}");
+            usual.see_text(7, b"no JSON");
+        }
+        assert_eq!(usual.of(7).known().len(), 1, "short ones are written as fast");
+        let mut second = object(&[set(1)]);
+        usual.see(7, &mut second);
+        assert!(sets(&second)[0].is_same(usual.of(7).known()[0].object()));
     }
 
     #[test]

@@ -6,21 +6,27 @@
 
 use pleach_json::Value;
 use pleach_meta::object_meta::{
-    NameRule, ObjectMeta, finalizer_warnings, validate_object_meta, validate_object_meta_update,
+    NameRule, ObjectMeta, finalizer_warnings, validate_object_meta, validate_object_meta_beside,
+    validate_object_meta_update,
 };
 use pleach_meta::{FieldError, Path};
+use pleach_schema::Write;
 
 use crate::kind::Strategy;
 use crate::options::Context;
 use crate::recent::Live;
 use crate::scale;
-use crate::settle;
 use crate::target::{Subresource, Target};
 
 const METADATA: Path<'static> = Path::new("metadata");
 
-/// What is wrong with a new object.
-pub(crate) fn create(target: &Target, object: &Value, context: &mut Context) -> Vec<FieldError> {
+/// What is wrong with a new object. What it shares with one that is sound is not looked at by its schema.
+pub(crate) fn create(
+    target: &Target,
+    object: &Value,
+    sound: Option<&Value>,
+    context: &mut Context,
+) -> Vec<FieldError> {
     let kind = &target.kind;
     let namespaced = kind.is_namespaced();
     if kind.strategy == Strategy::CustomResourceDefinition {
@@ -33,7 +39,9 @@ pub(crate) fn create(target: &Target, object: &Value, context: &mut Context) -> 
     let rule = name_rule(target);
     let meta = ObjectMeta::of(object);
     let before = validate_object_meta(meta, namespaced, rule, &METADATA);
-    let verdict = settle::validate(target, object, None, before, |errors| {
+    let write = sound.map_or(Write::Create, Write::CreateBeside);
+    let schema = target.version().schema.get();
+    let verdict = schema.validate(object, write, before, |errors| {
         errors.extend(scale::validate(target.version(), object, false));
     });
     verdict.warnings.into_iter().for_each(|warning| context.warn(warning));
@@ -55,7 +63,9 @@ pub(crate) fn update(
     let kind = &target.kind;
     let (meta, old_meta) = (ObjectMeta::of(object), ObjectMeta::of(old));
     let namespaced = kind.is_namespaced();
-    let mut errors = validate_object_meta(meta, namespaced, NameRule::PathSegment, &METADATA);
+    // Nothing is wrong with what is stored.
+    let mut errors =
+        validate_object_meta_beside(meta, old_meta, namespaced, NameRule::PathSegment, &METADATA);
     let changes = validate_object_meta_update(meta, old_meta, &METADATA);
     errors.extend(changes.iter().cloned());
     if kind.strategy == Strategy::CustomResourceDefinition {
@@ -69,7 +79,9 @@ pub(crate) fn update(
     }
     errors.extend(changes);
     let only_status = target.subresource == Subresource::Status;
-    let verdict = settle::validate(target, object, Some(old), errors, |errors| {
+    let write = if only_status && kind.is_custom() { Write::Status(old) } else { Write::Update(old) };
+    let schema = target.version().schema.get();
+    let verdict = schema.validate_after(object, write, old.known.sound, errors, |errors| {
         errors.extend(scale::validate(target.version(), object, only_status));
     });
     verdict.warnings.into_iter().for_each(|warning| context.warn(warning));

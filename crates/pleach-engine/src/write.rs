@@ -5,7 +5,8 @@
 //! stored object would give. Every decision is in a call that is not awaited; the loop here only
 //! reads, asks and commits.
 
-use pleach_json::{Hints, Phrases, Piece, Spans, Str, Value};
+use pleach_apply::Written;
+use pleach_json::{Hints, Piece, Spans, Str, Value};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_store::{Commit, Expect, Key, StoreError};
@@ -20,7 +21,7 @@ use crate::options::{Body, Context, WriteOptions};
 use crate::prepare;
 use crate::read::{convert, serve, served_value};
 use crate::recent::{Known, Last, Live, Saying};
-use crate::record::{Record, encode, encode_beside};
+use crate::record::{Record, encode, encode_beside, encode_new};
 use crate::rejection::Rejection;
 use crate::settle;
 use crate::target::Target;
@@ -47,8 +48,8 @@ pub(crate) struct Encoded {
 
 /// What a draft was made from.
 pub(crate) enum Origin<'a> {
-    /// Nothing: it is not kept at hand.
-    New,
+    /// Nothing: it is not kept at hand. Its managed fields may be written already.
+    New(Option<&'a Written>),
     /// The live object, and its text if that is at hand.
     Live(Option<Piece<'a>>),
 }
@@ -147,10 +148,8 @@ impl Engine {
         prepare::metadata_mut(&mut value).reserve(SYSTEM_FIELDS);
         align_namespace(target, &mut value)?;
         dedup_owner_references(&mut value, context);
-        if let Some(manager) = manager {
-            let usual = self.usual.of(target.kind.storage_version().fingerprint());
-            managed::track(target, None, &mut value, manager, &usual);
-        }
+        let managed = manager.and_then(|manager| Self::owned(target, &mut value, manager));
+        let sound = managed.as_ref().filter(|managed| managed.is_sound()).map(|_| without_metadata(&value));
         admission::namespace_lifecycle(self, target, &value).await?;
         let generated =
             ObjectMeta::of(&value).name().is_empty() && !ObjectMeta::of(&value).generate_name().is_empty();
@@ -166,7 +165,7 @@ impl Engine {
                 prepare::metadata_mut(&mut draft).insert("name", name);
             }
             prepare::for_create(&target.kind, target.version, &mut draft);
-            let errors = validate::create(target, &draft, context);
+            let errors = validate::create(target, &draft, sound.as_ref(), context);
             let name: Str = ObjectMeta::of(&draft).name().into();
             if !errors.is_empty() {
                 return Err(Rejection::Invalid { subject: target.kind.own_subject(&draft), errors });
@@ -175,6 +174,9 @@ impl Engine {
             if options.dry_run {
                 if let Some(found) = self.stored(&key).await? {
                     return Err(already_exists(&target.kind, &name, Some(&found), false));
+                }
+                if let Some(managed) = &managed {
+                    managed::put_written(&mut draft, managed);
                 }
                 return Self::as_if_stored(target, draft).map(Object::Value);
             }
@@ -185,7 +187,7 @@ impl Engine {
                 ));
             }
             let touched = had_status && draft.get("status").is_none();
-            let bytes = self.encode(target, draft, Origin::New, touched)?.bytes;
+            let bytes = self.encode(target, draft, Origin::New(managed.as_ref()), touched)?.bytes;
             match self.store.commit(Commit::put(key, Expect::Absent, bytes.clone())).await {
                 Ok(revision) => {
                     let record = Record::open(bytes, revision)?;
@@ -201,6 +203,15 @@ impl Engine {
             }
         }
         unreachable!("the loop above ends by returning")
+    }
+
+    /// Makes a manager the owner of a new object's fields: in the object, or as text that belongs there.
+    fn owned(target: &Target, value: &mut Value, manager: &Manager) -> Option<Written> {
+        let written = managed::written(target, value, manager);
+        if written.is_none() {
+            managed::track(target, None, value, manager);
+        }
+        written
     }
 
     /// Replaces an object by a body.
@@ -259,7 +270,7 @@ impl Engine {
         dedup_owner_references(&mut draft, context);
         let tracked = match intent.tracks_managers() {
             Some(tracked) => tracked,
-            None => managed::track(target, Some(live), &mut draft, manager, &Phrases::default()),
+            None => managed::track(target, Some(live), &mut draft, manager),
         };
         check_resource_version(target, &mut draft, live, intent.is_unconditional())?;
         prepare::restore_system_fields(&mut draft, live);
@@ -353,7 +364,11 @@ impl Engine {
         let fingerprint = if clean { kind.storage_version().fingerprint() } else { 0 };
         let version = kind.storage_version().fingerprint();
         let (bytes, spans) = match origin {
-            Origin::New => {
+            Origin::New(Some(written)) => {
+                self.usual.see_text(version, written.fields());
+                (encode_new(&mut stored, fingerprint, written.text()), Spans::default())
+            }
+            Origin::New(None) => {
                 let usual = self.usual.see(version, &mut stored);
                 (encode(&mut stored, fingerprint, &usual), Spans::default())
             }
@@ -389,6 +404,15 @@ impl Engine {
     pub(crate) async fn changed(&self, target: &Target, old: &Record, new: &Record) {
         self.committed(target, Some(old), Some(new)).await;
     }
+}
+
+/// What an object shares with itself, whatever becomes of its metadata.
+fn without_metadata(object: &Value) -> Value {
+    let mut rest = object.clone();
+    if let Some(members) = rest.as_object_mut() {
+        members.remove("metadata");
+    }
+    rest
 }
 
 /// A CRD that is being deleted takes no new objects.

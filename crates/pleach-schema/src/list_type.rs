@@ -21,6 +21,14 @@ pub fn validate_lists(value: &Value, node: &Node) -> Vec<FieldError> {
     errors
 }
 
+/// The same for an object that shares with another what holds nothing twice.
+pub(crate) fn validate_lists_beside(value: &Value, sound: &Value, node: &Node) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    visit(value, Some(sound), node, &Path::ROOT, &mut errors);
+    debug_assert!(!errors.is_empty() || validate_lists(value, node).is_empty(), "something is there twice");
+    errors
+}
+
 /// The duplicates in an object, unless the old one had some too, and whether there are none at all.
 pub(crate) fn validate_lists_update(new: &Value, old: Old<'_>, node: &Node) -> (Vec<FieldError>, bool) {
     let mut errors = Vec::new();
@@ -40,12 +48,13 @@ fn visit(value: &Value, sound: Option<&Value>, node: &Node, at: &Path<'_>, error
     match value {
         Value::Object(members) => grow_stack(|| {
             let mut from = 0;
+            let mut sound = sound.and_then(Value::as_object).map(Map::ascending);
             for (key, member) in members {
                 // Nothing to see in scalars, whatever their schema says.
                 if !matches!(member, Value::Object(_) | Value::Array(_)) {
                     continue;
                 }
-                let sound = sound.and_then(|sound| sound.get(key));
+                let sound = sound.as_mut().and_then(|sound| sound.next(key));
                 if let Some(property) = node.next_property(&mut from, key) {
                     visit(member, sound, &property.node, &at.child(key), errors);
                 } else if let Some(of_member) = node.additional().schema() {

@@ -21,6 +21,8 @@ use crate::{coerce, list_type, validate};
 pub enum Write<'a> {
     /// A new object.
     Create,
+    /// A new object, and one that shares with it what its values and lists are known to have no fault in.
+    CreateBeside(&'a Value),
     /// An object that replaces this one.
     Update(&'a Value),
     /// The status of an object that was this.
@@ -69,6 +71,11 @@ impl Schema {
                 let sound = errors.is_empty();
                 (errors, sound)
             }
+            Write::CreateBeside(sound) => {
+                let errors = validate::validate_beside(self.root(), new, sound);
+                let sound = errors.is_empty();
+                (errors, sound)
+            }
             Write::Update(old) => {
                 validate::validate_update_of(self.root(), new, Old { value: old, sound: old_is_sound }, None)
             }
@@ -85,7 +92,7 @@ impl Schema {
             errors.extend(self.validate_embedded(new));
         }
         let old = match write {
-            Write::Create => None,
+            Write::Create | Write::CreateBeside(_) => None,
             Write::Update(old) | Write::Status(old) => Some(old),
         };
         let (of_lists, once) = match old {
@@ -93,7 +100,10 @@ impl Schema {
                 list_type::validate_lists_update(new, Old { value, sound: old_is_sound }, self.root())
             }
             None => {
-                let errors = self.validate_lists(new);
+                let errors = match write {
+                    Write::CreateBeside(sound) => list_type::validate_lists_beside(new, sound, self.root()),
+                    _ => self.validate_lists(new),
+                };
                 let once = errors.is_empty();
                 (errors, once)
             }

@@ -31,6 +31,17 @@ pub fn validate(node: &Node, value: &Value, start: Option<&str>) -> Vec<FieldErr
     errors
 }
 
+/// The same for a new object that shares with another what nothing is wrong with.
+pub(crate) fn validate_beside(node: &Node, value: &Value, sound: &Value) -> Vec<FieldError> {
+    if !node.accepts_beside(value, Some(sound)) {
+        return validate(node, value, None);
+    }
+    debug_assert!(node.accepts(value), "an object is known to be sound that is not");
+    let mut errors = Vec::new();
+    unions::validate(node, value, &Path::ROOT, None, &mut errors);
+    errors
+}
+
 /// Everything wrong with a value that was not so before: faults of what did not change are left out.
 pub fn validate_update(node: &Node, new: &Value, old: &Value, start: Option<&str>) -> Vec<FieldError> {
     validate_update_of(node, new, Old { value: old, sound: false }, start).0
@@ -101,6 +112,18 @@ impl Node {
             && self.checks().iter().all(|c| !c.gate.admits(value) || c.check.accepts(value))
     }
 
+    /// Whether a container has no fault by itself, whatever is in it: that is asked of the schemas of its
+    /// items or members, and of an object [`Node::lacks_nothing`].
+    pub fn accepts_alone(&self, value: &Value) -> bool {
+        self.accepts_itself(value) && self.accepts_by_junctors(value)
+    }
+
+    /// Whether an object has all members that it must have, if it has so many of the properties that are
+    /// [required](crate::compile::Property::required).
+    pub fn lacks_nothing(&self, members: &Map, required: usize) -> bool {
+        required == self.required_declared() && self.has_undeclared_required(members)
+    }
+
     /// The same as [`Node::accepts`] for a value beside another that has no fault: what the two share is
     /// not looked at.
     pub(crate) fn accepts_beside(&self, value: &Value, sound: Option<&Value>) -> bool {
@@ -138,8 +161,9 @@ impl Node {
     fn accepts_members(&self, members: &Map, sound: Option<&Map>) -> bool {
         let mut from = 0;
         let mut required = 0;
+        let mut sound = sound.map(Map::ascending);
         for (key, member) in members {
-            let sound = sound.and_then(|sound| sound.get(key));
+            let sound = sound.as_mut().and_then(|sound| sound.next(key));
             if let Some(property) = self.next_property(&mut from, key) {
                 required += usize::from(property.required);
                 if !property.node.accepts_beside(member, sound) {
@@ -157,7 +181,7 @@ impl Node {
                 }
             }
         }
-        required == self.required_declared() && self.has_undeclared_required(members)
+        self.lacks_nothing(members, required)
     }
 
     #[inline]

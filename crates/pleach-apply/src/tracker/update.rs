@@ -1,5 +1,7 @@
 //! Writes that are not applies.
 
+use std::ops::Range;
+
 use pleach_json::Value;
 
 use super::apply::described;
@@ -7,10 +9,40 @@ use super::{ApplyError, Request, STRIPPED, Tracker, cap, empty_object, managed_o
 use crate::compare::{Comparison, compare, compare_beside};
 use crate::encoded::Encoded;
 use crate::entries::{Entries, Entry};
-use crate::fields::{are_new_fields, new_fields};
+use crate::fields::new_fields;
 use crate::fits::{fits, fits_beside};
 use crate::managed_fields::Identity;
 use crate::validate::validate;
+use crate::written::write_new_fields;
+
+/// The `metadata.managedFields` of a new object, as text.
+#[derive(Clone, Debug)]
+pub struct Written {
+    text: Vec<u8>,
+    fields: Range<usize>,
+    sound: bool,
+}
+
+impl Written {
+    /// All of it.
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Whether it turned out on the way that the schema accepts all members of the object but its type and
+    /// metadata, and that no list of a kind that must not holds anything twice.
+    pub fn is_sound(&self) -> bool {
+        self.sound
+    }
+
+    /// The `fieldsV1` of its only entry.
+    pub fn fields(&self) -> &[u8] {
+        &self.text[self.fields.clone()]
+    }
+}
+
+/// Room for the managed fields of most objects.
+const USUAL_TEXT: usize = 3 * 1024;
 
 impl Tracker<'_> {
     /// Works out the owners of `new`, which is about to replace `live`, and writes them into it.
@@ -34,6 +66,30 @@ impl Tracker<'_> {
         };
         put_managed(new, entries.encode());
         true
+    }
+
+    /// The `metadata.managedFields` of a new object that brings none, as text: what [`Self::update`] would write
+    /// into it. `None` if it takes that to tell.
+    pub fn written(&self, new: &Value) -> Option<Written> {
+        let text = |key: &str| new.get(key).and_then(Value::as_str).unwrap_or_default();
+        let Request { manager, api_version, kind, subresource, time } = self.request;
+        if !managed_of(new).is_null() || text("apiVersion") != api_version || text("kind") != kind {
+            return None;
+        }
+        let entry = Entry {
+            identity: Identity::update(manager, api_version, subresource),
+            api_version: api_version.into(),
+            time: Some(time.into()),
+            fields: Encoded::default(),
+        };
+        let mut text = Vec::with_capacity(USUAL_TEXT);
+        text.push(b'[');
+        let mut sound = None;
+        let fields = entry.write(&mut text, |out| {
+            sound = write_new_fields(new, self.own_type(), &self.nobodys(), out);
+        });
+        text.push(b']');
+        Some(Written { text, fields, sound: sound? })
     }
 
     /// The owners before the write: the request's if it brings any that make sense, else the live
@@ -85,19 +141,11 @@ impl Tracker<'_> {
             validate(object, of, true).map_err(|error| untyped(what, object, error))
         };
         if live.is_none() && entries.0.is_empty() {
-            let nobodys = self.nobodys();
-            // Most new objects have the fields that some other had.
-            let fields = match self.recognized(None, |usual| are_new_fields(new, of, usual, &nobodys)) {
-                Some(fields) => fields,
-                None => {
-                    let (mut fields, fits) = new_fields(new, of);
-                    if !fits {
-                        check("new", new)?;
-                    }
-                    nobodys.taken_from(&mut fields);
-                    fields
-                }
-            };
+            let (mut fields, fits) = new_fields(new, of);
+            if !fits {
+                check("new", new)?;
+            }
+            self.nobodys().taken_from(&mut fields);
             self.give(&mut entries, identity, fields, false);
             return Ok(entries);
         }

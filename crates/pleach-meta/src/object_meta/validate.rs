@@ -62,10 +62,22 @@ pub fn validate_object_meta(
     name_rule: NameRule,
     path: &Path<'_>,
 ) -> Vec<FieldError> {
-    let check = |name: &str, prefix: bool| {
-        if prefix { name_rule.check_prefix(name) } else { name_rule.check(name) }
-    };
-    validate_object_meta_with(meta, namespaced, &check, path)
+    validate_object_meta_with(meta, namespaced, &checks(name_rule), path)
+}
+
+/// The same for metadata beside some that nothing is wrong with: what the two share is not looked at.
+pub fn validate_object_meta_beside(
+    meta: ObjectMeta<'_>,
+    right: ObjectMeta<'_>,
+    namespaced: bool,
+    name_rule: NameRule,
+    path: &Path<'_>,
+) -> Vec<FieldError> {
+    validated(meta, right, namespaced, &checks(name_rule), path)
+}
+
+fn checks(rule: NameRule) -> impl Fn(&str, bool) -> Messages {
+    move |name, prefix| if prefix { rule.check_prefix(name) } else { rule.check(name) }
 }
 
 /// The same with a rule of one's own for names; it is told whether it sees only the start of one, as
@@ -76,7 +88,17 @@ pub fn validate_object_meta_with(
     check_name: &dyn Fn(&str, bool) -> Messages,
     path: &Path<'_>,
 ) -> Vec<FieldError> {
-    let meta = Checked::of(meta);
+    validated(meta, ObjectMeta(None), namespaced, check_name, path)
+}
+
+fn validated(
+    meta: ObjectMeta<'_>,
+    right: ObjectMeta<'_>,
+    namespaced: bool,
+    check_name: &dyn Fn(&str, bool) -> Messages,
+    path: &Path<'_>,
+) -> Vec<FieldError> {
+    let meta = Checked::beside(meta, right);
     let mut errors = Vec::new();
     let generate_name = text(meta.generate_name);
     if !generate_name.is_empty() {
@@ -132,8 +154,20 @@ struct Checked<'a> {
 
 impl<'a> Checked<'a> {
     fn of(meta: ObjectMeta<'a>) -> Self {
+        Self::beside(meta, ObjectMeta(None))
+    }
+
+    /// Without the containers that are shared with other metadata.
+    fn beside(meta: ObjectMeta<'a>, other: ObjectMeta<'_>) -> Self {
         let mut fields = Self::default();
+        let mut others = other.0.map(Map::ascending);
         for (key, value) in meta.0.into_iter().flatten() {
+            if value.is_container()
+                && let Some(other) = others.as_mut().and_then(|others| others.next(key))
+                && other.is_same(value)
+            {
+                continue;
+            }
             let field = match key.as_str() {
                 "annotations" => &mut fields.annotations,
                 "creationTimestamp" => &mut fields.creation_timestamp,

@@ -71,13 +71,22 @@ pub struct Property {
     length: usize,
     /// The name as a step of `fieldsV1`, `f:name`: every new object needs those of all its fields.
     step: Str,
+    /// Whether the name is written in JSON as it is.
+    plain: bool,
 }
 
 impl Property {
     pub(super) fn new(name: Str, node: NodeRef, required: bool) -> Self {
         let (prefix, length) = (prefix(&name), name.len());
         let step = ["f:", name.as_str()].into_iter().collect();
-        Self { name, node, required, prefix, length, step }
+        let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._/$".contains(&byte));
+        Self { name, node, required, prefix, length, step, plain }
+    }
+
+    /// Whether the name is known to be written in JSON as it is.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.plain
     }
 
     /// The name as a step of `fieldsV1`, `f:name`.
@@ -217,6 +226,7 @@ impl Below {
 
 impl Node {
     /// The declared properties, sorted by name.
+    #[inline]
     pub fn properties(&self) -> &[Property] {
         &self.properties
     }
@@ -228,6 +238,7 @@ impl Node {
     }
 
     /// What other members an object may have.
+    #[inline]
     pub fn additional(&self) -> &Additional {
         &self.additional
     }
@@ -238,11 +249,13 @@ impl Node {
     }
 
     /// The schema of items.
+    #[inline]
     pub fn items(&self) -> Option<&NodeRef> {
         self.items.as_ref()
     }
 
     /// The declared types.
+    #[inline]
     pub fn types(&self) -> &Types {
         &self.types
     }
@@ -253,36 +266,43 @@ impl Node {
     }
 
     /// The default; never null. Unknown fields have been pruned from it.
+    #[inline]
     pub fn default(&self) -> Option<&Value> {
         self.rare.as_ref()?.default.as_ref()
     }
 
     /// `x-kubernetes-list-type`
+    #[inline]
     pub fn list_type(&self) -> ListType {
         self.list_type
     }
 
     /// `x-kubernetes-list-map-keys`
+    #[inline]
     pub fn list_map_keys(&self) -> &[Str] {
         self.rare.as_ref().map_or(&[], |rare| &rare.list_map_keys)
     }
 
     /// `x-kubernetes-map-type`
+    #[inline]
     pub fn map_type(&self) -> MapType {
         self.map_type
     }
 
     /// `nullable`
+    #[inline]
     pub fn is_nullable(&self) -> bool {
         self.flags.has(Flags::NULLABLE)
     }
 
     /// `x-kubernetes-preserve-unknown-fields`
+    #[inline]
     pub fn preserves_unknown_fields(&self) -> bool {
         self.flags.has(Flags::PRESERVE)
     }
 
     /// `x-kubernetes-embedded-resource`
+    #[inline]
     pub fn is_embedded_resource(&self) -> bool {
         self.flags.has(Flags::EMBEDDED)
     }
@@ -293,11 +313,13 @@ impl Node {
     }
 
     /// Whether this is the schema of a whole object.
+    #[inline]
     pub fn is_root(&self) -> bool {
         self.flags.has(Flags::ROOT)
     }
 
     /// What is found here or below.
+    #[inline]
     pub fn below(&self) -> Below {
         self.below
     }
@@ -355,6 +377,7 @@ impl Node {
     }
 
     /// How many declared properties have a default.
+    #[inline]
     pub(crate) fn defaulted_len(&self) -> usize {
         self.rare.as_ref().map_or(0, |rare| rare.defaulted.len())
     }
@@ -368,6 +391,7 @@ impl Node {
     }
 
     /// Whether `apiVersion`, `kind` and `metadata` here are those of a resource.
+    #[inline]
     pub(crate) fn is_resource(&self) -> bool {
         self.flags.has(Flags::EMBEDDED | Flags::ROOT)
     }

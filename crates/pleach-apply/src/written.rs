@@ -1,0 +1,300 @@
+//! The fields of a new object, written down as they are found.
+//!
+//! Whoever creates an object owns all of it: a `fieldsV1` as long as the object, of which nothing is asked
+//! but its text. This goes where [`new_fields`](crate::fields::new_fields) goes and makes nothing but that.
+//! Where something is out of the ordinary it gives up, and the other finds out what.
+//!
+//! The object must also be validated, which is a walk along the same schema: on the way every value is shown
+//! to its schema too. Whether all are accepted comes out; what is wrong is not looked for here.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use pleach_json::{Array, Map, Value, grow_stack, write_int, write_string};
+use pleach_schema::compile::Property;
+use smallvec::SmallVec;
+
+use crate::fields::{Nobodys, named};
+use crate::fields_v1::is_all_plain;
+use crate::fits::{fits, is_fit};
+use crate::items::{Key, key};
+use crate::set::Set;
+use crate::shape::{ListShape, MapShape, Relation, Shape, Type};
+
+/// Appends the `fieldsV1` of what comes with a new object, without what is nobody's. `None` if something may
+/// be wrong with the object or it takes more to tell; what was appended by then means nothing.
+///
+/// Whether it is known that the schema accepts all members of the object but its type and metadata comes back,
+/// and that no list of a kind that must not holds anything twice.
+pub(crate) fn write_new_fields(
+    object: &Value,
+    of: Type<'_>,
+    nobodys: &Nobodys<'_>,
+    out: &mut Vec<u8>,
+) -> Option<bool> {
+    let mut writer = Writer { out, sound: true };
+    writer.whole_object(object, of, nobodys)?;
+    Some(writer.sound)
+}
+
+struct Writer<'o> {
+    out: &'o mut Vec<u8>,
+    /// Everything seen so far is accepted.
+    sound: bool,
+}
+
+/// Where an item is in the text: its step and all of it, with the comma before it.
+struct Row {
+    step: Range<usize>,
+    end: usize,
+}
+
+impl Writer<'_> {
+    fn whole_object(&mut self, object: &Value, of: Type<'_>, nobodys: &Nobodys<'_>) -> Option<()> {
+        let (Shape::Map(map), Value::Object(members)) = (of.shape(Some(object)), object) else { return None };
+        if map.is_atomic {
+            return None;
+        }
+        let (mut fields, others) = (map.fields(), map.others());
+        let open = self.out.len();
+        for (key, value) in members.entries() {
+            let (declared, property) = fields.next_property(key);
+            let of = declared.or(others)?;
+            match nobodys.of(key) {
+                (None, None) => self.member(key, property, value, of)?,
+                (Some(reset), _) if reset.member => {
+                    self.see_whole(value, of);
+                    fits(value, of, false).then_some(())?;
+                }
+                (None, Some(nobodys)) if nobodys.member => self.left(key, value, of, &nobodys.children)?,
+                // Nobody asks for such a thing.
+                _ => return None,
+            }
+        }
+        // An owner of nothing is none.
+        *self.out.get_mut(open)? = b'{';
+        self.out.push(b'}');
+        Some(())
+    }
+
+    /// What is left of a member that is nobody's, like some of what is in it.
+    fn left(&mut self, key: &str, value: &Value, of: Type<'_>, nobodys: &Set) -> Option<()> {
+        let (map, members) = match (of.shape(Some(value)), value) {
+            (Shape::Scalar(scalar), _) => return is_fit(scalar, value).then_some(()),
+            (Shape::Map(map), Value::Object(members)) if !map.is_atomic => (map, members),
+            _ => return value.is_null().then_some(()),
+        };
+        let before = self.out.len();
+        self.step(key, None);
+        let open = self.out.len();
+        let (mut fields, others) = (map.fields(), map.others());
+        for (key, value) in members.entries() {
+            let (declared, property) = fields.next_property(key);
+            let of = declared.or(others)?;
+            match named(nobodys, key) {
+                // What is in a container might be somebody's.
+                Some(_) => (!value.is_container() && fits(value, of, false)).then_some(())?,
+                None => self.member(key, property, value, of)?,
+            }
+        }
+        match self.out.get_mut(open) {
+            Some(first) => {
+                *first = b'{';
+                self.out.push(b'}');
+            }
+            None => self.out.truncate(before),
+        }
+        Some(())
+    }
+
+    /// `,"f:name":`
+    #[inline]
+    fn step(&mut self, key: &str, property: Option<&Property>) {
+        self.out.extend_from_slice(br#","f:"#);
+        if property.is_some_and(Property::is_plain) || is_all_plain(key) {
+            self.out.extend_from_slice(key.as_bytes());
+            self.out.extend_from_slice(br#"":"#);
+        } else {
+            let quote = self.out.len();
+            write_string(key, self.out);
+            self.out.remove(quote);
+            self.out.push(b':');
+        }
+    }
+
+    #[inline]
+    fn member(&mut self, key: &str, property: Option<&Property>, value: &Value, of: Type<'_>) -> Option<()> {
+        self.step(key, property);
+        // Most members are scalars.
+        if !value.is_null()
+            && !value.is_container()
+            && let Some(scalar) = of.scalar()
+        {
+            self.see(value, of);
+            return self.whole(is_fit(scalar, value));
+        }
+        self.below(value, of)
+    }
+
+    /// Shows the schema a value that holds nothing.
+    #[inline]
+    fn see(&mut self, value: &Value, of: Type<'_>) {
+        self.sound = self.sound && of.schema().is_none_or(|node| node.accepts(value));
+    }
+
+    /// Shows the schema a value with all that is in it.
+    fn see_whole(&mut self, value: &Value, of: Type<'_>) {
+        self.sound =
+            self.sound && of.schema().is_none_or(|node| !node.below().lists() && node.accepts(value));
+    }
+
+    /// Shows the schema a container of which each part is shown by itself.
+    #[inline]
+    fn see_container(&mut self, value: &Value, of: Type<'_>) {
+        self.sound = self.sound && of.schema().is_none_or(|node| node.accepts_alone(value));
+    }
+
+    /// Nothing goes on from here, if the value fits.
+    #[inline]
+    fn whole(&mut self, fits: bool) -> Option<()> {
+        self.out.extend_from_slice(b"{}");
+        fits.then_some(())
+    }
+
+    /// What is below a step that is a member.
+    fn below(&mut self, value: &Value, of: Type<'_>) -> Option<()> {
+        match (of.shape(Some(value)), value) {
+            (
+                Shape::List(ListShape { relation: Relation::Atomic, .. })
+                | Shape::Map(MapShape { is_atomic: true, .. }),
+                _,
+            ) => {
+                self.see_whole(value, of);
+                self.whole(fits(value, of, false))
+            }
+            (Shape::List(list), Value::Array(items)) if !items.is_empty() => {
+                self.see_container(value, of);
+                grow_stack(|| self.items(&list, items))
+            }
+            (Shape::Map(map), Value::Object(members)) if !members.is_empty() => {
+                self.see_container(value, of);
+                grow_stack(|| self.members(&map, members))
+            }
+            (shape, _) => {
+                self.see(value, of);
+                self.whole(match shape {
+                    Shape::Scalar(scalar) => is_fit(scalar, value),
+                    Shape::List(_) => matches!(value, Value::Array(_) | Value::Null),
+                    Shape::Map(_) => matches!(value, Value::Object(_) | Value::Null),
+                })
+            }
+        }
+    }
+
+    fn members(&mut self, map: &MapShape<'_>, members: &Map) -> Option<()> {
+        self.out.extend_from_slice(br#"{".":{}"#);
+        let others = map.others();
+        if let Some((node, preserve)) = map.plain_node() {
+            let (mut from, mut required) = (0, 0);
+            for (key, value) in members.entries() {
+                match node.next_property(&mut from, key) {
+                    Some(property) => {
+                        required += usize::from(property.required);
+                        self.member(key, Some(property), value, Type::node(&property.node, preserve))?;
+                    }
+                    None => self.member(key, None, value, others?)?,
+                }
+            }
+            self.sound &= node.lacks_nothing(members, required);
+        } else {
+            // What an embedded resource is held to is another matter.
+            self.sound &= map.schema().is_none();
+            let mut fields = map.fields();
+            for (key, value) in members.entries() {
+                let (declared, property) = fields.next_property(key);
+                self.member(key, property, value, declared.or(others)?)?;
+            }
+        }
+        self.out.push(b'}');
+        Some(())
+    }
+
+    fn items(&mut self, list: &ListShape<'_>, items: &Array) -> Option<()> {
+        self.out.extend_from_slice(br#"{".":{}"#);
+        let start = self.out.len();
+        let mut rows: SmallVec<[Row; 8]> = SmallVec::with_capacity(items.len());
+        for item in items {
+            let begin = self.out.len();
+            self.item_step(&key(list, item).ok()?)?;
+            let step = begin..self.out.len();
+            self.below(item, list.items)?;
+            rows.push(Row { step, end: self.out.len() });
+        }
+        if !rows.is_sorted_by(|a, b| self.order(a, b).is_lt()) {
+            rows.sort_by(|a, b| self.order(a, b));
+            // Of what is there twice nothing is told apart.
+            if rows.windows(2).any(|pair| self.order(&pair[0], &pair[1]).is_eq()) {
+                return None;
+            }
+            let text = self.out.split_off(start);
+            for Row { step, end } in rows {
+                self.out.extend_from_slice(&text[step.start - start..end - start]);
+            }
+        }
+        self.out.push(b'}');
+        Some(())
+    }
+
+    /// `,"k:{\"name\":\"a\"}":` or `,"v:\"a\"":`; none if there is more to escape in it.
+    fn item_step(&mut self, key: &Key<'_>) -> Option<()> {
+        match key {
+            Key::Value(value) => {
+                self.out.extend_from_slice(br#","v:"#);
+                self.scalar(value)?;
+                self.out.extend_from_slice(br#"":"#);
+            }
+            Key::Fields(fields) => {
+                self.out.extend_from_slice(br#","k:"#);
+                let mut separator = b'{';
+                for (name, value) in fields {
+                    self.out.push(std::mem::replace(&mut separator, b','));
+                    self.text(name)?;
+                    self.out.push(b':');
+                    self.scalar(value)?;
+                }
+                self.out.extend_from_slice(br#"}":"#);
+            }
+        }
+        Some(())
+    }
+
+    fn scalar(&mut self, value: &Value) -> Option<()> {
+        match value {
+            Value::String(text) => self.text(text)?,
+            Value::Int(int) => write_int(*int, self.out),
+            Value::Bool(true) => self.out.extend_from_slice(b"true"),
+            Value::Bool(false) => self.out.extend_from_slice(b"false"),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// A text in quotes, inside of quotes.
+    fn text(&mut self, text: &str) -> Option<()> {
+        is_all_plain(text).then_some(())?;
+        self.out.extend_from_slice(br#"\""#);
+        self.out.extend_from_slice(text.as_bytes());
+        self.out.extend_from_slice(br#"\""#);
+        Some(())
+    }
+
+    /// The order of two steps as they are without escapes. All they have escaped are quotes.
+    fn order(&self, a: &Row, b: &Row) -> Ordering {
+        let (a, b) = (&self.out[a.step.clone()], &self.out[b.step.clone()]);
+        let as_is = |byte: u8| if byte == b'\\' { b'"' } else { byte };
+        match a.iter().zip(b).find(|(a, b)| a != b) {
+            Some((a, b)) => as_is(*a).cmp(&as_is(*b)),
+            None => a.len().cmp(&b.len()),
+        }
+    }
+}
