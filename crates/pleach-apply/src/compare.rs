@@ -28,6 +28,12 @@ impl Comparison {
         self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
     }
 
+    /// What differs the other way round.
+    #[must_use]
+    pub(crate) fn reversed(self) -> Self {
+        Self { added: self.removed, modified: self.modified, removed: self.added }
+    }
+
     /// Without these fields and all below them.
     #[must_use]
     pub fn without(&self, fields: &Set) -> Self {

@@ -20,33 +20,6 @@ pub(crate) fn fits(value: &Value, of: Type<'_>, once: bool) -> bool {
     }
 }
 
-/// The same for a value beside another of the type with which nothing is wrong: what the two share is
-/// not looked at. Lists may have items twice.
-pub(crate) fn fits_beside(value: &Value, right: Option<&Value>, of: Type<'_>) -> bool {
-    let Some(right) = right.filter(|_| value.is_container()) else { return fits(value, of, false) };
-    if value.is_same(right) || of.is_anything() {
-        return true;
-    }
-    match (of.shape(Some(value)), value, right) {
-        (Shape::Map(map), Value::Object(members), Value::Object(right)) => grow_stack(|| {
-            let (mut fields, others) = (map.fields(), map.others());
-            let mut right = right.ascending();
-            members.entries().iter().all(|(key, value)| {
-                let right = right.next(key);
-                fields.next(key).or(others).is_some_and(|of| fits_beside(value, right, of))
-            })
-        }),
-        (Shape::List(list), Value::Array(items), Value::Array(right)) => grow_stack(|| {
-            let told_apart = !matches!(list.relation, Relation::Atomic);
-            items.iter().enumerate().all(|(i, item)| {
-                let right = right.get(i);
-                (!told_apart || has_key(&list, item)) && fits_beside(item, right, list.items)
-            })
-        }),
-        _ => fits(value, of, false),
-    }
-}
-
 fn container_fits(value: &Value, of: Type<'_>, once: bool) -> bool {
     match (of.shape(Some(value)), value) {
         (Shape::Map(map), Value::Object(members)) => {

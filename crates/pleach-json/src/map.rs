@@ -135,6 +135,25 @@ impl Map {
         self.0.make_mut().reserve(more);
     }
 
+    /// Adds those of some members that are not there, about `n`. Their keys come in ascending order; `value`
+    /// makes what is added.
+    pub fn fill_in<'k, T>(
+        &mut self,
+        n: usize,
+        members: impl IntoIterator<Item = (&'k Str, T)>,
+        value: impl Fn(T) -> Value,
+    ) {
+        let all = self.0.make_mut();
+        all.reserve(n);
+        let mut at = 0;
+        for (key, new) in members {
+            at += all[at..].iter().take_while(|(name, _)| order(name, key).is_lt()).count();
+            if all.get(at).is_none_or(|(name, _)| name != key) {
+                all.insert(at, (key.clone(), value(new)));
+            }
+        }
+    }
+
     /// The member `key`, made by `default` if it is absent.
     pub fn get_or_insert_with(&mut self, key: &str, default: impl FnOnce() -> Value) -> &mut Value {
         let i = match self.position(key) {
@@ -321,6 +340,18 @@ mod tests {
 
     fn keys(map: &Map) -> Vec<&str> {
         map.keys().map(Str::as_str).collect()
+    }
+
+    #[test]
+    fn what_is_missing_is_filled_in() {
+        let mut map: Map = ["b", "d"].into_iter().map(|key| (key.into(), Value::from(key))).collect();
+        let more: Vec<(Str, i64)> =
+            ["a", "b", "c", "d", "e", "f"].into_iter().map(Str::from).zip(0..).collect();
+        map.fill_in(4, more.iter().map(|(key, n)| (key, *n)), Value::from);
+        assert_eq!(Value::from(map.clone()).to_string(), r#"{"a":0,"b":"b","c":2,"d":"d","e":4,"f":5}"#);
+        let copy = map.clone();
+        map.fill_in(0, [], |()| Value::Null);
+        assert_eq!(map, copy);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! to be what there was, once they are filled in, is taken from there: whoever compares the two later
 //! need not look into it.
 
-use pleach_json::{Array, Map, Str, Value, grow_stack};
+use pleach_json::{Array, Map, Value, grow_stack};
 
 use crate::compile::Node;
 use crate::default::default;
@@ -133,10 +133,11 @@ impl Walk {
                 _ => {}
             }
         }
-        if defaulted < node.defaulted_len() {
-            filled |= add_missing(members, node);
+        let missing = node.defaulted_len().saturating_sub(defaulted);
+        if missing > 0 {
+            add_missing(members, node, missing);
         }
-        filled
+        filled || missing > 0
     }
 }
 
@@ -161,22 +162,12 @@ fn replace(value: &mut Value, node: &Node) -> bool {
     true
 }
 
-/// Adds the members that have a default and are not there; whether there are any comes back.
-fn add_missing(members: &mut Map, node: &Node) -> bool {
-    let missing = node.defaulted().filter(|(property, _)| !members.contains_key(&property.name));
-    let added: Vec<(Str, Value)> = missing
-        .map(|(property, new)| {
-            let mut value = new.clone();
-            default(&mut value, &property.node);
-            (property.name.clone(), value)
-        })
-        .collect();
-    if added.is_empty() {
-        return false;
-    }
-    members.reserve(added.len());
-    for (key, value) in added {
-        members.insert(key, value);
-    }
-    true
+/// Adds the members that have a default and are not there.
+fn add_missing(members: &mut Map, node: &Node, missing: usize) {
+    let defaults = node.defaulted().map(|(property, new)| (&property.name, (property, new)));
+    members.fill_in(missing, defaults, |(property, new)| {
+        let mut value = new.clone();
+        default(&mut value, &property.node);
+        value
+    });
 }

@@ -251,7 +251,8 @@ proptest! {
         prop_assume!(fits(&new, of, false));
         let (comparison, does) = compare_beside(&old, &new, of);
         prop_assert_eq!(does, fits(&old, of, false));
-        prop_assert_eq!(comparison, compare(&old, &new, of));
+        prop_assert_eq!(&comparison, &compare(&old, &new, of));
+        prop_assert_eq!(comparison, compare(&new, &old, of).reversed());
     }
 
     #[test]

@@ -6,11 +6,11 @@ use pleach_json::Value;
 
 use super::apply::described;
 use super::{ApplyError, Request, STRIPPED, Tracker, cap, empty_object, managed_of, put_managed};
-use crate::compare::{Comparison, compare, compare_beside};
+use crate::compare::{Comparison, compare_beside};
 use crate::encoded::Encoded;
 use crate::entries::{Entries, Entry};
 use crate::fields::new_fields;
-use crate::fits::{fits, fits_beside};
+use crate::fits::fits;
 use crate::managed_fields::Identity;
 use crate::validate::validate;
 use crate::written::write_new_fields;
@@ -149,11 +149,6 @@ impl Tracker<'_> {
             self.give(&mut entries, identity, fields, false);
             return Ok(entries);
         }
-        let beside = live.filter(|_| self.live_is_tracked);
-        debug_assert!(beside.is_none_or(|live| fits(live, of, false)), "{live:?} is not as it was left");
-        if !fits_beside(new, beside, of) {
-            check("new", new)?;
-        }
         let empty;
         let live = match live {
             Some(live) => live,
@@ -162,13 +157,24 @@ impl Tracker<'_> {
                 &empty
             }
         };
-        let (own, fits) = match beside {
-            Some(_) => (compare(live, new, of), true),
-            None => compare_beside(live, new, of),
+        // Beside what fits, only what differs need be looked at.
+        let own = if self.live_is_tracked {
+            debug_assert!(fits(live, of, false), "{live:?} is not as it was left");
+            let (back, fits) = compare_beside(new, live, of);
+            if !fits {
+                check("new", new)?;
+            }
+            back.reversed()
+        } else {
+            if !fits(new, of, false) {
+                check("new", new)?;
+            }
+            let (own, fits) = compare_beside(live, new, of);
+            if !fits {
+                check("live", live)?;
+            }
+            own
         };
-        if !fits {
-            check("live", live)?;
-        }
         let failed = |error: &str| {
             ApplyError::Failed(format!("failed to update ManagedFields ({}): {error}", described(new)))
         };
