@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bytes::Bytes;
 use http::header::{ACCEPT, ACCEPT_ENCODING, HeaderValue};
 use http::{HeaderMap, Method};
 use http_body_util::{BodyExt as _, Collected};
@@ -12,6 +11,7 @@ use pleach_engine::target::{Subresource, Target};
 use pleach_engine::{Admission, Clock, Engine, Instant, Randomness};
 use pleach_server::app::Call;
 use pleach_server::auth::User;
+use pleach_server::chunk::Chunk;
 use pleach_server::documents::Documents;
 use pleach_server::query::Query;
 use pleach_store_log::LogStore;
@@ -93,7 +93,7 @@ impl World {
     }
 
     /// What `/openapi/<path>` answers, as it is handed to the connection; the status must be 200.
-    pub(crate) async fn document(&self, path: &str, ask: Ask) -> Collected<Bytes> {
+    pub(crate) async fn document(&self, path: &str, ask: Ask) -> Collected<Chunk> {
         let mut headers = HeaderMap::new();
         match ask {
             Ask::Json => {}

@@ -4,10 +4,11 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use http_body::{Frame, SizeHint};
 use tokio::sync::mpsc;
 
+use crate::chunk::{Chunk, Stored};
 use crate::documents::rope::Rope;
 use crate::listing::Stream;
 
@@ -15,6 +16,8 @@ use crate::listing::Stream;
 pub enum Body {
     /// Bytes that are there.
     Full(Bytes),
+    /// A stored object, until it is sent.
+    Stored(Option<Stored>),
     /// Frames as they come; the end of the channel is the end of the body.
     Stream(mpsc::Receiver<Bytes>),
     /// Bytes that lie in many places.
@@ -49,27 +52,31 @@ impl From<Rope> for Body {
 }
 
 impl http_body::Body for Body {
-    type Data = Bytes;
+    type Data = Chunk;
     type Error = Infallible;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match &mut *self {
-            Self::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Self::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Self::Rope(rope) => Poll::Ready(rope.next().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Stream(frames) => {
-                frames.poll_recv(cx).map(|frame| frame.map(|bytes| Ok(Frame::data(bytes))))
-            }
-            Self::Pieces(pieces) => Poll::Ready(pieces.next().map(|bytes| Ok(Frame::data(bytes)))),
-        }
+    ) -> Poll<Option<Result<Frame<Chunk>, Infallible>>> {
+        let next = match &mut *self {
+            Self::Full(bytes) if bytes.is_empty() => None,
+            Self::Full(bytes) => Some(std::mem::take(bytes).into()),
+            Self::Stored(stored) => stored.take().map(Chunk::Stored),
+            Self::Rope(rope) => rope.next().map(Chunk::from),
+            Self::Stream(frames) => match frames.poll_recv(cx) {
+                Poll::Ready(frame) => frame.map(Chunk::from),
+                Poll::Pending => return Poll::Pending,
+            },
+            Self::Pieces(pieces) => pieces.next().map(Chunk::from),
+        };
+        Poll::Ready(next.map(|chunk| Ok(Frame::data(chunk))))
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Full(bytes) => bytes.is_empty(),
+            Self::Stored(stored) => stored.is_none(),
             Self::Rope(rope) => rope.left() == 0,
             Self::Stream(_) | Self::Pieces(_) => false,
         }
@@ -78,6 +85,9 @@ impl http_body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Stored(stored) => {
+                SizeHint::with_exact(stored.as_ref().map_or(0, |stored| stored.remaining() as u64))
+            }
             Self::Rope(rope) => SizeHint::with_exact(rope.left() as u64),
             Self::Stream(_) | Self::Pieces(_) => SizeHint::default(),
         }

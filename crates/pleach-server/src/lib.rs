@@ -9,6 +9,7 @@ pub mod app;
 pub mod audit_id;
 pub mod auth;
 pub mod body;
+pub mod chunk;
 pub mod discovery;
 pub mod documents;
 pub mod health;

@@ -353,10 +353,7 @@ fn answer(
 ) -> Result<Response<Body>, Rejection> {
     match look.accepted.transform {
         Transform::None if look.accepted.encoding == Encoding::Json && !look.pretty => {
-            let mut out = Vec::new();
-            object.write_json(&mut out);
-            out.push(b'\n');
-            Ok(respond::bytes(code, Encoding::Json, out, look))
+            Ok(respond::object(code, &object, look))
         }
         Transform::None => Ok(respond::value(code, &object.into_value()?, look)),
         Transform::Partial(version) => {

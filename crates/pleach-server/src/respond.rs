@@ -2,17 +2,19 @@
 
 use std::io::Write as _;
 
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use http::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY,
 };
 use http::{HeaderMap, Response, StatusCode};
+use pleach_engine::object::Object;
 use pleach_engine::rejection::Rejection;
 use pleach_json::Value;
 use pleach_meta::Status;
 
 use crate::accept::{Accepted, Encoding, Transform};
 use crate::body::Body;
+use crate::chunk::Stored;
 use crate::listing::{Compressed, PIECE, Pieces, Stream};
 use crate::protobuf;
 
@@ -76,15 +78,35 @@ pub fn value(code: StatusCode, value: &Value, look: &Look) -> Response<Body> {
 pub fn bytes(code: StatusCode, encoding: Encoding, bytes: Vec<u8>, look: &Look) -> Response<Body> {
     let compress = look.gzip && bytes.len() >= GZIP_FROM;
     let body = if compress { gzip(&bytes) } else { bytes };
-    let mut response = Response::new(body.into());
+    let mut response = of_encoding(code, encoding, body.into());
+    if compress {
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+    }
+    response
+}
+
+/// An object: as it is stored, where that is what a reader would get.
+pub fn object(code: StatusCode, object: &Object, look: &Look) -> Response<Body> {
+    if let Object::Stored(record) = object {
+        let stored = Stored::new(record);
+        if !look.gzip || stored.remaining() < GZIP_FROM {
+            return of_encoding(code, Encoding::Json, Body::Stored(Some(stored)));
+        }
+    }
+    let mut out = Vec::new();
+    object.write_json(&mut out);
+    out.push(b'\n');
+    bytes(code, Encoding::Json, out, look)
+}
+
+fn of_encoding(code: StatusCode, encoding: Encoding, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     *response.status_mut() = code;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(encoding.media_type()));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    if compress {
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
-    }
     response
 }
 

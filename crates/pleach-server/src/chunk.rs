@@ -1,0 +1,176 @@
+//! What a body is sent in: bytes in one place, or a stored object with its resource version put in.
+//!
+//! A stored object lacks its resource version, which is known only after it was stored. It is not copied to
+//! put it in: what is sent is pointed at in four places, and encryption is the first to copy it.
+
+use std::io::IoSlice;
+
+use bytes::{Buf, Bytes};
+use pleach_engine::record::Record;
+
+/// A part of a body.
+#[derive(Debug)]
+pub enum Chunk {
+    /// Bytes in one place.
+    Whole(Bytes),
+    /// A stored object.
+    Stored(Stored),
+}
+
+impl From<Bytes> for Chunk {
+    fn from(bytes: Bytes) -> Self {
+        Self::Whole(bytes)
+    }
+}
+
+/// A stored object with its resource version put in, and the end of the line.
+#[derive(Debug)]
+pub struct Stored {
+    /// The JSON without the resource version.
+    json: Bytes,
+    /// Where the resource version belongs.
+    at: usize,
+    member: [u8; MEMBER],
+    length: usize,
+    /// How much has been sent.
+    sent: usize,
+}
+
+/// `"resourceVersion":"…",` with the longest of numbers.
+const MEMBER: usize = 19 + 20 + 2;
+const LINE_END: &[u8] = b"\n";
+
+impl Stored {
+    /// An object that is sendable as it is stored.
+    pub fn new(record: &Record) -> Self {
+        let (json, at) = record.splice_at();
+        let mut member = [0; MEMBER];
+        let text = record.resource_version_member();
+        member[..text.len()].copy_from_slice(text.as_bytes());
+        Self { json, at, member, length: text.len(), sent: 0 }
+    }
+
+    /// The parts, and how much of them has been sent.
+    fn parts(&self) -> [&[u8]; 4] {
+        [&self.json[..self.at], &self.member[..self.length], &self.json[self.at..], LINE_END]
+    }
+
+    /// What is left of each part.
+    fn left(&self) -> impl Iterator<Item = &[u8]> {
+        let mut sent = self.sent;
+        self.parts().into_iter().filter_map(move |part| {
+            let gone = sent.min(part.len());
+            sent -= gone;
+            Some(&part[gone..]).filter(|left| !left.is_empty())
+        })
+    }
+}
+
+impl Buf for Stored {
+    fn remaining(&self) -> usize {
+        self.json.len() + self.length + LINE_END.len() - self.sent
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.left().next().unwrap_or_default()
+    }
+
+    fn chunks_vectored<'a>(&'a self, out: &mut [IoSlice<'a>]) -> usize {
+        let mut count = 0;
+        for (place, left) in out.iter_mut().zip(self.left()) {
+            *place = IoSlice::new(left);
+            count += 1;
+        }
+        count
+    }
+
+    fn advance(&mut self, count: usize) {
+        assert!(count <= self.remaining(), "there is not so much left");
+        self.sent += count;
+    }
+}
+
+impl Buf for Chunk {
+    #[inline]
+    fn remaining(&self) -> usize {
+        match self {
+            Self::Whole(bytes) => bytes.len(),
+            Self::Stored(stored) => stored.remaining(),
+        }
+    }
+
+    #[inline]
+    fn chunk(&self) -> &[u8] {
+        match self {
+            Self::Whole(bytes) => bytes,
+            Self::Stored(stored) => stored.chunk(),
+        }
+    }
+
+    #[inline]
+    fn chunks_vectored<'a>(&'a self, out: &mut [IoSlice<'a>]) -> usize {
+        match self {
+            Self::Whole(bytes) => bytes.chunks_vectored(out),
+            Self::Stored(stored) => stored.chunks_vectored(out),
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self, count: usize) {
+        match self {
+            Self::Whole(bytes) => bytes.advance(count),
+            Self::Stored(stored) => stored.advance(count),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pleach_store::Revision;
+
+    fn stored(revision: u64) -> (Stored, Vec<u8>) {
+        let mut object =
+            pleach_json::json!({"kind": "Foo", "metadata": {"name": "x", "uid": "u"}, "spec": {"a": 1}});
+        let bytes = pleach_engine::record::encode(&mut object, 9, &pleach_json::Phrases::default());
+        let record = Record::open(bytes, Revision(revision)).unwrap();
+        let mut whole = Vec::new();
+        record.write_to(&mut whole);
+        whole.push(b'\n');
+        (Stored::new(&record), whole)
+    }
+
+    #[test]
+    fn it_is_what_would_be_copied() {
+        for revision in [1, 4_711, u64::MAX] {
+            for step in [1, 2, 7, 40, 1000] {
+                let (mut stored, whole) = stored(revision);
+                let mut read = Vec::new();
+                while stored.has_remaining() {
+                    let mut slices = [IoSlice::new(&[]); 4];
+                    let count = stored.chunks_vectored(&mut slices);
+                    let all: Vec<u8> =
+                        slices[..count].iter().flat_map(|slice| slice.iter().copied()).collect();
+                    assert_eq!(all, whole[read.len()..]);
+                    let next = stored.chunk();
+                    let next = next[..step.min(next.len())].to_vec();
+                    read.extend_from_slice(&next);
+                    stored.advance(next.len());
+                    assert_eq!(stored.remaining(), whole.len() - read.len());
+                }
+                assert_eq!(read, whole);
+            }
+        }
+        let (stored, whole) = stored(12);
+        assert_eq!(Chunk::Stored(stored).copy_to_bytes(whole.len()), whole);
+    }
+
+    #[test]
+    fn few_slices_are_filled_as_far_as_they_go() {
+        let (mut stored, whole) = stored(12);
+        stored.advance(3);
+        let mut slices = [IoSlice::new(&[]); 2];
+        assert_eq!(stored.chunks_vectored(&mut slices), 2);
+        assert!(whole[3..].starts_with(&[&slices[0][..], &slices[1][..]].concat()));
+    }
+}
