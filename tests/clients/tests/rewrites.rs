@@ -414,22 +414,31 @@ fn send(api: &Api, step: &Step) -> Answer {
     api.raw_with(step.method, &step.path, &headers, Some(&body.to_string())).unwrap()
 }
 
+/// Managers are listed in order of their times. That they are is checked here; what order it is differs when a
+/// second ends between two steps on one server only.
+fn in_order_of_names(entries: &mut [Value]) {
+    const RULE: [&str; 5] = ["operation", "time", "manager", "apiVersion", "subresource"];
+    let texts =
+        |entry: &Value| RULE.map(|key| entry.get(key).and_then(Value::as_str).unwrap_or_default().to_owned());
+    assert!(entries.is_sorted_by_key(texts), "out of order: {entries:?}");
+    entries.sort_by_cached_key(|entry| {
+        let [operation, _, rest @ ..] = texts(entry);
+        (operation, rest)
+    });
+}
+
 /// Without what no two servers have in common.
 fn comparable(mut value: Value) -> Value {
     fn walk(value: &mut Value) {
         match value {
             Value::Object(members) => {
+                if let Some(Value::Array(entries)) = members.get_mut("managedFields") {
+                    in_order_of_names(entries);
+                }
                 for key in ["uid", "resourceVersion", "creationTimestamp", "time", "lastTransitionTime"] {
                     members.remove(key);
                 }
                 members.values_mut().for_each(walk);
-                // Entries are in order of their times, and a second may end between two steps on one server only.
-                if let Some(Value::Array(entries)) = members.get_mut("managedFields") {
-                    entries.sort_by_key(|entry| {
-                        ["manager", "operation", "subresource", "apiVersion"]
-                            .map(|key| entry[key].to_string())
-                    });
-                }
             }
             Value::Array(items) => items.iter_mut().for_each(walk),
             _ => {}

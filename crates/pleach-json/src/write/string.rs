@@ -68,25 +68,8 @@ fn short_word(bytes: &[u8]) -> u64 {
     byte(0) | byte(bytes.len() / 2) | byte(bytes.len() - 1)
 }
 
-/// Whether nothing in a text needs an escape; a no may be wrong beyond ASCII.
-#[inline]
-fn is_plain(bytes: &[u8]) -> bool {
-    let Some(last) = bytes.last_chunk::<8>() else {
-        // The zeros would look like control characters.
-        return bytes.is_empty() || !has_special(short_word(bytes) | (LOW_BITS * 0x20) << (8 * bytes.len()));
-    };
-    let words = bytes.as_chunks::<8>().0;
-    words.iter().chain([last]).all(|word| !has_special(u64::from_le_bytes(*word)))
-}
-
 /// Appends `text` as a JSON string, quotes included.
 pub fn write_string(text: &str, out: &mut Vec<u8>) {
-    if is_plain(text.as_bytes()) {
-        out.reserve(text.len() + 2);
-        out.push(b'"');
-        out.extend_from_slice(text.as_bytes());
-        return out.push(b'"');
-    }
     let mut room = Room::new(out, 0);
     room.string(text);
     room.close();
