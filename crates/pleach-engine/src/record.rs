@@ -97,18 +97,8 @@ impl Record {
     /// The JSON in three pieces: before the resource version, the member itself, and the rest.
     pub fn pieces(&self) -> (Bytes, String, Bytes) {
         let at = HEADER + self.splice();
-        let member = self.resource_version_member();
+        let member = format!("\"resourceVersion\":\"{}\",", self.revision);
         (self.bytes.slice(HEADER..at), member, self.bytes.slice(at..))
-    }
-
-    /// The JSON without the resource version, and where in it that belongs.
-    pub fn splice_at(&self) -> (Bytes, usize) {
-        (self.bytes.slice(HEADER..), self.splice())
-    }
-
-    /// The resource version as a member of the metadata, with the comma behind it.
-    pub fn resource_version_member(&self) -> String {
-        format!("\"resourceVersion\":\"{}\",", self.revision)
     }
 
     /// Appends the JSON with the resource version in it.

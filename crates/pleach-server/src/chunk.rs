@@ -26,33 +26,25 @@ impl From<Bytes> for Chunk {
 /// A stored object with its resource version put in, and the end of the line.
 #[derive(Debug)]
 pub struct Stored {
-    /// The JSON without the resource version.
-    json: Bytes,
-    /// Where the resource version belongs.
-    at: usize,
-    member: [u8; MEMBER],
-    length: usize,
+    head: Bytes,
+    /// The resource version.
+    member: String,
+    tail: Bytes,
     /// How much has been sent.
     sent: usize,
 }
 
-/// `"resourceVersion":"…",` with the longest of numbers.
-const MEMBER: usize = 19 + 20 + 2;
 const LINE_END: &[u8] = b"\n";
 
 impl Stored {
     /// An object that is sendable as it is stored.
     pub fn new(record: &Record) -> Self {
-        let (json, at) = record.splice_at();
-        let mut member = [0; MEMBER];
-        let text = record.resource_version_member();
-        member[..text.len()].copy_from_slice(text.as_bytes());
-        Self { json, at, member, length: text.len(), sent: 0 }
+        let (head, member, tail) = record.pieces();
+        Self { head, member, tail, sent: 0 }
     }
 
-    /// The parts, and how much of them has been sent.
     fn parts(&self) -> [&[u8]; 4] {
-        [&self.json[..self.at], &self.member[..self.length], &self.json[self.at..], LINE_END]
+        [&self.head, self.member.as_bytes(), &self.tail, LINE_END]
     }
 
     /// What is left of each part.
@@ -68,7 +60,7 @@ impl Stored {
 
 impl Buf for Stored {
     fn remaining(&self) -> usize {
-        self.json.len() + self.length + LINE_END.len() - self.sent
+        self.parts().iter().map(|part| part.len()).sum::<usize>() - self.sent
     }
 
     fn chunk(&self) -> &[u8] {
