@@ -80,7 +80,7 @@ impl<'a> Type<'a> {
     pub const DEDUCED: Type<'static> = Type(Kind::Deduced);
 
     #[inline]
-    pub(crate) fn node(node: &'a Node, preserve: bool) -> Self {
+    fn node(node: &'a Node, preserve: bool) -> Self {
         Self(Kind::Node(node, preserve || node.preserves_unknown_fields()))
     }
 
@@ -253,15 +253,6 @@ impl<'a> MapShape<'a> {
     #[inline]
     pub(crate) fn schema(&self) -> Option<&'a Node> {
         Type(self.of).schema()
-    }
-
-    /// The schema whose properties are all that is declared, and whether unknown fields are kept there.
-    #[inline]
-    pub(crate) fn plain_node(&self) -> Option<(&'a Node, bool)> {
-        match self.of {
-            Kind::Node(node, preserve) if !self.is_resource() => Some((node, preserve)),
-            _ => None,
-        }
     }
 
     /// The declared fields. Walks along an object ask in order, which is faster than asking for each.

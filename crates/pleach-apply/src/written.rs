@@ -193,28 +193,17 @@ impl Writer<'_> {
 
     fn members(&mut self, map: &MapShape<'_>, members: &Map) -> Option<()> {
         self.out.extend_from_slice(br#"{".":{}"#);
-        let others = map.others();
-        if let Some((node, preserve)) = map.plain_node() {
-            let (mut from, mut required) = (0, 0);
-            for (key, value) in members.entries() {
-                match node.next_property(&mut from, key) {
-                    Some(property) => {
-                        required += usize::from(property.required);
-                        self.member(key, Some(property), value, Type::node(&property.node, preserve))?;
-                    }
-                    None => self.member(key, None, value, others?)?,
-                }
-            }
-            self.sound &= node.lacks_nothing(members, required);
-        } else {
-            // What an embedded resource is held to is another matter.
-            self.sound &= map.schema().is_none();
-            let mut fields = map.fields();
-            for (key, value) in members.entries() {
-                let (declared, property) = fields.next_property(key);
-                self.member(key, property, value, declared.or(others)?)?;
-            }
+        let (mut fields, others) = (map.fields(), map.others());
+        let mut required = 0;
+        for (key, value) in members.entries() {
+            let (declared, property) = fields.next_property(key);
+            required += usize::from(property.is_some_and(|property| property.required));
+            self.member(key, property, value, declared.or(others)?)?;
         }
+        // What an embedded resource is held to is another matter.
+        self.sound &= map
+            .schema()
+            .is_none_or(|node| !node.is_embedded_resource() && node.lacks_nothing(members, required));
         self.out.push(b'}');
         Some(())
     }

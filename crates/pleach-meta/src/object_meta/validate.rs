@@ -208,12 +208,13 @@ fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> + Clone {
 }
 
 /// The checks of a changed object's metadata against what it was.
-pub fn validate_object_meta_update<'a>(
-    new: ObjectMeta<'a>,
+pub fn validate_object_meta_update(
+    new: ObjectMeta<'_>,
     old: ObjectMeta<'_>,
     path: &Path<'_>,
 ) -> Vec<FieldError> {
-    let (new, old) = (Checked::of(new), Checked::of(old));
+    // What is there already was looked at when it came.
+    let (new, old) = (Checked::beside(new, old), Checked::of(old));
     let mut errors = Vec::new();
     if old.deletion_timestamp.is_some_and(|time| !time.is_null()) {
         let known = items(old.finalizers).filter_map(Value::as_str);
@@ -256,18 +257,10 @@ pub fn validate_object_meta_update<'a>(
             errors.push(immutable(&path.child(key), new.cloned().unwrap_or_default()));
         }
     }
-    // What is there already was looked at when it came.
-    let changed = |new: Option<&'a Value>, old: Option<&Value>| {
-        new.filter(|new| !old.is_some_and(|old| new.is_container() && new.is_same(old)))
-    };
-    let labels = changed(new.labels, old.labels);
-    validate_labels(labels, &path.child("labels"), &mut errors);
-    let annotations = changed(new.annotations, old.annotations);
-    validate_annotations(annotations, &path.child("annotations"), &mut errors);
-    let owners = changed(new.owner_references, old.owner_references);
-    validate_owner_references(owners, &path.child("ownerReferences"), &mut errors);
-    let managed = changed(new.managed_fields, old.managed_fields);
-    validate_managed_fields(managed, &path.child("managedFields"), &mut errors);
+    validate_labels(new.labels, &path.child("labels"), &mut errors);
+    validate_annotations(new.annotations, &path.child("annotations"), &mut errors);
+    validate_owner_references(new.owner_references, &path.child("ownerReferences"), &mut errors);
+    validate_managed_fields(new.managed_fields, &path.child("managedFields"), &mut errors);
     errors
 }
 

@@ -79,7 +79,9 @@ impl Property {
     pub(super) fn new(name: Str, node: NodeRef, required: bool) -> Self {
         let (prefix, length) = (prefix(&name), name.len());
         let step = ["f:", name.as_str()].into_iter().collect();
-        let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._/$".contains(&byte));
+        let mut written = Vec::with_capacity(name.len() + 2);
+        pleach_json::write_string(&name, &mut written);
+        let plain = written.len() == name.len() + 2;
         Self { name, node, required, prefix, length, step, plain }
     }
 
