@@ -68,6 +68,9 @@ impl Call {
     }
 }
 
+/// From how many writes at once waiting for one another costs less than it saves.
+const MANY_WRITES: usize = 8;
+
 /// How many requests may be under way at once, watches not counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Inflight {
@@ -94,6 +97,7 @@ pub struct App {
     authenticator: Authenticator,
     readonly: Semaphore,
     mutating: Semaphore,
+    inflight: Inflight,
     stopping: watch::Sender<bool>,
     stopped: AtomicBool,
     audit_ids: AuditIds,
@@ -109,6 +113,7 @@ impl App {
             authenticator,
             readonly: Semaphore::new(inflight.readonly),
             mutating: Semaphore::new(inflight.mutating),
+            inflight,
             stopping: watch::Sender::new(false),
             stopped: AtomicBool::new(false),
             audit_ids: AuditIds::new(),
@@ -209,6 +214,16 @@ impl App {
     pub fn admit(&self, mutating: bool) -> Option<tokio::sync::SemaphorePermit<'_>> {
         let places = if mutating { &self.mutating } else { &self.readonly };
         places.try_acquire().ok()
+    }
+
+    /// Waits for the writes that are about to get as far as this one, if there are many.
+    ///
+    /// A write runs more code than the nearest cache holds. Here its first part ends; if the second
+    /// parts of several run in a row, only the first of them waits for the code to be fetched.
+    pub async fn keep_step(&self) {
+        if self.inflight.mutating - self.mutating.available_permits() >= MANY_WRITES {
+            tokio::task::yield_now().await;
+        }
     }
 }
 

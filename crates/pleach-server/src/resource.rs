@@ -66,7 +66,12 @@ pub async fn serve(
     } else {
         let mutating = !matches!(verb, "get" | "list");
         match app.admit(mutating) {
-            Some(_place) => one(app, call, info, target, verb, body, &mut context).await,
+            Some(_place) => {
+                if mutating {
+                    app.keep_step().await;
+                }
+                one(app, call, info, target, verb, body, &mut context).await
+            }
             None => too_many_requests(),
         }
     };
