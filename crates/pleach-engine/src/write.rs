@@ -148,8 +148,9 @@ impl Engine {
         prepare::metadata_mut(&mut value).reserve(SYSTEM_FIELDS);
         align_namespace(target, &mut value)?;
         dedup_owner_references(&mut value, context);
-        let managed = manager.and_then(|manager| Self::owned(target, &mut value, manager));
-        let sound = managed.as_ref().filter(|managed| managed.is_sound()).map(|_| without_metadata(&value));
+        let mut managed = manager.and_then(|manager| Self::owned(target, &mut value, manager));
+        let mut sound =
+            managed.as_ref().filter(|managed| managed.is_sound()).map(|_| without_metadata(&value));
         admission::namespace_lifecycle(self, target, &value).await?;
         let generated =
             ObjectMeta::of(&value).name().is_empty() && !ObjectMeta::of(&value).generate_name().is_empty();
@@ -188,6 +189,10 @@ impl Engine {
             }
             let touched = had_status && draft.get("status").is_none();
             let bytes = self.encode(target, draft, Origin::New(managed.as_ref()), touched)?.bytes;
+            if !generated {
+                // While this request waits for the disk, others find its memory free, and near.
+                (sound, managed) = (None, None);
+            }
             match self.store.commit(Commit::put(key, Expect::Absent, bytes.clone())).await {
                 Ok(revision) => {
                     let record = Record::open(bytes, revision)?;
