@@ -65,7 +65,6 @@ pub mod object;
 pub mod output;
 mod progress;
 pub mod sample;
-mod scale;
 pub mod terminal;
 
 use std::io;

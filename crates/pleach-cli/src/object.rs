@@ -13,7 +13,6 @@ use pleach_meta::{FieldError, ObjectMeta, Path};
 use pleach_schema::{Record, SettleOptions, Settled, Write};
 
 use crate::catalog::{DefinedVersion, Definition};
-use crate::scale;
 
 const METADATA: Path<'static> = Path::new("metadata");
 
@@ -111,7 +110,7 @@ pub fn create(definition: &Definition, version: &DefinedVersion, value: &mut Val
     let meta = ObjectMeta::of(value);
     let before = validate_object_meta(meta, namespaced, NameRule::Dns1123Subdomain, &METADATA);
     let verdict = version.schema().validate(value, Write::Create, before, |errors| {
-        errors.extend(scale::validate(version, value));
+        errors.extend(version.scale.iter().flat_map(|scale| scale.check(value, false)));
     });
     warnings.extend(verdict.warnings);
     let mut errors = verdict.errors;
@@ -142,7 +141,7 @@ pub fn update(
         before.extend(validate_object_meta_update(meta, old_meta, &METADATA));
     }
     let verdict = version.schema().validate(value, Write::Update(old), before, |errors| {
-        errors.extend(scale::validate(version, value));
+        errors.extend(version.scale.iter().flat_map(|scale| scale.check(value, false)));
     });
     warnings.extend(verdict.warnings);
     if verdict.errors.is_empty() {

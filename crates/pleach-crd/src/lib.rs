@@ -3,7 +3,7 @@
 //! One form in memory ([`types`]), read from and written to `apiextensions.k8s.io/v1` and `v1beta1`
 //! ([`mod@decode`], [`encode`], [`convert`]); what a write does to it ([`strategy`]); whether it may be
 //! written ([`validate`]); which names it gets and what its conditions say ([`naming`],
-//! [`conditions`]). What a schema means is `pleach-schema`'s business. No IO, no clock: times are
+//! [`conditions`]); what its `/scale` reads and writes ([`Scale`]). What a schema means is `pleach-schema`'s business. No IO, no clock: times are
 //! handed in, and nothing here knows more than one CRD but for the names that others have taken.
 
 pub mod approval;
@@ -14,6 +14,7 @@ pub mod encode;
 mod go_json;
 mod go_url;
 pub mod naming;
+mod scaled;
 pub mod strategy;
 pub mod types;
 pub mod validate;

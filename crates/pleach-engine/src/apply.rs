@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pleach_apply::{ApplyError, Tracker};
+use pleach_crd::Scale;
 use pleach_json::{Hints, Phrases, Piece, Spans, Value};
 use pleach_meta::object_meta::{ObjectMeta, decode_stored};
 use pleach_schema::Beside;
 
 use crate::decode;
 use crate::engine::Engine;
-use crate::kind::{Scale, Strategy};
+use crate::kind::Strategy;
 use crate::managed::{Endpoint, Manager, scale as owners};
 use crate::object::Object;
 use crate::options::{Body, Context, FieldValidation, WriteOptions};

@@ -11,7 +11,7 @@ use pleach_schema::{JSONSchemaProps, Schema, SchemaOptions};
 
 use crate::gates::Gates;
 use crate::kind::{
-    Cell, Column, Conversion, Kind, KindVersion, LazySchema, Scale, Scope, SelectableField, Strategy,
+    Cell, Column, Conversion, Kind, KindVersion, LazySchema, Scope, SelectableField, Strategy,
 };
 use crate::retire::Retired;
 
@@ -66,11 +66,7 @@ fn kind_version(spec: &CrdSpec, names: &Names, version: &Version) -> KindVersion
         served: version.served,
         deprecation: deprecation(spec, names, version),
         status: subresources.is_some_and(|s| s.status),
-        scale: subresources.and_then(|s| s.scale.as_ref()).map(|scale| Scale {
-            spec_replicas_path: scale.spec_replicas_path.clone(),
-            status_replicas_path: scale.status_replicas_path.clone(),
-            label_selector_path: scale.label_selector_path.clone().filter(|path| !path.is_empty()),
-        }),
+        scale: subresources.and_then(|s| s.scale.clone()),
         columns: columns(spec, version),
         selectable_fields: selectable_fields(spec, version),
         schema: lazy_schema(spec, version),

@@ -4,10 +4,9 @@
 //! body's first bytes. Unknown and repeated fields are not wrong by themselves: they come back as a
 //! list, and the caller makes them warnings or a rejection.
 
-use std::borrow::Cow;
-
 use pleach_json::{Hints, Map, Value, ValueKind};
 use pleach_meta::GroupVersion;
+use pleach_meta::go_format::{go_type, go_v};
 use pleach_meta::go_struct::{Decoder, in_document_order};
 use pleach_schema::Beside;
 
@@ -298,38 +297,6 @@ pub(crate) fn go_kind(value: &Value) -> &'static str {
         ValueKind::String => "string",
         ValueKind::Array => "array",
         ValueKind::Object => "object",
-    }
-}
-
-/// A value as Go's `%v` prints it.
-pub(crate) fn go_v(value: &Value) -> Cow<'_, str> {
-    match value {
-        Value::Null => "<nil>".into(),
-        Value::Bool(b) => b.to_string().into(),
-        Value::Int(i) => i.to_string().into(),
-        Value::Float(f) => pleach_meta::go_format::float_v(*f).into(),
-        Value::String(s) => s.as_str().into(),
-        Value::Array(items) => {
-            let items: Vec<_> = items.iter().map(go_v).collect();
-            format!("[{}]", items.join(" ")).into()
-        }
-        Value::Object(members) => {
-            let members: Vec<_> = members.iter().map(|(k, v)| format!("{k}:{}", go_v(v))).collect();
-            format!("map[{}]", members.join(" ")).into()
-        }
-    }
-}
-
-/// The Go type of a decoded value, as `%T` prints it.
-pub(crate) fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use pleach_crd::Scale;
 use pleach_json::{Str, Value};
 use pleach_jsonpath::{JsonPath, KeyPath};
 use pleach_schema::{JSONSchemaProps, Schema};
@@ -205,17 +206,6 @@ impl std::fmt::Debug for LazySchema {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if self.made.get().is_some() { "LazySchema(made)" } else { "LazySchema(not yet)" })
     }
-}
-
-/// Where `/scale` finds its numbers. The paths are split at dots, whatever else is in them.
-#[derive(Clone, Debug)]
-pub struct Scale {
-    /// `.spec.replicas`, as the CRD has it.
-    pub spec_replicas_path: Str,
-    /// `.status.replicas`
-    pub status_replicas_path: Str,
-    /// `.status.selector`, if any.
-    pub label_selector_path: Option<Str>,
 }
 
 /// A printer column.

@@ -1,11 +1,11 @@
 //! Reading and writing an object through its `/scale`.
 
+use pleach_crd::Scale;
 use pleach_json::{Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_patch::JsonPatch;
 
 use crate::engine::Engine;
-use crate::kind::Scale;
 use crate::managed::{Manager, scale as scale_owners};
 use crate::options::{Body, Context, FieldValidation, Format, PatchType, WriteOptions};
 use crate::recent::Live;
@@ -135,7 +135,7 @@ impl Intent for Rescale<'_> {
         // An unset number stands for itself while a patch is applied, so that a patch which leaves
         // it alone can be told from one that sets it.
         const UNSET: i64 = i32::MIN as i64;
-        let unset = scale::replicas(self.scale, live).is_none();
+        let unset = self.scale.replicas(live).is_ok_and(|replicas| replicas.is_none());
         let now = scale::from_object_or(self.scale, live, UNSET)?;
         let new = match self.change {
             Change::Replace(given) => given.clone(),
@@ -170,7 +170,7 @@ impl Intent for Rescale<'_> {
             )));
         }
         let mut object = live.value.clone();
-        scale::into_object(self.scale, &mut object, replicas);
+        self.scale.set_replicas(&mut object, replicas).map_err(Rejection::Plain)?;
         scale_owners::track(self.target, self.scale, live, &mut object, &self.manager)?;
         let version: Str = ObjectMeta::of(&new).resource_version().into();
         crate::prepare::metadata_mut(&mut object).insert("resourceVersion", version);

@@ -15,7 +15,6 @@ use pleach_schema::Write;
 use crate::kind::Strategy;
 use crate::options::Context;
 use crate::recent::Live;
-use crate::scale;
 use crate::target::{Subresource, Target};
 
 const METADATA: Path<'static> = Path::new("metadata");
@@ -42,7 +41,7 @@ pub(crate) fn create(
     let write = sound.map_or(Write::Create, Write::CreateBeside);
     let schema = target.version().schema.get();
     let verdict = schema.validate(object, write, before, |errors| {
-        errors.extend(scale::validate(target.version(), object, false));
+        errors.extend(scale_errors(target, object, false));
     });
     verdict.warnings.into_iter().for_each(|warning| context.warn(warning));
     let errors = verdict.errors;
@@ -82,7 +81,7 @@ pub(crate) fn update(
     let write = if only_status && kind.is_custom() { Write::Status(old) } else { Write::Update(old) };
     let schema = target.version().schema.get();
     let verdict = schema.validate_after(object, write, old.known.sound, errors, |errors| {
-        errors.extend(scale::validate(target.version(), object, only_status));
+        errors.extend(scale_errors(target, object, only_status));
     });
     verdict.warnings.into_iter().for_each(|warning| context.warn(warning));
     let errors = verdict.errors;
@@ -90,6 +89,10 @@ pub(crate) fn update(
         finalizer_warnings(meta, Some(old_meta)).into_iter().for_each(|w| context.warn(w));
     }
     (errors, verdict.sound)
+}
+
+fn scale_errors(target: &Target, object: &Value, only_status: bool) -> impl Iterator<Item = FieldError> {
+    target.version().scale.iter().flat_map(move |scale| scale.check(object, only_status))
 }
 
 fn name_rule(target: &Target) -> NameRule {

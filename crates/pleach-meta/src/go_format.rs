@@ -2,9 +2,44 @@
 
 mod printable;
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use pleach_json::Value;
+
 use printable::PRINTABLE;
+
+/// A value as Go's `%v` prints it.
+pub fn go_v(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::Null => "<nil>".into(),
+        Value::Bool(b) => b.to_string().into(),
+        Value::Int(i) => i.to_string().into(),
+        Value::Float(f) => float_v(*f).into(),
+        Value::String(s) => s.as_str().into(),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(go_v).collect();
+            format!("[{}]", items.join(" ")).into()
+        }
+        Value::Object(members) => {
+            let members: Vec<_> = members.iter().map(|(k, v)| format!("{k}:{}", go_v(v))).collect();
+            format!("map[{}]", members.join(" ")).into()
+        }
+    }
+}
+
+/// The Go type of a decoded value, as `%T` prints it.
+pub fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int64",
+        Value::Float(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
 
 /// A string as Go's `%q` prints it.
 pub fn quote(text: &str) -> String {

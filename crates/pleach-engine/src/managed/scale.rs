@@ -12,11 +12,12 @@ use std::sync::LazyLock;
 use pleach_apply::{
     Identity, ManagedFields, Operation, Owner, PathElement, Request, Set, Tracker, Type, Versions,
 };
+use pleach_crd::Scale;
 use pleach_json::{Value, json};
 use pleach_schema::{Schema, SchemaOptions};
 
 use super::Manager;
-use crate::kind::{Kind, Scale};
+use crate::kind::Kind;
 use crate::prepare::metadata_mut;
 use crate::rejection::Rejection;
 use crate::scale;
