@@ -96,6 +96,15 @@ pub struct Kind {
 }
 
 impl Kind {
+    /// Whether a replacement need not say which state it replaces.
+    pub(crate) fn allows_unconditional_update(&self) -> bool {
+        match self.strategy {
+            Strategy::BuiltIn => self.plural != "leases",
+            Strategy::Namespace => true,
+            Strategy::Custom | Strategy::CustomResourceDefinition => false,
+        }
+    }
+
     /// The version of that name.
     pub fn version(&self, name: &str) -> Option<usize> {
         self.versions.iter().position(|v| v.name == name)

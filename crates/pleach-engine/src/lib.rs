@@ -25,6 +25,7 @@ pub mod engine;
 mod event_cache;
 pub mod gates;
 mod generations;
+mod keyed_data;
 pub mod keys;
 pub mod kind;
 pub mod list;

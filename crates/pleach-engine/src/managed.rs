@@ -14,7 +14,7 @@ use pleach_json::{Map, Str, Value, json};
 use pleach_schema::{Schema, SchemaOptions};
 
 use crate::engine::Engine;
-use crate::kind::{Conversion, Strategy};
+use crate::kind::{Conversion, Kind, Strategy};
 use crate::options::{Context, WriteOptions};
 use crate::prepare::metadata_mut;
 use crate::recent::Live;
@@ -64,10 +64,30 @@ pub(crate) fn track(target: &Target, live: Option<&Live>, new: &mut Value, manag
         .update(live.map(|live| &live.value), new)
 }
 
+/// Works out who owns the fields of a new object.
+pub(crate) fn track_new(target: &Target, new: &mut Value, manager: &Manager) {
+    let blank = blank(&target.kind);
+    Tracker::new(&Endpoint(target), manager.request(target)).update(blank, new);
+}
+
+/// What every object of a kind has, in upstream's eyes even before it is made, so that nobody owns it
+/// for having written it: the fields of typed objects that are structs and never left out.
+fn blank(kind: &Kind) -> Option<&'static Value> {
+    static DEFINITION: LazyLock<Value> = LazyLock::new(|| json!({"spec": {"names": {}}}));
+    static LEASE: LazyLock<Value> = LazyLock::new(|| json!({"spec": {}}));
+    static EVENT: LazyLock<Value> = LazyLock::new(|| json!({"source": {}, "deprecatedSource": {}}));
+    match (kind.strategy, kind.plural.as_str()) {
+        (Strategy::CustomResourceDefinition, _) => Some(&DEFINITION),
+        (Strategy::BuiltIn, "leases") => Some(&LEASE),
+        (Strategy::BuiltIn, "events") => Some(&EVENT),
+        _ => None,
+    }
+}
+
 /// The managed fields of a new object as text, where that is told without making a value of them.
 pub(crate) fn written(target: &Target, new: &Value, manager: &Manager) -> Option<Written> {
     // What is converted on its way to the store has them in it.
-    if target.version != target.kind.storage {
+    if target.version != target.kind.storage || blank(&target.kind).is_some() {
         return None;
     }
     let written = Tracker::new(&Endpoint(target), manager.request(target)).written(new)?;
@@ -75,7 +95,7 @@ pub(crate) fn written(target: &Target, new: &Value, manager: &Manager) -> Option
         pleach_json::parse(written.text()).ok(),
         {
             let mut new = new.clone();
-            track(target, None, &mut new, manager);
+            track_new(target, &mut new, manager);
             new.at(&["metadata", "managedFields"]).cloned()
         },
         "both ways tell the same"

@@ -27,7 +27,8 @@ fn member<'a>(object: &'a mut Value, key: &str) -> &'a mut Map {
     }
 }
 
-fn label_with_name(object: &mut Value) {
+/// Gives a namespace the label that selectors find it by.
+pub(crate) fn label_with_name(object: &mut Value) {
     let name = metadata_mut(object).get("name").cloned().unwrap_or_default();
     if name.as_str().is_none_or(str::is_empty) {
         return;

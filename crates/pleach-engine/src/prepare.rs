@@ -2,11 +2,10 @@
 //!
 //! Nothing here can fail: what a client may not set is put back silently, as upstream does.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use pleach_json::{Map, Str, Value};
 
 use crate::kind::{Kind, Strategy};
+use crate::rejection::Rejection;
 use crate::target::Subresource;
 
 /// The metadata of an object, made if it is missing.
@@ -35,6 +34,14 @@ pub(crate) fn fill_system_fields(object: &mut Value, uid: Str, now: Str) {
     metadata.insert("uid", uid);
 }
 
+/// What upstream's decoder does to an object of a built-in kind, before anybody owns its fields.
+pub(crate) fn read(kind: &Kind, object: &mut Value) -> Result<(), Rejection> {
+    if kind.strategy == Strategy::Namespace {
+        crate::namespace::label_with_name(object);
+    }
+    crate::keyed_data::read(kind, object)
+}
+
 /// The start of a created object's life.
 pub(crate) fn for_create(kind: &Kind, version: usize, object: &mut Value) {
     match kind.strategy {
@@ -49,23 +56,12 @@ pub(crate) fn for_create(kind: &Kind, version: usize, object: &mut Value) {
         }
         Strategy::Namespace => crate::namespace::prepare_for_create(object),
         Strategy::BuiltIn => {
-            write_string_data(object);
             if kind.versions[version].status {
                 metadata_mut(object).insert("generation", 1);
             } else {
                 metadata_mut(object).remove("generation");
             }
         }
-    }
-}
-
-/// The text of a Secret goes into its data. No other built-in kind has a field of that name.
-fn write_string_data(object: &mut Value) {
-    let Some(members) = object.as_object_mut() else { return };
-    let Some(Value::Object(texts)) = members.remove("stringData") else { return };
-    let Value::Object(data) = members.get_or_insert_with("data", Value::object) else { return };
-    for (key, text) in texts.iter() {
-        data.insert(key.clone(), STANDARD.encode(text.as_str().unwrap_or_default()));
     }
 }
 
@@ -116,8 +112,7 @@ pub(crate) fn for_update(
             crate::namespace::prepare_for_update(object, old, subresource);
             return;
         }
-        Strategy::BuiltIn => write_string_data(object),
-        Strategy::Custom => {}
+        Strategy::BuiltIn | Strategy::Custom => {}
     }
     if subresource == Subresource::Status {
         only_status(object, old);

@@ -2,6 +2,7 @@
 
 use pleach_crd::Scale;
 use pleach_json::{Str, Value};
+use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_patch::JsonPatch;
 
@@ -9,7 +10,7 @@ use crate::engine::Engine;
 use crate::managed::{Manager, scale as scale_owners};
 use crate::options::{Body, Context, FieldValidation, Format, PatchType, WriteOptions};
 use crate::recent::Live;
-use crate::rejection::Rejection;
+use crate::rejection::{Rejection, Subject};
 use crate::scale;
 use crate::target::{Subresource, Target};
 use crate::write::Intent;
@@ -145,23 +146,11 @@ impl Intent for Rescale<'_> {
             Change::Merge(patch) => pleach_patch::merge_patch(now, patch)
                 .map_err(|error| Rejection::BadRequest(error.to_string()))?,
         };
+        let replicas = self.read(&new, live)?;
         self.check(&new)?;
         crate::decode::report(unknown_fields(&new), self.validation, context).map_err(|error| {
             Rejection::BadRequest(format!("Scale in version \"v1\" cannot be handled as a Scale: {error}"))
         })?;
-        let replicas = match new.at(&["spec", "replicas"]) {
-            None | Some(Value::Null) => 0,
-            Some(Value::Int(replicas)) if i32::try_from(*replicas).is_ok() => *replicas,
-            Some(other) => {
-                let found = match other {
-                    Value::Int(_) | Value::Float(_) => format!("number {}", pleach_json::to_string(other)),
-                    other => crate::decode::go_kind(other).to_owned(),
-                };
-                return Err(Rejection::BadRequest(format!(
-                    "Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal {found} into Go struct field ScaleSpec.spec.replicas of type int32"
-                )));
-            }
-        };
         let patches = !matches!(self.change, Change::Replace(_));
         if patches && unset && replicas == UNSET {
             return Err(Rejection::BadRequest(format!(
@@ -179,15 +168,41 @@ impl Intent for Rescale<'_> {
 }
 
 impl Rescale<'_> {
-    /// Kind, name and namespace of the Scale are those of the URL.
-    fn check(&self, new: &Value) -> Result<(), Rejection> {
+    /// The replicas of a Scale, if it is one.
+    fn read(&self, new: &Value, live: &Live) -> Result<i64, Rejection> {
         let text = |key: &str| new.get(key).and_then(Value::as_str).unwrap_or_default();
         let (kind, version) = (text("kind"), text("apiVersion"));
-        if !matches!((kind, version), ("" | "Scale", "" | "autoscaling/v1")) {
-            return Err(Rejection::BadRequest(format!(
-                "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:1338\""
-            )));
+        let is_scale = matches!((kind, version), ("" | "Scale", "" | "autoscaling/v1"));
+        let unknown = |scheme: &str| {
+            format!("no kind \"{kind}\" is registered for version \"{version}\" in scheme \"{scheme}\"")
+        };
+        match self.change {
+            Change::Replace(_) if !is_scale => Err(Rejection::BadRequest(unknown(
+                "k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:1338",
+            ))),
+            Change::Replace(_) => scale::read_replicas(new).map_err(|problem| {
+                Rejection::BadRequest(format!(
+                    "Scale in version \"v1\" cannot be handled as a Scale: {problem}"
+                ))
+            }),
+            Change::Json(_) | Change::Merge(_) => {
+                let read = if is_scale {
+                    scale::read_replicas(new)
+                } else {
+                    Err(unknown("pkg/runtime/scheme.go:111"))
+                };
+                read.map_err(|problem| {
+                    let owned = scale_owners::with_owners(self.target, self.scale, live);
+                    let text = scale::patched_text(new, &owned.unwrap_or_default());
+                    let errors = vec![FieldError::invalid("patch", text, problem)];
+                    Rejection::Invalid { subject: Subject::default(), errors }
+                })
+            }
         }
+    }
+
+    /// Name and namespace of the Scale are those of the URL.
+    fn check(&self, new: &Value) -> Result<(), Rejection> {
         let name = ObjectMeta::of(new).name();
         if name.is_empty() {
             return Err(Rejection::BadRequest(format!(

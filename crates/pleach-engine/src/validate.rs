@@ -12,6 +12,7 @@ use pleach_meta::object_meta::{
 use pleach_meta::{FieldError, Path};
 use pleach_schema::Write;
 
+use crate::keyed_data;
 use crate::kind::Strategy;
 use crate::options::Context;
 use crate::recent::Live;
@@ -42,6 +43,7 @@ pub(crate) fn create(
     let schema = target.version().schema.get();
     let verdict = schema.validate(object, write, before, |errors| {
         errors.extend(scale_errors(target, object, false));
+        errors.extend(keyed_data::validate(kind, object, None));
     });
     verdict.warnings.into_iter().for_each(|warning| context.warn(warning));
     let errors = verdict.errors;
@@ -82,6 +84,7 @@ pub(crate) fn update(
     let schema = target.version().schema.get();
     let verdict = schema.validate_after(object, write, old.known.sound, errors, |errors| {
         errors.extend(scale_errors(target, object, only_status));
+        errors.extend(keyed_data::validate(kind, object, Some(old)));
     });
     verdict.warnings.into_iter().for_each(|warning| context.warn(warning));
     let errors = verdict.errors;

@@ -148,6 +148,7 @@ impl Engine {
         prepare::metadata_mut(&mut value).reserve(SYSTEM_FIELDS);
         align_namespace(target, &mut value)?;
         dedup_owner_references(&mut value, context);
+        prepare::read(&target.kind, &mut value)?;
         let mut managed = manager.and_then(|manager| Self::owned(target, &mut value, manager));
         let mut sound =
             managed.as_ref().filter(|managed| managed.is_sound()).map(|_| without_metadata(&value));
@@ -214,7 +215,7 @@ impl Engine {
     fn owned(target: &Target, value: &mut Value, manager: &Manager) -> Option<Written> {
         let written = managed::written(target, value, manager);
         if written.is_none() {
-            managed::track(target, None, value, manager);
+            managed::track_new(target, value, manager);
         }
         written
     }
@@ -273,6 +274,7 @@ impl Engine {
         let Some(mut draft) = intent.candidate(live, context)? else { return Ok(None) };
         check_identity(target, &mut draft)?;
         dedup_owner_references(&mut draft, context);
+        prepare::read(&target.kind, &mut draft)?;
         let tracked = match intent.tracks_managers() {
             Some(tracked) => tracked,
             None => managed::track(target, Some(live), &mut draft, manager),
@@ -499,7 +501,7 @@ fn check_resource_version(
         })?
     };
     if number == 0 {
-        if unconditional || target.kind.strategy == Strategy::BuiltIn {
+        if unconditional || target.kind.allows_unconditional_update() {
             let found: Str = found.into();
             prepare::metadata_mut(draft).insert("resourceVersion", found);
             return Ok(());

@@ -93,6 +93,7 @@ fn of(object: &Value) -> ManagedFields {
 
 /// Puts the owners of a Scale back into the object it is made from.
 pub(crate) fn put_back(target: &Target, scale: &Value, object: &mut Value) {
+    let api_version = &target.version().api_version;
     let mut of_scale = of(scale).owners;
     let mut out: Vec<Owner> = Vec::new();
     for mut owner in of(object).owners {
@@ -103,13 +104,16 @@ pub(crate) fn put_back(target: &Target, scale: &Value, object: &mut Value) {
             out.push(owner);
             continue;
         };
-        // Updates are told apart by version, and the Scale's is another.
+        // A Scale does not say which version its owners wrote in: it is taken for the request's.
         let same = |other: &Owner| {
             let (a, b) = (&other.identity, &owner.identity);
             a.manager == b.manager && a.operation == b.operation && a.subresource == b.subresource
         };
         match of_scale.iter().position(same) {
-            Some(at) if owner.identity.operation == Operation::Apply || of_scale[at].time == owner.time => {
+            Some(at)
+                if owner.identity.operation == Operation::Apply
+                    || (of_scale[at].time == owner.time && owner.api_version == *api_version) =>
+            {
                 of_scale.remove(at);
             }
             _ => owner.fields = owner.fields.difference(&set(path)),
@@ -118,7 +122,6 @@ pub(crate) fn put_back(target: &Target, scale: &Value, object: &mut Value) {
             out.push(owner);
         }
     }
-    let api_version = &target.version().api_version;
     for owner in of_scale {
         let Some(path) = path(&target.kind, api_version) else { continue };
         let identity = match owner.identity.operation {
@@ -127,7 +130,8 @@ pub(crate) fn put_back(target: &Target, scale: &Value, object: &mut Value) {
                 Identity::update(&owner.identity.manager, api_version, &owner.identity.subresource)
             }
         };
-        out.push(Owner { identity, api_version: api_version.clone(), time: owner.time, fields: set(path) });
+        // Odd, and kept: upstream loses the time.
+        out.push(Owner { identity, api_version: api_version.clone(), time: None, fields: set(path) });
     }
     let metadata = metadata_mut(object);
     match (ManagedFields { owners: out }).encode() {
@@ -146,9 +150,6 @@ pub(crate) fn track(
 ) -> Result<(), Rejection> {
     let was = with_owners(target, paths, live)?;
     let mut is = scale::from_object_or(paths, new, 0)?;
-    if was.get("spec") == is.get("spec") {
-        return Ok(());
-    }
     Tracker::new(&Scales, request(manager)).update(Some(&was), &mut is);
     put_back(target, &is, new);
     Ok(())
