@@ -175,11 +175,16 @@ impl Decoder {
 
     /// A string; null is none.
     pub fn string(&mut self, value: &Value) -> Option<Str> {
+        self.string_type(value, "string")
+    }
+
+    /// The same for a type of another name that is a string.
+    pub fn string_type(&mut self, value: &Value, go_type: &str) -> Option<Str> {
         match value {
             Value::String(s) => Some(s.clone()),
             Value::Null => None,
             other => {
-                self.mismatch(other, "string");
+                self.mismatch(other, go_type);
                 None
             }
         }

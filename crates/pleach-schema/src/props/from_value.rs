@@ -194,7 +194,10 @@ fn keyword(d: &mut Decoder, out: &mut JSONSchemaProps, key: &'static str, v: &Va
         "x-kubernetes-int-or-string" => out.x_int_or_string = d.boolean(v).unwrap_or_default(),
         "x-kubernetes-preserve-unknown-fields" => out.x_preserve_unknown_fields = d.boolean(v),
         "id" => set(&mut out.rare_mut().id, d.string(v)),
-        "$schema" => set(&mut out.rare_mut().schema, d.string(v)),
+        "$schema" => {
+            let url = d.go_type("JSONSchemaURL");
+            set(&mut out.rare_mut().schema, d.string_type(v, &url));
+        }
         "$ref" => out.rare_mut().ref_ = d.string(v),
         "title" => set(&mut out.rare_mut().title, d.string(v)),
         "default" => out.rare_mut().default = v.clone(),
