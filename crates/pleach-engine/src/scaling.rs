@@ -99,6 +99,12 @@ struct Rescale<'a> {
     validation: FieldValidation,
 }
 
+fn unknown_kind(kind: &str, version: &str) -> String {
+    format!(
+        "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:1338\""
+    )
+}
+
 /// Fields that a Scale does not have, as they are reported.
 fn unknown_fields(scale: &Value) -> Vec<String> {
     const KNOWN: [(&str, &[&str]); 3] = [
@@ -173,31 +179,22 @@ impl Rescale<'_> {
         let text = |key: &str| new.get(key).and_then(Value::as_str).unwrap_or_default();
         let (kind, version) = (text("kind"), text("apiVersion"));
         let is_scale = matches!((kind, version), ("" | "Scale", "" | "autoscaling/v1"));
-        let unknown = |scheme: &str| {
-            format!("no kind \"{kind}\" is registered for version \"{version}\" in scheme \"{scheme}\"")
+        let read = || {
+            if is_scale { scale::read_replicas(new) } else { Err(unknown_kind(kind, version)) }
         };
         match self.change {
-            Change::Replace(_) if !is_scale => Err(Rejection::BadRequest(unknown(
-                "k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:1338",
-            ))),
-            Change::Replace(_) => scale::read_replicas(new).map_err(|problem| {
+            Change::Replace(_) if !is_scale => Err(Rejection::BadRequest(unknown_kind(kind, version))),
+            Change::Replace(_) => read().map_err(|problem| {
                 Rejection::BadRequest(format!(
                     "Scale in version \"v1\" cannot be handled as a Scale: {problem}"
                 ))
             }),
-            Change::Json(_) | Change::Merge(_) => {
-                let read = if is_scale {
-                    scale::read_replicas(new)
-                } else {
-                    Err(unknown("pkg/runtime/scheme.go:111"))
-                };
-                read.map_err(|problem| {
-                    let owned = scale_owners::with_owners(self.target, self.scale, live);
-                    let text = scale::patched_text(new, &owned.unwrap_or_default());
-                    let errors = vec![FieldError::invalid("patch", text, problem)];
-                    Rejection::Invalid { subject: Subject::default(), errors }
-                })
-            }
+            Change::Json(_) | Change::Merge(_) => read().map_err(|problem| {
+                let owned = scale_owners::with_owners(self.target, self.scale, live);
+                let text = scale::patched_text(new, &owned.unwrap_or_default());
+                let errors = vec![FieldError::invalid("patch", text, problem)];
+                Rejection::Invalid { subject: Subject::default(), errors }
+            }),
         }
     }
 

@@ -5,11 +5,15 @@
 //! texts of errors are those clients know.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
 use pleach_json::{Map, Value};
 
 use crate::rejection::Rejection;
 
+/// As Go reads it: bits that stand for nothing may be anything.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 const VERSION: &str = "meta.k8s.io/v1";
 
 /// Where a paged list goes on.
@@ -24,7 +28,7 @@ pub struct Token {
 impl Token {
     /// Reads what a client sent.
     pub fn decode(text: &str) -> Result<Self, Rejection> {
-        let bytes = URL_SAFE_NO_PAD
+        let bytes = BASE64
             .decode(text)
             .map_err(|error| refuse(format!("continue key is not valid: {}", base64_text(text, &error))))?;
         let value = pleach_json::parse(&bytes)
@@ -61,7 +65,7 @@ impl Token {
         token.insert("v", VERSION);
         token.insert("rv", self.revision.map_or(-1, |rv| rv as i64));
         token.insert("start", self.start.as_str());
-        URL_SAFE_NO_PAD.encode(pleach_json::to_vec(&token.into()))
+        BASE64.encode(pleach_json::to_vec(&token.into()))
     }
 }
 
@@ -94,7 +98,7 @@ mod tests {
 
     #[test]
     fn what_is_not_a_token_is_a_bad_request() {
-        let encoded = |json: &str| URL_SAFE_NO_PAD.encode(json);
+        let encoded = |json: &str| BASE64.encode(json);
         for (text, want) in [
             ("%%%".to_owned(), "continue key is not valid: illegal base64 data at input byte 0"),
             (encoded("{"), "continue key is not valid: unexpected end of JSON input"),

@@ -162,11 +162,12 @@ fn negotiate_among(
     clauses(header).iter().find_map(|clause| {
         let encoding = clause.encoding().filter(|encoding| is_offered(*encoding))?;
         let stream = clause.parameter("stream");
-        let streams = stream.is_empty() || (stream == "watch" && endpoint == Endpoint::Watch);
-        if !streams {
+        // Any endpoint may be asked for a stream, and only a watch gives one; YAML has none.
+        let streams = stream == "watch" && endpoint != Endpoint::Plain;
+        if !(stream.is_empty() || streams) {
             return None;
         }
-        if endpoint == Endpoint::Watch && encoding == Encoding::Yaml {
+        if (streams || endpoint == Endpoint::Watch) && encoding == Encoding::Yaml {
             return None;
         }
         let transform = transform(clause, endpoint)?;
@@ -236,7 +237,8 @@ mod tests {
                 Some((Protobuf, Transform::Partial(MetaVersion::V1))),
                 "partial metadata in protobuf",
             ),
-            ("application/json;stream=watch", None, "a list is no stream"),
+            ("application/yaml;stream=watch", None, "YAML is no stream"),
+            ("application/json;stream=zz", None, "no such stream"),
         ] {
             let found = negotiate(Some(header), Endpoint::Objects).map(|a| (a.encoding, a.transform));
             assert_eq!(found, want, "{why}: {header}");

@@ -5,6 +5,7 @@ use pleach_engine::options::{
     WriteOptions,
 };
 use pleach_engine::rejection::{Rejection, Subject};
+use pleach_engine::token::Token;
 use pleach_json::{Str, Value};
 use pleach_meta::object_meta::validate_field_manager;
 use pleach_meta::selector::{FieldSelector, LabelSelector};
@@ -155,7 +156,11 @@ pub fn list_options(query: &Query) -> Result<ListOptions, Rejection> {
             (number, _) => Freshness::NotOlderThan(number),
         }
     };
-    if token.is_some() && !matches!(freshness, Freshness::Latest | Freshness::Any) {
+    // A token that is none is told of first.
+    if let Some(token) = token
+        && !matches!(freshness, Freshness::Latest | Freshness::Any)
+    {
+        Token::decode(token)?;
         return Err(Rejection::BadRequest(
             "specifying resource version is not allowed when using continue".into(),
         ));
@@ -255,12 +260,14 @@ fn from_query(query: &Query, errors: &mut Vec<FieldError>) -> Result<DeleteOptio
     let policy = query.get("propagationPolicy").filter(|policy| !policy.is_empty());
     let propagation = propagation(policy, orphan, errors);
     let dry_run = dry_run(query.all("dryRun"), errors);
+    let precondition = |name: &str| query.get(name).filter(|value| !value.is_empty()).map(Into::into);
     Ok(DeleteOptions {
         dry_run,
+        uid: precondition("uid"),
+        resource_version: precondition("resourceVersion"),
         propagation,
         explicit_not_orphan: orphan == Some(false),
         grace_period_seconds,
-        ..DeleteOptions::default()
     })
 }
 

@@ -104,7 +104,7 @@ async fn one(
 ) -> Response<Body> {
     let gzip = respond::reads_gzip(&call.headers);
     let look = |accepted: Accepted| Look { accepted, pretty: accepted.pretty || call.pretty(), gzip };
-    let negotiated = agree(call, &target, Endpoint::Objects).map(look);
+    let negotiated = agree(call, Endpoint::Objects).map(look);
     // A failure to agree is reported only after the path is known to exist.
     let plain = negotiated.unwrap_or_else(Look::plain);
     match subresource(&target, info) {
@@ -136,11 +136,10 @@ async fn one(
 
 /// Agrees on a representation. Clients that would rather have protobuf, where a real server has it,
 /// get the text they would also take.
-fn agree(call: &Call, target: &Target, endpoint: Endpoint) -> Option<Accepted> {
+fn agree(call: &Call, endpoint: Endpoint) -> Option<Accepted> {
     let accept = call.accept();
     let agreed = negotiate(accept.as_deref(), endpoint)?;
-    let has_protobuf = !target.kind.is_custom() || agreed.transform != Transform::None;
-    if agreed.encoding == Encoding::Protobuf && has_protobuf {
+    if agreed.encoding == Encoding::Protobuf {
         return negotiate_text(accept.as_deref(), endpoint).or(Some(agreed));
     }
     Some(agreed)
@@ -496,7 +495,7 @@ fn table(
 async fn watch(app: &Arc<App>, call: &Call, target: Target, context: &mut Context) -> Response<Body> {
     let plain = Look { pretty: call.pretty(), ..Look::plain() };
     let accept = call.accept();
-    let Some(accepted) = agree(call, &target, Endpoint::Watch) else {
+    let Some(accepted) = agree(call, Endpoint::Watch) else {
         // What a list would have taken tells the two complaints apart.
         let (text, look) = match negotiate(accept.as_deref(), Endpoint::Objects) {
             Some(accepted) => (ACCEPTED_STREAMS, Look { accepted, ..plain }),
