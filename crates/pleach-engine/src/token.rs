@@ -32,7 +32,7 @@ impl Token {
             .decode(text)
             .map_err(|error| refuse(format!("continue key is not valid: {}", base64_text(text, &error))))?;
         let value = pleach_json::parse(&bytes)
-            .map_err(|error| refuse(format!("continue key is not valid: {error}")))?;
+            .map_err(|error| refuse(format!("continue key is not valid: {}", error.sigs())))?;
         let version = value.get("v").and_then(Value::as_str).unwrap_or_default();
         if version != VERSION {
             return Err(refuse(format!(
