@@ -1,0 +1,137 @@
+//! What kube-apiserver v1.36.4 answered when it was asked the same, beyond the recorded conversations.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+use pleach_clients::{Api, Running, definition};
+use serde_json::{Value, json};
+
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const BOXES: &str = "/apis/example.com/v1/namespaces/default/boxes";
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+
+fn with_boxes(api: &Api) {
+    let mut crd = definition(
+        "boxes",
+        "Box",
+        json!({"spec": {"type": "object", "properties": {
+            "replicas": {"type": "integer"}, "size": {"type": "integer"},
+        }}}),
+    );
+    crd["spec"]["versions"][0]["subresources"] = json!({"scale": {
+        "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
+    }});
+    api.create(CRDS, &crd);
+    api.create(
+        BOXES,
+        &json!({"apiVersion": "example.com/v1", "kind": "Box",
+        "metadata": {"name": "a"}, "spec": {"replicas": 1, "size": 2}}),
+    );
+}
+
+/// An object of a built-in kind.
+fn named_a(kind: &str, mut object: Value) -> Value {
+    object["apiVersion"] = if kind == "Lease" { "coordination.k8s.io/v1" } else { "v1" }.into();
+    object["kind"] = kind.into();
+    object["metadata"] = json!({"name": "a"});
+    object
+}
+
+/// Managers with their subresource, whether they have a time, and what they own.
+fn owners(object: &Value) -> Vec<(String, String, bool, Value)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let entries = object["metadata"]["managedFields"].as_array().unwrap().iter();
+    entries
+        .map(|e| (text(&e["manager"]), text(&e["subresource"]), e["time"].is_string(), e["fieldsV1"].clone()))
+        .collect()
+}
+
+#[test]
+fn who_prefers_protobuf_gets_what_else_it_takes() {
+    let server = Running::in_memory();
+    let api = server.api();
+    with_boxes(&api);
+    for (accept, status, why) in [
+        ("application/vnd.kubernetes.protobuf,application/json", 200, "text as second choice"),
+        ("application/vnd.kubernetes.protobuf,*/*", 200, "anything as second choice"),
+        ("application/vnd.kubernetes.protobuf", 406, "custom resources have none"),
+        ("application/json;stream=watch", 200, "a list may be asked for as a stream"),
+        ("application/yaml;stream=watch", 406, "YAML is no stream"),
+    ] {
+        let answer = api.raw_with("GET", BOXES, &[("Accept", accept)], None).unwrap();
+        assert_eq!(answer.status, status, "{why}: {accept}");
+    }
+}
+
+#[test]
+fn replicas_set_through_scale_are_owned_without_a_time() {
+    let server = Running::in_memory();
+    let api = server.api();
+    with_boxes(&api);
+    let scale = json!({"apiVersion": "autoscaling/v1", "kind": "Scale",
+        "metadata": {"name": "a", "namespace": "default"}, "spec": {"replicas": 3}});
+    api.send("PUT", &format!("{BOXES}/a/scale?fieldManager=scaler"), Some(&scale)).ok();
+    let owners = owners(&api.get(&format!("{BOXES}/a")).ok());
+    let replicas = json!({"f:spec": {"f:replicas": {}}});
+    assert_eq!(owners[0], ("scaler".into(), "scale".into(), false, replicas), "the oldest comes first");
+    assert_eq!(owners[1].3, json!({"f:spec": {".": {}, "f:size": {}}}));
+    assert!(owners[1].2, "an entry of the object itself has its time");
+}
+
+#[test]
+fn a_patch_that_makes_no_scale_is_invalid() {
+    let server = Running::in_memory();
+    let api = server.api();
+    with_boxes(&api);
+    let patch = json!({"spec": {"replicas": "x"}});
+    let refused = api.send("PATCH", &format!("{BOXES}/a/scale"), Some(&patch));
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    let cause = &refused.body["details"]["causes"][0];
+    assert_eq!(cause["field"], "patch", "{}", refused.body);
+    let message = cause["message"].as_str().unwrap();
+    assert!(message.contains(r#"\"spec\":{\"replicas\":\"x\"}"#), "{message}");
+    assert!(message.ends_with("into Go struct field ScaleSpec.spec.replicas of type int32"), "{message}");
+}
+
+#[test]
+fn preconditions_may_stand_in_the_query() {
+    let server = Running::in_memory();
+    let api = server.api();
+    let made = api.create(CONFIG_MAPS, &named_a("ConfigMap", json!({})));
+    for wrong in ["uid=x", "resourceVersion=1"] {
+        let refused = api.send("DELETE", &format!("{CONFIG_MAPS}/a?{wrong}"), None);
+        assert_eq!(refused.status, 409, "{wrong}: {}", refused.body);
+    }
+    let uid = made["metadata"]["uid"].as_str().unwrap();
+    api.send("DELETE", &format!("{CONFIG_MAPS}/a?uid={uid}"), None).ok();
+}
+
+#[test]
+fn typed_objects_are_owned_as_their_structs_are() {
+    let server = Running::in_memory();
+    let api = server.api();
+    let fields = |object: &Value| owners(object)[0].3.clone();
+    let lease = api.create(LEASES, &named_a("Lease", json!({"spec": {"holderIdentity": "me"}})));
+    assert_eq!(fields(&lease), json!({"f:spec": {"f:holderIdentity": {}}}), "a spec is always there");
+    let secret = api.create(SECRETS, &named_a("Secret", json!({"stringData": {"k": "v"}})));
+    assert_eq!(fields(&secret), json!({"f:data": {".": {}, "f:k": {}}, "f:type": {}}), "text becomes data");
+    let bare = api.send("PUT", &format!("{LEASES}/a"), Some(&named_a("Lease", json!({}))));
+    assert_eq!(bare.status, 422, "a lease is replaced only by who says which: {}", bare.body);
+}
+
+#[test]
+fn secrets_and_config_maps_have_keys_that_are_names() {
+    let server = Running::in_memory();
+    let api = server.api();
+    for (path, object, status) in [
+        (CONFIG_MAPS, named_a("ConfigMap", json!({"data": {"a b": "c"}})), 422),
+        (CONFIG_MAPS, named_a("ConfigMap", json!({"binaryData": {"a": "###"}})), 400),
+        (SECRETS, named_a("Secret", json!({"data": {"a": "###"}})), 400),
+        (SECRETS, named_a("Secret", json!({"type": "kubernetes.io/tls"})), 422),
+        (SECRETS, named_a("Secret", json!({"data": {"a": "aGp="}})), 201),
+    ] {
+        let answer = api.send("POST", path, Some(&object));
+        assert_eq!(answer.status, status, "{object}: {}", answer.body);
+    }
+}
