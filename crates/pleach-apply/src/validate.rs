@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use pleach_json::{Array, Map, Value, grow_stack};
-use pleach_meta::go_format::float_v;
+use pleach_meta::go_format::{float_v, go_type};
 
 use crate::fits::fits;
 use crate::items::{Item, key, step, together};
@@ -156,27 +156,12 @@ pub(crate) fn wrong_scalar(scalar: Scalar, value: &Value) -> Option<String> {
         | (Scalar::String, Value::String(_))
         | (Scalar::Boolean, Value::Bool(_))
         | (Scalar::Untyped, Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Bool(_)) => None,
-        (Scalar::Numeric, other) => {
-            Some(format!("expected numeric (int or float), got {}", type_name(other)))
-        }
+        (Scalar::Numeric, other) => Some(format!("expected numeric (int or float), got {}", go_type(other))),
         (Scalar::String, other) => {
             Some(format!("expected string, got &value.valueUnstructured{{Value:{}}}", go_syntax(other)))
         }
         (Scalar::Boolean, other) => Some(format!("expected boolean, got {}", pointer(other))),
         (Scalar::Untyped, other) => Some(format!("expected any scalar, got {}", pointer(other))),
-    }
-}
-
-/// The Go type of a value.
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
     }
 }
 

@@ -178,6 +178,12 @@ mod tests {
     }
 
     #[test]
+    fn what_is_nested_deeply_is_told_too() {
+        let deep = (0..10_000).fold(Value::Null, |inner, _| Value::from(vec![inner]));
+        assert!(told(&json!({"spec": deep}))[0].contains("[[[[<nil>]]]]"));
+    }
+
+    #[test]
     fn replicas_are_written_where_objects_lead() {
         let mut object = json!({"spec": {}});
         scale().set_replicas(&mut object, 2).unwrap();

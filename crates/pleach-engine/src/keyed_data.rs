@@ -129,9 +129,10 @@ fn check_immutable(object: &Value, old: &Value, fields: &[&str], errors: &mut Ve
 
 fn check_config_map(object: &Value, errors: &mut Vec<FieldError>) {
     let mut size = 0;
+    let bytes = object.get("binaryData").and_then(Value::as_object);
     for (key, value) in entries(object, "data") {
         check_key("data", key, errors);
-        if entries(object, "binaryData").any(|(other, _)| other == key) {
+        if bytes.is_some_and(|bytes| bytes.contains_key(key)) {
             let field = format!("data[{key}]");
             errors.push(FieldError::invalid(field, key, "duplicate of key present in binaryData"));
         }

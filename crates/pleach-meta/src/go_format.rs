@@ -5,7 +5,7 @@ mod printable;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use pleach_json::Value;
+use pleach_json::{Value, grow_stack};
 
 use printable::PRINTABLE;
 
@@ -17,14 +17,14 @@ pub fn go_v(value: &Value) -> Cow<'_, str> {
         Value::Int(i) => i.to_string().into(),
         Value::Float(f) => float_v(*f).into(),
         Value::String(s) => s.as_str().into(),
-        Value::Array(items) => {
+        Value::Array(items) => grow_stack(|| {
             let items: Vec<_> = items.iter().map(go_v).collect();
             format!("[{}]", items.join(" ")).into()
-        }
-        Value::Object(members) => {
+        }),
+        Value::Object(members) => grow_stack(|| {
             let members: Vec<_> = members.iter().map(|(k, v)| format!("{k}:{}", go_v(v))).collect();
             format!("map[{}]", members.join(" ")).into()
-        }
+        }),
     }
 }
 

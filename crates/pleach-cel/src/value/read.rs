@@ -6,6 +6,7 @@
 use crate::decl::{DeclKind, DeclType};
 use crate::value::{CelValue, Duration, Fault, List, Map, Text, Timestamp};
 use pleach_json::Value;
+use pleach_meta::go_format::go_type;
 
 /// The value at a place with a schema.
 #[inline]
@@ -86,19 +87,6 @@ pub(crate) fn read_untyped(value: &Value) -> CelValue<'_> {
         Value::String(s) => CelValue::String(Text::Borrowed(s)),
         Value::Array(items) => CelValue::List(List::View { items: items.as_slice(), decl: None }),
         Value::Object(members) => CelValue::Map(Map::View { members, decl: None }),
-    }
-}
-
-/// What Go calls the type of a JSON value once decoded.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
     }
 }
 

@@ -58,6 +58,15 @@ fn a_key_is_in_one_place_and_there_is_a_limit() {
 }
 
 #[test]
+fn many_keys_are_looked_up_not_searched() {
+    let keys = || (0..50_000).map(|i| format!("k{i}"));
+    let (mut data, mut bytes) = (Map::new(), Map::new());
+    keys().for_each(|key| data.insert(key, "").map_or((), drop));
+    keys().for_each(|key| bytes.insert(key, "").map_or((), drop));
+    assert_eq!(config_map(&json!({"data": data, "binaryData": bytes})).len(), 50_000);
+}
+
+#[test]
 fn types_of_secrets_have_keys_of_their_own() {
     for (object, want) in [
         (json!({"type": "ex.io/any"}), vec![]),
