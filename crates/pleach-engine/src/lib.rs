@@ -51,6 +51,7 @@ pub mod token;
 mod usual;
 mod validate;
 pub mod watch;
+pub mod webhooks;
 pub mod write;
 
 pub use engine::{Admission, Clock, Engine, Instant, Randomness, uuid_v4};

@@ -1,0 +1,9 @@
+//! Webhooks: those outside who are asked before something is written.
+//!
+//! The engine opens no sockets: a [`Caller`] is handed to it.
+
+mod attributes;
+pub mod caller;
+
+pub(crate) use attributes::{Attributes, Operation};
+pub use caller::{Address, Caller, Place};
