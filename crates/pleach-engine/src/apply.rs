@@ -196,7 +196,7 @@ struct Apply<'a> {
 impl Apply<'_> {
     /// The object after the apply, with its owners.
     fn onto(&self, live: Option<&Live>, context: &mut Context) -> Result<Value, Rejection> {
-        let endpoint = Endpoint(self.target);
+        let endpoint = Endpoint::over(self.target, live);
         let mut tracker = Tracker::new(&endpoint, self.manager.request(self.target))
             .usually(&self.usual)
             .after_itself(live.is_some_and(|live| live.known.tracked));

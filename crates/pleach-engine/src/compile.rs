@@ -14,13 +14,14 @@ use crate::kind::{
     Cell, Column, Conversion, Kind, KindVersion, LazySchema, Scope, SelectableField, Strategy,
 };
 use crate::retire::Retired;
+use crate::webhooks::conversion::Converter;
 
 /// The kind of a CRD whose names were accepted, in its present state.
 pub fn kind(crd: &Crd) -> Kind {
     let names = &crd.status.accepted_names;
     let meta = crd.meta();
     let storage = crd.spec.versions().iter().position(|v| v.storage).unwrap_or(0);
-    let webhook = crd.spec.conversion.as_ref().is_some_and(|c| c.strategy == "Webhook");
+    let webhook = crd.spec.conversion.as_ref().filter(|conversion| conversion.strategy == "Webhook");
     Kind {
         group: crd.spec.group.clone(),
         storage_group: crd.spec.group.clone(),
@@ -33,7 +34,8 @@ pub fn kind(crd: &Crd) -> Kind {
         scope: if crd.spec.is_namespaced() { Scope::Namespaced } else { Scope::Cluster },
         versions: versions(&crd.spec, names),
         storage,
-        conversion: if webhook { Conversion::Webhook } else { Conversion::None },
+        conversion: webhook
+            .map_or(Conversion::None, |webhook| Conversion::Webhook(Converter::of(webhook).into())),
         strategy: Strategy::Custom,
         preserve_unknown_fields: crd.spec.preserves_unknown_fields(),
         crd: Some((meta.name().into(), meta.uid().into())),

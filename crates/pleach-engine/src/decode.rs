@@ -256,6 +256,11 @@ fn is_unknown_version(kind: &Kind, type_meta: &TypeMeta<'_>) -> bool {
         && !kind.versions.iter().any(|version| version.api_version == type_meta.api_version)
 }
 
+/// `apiVersion` and `kind` of what may be anything. The error is Go's.
+pub(crate) fn type_meta(value: &Value) -> Result<(&str, &str), String> {
+    TypeMeta::read(value).map(|found| (found.api_version, found.kind))
+}
+
 /// `apiVersion` and `kind`, before anything else is known.
 struct TypeMeta<'a> {
     api_version: &'a str,

@@ -11,7 +11,6 @@ use crate::list::Listing;
 use crate::object::Object;
 use crate::options::{Context, DeleteOptions, ListOptions, Propagation};
 use crate::prepare::metadata_mut;
-use crate::read::{live_value, serve};
 use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::target::Target;
@@ -72,7 +71,7 @@ impl Engine {
         if let Some(uid) = goes_at_once(target, record, options) {
             return self.take_away(target, target.key_of(target.name()), record, uid).await;
         }
-        let live = live_value(&target.kind, target.version, record)?;
+        let live = self.live_value(&target.kind, target.version, record).await?;
         check_preconditions(target, options, &live)?;
         let key = target.key_of(ObjectMeta::of(&live).name());
         let mut draft = live.clone();
@@ -98,16 +97,19 @@ impl Engine {
         if !held {
             return self.take_away(target, key, record, ObjectMeta::of(&live).uid().into()).await;
         }
-        let bytes = self.encode(target, draft, Origin::Live(None), false)?.bytes;
+        let stored = self.to_storage(target, draft).await?;
+        let bytes = self.encode(target, stored, Origin::Live(None), false)?.bytes;
         let new = Record::open(bytes.clone(), record.revision)?;
         if new.json() == record.json() {
-            return Ok(Step::Done(Deleted::Marked(serve(&target.kind, target.version, record.clone())?)));
+            let object = self.serve(&target.kind, target.version, record.clone()).await?;
+            return Ok(Step::Done(Deleted::Marked(object)));
         }
         match self.store.commit(Commit::put(key, Expect::At(record.revision), bytes.clone())).await {
             Ok(revision) => {
                 let new = Record::open(bytes, revision)?;
                 self.changed(target, record, &new).await;
-                Ok(Step::Done(Deleted::Marked(serve(&target.kind, target.version, new)?)))
+                let object = self.serve(&target.kind, target.version, new).await?;
+                Ok(Step::Done(Deleted::Marked(object)))
             }
             Err(StoreError::Conflict { .. }) => Ok(Step::Overtaken),
             Err(error) => Err(Rejection::from_store(error)),

@@ -17,6 +17,7 @@ use crate::recent::Recent;
 use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::usual::Usual;
+use crate::webhooks::caller::{Caller, Nobody};
 
 /// Where the time comes from.
 pub trait Clock: Send + Sync + 'static {
@@ -65,6 +66,7 @@ pub struct Engine {
     pub(crate) randomness: Arc<dyn Randomness>,
     pub(crate) admission: Admission,
     pub(crate) gates: Gates,
+    pub(crate) caller: Arc<dyn Caller>,
     pub(crate) events: EventCache,
     pub(crate) recent: Recent,
     pub(crate) usual: Usual,
@@ -88,6 +90,7 @@ impl Engine {
             randomness,
             admission,
             gates: Gates::default(),
+            caller: Arc::new(Nobody),
             events: EventCache::default(),
             recent: Recent::default(),
             usual: Usual::default(),
@@ -101,6 +104,13 @@ impl Engine {
     #[must_use]
     pub fn with_gates(mut self, gates: Gates) -> Self {
         self.gates = gates;
+        self
+    }
+
+    /// Says who calls webhooks; without that none are called, and what needs one fails.
+    #[must_use]
+    pub fn with_caller(mut self, caller: Arc<dyn Caller>) -> Self {
+        self.caller = caller;
         self
     }
 

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use pleach_json::Value;
 use pleach_store::{Event, Versioned};
 
+use crate::kind::KindVersion;
 use crate::record::Record;
 use crate::rejection::Rejection;
 
@@ -17,18 +18,27 @@ const SLOTS: usize = 1024;
 
 /// What a frame depends on beside its event: the version, the change and the shape.
 pub(crate) type FrameKey = u64;
+/// What an object in another version depends on: the version, and whether it is the one before.
+pub(crate) type ViewKey = (usize, bool);
 
 /// One stored change, with what watchers worked out about it.
 pub(crate) struct SharedEvent {
     event: Arc<Event>,
     current: OnceLock<Option<Arc<Value>>>,
     previous: OnceLock<Option<Arc<Value>>>,
-    frames: Mutex<Vec<(FrameKey, Bytes)>>,
+    frames: Mutex<Vec<(Arc<[KindVersion]>, FrameKey, Bytes)>>,
+    views: tokio::sync::Mutex<Vec<(Arc<[KindVersion]>, ViewKey, Arc<Value>)>>,
 }
 
 impl SharedEvent {
     fn new(event: Arc<Event>) -> Self {
-        Self { event, current: OnceLock::new(), previous: OnceLock::new(), frames: Mutex::new(Vec::new()) }
+        Self {
+            event,
+            current: OnceLock::new(),
+            previous: OnceLock::new(),
+            frames: Mutex::default(),
+            views: tokio::sync::Mutex::default(),
+        }
     }
 
     /// The change.
@@ -46,19 +56,37 @@ impl SharedEvent {
         self.previous.get_or_init(|| parse(self.event.previous.as_ref())).as_ref()
     }
 
-    /// The frame for a key, made by the first who asks.
+    /// The frame for a key under a kind as it is now, made by the first who asks.
     pub(crate) fn frame(
         &self,
+        of: &Arc<[KindVersion]>,
         key: FrameKey,
         make: impl FnOnce() -> Result<Bytes, Rejection>,
     ) -> Result<Bytes, Rejection> {
         let mut frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, bytes)) = frames.iter().find(|(k, _)| *k == key) {
+        if let Some((.., bytes)) = frames.iter().find(|(o, k, _)| *k == key && Arc::ptr_eq(o, of)) {
             return Ok(bytes.clone());
         }
         let bytes = make()?;
-        frames.push((key, bytes.clone()));
+        frames.push((of.clone(), key, bytes.clone()));
         Ok(bytes)
+    }
+
+    /// The object in another version under a kind as it is now, made by the first who asks while the others
+    /// wait. Who fails is not remembered: the next time it may work.
+    pub(crate) async fn view(
+        &self,
+        of: &Arc<[KindVersion]>,
+        key: ViewKey,
+        make: impl Future<Output = Result<Value, Rejection>>,
+    ) -> Result<Arc<Value>, Rejection> {
+        let mut views = self.views.lock().await;
+        if let Some((.., value)) = views.iter().find(|(o, k, _)| *k == key && Arc::ptr_eq(o, of)) {
+            return Ok(value.clone());
+        }
+        let value = Arc::new(make.await?);
+        views.push((of.clone(), key, value.clone()));
+        Ok(value)
     }
 }
 

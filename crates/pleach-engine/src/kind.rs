@@ -14,6 +14,7 @@ use pleach_schema::{JSONSchemaProps, Schema};
 use crate::gates::Gates;
 use crate::rejection::Subject;
 use crate::retire::Retired;
+use crate::webhooks::conversion::Converter;
 
 /// Where objects of a kind live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +43,8 @@ pub enum Strategy {
 pub enum Conversion {
     /// Only `apiVersion` changes.
     None,
-    /// A webhook is asked; the CRD's stored configuration says which.
-    Webhook,
+    /// A webhook is asked.
+    Webhook(Arc<Converter>),
     /// The two forms of a CRD.
     CustomResourceDefinition,
     /// The two forms of an event.
@@ -139,6 +140,11 @@ impl Kind {
     /// Whether objects live in namespaces.
     pub fn is_namespaced(&self) -> bool {
         self.scope == Scope::Namespaced
+    }
+
+    /// Whether converting an object takes somebody outside.
+    pub(crate) fn converts_outside(&self) -> bool {
+        matches!(self.conversion, Conversion::Webhook(_))
     }
 
     /// Whether this kind comes from a CRD.

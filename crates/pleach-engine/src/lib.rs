@@ -17,6 +17,7 @@ pub mod apply;
 pub mod builtin;
 pub mod catalog;
 pub mod compile;
+mod convert;
 pub mod crd;
 pub mod decode;
 pub mod definitions;

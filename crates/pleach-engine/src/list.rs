@@ -1,11 +1,11 @@
 //! From the store to a client: many objects, a page at a time.
 
+use futures_util::{StreamExt as _, stream};
 use pleach_store::{Key, RangeQuery, Revision, StoreError, Versioned};
 
 use crate::engine::Engine;
 use crate::object::Object;
 use crate::options::{Freshness, ListOptions};
-use crate::read::serve;
 use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::select::Selection;
@@ -14,6 +14,8 @@ use crate::token::Token;
 
 /// A page with selectors is filled from fetches that grow to this size.
 const LARGEST_FETCH: usize = 10_000;
+/// About how many objects of a list a webhook is asked at once.
+const CONVERSIONS_AT_ONCE: usize = 16;
 
 /// Objects, and the state they were read from.
 #[derive(Debug)]
@@ -60,12 +62,27 @@ impl Engine {
         let revision = self.store.revision().await.map_err(Rejection::from_store)?;
         let mut items = Vec::new();
         if let Some(record) = self.stored(&key).await? {
-            let object = serve(&target.kind, target.version, record)?;
+            let object = self.serve(&target.kind, target.version, record).await?;
             if selection.takes(&key, &object)? {
                 items.push(object);
             }
         }
         Ok(Listing { items, revision, next: None, remaining: None })
+    }
+
+    /// An object of a list, if it is selected.
+    async fn take(
+        &self,
+        target: &Target,
+        selection: &Selection<'_>,
+        versioned: &Versioned,
+    ) -> Result<Option<Object>, Rejection> {
+        if !selection.may_take(&versioned.key) {
+            return Ok(None);
+        }
+        let record = Record::open(versioned.value.clone(), versioned.revision)?;
+        let object = self.serve(&target.kind, target.version, record).await?;
+        Ok(selection.takes(&versioned.key, &object)?.then_some(object))
     }
 
     async fn list_range(
@@ -83,8 +100,17 @@ impl Engine {
         loop {
             let range = self.store.range(query.clone()).await?;
             let last = range.items.last().map(|item| item.key.clone());
+            // Who must be asked outside is asked ahead, about several at once.
+            let mut ahead = target.kind.converts_outside().then(|| {
+                let all = range.items.iter().map(|item| self.take(target, selection, item));
+                stream::iter(all).buffered(CONVERSIONS_AT_ONCE).boxed()
+            });
             for (index, versioned) in range.items.iter().enumerate() {
-                match take(target, selection, versioned) {
+                let taken = match &mut ahead {
+                    Some(ahead) => ahead.next().await.unwrap_or(Ok(None)),
+                    None => self.take(target, selection, versioned).await,
+                };
+                match taken {
                     Ok(Some(object)) => items.push(object),
                     Ok(None) => {}
                     Err(rejection) => return Ok(Err(rejection)),
@@ -106,19 +132,6 @@ impl Engine {
             query.limit = query.limit.map(|limit| (limit * 2).min(LARGEST_FETCH));
         }
     }
-}
-
-fn take(
-    target: &Target,
-    selection: &Selection<'_>,
-    versioned: &Versioned,
-) -> Result<Option<Object>, Rejection> {
-    if !selection.may_take(&versioned.key) {
-        return Ok(None);
-    }
-    let record = Record::open(versioned.value.clone(), versioned.revision)?;
-    let object = serve(&target.kind, target.version, record)?;
-    Ok(selection.takes(&versioned.key, &object)?.then_some(object))
 }
 
 fn next_token(prefix: &str, last: &Key, revision: Revision, at: Option<Revision>) -> String {

@@ -13,6 +13,7 @@ use pleach_apply::{Request, Set, Tracker, Type, Versions, Written};
 use pleach_json::{Map, Str, Value, json};
 use pleach_schema::{Schema, SchemaOptions};
 
+use crate::convert::Conversions;
 use crate::engine::Engine;
 use crate::kind::{Conversion, Kind, Strategy};
 use crate::options::{Context, WriteOptions};
@@ -59,7 +60,7 @@ impl Manager {
 /// Works out who owns the fields of `new`, which is about to replace `live`. Whether owners could be told
 /// comes back.
 pub(crate) fn track(target: &Target, live: Option<&Live>, new: &mut Value, manager: &Manager) -> bool {
-    Tracker::new(&Endpoint(target), manager.request(target))
+    Tracker::new(&Endpoint::over(target, live), manager.request(target))
         .after_itself(live.is_some_and(|live| live.known.tracked))
         .update(live.map(|live| &live.value), new)
 }
@@ -67,7 +68,7 @@ pub(crate) fn track(target: &Target, live: Option<&Live>, new: &mut Value, manag
 /// Works out who owns the fields of a new object.
 pub(crate) fn track_new(target: &Target, new: &mut Value, manager: &Manager) {
     let blank = blank(&target.kind);
-    Tracker::new(&Endpoint(target), manager.request(target)).update(blank, new);
+    Tracker::new(&Endpoint::over(target, None), manager.request(target)).update(blank, new);
 }
 
 /// What every object of a kind has, in upstream's eyes even before it is made, so that nobody owns it
@@ -90,7 +91,7 @@ pub(crate) fn written(target: &Target, new: &Value, manager: &Manager) -> Option
     if target.version != target.kind.storage || blank(&target.kind).is_some() {
         return None;
     }
-    let written = Tracker::new(&Endpoint(target), manager.request(target)).written(new)?;
+    let written = Tracker::new(&Endpoint::over(target, None), manager.request(target)).written(new)?;
     debug_assert_eq!(
         pleach_json::parse(written.text()).ok(),
         {
@@ -154,11 +155,22 @@ fn same_metadata(a: &Value, b: &Value) -> bool {
 }
 
 /// The versions of a kind as one of its endpoints has them.
-pub(crate) struct Endpoint<'a>(pub(crate) &'a Target);
+pub(crate) struct Endpoint<'a> {
+    target: &'a Target,
+    /// What is known of conversions that take somebody outside.
+    conversions: Option<&'a Conversions>,
+}
+
+impl<'a> Endpoint<'a> {
+    /// An endpoint that is about to change a live object, or to make a new one.
+    pub(crate) fn over(target: &'a Target, live: Option<&'a Live>) -> Self {
+        Self { target, conversions: live.and_then(|live| live.conversions.as_deref()) }
+    }
+}
 
 impl Versions for Endpoint<'_> {
     fn type_of(&self, api_version: &str) -> Option<Type<'_>> {
-        let kind = &self.0.kind;
+        let kind = &self.target.kind;
         let version = kind.versions.iter().find(|version| version.api_version == api_version)?;
         if kind.strategy == Strategy::CustomResourceDefinition {
             return Some(Type::of(if version.name == "v1" { &DEFINITION } else { &OLD_DEFINITION }));
@@ -167,23 +179,30 @@ impl Versions for Endpoint<'_> {
     }
 
     fn convert<'v>(&self, object: &'v Value, to: &str) -> Result<Cow<'v, Value>, String> {
-        let conversion = &self.0.kind.conversion;
-        let translated = matches!(conversion, Conversion::CustomResourceDefinition | Conversion::Event);
-        if !translated || object.get("apiVersion").and_then(Value::as_str) == Some(to) {
+        if object.get("apiVersion").and_then(Value::as_str) == Some(to) {
             return Ok(Cow::Borrowed(object));
         }
-        if *conversion == Conversion::Event {
-            return Ok(Cow::Owned(crate::builtin::events::convert(object.clone(), to)));
+        match &self.target.kind.conversion {
+            Conversion::None => Ok(Cow::Borrowed(object)),
+            Conversion::Event => Ok(Cow::Owned(crate::builtin::events::convert(object.clone(), to))),
+            Conversion::CustomResourceDefinition => {
+                let version = to.rsplit('/').next().unwrap_or_default();
+                let converted = crate::crd::convert(object.clone(), version);
+                converted.map(Cow::Owned).map_err(|error| error.to_string())
+            }
+            Conversion::Webhook(_) => match self.conversions {
+                Some(conversions) => conversions.get(object, to).map(Cow::Owned),
+                // A new object has owners in its own version only.
+                None => Ok(Cow::Borrowed(object)),
+            },
         }
-        let version = to.rsplit('/').next().unwrap_or_default();
-        crate::crd::convert(object.clone(), version).map(Cow::Owned).map_err(|error| error.to_string())
     }
 
     fn reset(&self, api_version: &str) -> Option<&Set> {
         static STATUS: LazyLock<Set> = LazyLock::new(|| Set::of_fields(&[&["status"]]));
         static REST: LazyLock<Set> = LazyLock::new(|| Set::of_fields(&[&["metadata"], &["spec"]]));
         static SPEC: LazyLock<Set> = LazyLock::new(|| Set::of_fields(&[&["spec"]]));
-        let target = self.0;
+        let target = self.target;
         let namespace = target.kind.strategy == Strategy::Namespace;
         match target.subresource {
             Subresource::Status if namespace => Some(&SPEC),
@@ -197,7 +216,7 @@ impl Versions for Endpoint<'_> {
     }
 
     fn missing(&self, api_version: &str) -> Option<String> {
-        let custom = self.0.kind.is_custom();
+        let custom = self.target.kind.is_custom();
         custom.then(|| format!("request to convert CR to an invalid group/version: {api_version}"))
     }
 }

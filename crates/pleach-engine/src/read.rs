@@ -8,8 +8,9 @@ use std::time::Duration;
 use pleach_json::{Hints, Spans, Value};
 use pleach_store::Key;
 
+use crate::convert::{self, Converted, version_of};
 use crate::engine::Engine;
-use crate::kind::{Conversion, Kind};
+use crate::kind::Kind;
 use crate::object::Object;
 use crate::options::Freshness;
 use crate::recent::{Known, Live, Saying};
@@ -27,7 +28,7 @@ impl Engine {
         self.await_freshness(freshness).await?;
         let key = target.key_of(target.name());
         let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
-        serve(&target.kind, target.version, record)
+        self.serve(&target.kind, target.version, record).await
     }
 
     /// Waits a little for a revision that clients say they have seen.
@@ -51,7 +52,7 @@ impl Engine {
 
 impl Engine {
     /// A stored object as a request's version shows it, parsed.
-    pub(crate) fn live(&self, target: &Target, key: &Key, record: &Record) -> Result<Live, Rejection> {
+    pub(crate) async fn live(&self, target: &Target, key: &Key, record: &Record) -> Result<Live, Rejection> {
         let kind = &target.kind;
         // What was written a moment ago is at hand, if it is in the shape its schema promises now.
         if record.is_sendable(kind.storage_version().fingerprint())
@@ -60,13 +61,19 @@ impl Engine {
             if target.version != kind.storage {
                 live.known = Known::default();
                 live.text = None;
+                let value = std::mem::take(&mut live.value);
+                live.value = self.convert(kind, kind.storage, target.version, value).await?;
             }
-            let value = convert(kind, kind.storage, target.version, live.value)?;
-            return Ok(Live { value, ..live });
+            live.conversions = kind.converts_outside().then(Box::default);
+            return Ok(live);
         }
-        let usual = self.usual.of(kind.storage_version().fingerprint());
-        let hints = Hints { phrases: Some(&usual), ..Hints::default() };
-        live_value_with(kind, target.version, record, hints).map(Live::from)
+        let (stored, value) = {
+            let usual = self.usual.of(kind.storage_version().fingerprint());
+            settled(kind, record, Hints { phrases: Some(&usual), ..Hints::default() })?
+        };
+        let mut live = Live::from(self.convert(kind, stored, target.version, value).await?);
+        live.conversions = kind.converts_outside().then(Box::default);
+        Ok(live)
     }
 
     /// Keeps what was stored at hand for the next write.
@@ -86,73 +93,63 @@ impl Engine {
             self.recent.put(&target.kind.versions, key, record, (value, spans), known, saying);
         }
     }
+
+    /// A stored object as the version `version` shows it.
+    pub(crate) async fn serve(
+        &self,
+        kind: &Kind,
+        version: usize,
+        record: Record,
+    ) -> Result<Object, Rejection> {
+        if record.is_sendable(kind.versions[version].fingerprint()) {
+            return Ok(Object::Stored(record));
+        }
+        self.live_value(kind, version, &record).await.map(Object::Value)
+    }
+
+    /// A stored object as the version `version` shows it, parsed.
+    pub(crate) async fn live_value(
+        &self,
+        kind: &Kind,
+        version: usize,
+        record: &Record,
+    ) -> Result<Value, Rejection> {
+        let (stored, value) = settled(kind, record, Hints::default())?;
+        self.convert(kind, stored, version, value).await
+    }
+
+    /// A stored object, already parsed, as the version `version` shows it.
+    pub(crate) async fn served_value(
+        &self,
+        kind: &Kind,
+        version: usize,
+        mut value: Value,
+    ) -> Result<Value, Rejection> {
+        let stored = version_of(kind, &value)?;
+        settle::stored(kind, stored, &mut value)?;
+        self.convert(kind, stored, version, value).await
+    }
 }
 
-/// A stored object as the version `version` shows it.
-pub fn serve(kind: &Kind, version: usize, record: Record) -> Result<Object, Rejection> {
+/// A stored object in the version that it is stored in. A record that is known to be settled is not settled
+/// again.
+fn settled(kind: &Kind, record: &Record, hints: Hints<'_>) -> Result<(usize, Value), Rejection> {
+    let mut value = record.parse_with(hints)?;
+    let stored = version_of(kind, &value)?;
+    if !record.is_sendable(kind.versions[stored].fingerprint()) {
+        settle::stored(kind, stored, &mut value)?;
+    }
+    Ok((stored, value))
+}
+
+/// A stored object as the version `version` shows it, where nobody need be asked.
+pub(crate) fn served_here(kind: &Kind, version: usize, record: Record) -> Result<Object, Rejection> {
     if record.is_sendable(kind.versions[version].fingerprint()) {
         return Ok(Object::Stored(record));
     }
-    live_value(kind, version, &record).map(Object::Value)
-}
-
-/// A stored object as the version `version` shows it, parsed. A record that is known to be settled
-/// is not settled again.
-pub fn live_value(kind: &Kind, version: usize, record: &Record) -> Result<Value, Rejection> {
-    live_value_with(kind, version, record, Hints::default())
-}
-
-fn live_value_with(
-    kind: &Kind,
-    version: usize,
-    record: &Record,
-    hints: Hints<'_>,
-) -> Result<Value, Rejection> {
-    let value = record.parse_with(hints)?;
-    let stored = stored_version(kind, &value)?;
-    if record.is_sendable(kind.versions[stored].fingerprint()) {
-        return convert(kind, stored, version, value);
+    let (stored, value) = settled(kind, &record, Hints::default())?;
+    match convert::here(kind, stored, version, value)? {
+        Converted::Done(value) => Ok(Object::Value(value)),
+        Converted::By(..) => Err(Rejection::internal("a conversion that nobody was asked for")),
     }
-    served_value(kind, version, value)
-}
-
-/// A stored object, already parsed, as the version `version` shows it.
-pub fn served_value(kind: &Kind, version: usize, mut value: Value) -> Result<Value, Rejection> {
-    let stored = stored_version(kind, &value)?;
-    settle::stored(kind, stored, &mut value)?;
-    convert(kind, stored, version, value)
-}
-
-/// Which version an object is written in.
-pub fn stored_version(kind: &Kind, value: &Value) -> Result<usize, Rejection> {
-    let api_version = value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    kind.versions.iter().position(|v| v.api_version == api_version).ok_or_else(|| {
-        Rejection::Plain(format!("request to convert CR to an invalid group/version: {api_version}"))
-    })
-}
-
-/// An object of one version as another. What conversion brings in is pruned but not defaulted.
-pub fn convert(kind: &Kind, from: usize, to: usize, mut value: Value) -> Result<Value, Rejection> {
-    if from == to {
-        return Ok(value);
-    }
-    match kind.conversion {
-        Conversion::None => {
-            if let Some(object) = value.as_object_mut() {
-                object.insert("apiVersion", kind.versions[to].api_version.clone());
-            }
-        }
-        Conversion::CustomResourceDefinition => {
-            value = crate::crd::convert(value, &kind.versions[to].name)?;
-        }
-        Conversion::Event => value = crate::builtin::events::convert(value, &kind.versions[to].api_version),
-        Conversion::Webhook => {
-            return Err(Rejection::Plain(format!(
-                "conversion webhook for {}, Kind={} failed: webhooks are not called by this server",
-                kind.versions[from].api_version, kind.kind
-            )));
-        }
-    }
-    settle::converted(kind, to, &mut value);
-    Ok(value)
 }

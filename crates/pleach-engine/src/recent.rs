@@ -20,6 +20,7 @@ use foldhash::fast::RandomState;
 use pleach_json::{Piece, Spans, Str, Value};
 use pleach_store::{Key, Revision};
 
+use crate::convert::Conversions;
 use crate::kind::KindVersion;
 use crate::record::Record;
 
@@ -47,6 +48,8 @@ pub struct Live {
     pub(crate) known: Known,
     /// The stored bytes, if the value is what they say, number by number.
     pub(crate) text: Option<Text>,
+    /// What it and what is made of it are in other versions, where that takes somebody outside.
+    pub(crate) conversions: Option<Box<Conversions>>,
 }
 
 /// The stored bytes of an object, and where its containers are in them.
@@ -126,7 +129,7 @@ impl Last {
 
 impl From<Value> for Live {
     fn from(value: Value) -> Self {
-        Self { value, known: Known::default(), text: None }
+        Self { value, known: Known::default(), text: None, conversions: None }
     }
 }
 
@@ -176,7 +179,7 @@ impl Recent {
         let shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
         let found = shard.objects.get(key).filter(|written| written.revision == revision)?;
         let known = if Arc::ptr_eq(&found.of, of) { found.known } else { Known::default() };
-        Some(Live { value: found.value.clone(), known, text: Some(found.text.clone()) })
+        Some(Live { value: found.value.clone(), known, text: Some(found.text.clone()), conversions: None })
     }
 
     /// The object as it was stored last, if it is settled under a schema. It may not be the latest.

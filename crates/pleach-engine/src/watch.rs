@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use pleach_json::Value;
 use pleach_meta::{Reason, Status};
-use pleach_store::{Event, Key, Revision, StoreError, Versioned, Watch, WatchItem};
+use pleach_store::{Event, Key, Revision, StoreError, Watch, WatchItem};
 
 use crate::engine::Engine;
 use crate::event_cache::SharedEvent;
@@ -18,7 +18,7 @@ use crate::kind::Kind;
 use crate::list::Listing;
 use crate::object::Object;
 use crate::options::{Freshness, ListOptions, WatchOptions};
-use crate::read::{serve, served_value};
+use crate::read;
 use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::select::Selection;
@@ -57,7 +57,13 @@ enum Source {
     /// An object of the initial state.
     Initial(Object),
     /// A change, shared with other watchers.
-    Shared { shared: Arc<SharedEvent>, kind: Arc<Kind>, version: usize },
+    Shared {
+        shared: Arc<SharedEvent>,
+        kind: Arc<Kind>,
+        version: usize,
+        /// The object, where it could not be had without asking outside.
+        shown: Option<Arc<Value>>,
+    },
 }
 
 impl Notice {
@@ -65,15 +71,16 @@ impl Notice {
     pub fn object(&self) -> Result<Object, Rejection> {
         match &self.source {
             Source::Initial(object) => Ok(object.clone()),
-            Source::Shared { shared, kind, version } => {
+            Source::Shared { shared, shown: Some(shown), .. } => {
+                let mut value = Value::clone(shown);
+                let revision = shared.event().revision.to_string();
+                crate::prepare::metadata_mut(&mut value).insert("resourceVersion", revision);
+                Ok(Object::Value(value))
+            }
+            Source::Shared { shared, kind, version, shown: None } => {
                 let event = shared.event();
-                let shown = match self.change {
-                    Change::Deleted => event.previous.as_ref(),
-                    _ => event.value.as_ref(),
-                };
-                let shown = shown.ok_or_else(|| Rejection::internal("an event without its object"))?;
-                let record = Record::open(shown.value.clone(), shown.revision)?.at(event.revision);
-                serve(kind, *version, record)
+                let record = record_of(event, self.change == Change::Deleted)?.at(event.revision);
+                read::served_here(kind, *version, record)
             }
         }
     }
@@ -86,9 +93,9 @@ impl Notice {
     ) -> Result<Bytes, Rejection> {
         match &self.source {
             Source::Initial(object) => make(object),
-            Source::Shared { shared, version, .. } => {
+            Source::Shared { shared, kind, version, .. } => {
                 let key = (*version as u64) << 16 | (self.change as u64) << 8 | u64::from(shape);
-                shared.frame(key, || make(&self.object()?))
+                shared.frame(&kind.versions, key, || make(&self.object()?))
             }
         }
     }
@@ -187,8 +194,11 @@ impl WatchStream {
         }
         let retired = self.target.kind.retired.clone();
         loop {
-            while let Some(event) = self.queue.pop_front() {
-                match self.notice(&event) {
+            while let Some(event) = self.queue.front() {
+                let notice = self.notice(event).await;
+                // Only now: whoever waits may be cancelled.
+                self.queue.pop_front();
+                match notice {
                     Ok(Some(notice)) => return Some(Item::Notice(notice)),
                     Ok(None) => {}
                     Err(rejection) => return Some(Item::Failed(Box::new(rejection.into_status()))),
@@ -229,26 +239,18 @@ impl WatchStream {
     }
 
     /// What an event means to this watcher, if anything.
-    fn notice(&self, event: &Arc<Event>) -> Result<Option<Notice>, Rejection> {
+    async fn notice(&self, event: &Arc<Event>) -> Result<Option<Notice>, Rejection> {
         let selection = Selection::new(&self.target, &self.options.labels, &self.options.fields)?;
         if !selection.may_take(&event.key) {
             return Ok(None);
         }
         let shared = self.engine.events.share(event);
         let (now, before) = if selection.is_by_content() {
-            let kind = &self.target.kind;
-            let takes = |versioned: Option<&Versioned>, parsed: Option<&Arc<Value>>| match (versioned, parsed)
-            {
-                (Some(_), Some(value)) => {
-                    let shown = served_value(kind, self.target.version, Value::clone(value))?;
-                    Ok::<bool, Rejection>(selection.takes_value(&shown))
-                }
-                _ => Ok(false),
+            let takes = async |previous: bool| match self.shown(&shared, previous).await? {
+                Some(shown) => Ok::<bool, Rejection>(selection.takes_value(&shown)),
+                None => Ok(false),
             };
-            (
-                takes(event.value.as_ref(), shared.current())?,
-                takes(event.previous.as_ref(), shared.previous())?,
-            )
+            (takes(false).await?, takes(true).await?)
         } else {
             (event.value.is_some(), event.previous.is_some())
         };
@@ -258,9 +260,37 @@ impl WatchStream {
             (true, false) => Change::Deleted,
             (false, false) => return Ok(None),
         };
-        let source = Source::Shared { shared, kind: self.target.kind.clone(), version: self.target.version };
+        let Target { kind, version, .. } = &self.target;
+        let previous = change == Change::Deleted;
+        let shown = if kind.converts_outside()
+            && !record_of(event, previous)?.is_sendable(self.target.version().fingerprint())
+        {
+            self.shown(&shared, previous).await?
+        } else {
+            None
+        };
+        let source = Source::Shared { shared, kind: kind.clone(), version: *version, shown };
         Ok(Some(Notice { change, source }))
     }
+
+    /// The object of an event, as it is now or was before, in the version that is watched.
+    async fn shown(&self, shared: &SharedEvent, previous: bool) -> Result<Option<Arc<Value>>, Rejection> {
+        let stored = if previous { shared.previous() } else { shared.current() };
+        let Some(stored) = stored else { return Ok(None) };
+        let Target { kind, version, .. } = &self.target;
+        let shown = self.engine.served_value(kind, *version, Value::clone(stored));
+        if !kind.converts_outside() {
+            return shown.await.map(|shown| Some(Arc::new(shown)));
+        }
+        Box::pin(shared.view(&kind.versions, (*version, previous), shown)).await.map(Some)
+    }
+}
+
+/// The stored object of an event: as it is now, or as it was before.
+fn record_of(event: &Event, previous: bool) -> Result<Record, Rejection> {
+    let shown = if previous { event.previous.as_ref() } else { event.value.as_ref() };
+    let shown = shown.ok_or_else(|| Rejection::internal("an event without its object"))?;
+    Record::open(shown.value.clone(), shown.revision)
 }
 
 /// The history that a watch needs is gone.

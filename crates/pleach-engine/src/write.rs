@@ -19,7 +19,6 @@ use crate::managed::{self, Manager};
 use crate::object::Object;
 use crate::options::{Body, Context, WriteOptions};
 use crate::prepare;
-use crate::read::{convert, serve, served_value};
 use crate::recent::{Known, Last, Live, Saying};
 use crate::record::{Record, encode, encode_beside, encode_new};
 use crate::rejection::Rejection;
@@ -87,14 +86,15 @@ struct Replace<'a> {
     target: &'a Target,
     with: Value,
     uid: Str,
-    /// The client said which state it replaces, so that there is no second try.
+    /// The client said which state it replaces, and nobody outside is asked, so that there is no second try.
     once: bool,
 }
 
 impl<'a> Replace<'a> {
     fn new(target: &'a Target, with: Value) -> Self {
         let meta = ObjectMeta::of(&with);
-        let once = meta.resource_version().parse::<u64>().is_ok_and(|number| number != 0);
+        let once = meta.resource_version().parse::<u64>().is_ok_and(|number| number != 0)
+            && !target.kind.converts_outside();
         Self { target, uid: meta.uid().into(), once, with }
     }
 }
@@ -180,7 +180,7 @@ impl Engine {
                 if let Some(managed) = &managed {
                     managed::put_written(&mut draft, managed);
                 }
-                return Self::as_if_stored(target, draft).map(Object::Value);
+                return self.as_if_stored(target, draft).await.map(Object::Value);
             }
             let resource_version = ObjectMeta::of(&draft).resource_version();
             if resource_version.parse::<u64>().is_ok_and(|rv| rv != 0) {
@@ -189,7 +189,8 @@ impl Engine {
                 ));
             }
             let touched = had_status && draft.get("status").is_none();
-            let bytes = self.encode(target, draft, Origin::New(managed.as_ref()), touched)?.bytes;
+            let stored = self.to_storage(target, draft).await?;
+            let bytes = self.encode(target, stored, Origin::New(managed.as_ref()), touched)?.bytes;
             if !generated {
                 // While this request waits for the disk, others find its memory free, and near.
                 (sound, managed) = (None, None);
@@ -198,7 +199,7 @@ impl Engine {
                 Ok(revision) => {
                     let record = Record::open(bytes, revision)?;
                     self.committed(target, None, Some(&record)).await;
-                    return serve(&target.kind, target.version, record);
+                    return self.serve(&target.kind, target.version, record).await;
                 }
                 Err(StoreError::Conflict { .. }) if generated && attempt < NAME_ATTEMPTS => {}
                 Err(StoreError::Conflict { found, .. }) => {
@@ -249,11 +250,20 @@ impl Engine {
         let manager = Manager::update(self, target, options, context);
         for _ in 0..RACES {
             let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
-            let live = self.live(target, &key, &record)?;
+            let live = self.live(target, &key, &record).await?;
             check_uid(target, &key, intent.uid(), &live)?;
             let warned = context.warnings.len();
-            let draft = Self::draft(target, intent, &live, &manager, context)?;
-            let Some(draft) = draft else { return serve(&target.kind, target.version, record) };
+            let draft = loop {
+                let draft = Self::draft(target, intent, &live, &manager, context);
+                match &live.conversions {
+                    // What owners in other versions own was not known yet.
+                    Some(conversions) if self.learn(&target.kind, conversions).await => {
+                        context.warnings.truncate(warned);
+                    }
+                    _ => break draft?,
+                }
+            };
+            let Some(draft) = draft else { return self.serve(&target.kind, target.version, record).await };
             match self.replace(target, &key, &record, &live, draft, intent, options).await? {
                 Some(object) => return Ok(object),
                 // Somebody else was faster: what was said about the old state no longer counts.
@@ -304,28 +314,29 @@ impl Engine {
         managed::keep_times(live, &mut draft);
         if is_finished(&draft) {
             if options.dry_run {
-                return Self::as_if_stored(target, draft).map(|value| Some(Object::Value(value)));
+                return self.as_if_stored(target, draft).await.map(|value| Some(Object::Value(value)));
             }
             return self.remove(target, key, record, draft).await;
         }
         if options.dry_run {
-            return Self::as_if_stored(target, draft).map(|value| Some(Object::Value(value)));
+            return self.as_if_stored(target, draft).await.map(|value| Some(Object::Value(value)));
         }
+        let stored = self.to_storage(target, draft).await?;
         let Encoded { bytes, value, spans } =
-            self.encode(target, draft, Origin::Live(live.piece()), false)?;
+            self.encode(target, stored, Origin::Live(live.piece()), false)?;
         // Only what reads back is what a reader of the bytes would have.
         let earlier = live.text.is_some().then_some(&live.value);
         let stored = value.filter(|value| value.reads_back(earlier)).map(|value| (value, spans));
         let new = Record::open(bytes.clone(), record.revision)?;
         if new.json() == record.json() {
-            return Ok(Some(serve(&target.kind, target.version, record.clone())?));
+            return self.serve(&target.kind, target.version, record.clone()).await.map(Some);
         }
         match self.store.commit(Commit::put(key.clone(), Expect::At(record.revision), bytes.clone())).await {
             Ok(revision) => {
                 let new = Record::open(bytes, revision)?;
                 self.remember(target, key.clone(), &new, stored, known, intent.saying());
                 self.committed(target, Some(record), Some(&new)).await;
-                Ok(Some(serve(&target.kind, target.version, new)?))
+                self.serve(&target.kind, target.version, new).await.map(Some)
             }
             Err(StoreError::Conflict { .. }) => Ok(None),
             Err(error) => Err(Rejection::from_store(error)),
@@ -350,17 +361,22 @@ impl Engine {
         }
     }
 
-    /// The bytes to store for an object of the request's version that was made from another. `touched`
+    /// An object of the request's version as it is stored.
+    pub(crate) async fn to_storage(&self, target: &Target, draft: Value) -> Result<Value, Rejection> {
+        let kind = &target.kind;
+        self.convert(kind, target.version, kind.storage, draft).await
+    }
+
+    /// The bytes to store for an object, in the version that is stored. `touched`
     /// says that something was taken out after defaulting, so that reading it may put a default back.
     pub(crate) fn encode(
         &self,
         target: &Target,
-        draft: Value,
+        mut stored: Value,
         origin: Origin<'_>,
         touched: bool,
     ) -> Result<Encoded, Rejection> {
         let kind = &target.kind;
-        let mut stored = convert(kind, target.version, kind.storage, draft)?;
         let clean = if touched || target.version != kind.storage {
             let mut read = stored.clone();
             settle::stored(kind, kind.storage, &mut read)?;
@@ -388,10 +404,9 @@ impl Engine {
     }
 
     /// What a read would give if an object had been stored; its resource version stays what it is.
-    fn as_if_stored(target: &Target, draft: Value) -> Result<Value, Rejection> {
-        let kind = &target.kind;
-        let stored = convert(kind, target.version, kind.storage, draft)?;
-        served_value(kind, target.version, stored)
+    async fn as_if_stored(&self, target: &Target, draft: Value) -> Result<Value, Rejection> {
+        let stored = self.to_storage(target, draft).await?;
+        self.served_value(&target.kind, target.version, stored).await
     }
 
     /// What follows from a commit: kinds made and replaced, names freed.

@@ -13,9 +13,9 @@ use crate::go_struct::{Decoder, GoType, Place, is_normal, kind};
 use crate::path::Path;
 pub use shape::{MANAGED_FIELDS, MANAGED_FIELDS_ENTRY, OBJECT_META, OWNER_REFERENCE, OWNER_REFERENCES};
 pub use validate::{
-    NameRule, TOTAL_ANNOTATION_SIZE_LIMIT, dedup_owner_references, finalizer_warnings,
-    validate_field_manager, validate_object_meta, validate_object_meta_beside, validate_object_meta_update,
-    validate_object_meta_with,
+    NameRule, TOTAL_ANNOTATION_SIZE_LIMIT, dedup_owner_references, finalizer_warnings, validate_annotations,
+    validate_field_manager, validate_labels, validate_object_meta, validate_object_meta_beside,
+    validate_object_meta_update, validate_object_meta_with,
 };
 
 /// Decodes `metadata` of a request in place: what it becomes is what a client will see again.

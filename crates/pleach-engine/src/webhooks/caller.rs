@@ -43,3 +43,17 @@ pub trait Caller: Send + Sync + 'static {
         timeout: Duration,
     ) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send + 'a>>;
 }
+
+/// Calls nobody: for those who use the engine without a network.
+pub(crate) struct Nobody;
+
+impl Caller for Nobody {
+    fn call<'a>(
+        &'a self,
+        _: &'a Address,
+        _: Bytes,
+        _: Duration,
+    ) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send + 'a>> {
+        Box::pin(async { Err("webhooks are not called here".into()) })
+    }
+}

@@ -269,7 +269,8 @@ pub(crate) fn immutable(path: &Path<'_>, value: impl Into<BadValue>) -> FieldErr
     FieldError::invalid(path, value, "field is immutable")
 }
 
-fn validate_labels(labels: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+/// What is wrong with labels.
+pub fn validate_labels(labels: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     for (key, value) in members(labels) {
         let value = value.as_str().unwrap_or_default();
         push_all(errors, path, key, check_qualified_name(key));
@@ -277,7 +278,8 @@ fn validate_labels(labels: Option<&Value>, path: &Path<'_>, errors: &mut Vec<Fie
     }
 }
 
-fn validate_annotations(annotations: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+/// What is wrong with annotations.
+pub fn validate_annotations(annotations: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let mut size = 0;
     for (key, value) in members(annotations) {
         push_all(errors, path, key, check_annotation_key(key));

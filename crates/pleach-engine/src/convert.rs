@@ -1,0 +1,157 @@
+//! One version of an object as another.
+//!
+//! Most kinds need nobody for that. A custom resource may have a webhook that converts, which takes a
+//! round trip: what can wait for it is `async`, and what cannot, working out owners, is told what was
+//! learned and done again ([`Conversions`]).
+
+use std::sync::{Mutex, PoisonError};
+
+use pleach_json::{Str, Value};
+
+use crate::engine::Engine;
+use crate::kind::{Conversion, Kind};
+use crate::rejection::Rejection;
+use crate::settle;
+use crate::webhooks::conversion::Converter;
+
+/// An object on its way to another version.
+pub(crate) enum Converted<'k> {
+    /// There.
+    Done(Value),
+    /// Somebody must be asked.
+    By(&'k Converter, Value),
+}
+
+/// Converts as far as nobody need be asked. What conversion brings in is pruned but not defaulted.
+pub(crate) fn here(
+    kind: &Kind,
+    from: usize,
+    to: usize,
+    mut value: Value,
+) -> Result<Converted<'_>, Rejection> {
+    if from == to {
+        return Ok(Converted::Done(value));
+    }
+    match &kind.conversion {
+        Conversion::None => {
+            if let Some(object) = value.as_object_mut() {
+                object.insert("apiVersion", kind.versions[to].api_version.clone());
+            }
+        }
+        Conversion::CustomResourceDefinition => {
+            value = crate::crd::convert(value, &kind.versions[to].name)?;
+        }
+        Conversion::Event => value = crate::builtin::events::convert(value, &kind.versions[to].api_version),
+        Conversion::Webhook(converter) => return Ok(Converted::By(converter, value)),
+    }
+    settle::converted(kind, to, &mut value);
+    Ok(Converted::Done(value))
+}
+
+impl Engine {
+    /// An object of one version as another.
+    pub(crate) async fn convert(
+        &self,
+        kind: &Kind,
+        from: usize,
+        to: usize,
+        value: Value,
+    ) -> Result<Value, Rejection> {
+        match here(kind, from, to, value)? {
+            Converted::Done(value) => Ok(value),
+            Converted::By(converter, value) => {
+                let asked = self.ask(converter, &value, &kind.versions[to].api_version);
+                // Kept elsewhere: few wait for it, and all would have room for it.
+                let mut value = Box::pin(asked).await.map_err(Rejection::Plain)?;
+                settle::converted(kind, to, &mut value);
+                Ok(value)
+            }
+        }
+    }
+
+    async fn ask(&self, converter: &Converter, value: &Value, to: &str) -> Result<Value, String> {
+        let mut converted = converter.convert(&*self.caller, self.new_uid(), value, to).await?;
+        if let Some(metadata) = converted.get_mut("metadata") {
+            pleach_meta::object_meta::decode_stored(metadata)?;
+        }
+        Ok(converted)
+    }
+
+    /// Finds out what was missing when something was worked out; whether there was anything.
+    pub(crate) async fn learn(&self, kind: &Kind, conversions: &Conversions) -> bool {
+        let (Some((object, to)), Conversion::Webhook(converter)) = (conversions.wanted(), &kind.conversion)
+        else {
+            return false;
+        };
+        let converted = Box::pin(self.ask(converter, &object, &to)).await;
+        conversions.learn(object, to, converted);
+        true
+    }
+}
+
+/// Which version an object is written in.
+pub(crate) fn version_of(kind: &Kind, value: &Value) -> Result<usize, Rejection> {
+    let api_version = value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    kind.versions.iter().position(|v| v.api_version == api_version).ok_or_else(|| {
+        Rejection::Plain(format!("request to convert CR to an invalid group/version: {api_version}"))
+    })
+}
+
+/// Conversions that were asked for where nobody could wait for them.
+///
+/// Whoever needs one that is not known yet fails, leaves word of it here, and is run again once it is
+/// known. What is worked out that way depends on nothing else, so the last run is as good as one that
+/// could have waited.
+#[derive(Debug, Default)]
+pub(crate) struct Conversions(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    known: Vec<(Value, Str, Result<Value, String>)>,
+    wanted: Option<(Value, Str)>,
+}
+
+impl Conversions {
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An object in another version, if that is known; otherwise it is noted as wanted.
+    pub(crate) fn get(&self, object: &Value, to: &str) -> Result<Value, String> {
+        let mut state = self.state();
+        if let Some((.., converted)) = state.known.iter().find(|(o, v, _)| v == to && o == object) {
+            return converted.clone();
+        }
+        state.wanted.get_or_insert_with(|| (object.clone(), to.into()));
+        Err("the conversion is not known yet".into())
+    }
+
+    fn wanted(&self) -> Option<(Value, Str)> {
+        self.state().wanted.take()
+    }
+
+    fn learn(&self, object: Value, to: Str, converted: Result<Value, String>) {
+        self.state().known.push((object, to, converted));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_wanted_is_learned_once() {
+        let conversions = Conversions::default();
+        let (object, other) = (json!({"a": 1}), json!({"a": 2}));
+        assert!(conversions.get(&object, "g/v2").is_err());
+        assert!(conversions.get(&other, "g/v2").is_err());
+        let (wanted, to) = conversions.wanted().unwrap();
+        assert_eq!((&wanted, to.as_str()), (&object, "g/v2"), "one at a time, the first first");
+        conversions.learn(wanted, to, Ok(json!({"b": 1})));
+        assert_eq!(conversions.get(&object, "g/v2"), Ok(json!({"b": 1})));
+        assert!(conversions.wanted().is_none());
+        assert!(conversions.get(&object, "g/v3").is_err(), "another version is another conversion");
+    }
+}
