@@ -137,6 +137,10 @@ impl Intent for ApplyScale<'_> {
         Ok(Some(object))
     }
 
+    fn scale(&self) -> Option<(&Target, &Scale)> {
+        Some((self.0.target, self.1))
+    }
+
     fn tracks_managers(&self) -> Option<bool> {
         Some(false)
     }

@@ -135,7 +135,8 @@ impl Engine {
         for name in namespace::ALWAYS {
             self.ensure_namespace(name).await?;
         }
-        self.load_definitions().await
+        self.load_definitions().await?;
+        self.load_hooks().await
     }
 
     async fn ensure_namespace(&self, name: &str) -> Result<(), Rejection> {

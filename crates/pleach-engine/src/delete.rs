@@ -14,6 +14,7 @@ use crate::prepare::metadata_mut;
 use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::target::Target;
+use crate::webhooks::{Operation, Question};
 use crate::write::{Origin, is_finished};
 
 /// Holds an object until its dependents no longer name it.
@@ -45,11 +46,27 @@ impl Engine {
         options: &DeleteOptions,
         context: &mut Context,
     ) -> Result<Deleted, Rejection> {
+        self.delete_one(target, target.name(), options, context).await
+    }
+
+    /// Deletes one object; `name` is what those are told who are asked about it.
+    async fn delete_one(
+        &self,
+        target: &Target,
+        name: &str,
+        options: &DeleteOptions,
+        context: &mut Context,
+    ) -> Result<Deleted, Rejection> {
         admission::protect_namespaces(target)?;
+        let told = || options.to_value();
+        let question = self.question(target, Operation::Delete, name, options.dry_run, told);
         let key = target.key_of(target.name());
         for _ in 0..RACES {
             let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
-            if let Step::Done(deleted) = self.delete_record(target, &record, options, context).await? {
+            let question = question.as_deref();
+            if let Step::Done(deleted) =
+                self.delete_record(target, &record, question, options, context).await?
+            {
                 return Ok(deleted);
             }
         }
@@ -65,14 +82,24 @@ impl Engine {
         &self,
         target: &Target,
         record: &Record,
+        question: Option<&Question<'_>>,
         options: &DeleteOptions,
-        _context: &mut Context,
+        context: &mut Context,
     ) -> Result<Step, Rejection> {
-        if let Some(uid) = goes_at_once(target, record, options) {
+        if question.is_none()
+            && let Some(uid) = goes_at_once(target, record, options)
+        {
             return self.take_away(target, target.key_of(target.name()), record, uid).await;
         }
         let live = self.live_value(&target.kind, target.version, record).await?;
         check_preconditions(target, options, &live)?;
+        if let Some(question) = question {
+            Box::pin(async {
+                self.mutate(question, None, Some(&live), context).await?;
+                self.approve(question, None, Some(&live), context).await
+            })
+            .await?;
+        }
         let key = target.key_of(ObjectMeta::of(&live).name());
         let mut draft = live.clone();
         let now = self.now();
@@ -155,7 +182,8 @@ impl Engine {
             let deleted = if target.kind.strategy == Strategy::CustomResourceDefinition {
                 self.delete_plainly(&one, options, context).await
             } else {
-                self.delete(&one, options, context).await
+                // A collection has no name.
+                self.delete_one(&one, "", options, context).await
             };
             match deleted {
                 Ok(_) | Err(Rejection::NotFound(_)) => {}

@@ -13,6 +13,7 @@
 //! by [`rejection`].
 
 mod admission;
+mod admitted;
 pub mod apply;
 pub mod builtin;
 pub mod catalog;

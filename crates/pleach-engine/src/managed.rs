@@ -9,7 +9,7 @@ pub(crate) mod scale;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use pleach_apply::{Request, Set, Tracker, Type, Versions, Written};
+use pleach_apply::{ManagedFields, Request, Set, Tracker, Type, Versions, Written};
 use pleach_json::{Map, Str, Value, json};
 use pleach_schema::{Schema, SchemaOptions};
 
@@ -108,6 +108,18 @@ pub(crate) fn written(target: &Target, new: &Value, manager: &Manager) -> Option
 pub(crate) fn put_written(object: &mut Value, written: &Written) {
     let managed = pleach_json::parse(written.text()).expect("what was written is JSON");
     metadata_mut(object).insert("managedFields", managed);
+}
+
+/// Puts the owners of an object back if somebody made something unreadable of them.
+pub(crate) fn keep_readable(object: &mut Value, before: Option<Value>) {
+    let now = object.at(&["metadata", "managedFields"]);
+    if now == before.as_ref() || now.is_none_or(|now| ManagedFields::decode(now).is_ok()) {
+        return;
+    }
+    match before {
+        Some(before) => metadata_mut(object).insert("managedFields", before),
+        None => metadata_mut(object).remove("managedFields"),
+    };
 }
 
 /// The server's own update of a CRD's status.

@@ -1,7 +1,7 @@
 //! The options of requests, already decoded: what the query string says, as types.
 
 use bytes::Bytes;
-use pleach_json::Str;
+use pleach_json::{Map, Str, Value};
 use pleach_meta::selector::{FieldSelector, LabelSelector};
 
 /// What to do about fields that the schema does not know.
@@ -56,8 +56,39 @@ pub struct WriteOptions {
     pub field_manager: Str,
     /// What to do about unknown fields.
     pub field_validation: FieldValidation,
+    /// Whether the request said what to do about them.
+    pub says_validation: bool,
     /// Take fields over from other managers (apply only).
     pub force: bool,
+}
+
+impl WriteOptions {
+    /// The options as those are told who are asked about a write.
+    pub(crate) fn to_value(&self, kind: &str) -> Value {
+        let mut out = options_object(kind, self.dry_run);
+        if !self.field_manager.is_empty() {
+            out.insert("fieldManager", self.field_manager.clone());
+        }
+        if self.says_validation {
+            let word = match self.field_validation {
+                FieldValidation::Ignore => "Ignore",
+                FieldValidation::Warn => "Warn",
+                FieldValidation::Strict => "Strict",
+            };
+            out.insert("fieldValidation", word);
+        }
+        out.into()
+    }
+}
+
+fn options_object(kind: &str, dry_run: bool) -> Map {
+    let mut out = Map::new();
+    out.insert("apiVersion", "meta.k8s.io/v1");
+    out.insert("kind", kind);
+    if dry_run {
+        out.insert("dryRun", vec![Value::from("All")]);
+    }
+    out
 }
 
 /// Who asks, and what they will be told beside the answer.
@@ -168,4 +199,35 @@ pub struct DeleteOptions {
     pub explicit_not_orphan: bool,
     /// Ignored by custom resources.
     pub grace_period_seconds: Option<i64>,
+}
+
+impl DeleteOptions {
+    /// The options as those are told who are asked about a deletion.
+    pub(crate) fn to_value(&self) -> Value {
+        let mut out = options_object("DeleteOptions", self.dry_run);
+        if let Some(seconds) = self.grace_period_seconds {
+            out.insert("gracePeriodSeconds", seconds);
+        }
+        let mut preconditions = Map::new();
+        for (key, text) in [("uid", &self.uid), ("resourceVersion", &self.resource_version)] {
+            if let Some(text) = text {
+                preconditions.insert(key, text.clone());
+            }
+        }
+        if !preconditions.is_empty() {
+            out.insert("preconditions", preconditions);
+        }
+        if self.explicit_not_orphan {
+            out.insert("orphanDependents", false);
+        }
+        if let Some(propagation) = self.propagation {
+            let word = match propagation {
+                Propagation::Orphan => "Orphan",
+                Propagation::Background => "Background",
+                Propagation::Foreground => "Foreground",
+            };
+            out.insert("propagationPolicy", word);
+        }
+        out.into()
+    }
 }

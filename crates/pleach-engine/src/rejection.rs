@@ -125,6 +125,8 @@ pub enum Rejection {
     Plain(String),
     /// 503: writes are refused for now.
     Unavailable(String),
+    /// A webhook said no, in its own words and with its own code.
+    Denied(Box<Status>),
 }
 
 impl Rejection {
@@ -206,6 +208,7 @@ impl Rejection {
             }
             Self::Plain(_) => Status::failure(500, Reason::None, message),
             Self::Unavailable(_) => Status::failure(503, Reason::ServiceUnavailable, message),
+            Self::Denied(status) => *status,
         }
     }
 }
@@ -250,6 +253,7 @@ impl fmt::Display for Rejection {
                 write!(f, "Timeout: Too large resource version: {requested}, current: {current}")
             }
             Self::Internal(why) => write!(f, "Internal error occurred: {why}"),
+            Self::Denied(status) => f.write_str(&status.message),
         }
     }
 }

@@ -51,6 +51,18 @@ fn assemble(meta: ObjectMeta<'_>, replicas: i64, status_replicas: i64, selector:
     out.into()
 }
 
+/// Whether an object is a Scale, or why not.
+pub(crate) fn check_type(scale: &Value) -> Result<(), String> {
+    let text = |key: &str| scale.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (kind, version) = (text("kind"), text("apiVersion"));
+    if (kind, version) == ("Scale", "autoscaling/v1") {
+        return Ok(());
+    }
+    Err(format!(
+        "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
+    ))
+}
+
 /// The replicas that a Scale asks for, or why upstream's decoder would not have it.
 pub(crate) fn read_replicas(scale: &Value) -> Result<i64, String> {
     for (part, go_type) in [("metadata", "ObjectMeta"), ("spec", "ScaleSpec"), ("status", "ScaleStatus")] {

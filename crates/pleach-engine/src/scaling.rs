@@ -127,6 +127,10 @@ fn unknown_fields(scale: &Value) -> Vec<String> {
 }
 
 impl Intent for Rescale<'_> {
+    fn scale(&self) -> Option<(&Target, &Scale)> {
+        Some((self.target, self.scale))
+    }
+
     fn tracks_managers(&self) -> Option<bool> {
         Some(false)
     }

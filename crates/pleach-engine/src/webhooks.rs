@@ -2,10 +2,18 @@
 //!
 //! The engine opens no sockets: a [`Caller`] is handed to it.
 
+mod admit;
+mod answer;
 mod attributes;
 pub mod caller;
+mod conditions;
 pub mod conversion;
+mod hook;
+mod registry;
 mod review;
+mod rules;
 
-pub(crate) use attributes::{Attributes, Operation};
+pub(crate) use admit::Question;
+pub(crate) use attributes::Operation;
+pub(crate) use registry::{GROUP, Registry};
 pub use caller::{Address, Caller, Place};

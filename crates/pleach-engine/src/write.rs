@@ -6,6 +6,7 @@
 //! reads, asks and commits.
 
 use pleach_apply::Written;
+use pleach_crd::Scale;
 use pleach_json::{Hints, Piece, Spans, Str, Value};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
@@ -25,9 +26,13 @@ use crate::rejection::Rejection;
 use crate::settle;
 use crate::target::Target;
 use crate::validate;
+use crate::webhooks::{GROUP as WEBHOOKS, Operation};
 
 /// How many fields of its metadata an object has from the server.
 const SYSTEM_FIELDS: usize = 6;
+/// When an object is first looked at, and when those who may change it have done so.
+const BEFORE_ADMISSION: &str = "";
+pub(crate) const AFTER_ADMISSION: &str = " after mutating admission happens";
 /// How often a generated name is tried.
 const NAME_ATTEMPTS: usize = 8;
 /// A generated name keeps this much of its base.
@@ -43,6 +48,14 @@ pub(crate) struct Encoded {
     pub(crate) value: Option<Value>,
     /// Where the value's containers are in the record.
     spans: Spans,
+}
+
+/// An object that is to replace another.
+struct Draft {
+    value: Value,
+    known: Known,
+    /// Whether others than its author changed it, so that reading it may change it again.
+    touched: bool,
 }
 
 /// What a draft was made from.
@@ -72,6 +85,11 @@ pub(crate) trait Intent: Send {
 
     /// What was said, if that is what an apply is, to know it when it is said again.
     fn saying(&mut self) -> Option<Saying> {
+        None
+    }
+
+    /// The Scale that the request is about, and its endpoint, if it is not about the object itself.
+    fn scale(&self) -> Option<(&Target, &Scale)> {
         None
     }
 
@@ -147,12 +165,20 @@ impl Engine {
         // The server adds about as much to a new object's metadata as its author wrote.
         prepare::metadata_mut(&mut value).reserve(SYSTEM_FIELDS);
         align_namespace(target, &mut value)?;
-        dedup_owner_references(&mut value, context);
+        dedup_owner_references(&mut value, BEFORE_ADMISSION, context);
         prepare::read(&target.kind, &mut value)?;
         let mut managed = manager.and_then(|manager| Self::owned(target, &mut value, manager));
         let mut sound =
             managed.as_ref().filter(|managed| managed.is_sound()).map(|_| without_metadata(&value));
         admission::namespace_lifecycle(self, target, &value).await?;
+        let told = || options.to_value("CreateOptions");
+        let question = self.question(target, Operation::Create, "", options.dry_run, told);
+        let mut changed = false;
+        if let Some(question) = &question {
+            // Who is asked sees who owns what.
+            (sound, managed) = (None, put_in(&mut value, managed));
+            (value, changed) = Box::pin(self.mutated_new(question, value, context)).await?;
+        }
         let generated =
             ObjectMeta::of(&value).name().is_empty() && !ObjectMeta::of(&value).generate_name().is_empty();
         let had_status = value.get("status").is_some();
@@ -172,6 +198,10 @@ impl Engine {
             if !errors.is_empty() {
                 return Err(Rejection::Invalid { subject: target.kind.own_subject(&draft), errors });
             }
+            if let Some(question) = &question {
+                Box::pin(self.approve(question, Some(&draft), None, context)).await?;
+                keep_known(target, &mut draft, changed);
+            }
             let key = target.key_of(&name);
             if options.dry_run {
                 if let Some(found) = self.stored(&key).await? {
@@ -188,7 +218,7 @@ impl Engine {
                     "resourceVersion should not be set on objects to be created".into(),
                 ));
             }
-            let touched = had_status && draft.get("status").is_none();
+            let touched = changed || had_status && draft.get("status").is_none();
             let stored = self.to_storage(target, draft).await?;
             let bytes = self.encode(target, stored, Origin::New(managed.as_ref()), touched)?.bytes;
             if !generated {
@@ -248,22 +278,40 @@ impl Engine {
     ) -> Result<Object, Rejection> {
         let key = target.key_of(target.name());
         let manager = Manager::update(self, target, options, context);
+        let endpoint = intent.scale().map(|(endpoint, _)| endpoint.clone());
+        let asked = endpoint.as_ref().unwrap_or(target);
+        let told = || options.to_value("UpdateOptions");
+        let question = self.question(asked, Operation::Update, asked.name(), options.dry_run, told);
         for _ in 0..RACES {
             let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
             let live = self.live(target, &key, &record).await?;
             check_uid(target, &key, intent.uid(), &live)?;
             let warned = context.warnings.len();
-            let draft = loop {
-                let draft = Self::draft(target, intent, &live, &manager, context);
+            let candidate = loop {
+                let candidate = Self::candidate(target, intent, &live, &manager, context);
                 match &live.conversions {
                     // What owners in other versions own was not known yet.
                     Some(conversions) if self.learn(&target.kind, conversions).await => {
                         context.warnings.truncate(warned);
                     }
-                    _ => break draft?,
+                    _ => break candidate?,
                 }
             };
-            let Some(draft) = draft else { return self.serve(&target.kind, target.version, record).await };
+            let Some((mut draft, tracked)) = candidate else {
+                return self.serve(&target.kind, target.version, record).await;
+            };
+            let mut changed = false;
+            if let Some(question) = &question {
+                (draft, changed) = Box::pin(self.mutated(question, intent, draft, &live, context)).await?;
+            }
+            let draft = Self::checked(target, intent, draft, &live, context)?;
+            let (mut draft, sound) = draft;
+            if let Some(question) = &question {
+                Box::pin(self.approved(question, intent, &draft, &live, context)).await?;
+                keep_known(target, &mut draft, changed);
+            }
+            let known = if changed { Known::default() } else { Known { sound, tracked } };
+            let draft = Draft { value: draft, known, touched: changed };
             match self.replace(target, &key, &record, &live, draft, intent, options).await? {
                 Some(object) => return Ok(object),
                 // Somebody else was faster: what was said about the old state no longer counts.
@@ -273,22 +321,34 @@ impl Engine {
         Err(conflict(target))
     }
 
-    /// The object as it shall be, validated; `None` if nothing changes.
-    fn draft(
+    /// The object as its author would have it, and whether its owners are told for the whole of it; `None`
+    /// if nothing changes.
+    fn candidate(
         target: &Target,
         intent: &mut dyn Intent,
         live: &Live,
         manager: &Manager,
         context: &mut Context,
-    ) -> Result<Option<(Value, Known)>, Rejection> {
+    ) -> Result<Option<(Value, bool)>, Rejection> {
         let Some(mut draft) = intent.candidate(live, context)? else { return Ok(None) };
         check_identity(target, &mut draft)?;
-        dedup_owner_references(&mut draft, context);
+        dedup_owner_references(&mut draft, BEFORE_ADMISSION, context);
         prepare::read(&target.kind, &mut draft)?;
         let tracked = match intent.tracks_managers() {
             Some(tracked) => tracked,
             None => managed::track(target, Some(live), &mut draft, manager),
         };
+        Ok(Some((draft, tracked)))
+    }
+
+    /// The object as it shall be, validated, and whether it is sound.
+    fn checked(
+        target: &Target,
+        intent: &dyn Intent,
+        mut draft: Value,
+        live: &Live,
+        context: &mut Context,
+    ) -> Result<(Value, bool), Rejection> {
         check_resource_version(target, &mut draft, live, intent.is_unconditional())?;
         prepare::restore_system_fields(&mut draft, live);
         prepare::for_update(&target.kind, target.version, target.subresource, &mut draft, live);
@@ -296,7 +356,7 @@ impl Engine {
         if !errors.is_empty() {
             return Err(Rejection::Invalid { subject: target.kind.own_subject(&draft), errors });
         }
-        Ok(Some((draft, Known { sound, tracked })))
+        Ok((draft, sound))
     }
 
     /// Commits a draft in place of the record it was made from; `None` if that was overtaken.
@@ -307,7 +367,7 @@ impl Engine {
         key: &Key,
         record: &Record,
         live: &Live,
-        (mut draft, known): (Value, Known),
+        Draft { value: mut draft, known, touched }: Draft,
         intent: &mut dyn Intent,
         options: &WriteOptions,
     ) -> Result<Option<Object>, Rejection> {
@@ -323,7 +383,7 @@ impl Engine {
         }
         let stored = self.to_storage(target, draft).await?;
         let Encoded { bytes, value, spans } =
-            self.encode(target, stored, Origin::Live(live.piece()), false)?;
+            self.encode(target, stored, Origin::Live(live.piece()), touched)?;
         // Only what reads back is what a reader of the bytes would have.
         let earlier = live.text.is_some().then_some(&live.value);
         let stored = value.filter(|value| value.reads_back(earlier)).map(|value| (value, spans));
@@ -409,11 +469,19 @@ impl Engine {
         self.served_value(&target.kind, target.version, stored).await
     }
 
-    /// What follows from a commit: kinds made and replaced, names freed.
+    /// What follows from a commit: kinds made and replaced, names freed, webhooks known.
     async fn committed(&self, target: &Target, old: Option<&Record>, new: Option<&Record>) {
-        if target.kind.strategy == Strategy::CustomResourceDefinition {
-            // Kept elsewhere: the future of every write would have room for it, and is moved about.
-            Box::pin(self.definition_committed(old, new)).await;
+        match target.kind.strategy {
+            Strategy::CustomResourceDefinition => {
+                // Kept elsewhere: the future of every write would have room for it, and is moved about.
+                Box::pin(self.definition_committed(old, new)).await;
+            }
+            Strategy::BuiltIn if target.kind.group == WEBHOOKS => {
+                if let Err(error) = Box::pin(self.load_hooks()).await {
+                    tracing::error!(%error, "webhooks are not known any more");
+                }
+            }
+            _ => {}
         }
     }
 
@@ -425,6 +493,21 @@ impl Engine {
     /// Tells of a change that was committed elsewhere.
     pub(crate) async fn changed(&self, target: &Target, old: &Record, new: &Record) {
         self.committed(target, Some(old), Some(new)).await;
+    }
+}
+
+/// Puts managed fields that are written already into the object they belong to.
+fn put_in(value: &mut Value, managed: Option<Written>) -> Option<Written> {
+    if let Some(managed) = managed {
+        managed::put_written(value, &managed);
+    }
+    None
+}
+
+/// Drops what a webhook added and the schema does not know: no reader would see it.
+fn keep_known(target: &Target, draft: &mut Value, changed: bool) {
+    if changed {
+        settle::converted(&target.kind, target.version, draft);
     }
 }
 
@@ -560,8 +643,8 @@ pub(crate) fn is_finished(value: &Value) -> bool {
             .is_none_or(|f| f.is_empty() || value.get("kind").and_then(Value::as_str) != Some("Namespace"))
 }
 
-/// Equal owner references are kept once, and the client is told.
-fn dedup_owner_references(value: &mut Value, context: &mut Context) {
+/// Equal owner references are kept once, and the client is told, and when they were found.
+pub(crate) fn dedup_owner_references(value: &mut Value, when: &str, context: &mut Context) {
     let Some(Value::Array(references)) = prepare::metadata_mut(value).get_mut("ownerReferences") else {
         return;
     };
@@ -581,7 +664,7 @@ fn dedup_owner_references(value: &mut Value, context: &mut Context) {
     if !repeated.is_empty() {
         let uids: Vec<&str> = repeated.iter().map(Str::as_str).collect();
         context.warn(format!(
-            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
             uids.join(", ")
         ));
     }

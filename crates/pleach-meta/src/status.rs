@@ -5,7 +5,7 @@ use pleach_json::{Map, Value};
 use crate::field_error::{FieldError, aggregate};
 
 /// The machine-readable word for an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// No reason is given.
     None,
@@ -45,12 +45,15 @@ pub enum Reason {
     Timeout,
     /// 500, a watch ended badly
     ServerTimeout,
+    /// Somebody else's word.
+    Other(String),
 }
 
 impl Reason {
     /// The word on the wire; empty for none.
-    pub fn as_str(self) -> &'static str {
+    pub fn as_str(&self) -> &str {
         match self {
+            Self::Other(word) => word,
             Self::None => "",
             Self::BadRequest => "BadRequest",
             Self::Unauthorized => "Unauthorized",

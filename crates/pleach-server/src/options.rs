@@ -81,7 +81,8 @@ fn common_write_options(query: &Query, errors: &mut Vec<FieldError>) -> WriteOpt
             FieldValidation::Warn
         }
     };
-    WriteOptions { dry_run, field_manager: manager.into(), field_validation, force: false }
+    let says_validation = !query.text("fieldValidation").is_empty();
+    WriteOptions { dry_run, field_manager: manager.into(), field_validation, says_validation, force: false }
 }
 
 fn dry_run<'a>(given: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldError>) -> bool {

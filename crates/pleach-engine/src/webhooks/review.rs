@@ -43,12 +43,8 @@ pub(crate) fn read(answer: &[u8], group: &str, version: &str, kind: &str) -> Res
                 "no kind \"{found}\" is registered for version \"{api_version}\" in scheme \"pkg/runtime/scheme.go:111\""
             ));
         }
-        // The older form lets everything through that can be read.
-        if version == "v1" {
-            return Err(format!(
-                "expected webhook response of {expected}, Kind={kind}, got {api_version}, Kind={found}"
-            ));
-        }
+        let theirs = api_version.rsplit('/').next().unwrap_or_default();
+        return Err(format!("converting ({theirs}.{kind}) to ({version}.{kind}): unknown conversion"));
     }
     Ok(review)
 }

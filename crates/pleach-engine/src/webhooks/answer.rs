@@ -1,0 +1,125 @@
+//! What a webhook answers to an admission review.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use pleach_json::Value;
+use pleach_meta::{Reason, Status, StatusCause, StatusDetails};
+
+use super::review;
+
+/// The group of admission reviews.
+pub(crate) const GROUP: &str = "admission.k8s.io";
+
+/// A webhook's answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// Whether the write may go on.
+    pub(crate) allowed: bool,
+    /// What the webhook says about a write that may not.
+    status: Option<Box<Status>>,
+    /// The JSON patch, or nothing.
+    pub(crate) patch: Vec<u8>,
+    patch_type: String,
+    /// What the client shall be told.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Answer {
+    /// Reads an answer to the question of that uid. The error says what is wrong with it.
+    pub(crate) fn read(answer: &[u8], version: &'static str, uid: &str, may_patch: bool) -> Result<Self, String> {
+        let review = review::read(answer, GROUP, version, "AdmissionReview")
+            .map_err(|problem| format!("failed to call webhook: {problem}"))?;
+        let invalid = |problem: String| format!("received invalid webhook response: {problem}");
+        let Some(response) = review.get("response").filter(|response| !response.is_null()) else {
+            return Err(invalid("webhook response was absent".into()));
+        };
+        let text = |key: &str| response.get(key).and_then(Value::as_str).unwrap_or_default();
+        if version == "v1" {
+            review::check_uid(response, uid).map_err(invalid)?;
+        }
+        let patch = BASE64_STANDARD
+            .decode(text("patch"))
+            .map_err(|error| format!("failed to call webhook: illegal base64 data: {error}"))?;
+        if version == "v1" {
+            match (patch.is_empty(), text("patchType")) {
+                (true, "") => {}
+                (_, _) if !may_patch => {
+                    return Err(invalid("validating webhook may not return response.patch".into()));
+                }
+                (false, "") => {
+                    return Err(invalid("webhook returned response.patch but not response.patchType".into()));
+                }
+                (true, _) => {
+                    return Err(invalid("webhook returned response.patchType but not response.patch".into()));
+                }
+                (false, _) => {}
+            }
+        }
+        let warnings = response.get("warnings").and_then(Value::as_array);
+        Ok(Self {
+            allowed: response.get("allowed").and_then(Value::as_bool).unwrap_or_default(),
+            status: response.get("status").filter(|status| !status.is_null()).map(|status| read_status(status).into()),
+            patch: if may_patch { patch } else { Vec::new() },
+            patch_type: text("patchType").into(),
+            warnings: warnings
+                .map(|warnings| warnings.iter().filter_map(Value::as_str).map(Into::into).collect())
+                .unwrap_or_default(),
+        })
+    }
+
+    /// The type of the patch, if it is none that this server knows.
+    pub(crate) fn unsupported_patch(&self) -> Option<&str> {
+        // The older form of review need not say.
+        Some(self.patch_type.as_str()).filter(|given| !matches!(*given, "" | "JSONPatch"))
+    }
+
+    /// The answer that the client gets if the write may not go on.
+    pub(crate) fn denial(self, webhook: &str) -> Box<Status> {
+        let who = format!("admission webhook \"{webhook}\" denied the request");
+        let Some(mut status) = self.status else {
+            return Status::failure(400, Reason::None, format!("{who} without explanation")).into();
+        };
+        status.message = match (status.message.as_str(), status.reason.as_str()) {
+            ("", "") => format!("{who} without explanation"),
+            ("", reason) => format!("{who}: {reason}"),
+            (message, _) => format!("{who}: {message}"),
+        };
+        if status.code < 400 {
+            status.code = 400;
+        }
+        status
+    }
+}
+
+fn read_status(value: &Value) -> Status {
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let details = value.get("details").filter(|details| !details.is_null()).map(|details| {
+        let causes = details.get("causes").and_then(Value::as_array);
+        let cause = |cause: &Value| StatusCause {
+            reason: text(cause, "reason"),
+            message: text(cause, "message"),
+            field: text(cause, "field"),
+        };
+        let seconds = details.get("retryAfterSeconds").and_then(Value::as_int).unwrap_or_default();
+        Box::new(StatusDetails {
+            name: text(details, "name"),
+            group: text(details, "group"),
+            kind: text(details, "kind"),
+            uid: text(details, "uid"),
+            causes: causes.map(|causes| causes.iter().map(cause).collect()).unwrap_or_default(),
+            retry_after_seconds: i32::try_from(seconds).unwrap_or_default(),
+        })
+    });
+    let reason = match text(value, "reason") {
+        word if word.is_empty() => Reason::None,
+        word => Reason::Other(word),
+    };
+    let code = value.get("code").and_then(Value::as_int).unwrap_or_default();
+    Status {
+        code: u16::try_from(code).unwrap_or_default(),
+        success: false,
+        reason,
+        message: text(value, "message"),
+        details,
+    }
+}

@@ -1,0 +1,74 @@
+//! The webhooks there are, decoded once per change of their configurations.
+//!
+//! Every write asks whether anybody wants to know of it; where there are no webhooks that costs one load.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use pleach_json::Value;
+use pleach_store::{Key, RangeQuery};
+
+use super::hook::{self, Hook};
+use crate::engine::Engine;
+use crate::keys;
+use crate::record::Record;
+use crate::rejection::Rejection;
+
+/// The group of the configurations.
+pub(crate) const GROUP: &str = "admissionregistration.k8s.io";
+const MUTATING: &str = "mutatingwebhookconfigurations";
+const VALIDATING: &str = "validatingwebhookconfigurations";
+
+/// All webhooks, in the order they are asked: by the name of their configuration, then as it lists them.
+#[derive(Default)]
+pub(crate) struct Hooks {
+    /// Those that may change the object.
+    pub(crate) mutating: Vec<Hook>,
+    /// Those that say yes or no.
+    pub(crate) validating: Vec<Hook>,
+}
+
+/// The webhooks there are now.
+#[derive(Default)]
+pub(crate) struct Registry {
+    any: AtomicBool,
+    hooks: RwLock<Arc<Hooks>>,
+    /// Held while configurations are read, so that an older state never replaces a newer one.
+    reading: tokio::sync::Mutex<()>,
+}
+
+impl Registry {
+    /// The webhooks, if there are any.
+    pub(crate) fn get(&self) -> Option<Arc<Hooks>> {
+        if !self.any.load(Ordering::Acquire) {
+            return None;
+        }
+        Some(self.hooks.read().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+}
+
+impl Engine {
+    /// Reads the configurations anew.
+    pub(crate) async fn load_hooks(&self) -> Result<(), Rejection> {
+        let _reading = self.hooks.reading.lock().await;
+        let hooks =
+            Hooks { mutating: self.read_hooks(MUTATING).await?, validating: self.read_hooks(VALIDATING).await? };
+        let any = !hooks.mutating.is_empty() || !hooks.validating.is_empty();
+        *self.hooks.hooks.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(hooks);
+        self.hooks.any.store(any, Ordering::Release);
+        Ok(())
+    }
+
+    async fn read_hooks(&self, plural: &str) -> Result<Vec<Hook>, Rejection> {
+        let prefix = keys::prefix(GROUP, plural, None);
+        let end = Key::prefix_end(&prefix);
+        let query = RangeQuery { start: Key::new(prefix), end, limit: None, at: None };
+        let range = self.store.range(query).await.map_err(Rejection::from_store)?;
+        let mut hooks = Vec::new();
+        for item in range.items {
+            let configuration: Value = Record::open(item.value, item.revision)?.parse()?;
+            hooks.extend(hook::decode(&configuration));
+        }
+        Ok(hooks)
+    }
+}
