@@ -156,7 +156,7 @@ impl Checker<'_> {
 
     fn select(&mut self, id: ExprId, operand: ExprId, field: &Str, test_only: bool) -> Type {
         if !test_only && let Some(name) = self.qualified_name(id) {
-            // A dotted name can only be a type's: variables have none.
+            // A dotted name is a type's, or `authorizer.requestResource`.
             if let Some((ty, reference)) = self.lookup(&name) {
                 self.references[id.index()] = Some(reference);
                 return ty;

@@ -173,9 +173,9 @@ impl ObjectType {
     }
 
     /// Whether this is a library's type, of which nothing but its name is known. A schema's
-    /// types are never called so.
+    /// types are never called so, and a request's have fields.
     pub(crate) fn is_opaque(&self) -> bool {
-        self.name.starts_with("kubernetes.")
+        self.name.starts_with("kubernetes.") && self.fields.is_empty()
     }
 
     /// All fields by escaped name.

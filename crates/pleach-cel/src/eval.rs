@@ -24,7 +24,7 @@ mod quick;
 
 use crate::checked::Checked;
 use crate::decl::DeclType;
-use crate::value::{CelValue, Fault};
+use crate::value::{Authz, CelValue, Fault};
 use machine::{Machine, Slot};
 use node::{Attribute, Fold, Node, NodeId};
 use pleach_json::{Str, Value};
@@ -59,8 +59,8 @@ pub struct Program {
 enum Variable {
     Self_,
     OldSelf,
-    /// No evaluation has a value for it.
-    Other,
+    /// The one at this place among the others.
+    Other(usize),
 }
 
 /// What the variables of an expression stand for.
@@ -70,6 +70,8 @@ pub struct Activation<'a> {
     pub self_: &'a Value,
     /// `oldSelf`
     pub old_self: OldSelf<'a>,
+    /// All other variables, in the order they were declared.
+    pub others: &'a [Bound<'a>],
     /// Asked now and then during loops: whether to give up.
     pub interrupted: Option<&'a (dyn Fn() -> bool + Sync)>,
 }
@@ -86,10 +88,24 @@ pub enum OldSelf<'a> {
     Optional(Option<&'a Value>),
 }
 
+/// What a variable other than `self` and `oldSelf` stands for.
+#[derive(Clone, Debug)]
+pub enum Bound<'a> {
+    /// JSON, read by the variable's type.
+    Value(&'a Value),
+    /// Whoever is asked what the user may do.
+    Authorizer(Authz),
+}
+
 impl<'a> Activation<'a> {
     /// With `self` only.
     pub fn new(self_: &'a Value) -> Self {
-        Self { self_, old_self: OldSelf::Absent, interrupted: None }
+        Self { self_, old_self: OldSelf::Absent, others: &[], interrupted: None }
+    }
+
+    /// With neither `self` nor `oldSelf`, for expressions that declare other variables.
+    pub fn of_others(others: &'a [Bound<'a>]) -> Self {
+        Self { others, ..Self::new(&Value::Null) }
     }
 
     /// With an `oldSelf`.

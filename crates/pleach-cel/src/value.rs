@@ -12,6 +12,7 @@ use pleach_json::Str;
 use std::fmt;
 use std::sync::Arc;
 
+mod authz;
 mod cidr;
 mod compare;
 pub(crate) mod duration;
@@ -25,6 +26,7 @@ mod semver;
 mod timestamp;
 mod url;
 
+pub use crate::value::authz::Authz;
 pub use crate::value::cidr::Cidr;
 pub use crate::value::duration::Duration;
 pub use crate::value::fault::Fault;
@@ -112,6 +114,8 @@ pub enum Opaque {
     Format(&'static Format),
     /// `google.protobuf.Empty`
     Empty,
+    /// A step of an authorization check.
+    Authz(Authz),
 }
 
 impl Text<'_> {
@@ -210,6 +214,7 @@ impl<'a> CelValue<'a> {
                 Opaque::Semver(_) => "cel.Semver",
                 Opaque::Format(_) => "*cel.Format",
                 Opaque::Empty => "*types.protoObj",
+                Opaque::Authz(authz) => authz.go_type(),
             },
             Self::Failed(_) => "*types.Err",
         }
@@ -255,6 +260,7 @@ impl Opaque {
             Self::Semver(_) => "kubernetes.Semver",
             Self::Format(_) => "kubernetes.NamedFormat",
             Self::Empty => "google.protobuf.Empty",
+            Self::Authz(authz) => authz.type_name(),
         }
     }
 

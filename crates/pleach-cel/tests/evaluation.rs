@@ -35,6 +35,7 @@ fn render(value: &CelValue<'_>) -> String {
             Opaque::Semver(_) => "kubernetes.Semver",
             Opaque::Format(_) => "kubernetes.NamedFormat",
             Opaque::Empty => "google.protobuf.Empty",
+            Opaque::Authz(_) => "kubernetes.authorization",
         }
         .into(),
         other => format!("{other:?}"),

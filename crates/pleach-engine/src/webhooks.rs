@@ -15,5 +15,5 @@ mod rules;
 
 pub(crate) use admit::Question;
 pub(crate) use attributes::Operation;
-pub(crate) use registry::{GROUP, Registry};
 pub use caller::{Address, Caller, Place};
+pub(crate) use registry::{GROUP, Registry};

@@ -7,7 +7,7 @@
 use crate::decl::{DeclKind, DeclType};
 use crate::eval::machine::{Machine, Outcome, Slot, is_fatal};
 use crate::eval::node::{AttributeId, Qualifier, QualifierKind, Root};
-use crate::eval::{OldSelf, Variable};
+use crate::eval::{Bound, OldSelf, Variable};
 use crate::value::{CelValue, Fault, List, Map, Opaque, Text, key_text, read};
 use pleach_json::Value;
 use std::sync::Arc;
@@ -171,7 +171,12 @@ impl<'a> Machine<'a, '_> {
             (Variable::OldSelf, OldSelf::Value(value)) => read(value, inner),
             (Variable::OldSelf, OldSelf::Optional(None)) => Ok(CelValue::Optional(None)),
             (Variable::OldSelf, OldSelf::Optional(Some(value))) => read(value, inner).map(CelValue::some),
-            (Variable::OldSelf, OldSelf::Absent) | (Variable::Other, _) => absent(),
+            (Variable::OldSelf, OldSelf::Absent) => absent(),
+            (Variable::Other(at), _) => match self.activation.others.get(*at) {
+                Some(Bound::Value(value)) => read(value, decl),
+                Some(Bound::Authorizer(authz)) => Ok(CelValue::opaque(Opaque::Authz(*authz))),
+                None => absent(),
+            },
         }
     }
 

@@ -32,11 +32,12 @@ pub(super) fn plan(checked: &Checked) -> Result<Program, PlanError> {
             }
         }
     }
+    let mut others = 0..;
     let variables = checked.declarations().iter().map(|(name, decl)| {
         let variable = match name.as_str() {
             "self" => Variable::Self_,
             "oldSelf" => Variable::OldSelf,
-            _ => Variable::Other,
+            _ => Variable::Other(others.next().unwrap_or_default()),
         };
         (variable, name.clone(), decl.clone())
     });

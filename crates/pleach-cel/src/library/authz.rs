@@ -1,15 +1,18 @@
-//! Authorization checks. The types exist in rules of a CRD, but no variable has one of them.
+//! Authorization checks. The types exist in rules of a CRD, but no variable has one of them; the
+//! conditions of webhooks have an `authorizer`.
 
-use crate::function::{Function, Library, Overload, StaticCost};
+use crate::function::{Call, Function, Library, Overload, StaticCost};
 use crate::types::T;
+use crate::value::{Authz, CelValue, Fault, Opaque};
+use pleach_meta::names::{is_dns1123_label, is_dns1123_subdomain};
 
-/// Authorization checks. The types exist in rules of a CRD, but no variable has one of them.
+/// Authorization checks.
 pub(super) static LIBRARY: Library = Library { name: "authz", functions: FUNCTIONS };
 
 static FUNCTIONS: &[Function] = &[
     Function {
         name: "allowed",
-        call: None,
+        call: Some(allowed),
         overloads: &[Overload::member(
             "decision_allowed",
             &[T::Message("kubernetes.authorization.Decision")],
@@ -19,7 +22,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "check",
-        call: None,
+        call: Some(check),
         overloads: &[
             Overload::member(
                 "pathcheck_check",
@@ -39,7 +42,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "error",
-        call: None,
+        call: Some(no_text),
         overloads: &[Overload::member(
             "decision_error",
             &[T::Message("kubernetes.authorization.Decision")],
@@ -49,7 +52,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "errored",
-        call: None,
+        call: Some(never),
         overloads: &[Overload::member(
             "decision_errored",
             &[T::Message("kubernetes.authorization.Decision")],
@@ -59,7 +62,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "fieldSelector",
-        call: None,
+        call: Some(narrow),
         overloads: &[Overload::member(
             "authorizer_fieldselector",
             &[T::Message("kubernetes.authorization.ResourceCheck"), T::String],
@@ -68,7 +71,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "group",
-        call: None,
+        call: Some(group),
         overloads: &[Overload::member(
             "authorizer_group",
             &[T::Message("kubernetes.authorization.Authorizer"), T::String],
@@ -78,7 +81,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "labelSelector",
-        call: None,
+        call: Some(narrow),
         overloads: &[Overload::member(
             "authorizer_labelselector",
             &[T::Message("kubernetes.authorization.ResourceCheck"), T::String],
@@ -87,7 +90,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "name",
-        call: None,
+        call: Some(narrow),
         overloads: &[Overload::member(
             "resourcecheck_name",
             &[T::Message("kubernetes.authorization.ResourceCheck"), T::String],
@@ -97,7 +100,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "namespace",
-        call: None,
+        call: Some(narrow),
         overloads: &[Overload::member(
             "resourcecheck_namespace",
             &[T::Message("kubernetes.authorization.ResourceCheck"), T::String],
@@ -107,7 +110,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "path",
-        call: None,
+        call: Some(path),
         overloads: &[Overload::member(
             "authorizer_path",
             &[T::Message("kubernetes.authorization.Authorizer"), T::String],
@@ -117,7 +120,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "reason",
-        call: None,
+        call: Some(no_text),
         overloads: &[Overload::member(
             "decision_reason",
             &[T::Message("kubernetes.authorization.Decision")],
@@ -127,7 +130,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "resource",
-        call: None,
+        call: Some(resource),
         overloads: &[Overload::member(
             "groupcheck_resource",
             &[T::Message("kubernetes.authorization.GroupCheck"), T::String],
@@ -137,7 +140,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "serviceAccount",
-        call: None,
+        call: Some(service_account),
         overloads: &[Overload::member(
             "authorizer_serviceaccount",
             &[T::Message("kubernetes.authorization.Authorizer"), T::String, T::String],
@@ -147,7 +150,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "subresource",
-        call: None,
+        call: Some(narrow),
         overloads: &[Overload::member(
             "resourcecheck_subresource",
             &[T::Message("kubernetes.authorization.ResourceCheck"), T::String],
@@ -156,3 +159,112 @@ static FUNCTIONS: &[Function] = &[
         .since(27)],
     },
 ];
+
+type Outcome<'v> = Result<CelValue<'v>, Fault>;
+
+fn own(value: &CelValue<'_>) -> Option<Authz> {
+    match value {
+        CelValue::Opaque(value) => match &**value {
+            Opaque::Authz(authz) => Some(*authz),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn step<'v>(authz: Authz) -> CelValue<'v> {
+    CelValue::opaque(Opaque::Authz(authz))
+}
+
+fn path<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    match args {
+        [of, CelValue::String(path)] if let Some(Authz::Authorizer(may)) = own(of) => {
+            if path.as_str().is_empty() {
+                return Err(Fault::fixed("path must not be empty"));
+            }
+            Ok(step(Authz::Path(may)))
+        }
+        _ => call.no_such_overload(args),
+    }
+}
+
+fn group<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    match args {
+        [of, CelValue::String(_)] if let Some(Authz::Authorizer(may)) = own(of) => {
+            Ok(step(Authz::Group(may)))
+        }
+        _ => call.no_such_overload(args),
+    }
+}
+
+/// Another user, who may do nothing.
+fn service_account<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    match args {
+        [of, CelValue::String(namespace), CelValue::String(name)]
+            if let Some(Authz::Authorizer(_)) = own(of) =>
+        {
+            if !is_dns1123_subdomain(name.as_str()) {
+                return Err(Fault::fixed("Invalid service account name"));
+            }
+            if !is_dns1123_label(namespace.as_str()) {
+                return Err(Fault::fixed("Invalid service account namespace"));
+            }
+            Ok(step(Authz::Authorizer(false)))
+        }
+        _ => call.no_such_overload(args),
+    }
+}
+
+fn resource<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    match args {
+        [of, CelValue::String(resource)] if let Some(Authz::Group(may)) = own(of) => {
+            if resource.as_str().is_empty() {
+                return Err(Fault::fixed("resource must not be empty"));
+            }
+            Ok(step(Authz::Resource(may)))
+        }
+        _ => call.no_such_overload(args),
+    }
+}
+
+/// Says more about what shall be checked.
+fn narrow<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    match args {
+        [of, CelValue::String(_)] if let Some(Authz::Resource(may)) = own(of) => {
+            Ok(step(Authz::Resource(may)))
+        }
+        _ => call.no_such_overload(args),
+    }
+}
+
+fn check<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    match args {
+        [of, CelValue::String(_)] if let Some(Authz::Path(may) | Authz::Resource(may)) = own(of) => {
+            Ok(step(Authz::Decision(may)))
+        }
+        _ => call.no_such_overload(args),
+    }
+}
+
+fn allowed<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    match args {
+        [of] if let Some(Authz::Decision(may)) = own(of) => Ok(CelValue::Bool(may)),
+        _ => call.no_such_overload(args),
+    }
+}
+
+/// There is nothing that could fail.
+fn never<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    match args {
+        [of] if let Some(Authz::Decision(_)) = own(of) => Ok(CelValue::Bool(false)),
+        _ => call.no_such_overload(args),
+    }
+}
+
+/// Neither are there reasons.
+fn no_text<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    match args {
+        [of] if let Some(Authz::Decision(_)) = own(of) => Ok(CelValue::string("")),
+        _ => call.no_such_overload(args),
+    }
+}

@@ -68,9 +68,23 @@ impl Engine {
     pub(crate) async fn mutate(
         &self,
         question: &Question<'_>,
-        mut object: Option<Value>,
+        object: Option<Value>,
         old: Option<&Value>,
         context: &mut Context,
+    ) -> Result<(Option<Value>, bool), Rejection> {
+        let mut warnings = Vec::new();
+        let done = self.mutate_warning(question, object, old, context, &mut warnings).await;
+        context.warnings.extend(warnings);
+        done
+    }
+
+    async fn mutate_warning(
+        &self,
+        question: &Question<'_>,
+        mut object: Option<Value>,
+        old: Option<&Value>,
+        context: &Context,
+        warnings: &mut Vec<String>,
     ) -> Result<(Option<Value>, bool), Rejection> {
         let hooks = &question.hooks.mutating;
         let labels = self.namespace_labels(question.target).await?;
@@ -88,7 +102,7 @@ impl Engine {
                 };
                 let answered = self.call(hook, &call, &attributes, true).await;
                 let Some((answer, patch)) = usable(hook, answered.and_then(with_patch))? else { continue };
-                context.warnings.extend(answer.warnings.iter().cloned());
+                warnings.extend(answer.warnings.iter().cloned());
                 if !answer.allowed {
                     return Err(Rejection::Denied(answer.denial(&hook.name)));
                 }
@@ -136,8 +150,9 @@ impl Engine {
         }
         let answers = join_all(calls.iter().map(|(hook, call)| self.call(hook, call, &attributes, false)));
         let answers = answers.await;
+        let hooks: Vec<&Hook> = calls.into_iter().map(|(hook, _)| hook).collect();
         let mut verdict = Ok(());
-        for ((hook, _), answer) in calls.iter().zip(answers) {
+        for (hook, answer) in hooks.into_iter().zip(answers) {
             let said = match usable(hook, answer) {
                 Ok(None) => Ok(()),
                 Ok(Some(answer)) => {

@@ -26,7 +26,12 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// Reads an answer to the question of that uid. The error says what is wrong with it.
-    pub(crate) fn read(answer: &[u8], version: &'static str, uid: &str, may_patch: bool) -> Result<Self, String> {
+    pub(crate) fn read(
+        answer: &[u8],
+        version: &'static str,
+        uid: &str,
+        may_patch: bool,
+    ) -> Result<Self, String> {
         let review = review::read(answer, GROUP, version, "AdmissionReview")
             .map_err(|problem| format!("failed to call webhook: {problem}"))?;
         let invalid = |problem: String| format!("received invalid webhook response: {problem}");
@@ -58,7 +63,10 @@ impl Answer {
         let warnings = response.get("warnings").and_then(Value::as_array);
         Ok(Self {
             allowed: response.get("allowed").and_then(Value::as_bool).unwrap_or_default(),
-            status: response.get("status").filter(|status| !status.is_null()).map(|status| read_status(status).into()),
+            status: response
+                .get("status")
+                .filter(|status| !status.is_null())
+                .map(|status| read_status(status).into()),
             patch: if may_patch { patch } else { Vec::new() },
             patch_type: text("patchType").into(),
             warnings: warnings
@@ -92,7 +100,8 @@ impl Answer {
 }
 
 fn read_status(value: &Value) -> Status {
-    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text =
+        |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let details = value.get("details").filter(|details| !details.is_null()).map(|details| {
         let causes = details.get("causes").and_then(Value::as_array);
         let cause = |cause: &Value| StatusCause {

@@ -1,0 +1,250 @@
+//! Conditions of a webhook: expressions about a write, all of which must be true for it to be asked.
+
+use std::sync::LazyLock;
+
+use pleach_cel::types::T;
+use pleach_cel::{
+    Activation, Authz, Bound, CelValue, CostBudget, DeclType, Declarations, Environment, EvalError, ListKind,
+    ObjectType, Program, Type,
+};
+use pleach_json::{Map, Str, Value, json};
+
+use super::attributes::Attributes;
+use super::hook::FailurePolicy;
+use super::rules::GroupVersion;
+
+/// What all conditions of one webhook may cost together.
+const BUDGET: i64 = 2_500_000;
+
+const OUT_OF_BUDGET: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
+
+/// Whoever is in it may do everything.
+const MASTERS: &str = "system:masters";
+
+/// What new conditions may use: what the version before this server's knows.
+static NEW: LazyLock<Environment> = LazyLock::new(|| Environment::for_version(35));
+/// What was accepted once may use everything there is.
+static STORED: LazyLock<Environment> = LazyLock::new(Environment::stored);
+
+/// The variables, in the order in which [`Conditions::judge`] binds them.
+static VARIABLES: LazyLock<Declarations> = LazyLock::new(|| {
+    let message = |name: &'static str| DeclType::other(Type::from(T::Message(name)));
+    Declarations::new()
+        .with("object", anything())
+        .with("oldObject", anything())
+        .with("request", request_type())
+        .with("namespaceObject", namespace_type().nullable(true))
+        .with("authorizer", message("kubernetes.authorization.Authorizer"))
+        .with("authorizer.requestResource", message("kubernetes.authorization.ResourceCheck"))
+});
+
+/// What comes of a webhook's conditions.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The webhook is asked.
+    Call,
+    /// It is not.
+    Skip,
+    /// The write is forbidden, for this reason.
+    Refuse(String),
+}
+
+/// The conditions of a webhook, ready to be evaluated.
+#[derive(Debug)]
+pub(super) struct Conditions(Vec<Condition>);
+
+#[derive(Debug)]
+struct Condition {
+    expression: Str,
+    /// The error is why it cannot be evaluated.
+    program: Result<Program, String>,
+}
+
+/// Why a new condition is none, if it is none.
+pub(super) fn check(expression: &str) -> Result<(), String> {
+    compile(&NEW, expression).map(|_| ())
+}
+
+fn compile(environment: &Environment, expression: &str) -> Result<Program, String> {
+    let checked = environment
+        .compile(expression, &VARIABLES)
+        .map_err(|issues| format!("compilation failed: {issues}"))?;
+    let output = checked.output_type();
+    if *output != Type::Bool {
+        return Err(format!("must evaluate to bool but got {output}"));
+    }
+    Program::new(&checked).map_err(|error| format!("program instantiation failed: {error}"))
+}
+
+impl Conditions {
+    pub(super) fn read(conditions: Option<&Value>) -> Self {
+        let conditions = conditions.and_then(Value::as_array).into_iter().flatten();
+        let expressions = conditions.filter_map(|condition| condition.get("expression")?.as_str());
+        let condition = |expression: &str| Condition {
+            expression: expression.into(),
+            program: compile(&STORED, expression),
+        };
+        Self(expressions.map(condition).collect())
+    }
+
+    /// One that is false decides, whatever becomes of the others, unless they are too dear together.
+    pub(super) fn judge(
+        &self,
+        attributes: &Attributes<'_>,
+        seen: GroupVersion<'_>,
+        object: Option<&Value>,
+        old: Option<&Value>,
+        on_failure: FailurePolicy,
+    ) -> Verdict {
+        if self.0.is_empty() {
+            return Verdict::Call;
+        }
+        let request = request(attributes, seen);
+        let may = attributes.context.groups.iter().any(|group| group == MASTERS);
+        let null = Value::Null;
+        let variables = [
+            Bound::Value(object.unwrap_or(&null)),
+            Bound::Value(old.unwrap_or(&null)),
+            Bound::Value(&request),
+            Bound::Value(&null),
+            Bound::Authorizer(Authz::Authorizer(may)),
+            Bound::Authorizer(Authz::Resource(may)),
+        ];
+        let activation = Activation::of_others(&variables);
+        let mut budget = CostBudget::new(BUDGET);
+        let mut errors: Vec<String> = Vec::new();
+        let mut all = true;
+        for Condition { expression, program } in &self.0 {
+            let error = match program.as_ref().map(|program| program.eval(&activation, &mut budget)) {
+                Ok(Ok(value)) => {
+                    all &= matches!(value, CelValue::Bool(true));
+                    continue;
+                }
+                Ok(Err(EvalError::BudgetExceeded)) => {
+                    return refuse(OUT_OF_BUDGET.to_owned(), on_failure);
+                }
+                Ok(Err(error)) => error.to_string(),
+                Err(error) => error.clone(),
+            };
+            errors.push(format!("expression '{expression}' resulted in error: {error}"));
+        }
+        match errors.as_slice() {
+            _ if !all => Verdict::Skip,
+            [] => Verdict::Call,
+            [only] => refuse(only.clone(), on_failure),
+            several => refuse(format!("[{}]", several.join(", ")), on_failure),
+        }
+    }
+}
+
+fn refuse(why: String, on_failure: FailurePolicy) -> Verdict {
+    match on_failure {
+        FailurePolicy::Fail => Verdict::Refuse(why),
+        FailurePolicy::Ignore => Verdict::Skip,
+    }
+}
+
+/// An `AdmissionRequest` without `uid` and objects; what is empty is left out, as on the wire.
+pub(crate) fn request(attributes: &Attributes<'_>, seen: GroupVersion<'_>) -> Value {
+    let own = (attributes.group, attributes.version);
+    let type_of = |(group, version, kind): (&str, &str, &str)| json!({"group": (group), "version": (version), "kind": (kind)});
+    let resource_in = |(group, version): GroupVersion<'_>| json!({"group": (group), "version": (version), "resource": (attributes.resource)});
+    let (group, version, kind) = attributes.object_type;
+    // A Scale is a Scale in every version of what it scales.
+    let seen_type = if (group, version) == own { (seen.0, seen.1, kind) } else { attributes.object_type };
+    let context = attributes.context;
+    let groups: Vec<Value> = context.groups.iter().map(|group| group.clone().into()).collect();
+    let mut user = Map::default();
+    put(&mut user, "username", &context.user);
+    if !groups.is_empty() {
+        user.insert("groups", groups);
+    }
+    let mut request = Map::default();
+    request.insert("kind", type_of(seen_type));
+    request.insert("resource", resource_in(seen));
+    put(&mut request, "subResource", attributes.subresource);
+    request.insert("requestKind", type_of(attributes.object_type));
+    request.insert("requestResource", resource_in(own));
+    put(&mut request, "requestSubResource", attributes.subresource);
+    put(&mut request, "name", &attributes.name);
+    put(&mut request, "namespace", attributes.namespace);
+    request.insert("operation", attributes.operation.as_str());
+    request.insert("userInfo", user);
+    request.insert("dryRun", attributes.dry_run);
+    request.insert("options", attributes.options.clone());
+    request.into()
+}
+
+fn put(map: &mut Map, key: &'static str, text: &str) {
+    if !text.is_empty() {
+        map.insert(key, text);
+    }
+}
+
+fn request_type() -> DeclType {
+    let kind = texts("kubernetes.GroupVersionKind", &["group", "version", "kind"]);
+    let resource = texts("kubernetes.GroupVersionResource", &["group", "version", "resource"]);
+    let list = || DeclType::list(text(), ListKind::Atomic, None);
+    let user = ObjectType::new("kubernetes.UserInfo")
+        .with_field("username", text())
+        .with_field("uid", text())
+        .with_field("groups", list())
+        .with_field("extra", DeclType::map(list(), None));
+    let request = ObjectType::new("kubernetes.AdmissionRequest")
+        .with_field("kind", kind.clone())
+        .with_field("resource", resource.clone())
+        .with_field("subResource", text())
+        .with_field("requestKind", kind)
+        .with_field("requestResource", resource)
+        .with_field("requestSubResource", text())
+        .with_field("name", text())
+        .with_field("namespace", text())
+        .with_field("operation", text())
+        .with_field("userInfo", DeclType::object(user, []))
+        .with_field("dryRun", DeclType::boolean())
+        .with_field("options", anything());
+    DeclType::object(request, [])
+}
+
+/// Conditions of webhooks can name the namespace, but there never is one.
+fn namespace_type() -> DeclType {
+    let list = || DeclType::list(text(), ListKind::Atomic, None);
+    let map = || DeclType::map(text(), None);
+    let metadata = ObjectType::new("kubernetes.NamespaceMetadata")
+        .with_field("name", text())
+        .with_field("generateName", text())
+        .with_field("namespace", text())
+        .with_field("labels", map())
+        .with_field("annotations", map())
+        .with_field("UID", text())
+        .with_field("creationTimestamp", DeclType::date_time())
+        .with_field("deletionGracePeriodSeconds", DeclType::integer())
+        .with_field("deletionTimestamp", DeclType::date_time())
+        .with_field("generation", DeclType::integer())
+        .with_field("resourceVersion", text())
+        .with_field("finalizers", list());
+    let spec = ObjectType::new("kubernetes.NamespaceSpec").with_field("finalizers", list());
+    let namespace = ObjectType::new("kubernetes.Namespace")
+        .with_field("metadata", DeclType::object(metadata, []))
+        .with_field("spec", DeclType::object(spec, []))
+        .with_field("status", texts("kubernetes.NamespaceStatus", &["phase"]));
+    DeclType::object(namespace, [])
+}
+
+/// An object whose fields are texts.
+fn texts(name: &'static str, fields: &[&'static str]) -> DeclType {
+    let object = fields.iter().fold(ObjectType::new(name), |object, field| object.with_field(*field, text()));
+    DeclType::object(object, [])
+}
+
+fn anything() -> DeclType {
+    DeclType::other(Type::Dyn).nullable(true)
+}
+
+fn text() -> DeclType {
+    DeclType::string(None, None)
+}
+
+#[cfg(test)]
+mod tests;

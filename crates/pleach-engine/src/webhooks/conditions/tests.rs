@@ -1,0 +1,180 @@
+//! What a real kube-apiserver made of conditions.
+
+use pleach_json::json;
+
+use super::*;
+use crate::options::Context;
+use crate::webhooks::Operation;
+
+/// A dry run of a create, by an admin.
+fn judge(expressions: &[&str], on_failure: FailurePolicy) -> Verdict {
+    let numbers: Vec<Value> = (1..250).map(Value::Int).collect();
+    let object = json!({
+        "apiVersion": "g.example.com/v2", "kind": "Foo", "metadata": {"name": "x"},
+        "spec": {"replicas": 1, "list": (numbers), "d": "1s", "namespace": "n", "a-b": 1, "q": "2"},
+    });
+    let options = json!({"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"});
+    let groups: Vec<Str> = vec![MASTERS.into(), "system:authenticated".into()];
+    let context = Context { user: "admin".into(), groups: groups.into(), ..Context::default() };
+    let attributes = Attributes {
+        operation: Operation::Create,
+        group: "g.example.com",
+        version: "v1",
+        resource: "foos",
+        subresource: "",
+        object_type: ("g.example.com", "v1", "Foo"),
+        namespaced: true,
+        name: "x".into(),
+        namespace: "ns1",
+        object: Some(&object),
+        old: None,
+        options: &options,
+        dry_run: true,
+        context: &context,
+    };
+    let conditions: Vec<Value> =
+        expressions.iter().map(|e| json!({"name": "c", "expression": (*e)})).collect();
+    let conditions = Conditions::read(Some(&Value::from(conditions)));
+    conditions.judge(&attributes, ("g.example.com", "v2"), Some(&object), None, on_failure)
+}
+
+#[test]
+fn conditions_see_a_write() {
+    for expression in [
+        "true",
+        "oldObject == null",
+        "object.spec.replicas == 1",
+        "object.spec.namespace == 'n'",
+        "object.spec['a-b'] == 1",
+        "object.kind == 'Foo' && type(object) == map",
+        "object.metadata.name.startsWith('x')",
+        "object.spec.list.exists_one(x, x == 1)",
+        "quantity(object.spec.q).isGreaterThan(quantity('1'))",
+        "request.namespace == 'ns1' && request.name == 'x'",
+        "!has(request.subResource)",
+        "request.dryRun",
+        "request.operation == 'CREATE'",
+        "request.kind.kind == 'Foo' && request.kind.version == 'v2' && request.resource.version == 'v2'",
+        "request.requestKind.version == 'v1' && request.requestResource.version == 'v1'",
+        "request.resource.resource == 'foos'",
+        "request.userInfo.username == 'admin' && request.userInfo.groups.size() == 2",
+        "'system:masters' in request.userInfo.groups",
+        "!has(request.userInfo.extra)",
+        "request.options.kind == 'CreateOptions'",
+        "namespaceObject == null",
+        "authorizer.group('').resource('pods').check('get').allowed()",
+        "authorizer.requestResource.check('get').allowed()",
+        "authorizer.path('/x').check('get').reason() == ''",
+        "!authorizer.serviceAccount('a', 'b').group('').resource('pods').namespace('n').check('get').allowed()",
+        "!authorizer.group('').resource('pods').subresource('status').name('a').fieldSelector('a=b').check('get').errored()",
+    ] {
+        assert_eq!(judge(&[expression], FailurePolicy::Fail), Verdict::Call, "{expression}");
+    }
+}
+
+#[test]
+fn one_that_is_false_decides() {
+    let error =
+        |expression: &str, error: &str| format!("expression '{expression}' resulted in error: {error}");
+    let dear = "object.spec.list.all(x, object.spec.list.all(y, object.spec.list.all(z, x + y + z > 0)))";
+    let half = "object.spec.list.all(x, object.spec.list.all(y, 0 < x + y + 1 && true))";
+    let dear_error = error(dear, "operation cancelled: actual cost limit exceeded");
+    for (why, expressions, want) in [
+        ("none", &[][..], Verdict::Call),
+        ("all are true", &["true", "1 == 1"], Verdict::Call),
+        ("one is false", &["true", "false"], Verdict::Skip),
+        ("false before an error", &["false", "1/0 == 1"], Verdict::Skip),
+        ("false after an error", &["object.nope == 1", "false"], Verdict::Skip),
+        ("an error", &["object.nope == 1"], Verdict::Refuse(error("object.nope == 1", "no such key: nope"))),
+        (
+            "an error beside a truth",
+            &["1/0 == 1", "true"],
+            Verdict::Refuse(error("1/0 == 1", "division by zero")),
+        ),
+        (
+            "two errors",
+            &["object.nope == 1", "1/0 == 1"],
+            Verdict::Refuse(format!(
+                "[{}, {}]",
+                error("object.nope == 1", "no such key: nope"),
+                error("1/0 == 1", "division by zero")
+            )),
+        ),
+        (
+            "an empty field is missing",
+            &["request.subResource == \"\""],
+            Verdict::Refuse(error("request.subResource == \"\"", "no such key: subResource")),
+        ),
+        (
+            "there is no namespace",
+            &["namespaceObject.metadata.name == \"ns1\""],
+            Verdict::Refuse(error("namespaceObject.metadata.name == \"ns1\"", "no such key: metadata")),
+        ),
+        (
+            "a path",
+            &["authorizer.path(\"\").check(\"get\").allowed()"],
+            Verdict::Refuse(error(
+                "authorizer.path(\"\").check(\"get\").allowed()",
+                "path must not be empty",
+            )),
+        ),
+        (
+            "an account",
+            &["authorizer.serviceAccount(\"A_\",\"b\").path(\"/x\").check(\"get\").allowed()"],
+            Verdict::Refuse(error(
+                "authorizer.serviceAccount(\"A_\",\"b\").path(\"/x\").check(\"get\").allowed()",
+                "Invalid service account namespace",
+            )),
+        ),
+        ("too dear", &[dear], Verdict::Refuse(dear_error.clone())),
+        ("too dear, but false", &[dear, "false"], Verdict::Skip),
+        ("too dear together", &[half; 10], Verdict::Refuse(OUT_OF_BUDGET.to_owned())),
+    ] {
+        assert_eq!(judge(expressions, FailurePolicy::Fail), want, "{why}");
+        let lenient = if want == Verdict::Call { Verdict::Call } else { Verdict::Skip };
+        assert_eq!(judge(expressions, FailurePolicy::Ignore), lenient, "{why}");
+    }
+}
+
+#[test]
+fn conditions_must_be_boolean() {
+    for (expression, want) in [
+        ("object.a.b == 1", ""),
+        ("namespaceObject == null", ""),
+        ("request.userInfo.extra['x'] == ['a']", ""),
+        ("request.options == null", ""),
+        ("1", "must evaluate to bool but got int"),
+        ("object.a", "must evaluate to bool but got dyn"),
+        ("dyn(true)", "must evaluate to bool but got dyn"),
+        ("request", "must evaluate to bool but got kubernetes.AdmissionRequest"),
+        ("request.kind", "must evaluate to bool but got kubernetes.GroupVersionKind"),
+        ("request.resource", "must evaluate to bool but got kubernetes.GroupVersionResource"),
+        ("request.userInfo", "must evaluate to bool but got kubernetes.UserInfo"),
+        ("request.userInfo.extra", "must evaluate to bool but got map(string, list(string))"),
+        ("namespaceObject.metadata", "must evaluate to bool but got kubernetes.NamespaceMetadata"),
+        ("authorizer", "must evaluate to bool but got kubernetes.authorization.Authorizer"),
+        (
+            "authorizer.requestResource",
+            "must evaluate to bool but got kubernetes.authorization.ResourceCheck",
+        ),
+        ("optional.of(true)", "must evaluate to bool but got optional_type(bool)"),
+        (
+            "self",
+            "compilation failed: ERROR: <input>:1:1: undeclared reference to 'self' (in container '')\n | self\n | ^",
+        ),
+        (
+            "request.uid == ''",
+            "compilation failed: ERROR: <input>:1:8: undefined field 'uid'\n | request.uid == ''\n | .......^",
+        ),
+        (
+            "namespaceObject.foo",
+            "compilation failed: ERROR: <input>:1:16: undefined field 'foo'\n | namespaceObject.foo\n | ...............^",
+        ),
+        (
+            "authorizer.x",
+            "compilation failed: ERROR: <input>:1:11: unexpected failed resolution of 'kubernetes.authorization.Authorizer'\n | authorizer.x\n | ..........^",
+        ),
+    ] {
+        assert_eq!(check(expression).err().unwrap_or_default(), want, "{expression}");
+    }
+}

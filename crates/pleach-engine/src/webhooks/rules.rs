@@ -1,0 +1,135 @@
+//! Which writes a webhook is about: by what happens to which resource, and by labels.
+
+use pleach_json::{Map, Str, Value};
+use pleach_meta::selector::LabelSelector;
+
+use super::attributes::{Attributes, Operation};
+use super::hook::texts;
+
+/// An API group and a version in it.
+pub(crate) type GroupVersion<'a> = (&'a str, &'a str);
+
+/// Kinds that no webhook is asked about, so that a bad one can be repaired: those that say who is asked.
+const EXEMPT: (&str, [&str; 6]) = (
+    "admissionregistration.k8s.io",
+    [
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+        "MutatingWebhookConfiguration",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
+    ],
+);
+
+/// Whether nobody is asked about a write.
+pub(crate) fn is_exempt(attributes: &Attributes<'_>) -> bool {
+    let (group, _, kind) = attributes.object_type;
+    group == EXEMPT.0 && EXEMPT.1.contains(&kind)
+}
+
+/// Operations on resources.
+#[derive(Debug)]
+pub(super) struct Rule {
+    operations: Vec<Str>,
+    groups: Vec<Str>,
+    versions: Vec<Str>,
+    resources: Vec<(Str, Str)>,
+    scope: Scope,
+}
+
+#[derive(Debug)]
+enum Scope {
+    Any,
+    Cluster,
+    Namespaced,
+}
+
+impl Rule {
+    pub(super) fn read(rule: &Value) -> Self {
+        let list = |key: &str| texts(rule, key).map(Str::from).collect();
+        let resource = |text: &str| {
+            let (resource, subresource) = text.split_once('/').unwrap_or((text, ""));
+            (resource.into(), subresource.into())
+        };
+        Self {
+            operations: list("operations"),
+            groups: list("apiGroups"),
+            versions: list("apiVersions"),
+            resources: texts(rule, "resources").map(resource).collect(),
+            scope: match rule.get("scope").and_then(Value::as_str) {
+                Some("Cluster") => Scope::Cluster,
+                Some("Namespaced") => Scope::Namespaced,
+                _ => Scope::Any,
+            },
+        }
+    }
+
+    /// Whether the rule is about a write, seen as one of this group and version.
+    pub(super) fn matches(&self, attributes: &Attributes<'_>, seen: GroupVersion<'_>) -> bool {
+        self.fits_scope(attributes)
+            && self.is_for(attributes.operation, attributes.resource, attributes.subresource)
+            && self.is_in(seen)
+    }
+
+    /// Whether the rule is about an operation on a resource of that name.
+    pub(super) fn is_for(&self, operation: Operation, resource: &str, subresource: &str) -> bool {
+        lists(&self.operations, operation.as_str())
+            && self.resources.iter().any(|(r, s)| is(r, resource) && is(s, subresource))
+    }
+
+    /// Whether the rule is about a group and version.
+    pub(super) fn is_in(&self, (group, version): GroupVersion<'_>) -> bool {
+        lists(&self.groups, group) && lists(&self.versions, version)
+    }
+
+    /// A namespace is in no namespace, although requests for one name it.
+    fn fits_scope(&self, attributes: &Attributes<'_>) -> bool {
+        let namespaced = !attributes.namespace.is_empty() && !is_namespace(attributes);
+        match self.scope {
+            Scope::Any => true,
+            Scope::Cluster => !namespaced,
+            Scope::Namespaced => namespaced,
+        }
+    }
+}
+
+fn lists(list: &[Str], text: &str) -> bool {
+    list.iter().any(|listed| is(listed, text))
+}
+
+fn is(pattern: &str, text: &str) -> bool {
+    pattern == "*" || pattern == text
+}
+
+fn is_namespace(attributes: &Attributes<'_>) -> bool {
+    attributes.group.is_empty() && attributes.resource == "namespaces"
+}
+
+/// Whether the object as it shall be or as it was is selected.
+pub(super) fn selects_object(selector: &LabelSelector, attributes: &Attributes<'_>) -> bool {
+    selector.is_everything()
+        || [attributes.object, attributes.old].into_iter().flatten().any(|o| selector.matches(labels(o)))
+}
+
+/// Whether the namespace is selected in which something happens. What is in none always is, except for a
+/// namespace itself: that is judged by its own labels, the new ones if they are what changes.
+pub(super) fn selects_namespace(
+    selector: &LabelSelector,
+    attributes: &Attributes<'_>,
+    namespace_labels: Option<&Value>,
+) -> bool {
+    if selector.is_everything() {
+        return true;
+    }
+    if is_namespace(attributes) {
+        let changes = attributes.operation != Operation::Delete && attributes.subresource.is_empty();
+        let object = if changes { attributes.object } else { attributes.old };
+        return selector.matches(object.and_then(labels));
+    }
+    attributes.namespace.is_empty() || selector.matches(namespace_labels.and_then(Value::as_object))
+}
+
+fn labels(object: &Value) -> Option<&Map> {
+    object.at(&["metadata", "labels"]).and_then(Value::as_object)
+}
