@@ -45,11 +45,15 @@ pub trait Randomness: Send + Sync + 'static {
 pub struct Admission {
     /// Objects need a namespace that exists and is not going away.
     pub namespace_lifecycle: bool,
+    /// Webhooks may change objects.
+    pub mutating_webhooks: bool,
+    /// Webhooks may refuse writes.
+    pub validating_webhooks: bool,
 }
 
 impl Default for Admission {
     fn default() -> Self {
-        Self { namespace_lifecycle: true }
+        Self { namespace_lifecycle: true, mutating_webhooks: true, validating_webhooks: true }
     }
 }
 

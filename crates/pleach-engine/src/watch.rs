@@ -113,15 +113,20 @@ pub enum Item {
 
 /// A running watch.
 pub struct WatchStream {
-    engine: Arc<Engine>,
-    target: Target,
-    options: WatchOptions,
+    watcher: Watcher,
     initial: VecDeque<Object>,
     initial_end: Option<Revision>,
     feed: Watch,
     queue: VecDeque<Arc<Event>>,
     /// Events up to here are not shown: the client asked for a future it has not reached.
     skip_to: Revision,
+}
+
+/// Who watches what.
+struct Watcher {
+    engine: Arc<Engine>,
+    target: Target,
+    options: WatchOptions,
 }
 
 impl Engine {
@@ -168,11 +173,9 @@ impl Engine {
         };
         match feed {
             Ok(feed) => Ok(Ok(WatchStream {
-                engine: self.clone(),
-                target: target.clone(),
+                watcher: Watcher { engine: self.clone(), target: target.clone(), options },
                 initial: initial.into(),
                 initial_end: wants_end.then_some(start),
-                options,
                 feed,
                 queue: VecDeque::new(),
                 skip_to,
@@ -192,10 +195,10 @@ impl WatchStream {
         if let Some(revision) = self.initial_end.take() {
             return Some(Item::InitialEnd(revision));
         }
-        let retired = self.target.kind.retired.clone();
+        let retired = self.watcher.target.kind.retired.clone();
         loop {
             while let Some(event) = self.queue.front() {
-                let notice = self.notice(event).await;
+                let notice = self.watcher.notice(event).await;
                 // Only now: whoever waits may be cancelled.
                 self.queue.pop_front();
                 match notice {
@@ -235,9 +238,11 @@ impl WatchStream {
 
     /// What the watch is about.
     pub fn target(&self) -> &Target {
-        &self.target
+        &self.watcher.target
     }
+}
 
+impl Watcher {
     /// What an event means to this watcher, if anything.
     async fn notice(&self, event: &Arc<Event>) -> Result<Option<Notice>, Rejection> {
         let selection = Selection::new(&self.target, &self.options.labels, &self.options.fields)?;

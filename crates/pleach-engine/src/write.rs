@@ -67,7 +67,7 @@ pub(crate) enum Origin<'a> {
 }
 
 /// What is to become of an object that exists.
-pub(crate) trait Intent: Send {
+pub(crate) trait Intent: Send + Sync {
     /// The object as it shall be, in the version of the request, made from the live one. `None`
     /// leaves the live object as it is.
     fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Value>, Rejection>;

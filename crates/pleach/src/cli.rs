@@ -62,7 +62,8 @@ pub(crate) struct ServeOptions {
     /// The admin's bearer token; made up if not given.
     #[arg(long, env = "PLEACH_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
-    /// Admission plugins to switch off: NamespaceLifecycle.
+    /// Admission plugins to switch off: NamespaceLifecycle, MutatingAdmissionWebhook,
+    /// ValidatingAdmissionWebhook.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub disable_admission_plugins: Vec<String>,
     /// Things beyond Kubernetes to switch on: Unions (x-kubernetes-unions in CRDs), CostHints (a CRD

@@ -127,10 +127,10 @@ fn admission(options: &ServeOptions) -> Result<Admission, String> {
     for plugin in &options.disable_admission_plugins {
         match plugin.as_str() {
             "NamespaceLifecycle" => admission.namespace_lifecycle = false,
+            "MutatingAdmissionWebhook" => admission.mutating_webhooks = false,
+            "ValidatingAdmissionWebhook" => admission.validating_webhooks = false,
             // Plugins of the real thing that do nothing here are off already.
             "ServiceAccount"
-            | "MutatingAdmissionWebhook"
-            | "ValidatingAdmissionWebhook"
             | "ValidatingAdmissionPolicy"
             | "MutatingAdmissionPolicy"
             | "ResourceQuota"

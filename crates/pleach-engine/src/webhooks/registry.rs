@@ -51,10 +51,13 @@ impl Engine {
     /// Reads the configurations anew.
     pub(crate) async fn load_hooks(&self) -> Result<(), Rejection> {
         let _reading = self.hooks.reading.lock().await;
-        let hooks = Hooks {
-            mutating: self.read_hooks(MUTATING).await?,
-            validating: self.read_hooks(VALIDATING).await?,
-        };
+        let mut hooks = Hooks::default();
+        if self.admission.mutating_webhooks {
+            hooks.mutating = self.read_hooks(MUTATING).await?;
+        }
+        if self.admission.validating_webhooks {
+            hooks.validating = self.read_hooks(VALIDATING).await?;
+        }
         let any = !hooks.mutating.is_empty() || !hooks.validating.is_empty();
         *self.hooks.hooks.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(hooks);
         self.hooks.any.store(any, Ordering::Release);
