@@ -4,11 +4,14 @@
 //! share (uids, times, resource versions, continue tokens) is replaced by placeholders on both sides;
 //! causes and conditions may come in any order; everything else is compared exactly.
 
+pub mod behaviours;
 mod case;
 mod compare;
+mod hooks;
 mod http;
 mod server;
 
 pub use case::{Case, Outcome};
+pub use hooks::{HOOK_CA, HookServer, Reply};
 pub use http::{Connection, Endpoint, trusting};
 pub use server::TestServer;

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pleach_conformance::{Case, Outcome, TestServer};
+use pleach_conformance::{Case, HookServer, Outcome, TestServer, behaviours};
 
 /// Cases wait for the server most of the time, so more are played at once than there are cores.
 const PLAYERS: usize = 12;
@@ -30,6 +30,9 @@ fn main() -> ExitCode {
         .collect();
     let known = known_differences(&root.join("known-differences.txt"));
     let server = TestServer::start(&binary(), &["--in-memory"]).expect("the server starts");
+
+    // The cases name its address.
+    HookServer::start(behaviours::RECORDED_PORT, behaviours::answer).expect("the webhook starts");
 
     let next = AtomicUsize::new(0);
     let outcomes: Mutex<BTreeMap<&str, Outcome>> = Mutex::default();
