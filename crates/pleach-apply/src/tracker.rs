@@ -172,12 +172,12 @@ impl<'a> Tracker<'a> {
                 Some(why) => Err(why),
                 None => Ok(None),
             },
-            Some(of) if to == self.request.api_version => {
-                Ok(Some(InVersion { value: Cow::Borrowed(object), of }))
-            }
             Some(of) => {
                 let value = self.versions.convert(object, to)?;
-                validate(&value, of, false)?;
+                // What is in the request's version has been looked at.
+                if to != self.request.api_version || matches!(value, Cow::Owned(_)) {
+                    validate(&value, of, false)?;
+                }
                 Ok(Some(InVersion { value, of }))
             }
         }

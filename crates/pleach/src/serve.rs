@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use pleach_engine::{Admission, Engine};
+use pleach_hooks::HttpCaller;
 use pleach_server::app::{App, Inflight};
 use pleach_server::auth::Authenticator;
 use pleach_server::serve::{Limits, serve};
@@ -86,7 +87,8 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     };
     let engine = Arc::new(
         Engine::new(store.clone(), Arc::new(SystemClock), Arc::new(SystemRandomness), admission(&options)?)
-            .with_gates(options.feature_gates),
+            .with_gates(options.feature_gates)
+            .with_caller(Arc::new(HttpCaller::new())),
     );
     engine.start().await?;
 

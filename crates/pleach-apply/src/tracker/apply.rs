@@ -251,7 +251,8 @@ impl Tracker<'_> {
             pruned = remove(whole.into_owned(), &unowned, of);
         }
 
-        let left = named(fields_of(&pruned, of), of);
+        let there: Cow<'_, Value> = self.versions.convert(&pruned, version)?;
+        let left = named(fields_of(&there, of), of);
         let gone = base_fields.difference(&left).intersection(&last_fields);
         let result = remove(base.into_owned(), &gone, of);
         let result = self.versions.convert(&result, self.request.api_version)?.into_owned();
