@@ -9,9 +9,13 @@ pub mod caller;
 mod conditions;
 mod hook;
 mod rules;
+mod shape;
+mod validate;
 
 pub(crate) use attributes::{Attributes, Operation};
 pub use caller::{Address, Caller, Place};
 pub(crate) use conditions::{Verdict, request};
 pub(crate) use hook::{FailurePolicy, Hook, ReviewVersion, decode};
 pub(crate) use rules::GroupVersion;
+pub(crate) use shape::decode_configuration;
+pub(crate) use validate::validate;
