@@ -25,7 +25,7 @@ pub use decode::{DecodeError, Decoded, decode};
 pub use naming::{GroupNames, NamesOutcome};
 pub use types::*;
 pub use validate::{
-    Ratchets, validate_create, validate_create_with, validate_status_update, validate_update,
-    validate_update_with,
+    Ratchets, validate_client_config, validate_create, validate_create_with, validate_status_update,
+    validate_update, validate_update_with,
 };
 pub use warnings::{deprecation_warning, warnings};

@@ -6,6 +6,7 @@
 //! prepared the object.
 
 mod ca_bundle;
+mod client_config;
 mod columns;
 mod conversion;
 mod names;
@@ -22,6 +23,7 @@ use pleach_meta::{FieldError, Path};
 use crate::approval;
 use crate::types::{ApiVersion, Crd};
 pub use ca_bundle::check_ca_bundle;
+pub use client_config::validate_client_config;
 pub use ratchets::Ratchets;
 
 const METADATA: Path<'static> = Path::new("metadata");

@@ -26,7 +26,7 @@ use crate::rejection::Rejection;
 use crate::retire::Retired;
 use crate::target::{Subresource, Target};
 
-const MANIFESTS: [(&str, Strategy); 7] = [
+const MANIFESTS: [(&str, Strategy); 9] = [
     (include_str!("../builtin/namespace.yaml"), Strategy::Namespace),
     (include_str!("../builtin/configmap.yaml"), Strategy::BuiltIn),
     (include_str!("../builtin/secret.yaml"), Strategy::BuiltIn),
@@ -34,6 +34,8 @@ const MANIFESTS: [(&str, Strategy); 7] = [
     (include_str!("../builtin/lease.yaml"), Strategy::BuiltIn),
     (CORE_EVENT, Strategy::BuiltIn),
     (OTHER_EVENT, Strategy::BuiltIn),
+    (include_str!("../builtin/mutatingwebhookconfiguration.yaml"), Strategy::WebhookConfiguration),
+    (include_str!("../builtin/validatingwebhookconfiguration.yaml"), Strategy::WebhookConfiguration),
 ];
 const CORE_EVENT: &str = include_str!("../builtin/event-core.yaml");
 const OTHER_EVENT: &str = include_str!("../builtin/event-events.yaml");
@@ -120,6 +122,9 @@ pub fn strategic_schema(kind: &Kind) -> StrategicSchema {
         Strategy::Namespace => schema.merge_list("status.conditions", "type"),
         Strategy::BuiltIn if kind.plural == "serviceaccounts" => {
             schema.merge_list("secrets", "name").merge_list("imagePullSecrets", "name")
+        }
+        Strategy::WebhookConfiguration => {
+            schema.merge_list("webhooks", "name").merge_list("webhooks.matchConditions", "name")
         }
         _ => schema,
     }

@@ -15,6 +15,7 @@ use crate::options::{Body, Context, FieldValidation, Format};
 use crate::rejection::Rejection;
 use crate::settle;
 use crate::target::Target;
+use crate::webhooks;
 
 /// An object as the client meant it: pruned, nulls dropped, defaulted.
 #[derive(Debug)]
@@ -86,7 +87,8 @@ pub fn decode(
     let beside = hints.like.map_or(Beside::Nobody, |piece| Beside::Settled(piece.value()));
     let mut decoded = object(target, raw, strictly, beside)
         .map_err(|error| cannot_be_handled(kind, &version.name, &error))?;
-    if kind.strategy == Strategy::CustomResourceDefinition && body.format == Format::Json {
+    let typed = matches!(kind.strategy, Strategy::CustomResourceDefinition | Strategy::WebhookConfiguration);
+    if typed && body.format == Format::Json {
         decoded.strict = in_document_order(&String::from_utf8_lossy(&body.bytes), decoded.strict);
     }
     decoded.strict.iter_mut().for_each(|path| *path = format!("unknown field \"{path}\""));
@@ -124,6 +126,10 @@ pub fn object(
     let known = beside.settled().and_then(|settled| settled.get("metadata")).zip(metadata);
     if !known.is_some_and(|(known, metadata)| known.is_same(metadata)) {
         strict.extend(decode_metadata(&mut value, strictly)?);
+    }
+    if target.kind.strategy == Strategy::WebhookConfiguration {
+        let unknown = webhooks::decode_configuration(&target.kind.kind, &mut value)?;
+        strict.extend(unknown.into_iter().filter(|_| strictly));
     }
     strict.extend(settle::request(&target.kind, target.version, &mut value, beside, strictly)?);
     Ok(Decoded { value, strict })

@@ -262,11 +262,12 @@ fn check_preconditions(target: &Target, options: &DeleteOptions, live: &Value) -
 /// The uid of an object that nothing holds and that is not asked to wait for anything. Most are so,
 /// and can be told from their bytes.
 fn goes_at_once(target: &Target, record: &Record, options: &DeleteOptions) -> Option<Str> {
-    let plain = matches!(target.kind.strategy, Strategy::Custom | Strategy::BuiltIn)
-        && matches!(options.propagation, None | Some(Propagation::Background))
-        && options.uid.is_none()
-        && options.resource_version.is_none()
-        && !options.dry_run;
+    let plain =
+        matches!(target.kind.strategy, Strategy::Custom | Strategy::BuiltIn | Strategy::WebhookConfiguration)
+            && matches!(options.propagation, None | Some(Propagation::Background))
+            && options.uid.is_none()
+            && options.resource_version.is_none()
+            && !options.dry_run;
     if !plain || target.name.is_none() || !record.is_sendable(target.version().fingerprint()) {
         return None;
     }

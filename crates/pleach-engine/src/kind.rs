@@ -36,6 +36,8 @@ pub enum Strategy {
     Namespace,
     /// The kind that makes kinds.
     CustomResourceDefinition,
+    /// A kind that says who is asked about writes.
+    WebhookConfiguration,
 }
 
 /// How one version becomes another.
@@ -102,7 +104,7 @@ impl Kind {
         match self.strategy {
             Strategy::BuiltIn => self.plural != "leases",
             Strategy::Namespace => true,
-            Strategy::Custom | Strategy::CustomResourceDefinition => false,
+            Strategy::Custom | Strategy::CustomResourceDefinition | Strategy::WebhookConfiguration => false,
         }
     }
 
@@ -251,6 +253,8 @@ pub enum Cell {
     Reference(&'static str),
     /// How long ago an event was last seen.
     LastSeen,
+    /// How long ago the object was made.
+    Age,
 }
 
 /// A field that a field selector may name.

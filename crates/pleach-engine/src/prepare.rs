@@ -55,6 +55,9 @@ pub(crate) fn for_create(kind: &Kind, version: usize, object: &mut Value) {
             }
         }
         Strategy::Namespace => crate::namespace::prepare_for_create(object),
+        Strategy::WebhookConfiguration => {
+            metadata_mut(object).insert("generation", 1);
+        }
         Strategy::BuiltIn => {
             if kind.versions[version].status {
                 metadata_mut(object).insert("generation", 1);
@@ -112,7 +115,7 @@ pub(crate) fn for_update(
             crate::namespace::prepare_for_update(object, old, subresource);
             return;
         }
-        Strategy::BuiltIn | Strategy::Custom => {}
+        Strategy::BuiltIn | Strategy::Custom | Strategy::WebhookConfiguration => {}
     }
     if subresource == Subresource::Status {
         only_status(object, old);
@@ -122,7 +125,7 @@ pub(crate) fn for_update(
     if has_status {
         copy_member(object, old, "status");
     }
-    let counts = kind.strategy == Strategy::Custom || has_status;
+    let counts = kind.strategy != Strategy::BuiltIn || has_status;
     if counts && differs_outside_metadata(object, old) {
         let generation = old.at(&["metadata", "generation"]).and_then(Value::as_int).unwrap_or_default();
         metadata_mut(object).insert("generation", generation + 1);

@@ -13,7 +13,7 @@ use crate::builtin::{columns, events};
 use crate::kind::{Cell, Column, Conversion, Kind, KindVersion, Strategy};
 
 const NAME_DESCRIPTION: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
-const AGE_DESCRIPTION: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
+pub(crate) const AGE_DESCRIPTION: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
 /// How much of the object goes with a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -166,6 +166,7 @@ fn cell(column: &Column, object: &Value, now: i64) -> Value {
         Cell::Count(fields) => return columns::count(object, fields),
         Cell::Reference(field) => return columns::reference(object, field),
         Cell::LastSeen => return age(columns::last_seen(object), now),
+        Cell::Age => return age(ObjectMeta::of(object).creation_timestamp(), now),
     };
     let Some(found) = path.first(object) else { return Value::Null };
     match (column.column_type.as_str(), found) {

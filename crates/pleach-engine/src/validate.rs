@@ -17,6 +17,7 @@ use crate::kind::Strategy;
 use crate::options::Context;
 use crate::recent::Live;
 use crate::target::{Subresource, Target};
+use crate::webhooks;
 
 const METADATA: Path<'static> = Path::new("metadata");
 
@@ -38,7 +39,11 @@ pub(crate) fn create(
     }
     let rule = name_rule(target);
     let meta = ObjectMeta::of(object);
-    let before = validate_object_meta(meta, namespaced, rule, &METADATA);
+    let mut before = validate_object_meta(meta, namespaced, rule, &METADATA);
+    if kind.strategy == Strategy::WebhookConfiguration {
+        before.extend(webhooks::validate(object, None));
+        return before;
+    }
     let write = sound.map_or(Write::Create, Write::CreateBeside);
     let schema = target.version().schema.get();
     let verdict = schema.validate(object, write, before, |errors| {
@@ -79,6 +84,10 @@ pub(crate) fn update(
         return (errors, false);
     }
     errors.extend(changes);
+    if kind.strategy == Strategy::WebhookConfiguration {
+        errors.extend(webhooks::validate(object, Some(old)));
+        return (errors, false);
+    }
     let only_status = target.subresource == Subresource::Status;
     let write = if only_status && kind.is_custom() { Write::Status(old) } else { Write::Update(old) };
     let schema = target.version().schema.get();

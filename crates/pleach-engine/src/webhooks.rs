@@ -12,8 +12,12 @@ mod hook;
 mod registry;
 mod review;
 mod rules;
+mod shape;
+mod validate;
 
 pub(crate) use admit::Question;
 pub(crate) use attributes::Operation;
 pub use caller::{Address, Caller, Place};
 pub(crate) use registry::{GROUP, Registry};
+pub(crate) use shape::decode_configuration;
+pub(crate) use validate::validate;

@@ -6,4 +6,4 @@ pub mod field;
 pub mod label;
 
 pub use field::{FieldRequirement, FieldSelector, field_text};
-pub use label::{LabelSelector, Operator, Requirement};
+pub use label::{LabelSelector, Operator, Requirement, validate_label_selector};

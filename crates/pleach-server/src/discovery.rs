@@ -33,9 +33,9 @@ const BUILT_IN_GROUPS: [&str; 6] = [
     "events.k8s.io",
     "authentication.k8s.io",
     "authorization.k8s.io",
+    "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
     "coordination.k8s.io",
-    "admissionregistration.k8s.io",
 ];
 
 /// Serves `/api`, `/apis` and what is below.

@@ -4,9 +4,11 @@ use pleach_json::{Str, Value};
 use pleach_jsonpath::JsonPath;
 
 use crate::kind::{Cell, Column};
+use crate::shape::AGE_DESCRIPTION;
 
 const AGE: &str =
     "CreationTimestamp is a timestamp representing the server time when this object was created.";
+const WEBHOOKS: &str = "Webhooks indicates the number of webhooks registered in this configuration";
 
 /// The columns of a built-in kind, if its manifest does not say them all.
 pub(super) fn of(plural: &str) -> Option<Vec<Column>> {
@@ -26,6 +28,10 @@ pub(super) fn of(plural: &str) -> Option<Vec<Column>> {
             age(),
         ]),
         "events" => Some(events()),
+        "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => Some(vec![
+            column("Webhooks", "integer", WEBHOOKS, 0, Cell::Count(&["webhooks"])),
+            column("Age", "string", AGE_DESCRIPTION, 0, Cell::Age),
+        ]),
         _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! Selectors over labels: `a=b,c in (d,e),!f,g>1`, or the same as an object.
 
 mod parse;
+mod validate;
 
 use std::fmt;
 
@@ -10,6 +11,7 @@ use crate::field_error::{BadValue, FieldError, aggregate};
 use crate::go_format::quote;
 use crate::names::{check_label_value, check_qualified_name};
 use crate::path::Path;
+pub use validate::validate_label_selector;
 
 /// How a requirement compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
