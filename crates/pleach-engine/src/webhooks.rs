@@ -18,6 +18,6 @@ mod validate;
 pub(crate) use admit::Question;
 pub(crate) use attributes::Operation;
 pub use caller::{Address, Caller, Place};
-pub(crate) use registry::{GROUP, Registry};
+pub(crate) use registry::Registry;
 pub(crate) use shape::decode_configuration;
 pub(crate) use validate::validate;

@@ -26,7 +26,7 @@ use crate::rejection::Rejection;
 use crate::settle;
 use crate::target::Target;
 use crate::validate;
-use crate::webhooks::{GROUP as WEBHOOKS, Operation};
+use crate::webhooks::Operation;
 
 /// How many fields of its metadata an object has from the server.
 const SYSTEM_FIELDS: usize = 6;
@@ -476,12 +476,12 @@ impl Engine {
                 // Kept elsewhere: the future of every write would have room for it, and is moved about.
                 Box::pin(self.definition_committed(old, new)).await;
             }
-            Strategy::BuiltIn if target.kind.group == WEBHOOKS => {
+            Strategy::WebhookConfiguration => {
                 if let Err(error) = Box::pin(self.load_hooks()).await {
                     tracing::error!(%error, "webhooks are not known any more");
                 }
             }
-            _ => {}
+            Strategy::Custom | Strategy::BuiltIn | Strategy::Namespace => {}
         }
     }
 

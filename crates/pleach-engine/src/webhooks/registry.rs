@@ -15,7 +15,7 @@ use crate::record::Record;
 use crate::rejection::Rejection;
 
 /// The group of the configurations.
-pub(crate) const GROUP: &str = "admissionregistration.k8s.io";
+const GROUP: &str = "admissionregistration.k8s.io";
 const MUTATING: &str = "mutatingwebhookconfigurations";
 const VALIDATING: &str = "validatingwebhookconfigurations";
 
