@@ -30,11 +30,12 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("pleach-server", &["json", "yaml", "patch", "meta", "schema", "crd", "openapi", "store", "engine"]),
+    ("pleach-hooks", &["json", "meta", "engine"]),
     (
         "pleach-cli",
         &["json", "yaml", "regex", "jsonpath", "patch", "meta", "cel", "schema", "crd", "apply", "openapi"],
     ),
-    ("pleach", &["cli", "engine", "json", "meta", "server", "store", "store-log"]),
+    ("pleach", &["cli", "engine", "hooks", "json", "meta", "server", "store", "store-log"]),
 ];
 
 /// Files that may be longer than the rest, and why.

@@ -1,0 +1,92 @@
+//! What an answer means: its body, or an error made from its status.
+//!
+//! The sentences are those of upstream's client, which was made to talk to API servers. So a status
+//! that has a meaning there has a sentence of its own, and a body that is a `Status` speaks for itself.
+
+mod media;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, header};
+use pleach_json::Value;
+use pleach_meta::go_format::quote;
+
+/// How much of a body is repeated in an error.
+const REPEATED: usize = 2048;
+
+/// The body of a good answer, or what was wrong with a bad one.
+pub(crate) fn judge(status: StatusCode, headers: &HeaderMap, body: Bytes) -> Result<Bytes, String> {
+    let given = headers.get(header::CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let given = given.filter(|given| !given.is_empty());
+    let content_type = given.as_deref().unwrap_or("application/json");
+    let media = media::parse(content_type).map_err(|error| format!("Internal error occurred: {error}"))?;
+    let code = status.as_u16();
+    if code != 101 && !(200..=206).contains(&code) {
+        let is_text = given.is_none() || media.starts_with("text/");
+        return Err(message_of_status(&body).unwrap_or_else(|| sentence(code, &body, is_text)));
+    }
+    if body.is_empty() {
+        return Err(format!("0-length response with status code: {code} and content type: {content_type}"));
+    }
+    Ok(body)
+}
+
+/// The message of a body that is a `Status` which failed. Without a message it is empty.
+fn message_of_status(body: &[u8]) -> Option<String> {
+    let value = pleach_json::parse(body).ok()?;
+    let text = |key| match value.get(key) {
+        None | Some(Value::Null) => Some(""),
+        Some(value) => value.as_str(),
+    };
+    let whole = matches!(value.get("code"), None | Some(Value::Null | Value::Int(_)))
+        && matches!(value.get("details"), None | Some(Value::Null | Value::Object(_)));
+    (whole && text("kind")? == "Status" && text("status")? == "Failure" && text("reason").is_some())
+        .then(|| text("message").map(str::to_owned))?
+}
+
+fn sentence(code: u16, body: &[u8], is_text: bool) -> String {
+    let said = if is_text { body[..body.len().min(REPEATED)].trim_ascii() } else { b"unknown" };
+    let plain = match code {
+        400 => "the server rejected our request for an unknown reason",
+        401 => "the server has asked for the client to provide credentials",
+        404 => "the server could not find the requested resource",
+        405 => "the server does not allow this method on the requested resource",
+        406 if said.is_empty() || said == b"unknown" => {
+            "the server was unable to respond with a content type that the client supports"
+        }
+        403 | 406 | 415 => return String::from_utf8_lossy(said).into_owned(),
+        409 => "the server reported a conflict",
+        422 => "the server rejected our request due to an error in our request",
+        429 => "the server has received too many requests and has asked us to try again later",
+        503 => "the server is currently unable to handle the request",
+        504 => {
+            "the server was unable to return a response in the time allotted, but may still be processing the request"
+        }
+        500.. => {
+            let said = quote_bytes(said);
+            return format!("an error on the server ({said}) has prevented the request from succeeding");
+        }
+        _ => {
+            return format!(
+                "the server responded with the status code {code} but did not return more information"
+            );
+        }
+    };
+    plain.to_owned()
+}
+
+/// Bytes that are mostly text as Go's `%q` prints them.
+fn quote_bytes(bytes: &[u8]) -> String {
+    let mut out = String::from("\"");
+    for chunk in bytes.utf8_chunks() {
+        let quoted = quote(chunk.valid());
+        out.push_str(&quoted[1..quoted.len() - 1]);
+        for byte in chunk.invalid() {
+            out.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! A call from its address to the body of the answer: retries, redirects, the deadline.
+//!
+//! The deadline is one for everything: looking the name up, connecting, waiting between retries and
+//! reading the body.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{self, HeaderValue};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use pleach_engine::webhooks::caller::{Address, Caller};
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use crate::answer;
+use crate::clients::{Client, Clients};
+use crate::content;
+use crate::target::{Target, seconds};
+use crate::words::{self, DEADLINE};
+
+/// How often a server may ask to be asked again.
+const RETRIES: usize = 10;
+/// How many requests a chain of redirects may take.
+const REDIRECTS: usize = 10;
+
+/// Calls webhooks over HTTPS and keeps connections to them open.
+///
+/// Must be used within a tokio runtime: connections are driven by its tasks.
+#[derive(Debug, Default)]
+pub struct HttpCaller {
+    clients: Clients,
+}
+
+impl HttpCaller {
+    /// A caller without connections.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    async fn ask(&self, address: &Address, body: Bytes, timeout: Duration) -> Result<Bytes, String> {
+        let client = self.clients.get(address)?;
+        let deadline = Instant::now() + timeout;
+        let target = Target::of(&address.place, seconds(timeout))?;
+        let mut attempt = 0;
+        loop {
+            let response = follow(&client, &target, &body, deadline).await?;
+            attempt += 1;
+            let (parts, incoming) = response.into_parts();
+            let wait = again(parts.status, &parts.headers).filter(|_| attempt <= RETRIES);
+            // Also before asking again: a connection is used anew only once its answer is read.
+            let read = timeout_at(deadline, content::read(incoming, &parts.headers, body.len())).await;
+            let Some(wait) = wait else {
+                let content = read
+                    .unwrap_or_else(|_| Err(DEADLINE.to_owned()))
+                    .map_err(|error| content::unreadable(&error))?;
+                return answer::judge(parts.status, &parts.headers, content);
+            };
+            let until = Instant::now().checked_add(wait).map_or(deadline, |until| until.min(deadline));
+            sleep_until(until).await;
+            if until >= deadline {
+                return Err(words::post(&target.text, DEADLINE));
+            }
+        }
+    }
+}
+
+impl Caller for HttpCaller {
+    fn call<'a>(
+        &'a self,
+        address: &'a Address,
+        body: Bytes,
+        timeout: Duration,
+    ) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send + 'a>> {
+        Box::pin(self.ask(address, body, timeout))
+    }
+}
+
+/// How long to wait before asking again, when the answer asks for that.
+fn again(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
+    if status != StatusCode::TOO_MANY_REQUESTS && status.as_u16() < 500 {
+        return None;
+    }
+    let after: i64 = headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(after.max(0) as u64))
+}
+
+/// The first answer that is not a redirect.
+async fn follow(
+    client: &Client,
+    first: &Target,
+    body: &Bytes,
+    deadline: Instant,
+) -> Result<Response<Incoming>, String> {
+    let mut target = first.clone();
+    let mut method = Method::POST;
+    let mut referer = None;
+    let mut count = 0;
+    loop {
+        count += 1;
+        let request = request(&target, &method, body, referer.take())?;
+        // Errors of later requests still say Post: it is what the caller asked for.
+        let response = timeout_at(deadline, client.request(request))
+            .await
+            .map_err(|_| words::post(&target.text, DEADLINE))?
+            .map_err(|error| words::post(&target.text, &words::of_request(&error)))?;
+        let becomes_get = match response.status().as_u16() {
+            301..=303 => true,
+            307 | 308 => false,
+            _ => return Ok(response),
+        };
+        let Some(location) = location(response.headers()) else { return Ok(response) };
+        if count == REDIRECTS {
+            return Err(words::post(&location, "stopped after 10 redirects"));
+        }
+        let next = target.resolve(&location).map_err(|error| words::post(&target.text, &error))?;
+        if becomes_get {
+            method = Method::GET;
+        }
+        if next.is_https() || !target.is_https() {
+            referer = HeaderValue::from_str(&target.text).ok();
+        }
+        target = next;
+    }
+}
+
+fn location(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(header::LOCATION)?.as_bytes();
+    (!value.is_empty()).then(|| String::from_utf8_lossy(value).into_owned())
+}
+
+fn request(
+    target: &Target,
+    method: &Method,
+    body: &Bytes,
+    referer: Option<HeaderValue>,
+) -> Result<Request<Full<Bytes>>, String> {
+    let posts = *method == Method::POST;
+    let body = if posts { body.clone() } else { Bytes::new() };
+    let mut request = Request::new(Full::new(body));
+    *request.method_mut() = method.clone();
+    *request.uri_mut() = target.uri()?;
+    let headers = request.headers_mut();
+    // As it stands in the URL: left to itself, the client would drop the scheme's own port.
+    if let Ok(host) = HeaderValue::from_str(target.host()) {
+        headers.insert(header::HOST, host);
+    }
+    headers.insert(header::USER_AGENT, HeaderValue::from_static("kube-apiserver-admission"));
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, */*"));
+    headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+    if posts {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    if let Some(referer) = referer {
+        headers.insert(header::REFERER, referer);
+    }
+    Ok(request)
+}

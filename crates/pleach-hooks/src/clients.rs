@@ -1,0 +1,116 @@
+//! HTTP clients, one for each set of roots and server name; each keeps its own idle connections.
+//!
+//! Whoever may write configurations could otherwise make the server keep as many clients as they
+//! like, so only the latest used are kept. A client that is dropped closes its idle connections.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use pleach_engine::webhooks::caller::{Address, Place};
+
+use crate::connect::Connector;
+use crate::trust::Trust;
+
+const KEPT: usize = 256;
+const IDLE: Duration = Duration::from_secs(90);
+/// Idle connections kept to one host, as upstream's client keeps.
+const IDLE_PER_HOST: usize = 25;
+
+/// Sends requests and keeps connections.
+pub(crate) type Client = legacy::Client<Connector, Full<Bytes>>;
+
+/// What may share connections.
+#[derive(Clone, PartialEq, Eq)]
+struct Key {
+    ca_bundle: Bytes,
+    /// What a server's certificate must be for, where that is not the host of the URL.
+    server_name: Option<String>,
+}
+
+/// The clients in use, the latest used last.
+#[derive(Default)]
+pub(crate) struct Clients {
+    kept: Mutex<Vec<(Key, Client)>>,
+}
+
+impl Clients {
+    /// The client for an address.
+    pub(crate) fn get(&self, address: &Address) -> Result<Client, String> {
+        let server_name = match &address.place {
+            Place::Url(_) => None,
+            Place::Service { namespace, name, .. } => Some(format!("{name}.{namespace}.svc")),
+        };
+        let key = Key { ca_bundle: address.ca_bundle.clone(), server_name };
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = kept.iter().rposition(|(other, _)| *other == key) {
+            kept[found..].rotate_left(1);
+            return Ok(kept[kept.len() - 1].1.clone());
+        }
+        let client = client(&key)?;
+        if kept.len() >= KEPT {
+            kept.remove(0);
+        }
+        kept.push((key, client.clone()));
+        Ok(client)
+    }
+}
+
+impl fmt::Debug for Clients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clients")
+    }
+}
+
+fn client(key: &Key) -> Result<Client, String> {
+    let trust =
+        if key.ca_bundle.is_empty() { Trust::system() } else { Arc::new(Trust::pem(&key.ca_bundle)?) };
+    let connector = Connector::new(trust, key.server_name.clone())?;
+    Ok(legacy::Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .pool_max_idle_per_host(IDLE_PER_HOST)
+        .http1_title_case_headers(true)
+        .build(connector))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_latest_used_are_kept() {
+        let clients = Clients::default();
+        let service = |name: usize| Address {
+            place: Place::Service {
+                namespace: "ns".into(),
+                name: name.to_string().into(),
+                path: "".into(),
+                port: 443,
+            },
+            ca_bundle: Bytes::new(),
+        };
+        let names = || -> Vec<Option<String>> {
+            clients
+                .kept
+                .lock()
+                .expect("nobody panicked")
+                .iter()
+                .map(|(key, _)| key.server_name.clone())
+                .collect()
+        };
+        for name in 0..KEPT {
+            clients.get(&service(name)).expect("a client");
+        }
+        clients.get(&service(0)).expect("a client");
+        clients.get(&service(KEPT)).expect("a client");
+        let names = names();
+        assert_eq!(names.len(), KEPT);
+        assert!(names.contains(&Some("0.ns.svc".to_owned())), "it was used after the others");
+        assert!(!names.contains(&Some("1.ns.svc".to_owned())), "it was not");
+    }
+}

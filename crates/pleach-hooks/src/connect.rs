@@ -1,0 +1,164 @@
+//! Connects: looks a name up, dials, shakes hands.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::Uri;
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use crate::stream::{Stream, Wire};
+use crate::trust::Trust;
+use crate::words::{Words, of_handshake, of_system};
+
+const DIAL: Duration = Duration::from_secs(30);
+const HANDSHAKE: Duration = Duration::from_secs(10);
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// Opens connections for a client.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    /// HTTP/1.1 only: one HTTP/2 connection would send everything to one of a service's backends.
+    elsewhere: TlsConnector,
+    /// This machine has one backend, and HTTP/2 is offered.
+    here: TlsConnector,
+    server_name: Option<String>,
+}
+
+impl Connector {
+    pub(crate) fn new(trust: Arc<Trust>, server_name: Option<String>) -> Result<Self, String> {
+        let mut config =
+            ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+                .with_safe_default_protocol_versions()
+                .map_err(|error| error.to_string())?
+                .dangerous()
+                .with_custom_certificate_verifier(trust)
+                .with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let elsewhere = TlsConnector::from(Arc::new(config.clone()));
+        config.alpn_protocols.insert(0, b"h2".to_vec());
+        Ok(Self { elsewhere, here: TlsConnector::from(Arc::new(config)), server_name })
+    }
+
+    async fn connect(self, uri: Uri) -> Result<TokioIo<Stream>, Words> {
+        let host = uri.host().unwrap_or_default();
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let is_https = uri.scheme_str() == Some("https");
+        let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
+        let wire = dial(host, port).await?;
+        if !is_https {
+            return Ok(TokioIo::new(Stream::plain(wire)));
+        }
+        let wanted = self.server_name.as_deref().unwrap_or(host);
+        // A dot at the end says that a name is whole; it is not part of it.
+        let wanted = wanted.strip_suffix('.').unwrap_or(wanted).to_owned();
+        let name = ServerName::try_from(wanted).map_err(|_| {
+            Words(
+                "tls: either ServerName or InsecureSkipVerify must be specified in the tls.Config".to_owned(),
+            )
+        })?;
+        let connector = if is_here(host) { self.here } else { self.elsewhere };
+        let shaken = timeout(HANDSHAKE, connector.connect(name, wire).into_fallible())
+            .await
+            .map_err(|_| Words("net/http: TLS handshake timeout".to_owned()))?;
+        match shaken {
+            Ok(tls) => Ok(TokioIo::new(Stream::tls(tls))),
+            Err((_, wire)) if wire.speaks_http() => {
+                Err(Words("http: server gave HTTP response to HTTPS client".to_owned()))
+            }
+            Err((error, _)) => Err(Words(of_handshake(&error))),
+        }
+    }
+}
+
+impl tower_service::Service<Uri> for Connector {
+    type Response = TokioIo<Stream>;
+    type Error = Words;
+    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<Stream>, Words>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Words>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        Box::pin(self.clone().connect(uri))
+    }
+}
+
+/// Whether a host is this machine by its name alone.
+fn is_here(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
+/// A connection to the first address that takes one; the error is that of the first address.
+async fn dial(host: &str, port: u16) -> Result<Wire, Words> {
+    let addresses = timeout(DIAL, look_up(host, port))
+        .await
+        .map_err(|_| Words(format!("dial tcp: lookup {host}: i/o timeout")))??;
+    let mut first = None;
+    for address in addresses {
+        match timeout(DIAL, open(address)).await {
+            Ok(Ok(wire)) => return Ok(wire),
+            Ok(Err(error)) => {
+                first.get_or_insert_with(|| format!("dial tcp {address}: connect: {}", of_system(&error)));
+            }
+            Err(_) => {
+                first.get_or_insert_with(|| format!("dial tcp {address}: i/o timeout"));
+            }
+        }
+    }
+    Err(Words(first.unwrap_or_else(|| format!("dial tcp: lookup {host}: no such host"))))
+}
+
+async fn open(address: SocketAddr) -> io::Result<Wire> {
+    let tcp = TcpStream::connect(address).await?;
+    tcp.set_nodelay(true)?;
+    let keep_alive = TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE);
+    SockRef::from(&tcp).set_tcp_keepalive(&keep_alive)?;
+    Wire::new(tcp)
+}
+
+async fn look_up(host: &str, port: u16) -> Result<Vec<SocketAddr>, Words> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![(address, port).into()]);
+    }
+    if !is_name(host) {
+        return Err(Words(format!("dial tcp: lookup {host}: no such host")));
+    }
+    match lookup_host((host, port)).await {
+        Ok(found) => Ok(found.collect()),
+        Err(error) => {
+            let server = name_server().await;
+            // The resolver's own words are not Go's; only this much can be told from them.
+            let why =
+                if error.to_string().contains("Temporary") { "server misbehaving" } else { "no such host" };
+            Err(Words(format!("dial tcp: lookup {host} on {server}: {why}")))
+        }
+    }
+}
+
+/// Whether anybody needs to be asked about a name.
+fn is_name(host: &str) -> bool {
+    let host = host.strip_suffix('.').unwrap_or(host);
+    !host.is_empty() && host.len() <= 253 && host.split('.').all(|label| (1..=63).contains(&label.len()))
+}
+
+/// Who is asked about names first, for the text of an error.
+async fn name_server() -> SocketAddr {
+    let text = tokio::fs::read_to_string("/etc/resolv.conf").await.unwrap_or_default();
+    let first = text.lines().find_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        words.next().filter(|word| *word == "nameserver")?;
+        words.next()?.parse().ok()
+    });
+    (first.unwrap_or(IpAddr::from([127, 0, 0, 1])), 53).into()
+}
