@@ -20,11 +20,7 @@ impl Engine {
         value: Value,
         context: &mut Context,
     ) -> Result<(Value, bool), Rejection> {
-        let (value, changed) = self.mutated_object(question, value, None, context).await?;
-        if changed && value.get("metadata").is_some_and(|metadata| metadata.as_object().is_none()) {
-            return Err(Rejection::internal("system metadata was not initialized"));
-        }
-        Ok((value, changed))
+        self.mutated_object(question, value, None, context).await
     }
 
     /// A draft as those leave it who may change it, and whether they did.
@@ -40,10 +36,12 @@ impl Engine {
             return self.mutated_object(question, draft, Some(live), context).await;
         };
         let shown = owners::with_owners(endpoint, paths, &draft)?;
+        let managed = shown.at(&["metadata", "managedFields"]).cloned();
         let was = owners::with_owners(endpoint, paths, live)?;
         let (scale, changed) = self.mutate(question, Some(shown), Some(&was), context).await?;
-        let scale = scale.unwrap_or_default();
+        let mut scale = scale.unwrap_or_default();
         if changed {
+            managed::keep_readable(&mut scale, managed, context);
             scale::check_type(&scale).map_err(Rejection::Plain)?;
             let replicas = scale::read_replicas(&scale).map_err(Rejection::Plain)?;
             paths.set_replicas(&mut draft, replicas).map_err(Rejection::Plain)?;
@@ -65,7 +63,10 @@ impl Engine {
         let (draft, changed) = self.mutate(question, Some(draft), old, context).await?;
         let mut draft = draft.unwrap_or_default();
         if changed {
-            managed::keep_readable(&mut draft, managed);
+            if old.is_none() && draft.get("metadata").is_some_and(|metadata| metadata.as_object().is_none()) {
+                return Err(Rejection::internal("system metadata was not initialized"));
+            }
+            managed::keep_readable(&mut draft, managed, context);
             dedup_owner_references(&mut draft, AFTER_ADMISSION, context);
             align_namespace(question.target(), &mut draft)?;
         }

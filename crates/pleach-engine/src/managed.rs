@@ -111,15 +111,20 @@ pub(crate) fn put_written(object: &mut Value, written: &Written) {
 }
 
 /// Puts the owners of an object back if somebody made something unreadable of them.
-pub(crate) fn keep_readable(object: &mut Value, before: Option<Value>) {
-    let now = object.at(&["metadata", "managedFields"]);
-    if now == before.as_ref() || now.is_none_or(|now| ManagedFields::decode(now).is_ok()) {
+pub(crate) fn keep_readable(object: &mut Value, before: Option<Value>, context: &mut Context) {
+    let Some(now) = object.at(&["metadata", "managedFields"]) else { return };
+    if Some(now) == before.as_ref() {
         return;
     }
-    match before {
-        Some(before) => metadata_mut(object).insert("managedFields", before),
-        None => metadata_mut(object).remove("managedFields"),
-    };
+    if let Err(problem) = ManagedFields::decode(now) {
+        context.warn(format!(
+            ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: {problem}"
+        ));
+        match before {
+            Some(before) => metadata_mut(object).insert("managedFields", before),
+            None => metadata_mut(object).remove("managedFields"),
+        };
+    }
 }
 
 /// The server's own update of a CRD's status.

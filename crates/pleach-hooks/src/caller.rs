@@ -96,7 +96,9 @@ async fn follow(
     let mut target = first.clone();
     let mut method = Method::POST;
     let mut referer = None;
-    for count in 1.. {
+    let mut count = 0;
+    loop {
+        count += 1;
         let request = request(&target, &method, body, referer.take())?;
         // Errors of later requests still say Post: it is what the caller asked for.
         let response = timeout_at(deadline, client.request(request))
@@ -121,7 +123,6 @@ async fn follow(
         }
         target = next;
     }
-    Err("unreachable: redirects end".to_owned())
 }
 
 fn location(headers: &HeaderMap) -> Option<String> {

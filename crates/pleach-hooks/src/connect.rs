@@ -49,14 +49,14 @@ impl Connector {
         Ok(Self { elsewhere, here: TlsConnector::from(Arc::new(config)), server_name })
     }
 
-    async fn connect(self, uri: Uri) -> Result<Stream, Words> {
+    async fn connect(self, uri: Uri) -> Result<TokioIo<Stream>, Words> {
         let host = uri.host().unwrap_or_default();
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let is_https = uri.scheme_str() == Some("https");
         let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
         let wire = dial(host, port).await?;
         if !is_https {
-            return Ok(Stream::Plain(TokioIo::new(wire)));
+            return Ok(TokioIo::new(Stream::plain(wire)));
         }
         let wanted = self.server_name.as_deref().unwrap_or(host);
         // A dot at the end says that a name is whole; it is not part of it.
@@ -71,7 +71,7 @@ impl Connector {
             .await
             .map_err(|_| Words("net/http: TLS handshake timeout".to_owned()))?;
         match shaken {
-            Ok(tls) => Ok(Stream::Tls(Box::new(TokioIo::new(tls)))),
+            Ok(tls) => Ok(TokioIo::new(Stream::tls(tls))),
             Err((_, wire)) if wire.speaks_http() => {
                 Err(Words("http: server gave HTTP response to HTTPS client".to_owned()))
             }
@@ -81,9 +81,9 @@ impl Connector {
 }
 
 impl tower_service::Service<Uri> for Connector {
-    type Response = Stream;
+    type Response = TokioIo<Stream>;
     type Error = Words;
-    type Future = Pin<Box<dyn Future<Output = Result<Stream, Words>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<Stream>, Words>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Words>> {
         Poll::Ready(Ok(()))

@@ -12,6 +12,7 @@ mod caller;
 mod clients;
 mod connect;
 mod content;
+mod heard;
 mod stream;
 mod target;
 mod trust;

@@ -6,11 +6,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use hyper_util::client::legacy::connect::{Connected, Connection};
-use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
+use crate::heard::Heard;
 use crate::words::{Words, of_system};
 
 /// A TCP connection. It remembers what came first, because a server that speaks plain HTTP is worth
@@ -62,8 +62,11 @@ impl AsyncRead for Wire {
 
 impl AsyncWrite for Wire {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.tcp).poll_write(cx, buf));
-        Poll::Ready(written.map_err(|error| self.tell("write", &error)))
+        Poll::Ready(match ready!(Pin::new(&mut self.tcp).poll_write(cx, buf)) {
+            // Nobody listens any more, but there may be something left to read that says why.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(buf.len()),
+            written => written.map_err(|error| self.tell("write", &error)),
+        })
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -76,61 +79,78 @@ impl AsyncWrite for Wire {
 }
 
 /// What HTTP is spoken over.
-pub(crate) enum Stream {
+pub(crate) struct Stream {
+    layer: Layer,
+    heard: Heard,
+}
+
+enum Layer {
     /// Where a redirect led away from TLS.
-    Plain(TokioIo<Wire>),
+    Plain(Wire),
     /// Everywhere else.
-    Tls(Box<TokioIo<TlsStream<Wire>>>),
+    Tls(Box<TlsStream<Wire>>),
+}
+
+impl Stream {
+    pub(crate) fn plain(wire: Wire) -> Self {
+        Self { layer: Layer::Plain(wire), heard: Heard::default() }
+    }
+
+    pub(crate) fn tls(stream: TlsStream<Wire>) -> Self {
+        Self { layer: Layer::Tls(Box::new(stream)), heard: Heard::default() }
+    }
 }
 
 impl Connection for Stream {
     fn connected(&self) -> Connected {
-        let connected = Connected::new();
-        match self {
-            Self::Tls(tls) if tls.inner().get_ref().1.alpn_protocol() == Some(b"h2") => {
-                connected.negotiated_h2()
-            }
+        let connected = Connected::new().extra(self.heard.clone());
+        match &self.layer {
+            Layer::Tls(tls) if tls.get_ref().1.alpn_protocol() == Some(b"h2") => connected.negotiated_h2(),
             _ => connected,
         }
     }
 }
 
-impl hyper::rt::Read for Stream {
+impl AsyncRead for Stream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        buf: hyper::rt::ReadBufCursor<'_>,
+        buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match &mut *self {
-            Self::Plain(plain) => Pin::new(plain).poll_read(cx, buf),
-            // Many servers close without saying so in TLS. HTTP knows where an answer ends.
-            Self::Tls(tls) => match ready!(Pin::new(tls).poll_read(cx, buf)) {
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
-                read => Poll::Ready(read),
+        let before = buf.filled().len();
+        let read = match &mut self.layer {
+            Layer::Plain(wire) => ready!(Pin::new(wire).poll_read(cx, buf)),
+            Layer::Tls(tls) => match ready!(Pin::new(tls).poll_read(cx, buf)) {
+                // Many servers close without saying so in TLS. HTTP knows where an answer ends.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
+                read => read,
             },
-        }
+        };
+        self.heard.note(&buf.filled()[before..]);
+        Poll::Ready(read)
     }
 }
 
-impl hyper::rt::Write for Stream {
+impl AsyncWrite for Stream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        match &mut *self {
-            Self::Plain(plain) => Pin::new(plain).poll_write(cx, buf),
-            Self::Tls(tls) => Pin::new(tls).poll_write(cx, buf),
+        self.heard.forget();
+        match &mut self.layer {
+            Layer::Plain(wire) => Pin::new(wire).poll_write(cx, buf),
+            Layer::Tls(tls) => Pin::new(tls).poll_write(cx, buf),
         }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut *self {
-            Self::Plain(plain) => Pin::new(plain).poll_flush(cx),
-            Self::Tls(tls) => Pin::new(tls).poll_flush(cx),
+        match &mut self.layer {
+            Layer::Plain(wire) => Pin::new(wire).poll_flush(cx),
+            Layer::Tls(tls) => Pin::new(tls).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut *self {
-            Self::Plain(plain) => Pin::new(plain).poll_shutdown(cx),
-            Self::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+        match &mut self.layer {
+            Layer::Plain(wire) => Pin::new(wire).poll_shutdown(cx),
+            Layer::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
         }
     }
 }

@@ -10,6 +10,8 @@ use std::io;
 use pleach_meta::go_format::quote;
 use rustls::AlertDescription;
 
+use crate::heard::Heard;
+
 /// A call that took too long.
 pub(crate) const DEADLINE: &str = "context deadline exceeded";
 
@@ -41,18 +43,28 @@ pub(crate) fn of_request(error: &hyper_util::client::legacy::Error) -> String {
     if let Some(words) = known(error) {
         return words;
     }
-    let hyper = causes(error).find_map(|cause| cause.downcast_ref::<hyper::Error>());
-    match hyper {
-        Some(hyper) if hyper.is_parse_too_large() => {
-            broken("net/http: server response headers exceeded the limit")
-        }
-        Some(hyper) if hyper.is_parse() => broken("malformed HTTP response"),
-        // Canceled: the connection ended before the request was on it.
-        Some(hyper) if hyper.is_incomplete_message() || hyper.is_closed() || hyper.is_canceled() => {
-            "EOF".to_owned()
-        }
+    let Some(hyper) = causes(error).find_map(|cause| cause.downcast_ref::<hyper::Error>()) else {
+        return last(error);
+    };
+    if hyper.is_parse_too_large() {
+        return broken("net/http: server response headers exceeded the limit; aborted");
+    }
+    // Canceled: the connection ended before the request was on it.
+    if hyper.is_parse() || hyper.is_incomplete_message() || hyper.is_closed() || hyper.is_canceled() {
+        return heard(error).map_or_else(|| "EOF".to_owned(), |complaint| broken(&complaint));
+    }
+    // How HTTP/2 says that the connection ended.
+    match causes(error).find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind) {
+        Some(io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof) => "unexpected EOF".to_owned(),
         _ => last(error),
     }
+}
+
+/// What there is to say of the answer on the connection that failed.
+fn heard(error: &hyper_util::client::legacy::Error) -> Option<String> {
+    let mut extras = http::Extensions::new();
+    error.connect_info()?.get_extras(&mut extras);
+    extras.get::<Heard>()?.complaint()
 }
 
 /// Why the body of an answer ended early.

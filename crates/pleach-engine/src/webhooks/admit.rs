@@ -229,7 +229,14 @@ impl Engine {
         out.insert("request", request);
         let body = Bytes::from(pleach_json::to_vec(&out.into()));
         let answer = self.caller.call(&hook.address, body, hook.timeout).await;
-        let answer = answer.map_err(|problem| format!("failed to call webhook: {problem}"))?;
+        let answer = answer.map_err(|problem| {
+            let told = if problem.starts_with("unable to load root certificates") {
+                "could not get REST client"
+            } else {
+                "failed to call webhook"
+            };
+            format!("{told}: {problem}")
+        })?;
         Answer::read(&answer, version, &uid, may_patch)
     }
 

@@ -45,9 +45,12 @@ impl Converter {
             }
         };
         let bundle = BASE64_STANDARD.decode(client.ca_bundle.unwrap_or_default().as_str());
+        // White space stands for nothing.
+        let bundle = bundle.unwrap_or_default();
+        let bundle = if bundle.trim_ascii().is_empty() { Vec::new() } else { bundle };
         let reviews = conversion.conversion_review_versions.iter().flatten();
         let review = reviews.filter_map(|version| review::known_version(version)).next().unwrap_or("v1");
-        Self { address: Address { place, ca_bundle: bundle.unwrap_or_default().into() }, review }
+        Self { address: Address { place, ca_bundle: bundle.into() }, review }
     }
 
     /// Has an object converted. Errors are whole messages.

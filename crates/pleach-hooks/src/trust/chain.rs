@@ -15,6 +15,7 @@ use x509_parser::prelude::X509Certificate;
 use super::{Trust, parse};
 
 const UNKNOWN: &str = "x509: certificate signed by unknown authority";
+const TOO_LONG: &str = "x509: too many intermediates for path length constraint";
 const KEY_USAGE: &str = "x509: certificate specifies an incompatible key usage";
 
 pub(super) fn check(
@@ -36,24 +37,48 @@ pub(super) fn check(
             Err(unknown(leaf, &roots))
         };
     }
-    let mut anchors = RootCertStore::empty();
-    for (der, root) in trust.roots.iter().zip(&roots) {
-        if may_sign(root) && in_time(root, now).is_ok() {
-            // What webpki cannot use, it cannot trust.
-            let _ = anchors.add(der.clone());
-        }
-    }
+    let usable: Vec<(&CertificateDer<'_>, Option<usize>)> = trust
+        .roots
+        .iter()
+        .zip(&roots)
+        .filter(|(_, root)| may_sign(root) && in_time(root, now).is_ok())
+        .map(|(der, root)| (der, longest(root)))
+        .collect();
     let parsed = ParsedCertificate::try_from(server).map_err(|_| "x509: malformed certificate")?;
-    let verified = verify_server_cert_signed_by_trust_anchor(
-        &parsed,
-        &anchors,
-        intermediates,
-        now,
-        trust.algorithms.all,
-    );
-    let Err(error) = verified else { return Ok(()) };
-    let rustls::Error::InvalidCertificate(error) = error else { return Err(unknown(leaf, &roots)) };
-    Err(match error {
+    let leads = |roots: &mut dyn Iterator<Item = &CertificateDer<'_>>, between: &[CertificateDer<'_>]| {
+        let mut anchors = RootCertStore::empty();
+        // What webpki cannot use, it cannot trust.
+        anchors.add_parsable_certificates(roots.map(|root| root.clone().into_owned()));
+        verify_server_cert_signed_by_trust_anchor(&parsed, &anchors, between, now, trust.algorithms.all)
+    };
+    if let Err(error) = leads(&mut usable.iter().map(|(root, _)| *root), intermediates) {
+        return Err(explain(error, leaf, intermediates, &roots, now));
+    }
+    // webpki does not ask a root how long a chain it allows. Servers send theirs in order.
+    let short = |limit: &Option<usize>| limit.filter(|limit| *limit < intermediates.len());
+    let fits = usable.iter().all(|(_, limit)| short(limit).is_none())
+        || leads(
+            &mut usable.iter().filter(|(_, limit)| short(limit).is_none()).map(|(root, _)| *root),
+            intermediates,
+        )
+        .is_ok()
+        || usable.iter().any(|(root, limit)| {
+            short(limit)
+                .is_some_and(|limit| leads(&mut std::iter::once(*root), &intermediates[..limit]).is_ok())
+        });
+    if fits { Ok(()) } else { Err(TOO_LONG.to_owned()) }
+}
+
+/// Why webpki refused a chain.
+fn explain(
+    error: rustls::Error,
+    leaf: &X509Certificate<'_>,
+    intermediates: &[CertificateDer<'_>],
+    roots: &[X509Certificate<'_>],
+    now: UnixTime,
+) -> String {
+    let rustls::Error::InvalidCertificate(error) = error else { return unknown(leaf, roots) };
+    match error {
         CertificateError::ExpiredContext { not_after, .. } => after(now, not_after.as_secs() as i64),
         CertificateError::NotValidYetContext { not_before, .. } => before(now, not_before.as_secs() as i64),
         // webpki looks at this first, Go once it has a chain.
@@ -67,13 +92,17 @@ pub(super) fn check(
             text if text.contains("NameConstraintViolation") => {
                 "x509: a root or intermediate certificate is not authorized to sign for this name".to_owned()
             }
-            text if text.contains("PathLenConstraintViolated") => {
-                "x509: too many intermediates for path length constraint".to_owned()
-            }
-            _ => unknown(leaf, &roots),
+            text if text.contains("PathLenConstraintViolated") => TOO_LONG.to_owned(),
+            _ => unknown(leaf, roots),
         },
-        _ => out_of_time(leaf, intermediates, &roots, now).unwrap_or_else(|| unknown(leaf, &roots)),
-    })
+        _ => out_of_time(leaf, intermediates, roots, now).unwrap_or_else(|| unknown(leaf, roots)),
+    }
+}
+
+/// How many certificates a root allows between itself and a server.
+fn longest(root: &X509Certificate<'_>) -> Option<usize> {
+    let constraints = root.basic_constraints().ok().flatten()?;
+    constraints.value.path_len_constraint.map(|limit| limit as usize)
 }
 
 /// Whether now is within what a certificate says of its time.

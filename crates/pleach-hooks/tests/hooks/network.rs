@@ -111,9 +111,18 @@ async fn answers_cut_short() {
         let url = says(&good, answer).await;
         assert_eq!(call(&url, &root.pem).await, Err(format!("{short}{wanted}")), "{answer}");
     }
-    let broken = "net/http: HTTP/1.x transport connection broken: malformed HTTP response";
-    let url = says(&good, "junk junk junk\r\n\r\n").await;
-    assert_eq!(reason(&url, &root.pem).await, broken);
+    for (answer, wanted) in [
+        ("junk junk junk\r\n\r\n", "malformed HTTP status code \"junk\""),
+        ("junk", "malformed HTTP response \"junk\""),
+        ("HTTP/1.1 abc OK\r\n\r\n", "malformed HTTP status code \"abc\""),
+        ("HTTP/1.1 200 OK\r\nbad header\r\n\r\n", "malformed MIME header: missing colon: \"bad header\""),
+        ("HTTP/1.1 200 OK\r\nContent-Type: appl", "unexpected EOF"),
+        ("HTTP/1.1 200 OK\r\nConte", "unexpected EOF"),
+    ] {
+        let url = says(&good, answer).await;
+        let reason = reason(&url, &root.pem).await;
+        assert_eq!(reason, format!("net/http: HTTP/1.x transport connection broken: {wanted}"), "{answer}");
+    }
     let url = says(&good, "HTTP/1.0 200 OK\r\n\r\nto the end").await;
     assert_eq!(call(&url, &root.pem).await, Ok("to the end".to_owned()));
 }

@@ -213,8 +213,13 @@ async fn constraints() {
     let short = sign(params, Some(&root));
     let middle = sign(ca("middle"), Some(&short));
     let low = sign(leaf("x", HERE), Some(&middle));
-    let reason = refused(&[&low, &middle, &short], &root.pem).await;
-    assert_eq!(reason, "too many intermediates for path length constraint");
+    // Whether it is a root that says so or another.
+    for bundle in [&root.pem, &short.pem] {
+        let reason = refused(&[&low, &middle, &short], bundle).await;
+        assert_eq!(reason, "too many intermediates for path length constraint");
+    }
+    accepted(&[&sign(leaf("x", HERE), Some(&short)), &short], &short.pem).await;
+    accepted(&[&low, &middle, &short], &format!("{}{}", short.pem, middle.pem)).await;
 }
 
 #[tokio::test]
