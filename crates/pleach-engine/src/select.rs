@@ -3,6 +3,7 @@
 //! Names and namespaces are decided by the key alone; labels and fields need the object.
 
 use pleach_json::Value;
+use pleach_meta::go_format::quote;
 use pleach_meta::selector::{FieldRequirement, FieldSelector, LabelSelector, field_text};
 use pleach_store::Key;
 
@@ -41,9 +42,7 @@ impl<'a> Selection<'a> {
                 field if target.version().selectable_fields.iter().any(|s| s.label == field) => {
                     by_content = true;
                 }
-                field => {
-                    return Err(Rejection::BadRequest(format!("field label not supported: {field}")));
-                }
+                field => return Err(Rejection::BadRequest(unknown_field(target, field))),
             }
         }
         let resource_prefix = keys::prefix(&target.kind.storage_group, &target.kind.plural, None);
@@ -115,6 +114,15 @@ impl<'a> Selection<'a> {
             }
         })
     }
+}
+
+/// Built-in kinds that know no fields of their own say so in other words.
+fn unknown_field(target: &Target, field: &str) -> String {
+    let knows_fields = target.kind.is_custom() || !target.version().selectable_fields.is_empty();
+    if knows_fields || field == NAMESPACE {
+        return format!("field label not supported: {field}");
+    }
+    format!("{} is not a known field selector: only \"{NAME}\", \"{NAMESPACE}\"", quote(field))
 }
 
 fn accepts(requirement: &FieldRequirement, text: &str) -> bool {

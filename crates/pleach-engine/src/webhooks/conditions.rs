@@ -72,7 +72,13 @@ fn compile(environment: &Environment, expression: &str) -> Result<Program, Strin
         .map_err(|issues| format!("compilation failed: {issues}"))?;
     let output = checked.output_type();
     if *output != Type::Bool {
-        return Err(format!("must evaluate to bool but got {output}"));
+        return Err(match output {
+            // These are called otherwise where they are types of variables.
+            Type::Null | Type::Duration | Type::Timestamp => {
+                format!("must evaluate to bool but got {}", output.name())
+            }
+            _ => format!("must evaluate to bool but got {output}"),
+        });
     }
     Program::new(&checked).map_err(|error| format!("program instantiation failed: {error}"))
 }

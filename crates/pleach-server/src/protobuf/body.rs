@@ -103,7 +103,7 @@ fn decode(bytes: &[u8], message: Message) -> Option<Map> {
 /// Go writes every plain field, empty or not; its JSON leaves the empty ones out.
 fn insert(out: &mut Map, field: &Field, wire: &Wire<'_>) -> Option<()> {
     let value = match (field.shape, wire) {
-        (Shape::Text, Wire::Bytes([])) | (Shape::Int, Wire::Varint(0)) => return Some(()),
+        (Shape::Text | Shape::Bytes, Wire::Bytes([])) | (Shape::Int, Wire::Varint(0)) => return Some(()),
         (Shape::Text | Shape::TextPointer, Wire::Bytes(bytes)) => text(bytes)?,
         (Shape::Int | Shape::IntPointer, Wire::Varint(value)) => (*value as i64).into(),
         (Shape::Bool, Wire::Varint(value)) => (*value != 0).into(),
@@ -115,7 +115,12 @@ fn insert(out: &mut Map, field: &Field, wire: &Wire<'_>) -> Option<()> {
             Some(time) => time.to_rfc3339_micro().into(),
             None => return Some(()),
         },
+        (Shape::Bytes, Wire::Bytes(bytes)) => STANDARD.encode(bytes).into(),
         (Shape::One(message), Wire::Bytes(bytes)) => decode(bytes, message)?.into(),
+        (Shape::Inline(message), Wire::Bytes(bytes)) => {
+            out.merge(decode(bytes, message)?.into_vec());
+            return Some(());
+        }
         (Shape::FieldsV1, Wire::Bytes(bytes)) => fields_v1(bytes)?,
         (Shape::Texts, Wire::Bytes(bytes)) => return push(out, field.name, text(bytes)?),
         (Shape::Many(message), Wire::Bytes(bytes)) => {
@@ -222,6 +227,10 @@ mod tests {
         );
         let dated = nested(1, &[field(1, "a"), time, field(14, "x"), field(14, "y")]);
         let micro = nested(4, &[number(1, 1_700_000_000), number(2, 5000)]);
+        let service = nested(1, &[field(1, ""), number(4, 444)]);
+        let rule = nested(3, &[field(1, "*"), nested(2, &[field(1, "g"), field(1, "h"), field(4, "*")])]);
+        let webhook =
+            nested(2, &[field(1, "a"), nested(2, &[service, field(2, "ABC")]), rule, nested(11, &[])]);
         let cases = [
             (
                 "empty text and absent times are left out, empty values of maps are not",
@@ -237,6 +246,11 @@ mod tests {
                 "pointers to nothing are kept",
                 envelope("coordination.k8s.io/v1", "Lease", &nested(2, &[field(1, ""), micro, number(5, 0)])),
                 r#"{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","spec":{"holderIdentity":"","leaseTransitions":0,"renewTime":"2023-11-14T22:13:20.000005Z"}}"#,
+            ),
+            (
+                "messages within messages, some of which JSON does not tell apart",
+                envelope("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", &webhook),
+                r#"{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingWebhookConfiguration","webhooks":[{"clientConfig":{"caBundle":"QUJD","service":{"port":444}},"name":"a","objectSelector":{},"rules":[{"apiGroups":["g","h"],"operations":["*"],"scope":"*"}]}]}"#,
             ),
         ];
         for (why, body, expected) in cases {

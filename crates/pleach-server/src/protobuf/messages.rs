@@ -25,9 +25,13 @@ pub(crate) enum Shape {
     /// A number that is there or not.
     IntPointer,
     Bool,
+    /// Bytes, which JSON has as base64 and leaves out when there are none.
+    Bytes,
     Time,
     MicroTime,
     One(Message),
+    /// A message whose fields JSON has among those around it.
+    Inline(Message),
     Many(Message),
     Texts,
     TextByKey,
@@ -36,8 +40,8 @@ pub(crate) enum Shape {
 }
 
 use Shape::{
-    Bool, BytesByKey, FieldsV1, Int, IntPointer, Many, MicroTime, One, Text, TextByKey, TextPointer, Texts,
-    Time,
+    Bool, Bytes, BytesByKey, FieldsV1, Inline, Int, IntPointer, Many, MicroTime, One, Text, TextByKey,
+    TextPointer, Texts, Time,
 };
 
 const fn f(number: u64, name: &'static str, shape: Shape) -> Field {
@@ -54,6 +58,8 @@ pub(crate) fn message(api_version: &str, kind: &str) -> Option<Message> {
         ("v1", "Event") => CORE_EVENT,
         ("events.k8s.io/v1", "Event") => EVENT,
         ("coordination.k8s.io/v1", "Lease") => LEASE,
+        ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration") => MUTATING_CONFIGURATION,
+        ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration") => VALIDATING_CONFIGURATION,
         ("authentication.k8s.io/v1", "SelfSubjectReview") => METADATA_ONLY,
         ("authorization.k8s.io/v1", "SelfSubjectAccessReview") => SELF_ACCESS_REVIEW,
         ("authorization.k8s.io/v1", "SubjectAccessReview" | "LocalSubjectAccessReview") => ACCESS_REVIEW,
@@ -165,6 +171,85 @@ const LEASE: Message = &[
         ]),
     ),
 ];
+
+const MUTATING_CONFIGURATION: Message = &[
+    f(1, "metadata", One(OBJECT_META)),
+    f(
+        2,
+        "webhooks",
+        Many(&[
+            f(1, "name", Text),
+            f(2, "clientConfig", One(CLIENT_CONFIG)),
+            f(3, "rules", Many(RULE)),
+            f(4, "failurePolicy", TextPointer),
+            f(5, "namespaceSelector", One(LABEL_SELECTOR)),
+            f(6, "sideEffects", TextPointer),
+            f(7, "timeoutSeconds", IntPointer),
+            f(8, "admissionReviewVersions", Texts),
+            f(9, "matchPolicy", TextPointer),
+            f(10, "reinvocationPolicy", TextPointer),
+            f(11, "objectSelector", One(LABEL_SELECTOR)),
+            f(12, "matchConditions", Many(MATCH_CONDITION)),
+        ]),
+    ),
+];
+
+const VALIDATING_CONFIGURATION: Message = &[
+    f(1, "metadata", One(OBJECT_META)),
+    f(
+        2,
+        "webhooks",
+        Many(&[
+            f(1, "name", Text),
+            f(2, "clientConfig", One(CLIENT_CONFIG)),
+            f(3, "rules", Many(RULE)),
+            f(4, "failurePolicy", TextPointer),
+            f(5, "namespaceSelector", One(LABEL_SELECTOR)),
+            f(6, "sideEffects", TextPointer),
+            f(7, "timeoutSeconds", IntPointer),
+            f(8, "admissionReviewVersions", Texts),
+            f(9, "matchPolicy", TextPointer),
+            f(10, "objectSelector", One(LABEL_SELECTOR)),
+            f(11, "matchConditions", Many(MATCH_CONDITION)),
+        ]),
+    ),
+];
+
+const CLIENT_CONFIG: Message = &[
+    f(
+        1,
+        "service",
+        One(&[
+            f(1, "namespace", Text),
+            f(2, "name", Text),
+            f(3, "path", TextPointer),
+            f(4, "port", IntPointer),
+        ]),
+    ),
+    f(2, "caBundle", Bytes),
+    f(3, "url", TextPointer),
+];
+
+const RULE: Message = &[
+    f(1, "operations", Texts),
+    f(
+        2,
+        "",
+        Inline(&[
+            f(1, "apiGroups", Texts),
+            f(2, "apiVersions", Texts),
+            f(3, "resources", Texts),
+            f(4, "scope", TextPointer),
+        ]),
+    ),
+];
+
+const LABEL_SELECTOR: Message = &[
+    f(1, "matchLabels", TextByKey),
+    f(2, "matchExpressions", Many(&[f(1, "key", Text), f(2, "operator", Text), f(3, "values", Texts)])),
+];
+
+const MATCH_CONDITION: Message = &[f(1, "name", Text), f(2, "expression", Text)];
 
 const EVENT_SOURCE: Message = &[f(1, "component", Text), f(2, "host", Text)];
 

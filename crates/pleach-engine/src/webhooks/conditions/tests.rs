@@ -157,6 +157,8 @@ fn conditions_must_be_boolean() {
             "authorizer.requestResource",
             "must evaluate to bool but got kubernetes.authorization.ResourceCheck",
         ),
+        ("null", "must evaluate to bool but got null_type"),
+        ("duration('1s')", "must evaluate to bool but got google.protobuf.Duration"),
         ("optional.of(true)", "must evaluate to bool but got optional_type(bool)"),
         (
             "self",
