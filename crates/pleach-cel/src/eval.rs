@@ -91,7 +91,7 @@ pub enum OldSelf<'a> {
 /// What a variable other than `self` and `oldSelf` stands for.
 #[derive(Clone, Debug)]
 pub enum Bound<'a> {
-    /// JSON, read by the variable's type.
+    /// JSON as it is: its type is only for the checker.
     Value(&'a Value),
     /// Whoever is asked what the user may do.
     Authorizer(Authz),

@@ -8,7 +8,7 @@ use crate::decl::{DeclKind, DeclType};
 use crate::eval::machine::{Machine, Outcome, Slot, is_fatal};
 use crate::eval::node::{AttributeId, Qualifier, QualifierKind, Root};
 use crate::eval::{Bound, OldSelf, Variable};
-use crate::value::{CelValue, Fault, List, Map, Opaque, Text, key_text, read};
+use crate::value::{CelValue, Fault, List, Map, Opaque, Text, key_text, read, read_untyped};
 use pleach_json::Value;
 use std::sync::Arc;
 
@@ -173,7 +173,7 @@ impl<'a> Machine<'a, '_> {
             (Variable::OldSelf, OldSelf::Optional(Some(value))) => read(value, inner).map(CelValue::some),
             (Variable::OldSelf, OldSelf::Absent) => absent(),
             (Variable::Other(at), _) => match self.activation.others.get(*at) {
-                Some(Bound::Value(value)) => read(value, decl),
+                Some(Bound::Value(value)) => Ok(read_untyped(value)),
                 Some(Bound::Authorizer(authz)) => Ok(CelValue::opaque(Opaque::Authz(*authz))),
                 None => absent(),
             },

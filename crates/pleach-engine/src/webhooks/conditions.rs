@@ -34,7 +34,7 @@ static VARIABLES: LazyLock<Declarations> = LazyLock::new(|| {
         .with("object", anything())
         .with("oldObject", anything())
         .with("request", request_type())
-        .with("namespaceObject", namespace_type().nullable(true))
+        .with("namespaceObject", namespace_type())
         .with("authorizer", message("kubernetes.authorization.Authorizer"))
         .with("authorizer.requestResource", message("kubernetes.authorization.ResourceCheck"))
 });
@@ -245,7 +245,7 @@ fn texts(name: &'static str, fields: &[&'static str]) -> DeclType {
 }
 
 fn anything() -> DeclType {
-    DeclType::other(Type::Dyn).nullable(true)
+    DeclType::other(Type::Dyn)
 }
 
 fn text() -> DeclType {

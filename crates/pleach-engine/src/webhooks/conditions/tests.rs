@@ -6,12 +6,16 @@ use super::*;
 use crate::options::Context;
 use crate::webhooks::Operation;
 
-/// A dry run of a create, by an admin.
 fn judge(expressions: &[&str], on_failure: FailurePolicy) -> Verdict {
     let numbers: Vec<Value> = (1..250).map(Value::Int).collect();
+    let spec = json!({"replicas": 1, "list": (numbers), "d": "1s", "namespace": "n", "a-b": 1, "q": "2"});
+    judge_spec(expressions, &spec, on_failure)
+}
+
+/// A dry run of a create, by an admin.
+fn judge_spec(expressions: &[&str], spec: &Value, on_failure: FailurePolicy) -> Verdict {
     let object = json!({
-        "apiVersion": "g.example.com/v2", "kind": "Foo", "metadata": {"name": "x"},
-        "spec": {"replicas": 1, "list": (numbers), "d": "1s", "namespace": "n", "a-b": 1, "q": "2"},
+        "apiVersion": "g.example.com/v2", "kind": "Foo", "metadata": {"name": "x"}, "spec": (spec.clone()),
     });
     let options = json!({"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"});
     let groups: Vec<Str> = vec![MASTERS.into(), "system:authenticated".into()];
@@ -126,6 +130,11 @@ fn one_that_is_false_decides() {
                 "Invalid service account namespace",
             )),
         ),
+        (
+            "checks are like nothing",
+            &["authorizer == authorizer"],
+            Verdict::Refuse(error("authorizer == authorizer", "no such overload")),
+        ),
         ("too dear", &[dear], Verdict::Refuse(dear_error.clone())),
         ("too dear, but false", &[dear, "false"], Verdict::Skip),
         ("too dear together", &[half; 10], Verdict::Refuse(OUT_OF_BUDGET.to_owned())),
@@ -134,6 +143,29 @@ fn one_that_is_false_decides() {
         let lenient = if want == Verdict::Call { Verdict::Call } else { Verdict::Skip };
         assert_eq!(judge(expressions, FailurePolicy::Ignore), lenient, "{why}");
     }
+}
+
+#[test]
+fn costs_are_upstream_s() {
+    let pairs = "object.spec.list.all(x, object.spec.list.all(y, x + y > 0))";
+    let map = "object.spec.m.all(x, object.spec.m.all(y, object.spec.m[x] != \"\" && request.name == \"x\"))";
+    let text = "object.spec.list.all(x, object.spec.t.contains(\"zz\") || request.userInfo.groups.exists(g, g == \"system:masters\"))";
+    for (expressions, last) in [(&[pairs][..], 377_i64), (&[pairs; 5], 266), (&[map], 315), (&[text], 990)] {
+        for (size, want) in [(last, true), (last + 1, false)] {
+            let numbers: Vec<Value> = (1..=size).map(Value::Int).collect();
+            let members: Map = (0..size).map(|i| (format!("k{i}").into(), format!("v{i}").into())).collect();
+            let long = "abcdefghij".repeat(size as usize);
+            let spec = json!({"list": (numbers), "m": (members), "t": (long)});
+            let verdict = judge_spec(expressions, &spec, FailurePolicy::Fail);
+            assert_eq!(verdict == Verdict::Call, want, "{size}: {} x {}", expressions.len(), expressions[0]);
+        }
+    }
+    let check = "authorizer.path('/x').check('get').allowed()";
+    let called = |expressions: &[&str]| judge(expressions, FailurePolicy::Fail) == Verdict::Call;
+    assert!(called(&[&[check; 2].join(" && ")]));
+    assert!(!called(&[&[check; 3].join(" && ")]), "more than one may cost");
+    assert!(called(&[check; 7]));
+    assert!(!called(&[check; 8]), "more than all may cost");
 }
 
 #[test]
