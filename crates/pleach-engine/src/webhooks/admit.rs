@@ -306,10 +306,8 @@ impl<'a> Question<'a> {
         let target = self.target;
         let (group, version) = own(target);
         let name = match object {
-            Some(object) if self.name.is_empty() && self.operation == Operation::Create => {
-                ObjectMeta::of(object).name().into()
-            }
-            _ => self.name.clone(),
+            Some(object) if self.operation == Operation::Create => ObjectMeta::of(object).name(),
+            _ => &self.name,
         };
         let object_type = match target.subresource {
             Subresource::Scale => ("autoscaling", "v1", "Scale"),
@@ -322,12 +320,11 @@ impl<'a> Question<'a> {
             resource: &target.kind.plural,
             subresource: target.subresource.as_str(),
             object_type,
-            namespaced: target.kind.is_namespaced(),
-            name,
+            name: name.into(),
             // A namespace is in itself.
             namespace: match (&target.namespace, target.kind.strategy) {
                 (Some(namespace), _) => namespace,
-                (None, Strategy::Namespace) => &self.name,
+                (None, Strategy::Namespace) => name,
                 (None, _) => "",
             },
             object,

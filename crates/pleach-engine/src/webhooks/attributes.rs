@@ -40,8 +40,6 @@ pub(crate) struct Attributes<'a> {
     pub(crate) subresource: &'a str,
     /// Group, version and kind of the object: those of the resource, or a Scale.
     pub(crate) object_type: (&'a str, &'a str, &'a str),
-    /// Whether the kind lives in namespaces.
-    pub(crate) namespaced: bool,
     /// The name, if it is known yet.
     pub(crate) name: Str,
     /// The namespace, or empty.

@@ -27,7 +27,6 @@ fn judge_spec(expressions: &[&str], spec: &Value, on_failure: FailurePolicy) -> 
         resource: "foos",
         subresource: "",
         object_type: ("g.example.com", "v1", "Foo"),
-        namespaced: true,
         name: "x".into(),
         namespace: "ns1",
         object: Some(&object),

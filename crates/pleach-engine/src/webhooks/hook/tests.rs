@@ -64,7 +64,6 @@ fn asked(webhook: &Value, write: &Write) -> Option<String> {
         resource: write.resource,
         subresource: write.subresource,
         object_type: (write.group, write.version, write.kind),
-        namespaced: !write.namespace.is_empty(),
         name: "x".into(),
         namespace: write.namespace,
         object: write.object.as_ref(),
