@@ -15,7 +15,7 @@ use pleach_schema::{Schema, SchemaOptions};
 
 use crate::convert::Conversions;
 use crate::engine::Engine;
-use crate::kind::{Conversion, Kind, Strategy};
+use crate::kind::{Conversion, Strategy};
 use crate::options::{Context, WriteOptions};
 use crate::prepare::metadata_mut;
 use crate::recent::Live;
@@ -67,19 +67,22 @@ pub(crate) fn track(target: &Target, live: Option<&Live>, new: &mut Value, manag
 
 /// Works out who owns the fields of a new object.
 pub(crate) fn track_new(target: &Target, new: &mut Value, manager: &Manager) {
-    let blank = blank(&target.kind);
+    let blank = blank(target);
     Tracker::new(&Endpoint::over(target, None), manager.request(target)).update(blank, new);
 }
 
 /// What every object of a kind has, in upstream's eyes even before it is made, so that nobody owns it
 /// for having written it: the fields of typed objects that are structs and never left out.
-fn blank(kind: &Kind) -> Option<&'static Value> {
+fn blank(target: &Target) -> Option<&'static Value> {
     static DEFINITION: LazyLock<Value> = LazyLock::new(|| json!({"spec": {"names": {}}}));
     static LEASE: LazyLock<Value> = LazyLock::new(|| json!({"spec": {}}));
-    static EVENT: LazyLock<Value> = LazyLock::new(|| json!({"source": {}, "deprecatedSource": {}}));
+    static CORE_EVENT: LazyLock<Value> = LazyLock::new(|| json!({"source": {}}));
+    static EVENT: LazyLock<Value> = LazyLock::new(|| json!({"deprecatedSource": {}}));
+    let kind = &target.kind;
     match (kind.strategy, kind.plural.as_str()) {
         (Strategy::CustomResourceDefinition, _) => Some(&DEFINITION),
         (Strategy::BuiltIn, "leases") => Some(&LEASE),
+        (Strategy::BuiltIn, "events") if target.version().api_version == "v1" => Some(&CORE_EVENT),
         (Strategy::BuiltIn, "events") => Some(&EVENT),
         _ => None,
     }
@@ -88,7 +91,7 @@ fn blank(kind: &Kind) -> Option<&'static Value> {
 /// The managed fields of a new object as text, where that is told without making a value of them.
 pub(crate) fn written(target: &Target, new: &Value, manager: &Manager) -> Option<Written> {
     // What is converted on its way to the store has them in it.
-    if target.version != target.kind.storage || blank(&target.kind).is_some() {
+    if target.version != target.kind.storage || blank(target).is_some() {
         return None;
     }
     let written = Tracker::new(&Endpoint::over(target, None), manager.request(target)).written(new)?;

@@ -135,3 +135,29 @@ fn secrets_and_config_maps_have_keys_that_are_names() {
         assert_eq!(answer.status, status, "{object}: {}", answer.body);
     }
 }
+
+#[test]
+fn events_have_owners_in_both_groups() {
+    let server = Running::in_memory();
+    let api = server.api();
+    let about = json!({"kind": "Pod", "name": "p", "namespace": "default"});
+    let core = json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "a"}, "involvedObject": about,
+        "reason": "R", "type": "Normal", "source": {"component": "c"},
+    });
+    let made = api.create("/api/v1/namespaces/default/events?fieldManager=m", &core);
+    let fields =
+        json!({"f:involvedObject": {}, "f:reason": {}, "f:source": {"f:component": {}}, "f:type": {}});
+    assert_eq!(owners(&made), [("m".into(), String::new(), true, fields)]);
+    let other = json!({
+        "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "b"}, "regarding": about,
+        "reason": "R", "type": "Normal", "action": "A", "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "a/b", "reportingInstance": "i",
+    });
+    let made = api.create("/apis/events.k8s.io/v1/namespaces/default/events?fieldManager=m", &other);
+    let fields = json!({
+        "f:action": {}, "f:eventTime": {}, "f:reason": {}, "f:regarding": {}, "f:reportingController": {},
+        "f:reportingInstance": {}, "f:type": {},
+    });
+    assert_eq!(owners(&made), [("m".into(), String::new(), true, fields)]);
+}
