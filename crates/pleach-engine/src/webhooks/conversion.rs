@@ -156,17 +156,16 @@ fn accept(who: &str, from: &Value, mut converted: Value, to: &str) -> Result<Val
     let metadata = restored(from, &converted)
         .map_err(|problem| format!("{who} returned invalid metadata: {problem}"))?;
     if let Some(members) = converted.as_object_mut() {
-        match metadata {
-            Some(metadata) => members.insert("metadata", metadata),
-            None => members.remove("metadata"),
-        };
+        members.insert("metadata", metadata);
     }
     Ok(converted)
 }
 
 /// The metadata of an object with the labels and annotations of another.
-fn restored(from: &Value, converted: &Value) -> Result<Option<Value>, String> {
-    let Some(original) = from.get("metadata") else { return Ok(None) };
+fn restored(from: &Value, converted: &Value) -> Result<Value, String> {
+    // The object may be a part of one, made to see who owns what; upstream asks for metadata then too.
+    let original = from.get("metadata").filter(|metadata| metadata.as_object().is_some());
+    let original = original.cloned().unwrap_or_else(Value::object);
     let given = match converted.get("metadata") {
         None => return Err("missing metadata in converted object".into()),
         Some(Value::Object(given)) => given,
@@ -176,7 +175,7 @@ fn restored(from: &Value, converted: &Value) -> Result<Option<Value>, String> {
         }
     };
     let mut metadata = original.clone();
-    let Some(members) = metadata.as_object_mut() else { return Ok(Some(metadata)) };
+    let Some(members) = metadata.as_object_mut() else { return Ok(metadata) };
     let mut errors: Vec<FieldError> = Vec::new();
     for (key, shown) in [("labels", "labels"), ("annotations", "annotation")] {
         let new = given.get(key).filter(|value| !value.is_null());
@@ -197,7 +196,7 @@ fn restored(from: &Value, converted: &Value) -> Result<Option<Value>, String> {
             None => members.remove(key),
         };
     }
-    if errors.is_empty() { Ok(Some(metadata)) } else { Err(field_error::aggregate(&errors)) }
+    if errors.is_empty() { Ok(metadata) } else { Err(field_error::aggregate(&errors)) }
 }
 
 /// Labels and annotations are texts by key.
