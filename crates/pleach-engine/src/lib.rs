@@ -1,13 +1,13 @@
 //! What happens to an object between the wire and the store.
 //!
 //! ```text
-//! WRITE  bytes ─decode→ settle ─managers→ admission ─prepare→ validate ─convert→ commit
+//! WRITE  bytes ─decode→ settle ─managers→ mutate ─prepare→ validate ─approve→ convert ─→ commit
 //! READ   stored ─settle→ convert ─shape→ bytes          (skipped for records that are known clean)
 //! WATCH  commit ─store's watch→ selectors ─shared frame→ each watcher
 //! ```
 //!
 //! Kinds are data ([`kind`], [`catalog`]); CRDs make them ([`compile`], [`definitions`]). The engine
-//! knows no HTTP, sockets, TLS or argv; time and randomness are handed to it.
+//! knows no HTTP, sockets, TLS or argv; time, randomness and whoever calls webhooks are handed to it.
 //!
 //! **Invariant:** every key is made by [`keys`], every stored byte by [`record`], every status code
 //! by [`rejection`].

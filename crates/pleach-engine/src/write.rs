@@ -1,9 +1,9 @@
 //! Create and update: read, decide, commit, try again.
 //!
-//! The order is upstream's: decode (prune, drop nulls, default) → field managers → admission →
-//! prepare → validate → convert to the stored version → commit. The answer is what a read of the
-//! stored object would give. Every decision is in a call that is not awaited; the loop here only
-//! reads, asks and commits.
+//! The order is upstream's: decode (prune, drop nulls, default) → field managers → those who may change
+//! it → prepare → validate → those who say yes or no → convert to the stored version → commit. The answer is
+//! what a read of the stored object would give. Every decision is in a call that is not awaited; the loop here
+//! only reads, asks and commits.
 
 use pleach_apply::Written;
 use pleach_crd::Scale;
