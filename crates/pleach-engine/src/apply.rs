@@ -10,7 +10,7 @@ use bytes::Bytes;
 use pleach_apply::{ApplyError, Tracker};
 use pleach_crd::Scale;
 use pleach_json::{Hints, Phrases, Piece, Spans, Value};
-use pleach_meta::object_meta::{ObjectMeta, decode_stored};
+use pleach_meta::object_meta::ObjectMeta;
 use pleach_schema::Beside;
 
 use crate::decode;
@@ -22,6 +22,7 @@ use crate::options::{Body, Context, FieldValidation, WriteOptions};
 use crate::recent::{Last, Live, Said, Saying};
 use crate::rejection::Rejection;
 use crate::scale;
+use crate::settle::{self, Settled};
 use crate::target::{Subresource, Target};
 use crate::write::{self, Intent};
 
@@ -67,7 +68,7 @@ impl Engine {
             let warned = context.warnings.len();
             let new = apply.create(context)?;
             write::refuse_while_terminating(&target.kind, target.name())?;
-            match self.create_value(target, new, options, context, None).await {
+            match self.create_settled(target, new, options, context, None).await {
                 // It came in between: what is there is applied to.
                 Err(Rejection::AlreadyExists { .. }) => context.warnings.truncate(warned),
                 done => return done.map(|object| Applied { object, created: true }),
@@ -101,7 +102,7 @@ impl Engine {
 struct ApplyScale<'a>(Apply<'a>, &'a Scale);
 
 impl Intent for ApplyScale<'_> {
-    fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Value>, Rejection> {
+    fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Settled>, Rejection> {
         let Self(Apply { target, manager, configuration, options, .. }, paths) = &*self;
         let was = owners::with_owners(target, paths, live)?;
         let failed = |what: &str, object: &Value| {
@@ -134,7 +135,7 @@ impl Intent for ApplyScale<'_> {
         }
         let mut object = live.value.clone();
         owners::put_back(target, &applied, &mut object);
-        Ok(Some(object))
+        Ok(Some(settle::rescaled(object)))
     }
 
     fn scale(&self) -> Option<(&Target, &Scale)> {
@@ -199,7 +200,7 @@ struct Apply<'a> {
 
 impl Apply<'_> {
     /// The object after the apply, with its owners.
-    fn onto(&self, live: Option<&Live>, context: &mut Context) -> Result<Value, Rejection> {
+    fn onto(&self, live: Option<&Live>, context: &mut Context) -> Result<Settled, Rejection> {
         let endpoint = Endpoint::over(self.target, live);
         let mut tracker = Tracker::new(&endpoint, self.manager.request(self.target))
             .usually(&self.usual)
@@ -239,21 +240,18 @@ impl Apply<'_> {
     }
 
     /// The object as its kind is decoded: typed kinds wholly, custom resources only their metadata.
-    fn settled(&self, mut object: Value) -> Result<Value, Rejection> {
+    fn settled(&self, object: Value) -> Result<Settled, Rejection> {
         if !self.target.kind.is_custom() {
             let decoded = decode::object(self.target, object, false, Beside::Others);
             return decoded.map(|decoded| decoded.value).map_err(Rejection::BadRequest);
         }
-        if let Some(metadata) = object.get_mut("metadata") {
-            decode_stored(metadata).map_err(Rejection::Plain)?;
-        }
-        Ok(object)
+        settle::applied(object)
     }
 
     /// The object that an apply to nothing makes.
-    fn create(&self, context: &mut Context) -> Result<Value, Rejection> {
+    fn create(&self, context: &mut Context) -> Result<Settled, Rejection> {
         let mut object = self.onto(None, context)?;
-        let uid = ObjectMeta::of(&object).uid();
+        let uid = ObjectMeta::of(object.value()).uid();
         if !uid.is_empty() {
             return Err(Rejection::Conflict {
                 subject: self.target.subject(),
@@ -262,17 +260,20 @@ impl Apply<'_> {
                 ),
             });
         }
-        write::align_namespace(self.target, &mut object)?;
-        write::check_identity(self.target, &mut object)?;
-        crate::prepare::metadata_mut(&mut object).remove("resourceVersion");
+        object.edit(|object| {
+            write::align_namespace(self.target, object)?;
+            write::check_identity(self.target, object)?;
+            crate::prepare::metadata_mut(object).remove("resourceVersion");
+            Ok(())
+        })?;
         Ok(object)
     }
 }
 
 impl Intent for Apply<'_> {
-    fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Value>, Rejection> {
+    fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Settled>, Rejection> {
         let mut object = self.onto(Some(live), context)?;
-        write::align_namespace(self.target, &mut object)?;
+        object.edit(|object| write::align_namespace(self.target, object))?;
         Ok(Some(object))
     }
 

@@ -152,6 +152,7 @@ impl Engine {
         let target = Target { kind, version: 0, namespace: None, name: None, subresource: Subresource::None };
         let value: Value = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         let (options, mut context) = (WriteOptions::default(), Context::default());
-        self.create_value(&target, value, &options, &mut context, None).await.map(|_| ())
+        let settled = crate::settle::typed(value);
+        self.create_settled(&target, settled, &options, &mut context, None).await.map(|_| ())
     }
 }

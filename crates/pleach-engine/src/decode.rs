@@ -13,7 +13,7 @@ use pleach_schema::Beside;
 use crate::kind::{Kind, Strategy};
 use crate::options::{Body, Context, FieldValidation, Format};
 use crate::rejection::Rejection;
-use crate::settle;
+use crate::settle::{self, Settled};
 use crate::target::Target;
 use crate::webhooks;
 
@@ -21,7 +21,7 @@ use crate::webhooks;
 #[derive(Debug)]
 pub struct Decoded {
     /// The object.
-    pub value: Value,
+    pub value: Settled,
     /// The paths of unknown fields, in the order they are reported.
     pub strict: Vec<String>,
 }
@@ -34,7 +34,7 @@ pub fn decode(
     validation: FieldValidation,
     hints: Hints<'_>,
     context: &mut Context,
-) -> Result<Value, Rejection> {
+) -> Result<Settled, Rejection> {
     let kind = &target.kind;
     let version = target.version();
     let strictly = validation != FieldValidation::Ignore;
@@ -111,7 +111,7 @@ pub fn object(
         if strictly {
             strict = unknown;
         }
-        return Ok(Decoded { value, strict });
+        return Ok(Decoded { value: settle::typed(value), strict });
     }
     for key in ["apiVersion", "kind"] {
         if let Some(other) = value.get(key).filter(|v| v.as_str().is_none()) {
@@ -131,7 +131,8 @@ pub fn object(
         let unknown = webhooks::decode_configuration(&target.kind.kind, &mut value)?;
         strict.extend(unknown.into_iter().filter(|_| strictly));
     }
-    strict.extend(settle::request(&target.kind, target.version, &mut value, beside, strictly)?);
+    let (value, unknown) = settle::request(&target.kind, target.version, value, beside, strictly)?;
+    strict.extend(unknown);
     Ok(Decoded { value, strict })
 }
 

@@ -15,7 +15,7 @@ use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::target::Target;
 use crate::webhooks::{Operation, Question};
-use crate::write::{Origin, is_finished};
+use crate::write::is_finished;
 
 /// Holds an object until its dependents no longer name it.
 pub const ORPHAN: &str = "orphan";
@@ -124,8 +124,7 @@ impl Engine {
         if !held {
             return self.take_away(target, key, record, ObjectMeta::of(&live).uid().into()).await;
         }
-        let stored = self.to_storage(target, draft).await?;
-        let bytes = self.encode(target, stored, Origin::Live(None), false)?.bytes;
+        let bytes = self.encode_marked(target, draft).await?;
         let new = Record::open(bytes.clone(), record.revision)?;
         if new.json() == record.json() {
             let object = self.serve(&target.kind, target.version, record.clone()).await?;

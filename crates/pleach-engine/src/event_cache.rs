@@ -21,13 +21,16 @@ pub(crate) type FrameKey = u64;
 /// What an object in another version depends on: the version, and whether it is the one before.
 pub(crate) type ViewKey = (usize, bool);
 
+/// What was made of an event under a kind as it was then.
+type Made<K, V> = (Arc<[KindVersion]>, K, V);
+
 /// One stored change, with what watchers worked out about it.
 pub(crate) struct SharedEvent {
     event: Arc<Event>,
     current: OnceLock<Option<Arc<Value>>>,
     previous: OnceLock<Option<Arc<Value>>>,
-    frames: Mutex<Vec<(Arc<[KindVersion]>, FrameKey, Bytes)>>,
-    views: tokio::sync::Mutex<Vec<(Arc<[KindVersion]>, ViewKey, Arc<Value>)>>,
+    frames: Mutex<Vec<Made<FrameKey, Bytes>>>,
+    views: tokio::sync::Mutex<Vec<Made<ViewKey, Arc<Value>>>>,
 }
 
 impl SharedEvent {

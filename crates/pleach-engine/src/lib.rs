@@ -13,7 +13,6 @@
 //! by [`rejection`].
 
 mod admission;
-mod admitted;
 pub mod apply;
 pub mod builtin;
 pub mod catalog;
@@ -45,7 +44,7 @@ mod retire;
 mod scale;
 mod scaling;
 mod select;
-mod settle;
+pub mod settle;
 pub mod shape;
 mod sweep;
 pub mod target;

@@ -14,6 +14,7 @@ use crate::object::Object;
 use crate::options::{Body, Context, FieldValidation, PatchType, WriteOptions};
 use crate::recent::Live;
 use crate::rejection::{Rejection, Subject};
+use crate::settle::Settled;
 use crate::target::Target;
 use crate::write::Intent;
 
@@ -135,7 +136,7 @@ impl Patch<'_> {
 }
 
 impl Intent for Patch<'_> {
-    fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Value>, Rejection> {
+    fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Settled>, Rejection> {
         let patched = self.apply(live)?;
         let strictly = self.validation != FieldValidation::Ignore;
         check_type_meta(&patched)?;

@@ -12,6 +12,7 @@ use crate::options::{Body, Context, FieldValidation, Format, PatchType, WriteOpt
 use crate::recent::Live;
 use crate::rejection::{Rejection, Subject};
 use crate::scale;
+use crate::settle::{self, Settled};
 use crate::target::{Subresource, Target};
 use crate::write::Intent;
 
@@ -142,7 +143,7 @@ impl Intent for Rescale<'_> {
         }
     }
 
-    fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Value>, Rejection> {
+    fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Settled>, Rejection> {
         // An unset number stands for itself while a patch is applied, so that a patch which leaves
         // it alone can be told from one that sets it.
         const UNSET: i64 = i32::MIN as i64;
@@ -173,7 +174,7 @@ impl Intent for Rescale<'_> {
         scale_owners::track(self.target, self.scale, live, &mut object, &self.manager)?;
         let version: Str = ObjectMeta::of(&new).resource_version().into();
         crate::prepare::metadata_mut(&mut object).insert("resourceVersion", version);
-        Ok(Some(object))
+        Ok(Some(settle::rescaled(object)))
     }
 }
 

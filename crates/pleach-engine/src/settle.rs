@@ -11,26 +11,73 @@ use crate::kind::{Kind, Strategy};
 use crate::prepare::metadata_mut;
 use crate::rejection::Rejection;
 
+/// An object in the shape its schema promises: the first stage of every write, whoever wrote the object.
+#[derive(Clone, Debug)]
+pub struct Settled(Value);
+
+impl Settled {
+    /// The object.
+    pub fn value(&self) -> &Value {
+        &self.0
+    }
+
+    /// Changes what its schema does not say: metadata.
+    pub(crate) fn edit<T>(&mut self, how: impl FnOnce(&mut Value) -> T) -> T {
+        how(&mut self.0)
+    }
+
+    /// The object, for the next stage.
+    pub(crate) fn into_value(self) -> Value {
+        self.0
+    }
+}
+
+/// An object of a kind whose decoder does all that a schema would.
+pub(crate) fn typed(value: Value) -> Settled {
+    Settled(value)
+}
+
+/// A live object with a number changed that its schema lets be changed.
+pub(crate) fn rescaled(value: Value) -> Settled {
+    Settled(value)
+}
+
+/// What an apply made, which has filled in defaults already: only the metadata is decoded.
+pub(crate) fn applied(mut value: Value) -> Result<Settled, Rejection> {
+    if let Some(metadata) = value.get_mut("metadata") {
+        decode_stored(metadata).map_err(Rejection::Plain)?;
+    }
+    Ok(Settled(value))
+}
+
+/// What a webhook made of an object: defaulted, not pruned, and nulls stay, as upstream has it.
+pub(crate) fn mutated(kind: &Kind, version: usize, mut value: Value) -> Settled {
+    if value.get("kind").and_then(Value::as_str) == Some(kind.kind.as_str()) {
+        kind.versions[version].schema.get().fill_defaults(&mut value, Beside::Others);
+    }
+    Settled(value)
+}
+
 /// Settles a request's object; the paths of unknown fields come back if they are wanted.
 pub(crate) fn request(
     kind: &Kind,
     version: usize,
-    value: &mut Value,
+    mut value: Value,
     beside: Beside<'_>,
     strictly: bool,
-) -> Result<Vec<String>, String> {
+) -> Result<(Settled, Vec<String>), String> {
     let record = if strictly { Record::Unknown } else { Record::Nothing };
     let schema = kind.versions[version].schema.get();
     // Another kind at the right address is not touched: validation will say what is wrong with it.
     if value.get("kind").and_then(Value::as_str) != Some(kind.kind.as_str()) {
-        return Ok(Vec::new());
+        return Ok((Settled(value), Vec::new()));
     }
     let settled = schema
-        .settle_beside(value, beside, SettleOptions::request(record))
+        .settle_beside(&mut value, beside, SettleOptions::request(record))
         .map_err(|error| error.to_string())?;
     let mut unknown = settled.pruned;
     unknown.extend(settled.unknown_metadata);
-    Ok(unknown)
+    Ok((Settled(value), unknown))
 }
 
 /// Settles an object from the store, in the version it was stored in.

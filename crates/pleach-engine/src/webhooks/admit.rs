@@ -28,6 +28,7 @@ use crate::keys;
 use crate::kind::{Kind, Strategy};
 use crate::options::Context;
 use crate::rejection::Rejection;
+use crate::settle;
 use crate::target::{Subresource, Target};
 
 /// A write that somebody wants to know of.
@@ -104,7 +105,7 @@ impl Engine {
                 let Some((answer, patch)) = usable(hook, answered.and_then(with_patch))? else { continue };
                 warnings.extend(answer.warnings.iter().cloned());
                 if !answer.allowed {
-                    return Err(Rejection::Denied(answer.denial(&hook.name)));
+                    return Err(Rejection::Denied(answer.denial(&hook.name).into()));
                 }
                 if !patch.is_empty() {
                     let Some(shown) = &call.object else {
@@ -157,7 +158,11 @@ impl Engine {
                 Ok(None) => Ok(()),
                 Ok(Some(answer)) => {
                     context.warnings.extend(answer.warnings.iter().cloned());
-                    if answer.allowed { Ok(()) } else { Err(Rejection::Denied(answer.denial(&hook.name))) }
+                    if answer.allowed {
+                        Ok(())
+                    } else {
+                        Err(Rejection::Denied(answer.denial(&hook.name).into()))
+                    }
                 }
                 Err(rejection) => Err(rejection),
             };
@@ -240,12 +245,12 @@ impl Engine {
         Answer::read(&answer, version, &uid, may_patch)
     }
 
-    /// What a webhook made of an object, as the write goes on with it.
+    /// What a webhook made of an object, settled: the write goes on with it as with what its author made.
     async fn reenter(
         &self,
         question: &Question<'_>,
         seen: GroupVersion<'_>,
-        mut patched: Value,
+        patched: Value,
     ) -> Result<Value, Rejection> {
         let target = question.target;
         let kind = &target.kind;
@@ -263,15 +268,13 @@ impl Engine {
                     text("kind")
                 )));
             }
-            if text("kind") == kind.kind {
-                kind.versions[version].schema.get().fill_defaults(&mut patched, Beside::Others);
-            }
-        } else {
-            let target = Target { version, ..target.clone() };
-            let decoded = decode::object(&target, patched, false, Beside::Others);
-            patched = decoded.map_err(Rejection::internal)?.value;
+            let settled = settle::mutated(kind, version, patched);
+            return self.convert(kind, version, target.version, settled.into_value()).await;
         }
-        self.convert(kind, version, target.version, patched).await
+        let seen = Target { version, ..target.clone() };
+        let decoded = decode::object(&seen, patched, false, Beside::Others);
+        let settled = decoded.map_err(Rejection::internal)?.value;
+        self.convert(kind, version, target.version, settled.into_value()).await
     }
 
     /// The labels of the namespace that a write is in.

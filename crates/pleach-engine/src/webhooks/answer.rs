@@ -82,10 +82,10 @@ impl Answer {
     }
 
     /// The answer that the client gets if the write may not go on.
-    pub(crate) fn denial(self, webhook: &str) -> Box<Status> {
+    pub(crate) fn denial(self, webhook: &str) -> Status {
         let who = format!("admission webhook \"{webhook}\" denied the request");
-        let Some(mut status) = self.status else {
-            return Status::failure(400, Reason::None, format!("{who} without explanation")).into();
+        let Some(mut status) = self.status.map(|status| *status) else {
+            return Status::failure(400, Reason::None, format!("{who} without explanation"));
         };
         status.message = match (status.message.as_str(), status.reason.as_str()) {
             ("", "") => format!("{who} without explanation"),

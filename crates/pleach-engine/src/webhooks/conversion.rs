@@ -48,8 +48,8 @@ impl Converter {
         // White space stands for nothing.
         let bundle = bundle.unwrap_or_default();
         let bundle = if bundle.trim_ascii().is_empty() { Vec::new() } else { bundle };
-        let reviews = conversion.conversion_review_versions.iter().flatten();
-        let review = reviews.filter_map(|version| review::known_version(version)).next().unwrap_or("v1");
+        let mut reviews = conversion.conversion_review_versions.iter().flatten();
+        let review = reviews.find_map(|version| review::known_version(version)).unwrap_or("v1");
         Self { address: Address { place, ca_bundle: bundle.into() }, review }
     }
 

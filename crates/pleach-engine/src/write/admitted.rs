@@ -1,0 +1,141 @@
+//! An object as those leave it who may change it.
+//!
+//! The third stage of a write. What a webhook makes of an object is settled before it goes on, as what its
+//! author made of it was.
+
+use pleach_apply::Written;
+use pleach_json::Value;
+
+use super::Intent;
+use super::draft::{Draft, align_namespace, dedup_owner_references};
+use crate::engine::Engine;
+use crate::managed::{self, scale as owners};
+use crate::options::Context;
+use crate::prepare;
+use crate::recent::Live;
+use crate::rejection::Rejection;
+use crate::scale;
+use crate::webhooks::Question;
+
+/// An object that everybody has had a hand in who may.
+#[derive(Clone)]
+pub(crate) struct Admitted {
+    value: Value,
+    written: Option<Written>,
+    tracked: bool,
+    changed: bool,
+}
+
+/// The parts of an admitted object.
+pub(super) struct Parts {
+    pub(super) value: Value,
+    /// The owners as text, where they are not in the object.
+    pub(super) written: Option<Written>,
+    /// Whether the owners are told for the whole object.
+    pub(super) tracked: bool,
+    /// Whether others than its author changed it.
+    pub(super) changed: bool,
+}
+
+impl Admitted {
+    fn unasked(draft: Draft) -> Self {
+        let (value, written, tracked) = draft.into_parts();
+        Self { value, written, tracked, changed: false }
+    }
+
+    /// The object.
+    pub(super) fn value(&self) -> &Value {
+        &self.value
+    }
+
+    pub(super) fn into_parts(self) -> Parts {
+        let Self { value, written, tracked, changed } = self;
+        Parts { value, written, tracked, changed }
+    }
+}
+
+impl Engine {
+    /// A new object as those leave it who may change it.
+    pub(super) async fn admit_new(
+        &self,
+        question: Option<&Question<'_>>,
+        draft: Draft,
+        context: &mut Context,
+    ) -> Result<Admitted, Rejection> {
+        let Some(question) = question else { return Ok(Admitted::unasked(draft)) };
+        let (mut value, written, tracked) = draft.into_parts();
+        if let Some(written) = written {
+            // Who is asked sees who owns what.
+            managed::put_written(&mut value, &written);
+        }
+        let (value, changed) = Box::pin(self.mutated(question, value, None, context)).await?;
+        Ok(Admitted { value, written: None, tracked, changed })
+    }
+
+    /// A draft as those leave it who may change it.
+    pub(super) async fn admit(
+        &self,
+        question: Option<&Question<'_>>,
+        intent: &dyn Intent,
+        draft: Draft,
+        live: &Live,
+        context: &mut Context,
+    ) -> Result<Admitted, Rejection> {
+        let Some(question) = question else { return Ok(Admitted::unasked(draft)) };
+        let (value, written, tracked) = draft.into_parts();
+        let (value, changed) = if intent.scale().is_some() {
+            Box::pin(self.mutated_scale(question, intent, value, live, context)).await?
+        } else {
+            Box::pin(self.mutated(question, value, Some(live), context)).await?
+        };
+        Ok(Admitted { value, written, tracked, changed })
+    }
+
+    async fn mutated(
+        &self,
+        question: &Question<'_>,
+        value: Value,
+        old: Option<&Value>,
+        context: &mut Context,
+    ) -> Result<(Value, bool), Rejection> {
+        let managed = value.at(&["metadata", "managedFields"]).cloned();
+        let (value, changed) = self.mutate(question, Some(value), old, context).await?;
+        let mut value = value.unwrap_or_default();
+        if changed {
+            if old.is_none() && value.get("metadata").is_some_and(|metadata| metadata.as_object().is_none()) {
+                return Err(Rejection::internal("system metadata was not initialized"));
+            }
+            managed::keep_readable(&mut value, managed, context);
+            dedup_owner_references(&mut value, " after mutating admission happens", context);
+            align_namespace(question.target(), &mut value)?;
+        }
+        Ok((value, changed))
+    }
+
+    /// A draft whose Scale is shown. What is taken from it is a number.
+    async fn mutated_scale(
+        &self,
+        question: &Question<'_>,
+        intent: &dyn Intent,
+        mut value: Value,
+        live: &Live,
+        context: &mut Context,
+    ) -> Result<(Value, bool), Rejection> {
+        let Some((endpoint, paths)) = intent.scale() else { return Ok((value, false)) };
+        let shown = owners::with_owners(endpoint, paths, &value)?;
+        let managed = shown.at(&["metadata", "managedFields"]).cloned();
+        let was = owners::with_owners(endpoint, paths, live)?;
+        let (scale, changed) = self.mutate(question, Some(shown), Some(&was), context).await?;
+        let mut scale = scale.unwrap_or_default();
+        if changed {
+            managed::keep_readable(&mut scale, managed, context);
+            scale::check_type(&scale).map_err(Rejection::Plain)?;
+            let replicas = scale::read_replicas(&scale).map_err(Rejection::Plain)?;
+            paths.set_replicas(&mut value, replicas).map_err(Rejection::Plain)?;
+            if let Some(version) = scale.at(&["metadata", "resourceVersion"]) {
+                prepare::metadata_mut(&mut value).insert("resourceVersion", version.clone());
+            }
+        }
+        Ok((value, false))
+    }
+}

@@ -1,0 +1,150 @@
+//! An object as its author would have it: at the right address, with its owners.
+//!
+//! The second stage of a write, after settling.
+
+use pleach_apply::Written;
+use pleach_json::{Str, Value};
+use pleach_meta::object_meta::ObjectMeta;
+
+use super::Intent;
+use crate::managed::{self, Manager};
+use crate::options::Context;
+use crate::prepare;
+use crate::recent::Live;
+use crate::rejection::Rejection;
+use crate::settle::Settled;
+use crate::target::Target;
+
+/// How many fields of its metadata an object has from the server.
+const SYSTEM_FIELDS: usize = 6;
+
+/// An object with its owners.
+pub(crate) struct Draft {
+    value: Value,
+    /// The owners as text, where they are not in the object.
+    written: Option<Written>,
+    /// Whether the owners are told for the whole object.
+    tracked: bool,
+}
+
+impl Draft {
+    /// A new object. `manager` owns its fields; none when they are worked out already.
+    pub(super) fn create(
+        target: &Target,
+        settled: Settled,
+        manager: Option<&Manager>,
+        context: &mut Context,
+    ) -> Result<Self, Rejection> {
+        let mut value = settled.into_value();
+        // The server adds about as much to a new object's metadata as its author wrote.
+        prepare::metadata_mut(&mut value).reserve(SYSTEM_FIELDS);
+        align_namespace(target, &mut value)?;
+        dedup_owner_references(&mut value, "", context);
+        prepare::read(&target.kind, &mut value)?;
+        let written = manager.and_then(|manager| owned(target, &mut value, manager));
+        Ok(Self { value, written, tracked: false })
+    }
+
+    /// What an intent makes of a live object; `None` if nothing changes.
+    pub(super) fn over(
+        target: &Target,
+        intent: &mut dyn Intent,
+        live: &Live,
+        manager: &Manager,
+        context: &mut Context,
+    ) -> Result<Option<Self>, Rejection> {
+        let Some(settled) = intent.candidate(live, context)? else { return Ok(None) };
+        let mut value = settled.into_value();
+        check_identity(target, &mut value)?;
+        dedup_owner_references(&mut value, "", context);
+        prepare::read(&target.kind, &mut value)?;
+        let tracked = match intent.tracks_managers() {
+            Some(tracked) => tracked,
+            None => managed::track(target, Some(live), &mut value, manager),
+        };
+        Ok(Some(Self { value, written: None, tracked }))
+    }
+
+    /// The object.
+    pub(super) fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// The object, its owners as text if they are not in it, and whether they are told for all of it.
+    pub(super) fn into_parts(self) -> (Value, Option<Written>, bool) {
+        (self.value, self.written, self.tracked)
+    }
+}
+
+/// Makes a manager the owner of a new object's fields: in the object, or as text that belongs there.
+fn owned(target: &Target, value: &mut Value, manager: &Manager) -> Option<Written> {
+    let written = managed::written(target, value, manager);
+    if written.is_none() {
+        managed::track_new(target, value, manager);
+    }
+    written
+}
+
+/// The namespace of the URL is the object's.
+pub(crate) fn align_namespace(target: &Target, value: &mut Value) -> Result<(), Rejection> {
+    let metadata = prepare::metadata_mut(value);
+    let Some(namespace) = &target.namespace else {
+        metadata.remove("namespace");
+        return Ok(());
+    };
+    match metadata.get_str("namespace") {
+        None | Some("") => {
+            metadata.insert("namespace", namespace.clone());
+            Ok(())
+        }
+        Some(given) if given == namespace => Ok(()),
+        Some(_) => Err(Rejection::BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request".into(),
+        )),
+    }
+}
+
+/// Name and namespace of the URL are the object's.
+pub(crate) fn check_identity(target: &Target, value: &mut Value) -> Result<(), Rejection> {
+    let name = ObjectMeta::of(value).name();
+    if name.is_empty() {
+        return Err(Rejection::BadRequest(format!(
+            "the name of the object ({} based on URL) was undeterminable: name must be provided",
+            target.name()
+        )));
+    }
+    if name != target.name() {
+        return Err(Rejection::BadRequest(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            target.name()
+        )));
+    }
+    align_namespace(target, value)
+}
+
+/// Equal owner references are kept once, and the client is told, and when they were found.
+pub(super) fn dedup_owner_references(value: &mut Value, when: &str, context: &mut Context) {
+    let Some(Value::Array(references)) = prepare::metadata_mut(value).get_mut("ownerReferences") else {
+        return;
+    };
+    let mut kept: Vec<Value> = Vec::with_capacity(references.len());
+    let mut repeated: Vec<Str> = Vec::new();
+    for reference in references.drain(..) {
+        if kept.contains(&reference) {
+            let uid: Str = reference.get("uid").and_then(Value::as_str).unwrap_or_default().into();
+            if !repeated.contains(&uid) {
+                repeated.push(uid);
+            }
+        } else {
+            kept.push(reference);
+        }
+    }
+    references.extend(kept);
+    if !repeated.is_empty() {
+        let uids: Vec<&str> = repeated.iter().map(Str::as_str).collect();
+        context.warn(format!(
+            ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            uids.join(", ")
+        ));
+    }
+}

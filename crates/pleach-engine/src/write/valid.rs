@@ -1,0 +1,211 @@
+//! An object that may be stored: prepared, validated, and then approved by those who say yes or no.
+//!
+//! The fourth and fifth stage of a write.
+
+use pleach_apply::Written;
+use pleach_json::{Str, Value};
+use pleach_meta::FieldError;
+use pleach_meta::object_meta::ObjectMeta;
+
+use super::admitted::{Admitted, Parts};
+use super::{Intent, conflict};
+use crate::engine::Engine;
+use crate::managed;
+use crate::options::Context;
+use crate::prepare;
+use crate::recent::{Known, Live};
+use crate::rejection::Rejection;
+use crate::scale;
+use crate::settle;
+use crate::target::Target;
+use crate::validate;
+use crate::webhooks::Question;
+
+/// A generated name keeps this much of its base.
+const NAME_BASE: usize = 58;
+
+/// An object that nothing is wrong with.
+pub(crate) struct Valid {
+    value: Value,
+    written: Option<Written>,
+    known: Known,
+    /// Whether others than its author changed it.
+    changed: bool,
+    /// Whether reading it may change it again: something was put in or taken out after defaulting.
+    touched: bool,
+}
+
+/// An object that nobody objects to.
+pub(crate) struct Approved {
+    value: Value,
+    written: Option<Written>,
+    known: Known,
+    touched: bool,
+}
+
+/// The parts of an approved object.
+pub(super) struct Parcel {
+    pub(super) value: Value,
+    /// The owners as text, where they are not in the object.
+    pub(super) written: Option<Written>,
+    pub(super) known: Known,
+    /// Whether reading it may change it again.
+    pub(super) touched: bool,
+}
+
+impl Valid {
+    /// A new object, with what the server adds; `generated` gives it the name that is made here.
+    pub(super) fn create(
+        engine: &Engine,
+        target: &Target,
+        admitted: Admitted,
+        generated: bool,
+        context: &mut Context,
+    ) -> Result<Self, Rejection> {
+        let Parts { mut value, written, changed, .. } = admitted.into_parts();
+        let sound = written.as_ref().filter(|written| written.is_sound()).map(|_| without_metadata(&value));
+        let had_status = value.get("status").is_some();
+        prepare::fill_system_fields(&mut value, engine.new_uid(), engine.now());
+        if generated {
+            let base = ObjectMeta::of(&value).generate_name();
+            let base: String = base.chars().take(NAME_BASE).collect();
+            let name = format!("{base}{}", engine.name_suffix());
+            prepare::metadata_mut(&mut value).insert("name", name);
+        }
+        prepare::for_create(&target.kind, target.version, &mut value);
+        let errors = validate::create(target, &value, sound.as_ref(), context);
+        if !errors.is_empty() {
+            return Err(Rejection::Invalid { subject: target.kind.own_subject(&value), errors });
+        }
+        let touched = changed || had_status && value.get("status").is_none();
+        Ok(Self { value, written, known: Known::default(), changed, touched })
+    }
+
+    /// An object that is to replace a live one.
+    pub(super) fn update(
+        target: &Target,
+        intent: &dyn Intent,
+        admitted: Admitted,
+        live: &Live,
+        context: &mut Context,
+    ) -> Result<Self, Rejection> {
+        let Parts { mut value, written, tracked, changed } = admitted.into_parts();
+        check_resource_version(target, &mut value, live, intent.is_unconditional())?;
+        prepare::restore_system_fields(&mut value, live);
+        prepare::for_update(&target.kind, target.version, target.subresource, &mut value, live);
+        let (errors, sound) = validate::update(target, &value, live, context);
+        if !errors.is_empty() {
+            return Err(Rejection::Invalid { subject: target.kind.own_subject(&value), errors });
+        }
+        let known = if changed { Known::default() } else { Known { sound, tracked } };
+        Ok(Self { value, written, known, changed, touched: changed })
+    }
+}
+
+impl Approved {
+    fn unasked(Valid { value, written, known, touched, .. }: Valid) -> Self {
+        Self { value, written, known, touched }
+    }
+
+    /// What was approved. What a webhook added and the schema does not know is dropped: no reader would see it.
+    fn after(target: &Target, mut valid: Valid) -> Self {
+        if valid.changed {
+            settle::converted(&target.kind, target.version, &mut valid.value);
+        }
+        Self::unasked(valid)
+    }
+
+    /// The object.
+    pub(super) fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// Gives owners whose entries differ from the live object's only in their time the time they had.
+    pub(super) fn keep_times(&mut self, live: &Value) {
+        managed::keep_times(live, &mut self.value);
+    }
+
+    pub(super) fn into_parts(self) -> Parcel {
+        let Self { value, written, known, touched } = self;
+        Parcel { value, written, known, touched }
+    }
+}
+
+impl Engine {
+    /// Asks those who say yes or no about a new object.
+    pub(super) async fn approve_new(
+        &self,
+        question: Option<&Question<'_>>,
+        target: &Target,
+        valid: Valid,
+        context: &mut Context,
+    ) -> Result<Approved, Rejection> {
+        let Some(question) = question else { return Ok(Approved::unasked(valid)) };
+        Box::pin(self.approve(question, Some(&valid.value), None, context)).await?;
+        Ok(Approved::after(target, valid))
+    }
+
+    /// Asks those who say yes or no about an object that is to replace a live one.
+    pub(super) async fn approve_over(
+        &self,
+        question: Option<&Question<'_>>,
+        target: &Target,
+        intent: &dyn Intent,
+        valid: Valid,
+        live: &Live,
+        context: &mut Context,
+    ) -> Result<Approved, Rejection> {
+        let Some(question) = question else { return Ok(Approved::unasked(valid)) };
+        if let Some((_, paths)) = intent.scale() {
+            let shown = scale::from_object(paths, &valid.value)?;
+            let was = scale::from_object_or(paths, live, 0)?;
+            Box::pin(self.approve(question, Some(&shown), Some(&was), context)).await?;
+        } else {
+            Box::pin(self.approve(question, Some(&valid.value), Some(live), context)).await?;
+        }
+        Ok(Approved::after(target, valid))
+    }
+}
+
+/// Optimistic locking: the resource version a client sends must be the stored one.
+fn check_resource_version(
+    target: &Target,
+    value: &mut Value,
+    live: &Value,
+    unconditional: bool,
+) -> Result<(), Rejection> {
+    let found = ObjectMeta::of(live).resource_version();
+    let given = ObjectMeta::of(value).resource_version();
+    let number = if given.is_empty() {
+        0
+    } else {
+        given.parse::<u64>().map_err(|_| {
+            Rejection::Plain(format!("strconv.ParseUint: parsing \"{given}\": invalid syntax"))
+        })?
+    };
+    if number == 0 {
+        if unconditional || target.kind.allows_unconditional_update() {
+            let found: Str = found.into();
+            prepare::metadata_mut(value).insert("resourceVersion", found);
+            return Ok(());
+        }
+        return Err(Rejection::Invalid {
+            subject: target.subject(),
+            errors: vec![FieldError::invalid(
+                "metadata.resourceVersion",
+                0,
+                "must be specified for an update",
+            )],
+        });
+    }
+    if given == found { Ok(()) } else { Err(conflict(target)) }
+}
+
+/// What an object shares with itself, whatever becomes of its metadata.
+fn without_metadata(object: &Value) -> Value {
+    let mut rest = object.clone();
+    if let Some(members) = rest.as_object_mut() {
+        members.remove("metadata");
+    }
+    rest
+}
