@@ -3,10 +3,12 @@
 //!
 //! There is no clock here: what time it is, is handed in.
 
+mod duration;
 mod parse;
 
 use std::fmt;
 
+pub use duration::parse_duration;
 pub use parse::{parse_rfc3339, parse_rfc3339_micro};
 
 /// A moment: seconds and nanoseconds since 1970, in UTC.

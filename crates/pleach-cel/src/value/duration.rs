@@ -9,18 +9,6 @@ use std::fmt::Write;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Duration(pub i64);
 
-/// Go's units.
-const UNITS: [(&str, u64); 8] = [
-    ("ns", 1),
-    ("us", 1_000),
-    ("µs", 1_000),
-    ("μs", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("m", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-];
-
 /// Units of `format: duration`: the last name of a row may be continued (`secs`, `seconds`).
 const LOOSE_UNITS: [(&[&str], i64); 8] = [
     (&["ns", "nano"], 1),
@@ -34,48 +22,9 @@ const LOOSE_UNITS: [(&[&str], i64); 8] = [
 ];
 
 impl Duration {
-    /// Reads Go's notation: `[-+]?([0-9]*(\.[0-9]*)?[a-z]+)+` or `0`.
+    /// Reads Go's notation.
     pub fn parse(text: &str) -> Option<Self> {
-        let (negative, mut rest) = match text.as_bytes().first()? {
-            b'-' => (true, &text[1..]),
-            b'+' => (false, &text[1..]),
-            _ => (false, text),
-        };
-        if rest == "0" {
-            return Some(Self(0));
-        }
-        if rest.is_empty() {
-            return None;
-        }
-        let mut total: u64 = 0;
-        while !rest.is_empty() {
-            let (whole, after) = leading_digits(rest);
-            rest = after;
-            let mut fraction = "";
-            let mut dot = false;
-            if let Some(after) = rest.strip_prefix('.') {
-                dot = true;
-                (fraction, rest) = leading_digits(after);
-            }
-            if whole.is_empty() && (!dot || fraction.is_empty()) {
-                return None;
-            }
-            let end = rest.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(rest.len());
-            let (unit, after) = rest.split_at(end);
-            rest = after;
-            let (_, scale) = *UNITS.iter().find(|(name, _)| *name == unit)?;
-            let whole =
-                if whole.is_empty() { 0 } else { whole.parse::<u64>().ok().filter(|v| *v <= 1 << 63)? };
-            let mut value = whole.checked_mul(scale).filter(|v| *v <= 1 << 63)?;
-            if !fraction.is_empty() {
-                value = value.checked_add(fraction_of(fraction, scale)).filter(|v| *v <= 1 << 63)?;
-            }
-            total = total.checked_add(value).filter(|v| *v <= 1 << 63)?;
-        }
-        if negative {
-            return Some(Self((total as i64).wrapping_neg()));
-        }
-        i64::try_from(total).ok().map(Self)
+        pleach_meta::time::parse_duration(text).ok().map(Self)
     }
 
     /// Reads what `format: duration` allows: Go's notation, or numbers with units anywhere in the
@@ -158,24 +107,6 @@ impl Duration {
 
 fn leading_digits(text: &str) -> (&str, &str) {
     text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()))
-}
-
-/// `0.fraction` of `scale`, rounded towards zero as a float computation does.
-fn fraction_of(digits: &str, scale: u64) -> u64 {
-    let mut value = 0u64;
-    let mut divisor = 1f64;
-    for digit in digits.bytes() {
-        if value > (1 << 63) / 10 {
-            break;
-        }
-        let next = value * 10 + u64::from(digit - b'0');
-        if next > 1 << 63 {
-            break;
-        }
-        value = next;
-        divisor *= 10.0;
-    }
-    (value as f64 * (scale as f64 / divisor)) as u64
 }
 
 #[cfg(test)]

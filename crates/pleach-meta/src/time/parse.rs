@@ -154,7 +154,7 @@ fn days_in(year: i64, month: i64) -> i64 {
 }
 
 /// The quoting of Go's `time` package, which writes every byte that is not ASCII as `\x..`.
-fn quoted(text: &[u8]) -> String {
+pub(super) fn quoted(text: &[u8]) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for &b in text {

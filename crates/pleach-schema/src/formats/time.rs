@@ -1,5 +1,7 @@
 //! `date`, `datetime` and `duration`.
 
+use pleach_meta::time::parse_duration;
+
 use super::Format;
 
 fn two(digits: &[u8]) -> Option<u32> {
@@ -105,50 +107,6 @@ impl Format for DateTime {
 /// A length of time.
 pub(super) struct Duration;
 
-/// Go's `time.ParseDuration` accepts it.
-fn is_go_duration(text: &str) -> bool {
-    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if rest == "0" {
-        return true;
-    }
-    if rest.is_empty() {
-        return false;
-    }
-    let mut total: u128 = 0;
-    while !rest.is_empty() {
-        let whole = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let (int, after) = rest.split_at(whole);
-        let (fraction, after) = match after.strip_prefix('.') {
-            Some(digits) => {
-                let n = digits.len() - digits.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-                digits.split_at(n)
-            }
-            None => ("", after),
-        };
-        if int.is_empty() && fraction.is_empty() {
-            return false;
-        }
-        let end = after.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(after.len());
-        let (unit, after) = after.split_at(end);
-        let nanoseconds: u128 = match unit {
-            "ns" => 1,
-            "us" | "\u{b5}s" | "\u{3bc}s" => 1_000,
-            "ms" => 1_000_000,
-            "s" => 1_000_000_000,
-            "m" => 60_000_000_000,
-            "h" => 3_600_000_000_000,
-            _ => return false,
-        };
-        let Ok(int) = (if int.is_empty() { Ok(0) } else { int.parse::<u64>() }) else { return false };
-        total += u128::from(int) * nanoseconds;
-        if total > 1 << 63 {
-            return false;
-        }
-        rest = after;
-    }
-    total < 1 << 63 || text.starts_with('-')
-}
-
 /// The words for units; the last of each row may have any ending.
 const UNITS: &[&[&str]] = &[
     &["ns", "nano"],
@@ -203,7 +161,7 @@ impl Format for Duration {
         "a duration as Go writes it (`1h30m`), or numbers with units in words (`3 days`)"
     }
     fn accepts(&self, text: &str) -> bool {
-        is_go_duration(text) || has_spoken_duration(text)
+        parse_duration(text).is_ok() || has_spoken_duration(text)
     }
 }
 
