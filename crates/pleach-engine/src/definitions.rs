@@ -4,13 +4,16 @@
 //! decision here, taken in turn for each CRD and committed once, before the request that caused it is
 //! answered. A CRD change costs the same however many CRDs there are: names taken are indexed by
 //! group, and only CRDs that wait for a name in the same group are looked at again.
+//!
+//! A client that goes away takes the rest of its request with it. So the task that sees every change
+//! ([`crate::sweep`]) asks for the same decision once more, which does nothing where it was taken.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use pleach_crd::{ApiVersion, Crd, GroupNames, Names};
 use pleach_json::{Phrases, Str};
-use pleach_store::{Commit, Expect, RangeQuery, StoreError};
+use pleach_store::{Commit, Expect, RangeQuery, Revision, StoreError};
 use tokio::sync::Mutex;
 
 use crate::compile;
@@ -34,6 +37,26 @@ struct State {
     /// What was last looked at of each CRD: its generation and its approval. Conditions about them
     /// are decided once, and stay as somebody else leaves them.
     looked_at: HashMap<Str, (i64, Option<Str>)>,
+    /// Which state of each CRD was decided on last.
+    decided: HashMap<Str, Revision>,
+}
+
+/// Why a CRD is to be decided on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// It may have changed.
+    Changed,
+    /// Another CRD gave a name back.
+    NameFreed,
+}
+
+/// What follows from a decision.
+#[derive(Default)]
+struct Decision {
+    /// The CRD is being deleted.
+    terminating: bool,
+    /// The group in which it gave a name back.
+    freed: Option<Str>,
 }
 
 #[derive(Default)]
@@ -56,8 +79,9 @@ impl State {
         self.accepted.insert(name.clone(), (crd.spec.group.clone(), names));
     }
 
-    fn forget(&mut self, name: &Str) {
-        let Some((group_name, names)) = self.accepted.remove(name) else { return };
+    /// Takes the names of a CRD out of the index; its group comes back if it was in it.
+    fn forget(&mut self, name: &Str) -> Option<Str> {
+        let (group_name, names) = self.accepted.remove(name)?;
         if let Some(group) = self.groups.get_mut(&group_name) {
             group.names.remove(&names);
             group.waiting.remove(name);
@@ -65,6 +89,7 @@ impl State {
                 self.groups.remove(&group_name);
             }
         }
+        Some(group_name)
     }
 
     /// CRDs of a group that wait for a name.
@@ -85,6 +110,7 @@ impl Engine {
             let crd = typed(&record.parse()?)?;
             let name: Str = crd.meta().name().into();
             state.index(&name, &crd);
+            state.decided.insert(name.clone(), item.revision);
             if crd.is_served() {
                 self.publish(&crd, 0);
             }
@@ -97,62 +123,51 @@ impl Engine {
         }
         drop(state);
         for name in undecided {
-            self.decide(&name).await;
+            if let Err(error) = self.decide(&name, Cause::NameFreed).await {
+                tracing::error!(crd = name.as_str(), %error, "cannot decide on a CRD");
+            }
         }
         Ok(())
     }
 
-    /// A CRD was committed or removed.
-    pub(crate) async fn definition_committed(&self, old: Option<&Record>, new: Option<&Record>) {
-        let known = new.or(old).and_then(|record| record.parse().ok()).and_then(|v| typed(&v).ok());
-        let Some(crd) = known else { return };
-        let name: Str = crd.meta().name().into();
-        if new.is_some() {
-            self.decide(&name).await;
-            return;
-        }
-        let waiting = {
-            let mut state = self.crds.0.lock().await;
-            state.forget(&name);
-            state.looked_at.remove(&name);
-            state.waiting(&crd.spec.group)
-        };
-        if let Some(kind) = self.catalog.remove(&crd.spec.group, &crd.spec.names.plural) {
-            kind.retired.retire();
-        }
-        for other in waiting {
-            Box::pin(self.decide(&other)).await;
-        }
+    /// The names of all CRDs that were there when they were last looked at.
+    pub(crate) async fn definition_names(&self) -> Vec<Str> {
+        self.crds.0.lock().await.accepted.keys().cloned().collect()
+    }
+
+    /// A CRD may have been committed or removed: brings what is known of it up to what is stored.
+    pub(crate) async fn definition_changed(&self, name: &Str) -> Result<(), Rejection> {
+        self.decide(name, Cause::Changed).await
     }
 
     /// Decides on a CRD's names and conditions, commits them, and serves what it makes.
-    async fn decide(&self, name: &Str) {
+    async fn decide(&self, name: &Str, cause: Cause) -> Result<(), Rejection> {
         let mut state = self.crds.0.lock().await;
-        match self.decide_locked(&mut state, name).await {
-            Ok(Some((crd, freed))) => {
-                let others: Vec<Str> = if freed {
-                    state.waiting(&crd.spec.group).into_iter().filter(|other| other != name).collect()
-                } else {
-                    Vec::new()
-                };
-                drop(state);
-                if crd.meta().is_terminating() {
-                    self.work.push(Work::Definition(name.clone()));
-                }
-                for other in others {
-                    Box::pin(self.decide(&other)).await;
-                }
-            }
-            Ok(None) => {}
-            Err(error) => tracing::error!(crd = name.as_str(), %error, "cannot decide on a CRD"),
+        let Decision { terminating, freed } = self.decide_locked(&mut state, name, cause).await?;
+        let mut others = freed.map(|group| state.waiting(&group)).unwrap_or_default();
+        drop(state);
+        if terminating {
+            self.work.push(Work::Definition(name.clone()));
         }
+        others.retain(|other| other != name);
+        for other in others {
+            Box::pin(self.decide(&other, Cause::NameFreed)).await?;
+        }
+        Ok(())
     }
 
-    /// The CRD as it is now stored, and whether it gave a name back.
-    async fn decide_locked(&self, state: &mut State, name: &Str) -> Result<Option<(Crd, bool)>, Rejection> {
+    async fn decide_locked(
+        &self,
+        state: &mut State,
+        name: &Str,
+        cause: Cause,
+    ) -> Result<Decision, Rejection> {
         let key = keys::object(GROUP, PLURAL, None, name);
         loop {
-            let Some(record) = self.stored(&key).await? else { return Ok(None) };
+            let Some(record) = self.stored(&key).await? else { return Ok(self.withdraw(state, name)) };
+            if cause == Cause::Changed && state.decided.get(name) == Some(&record.revision) {
+                return Ok(Decision::default());
+            }
             let stored = typed(&record.parse()?)?;
             let had = state.accepted.get(name).map(|(_, names)| names.clone());
             // The index holds what was accepted; the object may be newer than the index.
@@ -189,12 +204,30 @@ impl Engine {
             }
             state.index(name, &crd);
             state.looked_at.insert(name.clone(), looked_at);
+            state.decided.insert(name.clone(), revision);
             if crd.is_served() {
                 self.publish(&crd, revision.0);
             }
             let freed = had.is_some_and(|had| !had.same_as(&crd.status.accepted_names));
-            return Ok(Some((crd, freed)));
+            return Ok(Decision {
+                terminating: crd.meta().is_terminating(),
+                freed: freed.then_some(crd.spec.group),
+            });
         }
+    }
+
+    /// Takes away what a CRD made that is gone.
+    fn withdraw(&self, state: &mut State, name: &Str) -> Decision {
+        state.looked_at.remove(name);
+        state.decided.remove(name);
+        let Some(group) = state.forget(name) else { return Decision::default() };
+        // A CRD is named after both.
+        let plural = name.strip_suffix(group.as_str()).and_then(|rest| rest.strip_suffix('.'));
+        if let Some(kind) = plural.and_then(|plural| self.catalog.remove(&group, plural)) {
+            self.kind_generations.forget(&kind);
+            kind.retired.retire();
+        }
+        Decision { terminating: false, freed: Some(group) }
     }
 
     /// The fingerprint under which stored CRDs are sent as they are.

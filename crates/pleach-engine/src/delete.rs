@@ -133,7 +133,7 @@ impl Engine {
         match self.store.commit(Commit::put(key, Expect::At(record.revision), bytes.clone())).await {
             Ok(revision) => {
                 let new = Record::open(bytes, revision)?;
-                self.changed(target, record, &new).await;
+                self.committed(&target.kind, target.name()).await;
                 let object = self.serve(&target.kind, target.version, new).await?;
                 Ok(Step::Done(Deleted::Marked(object)))
             }
@@ -152,7 +152,7 @@ impl Engine {
     ) -> Result<Step, Rejection> {
         match self.store.commit(Commit::delete(key, Expect::At(record.revision))).await {
             Ok(_) => {
-                self.removed(target, record).await;
+                self.committed(&target.kind, target.name()).await;
                 Ok(Step::Done(Deleted::Gone(uid)))
             }
             Err(StoreError::Conflict { .. }) => Ok(Step::Overtaken),
@@ -202,17 +202,8 @@ impl Engine {
     ) -> Result<Deleted, Rejection> {
         let plain = crate::kind::Kind { strategy: Strategy::BuiltIn, ..(*target.kind).clone() };
         let plain = Target { kind: plain.into(), ..target.clone() };
-        let key = target.key_of(target.name());
-        let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
         let deleted = self.delete(&plain, options, context).await?;
-        match &deleted {
-            Deleted::Gone(_) => self.definition_committed(Some(&record), None).await,
-            Deleted::Marked(_) => {
-                if let Some(new) = self.stored(&key).await? {
-                    self.definition_committed(Some(&record), Some(&new)).await;
-                }
-            }
-        }
+        self.committed(&target.kind, target.name()).await;
         Ok(deleted)
     }
 }

@@ -32,4 +32,9 @@ impl Generations {
         let (key, uid) = Self::entry(kind);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, (uid, generation));
     }
+    /// A kind is gone.
+    pub(crate) fn forget(&self, kind: &Kind) {
+        let (key, _) = Self::entry(kind);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+    }
 }

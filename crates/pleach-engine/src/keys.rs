@@ -35,6 +35,13 @@ pub fn object(group: &str, plural: &str, namespace: Option<&str>, name: &str) ->
     Key::new(key)
 }
 
+/// The group and plural of a key, and what follows: a namespace, where the kind has one, and the name.
+pub fn split(key: &Key) -> Option<(&str, &str, &str)> {
+    let (group, rest) = key.as_str().strip_prefix(ROOT)?.split_once('/')?;
+    let (plural, rest) = rest.split_once('/')?;
+    Some((if group == "core" { "" } else { group }, plural, rest))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,7 +54,10 @@ mod tests {
             ("", Some("ns"), "/registry/core/foos/ns/x"),
             ("", Some(""), "/registry/core/foos/x"),
         ] {
-            assert_eq!(object(group, "foos", namespace, "x").as_str(), want);
+            let key = object(group, "foos", namespace, "x");
+            assert_eq!(key.as_str(), want);
+            let rest = if namespace == Some("ns") { "ns/x" } else { "x" };
+            assert_eq!(split(&key), Some((group, "foos", rest)));
         }
     }
 }

@@ -4,11 +4,16 @@
 //! It sees every change in the store, so nothing has to be listed again and again. What it keeps in
 //! memory is bounded by the objects that have owners.
 //!
+//! What follows from a changed CRD or webhook is done by the request that changed it, and made sure of here:
+//! a client that goes away takes the rest of its request with it.
+//!
 //! Owners are looked at a little later than they change. Clients that delete an owner and look at
 //! once see what the API server alone would show them, and bursts are worked off together.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+mod agenda;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use memchr::memmem::Finder;
@@ -17,9 +22,10 @@ use pleach_crd::{ApiVersion, Crd};
 use pleach_json::{Map, Phrases, Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_store::{Commit, Event, Expect, Key, RangeQuery, Revision, StoreError, WatchItem};
-use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use self::agenda::Agenda;
+pub(crate) use self::agenda::{Work, WorkQueue};
 use crate::crd::{GROUP, PLURAL, typed};
 use crate::delete::{FOREGROUND, ORPHAN, mark};
 use crate::engine::Engine;
@@ -42,38 +48,6 @@ const AGAIN_AFTER: Duration = Duration::from_millis(250);
 /// What the bytes of an object with owners, and of one that is being deleted, have in them.
 static OWNED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"ownerReferences\":"));
 static DELETING: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"deletionTimestamp\":"));
-
-/// Something to look at.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Work {
-    /// A CRD that is being deleted.
-    Definition(Str),
-    /// A namespace that is being deleted.
-    Namespace(Str),
-    /// An object that waits for its dependents.
-    Owner(Str),
-    /// An object whose owners may be gone.
-    Dependent(Str),
-}
-
-/// Things to look at, put in by requests.
-#[derive(Default)]
-pub(crate) struct WorkQueue {
-    queue: Mutex<VecDeque<Work>>,
-    more: Notify,
-}
-
-impl WorkQueue {
-    /// Puts something in.
-    pub(crate) fn push(&self, work: Work) {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(work);
-        self.more.notify_one();
-    }
-
-    fn take(&self) -> VecDeque<Work> {
-        std::mem::take(&mut self.queue.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
 
 /// Which objects name which owners, by uid; only objects that have owners are in it.
 #[derive(Default)]
@@ -115,13 +89,13 @@ impl Owners {
 struct Sweeper {
     engine: Arc<Engine>,
     owners: Owners,
-    due: BTreeMap<Work, Instant>,
+    agenda: Agenda,
 }
 
 impl Engine {
     /// Runs until it is dropped.
     pub async fn sweep(self: Arc<Self>) {
-        let mut sweeper = Sweeper { engine: self, owners: Owners::default(), due: BTreeMap::new() };
+        let mut sweeper = Sweeper { engine: self, owners: Owners::default(), agenda: Agenda::default() };
         loop {
             match sweeper.run().await {
                 Ok(()) => return,
@@ -140,7 +114,7 @@ impl Sweeper {
         let start = self.look_at_everything().await?;
         let mut watch = self.engine.store.watch(root, start).await.map_err(Rejection::from_store)?;
         loop {
-            let next = self.due.values().min().copied();
+            let next = self.agenda.next_at();
             let engine = self.engine.clone();
             tokio::select! {
                 item = watch.next() => match item {
@@ -149,10 +123,8 @@ impl Sweeper {
                     Some(Ok(WatchItem::Progress(_))) => {}
                     Some(Ok(WatchItem::Events(batch))) => batch.iter().for_each(|event| self.see(event)),
                 },
-                () = engine.work.more.notified() => {
-                    for work in engine.work.take() {
-                        self.due.insert(work, Instant::now());
-                    }
+                () = engine.work.filled() => {
+                    engine.work.take().into_iter().for_each(|work| self.later(work, Duration::ZERO));
                 }
                 () = sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => self.work_off().await,
             }
@@ -161,6 +133,10 @@ impl Sweeper {
 
     /// Reads the whole store once, for what was left undone.
     async fn look_at_everything(&mut self) -> Result<Revision, Rejection> {
+        // Those that are gone are not in the store.
+        for name in self.engine.definition_names().await {
+            self.later(Work::Changed(name), Duration::ZERO);
+        }
         let mut query = RangeQuery::prefix(keys::ROOT).limit(1000);
         loop {
             let range = self.engine.store.range(query.clone()).await.map_err(Rejection::from_store)?;
@@ -182,6 +158,7 @@ impl Sweeper {
         if let Some(now) = &event.value {
             self.see_value(&event.key, &now.value, now.revision);
         } else {
+            self.see_change(&event.key, event.revision);
             self.owners.set(&event.key, Vec::new());
             let Some(gone) = &event.previous else { return };
             if self.owners.dependents.is_empty() {
@@ -192,13 +169,23 @@ impl Sweeper {
             let uid = ObjectMeta::of(&value).uid();
             for key in self.owners.of(uid) {
                 self.owners.gone.insert(uid.into());
-                self.later(Work::Dependent(key.as_str().into()), OWNERS_AFTER);
+                self.later(Work::Dependent(key), OWNERS_AFTER);
             }
+        }
+    }
+
+    /// Changes from which something follows that the request may not have got to.
+    fn see_change(&mut self, key: &Key, revision: Revision) {
+        if let Some((GROUP, PLURAL, name)) = keys::split(key) {
+            self.later(Work::Changed(name.into()), Duration::ZERO);
+        } else if Engine::is_hook_configuration(key) {
+            self.later(Work::Webhooks(revision), Duration::ZERO);
         }
     }
 
     /// Takes note of an object; most are told from their bytes to be none of our business.
     fn see_value(&mut self, key: &Key, bytes: &bytes::Bytes, revision: Revision) {
+        self.see_change(key, revision);
         let Ok(record) = Record::open(bytes.clone(), revision) else { return };
         let may = |finder: &Finder<'_>| !record.is_carefree() && finder.find(bytes).is_some();
         let (owned, deleting) = (may(&OWNED), may(&DELETING));
@@ -213,7 +200,7 @@ impl Sweeper {
         if owned {
             let uids = meta.owner_references().filter_map(|r| r.get("uid")?.as_str()).map(Str::from);
             self.owners.set(key, uids.collect());
-            self.later(Work::Dependent(key.as_str().into()), ABSENT_AFTER);
+            self.later(Work::Dependent(key.clone()), ABSENT_AFTER);
         }
         if !meta.is_terminating() {
             return;
@@ -221,27 +208,24 @@ impl Sweeper {
         if key.starts_with(&keys::prefix("", "namespaces", None)) {
             self.later(Work::Namespace(meta.name().into()), Duration::ZERO);
         } else if meta.finalizers().any(|f| f == ORPHAN || f == FOREGROUND) {
-            self.later(Work::Owner(key.as_str().into()), OWNERS_AFTER);
+            self.later(Work::Owner(key.clone()), OWNERS_AFTER);
         }
     }
 
     fn later(&mut self, work: Work, after: Duration) {
-        let at = Instant::now() + after;
-        let due = self.due.entry(work).or_insert(at);
-        *due = (*due).min(at);
+        self.agenda.add(work, Instant::now() + after);
     }
 
     async fn work_off(&mut self) {
         let now = Instant::now();
-        let due: Vec<Work> =
-            self.due.iter().filter(|(_, at)| **at <= now).map(|(work, _)| work.clone()).collect();
-        for work in due {
-            self.due.remove(&work);
+        while let Some(work) = self.agenda.take_due(now) {
             let finished = match &work {
+                Work::Changed(name) => self.engine.definition_changed(name).await.map(|()| true),
+                Work::Webhooks(changed) => self.engine.load_hooks_since(*changed).await.map(|()| true),
                 Work::Definition(name) => self.engine.drain_definition(name).await,
                 Work::Namespace(name) => self.engine.drain_namespace(name).await,
-                Work::Owner(key) => self.release_owner(&Key::new(key.as_str())).await,
-                Work::Dependent(key) => self.check_owners(&Key::new(key.as_str())).await,
+                Work::Owner(key) => self.release_owner(key).await,
+                Work::Dependent(key) => self.check_owners(key).await,
             };
             match finished {
                 Ok(true) => {}
@@ -357,11 +341,13 @@ fn collector() -> Context {
 impl Engine {
     /// The kind and identity of the object under a key.
     fn locate(&self, key: &Key) -> Option<(Arc<Kind>, Option<Str>, Str)> {
-        let mut parts = key.as_str().strip_prefix(keys::ROOT)?.split('/');
-        let (group, plural) = (parts.next()?, parts.next()?);
-        let kind = self.catalog.get(if group == "core" { "" } else { group }, plural)?;
-        let namespace = if kind.is_namespaced() { Some(Str::from(parts.next()?)) } else { None };
-        Some((kind, namespace, parts.next()?.into()))
+        let (group, plural, rest) = keys::split(key)?;
+        let kind = self.catalog.get(group, plural)?;
+        if !kind.is_namespaced() {
+            return Some((kind, None, rest.into()));
+        }
+        let (namespace, name) = rest.split_once('/')?;
+        Some((kind, Some(namespace.into()), name.into()))
     }
 
     fn target_of(&self, key: &Key) -> Option<Target> {
@@ -399,7 +385,7 @@ impl Engine {
             match self.store.commit(commit).await {
                 Ok(_) => {
                     if finished {
-                        self.removed(&target, &record).await;
+                        self.committed(&target.kind, target.name()).await;
                     }
                     return Ok(());
                 }

@@ -169,7 +169,7 @@ impl Engine {
             match self.store.commit(Commit::put(key, Expect::Absent, bytes.clone())).await {
                 Ok(revision) => {
                     let record = Record::open(bytes, revision)?;
-                    self.committed(target, None, Some(&record)).await;
+                    self.committed(&target.kind, &name).await;
                     return self.serve(&target.kind, target.version, record).await;
                 }
                 Err(StoreError::Conflict { .. }) if generated && attempt < NAME_ATTEMPTS => {}
@@ -274,7 +274,7 @@ impl Engine {
             Ok(revision) => {
                 let new = Record::open(bytes, revision)?;
                 self.remember(target, key.clone(), &new, stored, known, intent.saying());
-                self.committed(target, Some(record), Some(&new)).await;
+                self.committed(&target.kind, target.name()).await;
                 self.serve(&target.kind, target.version, new).await.map(Some)
             }
             Err(StoreError::Conflict { .. }) => Ok(None),
@@ -292,7 +292,7 @@ impl Engine {
     ) -> Result<Option<Object>, Rejection> {
         match self.store.commit(Commit::delete(key.clone(), Expect::At(record.revision))).await {
             Ok(_) => {
-                self.committed(target, Some(record), None).await;
+                self.committed(&target.kind, target.name()).await;
                 Ok(Some(Object::Value(draft)))
             }
             Err(StoreError::Conflict { .. }) => Ok(None),
@@ -301,29 +301,18 @@ impl Engine {
     }
 
     /// What follows from a commit: kinds made and replaced, names freed, webhooks known.
-    async fn committed(&self, target: &Target, old: Option<&Record>, new: Option<&Record>) {
-        match target.kind.strategy {
-            Strategy::CustomResourceDefinition => {
-                // Kept elsewhere: the future of every write would have room for it, and is moved about.
-                Box::pin(self.definition_committed(old, new)).await;
-            }
-            Strategy::WebhookConfiguration => {
-                if let Err(error) = Box::pin(self.load_hooks()).await {
-                    tracing::error!(%error, "webhooks are not known any more");
-                }
-            }
-            Strategy::Custom | Strategy::BuiltIn | Strategy::Namespace => {}
+    ///
+    /// What is lost here because the client has gone is made good by [`crate::sweep`].
+    pub(crate) async fn committed(&self, kind: &Kind, name: &str) {
+        // Kept elsewhere: the future of every write would have room for it, and is moved about.
+        let done = match kind.strategy {
+            Strategy::CustomResourceDefinition => Box::pin(self.definition_changed(&name.into())).await,
+            Strategy::WebhookConfiguration => Box::pin(self.load_hooks()).await,
+            Strategy::Custom | Strategy::BuiltIn | Strategy::Namespace => Ok(()),
+        };
+        if let Err(error) = done {
+            tracing::error!(kind = kind.kind.as_str(), name, %error, "what follows from a change was not done yet");
         }
-    }
-
-    /// Tells of a removal that was committed elsewhere.
-    pub(crate) async fn removed(&self, target: &Target, old: &Record) {
-        self.committed(target, Some(old), None).await;
-    }
-
-    /// Tells of a change that was committed elsewhere.
-    pub(crate) async fn changed(&self, target: &Target, old: &Record, new: &Record) {
-        self.committed(target, Some(old), Some(new)).await;
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use pleach_json::Value;
-use pleach_store::{Key, RangeQuery};
+use pleach_store::{Key, RangeQuery, Revision};
 
 use super::hook::{self, Hook};
 use crate::engine::Engine;
@@ -33,8 +33,9 @@ pub(crate) struct Hooks {
 pub(crate) struct Registry {
     any: AtomicBool,
     hooks: RwLock<Arc<Hooks>>,
-    /// Held while configurations are read, so that an older state never replaces a newer one.
-    reading: tokio::sync::Mutex<()>,
+    /// The state of the store that they are at least as new as. Held while configurations are read, so that an
+    /// older state never replaces a newer one.
+    read_at: tokio::sync::Mutex<Revision>,
 }
 
 impl Registry {
@@ -50,25 +51,41 @@ impl Registry {
 impl Engine {
     /// Reads the configurations anew.
     pub(crate) async fn load_hooks(&self) -> Result<(), Rejection> {
-        let _reading = self.hooks.reading.lock().await;
+        self.load_hooks_since(Revision(u64::MAX)).await
+    }
+
+    /// Reads the configurations anew if they were last read before a change.
+    pub(crate) async fn load_hooks_since(&self, changed: Revision) -> Result<(), Rejection> {
+        let mut read_at = self.hooks.read_at.lock().await;
+        if *read_at >= changed {
+            return Ok(());
+        }
         let mut hooks = Hooks::default();
+        let mut oldest = Revision(u64::MAX);
         if self.admission.mutating_webhooks {
-            hooks.mutating = self.read_hooks(MUTATING).await?;
+            hooks.mutating = self.read_hooks(MUTATING, &mut oldest).await?;
         }
         if self.admission.validating_webhooks {
-            hooks.validating = self.read_hooks(VALIDATING).await?;
+            hooks.validating = self.read_hooks(VALIDATING, &mut oldest).await?;
         }
         let any = !hooks.mutating.is_empty() || !hooks.validating.is_empty();
         *self.hooks.hooks.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(hooks);
         self.hooks.any.store(any, Ordering::Release);
+        *read_at = oldest;
         Ok(())
     }
 
-    async fn read_hooks(&self, plural: &str) -> Result<Vec<Hook>, Rejection> {
+    /// Whether a key is that of a configuration.
+    pub(crate) fn is_hook_configuration(key: &Key) -> bool {
+        matches!(keys::split(key), Some((GROUP, MUTATING | VALIDATING, _)))
+    }
+
+    async fn read_hooks(&self, plural: &str, oldest: &mut Revision) -> Result<Vec<Hook>, Rejection> {
         let prefix = keys::prefix(GROUP, plural, None);
         let end = Key::prefix_end(&prefix);
         let query = RangeQuery { start: Key::new(prefix), end, limit: None, at: None };
         let range = self.store.range(query).await.map_err(Rejection::from_store)?;
+        *oldest = range.revision.min(*oldest);
         let mut hooks = Vec::new();
         for item in range.items {
             let configuration: Value = Record::open(item.value, item.revision)?.parse()?;
