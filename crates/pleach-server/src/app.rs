@@ -19,6 +19,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::audit_id::{AUDIT_ID, AuditIds};
 use crate::auth::{Authenticator, User, is_public};
 use crate::body::Body;
+use crate::deadline::Deadline;
 use crate::documents::Documents;
 use crate::metrics::{Labels, Metrics};
 use crate::query::Query;
@@ -150,15 +151,21 @@ impl App {
         let path = decoded(parts.uri.path());
         let query = Query::parse(parts.uri.query());
         let mut labels = Labels::default();
+        let deadline = Deadline::of(&query, !parts.method.is_safe(), || {
+            path.as_deref().is_some_and(|path| resource::is_watch_path(path, &query))
+        });
         let authorization = parts.headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok());
-        let response = match (self.authenticator.authenticate(certificate, authorization), path) {
-            (None, _) => {
+        let user = self.authenticator.authenticate(certificate, authorization);
+        let response = match (path, deadline, user) {
+            (None, ..) => respond::text(StatusCode::BAD_REQUEST, "400 Bad Request"),
+            (_, Err(rejection), _) => respond::rejection(rejection, &Look::plain()),
+            (_, _, None) => {
                 respond::status(&Status::failure(401, Reason::Unauthorized, "Unauthorized"), &Look::plain())
             }
-            (Some(_), None) => respond::text(StatusCode::BAD_REQUEST, "400 Bad Request"),
-            (Some(user), Some(path)) => {
+            (Some(path), Ok(deadline), Some(user)) => {
                 let call = Call { method: parts.method, path, query, headers: parts.headers, user };
-                let response = self.route(&call, &mut body, &mut labels).await;
+                let response = deadline.keep(self.route(&call, &mut body, &mut labels)).await;
+                let response = response.unwrap_or_else(|| deadline.missed());
                 tracing::debug!(
                     method = %call.method,
                     path = call.path,

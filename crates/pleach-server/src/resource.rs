@@ -24,8 +24,9 @@ use crate::listing::Pieces;
 use crate::metrics::Labels;
 use crate::options;
 use crate::protobuf;
+use crate::query::Query;
 use crate::request_body::Unread;
-use crate::request_info::ResourcePath;
+use crate::request_info::{self, PathInfo, ResourcePath};
 use crate::respond::{self, Look};
 use crate::watching;
 
@@ -40,8 +41,7 @@ pub async fn serve(
     body: &mut Unread,
     labels: &mut Labels,
 ) -> Response<Body> {
-    let wants_watch = info.watch_prefix || (info.name.is_empty() && call.query.switch("watch") == Some(true));
-    let verb = verb(&call.method, info.name, wants_watch);
+    let verb = verb(&call.method, info.name, is_watch(info, &call.query));
     let Some((kind, version)) = find(app, info, verb) else { return respond::page_not_found() };
     labels.set(verb, &kind, version, info.subresource);
     let mut context = Context {
@@ -77,6 +77,16 @@ pub async fn serve(
     };
     respond::add_warnings(response.headers_mut(), &context.warnings);
     response
+}
+
+/// Whether what is read is to be watched.
+fn is_watch(info: &ResourcePath<'_>, query: &Query) -> bool {
+    info.watch_prefix || (info.name.is_empty() && query.switch("watch") == Some(true))
+}
+
+/// Whether a path and a query are those of a watch.
+pub fn is_watch_path(path: &str, query: &Query) -> bool {
+    matches!(request_info::parse(path), PathInfo::Resource(info) if is_watch(&info, query))
 }
 
 /// The kind and version that a path names, if they are served there.

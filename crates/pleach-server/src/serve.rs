@@ -1,10 +1,12 @@
 //! The listener: TLS, HTTP/1.1 and HTTP/2, limits per connection, and a shutdown that loses nothing.
 //!
-//! A connection gets a deadline for its handshake and for each request's headers; how many there may
-//! be is bounded, and beyond the bound new ones wait in the kernel's queue. On shutdown the listener
-//! closes, watches end, requests under way are answered, and what is left after a while is cut.
+//! A connection gets a deadline for its handshake and for each request's headers, and is closed when nothing
+//! has been under way on it for a while; how many there may be is bounded, and beyond the bound new ones wait
+//! in the kernel's queue. On shutdown the listener closes, watches end, requests under way are answered, and
+//! what is left after a while is cut.
 
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +15,6 @@ use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -21,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::app::App;
 use crate::auth::{Authenticator, User};
-use crate::body::Body;
+use crate::busy::{Answer, Busy, Connected, UnderWay};
 
 /// Bounds on what one client, or many, can take.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +31,8 @@ pub struct Limits {
     pub connections: usize,
     /// Time for a TLS handshake.
     pub handshake: Duration,
-    /// Time for a request's headers.
-    pub header_read: Duration,
+    /// Time that nothing need be under way on a connection. Includes the time for a request's headers.
+    pub idle: Duration,
     /// Size of a request's headers.
     pub header_bytes: usize,
     /// Concurrent streams on one HTTP/2 connection.
@@ -45,7 +46,7 @@ impl Default for Limits {
         Self {
             connections: 20_000,
             handshake: Duration::from_secs(10),
-            header_read: Duration::from_secs(32),
+            idle: Duration::from_secs(90),
             header_bytes: 1024 * 1024,
             streams: 1_000,
             drain: Duration::from_secs(10),
@@ -62,7 +63,6 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) {
     let http = Arc::new(http(limits));
-    let graceful = GracefulShutdown::new();
     let slots = Arc::new(Semaphore::new(limits.connections));
     tokio::pin!(stop);
     loop {
@@ -82,15 +82,16 @@ pub async fn serve(
                 }
             },
         };
-        let (tls, app, http, watcher) = (tls.clone(), app.clone(), http.clone(), graceful.watcher());
+        let (tls, app, http) = (tls.clone(), app.clone(), http.clone());
         tokio::spawn(async move {
-            connection(stream, tls, app, &http, limits, watcher).await;
+            connection(stream, tls, app, &http, limits).await;
             drop(slot);
         });
     }
     drop(listener);
     app.begin_shutdown();
-    if tokio::time::timeout(limits.drain, graceful.shutdown()).await.is_err() {
+    let all_ended = slots.acquire_many(limits.connections as u32);
+    if tokio::time::timeout(limits.drain, all_ended).await.is_err() {
         tracing::warn!("some connections were still busy and have been cut");
     }
 }
@@ -103,7 +104,7 @@ fn http(limits: Limits) -> auto::Builder<TokioExecutor> {
     let mut http = auto::Builder::new(TokioExecutor::new());
     http.http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_read)
+        .header_read_timeout(limits.idle)
         .max_buf_size(limits.header_bytes.max(8192))
         .keep_alive(true);
     http.http2()
@@ -122,7 +123,6 @@ async fn connection(
     app: Arc<App>,
     http: &auto::Builder<TokioExecutor>,
     limits: Limits,
-    watcher: hyper_util::server::graceful::Watcher,
 ) {
     let _ = stream.set_nodelay(true);
     // A peer that is gone without a word is noticed below HTTP: pings of HTTP/2 cost every request.
@@ -145,25 +145,63 @@ async fn connection(
         .peer_certificates()
         .and_then(|chain| chain.first())
         .and_then(Authenticator::from_certificate);
-    let connection = http.serve_connection_with_upgrades(TokioIo::new(stream), service(app, user));
-    if let Err(error) = watcher.watch(connection).await {
+    let mut stopping = app.stopping();
+    let client = Arc::new(Client { app, user, busy: Busy::new() });
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service(client.clone())));
+    let mut stop = pin!(stopping.wait_for(|stopping| *stopping));
+    let mut rest = pin!(client.busy.rests_for(limits.idle));
+    let (mut told, mut warned) = (false, false);
+    let ended = loop {
+        tokio::select! {
+            biased;
+            ended = &mut connection => break ended,
+            _ = &mut stop, if !told => {
+                told = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            // Told to end, a client has some time to do so.
+            () = &mut rest => {
+                if warned {
+                    return;
+                }
+                warned = true;
+                connection.as_mut().graceful_shutdown();
+                rest.set(client.busy.rests_for(limits.idle + limits.drain));
+            }
+        }
+    };
+    if let Err(error) = ended {
         tracing::debug!(%error, ?peer, "connection ended");
     }
 }
 
-/// Answers the requests of one connection. `user` is who its certificate names.
-fn service(
+/// Who is at the other end of a connection.
+struct Client {
     app: Arc<App>,
+    /// Who its certificate names.
     user: Option<User>,
-) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send + 'static> {
-    // One count of references per connection: processors need not take turns at a common one.
-    let client = Arc::new((app, user));
+    busy: Busy,
+}
+
+impl Connected for Client {
+    fn busy(&self) -> &Busy {
+        &self.busy
+    }
+}
+
+/// Answers the requests of one connection. It has a count of references of its own: processors need not take
+/// turns at a common one.
+fn service(
+    client: Arc<Client>,
+) -> impl Service<Request<Incoming>, Response = Response<Answer<Client>>, Error = Infallible, Future: Send + 'static>
+{
     service_fn(move |request| {
-        let client = client.clone();
+        let under_way = UnderWay::on(client.clone());
         // An HTTP/2 stream moves this future some ten times on its way into and out of a task.
         Box::pin(async move {
-            let (app, user) = &*client;
-            Ok(app.handle(request, user.as_ref()).await)
+            let Client { app, user, .. } = under_way.connection();
+            let response = app.handle(request, user.as_ref()).await;
+            Ok(response.map(|body| under_way.with(body)))
         })
     })
 }

@@ -1,0 +1,117 @@
+//! How long a request may take, so that none keeps a place among those under way for ever.
+//!
+//! Clients may ask for less with `timeout=`. A watch may go on; what is bounded is how long it takes to open.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use http::{Response, StatusCode};
+use pleach_engine::Rejection;
+use pleach_meta::time::parse_duration;
+use pleach_meta::{Reason, Status, StatusDetails};
+
+use crate::body::Body;
+use crate::query::Query;
+use crate::respond::{self, Look};
+
+/// What a request gets at most.
+const REQUEST: Duration = Duration::from_mins(1);
+/// What a write gets.
+const WRITE: Duration = Duration::from_secs(34);
+
+/// How long a request may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    after: Duration,
+    /// It is that of all writes, and not of this request.
+    of_writes: bool,
+}
+
+impl Deadline {
+    /// What a request gets; `is_watch` is asked only about one that says how long it wants.
+    pub fn of(query: &Query, writes: bool, is_watch: impl FnOnce() -> bool) -> Result<Self, Rejection> {
+        let wanted = query.text("timeout");
+        let usual = if wanted.is_empty() || is_watch() { REQUEST } else { shorter(wanted)? };
+        Ok(Self { after: if writes { usual.min(WRITE) } else { usual }, of_writes: writes && usual > WRITE })
+    }
+
+    /// What a request answers, or that it took too long. Most never wait, and need no timer.
+    pub async fn keep(self, answer: impl Future<Output = Response<Body>>) -> Option<Response<Body>> {
+        let mut answer = pin!(answer);
+        if let Poll::Ready(ready) = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await {
+            return Some(ready);
+        }
+        tokio::time::timeout(self.after, answer).await.ok()
+    }
+
+    /// That a request took too long, in the words of whoever watches over it upstream.
+    pub fn missed(self) -> Response<Body> {
+        let why = if self.of_writes {
+            "Timeout: request did not complete within requested timeout - context deadline exceeded"
+        } else {
+            "Timeout: request did not complete within the allotted timeout"
+        };
+        let status = Status::failure(504, Reason::Timeout, why).with_details(StatusDetails::default());
+        if self.of_writes {
+            return respond::status(&status, &Look::plain());
+        }
+        // Upstream's outermost layer knows no types.
+        let typed = String::from_utf8(respond::status_json(&status, None)).unwrap_or_default();
+        let untyped = typed.replacen("\"kind\":\"Status\",\"apiVersion\":\"v1\",", "", 1);
+        let mut response = respond::text(StatusCode::GATEWAY_TIMEOUT, untyped + "\n");
+        response.headers_mut().remove("x-content-type-options");
+        response
+    }
+}
+
+/// How long a client wants to wait; what is not positive stands for the usual time.
+fn shorter(wanted: &str) -> Result<Duration, Rejection> {
+    let nanoseconds = parse_duration(wanted).map_err(|why| {
+        Rejection::BadRequest(format!("invalid timeout specified in the request URL - {why}"))
+    })?;
+    let wanted = u64::try_from(nanoseconds).ok().filter(|n| *n > 0).map(Duration::from_nanos);
+    Ok(wanted.map_or(REQUEST, |wanted| wanted.min(REQUEST)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_may_ask_for_less() {
+        for (query, writes, want, why) in [
+            ("", false, REQUEST, "reads have a minute"),
+            ("", true, WRITE, "writes have less"),
+            ("timeout=2s", false, Duration::from_secs(2), "asked for"),
+            ("timeout=2s", true, Duration::from_secs(2), "asked for"),
+            ("timeout=40s", true, WRITE, "more than there is"),
+            ("timeout=2h", false, REQUEST, "more than there is"),
+            ("timeout=0", false, REQUEST, "zero is nothing asked for"),
+            ("timeout=-1s", false, REQUEST, "nor is less"),
+            ("timeout=", false, REQUEST, "nor is no text"),
+        ] {
+            let deadline = Deadline::of(&Query::parse(Some(query)), writes, || false).unwrap();
+            assert_eq!(deadline.after, want, "{why}: {query}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused_but_not_for_watches() {
+        let query = Query::parse(Some("timeout=2x"));
+        let refused = Deadline::of(&query, false, || false).unwrap_err();
+        let want =
+            "invalid timeout specified in the request URL - time: unknown unit \"x\" in duration \"2x\"";
+        assert_eq!(refused.to_string(), want);
+        assert_eq!(Deadline::of(&query, false, || true).unwrap().after, REQUEST);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_ever_is_given_up() {
+        let deadline = Deadline { after: WRITE, of_writes: true };
+        assert!(deadline.keep(std::future::pending()).await.is_none());
+        assert!(deadline.keep(async { respond::page_not_found() }).await.is_some());
+        assert_eq!(deadline.missed().status(), StatusCode::GATEWAY_TIMEOUT);
+    }
+}

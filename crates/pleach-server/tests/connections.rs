@@ -1,0 +1,183 @@
+//! How long connections and requests are kept, over real sockets.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pleach_engine::{Admission, Clock, Engine, Randomness};
+use pleach_server::app::{App, Inflight};
+use pleach_server::auth::Authenticator;
+use pleach_server::serve::{Limits, serve};
+use pleach_server::tls::{self, Authority};
+use pleach_store::ModelStore;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+const IDLE: Duration = Duration::from_millis(400);
+
+struct Now;
+
+impl Clock for Now {
+    fn now(&self) -> pleach_engine::Instant {
+        pleach_engine::Instant { seconds: 1_800_000_000, nanoseconds: 0 }
+    }
+}
+
+struct Random;
+
+impl Randomness for Random {
+    fn fill(&self, buffer: &mut [u8]) {
+        getrandom::fill(buffer).unwrap();
+    }
+}
+
+struct Server {
+    address: SocketAddr,
+    certificate: String,
+    stop: oneshot::Sender<()>,
+    ended: tokio::task::JoinHandle<()>,
+}
+
+impl Server {
+    async fn start() -> Self {
+        let engine =
+            Engine::new(Arc::new(ModelStore::new()), Arc::new(Now), Arc::new(Random), Admission::default());
+        engine.start().await.unwrap();
+        let authority = Authority::generate().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let serving = authority.serving(&tls::serving_names(address.ip())).unwrap();
+        let config = tls::server_config(&serving, &authority.certificate).unwrap();
+        let app = Arc::new(App::new(Arc::new(engine), Authenticator::new("secret"), Inflight::default()));
+        let limits = Limits { idle: IDLE, drain: Duration::from_secs(1), ..Limits::default() };
+        let (stop, stopped) = oneshot::channel::<()>();
+        let stop_at = async move { drop(stopped.await) };
+        let ended = tokio::spawn(serve(listener, TlsAcceptor::from(Arc::new(config)), app, limits, stop_at));
+        Self { address, certificate: authority.certificate, stop, ended }
+    }
+
+    async fn connect(&self, protocol: &str) -> TlsStream<TcpStream> {
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(self.certificate.as_bytes()).unwrap()).unwrap();
+        let mut config = rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+        let stream = TcpStream::connect(self.address).await.unwrap();
+        let name = ServerName::try_from("127.0.0.1").unwrap();
+        TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
+    }
+}
+
+fn request(line: &str, rest: &str) -> String {
+    format!("{line} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer secret\r\n{rest}")
+}
+
+/// Reads until something was said.
+async fn read_until(stream: &mut TlsStream<TcpStream>, text: &str) -> String {
+    let mut said = Vec::new();
+    loop {
+        let so_far = String::from_utf8_lossy(&said).into_owned();
+        if so_far.contains(text) {
+            return so_far;
+        }
+        let read = stream.read_buf(&mut said).await.unwrap();
+        assert!(read > 0, "closed before {text:?}: {so_far}");
+    }
+}
+
+/// How long it takes until the other side closes.
+async fn closed_after(stream: &mut TlsStream<TcpStream>) -> Duration {
+    let began = Instant::now();
+    let mut rest = Vec::new();
+    // Whether the end is orderly does not matter here.
+    let _ = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut rest)).await.unwrap();
+    began.elapsed()
+}
+
+#[tokio::test]
+async fn connections_on_which_nothing_happens_are_closed() {
+    let server = Server::start().await;
+    let mut silent = server.connect("http/1.1").await;
+    let mut rested = server.connect("http/1.1").await;
+    rested.write_all(request("GET /readyz", "\r\n").as_bytes()).await.unwrap();
+    read_until(&mut rested, "ok").await;
+    let mut slow = server.connect("http/1.1").await;
+    slow.write_all(b"GET /readyz HT").await.unwrap();
+    let mut http2 = server.connect("h2").await;
+    // The preface and empty settings; what the server says is never acknowledged.
+    http2.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    for (why, stream) in [
+        ("says nothing", &mut silent),
+        ("is done", &mut rested),
+        ("stops within a line", &mut slow),
+        ("speaks HTTP/2 and asks nothing", &mut http2),
+    ] {
+        closed_after(stream).await;
+        eprintln!("closed: one that {why}");
+    }
+}
+
+#[tokio::test]
+async fn a_watch_keeps_its_connection() {
+    let server = Server::start().await;
+    let mut watch = server.connect("http/1.1").await;
+    let line = "GET /api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=30";
+    watch.write_all(request(line, "\r\n").as_bytes()).await.unwrap();
+    read_until(&mut watch, "\r\n\r\n").await;
+    tokio::time::sleep(IDLE * 5).await;
+    let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}"#;
+    let mut other = server.connect("http/1.1").await;
+    let rest = format!("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{map}", map.len());
+    let post = request("POST /api/v1/namespaces/default/configmaps", &rest);
+    other.write_all(post.as_bytes()).await.unwrap();
+    read_until(&mut other, "201 Created").await;
+    read_until(&mut watch, r#""type":"ADDED""#).await;
+}
+
+#[tokio::test]
+async fn a_body_that_never_comes_does_not_keep_its_place() {
+    let server = Server::start().await;
+    let places = Inflight::default().mutating;
+    let mut waiting = Vec::new();
+    for _ in 0..places {
+        let mut stream = server.connect("http/1.1").await;
+        let post = "POST /api/v1/namespaces/default/configmaps?timeout=3s";
+        let post = request(post, "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{");
+        stream.write_all(post.as_bytes()).await.unwrap();
+        waiting.push(stream);
+    }
+    let first = read_until(&mut waiting[0], "\"code\":504}").await;
+    assert!(first.starts_with("HTTP/1.1 504 "), "{first}");
+    assert!(first.contains("request did not complete within the allotted timeout"), "{first}");
+    for stream in &mut waiting[1..] {
+        read_until(stream, "\"code\":504}").await;
+    }
+    let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}"#;
+    let rest = format!("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{map}", map.len());
+    let mut other = server.connect("http/1.1").await;
+    let post = request("POST /api/v1/namespaces/default/configmaps", &rest);
+    other.write_all(post.as_bytes()).await.unwrap();
+    read_until(&mut other, "201 Created").await;
+}
+
+#[tokio::test]
+async fn a_server_that_stops_ends_watches_and_waits_for_nobody_idle() {
+    let server = Server::start().await;
+    let mut watch = server.connect("http/1.1").await;
+    let line = "GET /api/v1/configmaps?watch=1&timeoutSeconds=30";
+    watch.write_all(request(line, "\r\n").as_bytes()).await.unwrap();
+    read_until(&mut watch, "\r\n\r\n").await;
+    let mut idle = server.connect("h2").await;
+    idle.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    server.stop.send(()).unwrap();
+    tokio::time::timeout(Duration::from_secs(10), server.ended).await.unwrap().unwrap();
+    let mut rest = Vec::new();
+    watch.read_to_end(&mut rest).await.ok();
+    assert!(String::from_utf8_lossy(&rest).ends_with("0\r\n\r\n"), "the watch ends in an orderly way");
+}
