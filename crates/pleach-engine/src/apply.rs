@@ -17,22 +17,13 @@ use crate::decode;
 use crate::engine::Engine;
 use crate::kind::Strategy;
 use crate::managed::{Endpoint, Manager, scale as owners};
-use crate::object::Object;
 use crate::options::{Body, Context, FieldValidation, WriteOptions};
 use crate::recent::{Last, Live, Said, Saying};
 use crate::rejection::Rejection;
 use crate::scale;
 use crate::settle::{self, Settled};
 use crate::target::{Subresource, Target};
-use crate::write::{self, Intent};
-
-/// What an apply did.
-pub struct Applied {
-    /// The object as it is now.
-    pub object: Object,
-    /// Whether it is new.
-    pub created: bool,
-}
+use crate::write::{self, Done, Intent};
 
 /// How often an apply tries again when the object comes and goes meanwhile.
 const RACES: usize = 16;
@@ -45,7 +36,7 @@ impl Engine {
         body: &Body,
         options: &WriteOptions,
         context: &mut Context,
-    ) -> Result<Applied, Rejection> {
+    ) -> Result<Done, Rejection> {
         let key = target.key_of(target.name());
         let manager = Manager::update(self, target, options, context);
         let fingerprint = target.version().fingerprint();
@@ -63,7 +54,7 @@ impl Engine {
             match self.write_over(target, &mut apply, options, context).await {
                 // What is not there is created.
                 Err(Rejection::NotFound(_)) if target.subresource == Subresource::None => {}
-                done => return done.map(|object| Applied { object, created: false }),
+                done => return done.map(|object| Done { object, created: false }),
             }
             let warned = context.warnings.len();
             let new = apply.create(context)?;
@@ -71,7 +62,7 @@ impl Engine {
             match self.create_settled(target, new, options, context, None).await {
                 // It came in between: what is there is applied to.
                 Err(Rejection::AlreadyExists { .. }) => context.warnings.truncate(warned),
-                done => return done.map(|object| Applied { object, created: true }),
+                done => return done.map(|object| Done { object, created: true }),
             }
         }
         Err(Rejection::internal("the object came and went too often"))

@@ -5,12 +5,14 @@
 
 pub(crate) mod columns;
 pub(crate) mod events;
+pub(crate) mod lease;
+pub(crate) mod omitted;
 
 use std::sync::Arc;
 
 use pleach_crd::decode::Options;
 use pleach_crd::{ApiVersion, Crd};
-use pleach_json::{Value, json};
+use pleach_json::{Map, Str, Value, json};
 use pleach_patch::StrategicSchema;
 use pleach_schema::{Schema, SchemaOptions};
 
@@ -46,15 +48,25 @@ pub fn manifests() -> Vec<(Crd, Strategy)> {
 }
 
 fn manifest(text: &str) -> Crd {
-    let document = pleach_yaml::parse(text.as_bytes()).expect("a manifest of this crate is YAML");
-    let decoded = pleach_crd::decode(&document, ApiVersion::V1, Options::default());
+    decoded(&document(text))
+}
+
+fn document(text: &str) -> Value {
+    pleach_yaml::parse(text.as_bytes()).expect("a manifest of this crate is YAML")
+}
+
+fn decoded(document: &Value) -> Crd {
+    let decoded = pleach_crd::decode(document, ApiVersion::V1, Options::default());
     let mut crd = decoded.expect("a manifest of this crate is a CRD").crd;
     crd.status.accepted_names = crd.spec.names.clone();
     crd
 }
 
 fn built_in(text: &str, strategy: Strategy) -> Kind {
-    let own = manifest(text);
+    let mut document = document(text);
+    // Published, and judged by those who read bytes: no bytes at all are fine with them.
+    forget_format(&mut document, "byte");
+    let own = decoded(&document);
     let mut kind = match own.spec.group.as_str() {
         "events.k8s.io" => events::kind(&own, &manifest(CORE_EVENT)),
         _ if own.spec.names.plural == "events" => events::kind(&own, &manifest(OTHER_EVENT)),
@@ -68,6 +80,20 @@ fn built_in(text: &str, strategy: Strategy) -> Kind {
         }
     }
     Kind { strategy, crd: None, established: true, ..kind }
+}
+
+/// Takes a format out of all schemas in a manifest.
+fn forget_format(document: &mut Value, format: &str) {
+    match document {
+        Value::Object(members) => {
+            if members.get_str("format") == Some(format) {
+                members.remove("format");
+            }
+            members.iter_mut().for_each(|(_, member)| forget_format(member, format));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| forget_format(item, format)),
+        _ => {}
+    }
 }
 
 /// The kind of CRDs: its objects are typed, so its schema lets everything through.
@@ -120,13 +146,30 @@ pub fn strategic_schema(kind: &Kind) -> StrategicSchema {
     let schema = StrategicSchema::new().with_metadata();
     match kind.strategy {
         Strategy::Namespace => schema.merge_list("status.conditions", "type"),
-        Strategy::BuiltIn if kind.plural == "serviceaccounts" => {
-            schema.merge_list("secrets", "name").merge_list("imagePullSecrets", "name")
-        }
+        Strategy::BuiltIn if kind.plural == "serviceaccounts" => schema.merge_list("secrets", "name"),
         Strategy::WebhookConfiguration => {
             schema.merge_list("webhooks", "name").merge_list("webhooks.matchConditions", "name")
         }
         _ => schema,
+    }
+}
+
+/// Leaves out what upstream does not let be stored: what belongs to features that are off, and all of a
+/// ServiceAccount's references to Secrets but their names.
+pub(crate) fn clean(kind: &Kind, object: &mut Value) {
+    match kind.plural.as_str() {
+        "leases" => lease::clean(object),
+        "serviceaccounts" => {
+            let is_name = |key: &Str| key == "name";
+            let more = |reference: &Map| !reference.keys().all(is_name);
+            let references = object.get("secrets").and_then(Value::as_array);
+            let changes = references.is_some_and(|list| list.iter().filter_map(Value::as_object).any(more));
+            if let Some(Value::Array(references)) = object.get_mut("secrets").filter(|_| changes) {
+                let references = references.iter_mut().filter_map(Value::as_object_mut);
+                references.for_each(|reference| reference.retain(|key, _| is_name(key)));
+            }
+        }
+        _ => {}
     }
 }
 
@@ -154,5 +197,17 @@ impl Engine {
         let (options, mut context) = (WriteOptions::default(), Context::default());
         let settled = crate::settle::typed(value);
         self.create_settled(&target, settled, &options, &mut context, None).await.map(|_| ())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The built-in kind of a manifest.
+    pub(crate) fn kind(name: &str, strategy: Strategy) -> Kind {
+        let is_named = |text: &str| document(text).at(&["spec", "names", "singular"]) == Some(&name.into());
+        let (text, _) = MANIFESTS.iter().find(|(text, _)| is_named(text)).expect("a manifest of that name");
+        built_in(text, strategy)
     }
 }

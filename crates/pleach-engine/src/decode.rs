@@ -10,6 +10,7 @@ use pleach_meta::go_format::{go_type, go_v};
 use pleach_meta::go_struct::{Decoder, in_document_order};
 use pleach_schema::Beside;
 
+use crate::keyed_data;
 use crate::kind::{Kind, Strategy};
 use crate::options::{Body, Context, FieldValidation, Format};
 use crate::rejection::Rejection;
@@ -131,6 +132,7 @@ pub fn object(
         let unknown = webhooks::decode_configuration(&target.kind.kind, &mut value)?;
         strict.extend(unknown.into_iter().filter(|_| strictly));
     }
+    keyed_data::check_bytes(&target.kind, &value)?;
     let (value, unknown) = settle::request(&target.kind, target.version, value, beside, strictly)?;
     strict.extend(unknown);
     Ok(Decoded { value, strict })

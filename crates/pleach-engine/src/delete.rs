@@ -28,6 +28,8 @@ const RACES: usize = 256;
 pub enum Deleted {
     /// It is gone; its uid.
     Gone(Str),
+    /// It is gone, and this is what it was.
+    Returned(Object),
     /// It is marked and still there.
     Marked(Object),
 }
@@ -116,7 +118,9 @@ impl Engine {
         let held = !is_finished(&draft);
         if options.dry_run {
             return Ok(Step::Done(if held {
-                Deleted::Marked(Object::Value(draft))
+                Deleted::Marked(Object::Value(self.through_storage(target, draft).await?))
+            } else if target.kind.returns_deleted() {
+                Deleted::Returned(Object::Value(live))
             } else {
                 Deleted::Gone(ObjectMeta::of(&live).uid().into())
             }));
@@ -153,6 +157,10 @@ impl Engine {
         match self.store.commit(Commit::delete(key, Expect::At(record.revision))).await {
             Ok(_) => {
                 self.committed(&target.kind, target.name()).await;
+                if target.kind.returns_deleted() {
+                    let object = self.serve(&target.kind, target.version, record.clone()).await?;
+                    return Ok(Step::Done(Deleted::Returned(object)));
+                }
                 Ok(Step::Done(Deleted::Gone(uid)))
             }
             Err(StoreError::Conflict { .. }) => Ok(Step::Overtaken),

@@ -14,7 +14,6 @@ use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
 
 use crate::kind::{Kind, Strategy};
-use crate::rejection::Rejection;
 
 /// As Go reads it: bits that stand for nothing may be anything.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -41,31 +40,31 @@ fn holder(kind: &Kind) -> Option<Holder> {
     }
 }
 
-/// Reads what a client sent as upstream's decoder does: bytes must be base64, the text of a Secret goes
-/// into its data, and a Secret without a type has the usual one.
-pub(crate) fn read(kind: &Kind, object: &mut Value) -> Result<(), Rejection> {
+/// Whether what should be bytes is base64. The error is in the words of upstream's decoder.
+pub(crate) fn check_bytes(kind: &Kind, object: &Value) -> Result<(), String> {
     let Some(holder) = holder(kind) else { return Ok(()) };
     let bytes = if holder == Holder::Secret { "data" } else { "binaryData" };
     for (_, value) in entries(object, bytes) {
         if let Some(text) = value.as_str()
             && let Err(error) = BASE64.decode(text.replace(['\r', '\n'], ""))
         {
-            let name = &kind.kind;
-            return Err(Rejection::BadRequest(format!(
-                "{name} in version \"v1\" cannot be handled as a {name}: illegal base64 data at input byte {}",
-                corrupt_at(text, &error)
-            )));
-        }
-    }
-    if holder == Holder::Secret {
-        write_string_data(object);
-        if let Some(members) = object.as_object_mut()
-            && members.get("type").is_some_and(|kind| kind.as_str() == Some(""))
-        {
-            members.insert("type", "Opaque");
+            return Err(format!("illegal base64 data at input byte {}", corrupt_at(text, &error)));
         }
     }
     Ok(())
+}
+
+/// The text of a Secret goes into its data, and a Secret without a type has the usual one.
+pub(crate) fn read(kind: &Kind, object: &mut Value) {
+    if holder(kind) != Some(Holder::Secret) {
+        return;
+    }
+    write_string_data(object);
+    if let Some(members) = object.as_object_mut()
+        && members.get("type").is_some_and(|kind| kind.as_str() == Some(""))
+    {
+        members.insert("type", "Opaque");
+    }
 }
 
 /// Where Go's decoder stops.

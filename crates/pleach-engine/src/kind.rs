@@ -108,6 +108,16 @@ impl Kind {
         }
     }
 
+    /// Whether a replacement of what is not there makes it.
+    pub(crate) fn creates_on_update(&self) -> bool {
+        self.strategy == Strategy::BuiltIn && matches!(self.plural.as_str(), "events" | "leases")
+    }
+
+    /// Whether who deletes an object gets it back.
+    pub(crate) fn returns_deleted(&self) -> bool {
+        self.strategy == Strategy::BuiltIn && self.plural == "serviceaccounts"
+    }
+
     /// The version of that name.
     pub fn version(&self, name: &str) -> Option<usize> {
         self.versions.iter().position(|v| v.name == name)

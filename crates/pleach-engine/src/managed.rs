@@ -75,12 +75,14 @@ pub(crate) fn track_new(target: &Target, new: &mut Value, manager: &Manager) {
 /// for having written it: the fields of typed objects that are structs and never left out.
 fn blank(target: &Target) -> Option<&'static Value> {
     static DEFINITION: LazyLock<Value> = LazyLock::new(|| json!({"spec": {"names": {}}}));
+    static NAMESPACE: LazyLock<Value> = LazyLock::new(|| json!({"spec": {}, "status": {}}));
     static LEASE: LazyLock<Value> = LazyLock::new(|| json!({"spec": {}}));
     static CORE_EVENT: LazyLock<Value> = LazyLock::new(|| json!({"source": {}}));
     static EVENT: LazyLock<Value> = LazyLock::new(|| json!({"deprecatedSource": {}}));
     let kind = &target.kind;
     match (kind.strategy, kind.plural.as_str()) {
         (Strategy::CustomResourceDefinition, _) => Some(&DEFINITION),
+        (Strategy::Namespace, _) => Some(&NAMESPACE),
         (Strategy::BuiltIn, "leases") => Some(&LEASE),
         (Strategy::BuiltIn, "events") if target.version().api_version == "v1" => Some(&CORE_EVENT),
         (Strategy::BuiltIn, "events") => Some(&EVENT),
@@ -223,9 +225,11 @@ impl Versions for Endpoint<'_> {
         static REST: LazyLock<Set> = LazyLock::new(|| Set::of_fields(&[&["metadata"], &["spec"]]));
         static SPEC: LazyLock<Set> = LazyLock::new(|| Set::of_fields(&[&["spec"]]));
         let target = self.target;
-        let namespace = target.kind.strategy == Strategy::Namespace;
+        // The status endpoints of these let metadata through.
+        let takes_metadata =
+            matches!(target.kind.strategy, Strategy::Namespace | Strategy::CustomResourceDefinition);
         match target.subresource {
-            Subresource::Status if namespace => Some(&SPEC),
+            Subresource::Status if takes_metadata => Some(&SPEC),
             Subresource::Status => Some(&REST),
             Subresource::None | Subresource::Finalize => {
                 let version = target.version();

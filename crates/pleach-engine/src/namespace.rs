@@ -41,7 +41,6 @@ pub(crate) fn label_with_name(object: &mut Value) {
 
 /// A new namespace is active and held by the finalizer of its content.
 pub(crate) fn prepare_for_create(object: &mut Value) {
-    metadata_mut(object).remove("generation");
     label_with_name(object);
     let spec = member(object, "spec");
     let finalizers = spec.get_or_insert_with("finalizers", || Value::from(Vec::new()));

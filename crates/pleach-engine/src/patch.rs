@@ -5,7 +5,7 @@
 
 use pleach_json::Value;
 use pleach_meta::FieldError;
-use pleach_patch::{JsonPatch, MAX_OPERATIONS};
+use pleach_patch::{Fault, JsonPatch, MAX_OPERATIONS};
 use pleach_schema::Beside;
 
 use crate::decode;
@@ -176,9 +176,13 @@ fn strategic(target: &Target, live: &Value, patch: &Value) -> Result<Value, Reje
         return Err(Rejection::BadRequest("Invalid JSON Patch".into()));
     };
     let schema = crate::builtin::strategic_schema(&target.kind);
-    pleach_patch::strategic_merge_patch(live, patch, &schema)
-        .map(Value::Object)
-        .map_err(|error| Rejection::BadRequest(error.to_string()))
+    pleach_patch::strategic_merge_patch(live, patch, &schema).map(Value::Object).map_err(|error| match error
+        .fault()
+    {
+        Fault::Malformed => Rejection::BadRequest(error.to_string()),
+        Fault::Unprocessable => Rejection::Unprocessable,
+        Fault::Unforeseen => Rejection::Plain(error.to_string()),
+    })
 }
 
 /// The patched object is wrong: a 422 about nobody in particular, with the object in full.

@@ -5,7 +5,6 @@
 use pleach_json::{Map, Str, Value};
 
 use crate::kind::{Kind, Strategy};
-use crate::rejection::Rejection;
 use crate::target::Subresource;
 
 /// The metadata of an object, made if it is missing.
@@ -35,11 +34,12 @@ pub(crate) fn fill_system_fields(object: &mut Value, uid: Str, now: Str) {
 }
 
 /// What upstream's decoder does to an object of a built-in kind, before anybody owns its fields.
-pub(crate) fn read(kind: &Kind, object: &mut Value) -> Result<(), Rejection> {
+pub(crate) fn read(kind: &Kind, object: &mut Value) {
     if kind.strategy == Strategy::Namespace {
         crate::namespace::label_with_name(object);
     }
-    crate::keyed_data::read(kind, object)
+    crate::keyed_data::read(kind, object);
+    crate::builtin::omitted::leave_out(kind, object);
 }
 
 /// The start of a created object's life.
@@ -59,10 +59,9 @@ pub(crate) fn for_create(kind: &Kind, version: usize, object: &mut Value) {
             metadata_mut(object).insert("generation", 1);
         }
         Strategy::BuiltIn => {
+            crate::builtin::clean(kind, object);
             if kind.versions[version].status {
                 metadata_mut(object).insert("generation", 1);
-            } else {
-                metadata_mut(object).remove("generation");
             }
         }
     }
@@ -115,7 +114,8 @@ pub(crate) fn for_update(
             crate::namespace::prepare_for_update(object, old, subresource);
             return;
         }
-        Strategy::BuiltIn | Strategy::Custom | Strategy::WebhookConfiguration => {}
+        Strategy::BuiltIn => crate::builtin::clean(kind, object),
+        Strategy::Custom | Strategy::WebhookConfiguration => {}
     }
     if subresource == Subresource::Status {
         only_status(object, old);

@@ -60,6 +60,8 @@ pub enum Rejection {
     },
     /// 404
     NotFound(Subject),
+    /// 404 about a path below a built-in kind.
+    UnknownPath,
     /// 405: the verb, and the resource.
     MethodNotAllowed {
         /// The resource.
@@ -67,6 +69,8 @@ pub enum Rejection {
         /// The verb that is not supported.
         verb: Str,
     },
+    /// 405 about a path of a built-in kind.
+    UnknownMethod,
     /// 406, with the text.
     NotAcceptable(String),
     /// 409 on create.
@@ -166,6 +170,12 @@ impl Rejection {
             Self::NotFound(subject) => {
                 Status::failure(404, Reason::NotFound, message).with_details(subject.details())
             }
+            Self::UnknownPath => {
+                Status::failure(404, Reason::NotFound, message).with_details(StatusDetails::default())
+            }
+            Self::UnknownMethod => {
+                Status::failure(405, Reason::MethodNotAllowed, message).with_details(StatusDetails::default())
+            }
             Self::MethodNotAllowed { subject, .. } => {
                 let details = StatusDetails { name: String::new(), ..subject.details() };
                 Status::failure(405, Reason::MethodNotAllowed, message).with_details(details)
@@ -228,6 +238,10 @@ impl fmt::Display for Rejection {
             }
             Self::Forbidden { subject, why, .. } => write!(f, "{subject} is forbidden: {why}"),
             Self::NotFound(subject) => write!(f, "{subject} not found"),
+            Self::UnknownPath => f.write_str("the server could not find the requested resource"),
+            Self::UnknownMethod => {
+                f.write_str("the server does not allow this method on the requested resource")
+            }
             Self::MethodNotAllowed { subject, verb } => {
                 write!(f, "{verb} is not supported on resources of kind {}", quote(&subject.qualified()))
             }

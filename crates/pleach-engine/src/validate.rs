@@ -5,6 +5,7 @@
 //! show that, the message does not.
 
 use pleach_json::Value;
+use pleach_meta::field_error::ErrorType;
 use pleach_meta::object_meta::{
     NameRule, ObjectMeta, finalizer_warnings, validate_object_meta, validate_object_meta_beside,
     validate_object_meta_update,
@@ -12,8 +13,9 @@ use pleach_meta::object_meta::{
 use pleach_meta::{FieldError, Path};
 use pleach_schema::Write;
 
+use crate::builtin;
 use crate::keyed_data;
-use crate::kind::Strategy;
+use crate::kind::{Kind, Strategy};
 use crate::options::Context;
 use crate::recent::Live;
 use crate::target::{Subresource, Target};
@@ -49,9 +51,10 @@ pub(crate) fn create(
     let verdict = schema.validate(object, write, before, |errors| {
         errors.extend(scale_errors(target, object, false));
         errors.extend(keyed_data::validate(kind, object, None));
+        errors.extend(builtin::lease::validate(kind, object));
     });
     verdict.warnings.into_iter().for_each(|warning| context.warn(warning));
-    let errors = verdict.errors;
+    let errors = of_interest(kind, verdict.errors);
     // Upstream now asks for a name that fits in a path, which every name that came this far does.
     if errors.is_empty() && kind.strategy == Strategy::Custom {
         finalizer_warnings(meta, None).into_iter().for_each(|w| context.warn(w));
@@ -84,6 +87,9 @@ pub(crate) fn update(
         return (errors, false);
     }
     errors.extend(changes);
+    if matches!(kind.strategy, Strategy::BuiltIn | Strategy::Namespace) {
+        errors.extend(validate_object_meta_beside(meta, old_meta, namespaced, name_rule(target), &METADATA));
+    }
     if kind.strategy == Strategy::WebhookConfiguration {
         errors.extend(webhooks::validate(object, Some(old)));
         return (errors, false);
@@ -94,13 +100,22 @@ pub(crate) fn update(
     let verdict = schema.validate_after(object, write, old.known.sound, errors, |errors| {
         errors.extend(scale_errors(target, object, only_status));
         errors.extend(keyed_data::validate(kind, object, Some(old)));
+        errors.extend(builtin::lease::validate(kind, object));
     });
     verdict.warnings.into_iter().for_each(|warning| context.warn(warning));
-    let errors = verdict.errors;
+    let errors = of_interest(kind, verdict.errors);
     if errors.is_empty() && kind.strategy == Strategy::Custom && !only_status {
         finalizer_warnings(meta, Some(old_meta)).into_iter().for_each(|w| context.warn(w));
     }
     (errors, verdict.sound)
+}
+
+/// Lists of built-in kinds have keys for those who apply; upstream does not insist that they are unique.
+fn of_interest(kind: &Kind, mut errors: Vec<FieldError>) -> Vec<FieldError> {
+    if !kind.is_custom() {
+        errors.retain(|error| error.error_type != ErrorType::Duplicate);
+    }
+    errors
 }
 
 fn scale_errors(target: &Target, object: &Value, only_status: bool) -> impl Iterator<Item = FieldError> {

@@ -26,17 +26,26 @@ use crate::kind::{Kind, Strategy};
 use crate::managed::Manager;
 use crate::object::Object;
 use crate::options::{Body, Context, WriteOptions};
+use crate::prepare;
 use crate::recent::{Last, Live, Saying};
 use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::settle::Settled;
-use crate::target::Target;
+use crate::target::{Subresource, Target};
 use crate::webhooks::Operation;
 
 /// How often a generated name is tried.
 const NAME_ATTEMPTS: usize = 8;
 /// How often a write that lost a race is tried again. Upstream tries until the request times out.
 const RACES: usize = 256;
+
+/// What a write left behind.
+pub struct Done {
+    /// The object as it is now.
+    pub object: Object,
+    /// Whether it was not there before.
+    pub created: bool,
+}
 
 /// What is to become of an object that exists.
 pub(crate) trait Intent: Send + Sync {
@@ -140,10 +149,10 @@ impl Engine {
         let question = self.question(target, Operation::Create, "", options.dry_run, told);
         let question = question.as_deref();
         let mut admitted = Some(self.admit_new(question, draft, context).await?);
-        let generated = admitted.as_ref().is_some_and(|admitted| {
-            let meta = ObjectMeta::of(admitted.value());
-            meta.name().is_empty() && !meta.generate_name().is_empty()
-        });
+        let meta = admitted.as_ref().map(|admitted| ObjectMeta::of(admitted.value()));
+        // An object with a name that also says how to make one is told about names that could not be made.
+        let has_base = meta.is_some_and(|meta| !meta.generate_name().is_empty());
+        let generated = has_base && meta.is_some_and(|meta| meta.name().is_empty());
         for attempt in 1.. {
             // Only a generated name is tried again.
             let admitted = if generated { admitted.clone() } else { admitted.take() };
@@ -155,7 +164,7 @@ impl Engine {
             let key = target.key_of(&name);
             if options.dry_run {
                 if let Some(found) = self.stored(&key).await? {
-                    return Err(already_exists(&target.kind, &name, Some(&found), false));
+                    return Err(already_exists(&target.kind, &name, Some(&found), has_base));
                 }
                 return self.as_if_stored(target, approved).await.map(Object::Value);
             }
@@ -175,7 +184,7 @@ impl Engine {
                 Err(StoreError::Conflict { .. }) if generated && attempt < NAME_ATTEMPTS => {}
                 Err(StoreError::Conflict { found, .. }) => {
                     let found = found.map(|v| Record::open(v.value, v.revision)).transpose()?;
-                    return Err(already_exists(&target.kind, &name, found.as_ref(), generated));
+                    return Err(already_exists(&target.kind, &name, found.as_ref(), has_base));
                 }
                 Err(error) => return Err(Rejection::from_store(error)),
             }
@@ -190,14 +199,25 @@ impl Engine {
         body: &Body,
         options: &WriteOptions,
         context: &mut Context,
-    ) -> Result<Object, Rejection> {
+    ) -> Result<Done, Rejection> {
         // A client that changes an object sends all of it: what did not change is at hand.
         let last = self.recent.last(&target.key_of(target.name()), target.version().fingerprint());
         let usual = self.usual.of(target.kind.storage_version().fingerprint());
         let hints = Hints { like: last.as_ref().map(Last::piece), phrases: Some(&usual), ..Hints::default() };
         let mut settled = decode(target, body, options.field_validation, hints, context)?;
         settled.edit(|value| check_identity(target, value))?;
-        self.write_over(target, &mut Replace::new(target, settled), options, context).await
+        let may_create = target.kind.creates_on_update() && target.subresource == Subresource::None;
+        let new = may_create.then(|| settled.clone());
+        match (self.write_over(target, &mut Replace::new(target, settled), options, context).await, new) {
+            (Err(Rejection::NotFound(_)), Some(mut new)) => {
+                // The state that it would replace is that of nothing.
+                new.edit(|value| drop(prepare::metadata_mut(value).remove("resourceVersion")));
+                let manager = Manager::update(self, target, options, context);
+                let object = self.create_settled(target, new, options, context, Some(&manager)).await?;
+                Ok(Done { object, created: true })
+            }
+            (done, _) => done.map(|object| Done { object, created: false }),
+        }
     }
 
     /// Changes an object that exists, as an intent says.

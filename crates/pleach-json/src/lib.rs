@@ -21,7 +21,7 @@ pub use error::ParseError;
 pub use map::{Ascending, Map};
 pub use parse::{Hints, MAX_DEPTH, Parsed, parse, parse_strict, parse_strict_with, parse_with};
 pub use phrase::{Phrase, Phrases};
-pub use skim::member;
+pub use skim::{copy_without, member};
 pub use smol_str::SmolStr as Str;
 pub use spans::{Parts, Piece, Spans, write_beside};
 pub use stack::grow_stack;

@@ -4,31 +4,70 @@
 //! wrong with any other text is not found out, only never made worse than an answer of `None` or a
 //! slice that is no JSON.
 
+use std::ops::Range;
+
 /// The text of an object's member, by its key. Keys with escapes are not found.
 pub fn member<'a>(object: &'a [u8], key: &str) -> Option<&'a [u8]> {
-    let mut at = space(object, 0);
-    if object.get(at) != Some(&b'{') {
-        return None;
+    let mut members = Members::of(object)?;
+    members.find(|member| member.key == key.as_bytes()).and_then(|member| object.get(member.value))
+}
+
+/// Appends the text of an object without some of its members. Keys with escapes stay.
+pub fn copy_without(object: &[u8], keys: &[&str], out: &mut Vec<u8>) {
+    let Some(members) = Members::of(object) else { return out.extend_from_slice(object) };
+    out.push(b'{');
+    let mut first = true;
+    for member in members.filter(|member| !keys.iter().any(|key| member.key == key.as_bytes())) {
+        if !std::mem::replace(&mut first, false) {
+            out.push(b',');
+        }
+        out.extend_from_slice(&object[member.start..member.value.end]);
     }
-    at = space(object, at + 1);
-    while object.get(at) == Some(&b'"') {
-        let end = string(object, at)?;
-        let found = object.get(at + 1..end - 1)? == key.as_bytes();
-        at = space(object, end);
-        if object.get(at) != Some(&b':') {
+    out.push(b'}');
+}
+
+/// A member of an object: its key without the quotes, where it starts, and where its value is.
+struct Member<'a> {
+    key: &'a [u8],
+    start: usize,
+    value: Range<usize>,
+}
+
+/// The members of an object, as far as they can be read.
+struct Members<'a> {
+    object: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Members<'a> {
+    fn of(object: &'a [u8]) -> Option<Self> {
+        let start = space(object, 0);
+        (object.get(start) == Some(&b'{')).then(|| Self { object, at: space(object, start + 1) })
+    }
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = Member<'a>;
+
+    fn next(&mut self) -> Option<Member<'a>> {
+        let (object, start) = (self.object, self.at);
+        if object.get(start) != Some(&b'"') {
             return None;
         }
-        at = space(object, at + 1);
+        let key_end = string(object, start)?;
+        let key = object.get(start + 1..key_end - 1)?;
+        let colon = space(object, key_end);
+        if object.get(colon) != Some(&b':') {
+            return None;
+        }
+        let at = space(object, colon + 1);
         let end = value(object, at)?;
-        if found {
-            return object.get(at..end);
+        self.at = space(object, end);
+        if object.get(self.at) == Some(&b',') {
+            self.at = space(object, self.at + 1);
         }
-        at = space(object, end);
-        if object.get(at) == Some(&b',') {
-            at = space(object, at + 1);
-        }
+        Some(Member { key, start, value: at..end })
     }
-    None
 }
 
 fn space(text: &[u8], mut at: usize) -> usize {
@@ -104,6 +143,21 @@ mod tests {
         }
         let below = member(text, "b").and_then(|b| member(b, "e"));
         assert_eq!(below, Some(&b"true"[..]));
+    }
+
+    #[test]
+    fn members_are_left_out() {
+        for (text, want) in [
+            (r#"{"a":1,"b":{"a":2},"c":"x"}"#, r#"{"b":{"a":2}}"#),
+            (r#"{"b":[],"d":1}"#, r#"{"b":[],"d":1}"#),
+            (r#"{"a":1,"c":2}"#, "{}"),
+            ("{}", "{}"),
+            ("[1]", "[1]"),
+        ] {
+            let mut out = Vec::new();
+            copy_without(text.as_bytes(), &["a", "c"], &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), want, "{text}");
+        }
     }
 
     #[test]

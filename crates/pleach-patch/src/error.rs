@@ -38,3 +38,31 @@ pub enum MergePatchError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct StrategicError(pub(crate) String);
+
+/// Whom the API server holds responsible for a strategic merge patch that cannot be applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The patch is malformed.
+    Malformed,
+    /// The patch contradicts itself.
+    Unprocessable,
+    /// Nobody thought of it: it passes for an error of the server.
+    Unforeseen,
+}
+
+impl StrategicError {
+    /// Whom the API server holds responsible.
+    pub fn fault(&self) -> Fault {
+        match self.0.as_str() {
+            "invalid JSON document"
+            | "invalid patch format of primitive list"
+            | "invalid patch format of retainKeys"
+            | "invalid patch format of setElementOrder list"
+            | "strategic merge patch format is not supported" => Fault::Malformed,
+            "lists of lists are not supported" | "patch content doesn't match retainKeys list" => {
+                Fault::Unprocessable
+            }
+            _ => Fault::Unforeseen,
+        }
+    }
+}

@@ -13,7 +13,7 @@ mod json_patch;
 mod merge;
 mod strategic;
 
-pub use error::{DecodeError, MergePatchError, PatchError, StrategicError};
+pub use error::{DecodeError, Fault, MergePatchError, PatchError, StrategicError};
 pub use json_patch::{COPY_SIZE_LIMIT, JsonPatch, MAX_OPERATIONS, StrictPatch, apply_json_patch};
 pub use merge::{create_merge_patch, merge_patch};
 pub use strategic::{StrategicSchema, strategic_merge_patch};

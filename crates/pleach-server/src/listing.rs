@@ -18,6 +18,10 @@ pub struct Pieces {
     head: Vec<u8>,
     items: std::vec::IntoIter<Object>,
     tail: Vec<u8>,
+    /// Members that are left out of each item.
+    without: &'static [&'static str],
+    /// An item before they are.
+    whole: Vec<u8>,
     begun: bool,
     ended: bool,
 }
@@ -25,7 +29,14 @@ pub struct Pieces {
 impl Pieces {
     /// `head` comes before the items, `tail` after them; commas are put in here.
     pub fn new(head: Vec<u8>, items: Vec<Object>, tail: Vec<u8>) -> Self {
-        Self { head, items: items.into_iter(), tail, begun: false, ended: false }
+        let items = items.into_iter();
+        Self { head, items, tail, without: &[], whole: Vec::new(), begun: false, ended: false }
+    }
+
+    /// Leaves members out of each item.
+    #[must_use]
+    pub fn without(self, members: &'static [&'static str]) -> Self {
+        Self { without: members, ..self }
     }
 
     /// Whether everything has been handed out.
@@ -51,7 +62,13 @@ impl Iterator for Pieces {
             if std::mem::replace(&mut self.begun, true) {
                 out.push(b',');
             }
-            item.write_json(&mut out);
+            if self.without.is_empty() {
+                item.write_json(&mut out);
+            } else {
+                self.whole.clear();
+                item.write_json(&mut self.whole);
+                pleach_json::copy_without(&self.whole, self.without, &mut out);
+            }
         }
         Some(out)
     }
@@ -104,6 +121,17 @@ mod tests {
         let items =
             (0..count as i64).map(|i| Object::Value(json!({"i": (i), "text": (text.as_str())}))).collect();
         Pieces::new(b"[".to_vec(), items, b"]\n".to_vec())
+    }
+
+    #[test]
+    fn members_are_left_out_of_items() {
+        let items = vec![
+            Object::Value(json!({"apiVersion": "v1", "kind": "A", "x": {"kind": "B"}})),
+            Object::Value(json!({"kind": "A"})),
+        ];
+        let pieces = Pieces::new(b"[".to_vec(), items, b"]".to_vec()).without(&["apiVersion", "kind"]);
+        let all: Vec<Vec<u8>> = pieces.collect();
+        assert_eq!(String::from_utf8(all.concat()).unwrap(), r#"[{"x":{"kind":"B"}},{}]"#);
     }
 
     #[test]

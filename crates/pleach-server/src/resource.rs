@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT};
 use http::{Response, StatusCode};
-use pleach_engine::apply::Applied;
 use pleach_engine::delete::Deleted;
 use pleach_engine::kind::{Kind, Strategy};
 use pleach_engine::list::Listing;
@@ -13,6 +12,7 @@ use pleach_engine::options::{Body as RequestBody, Context, Format, PatchType};
 use pleach_engine::rejection::{Rejection, Subject};
 use pleach_engine::shape::{self, IncludeObject};
 use pleach_engine::target::{Subresource, Target};
+use pleach_engine::write::Done;
 use pleach_json::{Map, Value};
 use pleach_meta::names::check_path_segment_name;
 use pleach_meta::{Reason, Status, StatusDetails};
@@ -42,7 +42,7 @@ pub async fn serve(
     labels: &mut Labels,
 ) -> Response<Body> {
     let verb = verb(&call.method, info.name, is_watch(info, &call.query));
-    let Some((kind, version)) = find(app, info, verb) else { return respond::page_not_found() };
+    let Some((kind, version)) = find(app, info, verb) else { return unknown(app, info) };
     labels.set(verb, &kind, version, info.subresource);
     let mut context = Context {
         user: call.user.name.clone(),
@@ -77,6 +77,15 @@ pub async fn serve(
     };
     respond::add_warnings(response.headers_mut(), &context.warnings);
     response
+}
+
+/// The answer for a path that leads nowhere: where built-in kinds are served, it is theirs.
+fn unknown(app: &App, info: &ResourcePath<'_>) -> Response<Body> {
+    let built_in = |kind: &Arc<Kind>| !kind.is_custom() && kind.version(info.version).is_some();
+    if info.group.is_empty() || app.engine.catalog().group(info.group).iter().any(built_in) {
+        return respond::rejection(Rejection::UnknownPath, &Look::plain());
+    }
+    respond::page_not_found()
 }
 
 /// Whether what is read is to be watched.
@@ -120,6 +129,9 @@ async fn one(
     match subresource(&target, info) {
         Ok(subresource) => target.subresource = subresource,
         Err(rejection) => return respond::rejection(rejection, &plain),
+    }
+    if !is_supported(&target, verb) && !target.kind.is_custom() {
+        return respond::rejection(Rejection::UnknownMethod, &plain);
     }
     if !is_supported(&target, verb) {
         let subject = Subject { name: "".into(), ..target.subject() };
@@ -167,6 +179,7 @@ fn subresource(target: &Target, info: &ResourcePath<'_>) -> Result<Subresource, 
         "status" if version.status => Ok(Subresource::Status),
         "scale" if version.scale.is_some() => Ok(Subresource::Scale),
         "finalize" if target.kind.strategy == Strategy::Namespace => Ok(Subresource::Finalize),
+        _ if !target.kind.is_custom() => Err(Rejection::UnknownPath),
         _ => Err(Rejection::NotFound(target.subject())),
     }
 }
@@ -226,8 +239,8 @@ async fn update(
         let scale = app.engine.update_scale(target, &body, &options, context).await?;
         return answer_scale(app, call, scale, look);
     }
-    let object = app.engine.update(target, &body, &options, context).await?;
-    answer(app, call, target, StatusCode::OK, object, look)
+    let done = app.engine.update(target, &body, &options, context).await?;
+    answer_done(app, call, target, done, look)
 }
 
 async fn patch(
@@ -250,9 +263,8 @@ async fn patch(
         return answer_scale(app, call, scale, look);
     }
     if patch_type == PatchType::Apply {
-        let Applied { object, created } = app.engine.apply(target, &body, &options, context).await?;
-        let code = if created { StatusCode::CREATED } else { StatusCode::OK };
-        return answer(app, call, target, code, object, look);
+        let done = app.engine.apply(target, &body, &options, context).await?;
+        return answer_done(app, call, target, done, look);
     }
     let object = app.engine.patch(target, patch_type, &body, &options, context).await?;
     answer(app, call, target, StatusCode::OK, object, look)
@@ -284,6 +296,7 @@ async fn delete(
             };
             Ok(respond::status(&status, look))
         }
+        Deleted::Returned(object) => answer(app, call, target, StatusCode::OK, object, look),
         Deleted::Marked(object) => {
             let code = if options.explicit_not_orphan { StatusCode::ACCEPTED } else { StatusCode::OK };
             answer(app, call, target, code, object, look)
@@ -356,6 +369,18 @@ fn patch_type(call: &Call, target: &Target) -> Result<PatchType, Rejection> {
     }
 }
 
+/// What a write that may have made its object left behind, in the form asked for.
+fn answer_done(
+    app: &App,
+    call: &Call,
+    target: &Target,
+    Done { object, created }: Done,
+    look: &Look,
+) -> Result<Response<Body>, Rejection> {
+    let code = if created { StatusCode::CREATED } else { StatusCode::OK };
+    answer(app, call, target, code, object, look)
+}
+
 /// One object in the form asked for.
 fn answer(
     app: &App,
@@ -414,9 +439,14 @@ fn answer_list(
         return Ok(respond::list(list_pieces(target, listing), look));
     }
     let metadata = list_metadata(&listing, transform == Transform::None && target.kind.is_custom());
-    let items: Vec<Value> = listing.items.into_iter().map(Object::into_value).collect::<Result<_, _>>()?;
+    let mut items: Vec<Value> =
+        listing.items.into_iter().map(Object::into_value).collect::<Result<_, _>>()?;
     let value = match transform {
         Transform::None => {
+            if !target.kind.is_custom() {
+                let members = items.iter_mut().filter_map(Value::as_object_mut);
+                members.for_each(|members| members.retain(|key, _| !TYPE_MEMBERS.contains(&key.as_str())));
+            }
             let mut out = Map::new();
             out.insert("apiVersion", target.version().api_version.clone());
             out.insert("items", items);
@@ -440,6 +470,9 @@ fn answer_list(
     Ok(respond::value(StatusCode::OK, &value, look))
 }
 
+/// What items of built-in kinds have not in a list, which says it for all of them.
+const TYPE_MEMBERS: [&str; 2] = ["apiVersion", "kind"];
+
 /// A list as JSON, from objects that are mostly bytes already.
 fn list_pieces(target: &Target, listing: Listing) -> Pieces {
     let mut head = b"{\"apiVersion\":".to_vec();
@@ -450,7 +483,8 @@ fn list_pieces(target: &Target, listing: Listing) -> Pieces {
     tail.extend_from_slice(b",\"metadata\":");
     pleach_json::write_to(&list_metadata(&listing, target.kind.is_custom()).into(), &mut tail);
     tail.extend_from_slice(b"}\n");
-    Pieces::new(head, listing.items, tail)
+    let pieces = Pieces::new(head, listing.items, tail);
+    if target.kind.is_custom() { pieces } else { pieces.without(&TYPE_MEMBERS) }
 }
 
 /// A list's metadata; lists of custom resources always say where they continue.

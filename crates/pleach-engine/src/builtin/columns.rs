@@ -23,10 +23,6 @@ pub(super) fn of(plural: &str) -> Option<Vec<Column>> {
             column("Data", "string", "How many keys it has.", 0, Cell::Count(&["data"])),
             age(),
         ]),
-        "serviceaccounts" => Some(vec![
-            column("Secrets", "string", "How many secrets it names.", 0, Cell::Count(&["secrets"])),
-            age(),
-        ]),
         "events" => Some(events()),
         "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => Some(vec![
             column("Webhooks", "integer", WEBHOOKS, 0, Cell::Count(&["webhooks"])),

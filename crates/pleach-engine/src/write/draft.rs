@@ -40,7 +40,7 @@ impl Draft {
         prepare::metadata_mut(&mut value).reserve(SYSTEM_FIELDS);
         align_namespace(target, &mut value)?;
         dedup_owner_references(&mut value, "", context);
-        prepare::read(&target.kind, &mut value)?;
+        prepare::read(&target.kind, &mut value);
         let written = manager.and_then(|manager| owned(target, &mut value, manager));
         Ok(Self { value, written, tracked: false })
     }
@@ -57,7 +57,7 @@ impl Draft {
         let mut value = settled.into_value();
         check_identity(target, &mut value)?;
         dedup_owner_references(&mut value, "", context);
-        prepare::read(&target.kind, &mut value)?;
+        prepare::read(&target.kind, &mut value);
         let tracked = match intent.tracks_managers() {
             Some(tracked) => tracked,
             None => managed::track(target, Some(live), &mut value, manager),

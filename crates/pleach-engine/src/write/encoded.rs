@@ -68,6 +68,11 @@ impl Engine {
         if let Some(written) = written {
             crate::managed::put_written(&mut value, &written);
         }
+        self.through_storage(target, value).await
+    }
+
+    /// What is left of an object that is stored and read again.
+    pub(crate) async fn through_storage(&self, target: &Target, value: Value) -> Result<Value, Rejection> {
         let stored = self.to_storage(target, value).await?;
         self.served_value(&target.kind, target.version, stored).await
     }
