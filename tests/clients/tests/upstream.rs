@@ -161,3 +161,27 @@ fn events_have_owners_in_both_groups() {
     });
     assert_eq!(owners(&made), [("m".into(), String::new(), true, fields)]);
 }
+
+#[test]
+fn metadata_that_is_no_longer_applied_leaves_the_rest() {
+    let server = Running::in_memory();
+    let api = server.api();
+    with_boxes(&api);
+    let headers = [("Content-Type", "application/apply-patch+yaml")];
+    for (field, value) in [
+        ("generateName", json!("g-")),
+        ("labels", json!({"a": "b"})),
+        ("annotations", json!({"a": "b"})),
+        ("finalizers", json!(["x.io/a"])),
+    ] {
+        let apply = |metadata: Value| {
+            let said = json!({"apiVersion": "example.com/v1", "kind": "Box", "metadata": metadata});
+            let path = format!("{BOXES}/a?fieldManager=m");
+            api.raw_with("PATCH", &path, &headers, Some(&said.to_string())).unwrap().ok()
+        };
+        assert_eq!(apply(json!({"name": "a", field: value}))["metadata"][field], value, "{field}");
+        let left = apply(json!({"name": "a"}));
+        assert_eq!(left["metadata"][field], Value::Null, "{field}");
+        assert_eq!(left["metadata"]["name"], "a", "{field}");
+    }
+}

@@ -169,7 +169,7 @@ impl Tracker<'_> {
             Some(last) if !last.fields.is_empty() && !self.is_all_said(&entries, last) => {
                 let merged = merged.map_or_else(|| live.clone(), |merged| merged.value);
                 let pruned = self
-                    .pruned(merged, &entries, last)
+                    .pruned(merged, config, &entries, last)
                     .map_err(|error| ApplyError::Failed(format!("failed to prune fields: {error}")))?;
                 (Some(pruned), false)
             }
@@ -206,7 +206,13 @@ impl Tracker<'_> {
     }
 
     /// Without what the manager applied last time, does not apply now, and nobody owns.
-    fn pruned(&self, merged: Value, entries: &Entries, last: &Entry) -> Result<Value, String> {
+    fn pruned(
+        &self,
+        merged: Value,
+        config: &Value,
+        entries: &Entries,
+        last: &Entry,
+    ) -> Result<Value, String> {
         let version = last.api_version.as_str();
         let of = match self.in_version(&merged, version) {
             Ok(Some(found)) => found.of,
@@ -242,7 +248,12 @@ impl Tracker<'_> {
             let whole = self.in_version(&base, there).map_err(|error| back("merged", error))?;
             let now = self.in_version(&pruned, there).map_err(|error| back("pruned", error))?;
             let Some((InVersion { value: whole, of }, now)) = whole.zip(now) else { continue };
-            let (left, owned) = (named(fields_of(&now.value, of), of), named(fields.to_set(), of));
+            let mut owned = fields.to_set();
+            if there == self.request.api_version {
+                // Entries do not tell of it, but what says an object's name keeps its metadata.
+                owned = owned.union(&fields_of(config, of).intersection(&STRIPPED));
+            }
+            let (left, owned) = (named(fields_of(&now.value, of), of), named(owned, of));
             let unowned = if there == version {
                 base_fields.difference(&left).difference(&owned)
             } else {
