@@ -1,5 +1,6 @@
 //! Delete: at once, or by marking an object that something still holds.
 
+use futures_util::future::join_all;
 use pleach_json::{Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_store::{Commit, Expect, Key, StoreError};
@@ -23,6 +24,8 @@ pub const ORPHAN: &str = "orphan";
 pub const FOREGROUND: &str = "foregroundDeletion";
 
 const RACES: usize = 256;
+/// How many objects of a collection are deleted at once: they share what the disk costs.
+pub(crate) const AT_ONCE: usize = 64;
 
 /// What became of an object.
 pub enum Deleted {
@@ -177,27 +180,48 @@ impl Engine {
         context: &mut Context,
     ) -> Result<Listing, Rejection> {
         let listing = self.list(target, list).await?;
-        for object in &listing.items {
-            let value = object.to_value()?;
-            let meta = ObjectMeta::of(&value);
-            let namespace = (!meta.namespace().is_empty()).then(|| Str::from(meta.namespace()));
-            let one = Target {
-                name: Some(meta.name().into()),
-                namespace: namespace.or_else(|| target.namespace.clone()),
-                ..target.clone()
-            };
-            let deleted = if target.kind.strategy == Strategy::CustomResourceDefinition {
-                self.delete_plainly(&one, options, context).await
-            } else {
-                // A collection has no name.
-                self.delete_one(&one, "", options, context).await
-            };
-            match deleted {
-                Ok(_) | Err(Rejection::NotFound(_)) => {}
-                Err(rejection) => return Err(rejection),
+        for some in listing.items.chunks(AT_ONCE) {
+            let deletions = some.iter().map(|object| {
+                let context = Context { warnings: Vec::new(), ..context.clone() };
+                self.delete_listed(target, object, options, context)
+            });
+            for (deleted, warnings) in join_all(deletions).await {
+                context.warnings.extend(warnings);
+                match deleted {
+                    Ok(_) | Err(Rejection::NotFound(_)) => {}
+                    Err(rejection) => return Err(rejection),
+                }
             }
         }
         Ok(listing)
+    }
+
+    /// Deletes an object of a collection. Warnings come with what became of it.
+    async fn delete_listed(
+        &self,
+        target: &Target,
+        object: &Object,
+        options: &DeleteOptions,
+        mut context: Context,
+    ) -> (Result<Deleted, Rejection>, Vec<String>) {
+        let value = match object.to_value() {
+            Ok(value) => value,
+            Err(rejection) => return (Err(rejection), context.warnings),
+        };
+        let meta = ObjectMeta::of(&value);
+        let namespace = (!meta.namespace().is_empty()).then(|| Str::from(meta.namespace()));
+        let one = Target {
+            name: Some(meta.name().into()),
+            namespace: namespace.or_else(|| target.namespace.clone()),
+            ..target.clone()
+        };
+        let deleted = if target.kind.strategy == Strategy::CustomResourceDefinition {
+            self.delete_plainly(&one, options, &mut context).await
+        } else {
+            // A collection has no name.
+            self.delete_one(&one, "", options, &mut context).await
+        };
+        (deleted, context.warnings)
     }
 
     /// The generic way, which a collection of CRDs takes upstream too: those without finalizers go

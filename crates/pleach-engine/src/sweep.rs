@@ -16,6 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use memchr::memmem::Finder;
 use pleach_crd::conditions::Termination;
 use pleach_crd::{ApiVersion, Crd};
@@ -27,7 +28,7 @@ use tokio::time::{Instant, sleep_until};
 use self::agenda::Agenda;
 pub(crate) use self::agenda::{Work, WorkQueue};
 use crate::crd::{GROUP, PLURAL, typed};
-use crate::delete::{FOREGROUND, ORPHAN, mark};
+use crate::delete::{AT_ONCE, FOREGROUND, ORPHAN, mark};
 use crate::engine::Engine;
 use crate::keys;
 use crate::kind::{Kind, Strategy};
@@ -458,21 +459,28 @@ impl Engine {
         let (now, mut held) = (self.now(), false);
         loop {
             let range = self.store.range(query.clone()).await.map_err(Rejection::from_store)?;
-            for item in &range.items {
-                // As stored: an object that cannot be converted any more goes like the others.
-                self.edit(&item.key, |value| {
-                    let fresh = !ObjectMeta::of(value).is_terminating();
-                    mark(value, &now);
-                    fresh
-                })
-                .await?;
-                held |= self.stored(&item.key).await?.is_some();
+            for some in range.items.chunks(AT_ONCE) {
+                for left in join_all(some.iter().map(|item| self.remove_or_mark(&item.key, &now))).await {
+                    held |= left?;
+                }
             }
             match range.items.last().filter(|_| range.more) {
                 Some(last) => query.start = Key::new(format!("{}\0", last.key)),
                 None => return Ok(!held),
             }
         }
+    }
+
+    /// Removes an object, or marks one that something holds; whether it is still there comes back.
+    async fn remove_or_mark(&self, key: &Key, now: &str) -> Result<bool, Rejection> {
+        // As stored: an object that cannot be converted any more goes like the others.
+        self.edit(key, |value| {
+            let fresh = !ObjectMeta::of(value).is_terminating();
+            mark(value, now);
+            fresh
+        })
+        .await?;
+        Ok(self.stored(key).await?.is_some())
     }
 
     /// Deletes what is in a namespace; finishes the namespace when nothing is.
