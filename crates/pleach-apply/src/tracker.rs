@@ -66,6 +66,11 @@ pub trait Versions {
         None
     }
 
+    /// What every object has even before it is made, so that nobody owns it for having written it.
+    fn blank(&self) -> Option<&Value> {
+        None
+    }
+
     /// Why objects cannot be had in a version there is not. Without a reason owners in such a version
     /// are forgotten; with one nothing can be worked out at all.
     fn missing(&self, _api_version: &str) -> Option<String> {

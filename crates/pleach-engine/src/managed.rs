@@ -67,12 +67,11 @@ pub(crate) fn track(target: &Target, live: Option<&Live>, new: &mut Value, manag
 
 /// Works out who owns the fields of a new object.
 pub(crate) fn track_new(target: &Target, new: &mut Value, manager: &Manager) {
-    let blank = blank(target);
-    Tracker::new(&Endpoint::over(target, None), manager.request(target)).update(blank, new);
+    Tracker::new(&Endpoint::over(target, None), manager.request(target)).update(None, new);
 }
 
-/// What every object of a kind has, in upstream's eyes even before it is made, so that nobody owns it
-/// for having written it: the fields of typed objects that are structs and never left out.
+/// What every object of a kind has, in upstream's eyes even before it is made: the fields of typed objects
+/// that are structs and never left out.
 fn blank(target: &Target) -> Option<&'static Value> {
     static DEFINITION: LazyLock<Value> = LazyLock::new(|| json!({"spec": {"names": {}}}));
     static NAMESPACE: LazyLock<Value> = LazyLock::new(|| json!({"spec": {}, "status": {}}));
@@ -237,6 +236,10 @@ impl Versions for Endpoint<'_> {
             }
             Subresource::Scale => None,
         }
+    }
+
+    fn blank(&self) -> Option<&Value> {
+        blank(self.target)
     }
 
     fn missing(&self, api_version: &str) -> Option<String> {

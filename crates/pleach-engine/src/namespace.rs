@@ -39,6 +39,13 @@ pub(crate) fn label_with_name(object: &mut Value) {
     }
 }
 
+/// A namespace whose status does not say otherwise is active.
+pub(crate) fn default_phase(object: &mut Value) {
+    if object.at(&["status", "phase"]).and_then(Value::as_str).is_none_or(str::is_empty) {
+        member(object, "status").insert("phase", "Active");
+    }
+}
+
 /// A new namespace is active and held by the finalizer of its content.
 pub(crate) fn prepare_for_create(object: &mut Value) {
     label_with_name(object);
@@ -49,11 +56,10 @@ pub(crate) fn prepare_for_create(object: &mut Value) {
     {
         finalizers.push("kubernetes".into());
     }
-    let mut status = Map::new();
-    status.insert("phase", "Active");
     if let Some(members) = object.as_object_mut() {
-        members.insert("status", status);
+        members.remove("status");
     }
+    default_phase(object);
 }
 
 /// Only `/finalize` changes the finalizers of the content, only `/status` the status.

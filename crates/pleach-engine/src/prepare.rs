@@ -37,6 +37,7 @@ pub(crate) fn fill_system_fields(object: &mut Value, uid: Str, now: Str) {
 pub(crate) fn read(kind: &Kind, object: &mut Value) {
     if kind.strategy == Strategy::Namespace {
         crate::namespace::label_with_name(object);
+        crate::namespace::default_phase(object);
     }
     crate::keyed_data::read(kind, object);
     crate::builtin::omitted::leave_out(kind, object);

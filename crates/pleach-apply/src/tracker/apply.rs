@@ -98,7 +98,7 @@ impl Tracker<'_> {
         force: bool,
     ) -> Result<(Option<Value>, Entries), ApplyError> {
         if entries.0.is_empty() {
-            entries = match self.updated(None, live, entries, false, BEFORE_FIRST_APPLY) {
+            entries = match self.updated(self.versions.blank(), live, entries, false, BEFORE_FIRST_APPLY) {
                 Err(ApplyError::Failed(error)) => {
                     let text = format!("failed to create manager for existing fields: {error}");
                     return Err(ApplyError::Failed(text));

@@ -50,6 +50,7 @@ impl Tracker<'_> {
     /// Never fails: when owners cannot be worked out `new` has none.
     /// Whether they could be comes back; the new object is then tracked.
     pub fn update(&self, live: Option<&Value>, new: &mut Value) -> bool {
+        let live = live.or_else(|| self.versions.blank());
         let given = take_managed(new);
         let Some((entries, settled)) = self.starting_point(live, given) else {
             return false;

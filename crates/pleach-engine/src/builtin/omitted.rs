@@ -9,7 +9,7 @@ pub(crate) fn leave_out(kind: &Kind, object: &mut Value) {
     match (kind.strategy, kind.plural.as_str()) {
         (Strategy::Namespace, _) => {
             leave_out_empty(object.get_mut("spec"), &["finalizers"]);
-            leave_out_empty(object.get_mut("status"), &["conditions", "phase"]);
+            leave_out_empty(object.get_mut("status"), &["conditions"]);
         }
         (Strategy::BuiltIn, "configmaps" | "secrets") => {
             leave_out_empty(Some(object), &["binaryData", "data"]);
