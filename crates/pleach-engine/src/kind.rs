@@ -257,6 +257,8 @@ pub struct Column {
 pub enum Cell {
     /// The first thing that a path leads to.
     Path(JsonPath),
+    /// The text of a field, empty if it has none.
+    Text(&'static [&'static str]),
     /// How many members or items these fields have together.
     Count(&'static [&'static str]),
     /// `kind/name` of the object that a field refers to.

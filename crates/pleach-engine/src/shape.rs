@@ -163,6 +163,7 @@ pub fn scale_table(scale: Value, include: IncludeObject, api_version: &str, now:
 fn cell(column: &Column, object: &Value, now: i64) -> Value {
     let path = match &column.cell {
         Cell::Path(path) => path,
+        Cell::Text(field) => return object.at(field).and_then(Value::as_str).unwrap_or_default().into(),
         Cell::Count(fields) => return columns::count(object, fields),
         Cell::Reference(field) => return columns::reference(object, field),
         Cell::LastSeen => return age(columns::last_seen(object), now),

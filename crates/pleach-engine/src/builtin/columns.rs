@@ -23,6 +23,10 @@ pub(super) fn of(plural: &str) -> Option<Vec<Column>> {
             column("Data", "string", "How many keys it has.", 0, Cell::Count(&["data"])),
             age(),
         ]),
+        "leases" => Some(vec![
+            column("Holder", "string", "Who holds the lease.", 0, Cell::Text(&["spec", "holderIdentity"])),
+            age(),
+        ]),
         "events" => Some(events()),
         "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => Some(vec![
             column("Webhooks", "integer", WEBHOOKS, 0, Cell::Count(&["webhooks"])),
