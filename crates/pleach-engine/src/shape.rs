@@ -42,7 +42,8 @@ pub fn partial_list(items: Vec<Value>, api_version: &str, metadata: Map) -> Valu
     out.insert("apiVersion", api_version);
     out.insert("kind", "PartialObjectMetadataList");
     out.insert("metadata", metadata);
-    out.insert("items", items);
+    // A list in Go that nothing was put in.
+    out.insert("items", if items.is_empty() { Value::Null } else { items.into() });
     out.into()
 }
 

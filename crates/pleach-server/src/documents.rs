@@ -102,14 +102,14 @@ impl Documents {
         let known = lock(&self.v3).documents.get(&key).cloned();
         let forms = match known {
             Some(forms) => forms,
-            None if served().is_empty() => return respond::page_not_found(),
+            None if served().is_empty() => return reply::no_document(),
             None => lock(&self.v3).documents.entry(key.clone()).or_default().clone(),
         };
         let mut forms = lock(&forms);
         let stamp = forms.stamp_for(call, &asked);
         if forms.is_empty() {
             lock(&self.v3).documents.remove(&key);
-            return respond::page_not_found();
+            return reply::no_document();
         }
         reply::document(call, asked.edition, form, &stamp, |gzip| forms.content(&asked, gzip))
     }

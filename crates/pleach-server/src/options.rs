@@ -94,20 +94,26 @@ fn dry_run<'a>(given: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldError
     !given.is_empty()
 }
 
-/// The selectors of a list or watch.
-fn selectors(query: &Query) -> Result<(LabelSelector, FieldSelector), Rejection> {
+/// What a list and a watch have in common.
+struct Common {
+    timeout: Option<i64>,
+    limit: i64,
+    labels: LabelSelector,
+    fields: FieldSelector,
+}
+
+/// Numbers are read first, and then selectors.
+fn common(query: &Query) -> Result<Common, Rejection> {
+    let timeout = query.get("timeoutSeconds").map(parse_int).transpose()?;
+    let limit = query.get("limit").map(parse_int).transpose()?.unwrap_or(0);
     let labels = LabelSelector::parse(query.text("labelSelector")).map_err(Rejection::BadRequest)?;
     let fields = FieldSelector::parse(query.text("fieldSelector")).map_err(Rejection::BadRequest)?;
-    Ok((labels, fields))
+    Ok(Common { timeout, limit, labels, fields })
 }
 
 /// Options of list and deletecollection.
 pub fn list_options(query: &Query) -> Result<ListOptions, Rejection> {
-    let (labels, fields) = selectors(query)?;
-    let limit = query.get("limit").map(parse_int).transpose()?.unwrap_or(0);
-    if let Some(timeout) = query.get("timeoutSeconds") {
-        parse_int(timeout)?;
-    }
+    let Common { limit, labels, fields, .. } = common(query)?;
     let version = query.text("resourceVersion");
     let matching = query.text("resourceVersionMatch");
     let token = query.get("continue").filter(|token| !token.is_empty());
@@ -142,6 +148,15 @@ pub fn list_options(query: &Query) -> Result<ListOptions, Rejection> {
     if !errors.is_empty() {
         return Err(invalid_options("ListOptions", errors));
     }
+    // A token that is none is told of first.
+    if let Some(token) = token
+        && !matches!(version, "" | "0")
+    {
+        Token::decode(token)?;
+        return Err(Rejection::BadRequest(
+            "specifying resource version is not allowed when using continue".into(),
+        ));
+    }
     let freshness = if version.is_empty() {
         Freshness::Latest
     } else {
@@ -157,15 +172,6 @@ pub fn list_options(query: &Query) -> Result<ListOptions, Rejection> {
             (number, _) => Freshness::NotOlderThan(number),
         }
     };
-    // A token that is none is told of first.
-    if let Some(token) = token
-        && !matches!(freshness, Freshness::Latest | Freshness::Any)
-    {
-        Token::decode(token)?;
-        return Err(Rejection::BadRequest(
-            "specifying resource version is not allowed when using continue".into(),
-        ));
-    }
     let limit = usize::try_from(limit).ok().filter(|limit| *limit > 0);
     let limit = if freshness == Freshness::Any && token.is_none() { None } else { limit };
     Ok(ListOptions { labels, fields, limit, continue_token: token.map(str::to_owned), freshness })
@@ -173,11 +179,7 @@ pub fn list_options(query: &Query) -> Result<ListOptions, Rejection> {
 
 /// Options of watch, and how long it may last.
 pub fn watch_options(query: &Query) -> Result<(WatchOptions, Option<u64>), Rejection> {
-    let (labels, fields) = selectors(query)?;
-    if let Some(limit) = query.get("limit") {
-        parse_int(limit)?;
-    }
-    let timeout = query.get("timeoutSeconds").map(parse_int).transpose()?;
+    let Common { timeout, labels, fields, .. } = common(query)?;
     let version = query.text("resourceVersion");
     let mut matching = query.text("resourceVersionMatch");
     let mut initial = query.switch("sendInitialEvents");

@@ -137,6 +137,12 @@ async fn one(
         let subject = Subject { name: "".into(), ..target.subject() };
         return respond::rejection(Rejection::MethodNotAllowed { subject, verb: verb.into() }, &plain);
     }
+    // What kind of patch it is comes before what the answer shall look like.
+    if verb == "patch"
+        && let Err(rejection) = patch_type(call, &target)
+    {
+        return respond::rejection(rejection, &plain);
+    }
     let Some(look) = negotiated.filter(can_encode) else {
         let encoding = negotiated.map_or(Encoding::Json, |look| look.accepted.encoding);
         let look = Look { accepted: Accepted { encoding, ..plain.accepted }, ..plain };
@@ -216,8 +222,8 @@ async fn create(
     context: &mut Context,
     look: &Look,
 ) -> Result<Response<Body>, Rejection> {
-    let options = options::write_options(&call.query, "CreateOptions")?;
     let body = request_body(call, body).await?;
+    let options = options::write_options(&call.query, "CreateOptions")?;
     let object = app.engine.create(target, &body, &options, context).await?;
     answer(app, call, target, StatusCode::CREATED, object, look)
 }
@@ -538,21 +544,20 @@ fn table(
 
 async fn watch(app: &Arc<App>, call: &Call, target: Target, context: &mut Context) -> Response<Body> {
     let plain = Look { pretty: call.pretty(), ..Look::plain() };
-    let accept = call.accept();
-    let Some(accepted) = agree(call, Endpoint::Watch) else {
-        // What a list would have taken tells the two complaints apart.
-        let (text, look) = match negotiate(accept.as_deref(), Endpoint::Objects) {
-            Some(accepted) => (ACCEPTED_STREAMS, Look { accepted, ..plain }),
-            None => (ACCEPTED, plain),
-        };
-        return respond::rejection(Rejection::NotAcceptable(text.into()), &look);
-    };
-    if accepted.encoding == Encoding::Protobuf {
-        let look = Look { accepted, ..plain };
-        return respond::rejection(Rejection::NotAcceptable(ACCEPTED_STREAMS.into()), &look);
+    // Complaints look as a list would.
+    let listed = agree(call, Endpoint::Objects);
+    let look = listed.map_or(plain, |accepted| Look { accepted, ..plain });
+    if listed.is_none() || !can_encode(&look) {
+        return respond::rejection(Rejection::NotAcceptable(ACCEPTED.into()), &look);
     }
-    match watching::open(app, call, target, accepted, context).await {
+    // Who would rather have YAML, which is no stream, gets none: nobody looks at the second choice.
+    let stream = agree(call, Endpoint::Watch)
+        .filter(|accepted| {
+            accepted.encoding != Encoding::Protobuf && look.accepted.encoding != Encoding::Yaml
+        })
+        .ok_or_else(|| Rejection::NotAcceptable(ACCEPTED_STREAMS.into()));
+    match watching::open(app, call, target, stream, context).await {
         Ok(response) => response,
-        Err(rejection) => respond::rejection(rejection, &plain),
+        Err(rejection) => respond::rejection(rejection, &look),
     }
 }

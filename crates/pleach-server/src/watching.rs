@@ -39,12 +39,13 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 /// Watches without a timeout end after this and up to twice this, so that they do not all end at once.
 const SHORTEST: u64 = 1800;
 
-/// Opens a watch and answers with its stream.
+/// Opens a watch and answers with its stream. What the stream shall look like is the last thing that is looked
+/// at.
 pub async fn open(
     app: &Arc<App>,
     call: &Call,
     mut target: Target,
-    accepted: Accepted,
+    accepted: Result<Accepted, Rejection>,
     context: &mut Context,
 ) -> Result<Response<Body>, Rejection> {
     let _ = context;
@@ -52,9 +53,9 @@ pub async fn open(
     if let Some(name) = target.name.take() {
         pin_name(&mut options.fields, &name)?;
     }
-    let shape = Shape::new(call, accepted)?;
     let bookmarks = options.bookmarks;
     let opened = app.engine.watch(&target, options).await?;
+    let shape = Shape::new(call, accepted?)?;
     let (frames, body) = mpsc::channel(QUEUE);
     match opened {
         Err(status) => {

@@ -185,3 +185,64 @@ fn metadata_that_is_no_longer_applied_leaves_the_rest() {
         assert_eq!(left["metadata"]["name"], "a", "{field}");
     }
 }
+
+#[test]
+fn what_is_complained_of_first() {
+    let server = Running::in_memory();
+    let api = server.api();
+    with_boxes(&api);
+    let token = api.get(&format!("{BOXES}?limit=1")).ok()["metadata"]["continue"].clone();
+    assert_eq!(token, "", "there is one box only");
+    let token = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0";
+    let both = format!("?continue={token}&resourceVersion=-1");
+    for (query, status, want) in [
+        ("?limit=x&labelSelector=,", 400, r#"strconv.ParseInt: parsing "x": invalid syntax"#),
+        ("?limit=x&timeoutSeconds=", 400, r#"strconv.ParseInt: parsing "": invalid syntax"#),
+        (&both, 400, "specifying resource version is not allowed when using continue"),
+    ] {
+        let refused = api.get(&format!("{BOXES}{query}"));
+        assert_eq!(refused.status, status, "{query}");
+        assert_eq!(refused.body["message"], want, "{query}");
+    }
+    let unacceptable = ("Accept", "application/cbor");
+    for (method, path, headers, status, why) in [
+        (
+            "PATCH",
+            "/a",
+            [unacceptable, ("Content-Type", "text/plain")],
+            415,
+            "what the patch is, then the answer",
+        ),
+        ("PATCH", "/a", [unacceptable, ("Content-Type", "application/merge-patch+json")], 406, "the answer"),
+        ("POST", "?fieldManager=%00", [("Accept", "*/*"), ("Content-Type", "text/plain")], 415, "the body"),
+        (
+            "POST",
+            "?fieldManager=%00",
+            [("Accept", "*/*"), ("Content-Type", "application/json")],
+            422,
+            "options",
+        ),
+    ] {
+        let refused = api.raw_with(method, &format!("{BOXES}{path}"), &headers, Some("{}")).unwrap();
+        assert_eq!(refused.status, status, "{method} {path}, {why}: {}", refused.body);
+    }
+    for (accept, query, status, why) in [
+        ("application/yaml", "?watch=1&timeoutSeconds=x", 400, "options come before the stream"),
+        ("application/yaml", "?watch=1&timeoutSeconds=1", 406, "YAML is no stream"),
+        (
+            "*/*;q=0.1,application/yaml",
+            "?watch=1&timeoutSeconds=1",
+            406,
+            "and nobody looks at the second choice",
+        ),
+    ] {
+        let path = format!("{BOXES}{query}");
+        let refused = api.raw_with("GET", &path, &[("Accept", accept)], None).unwrap();
+        assert_eq!(refused.status, status, "{why}");
+    }
+    let headers = [("Accept", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")];
+    let path = format!("{BOXES}?labelSelector=none");
+    let nothing = api.raw_with("GET", &path, &headers, None).unwrap().ok();
+    assert_eq!(nothing["items"], Value::Null, "a list of nothing");
+    assert!(nothing.as_object().unwrap().contains_key("items"));
+}

@@ -82,6 +82,14 @@ pub(super) fn index(list: Bytes) -> Response<Body> {
     response
 }
 
+/// That nothing is served there: a 404 without a word.
+pub(super) fn no_document() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}
+
 /// The client wants something that there is not.
 pub(super) fn not_acceptable() -> Response<Body> {
     let mut response = Response::new(Body::empty());
