@@ -123,7 +123,7 @@ impl Engine {
         }
         drop(state);
         for name in undecided {
-            if let Err(error) = self.decide(&name, Cause::NameFreed).await {
+            if let Err(error) = self.name_freed(&name).await {
                 tracing::error!(crd = name.as_str(), %error, "cannot decide on a CRD");
             }
         }
@@ -140,6 +140,11 @@ impl Engine {
         self.decide(name, Cause::Changed).await
     }
 
+    /// A name that a CRD waits for may be free.
+    pub(crate) async fn name_freed(&self, name: &Str) -> Result<(), Rejection> {
+        self.decide(name, Cause::NameFreed).await
+    }
+
     /// Decides on a CRD's names and conditions, commits them, and serves what it makes.
     async fn decide(&self, name: &Str, cause: Cause) -> Result<(), Rejection> {
         let mut state = self.crds.0.lock().await;
@@ -150,8 +155,10 @@ impl Engine {
             self.work.push(Work::Definition(name.clone()));
         }
         others.retain(|other| other != name);
+        // Noted before any of them is waited for: this may be the last that is heard of the request.
+        others.iter().for_each(|other| self.work.push(Work::NameFreed(other.clone())));
         for other in others {
-            Box::pin(self.decide(&other, Cause::NameFreed)).await?;
+            Box::pin(self.name_freed(&other)).await?;
         }
         Ok(())
     }

@@ -222,6 +222,7 @@ impl Sweeper {
         while let Some(work) = self.agenda.take_due(now) {
             let finished = match &work {
                 Work::Changed(name) => self.engine.definition_changed(name).await.map(|()| true),
+                Work::NameFreed(name) => self.engine.name_freed(name).await.map(|()| true),
                 Work::Webhooks(changed) => self.engine.load_hooks_since(*changed).await.map(|()| true),
                 Work::Definition(name) => self.engine.drain_definition(name).await,
                 Work::Namespace(name) => self.engine.drain_namespace(name).await,

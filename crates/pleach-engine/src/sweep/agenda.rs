@@ -13,6 +13,8 @@ use tokio::time::Instant;
 pub(crate) enum Work {
     /// A CRD that has changed: what follows from it may not have been done.
     Changed(Str),
+    /// A CRD that waits for a name which may be free now.
+    NameFreed(Str),
     /// Webhooks that have changed, and when.
     Webhooks(Revision),
     /// A CRD that is being deleted.
