@@ -246,3 +246,28 @@ fn what_is_complained_of_first() {
     assert_eq!(nothing["items"], Value::Null, "a list of nothing");
     assert!(nothing.as_object().unwrap().contains_key("items"));
 }
+
+#[test]
+fn what_a_scale_brings_has_defaults_when_it_is_read() {
+    let server = Running::in_memory();
+    let api = server.api();
+    let mut crd = definition(
+        "boxes",
+        "Box",
+        json!({"spec": {"type": "object", "properties": {
+            "replicas": {"type": "integer"}, "size": {"type": "integer", "default": 7},
+        }}}),
+    );
+    crd["spec"]["versions"][0]["subresources"] = json!({"scale": {
+        "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
+    }});
+    api.create(CRDS, &crd);
+    api.create(BOXES, &json!({"apiVersion": "example.com/v1", "kind": "Box", "metadata": {"name": "a"}}));
+    api.send("PATCH", &format!("{BOXES}/a/scale"), Some(&json!({"spec": {"replicas": 2}}))).ok();
+    let seen = json!({"replicas": 2, "size": 7});
+    assert_eq!(api.get(&format!("{BOXES}/a")).ok()["spec"], seen);
+    assert_eq!(api.get(BOXES).ok()["items"][0]["spec"], seen);
+    let patched =
+        api.send("PATCH", &format!("{BOXES}/a"), Some(&json!({"metadata": {"labels": {"a": "b"}}}))).ok();
+    assert_eq!(patched["spec"], seen);
+}

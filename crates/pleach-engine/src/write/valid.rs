@@ -98,7 +98,9 @@ impl Valid {
             return Err(Rejection::Invalid { subject: target.kind.own_subject(&value), errors });
         }
         let known = if changed { Known::default() } else { Known { sound, tracked } };
-        Ok(Self { value, written, known, changed, touched: changed })
+        // A Scale may bring objects that hold its number, without the defaults that readers see in them.
+        let touched = changed || intent.scale().is_some();
+        Ok(Self { value, written, known, changed, touched })
     }
 }
 
