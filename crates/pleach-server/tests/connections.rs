@@ -72,6 +72,16 @@ impl Server {
         let name = ServerName::try_from("127.0.0.1").unwrap();
         TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
     }
+
+    /// A write like any other, which must work.
+    async fn create_a_map(&self) {
+        let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}"#;
+        let rest = format!("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{map}", map.len());
+        let post = request("POST /api/v1/namespaces/default/configmaps", &rest);
+        let mut stream = self.connect("http/1.1").await;
+        stream.write_all(post.as_bytes()).await.unwrap();
+        read_until(&mut stream, "201 Created").await;
+    }
 }
 
 fn request(line: &str, rest: &str) -> String {
@@ -131,12 +141,7 @@ async fn a_watch_keeps_its_connection() {
     watch.write_all(request(line, "\r\n").as_bytes()).await.unwrap();
     read_until(&mut watch, "\r\n\r\n").await;
     tokio::time::sleep(IDLE * 5).await;
-    let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}"#;
-    let mut other = server.connect("http/1.1").await;
-    let rest = format!("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{map}", map.len());
-    let post = request("POST /api/v1/namespaces/default/configmaps", &rest);
-    other.write_all(post.as_bytes()).await.unwrap();
-    read_until(&mut other, "201 Created").await;
+    server.create_a_map().await;
     read_until(&mut watch, r#""type":"ADDED""#).await;
 }
 
@@ -158,12 +163,7 @@ async fn a_body_that_never_comes_does_not_keep_its_place() {
     for stream in &mut waiting[1..] {
         read_until(stream, "\"code\":504}").await;
     }
-    let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}"#;
-    let rest = format!("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{map}", map.len());
-    let mut other = server.connect("http/1.1").await;
-    let post = request("POST /api/v1/namespaces/default/configmaps", &rest);
-    other.write_all(post.as_bytes()).await.unwrap();
-    read_until(&mut other, "201 Created").await;
+    server.create_a_map().await;
 }
 
 #[tokio::test]
