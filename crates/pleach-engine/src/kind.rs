@@ -141,7 +141,11 @@ impl Kind {
     /// The same for an object that may say it is something else.
     pub fn own_subject(&self, object: &Value) -> Subject {
         let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
-        let group = text("apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
+        let group = match self.conversion {
+            // Whichever group it comes from, it is one of the core group.
+            Conversion::Event => "",
+            _ => text("apiVersion").rsplit_once('/').map_or("", |(group, _)| group),
+        };
         Subject {
             group: group.into(),
             resource: text("kind").into(),
@@ -265,6 +269,12 @@ pub enum Cell {
     Reference(&'static str),
     /// How long ago an event was last seen.
     LastSeen,
+    /// How long ago it was first seen.
+    FirstSeen,
+    /// Who reports it.
+    Reporter,
+    /// How often it was seen.
+    Occurrences,
     /// How long ago the object was made.
     Age,
 }

@@ -13,6 +13,7 @@ use pleach_apply::{ManagedFields, Request, Set, Tracker, Type, Versions, Written
 use pleach_json::{Map, Str, Value, json};
 use pleach_schema::{Schema, SchemaOptions};
 
+use crate::builtin::events;
 use crate::convert::Conversions;
 use crate::engine::Engine;
 use crate::kind::{Conversion, Strategy};
@@ -76,8 +77,8 @@ fn blank(target: &Target) -> Option<&'static Value> {
     static DEFINITION: LazyLock<Value> = LazyLock::new(|| json!({"spec": {"names": {}}}));
     static NAMESPACE: LazyLock<Value> = LazyLock::new(|| json!({"spec": {}, "status": {}}));
     static LEASE: LazyLock<Value> = LazyLock::new(|| json!({"spec": {}}));
-    static CORE_EVENT: LazyLock<Value> = LazyLock::new(|| json!({"source": {}}));
-    static EVENT: LazyLock<Value> = LazyLock::new(|| json!({"deprecatedSource": {}}));
+    static CORE_EVENT: LazyLock<Value> = LazyLock::new(|| events::blank("v1"));
+    static EVENT: LazyLock<Value> = LazyLock::new(|| events::blank("events.k8s.io/v1"));
     let kind = &target.kind;
     match (kind.strategy, kind.plural.as_str()) {
         (Strategy::CustomResourceDefinition, _) => Some(&DEFINITION),
@@ -205,7 +206,7 @@ impl Versions for Endpoint<'_> {
         }
         match &self.target.kind.conversion {
             Conversion::None => Ok(Cow::Borrowed(object)),
-            Conversion::Event => Ok(Cow::Owned(crate::builtin::events::convert(object.clone(), to))),
+            Conversion::Event => Ok(Cow::Owned(events::convert(object.clone(), to))),
             Conversion::CustomResourceDefinition => {
                 let version = to.rsplit('/').next().unwrap_or_default();
                 let converted = crate::crd::convert(object.clone(), version);

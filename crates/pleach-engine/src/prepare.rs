@@ -4,7 +4,7 @@
 
 use pleach_json::{Map, Str, Value};
 
-use crate::kind::{Kind, Strategy};
+use crate::kind::{Conversion, Kind, Strategy};
 use crate::target::Subresource;
 
 /// The metadata of an object, made if it is missing.
@@ -38,6 +38,9 @@ pub(crate) fn read(kind: &Kind, object: &mut Value) {
     if kind.strategy == Strategy::Namespace {
         crate::namespace::label_with_name(object);
         crate::namespace::default_phase(object);
+    }
+    if kind.conversion == Conversion::Event {
+        crate::builtin::events::complete(object);
     }
     crate::keyed_data::read(kind, object);
     crate::builtin::omitted::leave_out(kind, object);

@@ -168,6 +168,9 @@ fn cell(column: &Column, object: &Value, now: i64) -> Value {
         Cell::Count(fields) => return columns::count(object, fields),
         Cell::Reference(field) => return columns::reference(object, field),
         Cell::LastSeen => return age(columns::last_seen(object), now),
+        Cell::FirstSeen => return age(columns::first_seen(object), now),
+        Cell::Reporter => return columns::reporter(object),
+        Cell::Occurrences => return columns::occurrences(object),
         Cell::Age => return age(ObjectMeta::of(object).creation_timestamp(), now),
     };
     let Some(found) = path.first(object) else { return Value::Null };

@@ -52,6 +52,7 @@ pub(crate) fn create(
         errors.extend(scale_errors(target, object, false));
         errors.extend(keyed_data::validate(kind, object, None));
         errors.extend(builtin::lease::validate(kind, object));
+        errors.extend(builtin::events::validate(kind, object, None));
     });
     verdict.warnings.into_iter().for_each(|warning| context.warn(warning));
     let errors = of_interest(kind, verdict.errors);
@@ -102,6 +103,7 @@ pub(crate) fn update(
         errors.extend(scale_errors(target, object, only_status));
         errors.extend(keyed_data::validate(kind, object, Some(old)));
         errors.extend(builtin::lease::validate(kind, object));
+        errors.extend(builtin::events::validate(kind, object, Some(old)));
     });
     verdict.warnings.into_iter().for_each(|warning| context.warn(warning));
     let errors = of_interest(kind, verdict.errors);

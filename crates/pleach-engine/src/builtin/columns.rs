@@ -40,14 +40,14 @@ pub(super) fn of(plural: &str) -> Option<Vec<Column>> {
 fn events() -> Vec<Column> {
     vec![
         column("Last Seen", "string", "When it was last seen.", 0, Cell::LastSeen),
-        column("Type", "string", "Normal or Warning.", 0, path(".type")),
-        column("Reason", "string", "Why, in one word.", 0, path(".reason")),
+        column("Type", "string", "Normal or Warning.", 0, Cell::Text(&["type"])),
+        column("Reason", "string", "Why, in one word.", 0, Cell::Text(&["reason"])),
         column("Object", "string", "What it is about.", 0, Cell::Reference("involvedObject")),
-        column("Subobject", "string", "Which part of it.", 1, path(".involvedObject.fieldPath")),
-        column("Source", "string", "Who says so.", 1, path(".source.component")),
-        column("Message", "string", "What happened.", 0, path(".message")),
-        column("First Seen", "date", "When it was first seen.", 1, path(".firstTimestamp")),
-        column("Count", "integer", "How often it was seen.", 1, path(".count")),
+        column("Subobject", "string", "Which part of it.", 1, Cell::Text(&["involvedObject", "fieldPath"])),
+        column("Source", "string", "Who says so.", 1, Cell::Reporter),
+        column("Message", "string", "What happened.", 0, Cell::Text(&["message"])),
+        column("First Seen", "string", "When it was first seen.", 1, Cell::FirstSeen),
+        column("Count", "string", "How often it was seen.", 1, Cell::Occurrences),
         column("Name", "string", "Its name.", 1, path(".metadata.name")),
     ]
 }
@@ -91,8 +91,36 @@ pub(crate) fn reference(object: &Value, field: &str) -> Value {
 
 /// When an event was last seen: as part of a series, at all, or once.
 pub(crate) fn last_seen(event: &Value) -> Option<&str> {
-    let paths: [&[&str]; 3] = [&["series", "lastObservedTime"], &["lastTimestamp"], &["eventTime"]];
-    paths.iter().find_map(|path| event.at(path)?.as_str()).filter(|text| !text.is_empty())
+    let paths: [&[&str]; 2] = [&["series", "lastObservedTime"], &["lastTimestamp"]];
+    paths.iter().find_map(|path| time(event, path)).or_else(|| first_seen(event))
+}
+
+/// When an event was first seen.
+pub(crate) fn first_seen(event: &Value) -> Option<&str> {
+    time(event, &["firstTimestamp"]).or_else(|| time(event, &["eventTime"]))
+}
+
+fn time<'v>(event: &'v Value, path: &[&str]) -> Option<&'v str> {
+    event.at(path)?.as_str().filter(|text| !text.is_empty())
+}
+
+/// Who reports an event, and where.
+pub(crate) fn reporter(event: &Value) -> Value {
+    let text = |path: &[&str]| event.at(path).and_then(Value::as_str).unwrap_or_default();
+    let old = [text(&["source", "component"]), text(&["source", "host"])];
+    let new = [text(&["reportingComponent"]), text(&["reportingInstance"])];
+    let said = if old[0].is_empty() { new } else { old };
+    said.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ").into()
+}
+
+/// How often an event was seen.
+pub(crate) fn occurrences(event: &Value) -> Value {
+    let of = |path: &[&str]| event.at(path).and_then(Value::as_int);
+    let count = match event.get("series").filter(|series| !series.is_null()) {
+        Some(_) => of(&["series", "count"]).unwrap_or_default(),
+        None => of(&["count"]).filter(|count| *count != 0).unwrap_or(1),
+    };
+    Value::Int(count)
 }
 
 #[cfg(test)]
@@ -110,5 +138,18 @@ mod tests {
         assert_eq!(reference(&event, "involvedObject"), Value::from("gadget/x"));
         assert_eq!(last_seen(&event), Some("t"));
         assert_eq!(last_seen(&json!({"eventTime": null})), None);
+        assert_eq!(first_seen(&json!({"eventTime": "t", "firstTimestamp": "f"})), Some("f"));
+        for (event, by, count) in [
+            (json!({"source": {"component": "c", "host": "h"}, "reportingComponent": "r"}), "c, h", 1),
+            (
+                json!({"source": {}, "reportingComponent": "r", "reportingInstance": "i", "count": 3}),
+                "r, i",
+                3,
+            ),
+            (json!({"reportingComponent": "", "reportingInstance": "", "series": {"count": 2}}), "", 2),
+        ] {
+            assert_eq!(reporter(&event), Value::from(by));
+            assert_eq!(occurrences(&event), Value::Int(count));
+        }
     }
 }
