@@ -164,7 +164,7 @@ pub(crate) fn clean(kind: &Kind, object: &mut Value) {
             let more = |reference: &Map| !reference.keys().all(is_name);
             let references = object.get("secrets").and_then(Value::as_array);
             let changes = references.is_some_and(|list| list.iter().filter_map(Value::as_object).any(more));
-            if let Some(Value::Array(references)) = object.get_mut("secrets").filter(|_| changes) {
+            if changes && let Some(Value::Array(references)) = object.get_mut("secrets") {
                 let references = references.iter_mut().filter_map(Value::as_object_mut);
                 references.for_each(|reference| reference.retain(|key, _| is_name(key)));
             }

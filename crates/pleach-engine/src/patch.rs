@@ -176,12 +176,14 @@ fn strategic(target: &Target, live: &Value, patch: &Value) -> Result<Value, Reje
         return Err(Rejection::BadRequest("Invalid JSON Patch".into()));
     };
     let schema = crate::builtin::strategic_schema(&target.kind);
-    pleach_patch::strategic_merge_patch(live, patch, &schema).map(Value::Object).map_err(|error| match error
-        .fault()
-    {
-        Fault::Malformed => Rejection::BadRequest(error.to_string()),
-        Fault::Unprocessable => Rejection::Unprocessable,
-        Fault::Unforeseen => Rejection::Plain(error.to_string()),
+    let merged = pleach_patch::strategic_merge_patch(live, patch, &schema);
+    merged.map(Value::Object).map_err(|error| {
+        let told = error.to_string();
+        match error.fault() {
+            Fault::Malformed => Rejection::BadRequest(told),
+            Fault::Unprocessable => Rejection::Unprocessable,
+            Fault::Unforeseen => Rejection::Plain(told),
+        }
     })
 }
 

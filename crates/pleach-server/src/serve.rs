@@ -31,7 +31,9 @@ pub struct Limits {
     pub connections: usize,
     /// Time for a TLS handshake.
     pub handshake: Duration,
-    /// Time that nothing need be under way on a connection. Includes the time for a request's headers.
+    /// Time for a request's headers, which over HTTP/1.1 begins with the end of the request before.
+    pub header_read: Duration,
+    /// Time that nothing need be under way on a connection.
     pub idle: Duration,
     /// Size of a request's headers.
     pub header_bytes: usize,
@@ -46,6 +48,7 @@ impl Default for Limits {
         Self {
             connections: 20_000,
             handshake: Duration::from_secs(10),
+            header_read: Duration::from_secs(32),
             idle: Duration::from_secs(90),
             header_bytes: 1024 * 1024,
             streams: 1_000,
@@ -104,7 +107,7 @@ fn http(limits: Limits) -> auto::Builder<TokioExecutor> {
     let mut http = auto::Builder::new(TokioExecutor::new());
     http.http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.idle)
+        .header_read_timeout(limits.header_read)
         .max_buf_size(limits.header_bytes.max(8192))
         .keep_alive(true);
     http.http2()

@@ -56,7 +56,8 @@ impl Server {
         let serving = authority.serving(&tls::serving_names(address.ip())).unwrap();
         let config = tls::server_config(&serving, &authority.certificate).unwrap();
         let app = Arc::new(App::new(Arc::new(engine), Authenticator::new("secret"), Inflight::default()));
-        let limits = Limits { idle: IDLE, drain: Duration::from_secs(1), ..Limits::default() };
+        let limits =
+            Limits { header_read: IDLE, idle: IDLE, drain: Duration::from_secs(1), ..Limits::default() };
         let (stop, stopped) = oneshot::channel::<()>();
         let stop_at = async move { drop(stopped.await) };
         let ended = tokio::spawn(serve(listener, TlsAcceptor::from(Arc::new(config)), app, limits, stop_at));

@@ -4,23 +4,27 @@ use pleach_json::{Map, Value};
 
 use crate::kind::{Kind, Strategy};
 
-/// Leaves out what is empty, as an object does upstream that went through its type.
+/// Leaves out what is empty, as an object does upstream that went through its type. Parts of it are shared with
+/// other copies, and are opened only if there is something to change.
 pub(crate) fn leave_out(kind: &Kind, object: &mut Value) {
     match (kind.strategy, kind.plural.as_str()) {
         (Strategy::Namespace, _) => {
-            leave_out_empty(object.get_mut("spec"), &["finalizers"]);
-            leave_out_empty(object.get_mut("status"), &["conditions"]);
+            leave_out_empty(object, &["spec"], "finalizers");
+            leave_out_empty(object, &["status"], "conditions");
         }
         (Strategy::BuiltIn, "configmaps" | "secrets") => {
-            leave_out_empty(Some(object), &["binaryData", "data"]);
+            leave_out_empty(object, &[], "binaryData");
+            leave_out_empty(object, &[], "data");
         }
         (Strategy::BuiltIn, "serviceaccounts") => {
             for list in ["imagePullSecrets", "secrets"] {
-                if let Some(Value::Array(references)) = object.get_mut(list).filter(|list| has_empty(list)) {
+                if object.get(list).is_some_and(has_empty)
+                    && let Some(Value::Array(references)) = object.get_mut(list)
+                {
                     references.iter_mut().for_each(leave_out_all_empty);
                 }
+                leave_out_empty(object, &[], list);
             }
-            leave_out_empty(Some(object), &["imagePullSecrets", "secrets"]);
         }
         _ => {}
     }
@@ -35,21 +39,20 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Whether any reference in a list has an empty member: lists are shared with other copies of an object, and
-/// are opened only if there is something to change.
+/// Whether any reference in a list has an empty member.
 fn has_empty(list: &Value) -> bool {
     let references = list.as_array().into_iter().flat_map(|references| references.iter());
     references.filter_map(Value::as_object).flat_map(Map::iter).any(|(_, value)| is_empty(value))
 }
 
-fn leave_out_empty(object: Option<&mut Value>, keys: &[&str]) {
-    let Some(object) = object else { return };
-    for key in keys {
-        if object.get(key).is_some_and(is_empty)
-            && let Some(members) = object.as_object_mut()
-        {
-            members.remove(key);
-        }
+/// Leaves out a member of what a path leads to, if it is empty.
+fn leave_out_empty(object: &mut Value, path: &[&str], key: &str) {
+    if !object.at(path).and_then(|holder| holder.get(key)).is_some_and(is_empty) {
+        return;
+    }
+    let holder = path.iter().try_fold(object, |holder, step| holder.get_mut(step));
+    if let Some(members) = holder.and_then(Value::as_object_mut) {
+        members.remove(key);
     }
 }
 

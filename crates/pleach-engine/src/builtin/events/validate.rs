@@ -3,13 +3,15 @@
 //! Events of the core group without an `eventTime` are old ones, of which little is asked. All others say who
 //! reports what; those made through `events.k8s.io` change only in their series.
 
+use std::borrow::Cow;
+
 use pleach_json::Value;
 use pleach_meta::FieldError;
 use pleach_meta::field_error::BadValue;
 use pleach_meta::names::check_qualified_name;
 use pleach_meta::object_meta::ObjectMeta;
 
-use super::{CORE, convert};
+use super::{CORE, in_core};
 use crate::kind::{Conversion, Kind};
 
 /// The longest text of a field, in bytes.
@@ -43,7 +45,7 @@ pub(crate) fn validate(kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<
         return Vec::new();
     }
     let is_core = object.get("apiVersion").and_then(Value::as_str) == Some(CORE);
-    let event = Event { value: convert(object.clone(), CORE), is_core };
+    let event = Event { value: in_core(object), is_core };
     let mut errors = Vec::new();
     event.check_report(&mut errors);
     if is_core {
@@ -51,18 +53,18 @@ pub(crate) fn validate(kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<
     }
     match old {
         None => event.check_new(&mut errors),
-        Some(old) => event.check_change(&convert(old.clone(), CORE), &mut errors),
+        Some(old) => event.check_change(&in_core(old), &mut errors),
     }
     errors
 }
 
 /// An event in the words of the core group, and whether that is how it came.
-struct Event {
-    value: Value,
+struct Event<'v> {
+    value: Cow<'v, Value>,
     is_core: bool,
 }
 
-impl Event {
+impl Event<'_> {
     fn text(&self, field: &str) -> &str {
         self.value.get(field).and_then(Value::as_str).unwrap_or_default()
     }
