@@ -165,7 +165,9 @@ impl<'a> Stream<'a> {
                     return Err(error);
                 }
             };
-            let line = span.tag_start().map_or(span.start.line(), |tag| tag.line().min(span.start.line()));
+            // A node starts with its tag, if it has one.
+            let from = |line: usize| span.tag_start().map_or(line, |tag| tag.line().min(line));
+            let line = from(span.start.line());
             let range = span.byte_range().unwrap_or(0..0);
             match event {
                 Event::StreamEnd => {
@@ -196,7 +198,7 @@ impl<'a> Stream<'a> {
                 }
                 Event::Scalar(text, style, anchor, tag) => {
                     let plain = style == ScalarStyle::Plain;
-                    let line = line - self.lines_of_header(style, range.start);
+                    let line = from(span.start.line() - self.lines_of_header(style, range.start));
                     let (text, range) = self.settle(text, style, range);
                     if style == ScalarStyle::DoubleQuoted {
                         faults::check_escapes(self.text, range.start, range.end)?;

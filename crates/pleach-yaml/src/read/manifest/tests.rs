@@ -189,6 +189,7 @@ fn what_is_read_the_short_way() {
         ("- a\n-\n- - b\n  - c: d\n    e:\n", true, "sequences"),
         ("a: &x 1\n", false, "an anchor"),
         ("a: !!str 1\n", false, "a tag"),
+        ("!!str |\n\n- ", false, "a tag, and a block that begins lines later"),
         ("a: b\n  c\n", false, "a plain scalar of two lines"),
         ("a: >\n  b\n", false, "a folded block"),
         ("a:\t1\n", false, "a tab"),
