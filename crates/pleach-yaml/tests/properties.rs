@@ -27,6 +27,24 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Breaks that YAML 1.1 knows and later editions do not, with the indentation of what follows them.
+#[test]
+fn far_line_breaks_are_read_as_go_reads_them() {
+    for (text, want) in [
+        ("k: '\u{2028}  x'", "\u{2028}x"),
+        ("k: 'a \u{2028}  x'", "a\u{2028}x"),
+        ("k: 'a\u{2029}\u{2028}  x y'", "a\u{2029}\u{2028}x y"),
+        ("k: \"a\u{2028}  x\"", "a\u{2028}x"),
+        ("k: a\u{2028}  x", "a\u{2028}x"),
+        (r#"k: "a \L x""#, "a \u{2028} x"),
+    ] {
+        let read = parse(text.as_bytes()).expect("YAML");
+        assert_eq!(read.get("k").and_then(Value::as_str), Some(want), "{text:?}");
+        let value = pleach_json::json!({"k": [want]});
+        assert_eq!(parse(to_yaml(&value).as_bytes()).expect("own text"), value, "{want:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn reading_undoes_writing(value in value()) {

@@ -135,8 +135,18 @@ impl<'a> Stream<'a> {
                 range.end = range.start + written.trim_end_matches(['\n', '\r', ' ']).len();
                 (text, range)
             }
+            _ if text.contains(FAR_BREAKS) && self.breaks_are_written(&range) => {
+                (folded(&text).into(), range)
+            }
             _ => (text, range),
         }
+    }
+
+    /// Whether line breaks in a scalar are those of its text, and not made by escapes.
+    fn breaks_are_written(&self, range: &Span) -> bool {
+        let written = self.text.get(range.clone()).unwrap_or_default();
+        written.contains(FAR_BREAKS)
+            && !["\\L", "\\P", "\\u202"].iter().any(|escape| written.contains(escape))
     }
 
     /// The next document.
@@ -230,6 +240,28 @@ impl<'a> Stream<'a> {
             }
         }
     }
+}
+
+/// Line breaks to YAML 1.1 that the parser takes for text.
+const FAR_BREAKS: [char; 2] = ['\u{2028}', '\u{2029}'];
+
+/// A text without the blanks around such breaks, which are the indentation of its lines.
+fn folded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at_start = false;
+    for c in text.chars() {
+        let blank = matches!(c, ' ' | '\t');
+        if FAR_BREAKS.contains(&c) {
+            out.truncate(out.trim_end_matches([' ', '\t']).len());
+            at_start = true;
+        } else if !blank {
+            at_start = false;
+        }
+        if !(at_start && blank) {
+            out.push(c);
+        }
+    }
+    out
 }
 
 /// A tag in its short form: `!!str` for YAML's own, the whole of it for others.
