@@ -161,7 +161,8 @@ impl Versions for Kind {
     }
 
     fn reset(&self, _api_version: &str) -> Option<&Set> {
-        static STATUS: std::sync::LazyLock<Set> = std::sync::LazyLock::new(|| Set::of_fields(&[&["status"]]));
+        static STATUS: pleach_work::Constant<Set> =
+            pleach_work::Constant::new(|| Set::of_fields(&[&["status"]]));
         Some(&STATUS)
     }
 }

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use pleach_json::grow_stack;
+use pleach_json::{grow_stack, grow_stack_to_drop};
 
 use crate::element::PathElement;
 
@@ -269,7 +269,7 @@ fn zip(a: &Set, b: &Set, mut keep: impl FnMut(Pair<'_>) -> Option<Node>) -> Set 
 impl Drop for Set {
     fn drop(&mut self) {
         if self.0.iter().any(|node| !node.children.is_empty()) {
-            grow_stack(|| self.0.clear());
+            grow_stack_to_drop(|| self.0.clear());
         }
     }
 }

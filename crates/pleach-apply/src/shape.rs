@@ -8,11 +8,10 @@
 //! without properties or additionalProperties may have any members; a node without a type is a map
 //! to a null.
 
-use std::sync::LazyLock;
-
 use pleach_json::{Str, Value, json};
 use pleach_schema::compile::{Additional, Declared, ListType, MapType, Property};
 use pleach_schema::{Node, Schema, SchemaOptions};
+use pleach_work::Constant;
 
 /// The type of a value.
 #[derive(Clone, Copy, Debug)]
@@ -323,10 +322,10 @@ impl Shape<'_> {
     }
 }
 
-static TEXT: LazyLock<Schema> = LazyLock::new(|| part(&json!({"type": "string"})));
+static TEXT: Constant<Schema> = Constant::new(|| part(&json!({"type": "string"})));
 
 /// The types of `metadata`, the same for all kinds.
-static OBJECT_META: LazyLock<Schema> = LazyLock::new(|| {
+static OBJECT_META: Constant<Schema> = Constant::new(|| {
     let text = || json!({"type": "string"});
     let number = || json!({"type": "integer", "format": "int64"});
     let time = || json!({"type": "string", "format": "date-time"});

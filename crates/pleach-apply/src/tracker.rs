@@ -15,9 +15,9 @@ mod last_applied;
 mod update;
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
 
 use pleach_json::{Map, Phrase, Phrases, Str, Value};
+use pleach_work::Constant;
 
 pub use self::apply::Applied;
 pub use self::update::Written;
@@ -34,7 +34,7 @@ use crate::shape::Type;
 use crate::validate::validate;
 
 /// What is never owned.
-static STRIPPED: LazyLock<Set> = LazyLock::new(|| {
+static STRIPPED: Constant<Set> = Constant::new(|| {
     Set::of_fields(&[
         &["apiVersion"],
         &["kind"],

@@ -10,7 +10,7 @@
 //! ([`crate::names`]).
 
 use crate::types::Type;
-use pleach_json::{Str, grow_stack};
+use pleach_json::{Str, grow_stack_to_drop};
 use std::sync::Arc;
 
 /// The largest request the API server reads, in bytes: the bound where a schema sets none.
@@ -103,7 +103,7 @@ impl Drop for ObjectType {
     /// Objects may be thousands of levels deep, and the last to hold one may have little stack.
     fn drop(&mut self) {
         if self.fields.iter().any(|field| field.decl.is_compound()) {
-            grow_stack(|| self.fields.clear());
+            grow_stack_to_drop(|| self.fields.clear());
         }
     }
 }
@@ -115,7 +115,7 @@ impl Drop for DeclType {
             && inner.is_compound()
         {
             let kind = std::mem::replace(&mut self.kind, DeclKind::Bool);
-            grow_stack(|| drop(kind));
+            grow_stack_to_drop(|| drop(kind));
         }
     }
 }

@@ -1,11 +1,10 @@
 //! What must hold before an object is let in, beyond its own kind's rules.
 
-use std::sync::LazyLock;
-
 use memchr::memmem::Finder;
 use pleach_json::Value;
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_meta::status::StatusCause;
+use pleach_work::Constant;
 
 use crate::engine::Engine;
 use crate::keys;
@@ -14,7 +13,7 @@ use crate::rejection::{Rejection, Subject};
 use crate::target::Target;
 
 /// Only a namespace that is being deleted has this member, so most are never parsed.
-static MARK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"deletionTimestamp\":"));
+static MARK: Constant<Finder<'static>> = Constant::new(|| Finder::new(b"\"deletionTimestamp\":"));
 
 /// Namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];

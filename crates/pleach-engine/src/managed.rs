@@ -7,11 +7,11 @@
 pub(crate) mod scale;
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
 
 use pleach_apply::{ManagedFields, Request, Set, Tracker, Type, Versions, Written};
 use pleach_json::{Map, Str, Value, json};
 use pleach_schema::{Schema, SchemaOptions};
+use pleach_work::Constant;
 
 use crate::builtin::events;
 use crate::convert::Conversions;
@@ -74,11 +74,11 @@ pub(crate) fn track_new(target: &Target, new: &mut Value, manager: &Manager) {
 /// What every object of a kind has, in upstream's eyes even before it is made: the fields of typed objects
 /// that are structs and never left out.
 fn blank(target: &Target) -> Option<&'static Value> {
-    static DEFINITION: LazyLock<Value> = LazyLock::new(|| json!({"spec": {"names": {}}}));
-    static NAMESPACE: LazyLock<Value> = LazyLock::new(|| json!({"spec": {}, "status": {}}));
-    static LEASE: LazyLock<Value> = LazyLock::new(|| json!({"spec": {}}));
-    static CORE_EVENT: LazyLock<Value> = LazyLock::new(|| events::blank("v1"));
-    static EVENT: LazyLock<Value> = LazyLock::new(|| events::blank("events.k8s.io/v1"));
+    static DEFINITION: Constant<Value> = Constant::new(|| json!({"spec": {"names": {}}}));
+    static NAMESPACE: Constant<Value> = Constant::new(|| json!({"spec": {}, "status": {}}));
+    static LEASE: Constant<Value> = Constant::new(|| json!({"spec": {}}));
+    static CORE_EVENT: Constant<Value> = Constant::new(|| events::blank("v1"));
+    static EVENT: Constant<Value> = Constant::new(|| events::blank("events.k8s.io/v1"));
     let kind = &target.kind;
     match (kind.strategy, kind.plural.as_str()) {
         (Strategy::CustomResourceDefinition, _) => Some(&DEFINITION),
@@ -221,9 +221,9 @@ impl Versions for Endpoint<'_> {
     }
 
     fn reset(&self, api_version: &str) -> Option<&Set> {
-        static STATUS: LazyLock<Set> = LazyLock::new(|| Set::of_fields(&[&["status"]]));
-        static REST: LazyLock<Set> = LazyLock::new(|| Set::of_fields(&[&["metadata"], &["spec"]]));
-        static SPEC: LazyLock<Set> = LazyLock::new(|| Set::of_fields(&[&["spec"]]));
+        static STATUS: Constant<Set> = Constant::new(|| Set::of_fields(&[&["status"]]));
+        static REST: Constant<Set> = Constant::new(|| Set::of_fields(&[&["metadata"], &["spec"]]));
+        static SPEC: Constant<Set> = Constant::new(|| Set::of_fields(&[&["spec"]]));
         let target = self.target;
         // The status endpoints of these let metadata through.
         let takes_metadata =
@@ -250,8 +250,8 @@ impl Versions for Endpoint<'_> {
 }
 
 /// What owners must know of a CRD.
-static DEFINITION: LazyLock<Schema> = LazyLock::new(|| definition(false));
-static OLD_DEFINITION: LazyLock<Schema> = LazyLock::new(|| definition(true));
+static DEFINITION: Constant<Schema> = Constant::new(|| definition(false));
+static OLD_DEFINITION: Constant<Schema> = Constant::new(|| definition(true));
 
 fn definition(old: bool) -> Schema {
     let text = || json!({"type": "string"});

@@ -13,7 +13,7 @@
 mod agenda;
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -23,6 +23,7 @@ use pleach_crd::{ApiVersion, Crd};
 use pleach_json::{Map, Phrases, Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_store::{Commit, Event, Expect, Key, RangeQuery, Revision, StoreError, WatchItem};
+use pleach_work::Constant;
 use tokio::time::{Instant, sleep_until};
 
 use self::agenda::Agenda;
@@ -47,8 +48,8 @@ const ABSENT_AFTER: Duration = Duration::from_secs(10);
 const AGAIN_AFTER: Duration = Duration::from_millis(250);
 
 /// What the bytes of an object with owners, and of one that is being deleted, have in them.
-static OWNED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"ownerReferences\":"));
-static DELETING: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"deletionTimestamp\":"));
+static OWNED: Constant<Finder<'static>> = Constant::new(|| Finder::new("\"ownerReferences\":"));
+static DELETING: Constant<Finder<'static>> = Constant::new(|| Finder::new("\"deletionTimestamp\":"));
 
 /// Which objects name which owners, by uid; only objects that have owners are in it.
 #[derive(Default)]

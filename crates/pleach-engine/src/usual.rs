@@ -10,9 +10,10 @@
 //! try now and then.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use pleach_json::{Map, Phrase, Phrases, Value};
+use pleach_work::Constant;
 
 /// Kinds are spread over this many shelves.
 const SHELVES: usize = 16;
@@ -47,7 +48,7 @@ struct Shelf {
 }
 
 /// Nothing known.
-static NOTHING: LazyLock<Arc<Phrases>> = LazyLock::new(Arc::default);
+static NOTHING: Constant<Arc<Phrases>> = Constant::new(Arc::default);
 
 /// Sets that were seen once, in a ring.
 #[derive(Default)]

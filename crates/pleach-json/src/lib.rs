@@ -24,7 +24,7 @@ pub use phrase::{Phrase, Phrases};
 pub use skim::{copy_without, member};
 pub use smol_str::SmolStr as Str;
 pub use spans::{Parts, Piece, Spans, write_beside};
-pub use stack::grow_stack;
+pub use stack::{grow_stack, grow_stack_to_drop};
 pub use value::{Array, Value, ValueKind};
 pub use write::{
     format_float, to_string, to_string_pretty, to_vec, write_float, write_int, write_pretty_to, write_string,

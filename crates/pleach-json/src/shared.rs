@@ -47,7 +47,7 @@ impl<T> Shared<T> {
         let Some(items) = self.0.take() else { return };
         // Only the last one to let go drops items, and only nested containers recurse.
         if Arc::is_unique(&items) && items.iter().any(nests) {
-            crate::grow_stack(|| drop(items));
+            crate::grow_stack_to_drop(|| drop(items));
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::error::FindError;
 use crate::format::type_name;
 use crate::node::{Part, Slice, Step};
 use pleach_json::{Value, grow_stack};
-use std::sync::LazyLock;
+use pleach_work::Constant;
 
 type Result<T> = std::result::Result<T, FindError>;
 
@@ -21,7 +21,7 @@ pub(crate) type Item<'a> = Option<&'a Value>;
 const MAX_ITEMS: usize = 4_000_000;
 
 /// The bytes of a string, which upstream lists where it lists elements.
-static BYTES: LazyLock<Vec<Value>> = LazyLock::new(|| (0..256).map(Value::Int).collect());
+static BYTES: Constant<Vec<Value>> = Constant::new(|| (0..256).map(Value::Int).collect());
 
 pub(crate) struct Eval<'a> {
     parts: &'a [Part],

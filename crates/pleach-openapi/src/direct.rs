@@ -5,10 +5,9 @@
 //! an extension and comes after in alphabetical order. Schemas with keywords that no structural
 //! schema has ([`is_writable`]) are left to the long way.
 
-use std::sync::LazyLock;
-
 use pleach_json::{Map, Str, Value, grow_stack, write_string, write_to};
 use pleach_schema::{JSONSchemaProps, SchemaMap, SchemaOrArray, SchemaOrBool};
+use pleach_work::Constant;
 
 use crate::Edition;
 use crate::shape::{Entry, v2, v3};
@@ -95,8 +94,8 @@ const KEYWORDS: &[(&str, Write)] = &[
 /// Keywords in the order they are written, each as `"key":`.
 type Order = Vec<(Vec<u8>, Write)>;
 
-static V2: LazyLock<Order> = LazyLock::new(|| order(v2::SCHEMA_MEMBERS));
-static V3: LazyLock<Order> = LazyLock::new(|| order(v3::SCHEMA_MEMBERS));
+static V2: Constant<Order> = Constant::new(|| order(v2::SCHEMA_MEMBERS));
+static V3: Constant<Order> = Constant::new(|| order(v3::SCHEMA_MEMBERS));
 
 fn order(members: &[Entry]) -> Order {
     let rank = |name: &str| members.iter().position(|(known, ..)| *known == name).unwrap_or(members.len());

@@ -1,10 +1,9 @@
 //! Parameters of operations: the text clients see, and the shared names the v2 document gives them.
 
-use std::sync::LazyLock;
-
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE;
 use pleach_json::{Value, json};
+use pleach_work::Constant;
 
 use crate::names::META;
 use crate::shape;
@@ -27,7 +26,7 @@ const TEXTS: &str = include_str!("parameters.json");
 /// Those that the v2 document writes out wherever they are used.
 const WRITTEN_OUT: [&str; 2] = ["dryRun", "fieldValidation"];
 
-static ALL: LazyLock<Vec<Parameter>> = LazyLock::new(|| {
+static ALL: Constant<Vec<Parameter>> = Constant::new(|| {
     let texts = pleach_json::parse(TEXTS.as_bytes()).expect("a file of this crate is JSON");
     let texts = texts.as_object().expect("a file of this crate is an object").clone();
     texts.iter().map(|(id, text)| Parameter::new(id, text)).collect()

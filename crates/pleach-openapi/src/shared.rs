@@ -4,14 +4,13 @@
 //! They are written down once, in JSON next to this file, in the form of neither edition: a `$ref` is
 //! a full name, may have siblings, and defaults are given. Here they get the form of an edition.
 
-use std::sync::LazyLock;
-
 use pleach_json::{Map, Value, grow_stack};
+use pleach_work::Constant;
 
 use crate::Edition;
 use crate::names::META;
 
-static TYPES: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
+static TYPES: Constant<Vec<(String, Value)>> = Constant::new(|| {
     let mut all = Vec::new();
     for (prefix, text) in [
         (META, include_str!("shared/meta.json")),

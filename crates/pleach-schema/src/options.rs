@@ -4,10 +4,10 @@
 //! broke them: [`Options::update`] finds out which.
 
 use std::collections::HashSet;
-use std::sync::LazyLock;
 
 use pleach_cel::Environment;
 use pleach_json::Str;
+use pleach_work::Constant;
 
 use crate::default_check;
 use crate::props::JSONSchemaProps;
@@ -60,7 +60,7 @@ impl Environments {
 }
 
 /// The version before the one this server speaks.
-static DEFAULT: LazyLock<Environments> = LazyLock::new(|| Environments::compatible_with(35));
+static DEFAULT: Constant<Environments> = Constant::new(|| Environments::compatible_with(35));
 
 impl Options<'static> {
     /// What is demanded of a new CRD: everything.

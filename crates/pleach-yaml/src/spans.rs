@@ -121,8 +121,8 @@ impl Drop for SpanTree {
         // Only a tree of several levels recurses; then there must be room for all of them.
         match &mut self.children {
             Children::None => {}
-            Children::Sequence(items) => pleach_json::grow_stack(|| items.clear()),
-            Children::Mapping(members) => pleach_json::grow_stack(|| members.clear()),
+            Children::Sequence(items) => pleach_json::grow_stack_to_drop(|| items.clear()),
+            Children::Mapping(members) => pleach_json::grow_stack_to_drop(|| members.clear()),
         }
     }
 }

@@ -13,12 +13,13 @@ use crate::types::Type;
 use crate::value::{CelValue, List, ScalarKey};
 use pleach_json::Str;
 use pleach_regex::Regex;
+use pleach_work::Constant;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 /// Which function an overload belongs to.
-static FUNCTION_OF: LazyLock<BTreeMap<&'static str, &'static Function>> = LazyLock::new(|| {
+static FUNCTION_OF: Constant<BTreeMap<&'static str, &'static Function>> = Constant::new(|| {
     let mut functions = BTreeMap::new();
     for function in LIBRARIES.iter().flat_map(|library| library.functions) {
         for overload in function.overloads {

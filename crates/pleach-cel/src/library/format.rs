@@ -5,7 +5,7 @@ use crate::types::T;
 use crate::value::{CelValue, Fault, Opaque, Timestamp, Url};
 use pleach_meta::names;
 use pleach_regex::Regex;
-use std::sync::LazyLock;
+use pleach_work::Constant;
 
 /// Named string formats that can be validated.
 pub(super) static LIBRARY: Library = Library { name: "format", functions: FUNCTIONS };
@@ -183,15 +183,15 @@ fn pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a pattern of our own")
 }
 
-static UUID: LazyLock<Regex> =
-    LazyLock::new(|| pattern("(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$"));
+static UUID: Constant<Regex> =
+    Constant::new(|| pattern("(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$"));
 
-static BASE64: LazyLock<Regex> = LazyLock::new(|| {
+static BASE64: Constant<Regex> = Constant::new(|| {
     pattern("^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$")
 });
 
-static TIME: LazyLock<Regex> =
-    LazyLock::new(|| pattern("^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$"));
+static TIME: Constant<Regex> =
+    Constant::new(|| pattern("^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$"));
 
 fn messages<M: Into<String>>(found: impl IntoIterator<Item = M>) -> Vec<String> {
     found.into_iter().map(Into::into).collect()

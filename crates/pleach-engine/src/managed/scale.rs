@@ -7,14 +7,13 @@
 //! Odd, and kept: an apply that would change the replicas and is not in conflict fails, because
 //! upstream cannot turn what it made back into a Scale.
 
-use std::sync::LazyLock;
-
 use pleach_apply::{
     Identity, ManagedFields, Operation, Owner, PathElement, Request, Set, Tracker, Type, Versions,
 };
 use pleach_crd::Scale;
 use pleach_json::{Value, json};
 use pleach_schema::{Schema, SchemaOptions};
+use pleach_work::Constant;
 
 use super::Manager;
 use crate::kind::Kind;
@@ -35,7 +34,7 @@ impl Versions for Scales {
     }
 }
 
-static SCALE: LazyLock<Schema> = LazyLock::new(|| {
+static SCALE: Constant<Schema> = Constant::new(|| {
     let schema = json!({"type": "object", "properties": {
         "spec": {"type": "object", "properties": {"replicas": {"type": "integer"}}},
         "status": {"type": "object", "properties": {

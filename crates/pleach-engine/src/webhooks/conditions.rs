@@ -1,13 +1,12 @@
 //! Conditions of a webhook: expressions about a write, all of which must be true for it to be asked.
 
-use std::sync::LazyLock;
-
 use pleach_cel::types::T;
 use pleach_cel::{
     Activation, Authz, Bound, CelValue, CostBudget, DeclType, Declarations, Environment, EvalError, ListKind,
     ObjectType, Program, Type,
 };
 use pleach_json::{Map, Str, Value, json};
+use pleach_work::Constant;
 
 use super::attributes::Attributes;
 use super::hook::FailurePolicy;
@@ -23,12 +22,12 @@ const OUT_OF_BUDGET: &str =
 const MASTERS: &str = "system:masters";
 
 /// What new conditions may use: what the version before this server's knows.
-static NEW: LazyLock<Environment> = LazyLock::new(|| Environment::for_version(35));
+static NEW: Constant<Environment> = Constant::new(|| Environment::for_version(35));
 /// What was accepted once may use everything there is.
-static STORED: LazyLock<Environment> = LazyLock::new(Environment::stored);
+static STORED: Constant<Environment> = Constant::new(Environment::stored);
 
 /// The variables, in the order in which [`Conditions::judge`] binds them.
-static VARIABLES: LazyLock<Declarations> = LazyLock::new(|| {
+static VARIABLES: Constant<Declarations> = Constant::new(|| {
     let message = |name: &'static str| DeclType::other(Type::from(T::Message(name)));
     Declarations::new()
         .with("object", anything())

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use pleach_cel::DeclType;
-use pleach_json::{Map, Str, Value, grow_stack};
+use pleach_json::{Map, Str, Value, grow_stack_to_drop};
 
 use super::digest::Digest;
 use super::intern;
@@ -620,7 +620,7 @@ impl Drop for Node {
             rare.rules = Box::default();
         }
         // What is below goes here and not after this function, where the stack could run out.
-        grow_stack(|| {
+        grow_stack_to_drop(|| {
             self.properties = Box::default();
             self.additional = Additional::Absent;
             self.items = None;

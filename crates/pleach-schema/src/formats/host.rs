@@ -1,9 +1,8 @@
 //! `hostname`, `k8s-short-name` and `k8s-long-name`.
 
-use std::sync::LazyLock;
-
 use pleach_meta::names;
 use pleach_regex::Regex;
+use pleach_work::Constant;
 
 use super::Format;
 
@@ -11,7 +10,7 @@ use super::Format;
 pub(super) struct Hostname;
 
 /// What the API server matches host names with.
-static FORM: LazyLock<Regex> = LazyLock::new(|| {
+static FORM: Constant<Regex> = Constant::new(|| {
     Regex::new(concat!(
         r"^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)|",
         r"([a-zA-Z0-9\p{S}\p{L}](([a-zA-Z0-9-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.)){1,}",

@@ -3,18 +3,19 @@
 //! Patterns are Go's, match in linear time, and are compiled when first needed: a CRD that is only
 //! stored costs no automata. Equal patterns share one compiled form across all schemas.
 
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 
 use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
 use pleach_regex::{Cache, Regex};
+use pleach_work::Constant;
 
 use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
 use crate::compile::types::Types;
 use crate::validate::site::Site;
 
-static COMPILED: LazyLock<Cache> = LazyLock::new(Cache::new);
+static COMPILED: Constant<Cache> = Constant::new(Cache::new);
 
 pub(super) struct Pattern;
 

@@ -222,7 +222,7 @@ macro_rules! deep {
     ($($container:ident)*) => {$(
         impl Drop for $container {
             fn drop(&mut self) {
-                grow_stack(|| drop(std::mem::take(&mut self.0)));
+                pleach_json::grow_stack_to_drop(|| drop(std::mem::take(&mut self.0)));
             }
         }
 

@@ -1,10 +1,11 @@
 //! A rule at its node: the text as written, and the programs made from it when first needed.
 
 use std::fmt;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 
 use pleach_cel::{DeclType, Declarations, Environment, Program, Type};
 use pleach_json::Str;
+use pleach_work::Constant;
 
 use super::decl::decl_type;
 use crate::JSONSchemaProps;
@@ -13,7 +14,7 @@ use crate::props::ValidationRule;
 use crate::rules::resolve_field_path;
 
 /// What was accepted once may use everything there is.
-static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(Environment::stored);
+static ENVIRONMENT: Constant<Environment> = Constant::new(Environment::stored);
 
 /// A rule.
 pub struct Rule {

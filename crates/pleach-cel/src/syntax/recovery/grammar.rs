@@ -5,7 +5,7 @@
 //! decides which tokens an error message says were expected.
 
 use crate::syntax::lexer::TokenKind as K;
-use std::sync::LazyLock;
+use pleach_work::Constant;
 
 /// The rules of the grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -196,7 +196,7 @@ pub(super) struct Network {
 }
 
 /// The network, made once.
-pub(super) static NETWORK: LazyLock<Network> = LazyLock::new(Network::build);
+pub(super) static NETWORK: Constant<Network> = Constant::new(Network::build);
 
 /// A piece of grammar.
 enum G {
