@@ -14,11 +14,13 @@ use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 use pleach_engine::Engine;
 use pleach_meta::{Reason, Status, StatusDetails};
+use pleach_work::{Interrupted, Meter, Stopped, run_metered};
 use tokio::sync::{Semaphore, watch};
 
 use crate::audit_id::{AUDIT_ID, AuditIds};
 use crate::auth::{Authenticator, User, is_public};
 use crate::body::Body;
+use crate::cpu::{CpuGuard, CpuLanes};
 use crate::deadline::Deadline;
 use crate::documents::Documents;
 use crate::metrics::{Labels, Metrics};
@@ -72,6 +74,10 @@ impl Call {
 /// From how many writes at once waiting for one another costs less than it saves.
 const MANY_WRITES: usize = 8;
 
+/// Steps of CPU work that a request with a body may take, about ten nanoseconds each. The largest bodies with
+/// the largest schemas of real CRDs take a tenth of it.
+pub const REQUEST_STEPS: u64 = 60_000_000;
+
 /// How many requests may be under way at once, watches not counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Inflight {
@@ -102,6 +108,7 @@ pub struct App {
     stopping: watch::Sender<bool>,
     stopped: AtomicBool,
     audit_ids: AuditIds,
+    cpu: Arc<CpuLanes>,
 }
 
 impl App {
@@ -118,7 +125,18 @@ impl App {
             stopping: watch::Sender::new(false),
             stopped: AtomicBool::new(false),
             audit_ids: AuditIds::new(),
+            cpu: Arc::new(CpuLanes::of_this_machine()),
         }
+    }
+
+    /// What requests share that take long to compute.
+    pub fn cpu_lanes(&self) -> Arc<CpuLanes> {
+        self.cpu.clone()
+    }
+
+    /// Ends what is still computed, because the process is about to end.
+    pub fn end_computations(&self) {
+        self.cpu.close();
     }
 
     /// Ends watches; requests under way go on.
@@ -142,6 +160,7 @@ impl App {
         self: &Arc<Self>,
         request: Request<Incoming>,
         certificate: Option<&User>,
+        cpu: Arc<CpuGuard>,
     ) -> Response<Body> {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
@@ -164,8 +183,13 @@ impl App {
             }
             (Some(path), Ok(deadline), Some(user)) => {
                 let call = Call { method: parts.method, path, query, headers: parts.headers, user };
-                let response = deadline.keep(self.route(&call, &mut body, &mut labels)).await;
-                let response = response.unwrap_or_else(|| deadline.missed());
+                let meter = meter(&call.method).deadline(deadline.at(started)).supervisor(cpu);
+                let computed = run_metered(meter, self.route(&call, &mut body, &mut labels));
+                let response = match deadline.keep(computed).await {
+                    Some(Ok(response)) => response,
+                    Some(Err(interrupted)) => self.interrupted(interrupted, deadline),
+                    None => deadline.missed(),
+                };
                 tracing::debug!(
                     method = %call.method,
                     path = call.path,
@@ -217,6 +241,31 @@ impl App {
         }
     }
 
+    /// The answer to a request whose computation was ended, or panicked.
+    fn interrupted(&self, interrupted: Interrupted, deadline: Deadline) -> Response<Body> {
+        match interrupted {
+            Interrupted::Stopped(stopped) => {
+                self.metrics.stopped(stopped);
+                match stopped {
+                    Stopped::Budget => respond::status(&too_much_work(), &Look::plain()),
+                    Stopped::Deadline => deadline.missed(),
+                    // There is no client any more, or soon no server.
+                    Stopped::Disconnected | Stopped::Shutdown => {
+                        respond::text(StatusCode::SERVICE_UNAVAILABLE, stopped.to_string())
+                    }
+                }
+            }
+            // The panic hook has written it to the log.
+            Interrupted::Panicked(_) => {
+                self.metrics.panicked();
+                respond::text(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "This request caused apiserver to panic. Look in the logs for details.\n",
+                )
+            }
+        }
+    }
+
     /// A place for a read or a write; `None` is a 429.
     pub fn admit(&self, mutating: bool) -> Option<tokio::sync::SemaphorePermit<'_>> {
         let places = if mutating { &self.mutating } else { &self.readonly };
@@ -232,6 +281,24 @@ impl App {
             tokio::task::yield_now().await;
         }
     }
+}
+
+/// What bounds the work of a request. Bodies can ask for a lot of it with few bytes; reads and deletions work
+/// on what is stored, however much that is, and have only their deadline.
+fn meter(method: &Method) -> Meter {
+    if matches!(*method, Method::POST | Method::PUT | Method::PATCH) {
+        Meter::new(REQUEST_STEPS)
+    } else {
+        Meter::unlimited()
+    }
+}
+
+/// 413: what the body asks for takes too much work.
+fn too_much_work() -> Status {
+    let message = format!(
+        "Request entity too large: processing it takes more than {REQUEST_STEPS} steps, which is the limit for one request"
+    );
+    Status::failure(413, Reason::RequestEntityTooLarge, message).with_details(StatusDetails::default())
 }
 
 /// The path without escapes; `None` where a percent sign starts none, which Go's server refuses before

@@ -5,7 +5,7 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::{Response, StatusCode};
 use pleach_engine::Rejection;
@@ -37,8 +37,13 @@ impl Deadline {
         Ok(Self { after: if writes { usual.min(WRITE) } else { usual }, of_writes: writes && usual > WRITE })
     }
 
+    /// The moment, for a request that began at another one.
+    pub fn at(self, began: Instant) -> Instant {
+        began + self.after
+    }
+
     /// What a request answers, or that it took too long. Most never wait, and need no timer.
-    pub async fn keep(self, answer: impl Future<Output = Response<Body>>) -> Option<Response<Body>> {
+    pub async fn keep<R>(self, answer: impl Future<Output = R>) -> Option<R> {
         let mut answer = pin!(answer);
         if let Poll::Ready(ready) = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await {
             return Some(ready);
@@ -110,7 +115,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_ever_is_given_up() {
         let deadline = Deadline { after: WRITE, of_writes: true };
-        assert!(deadline.keep(std::future::pending()).await.is_none());
+        assert!(deadline.keep(std::future::pending::<()>()).await.is_none());
         assert!(deadline.keep(async { respond::page_not_found() }).await.is_some());
         assert_eq!(deadline.missed().status(), StatusCode::GATEWAY_TIMEOUT);
     }

@@ -11,6 +11,7 @@ pub mod auth;
 pub mod body;
 pub mod busy;
 pub mod chunk;
+pub mod cpu;
 pub mod deadline;
 pub mod discovery;
 pub mod documents;

@@ -10,6 +10,7 @@ use http::{Response, StatusCode};
 use pleach_engine::Engine;
 use pleach_engine::kind::Kind;
 use pleach_json::Str;
+use pleach_work::Stopped;
 use prometheus::{
     Encoder as _, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts,
     Registry, TextEncoder,
@@ -58,6 +59,8 @@ pub struct Metrics {
     revision: IntGauge,
     disk: IntGauge,
     watchers: IntGauge,
+    stopped: IntCounterVec,
+    panics: IntCounter,
 }
 
 impl Metrics {
@@ -85,15 +88,27 @@ impl Metrics {
             revision: gauge("pleach_store_revision", "The latest revision."),
             disk: gauge("pleach_store_disk_bytes", "Bytes of the store on disk."),
             watchers: gauge("pleach_store_watchers", "Watches that are open."),
+            stopped: IntCounterVec::new(
+                Opts::new(
+                    "pleach_requests_stopped_total",
+                    "Requests whose computation was ended: out of budget, past the deadline, client gone.",
+                ),
+                &["reason"],
+            )
+            .expect("the labels above are valid"),
+            panics: IntCounter::new("pleach_request_panics_total", "Requests that caused a panic.")
+                .expect("the name is valid"),
             registry,
         };
-        let collectors: [Box<dyn prometheus::core::Collector>; 6] = [
+        let collectors: [Box<dyn prometheus::core::Collector>; 8] = [
             Box::new(metrics.requests.clone()),
             Box::new(metrics.durations.clone()),
             Box::new(metrics.objects.clone()),
             Box::new(metrics.revision.clone()),
             Box::new(metrics.disk.clone()),
             Box::new(metrics.watchers.clone()),
+            Box::new(metrics.stopped.clone()),
+            Box::new(metrics.panics.clone()),
         ];
         for collector in collectors {
             metrics.registry.register(collector).expect("each name is registered once");
@@ -113,6 +128,22 @@ impl Metrics {
         let counters = self.counters(&labels);
         counters.count(took);
         self.known.write().unwrap_or_else(PoisonError::into_inner).insert(labels, counters);
+    }
+
+    /// Counts a request whose computation was ended.
+    pub fn stopped(&self, stopped: Stopped) {
+        let reason = match stopped {
+            Stopped::Budget => "budget",
+            Stopped::Deadline => "deadline",
+            Stopped::Disconnected => "disconnected",
+            Stopped::Shutdown => "shutdown",
+        };
+        self.stopped.with_label_values(&[reason]).inc();
+    }
+
+    /// Counts a request that caused a panic.
+    pub fn panicked(&self) {
+        self.panics.inc();
     }
 
     fn counters(&self, labels: &Labels) -> Counters {

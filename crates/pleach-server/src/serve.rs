@@ -6,6 +6,7 @@
 //! what is left after a while is cut.
 
 use std::convert::Infallible;
+use std::os::fd::AsRawFd as _;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::app::App;
 use crate::auth::{Authenticator, User};
 use crate::busy::{Answer, Busy, Connected, UnderWay};
+use crate::cpu::CpuGuard;
 
 /// Bounds on what one client, or many, can take.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +99,7 @@ pub async fn serve(
     if tokio::time::timeout(limits.drain, all_ended).await.is_err() {
         tracing::warn!("some connections were still busy and have been cut");
     }
+    app.end_computations();
 }
 
 /// How often a silent peer is asked whether it is still there.
@@ -131,6 +134,7 @@ async fn connection(
     // A peer that is gone without a word is noticed below HTTP: pings of HTTP/2 cost every request.
     let _ = SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE);
     let peer = stream.peer_addr().ok();
+    let cpu = Arc::new(CpuGuard::new(app.cpu_lanes(), Some(stream.as_raw_fd())));
     let stream = match tokio::time::timeout(limits.handshake, tls.accept(stream)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
@@ -149,7 +153,7 @@ async fn connection(
         .and_then(|chain| chain.first())
         .and_then(Authenticator::from_certificate);
     let mut stopping = app.stopping();
-    let client = Arc::new(Client { app, user, busy: Busy::new() });
+    let client = Arc::new(Client { app, user, busy: Busy::new(), cpu });
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service(client.clone())));
     let mut stop = pin!(stopping.wait_for(|stopping| *stopping));
     let mut rest = pin!(client.busy.rests_for(limits.idle));
@@ -184,6 +188,8 @@ struct Client {
     /// Who its certificate names.
     user: Option<User>,
     busy: Busy,
+    /// Looks after requests that take long to compute.
+    cpu: Arc<CpuGuard>,
 }
 
 impl Connected for Client {
@@ -202,8 +208,8 @@ fn service(
         let under_way = UnderWay::on(client.clone());
         // An HTTP/2 stream moves this future some ten times on its way into and out of a task.
         Box::pin(async move {
-            let Client { app, user, .. } = under_way.connection();
-            let response = app.handle(request, user.as_ref()).await;
+            let Client { app, user, cpu, .. } = under_way.connection();
+            let response = app.handle(request, user.as_ref(), cpu.clone()).await;
             Ok(response.map(|body| under_way.with(body)))
         })
     })
