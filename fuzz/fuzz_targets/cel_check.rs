@@ -5,10 +5,10 @@
 use libfuzzer_sys::fuzz_target;
 use pleach_cel::{Environment, Program};
 use pleach_fuzz::{Bytes, cel};
-use std::sync::LazyLock;
+use pleach_work::Constant;
 
-static STORED: LazyLock<Environment> = LazyLock::new(Environment::stored);
-static OLD: LazyLock<Environment> = LazyLock::new(|| Environment::for_version(28));
+static STORED: Constant<Environment> = Constant::new(Environment::stored);
+static OLD: Constant<Environment> = Constant::new(|| Environment::for_version(28));
 
 fuzz_target!(|data: &[u8]| {
     let mut bytes = Bytes(data);

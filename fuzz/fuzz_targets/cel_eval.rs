@@ -12,9 +12,9 @@ use libfuzzer_sys::fuzz_target;
 use pleach_cel::eval::PER_CALL_LIMIT;
 use pleach_cel::{Activation, Checked, Environment, Expr, ExprId, Fault, OldSelf, Program, Type};
 use pleach_fuzz::{Bytes, cel};
-use std::sync::LazyLock;
+use pleach_work::Constant;
 
-static STORED: LazyLock<Environment> = LazyLock::new(Environment::stored);
+static STORED: Constant<Environment> = Constant::new(Environment::stored);
 
 /// The last bytes are not the rule's.
 const FOR_OBJECTS: usize = 64;
