@@ -71,6 +71,24 @@ impl Api {
         Ok(Answer { status, body })
     }
 
+    /// Sends a body as it is, and gives up when nothing comes for some time.
+    pub fn raw_within(
+        &self,
+        method: &str,
+        path: &str,
+        body: &str,
+        patience: Duration,
+    ) -> std::io::Result<u16> {
+        Ok(self.endpoint.send(method, path, &[], Some(body), patience)?.status)
+    }
+
+    /// The text that a path answers with.
+    #[track_caller]
+    pub fn text(&self, path: &str) -> String {
+        let answer = self.endpoint.send("GET", path, &[], None, crate::SOON).expect("the server answers");
+        String::from_utf8(answer.body().expect("the answer is whole")).expect("the answer is text")
+    }
+
     /// Sends a request without saying who asks.
     pub fn nobody(&self, method: &str, path: &str) -> std::io::Result<Answer> {
         Self { endpoint: Endpoint::new(self.endpoint.port, "") }.raw_with(method, path, &[], None)

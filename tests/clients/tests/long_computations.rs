@@ -1,0 +1,107 @@
+//! Requests that compute for long: others are served meanwhile, deadlines and disconnects end them, and so
+//! does the end of the server.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+use std::time::{Duration, Instant};
+
+use pleach_clients::{Api, Running, SOON, definition, eventually};
+use serde_json::{Value, json};
+
+const OBJECTS: &str = "/apis/example.com/v1/namespaces/default/mazes";
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// A CRD whose objects are compared with a thousand alternatives at each item.
+fn maze() -> Value {
+    let branches: Vec<Value> = (0..1_000)
+        .map(|n| json!({"properties": {"a": {"enum": [n.to_string()]}}, "required": ["a"]}))
+        .collect();
+    let item = json!({"type": "object", "properties": {"a": {"type": "string"}}, "anyOf": branches});
+    definition("mazes", "Maze", json!({"spec": {"type": "array", "items": item}}))
+}
+
+/// An object that takes minutes in a debug build, and more steps than a request may take in any.
+fn object() -> Value {
+    let items: Vec<Value> = (0..60_000).map(|_| json!({"a": "-"})).collect();
+    json!({"apiVersion": "example.com/v1", "kind": "Maze", "metadata": {"name": "m"}, "spec": items})
+}
+
+fn stopped(api: &Api, reason: &str) -> u64 {
+    let metrics = api.text("/metrics");
+    let line = format!("pleach_requests_stopped_total{{reason=\"{reason}\"}} ");
+    metrics.lines().find_map(|l| l.strip_prefix(&line)).map_or(0, |count| count.trim().parse().unwrap())
+}
+
+#[test]
+fn others_are_served_while_some_compute() {
+    let server = Running::in_memory();
+    let api = server.api();
+    api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &maze());
+    let watch = api.watch(MAPS, SOON);
+    let body = object().to_string();
+    std::thread::scope(|threads| {
+        let computing: Vec<_> = (0..6)
+            .map(|_| {
+                let (api, body) = (api.clone(), &body);
+                threads.spawn(move || api.raw("POST", &format!("{OBJECTS}?timeout=3s"), body))
+            })
+            .collect();
+        let mut served = 0;
+        while computing.iter().any(|thread| !thread.is_finished()) {
+            assert_eq!(api.get("/healthz").status, 200);
+            let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "m-"}});
+            api.create(MAPS, &map);
+            served += 1;
+        }
+        assert!(served > 5, "{served} requests were served meanwhile");
+        for answer in computing.into_iter().map(|thread| thread.join().unwrap()) {
+            assert_eq!(answer.status, 504, "{}", answer.body);
+        }
+    });
+    let event = watch.first_line().unwrap();
+    assert!(event.contains("\"ADDED\""), "{event}");
+    assert!(stopped(&api, "deadline") > 0, "a deadline was seen inside a computation");
+}
+
+#[test]
+fn a_computation_has_a_budget() {
+    let server = Running::in_memory();
+    let api = server.api();
+    api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &maze());
+    // On a busy machine, a debug build may not get through the whole budget in this time.
+    let answer = api.raw("POST", &format!("{OBJECTS}?timeout=25s"), &object().to_string());
+    assert!([413, 504].contains(&answer.status), "{}", answer.body);
+    assert_eq!(stopped(&api, "budget") + stopped(&api, "deadline"), 1);
+    assert_eq!(api.get(&format!("{OBJECTS}/m")).status, 404);
+}
+
+#[test]
+fn a_client_that_goes_away_ends_its_computation() {
+    let server = Running::in_memory();
+    let api = server.api();
+    api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &maze());
+    let body = object().to_string();
+    // Nothing is answered within this time, and the connection is closed.
+    let given_up = api.raw_within("POST", OBJECTS, &body, Duration::from_millis(1_500));
+    assert!(given_up.is_err(), "it was too fast to be given up");
+    eventually("the computation is ended", || (stopped(&api, "disconnected") > 0).then_some(()));
+}
+
+#[test]
+fn the_server_stops_although_something_is_computed() {
+    let server = Running::in_memory();
+    let api = server.api();
+    api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &maze());
+    let body = object().to_string();
+    std::thread::scope(|threads| {
+        let computing = threads.spawn({
+            let (api, body) = (api.clone(), &body);
+            move || drop(api.raw_within("POST", OBJECTS, body, SOON))
+        });
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(!computing.is_finished(), "it computes");
+        let began = Instant::now();
+        assert!(server.stop(), "it ended well");
+        assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    });
+}
