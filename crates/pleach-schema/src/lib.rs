@@ -109,3 +109,8 @@ pub use run_rules::{RuleOutcome, run_rules};
 pub use settle::{Beside, Record, SettleOptions};
 pub use stages::{Verdict, Write};
 pub use structural::Structural;
+
+/// Runs the Rust of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

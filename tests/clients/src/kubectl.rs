@@ -39,6 +39,17 @@ pub fn every_kubectl(scenario: impl Fn(&Kubectl)) {
     }
 }
 
+/// The oldest and the newest kubectl, with their minor versions; one if there is only one.
+pub fn oldest_and_newest_kubectl() -> Vec<(PathBuf, u32)> {
+    let mut found = installed();
+    assert!(!found.is_empty(), "there is no kubectl on this machine: run scripts/setup.sh");
+    found.sort_by_key(|(_, minor)| *minor);
+    let newest = found.split_off(found.len() - 1);
+    found.truncate(1);
+    found.extend(newest);
+    found
+}
+
 /// Every kubectl with its minor version; the same file under two names counts once.
 fn installed() -> Vec<(PathBuf, u32)> {
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -7,7 +7,7 @@ mod kubectl;
 mod requests;
 mod server;
 
-pub use kubectl::{Kubectl, Ran, every_kubectl};
+pub use kubectl::{Kubectl, Ran, every_kubectl, oldest_and_newest_kubectl};
 pub use requests::{Answer, Api};
 pub use server::{Running, binary, tools};
 
