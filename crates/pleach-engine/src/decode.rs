@@ -12,7 +12,7 @@ use pleach_schema::Beside;
 
 use crate::keyed_data;
 use crate::kind::{Kind, Strategy};
-use crate::options::{Body, Context, FieldValidation, Format};
+use crate::options::{Body, Context, FieldValidation, Format, Unreadable};
 use crate::rejection::Rejection;
 use crate::settle::{self, Settled};
 use crate::target::Target;
@@ -48,8 +48,8 @@ pub fn decode(
     };
     let (raw, mut strict) = match parse(body, strictly, hints) {
         Ok(parsed) => parsed,
-        Err(Unreadable::Number(error)) => return Err(cannot_be_handled(kind, &version.name, &error)),
-        Err(Unreadable::Text(error)) => return Err(unrecognized(error)),
+        Err(Unreadable::Object(error)) => return Err(cannot_be_handled(kind, &version.name, &error)),
+        Err(Unreadable::Body(error)) => return Err(unrecognized(error)),
     };
     let mut raw = raw;
     if !kind.is_custom() {
@@ -197,12 +197,13 @@ fn cannot_be_handled(kind: &Kind, version: &str, error: &str) -> Rejection {
 fn parse(body: &Body, strictly: bool, hints: Hints<'_>) -> Result<(Value, Vec<String>), Unreadable> {
     let json_error = |error: pleach_json::ParseError| {
         if error.is_out_of_range() {
-            Unreadable::Number(error.to_string())
+            // Found only when the kind is known.
+            Unreadable::Object(error.to_string())
         } else {
-            Unreadable::Text(format!("couldn't get version/kind; json parse error: {error}"))
+            Unreadable::Body(format!("couldn't get version/kind; json parse error: {error}"))
         }
     };
-    match (body.format, strictly) {
+    match (&body.format, strictly) {
         (Format::Json, false) => Ok((pleach_json::parse(&body.bytes).map_err(json_error)?, Vec::new())),
         (Format::Json, true) => {
             let parsed = pleach_json::parse_strict_with(&body.bytes, hints).map_err(json_error)?;
@@ -217,19 +218,12 @@ fn parse(body: &Body, strictly: bool, hints: Hints<'_>) -> Result<(Value, Vec<St
         }
         (Format::Yaml, strictly) => {
             let read = pleach_yaml::parse_strict(&body.bytes)
-                .map_err(|error| Unreadable::Text(error.to_string()))?;
+                .map_err(|error| Unreadable::Body(error.to_string()))?;
             let duplicates = (strictly && !read.duplicates.is_empty()).then(|| read.duplicates.to_string());
             Ok((read.value, duplicates.into_iter().collect()))
         }
+        (Format::Read(read), _) => Ok((read.clone()?, Vec::new())),
     }
-}
-
-/// A body that cannot be read.
-enum Unreadable {
-    /// It is not JSON or YAML.
-    Text(String),
-    /// It has a number that no float can hold, which is found only when the kind is known.
-    Number(String),
 }
 
 /// Built-in kinds need not say what they are: the URL does.

@@ -17,12 +17,23 @@ pub enum FieldValidation {
 }
 
 /// How a body is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Format {
     /// JSON
     Json,
     /// YAML
     Yaml,
+    /// Protobuf, which the server has read: the object, or what is wrong with it.
+    Read(Result<Value, Unreadable>),
+}
+
+/// What is wrong with a body that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    /// It is not in the format that it says.
+    Body(String),
+    /// It is, and what is in it is no object of the kind.
+    Object(String),
 }
 
 /// A request body, not yet decoded.

@@ -73,6 +73,8 @@ pub enum Rejection {
     UnknownMethod,
     /// 406, with the text.
     NotAcceptable(String),
+    /// 406 about a path of a built-in kind: none of the representations that it has.
+    NotProduced(&'static str),
     /// 409 on create.
     AlreadyExists {
         /// The object.
@@ -107,6 +109,8 @@ pub enum Rejection {
     TooLarge(String),
     /// 415, with the text.
     UnsupportedMediaType(String),
+    /// 415 about a path of a built-in kind: a patch of a type that it does not take.
+    NotConsumed,
     /// 422 with field errors. The kind may be empty, as it is for patches.
     Invalid {
         /// Group, kind (not resource) and name.
@@ -181,6 +185,9 @@ impl Rejection {
                 Status::failure(405, Reason::MethodNotAllowed, message).with_details(details)
             }
             Self::NotAcceptable(_) => Status::failure(406, Reason::NotAcceptable, message),
+            Self::NotProduced(_) => {
+                Status::failure(406, Reason::NotAcceptable, message).with_details(StatusDetails::default())
+            }
             Self::AlreadyExists { subject, generated, .. } => {
                 let mut details = subject.details();
                 details.retry_after_seconds = i32::from(generated);
@@ -194,6 +201,8 @@ impl Rejection {
             Self::Expired { .. } => Status::failure(410, Reason::Expired, message),
             Self::TooLarge(_) => Status::failure(413, Reason::RequestEntityTooLarge, message),
             Self::UnsupportedMediaType(_) => Status::failure(415, Reason::UnsupportedMediaType, message),
+            Self::NotConsumed => Status::failure(415, Reason::UnsupportedMediaType, message)
+                .with_details(StatusDetails::default()),
             Self::Invalid { subject, errors } => {
                 Status::invalid(&subject.group, &subject.resource, &subject.name, &errors)
             }
@@ -238,6 +247,10 @@ impl fmt::Display for Rejection {
             }
             Self::Forbidden { subject, why, .. } => write!(f, "{subject} is forbidden: {why}"),
             Self::NotFound(subject) => write!(f, "{subject} not found"),
+            Self::NotProduced(types) => {
+                write!(f, "406: Not Acceptable\n\nAvailable representations: {types}")
+            }
+            Self::NotConsumed => f.write_str("415: Unsupported Media Type"),
             Self::UnknownPath => f.write_str("the server could not find the requested resource"),
             Self::UnknownMethod => {
                 f.write_str("the server does not allow this method on the requested resource")

@@ -8,7 +8,7 @@ use pleach_patch::JsonPatch;
 
 use crate::engine::Engine;
 use crate::managed::{Manager, scale as scale_owners};
-use crate::options::{Body, Context, FieldValidation, Format, PatchType, WriteOptions};
+use crate::options::{Body, Context, FieldValidation, Format, PatchType, Unreadable, WriteOptions};
 use crate::recent::Live;
 use crate::rejection::{Rejection, Subject};
 use crate::scale;
@@ -78,9 +78,13 @@ fn paths(target: &Target) -> Result<&Scale, Rejection> {
 }
 
 fn parse(body: &Body) -> Result<Value, Rejection> {
-    match body.format {
+    match &body.format {
         Format::Json => pleach_json::parse(&body.bytes).map_err(|error| error.to_string()),
         Format::Yaml => pleach_yaml::parse(&body.bytes).map_err(|error| error.to_string()),
+        Format::Read(Ok(value)) => Ok(value.clone()),
+        Format::Read(Err(Unreadable::Body(error) | Unreadable::Object(error))) => {
+            return Err(Rejection::BadRequest(error.clone()));
+        }
     }
     .map_err(|error| Rejection::BadRequest(format!("couldn't get version/kind; json parse error: {error}")))
 }

@@ -79,6 +79,8 @@ pub enum Endpoint {
     Watch,
     /// A document of its own: no transformations.
     Plain,
+    /// A complaint: no transformations either.
+    Complaint,
 }
 
 /// One clause of the header.
@@ -140,19 +142,27 @@ pub fn clauses(header: &str) -> Vec<Clause<'_>> {
 
 /// Agrees on a representation; `None` is a 406.
 pub fn negotiate(header: Option<&str>, endpoint: Endpoint) -> Option<Accepted> {
-    negotiate_among(header, endpoint, |_| true)
+    negotiate_object(header, endpoint, true)
 }
 
-/// Agrees on the best representation that is not protobuf.
-pub fn negotiate_text(header: Option<&str>, endpoint: Endpoint) -> Option<Accepted> {
-    negotiate_among(header, endpoint, |encoding| encoding != Encoding::Protobuf)
+/// How a complaint is written; JSON if nothing that is asked for will do.
+pub fn negotiate_complaint(header: Option<&str>) -> Accepted {
+    let json = Accepted { encoding: Encoding::Json, transform: Transform::None, pretty: false };
+    negotiate(header, Endpoint::Complaint).unwrap_or(json)
 }
 
-fn negotiate_among(
-    header: Option<&str>,
-    endpoint: Endpoint,
-    is_offered: impl Fn(Encoding) -> bool,
-) -> Option<Accepted> {
+/// Whether a path of a built-in kind is found at all by who asks for this: the types must be spelled out, and what is
+/// asked of them does not matter yet.
+pub fn is_produced(header: Option<&str>) -> bool {
+    let header = header.map(str::trim).unwrap_or_default();
+    header.is_empty()
+        || clauses(header).iter().any(|clause| {
+            (clause.main, clause.sub) == ("*", "*") || (clause.sub != "*" && clause.encoding().is_some())
+        })
+}
+
+/// Agrees on a representation of objects. Of kinds that have no protobuf form, only the metadata is offered in it.
+pub fn negotiate_object(header: Option<&str>, endpoint: Endpoint, protobuf: bool) -> Option<Accepted> {
     let default = Accepted { encoding: Encoding::Json, transform: Transform::None, pretty: false };
     let header = header.map(str::trim).unwrap_or_default();
     // What most clients send needs no taking apart.
@@ -160,7 +170,7 @@ fn negotiate_among(
         return Some(default);
     }
     clauses(header).iter().find_map(|clause| {
-        let encoding = clause.encoding().filter(|encoding| is_offered(*encoding))?;
+        let encoding = clause.encoding()?;
         let stream = clause.parameter("stream");
         // Any endpoint may be asked for a stream, and only a watch gives one; YAML has none.
         let streams = stream == "watch" && endpoint != Endpoint::Plain;
@@ -171,7 +181,12 @@ fn negotiate_among(
             return None;
         }
         let transform = transform(clause, endpoint)?;
-        if encoding == Encoding::Protobuf && matches!(transform, Transform::Table(_)) {
+        let is_offered = match transform {
+            Transform::None => protobuf,
+            Transform::Table(_) => false,
+            Transform::Partial(_) | Transform::PartialList(_) => true,
+        };
+        if encoding == Encoding::Protobuf && !is_offered {
             return None;
         }
         Some(Accepted { encoding, transform, pretty: is_true(clause.parameter("pretty")) })
@@ -183,7 +198,7 @@ fn transform(clause: &Clause<'_>, endpoint: Endpoint) -> Option<Transform> {
     if kind.is_empty() && version.is_empty() && group.is_empty() {
         return Some(Transform::None);
     }
-    if endpoint == Endpoint::Plain || kind.is_empty() {
+    if matches!(endpoint, Endpoint::Plain | Endpoint::Complaint) || kind.is_empty() {
         return None;
     }
     let version = match (group, version) {

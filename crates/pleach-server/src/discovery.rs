@@ -14,13 +14,16 @@ use pleach_json::{Map, Str, Value};
 use pleach_meta::group_version::compare_kube_aware_versions;
 use sha2::{Digest as _, Sha256, Sha512};
 
-use crate::accept::{Endpoint, clauses, negotiate};
+use crate::accept::{Encoding, Endpoint, clauses, negotiate};
 use crate::app::{App, Call};
 use crate::body::Body;
+use crate::protobuf;
 use crate::request_info::{PathInfo, parse};
 use crate::respond::{self, Look};
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const AGGREGATED_MESSAGE: &str =
+    "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 /// Built-in kinds list theirs in alphabetical order.
 const VERBS_BUILT_IN: [&str; 8] =
@@ -44,8 +47,8 @@ pub fn serve(app: &App, call: &Call) -> Response<Body> {
     let accept = call.accept();
     let info = parse(&call.path);
     let root = matches!(info, PathInfo::Groups | PathInfo::CoreVersions);
-    if root && wants_aggregated(accept.as_deref()) {
-        return aggregated(app, call, matches!(info, PathInfo::CoreVersions));
+    if root && let Some(encoding) = wants_aggregated(accept.as_deref()) {
+        return aggregated(app, call, matches!(info, PathInfo::CoreVersions), encoding);
     }
     let plain = Look { pretty, ..Look::plain() };
     let Some(accepted) = negotiate(accept.as_deref(), Endpoint::Plain) else {
@@ -267,19 +270,23 @@ fn storage_version_hash(kind: &Kind) -> String {
     base64::engine::general_purpose::STANDARD.encode(&hash[..8])
 }
 
-/// Whether one of the clauses asks for the aggregated document in a version there is.
-fn wants_aggregated(accept: Option<&str>) -> bool {
-    clauses(accept.unwrap_or_default()).iter().any(|clause| {
-        clause.main == "application"
-            && clause.sub == "json"
-            && clause.parameter("g") == "apidiscovery.k8s.io"
+/// How the aggregated document is written, if one of the clauses asks for it in a version there is.
+fn wants_aggregated(accept: Option<&str>) -> Option<Encoding> {
+    clauses(accept.unwrap_or_default()).iter().find_map(|clause| {
+        let encoding = match (clause.main, clause.sub) {
+            ("application", "json") => Encoding::Json,
+            ("application", "vnd.kubernetes.protobuf") => Encoding::Protobuf,
+            _ => return None,
+        };
+        let is_asked_for = clause.parameter("g") == "apidiscovery.k8s.io"
             && clause.parameter("v") == "v2"
-            && clause.parameter("as") == "APIGroupDiscoveryList"
+            && clause.parameter("as") == "APIGroupDiscoveryList";
+        is_asked_for.then_some(encoding)
     })
 }
 
 /// All groups, versions and resources in one document.
-fn aggregated(app: &App, call: &Call, core: bool) -> Response<Body> {
+fn aggregated(app: &App, call: &Call, core: bool, encoding: Encoding) -> Response<Body> {
     let groups = if core { vec![(Str::default(), vec![Str::from("v1")])] } else { ordered_groups(app) };
     let items: Vec<Value> = groups
         .iter()
@@ -301,7 +308,10 @@ fn aggregated(app: &App, call: &Call, core: bool) -> Response<Body> {
     document.insert("apiVersion", "apidiscovery.k8s.io/v2");
     document.insert("metadata", Value::object());
     document.insert("items", items);
-    let bytes = pleach_json::to_vec(&document.into());
+    let document = Value::from(document);
+    let message = (encoding == Encoding::Protobuf).then(|| protobuf::encode(&document)).flatten();
+    let media_type = if message.is_some() { AGGREGATED_MESSAGE } else { AGGREGATED };
+    let bytes = message.unwrap_or_else(|| pleach_json::to_vec(&document));
     let etag = format!("\"{}\"", hex_upper(&Sha512::digest(&bytes)));
     let unchanged = call.header(IF_NONE_MATCH).is_some_and(|given| given == etag);
     let look = Look { gzip: respond::reads_gzip(&call.headers), ..Look::plain() };
@@ -310,10 +320,10 @@ fn aggregated(app: &App, call: &Call, core: bool) -> Response<Body> {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         response
     } else {
-        respond::bytes(StatusCode::OK, crate::accept::Encoding::Json, bytes, &look)
+        respond::bytes(StatusCode::OK, encoding, bytes, &look)
     };
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(AGGREGATED));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     headers.insert(ETAG, HeaderValue::try_from(etag).expect("hexadecimal digits are a header value"));
     headers.insert(VARY, HeaderValue::from_static("Accept"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("public"));

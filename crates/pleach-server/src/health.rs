@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
+use pleach_engine::rejection::Rejection;
 use pleach_json::{Map, Value};
 
+use crate::accept::{Clause, clauses};
 use crate::app::{App, Call};
 use crate::body::Body;
+use crate::resource::complaint;
 use crate::respond::{self, Look};
 
 /// The Kubernetes release whose behaviour is served, and what clients compare with.
@@ -106,6 +109,14 @@ pub fn version(call: &Call) -> Response<Body> {
         ("platform", PLATFORM),
     ] {
         out.insert(key, value);
+    }
+    // The one document that has neither YAML nor protobuf.
+    let accept = call.accept().unwrap_or_default();
+    let offered = |clause: &Clause<'_>| {
+        matches!((clause.main, clause.sub), ("*", "*" | "") | ("application", "json"))
+    };
+    if !accept.trim().is_empty() && !clauses(&accept).iter().any(offered) {
+        return respond::rejection(Rejection::NotProduced("application/json"), &complaint(call));
     }
     let look = Look { pretty: call.pretty(), ..Look::plain() };
     respond::value(StatusCode::OK, &Value::from(out), &look)

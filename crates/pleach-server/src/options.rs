@@ -249,11 +249,17 @@ pub fn get_options(query: &Query) -> Result<Freshness, Rejection> {
     }
 }
 
-/// Options of delete: the body's if it has one, else the query's.
-pub fn delete_options(query: &Query, body: &[u8], yaml: bool) -> Result<DeleteOptions, Rejection> {
+/// Options of delete, from the body.
+pub fn delete_options(body: &Value) -> Result<DeleteOptions, Rejection> {
     let mut errors = Vec::new();
-    let options =
-        if body.is_empty() { from_query(query, &mut errors)? } else { from_body(body, yaml, &mut errors)? };
+    let options = from_body(body, &mut errors)?;
+    if errors.is_empty() { Ok(options) } else { Err(invalid_options("DeleteOptions", errors)) }
+}
+
+/// Options of delete, from the query: without a body they are there.
+pub fn delete_options_of_query(query: &Query) -> Result<DeleteOptions, Rejection> {
+    let mut errors = Vec::new();
+    let options = from_query(query, &mut errors)?;
     if errors.is_empty() { Ok(options) } else { Err(invalid_options("DeleteOptions", errors)) }
 }
 
@@ -274,14 +280,8 @@ fn from_query(query: &Query, errors: &mut Vec<FieldError>) -> Result<DeleteOptio
     })
 }
 
-fn from_body(body: &[u8], yaml: bool, errors: &mut Vec<FieldError>) -> Result<DeleteOptions, Rejection> {
+fn from_body(value: &Value, errors: &mut Vec<FieldError>) -> Result<DeleteOptions, Rejection> {
     let bad = |text: String| Rejection::BadRequest(text);
-    let value = if yaml {
-        pleach_yaml::parse(body).map_err(|e| bad(e.to_string()))?
-    } else {
-        pleach_json::parse(body)
-            .map_err(|e| bad(format!("couldn't get version/kind; json parse error: {e}")))?
-    };
     let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
     let api_version = value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
     if !matches!(kind, "" | "DeleteOptions") {

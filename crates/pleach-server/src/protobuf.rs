@@ -1,78 +1,183 @@
-//! Kubernetes protobuf: a `Status` is written in it for clients that ask, bodies of built-in kinds are
-//! read from it ([`object`]).
+//! Kubernetes protobuf: objects of built-in kinds, CustomResourceDefinitions, statuses and metadata, read and written.
 //!
-//! A message is wrapped in the `runtime.Unknown` envelope behind the magic `k8s\0`. Fields are
-//! numbered as the API's protobuf definitions number them; strings are always written, as the
-//! generated Go code writes non-pointer fields.
+//! A message is wrapped in the `runtime.Unknown` envelope behind the magic `k8s\0`. What is in it is described by one
+//! table ([`messages`]), by which it is read into the object that its JSON would be ([`read()`]) and written from it
+//! ([`write()`]). Custom resources have no protobuf form.
 
-mod body;
+mod go_name;
 mod messages;
+mod read;
+mod wire;
+mod write;
 
+#[cfg(test)]
+mod tests;
+
+use pleach_engine::object::Object;
+use pleach_engine::options::Unreadable;
+use pleach_engine::rejection::Rejection;
+use pleach_json::{Map, Value};
 use pleach_meta::Status;
 
-pub(crate) use body::object;
+use messages::{DELETE_OPTIONS, LIST_META, Message, STATUS, message};
+use wire::{Content, Reader, WireError, Writer, utf8};
 
 const MAGIC: &[u8; 4] = b"k8s\0";
 
-fn varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push((value as u8) | 0x80);
-        value >>= 7;
+/// Whether a kind has a protobuf form.
+pub(crate) fn has_message(api_version: &str, kind: &str) -> bool {
+    message(api_version, kind).is_some()
+}
+
+/// What is in an envelope.
+struct Envelope<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    raw: &'a [u8],
+}
+
+/// Opens an envelope.
+fn open(body: &[u8]) -> Result<Envelope<'_>, WireError> {
+    if body.is_empty() {
+        return Err("empty data".into());
     }
-    out.push(value as u8);
-}
-
-fn bytes_field(out: &mut Vec<u8>, number: u64, bytes: &[u8]) {
-    varint(out, number << 3 | 2);
-    varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
-fn int_field(out: &mut Vec<u8>, number: u64, value: i64) {
-    varint(out, number << 3);
-    varint(out, value as u64);
-}
-
-/// A message in its envelope.
-fn envelope(api_version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
-    let mut type_meta = Vec::new();
-    bytes_field(&mut type_meta, 1, api_version.as_bytes());
-    bytes_field(&mut type_meta, 2, kind.as_bytes());
-    let mut unknown = Vec::new();
-    bytes_field(&mut unknown, 1, &type_meta);
-    bytes_field(&mut unknown, 2, message);
-    bytes_field(&mut unknown, 3, b"");
-    bytes_field(&mut unknown, 4, b"");
-    [MAGIC.as_slice(), &unknown].concat()
-}
-
-/// A `Status`.
-pub(crate) fn status(status: &Status) -> Vec<u8> {
-    let mut list_meta = Vec::new();
-    for number in 1..=3 {
-        bytes_field(&mut list_meta, number, b"");
+    let Some(unknown) = body.strip_prefix(MAGIC.as_slice()) else {
+        return Err("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]".into());
+    };
+    if unknown.is_empty() {
+        return Err("empty body".into());
     }
-    let mut message = Vec::new();
-    bytes_field(&mut message, 1, &list_meta);
-    bytes_field(&mut message, 2, if status.success { b"Success" } else { b"Failure" });
-    bytes_field(&mut message, 3, status.message.as_bytes());
-    bytes_field(&mut message, 4, status.reason.as_str().as_bytes());
-    if let Some(details) = &status.details {
-        let mut out = Vec::new();
-        bytes_field(&mut out, 1, details.name.as_bytes());
-        bytes_field(&mut out, 2, details.group.as_bytes());
-        bytes_field(&mut out, 3, details.kind.as_bytes());
-        for cause in &details.causes {
-            let mut part = Vec::new();
-            bytes_field(&mut part, 1, cause.reason.as_bytes());
-            bytes_field(&mut part, 2, cause.message.as_bytes());
-            bytes_field(&mut part, 3, cause.field.as_bytes());
-            bytes_field(&mut out, 4, &part);
+    let mut envelope = Envelope { api_version: "", kind: "", raw: &[] };
+    let mut reader = Reader(unknown);
+    while let Some((number, content)) = reader.field()? {
+        match (number, content) {
+            (1, Content::Bytes(bytes)) => {
+                let mut type_meta = Reader(bytes);
+                while let Some((number, content)) = type_meta.field()? {
+                    match (number, content) {
+                        (1, Content::Bytes(text)) => envelope.api_version = utf8(text)?,
+                        (2, Content::Bytes(text)) => envelope.kind = utf8(text)?,
+                        (1, content) => return Err(wire::wrong_type(&content, "APIVersion")),
+                        (2, content) => return Err(wire::wrong_type(&content, "Kind")),
+                        _ => {}
+                    }
+                }
+            }
+            (2, Content::Bytes(bytes)) => envelope.raw = bytes,
+            (1, content) => return Err(wire::wrong_type(&content, "TypeMeta")),
+            (2, content) => return Err(wire::wrong_type(&content, "Raw")),
+            _ => {}
         }
-        int_field(&mut out, 5, i64::from(details.retry_after_seconds));
-        bytes_field(&mut out, 6, details.uid.as_bytes());
-        bytes_field(&mut message, 5, &out);
     }
-    int_field(&mut message, 6, i64::from(status.code));
-    envelope("v1", "Status", &message)
+    Ok(envelope)
+}
+
+/// The object in a body for a path of this kind. One of another kind is returned without its fields: it is refused
+/// for what it is.
+pub(crate) fn object(body: &[u8], api_version: &str, kind: &str) -> Result<Value, Unreadable> {
+    let envelope = open(body).map_err(Unreadable::Body)?;
+    let Some(message) = message(api_version, kind) else {
+        return Err(Unreadable::Object("Object 'Kind' is missing in 'object has no kind field '".into()));
+    };
+    let or = |text, default| if text == "" { default } else { text };
+    let found = (or(envelope.api_version, api_version), or(envelope.kind, kind));
+    let mut object = if found == (api_version, kind) {
+        read::read(envelope.raw, message).map_err(Unreadable::Object)?
+    } else {
+        Map::new()
+    };
+    object.insert("apiVersion", found.0);
+    object.insert("kind", found.1);
+    Ok(object.into())
+}
+
+/// The options in the body of a deletion, whatever version they say they are of.
+pub(crate) fn delete_options(body: &[u8]) -> Result<Value, WireError> {
+    let envelope = open(body)?;
+    let mut options = match envelope.kind {
+        "" | "DeleteOptions" => read::read(envelope.raw, &DELETE_OPTIONS)?,
+        _ => Map::new(),
+    };
+    options.insert("apiVersion", envelope.api_version);
+    options.insert("kind", envelope.kind);
+    Ok(options.into())
+}
+
+/// Puts what was written since `len()` was `before` into an envelope, with the magic.
+fn enclose(out: &mut Writer, before: usize, api_version: &str, kind: &str) {
+    out.close(2, before);
+    let before = out.len();
+    out.bytes(2, kind.as_bytes());
+    out.bytes(1, api_version.as_bytes());
+    out.close(1, before);
+    out.put(MAGIC);
+}
+
+fn write_object(out: &mut Writer, object: &Map, message: &'static Message) {
+    let before = out.len();
+    write::write(out, object, message);
+    let text = |key: &str| object.get_str(key).unwrap_or_default();
+    enclose(out, before, text("apiVersion"), text("kind"));
+}
+
+/// An object in its envelope; `None` if its kind has no protobuf form.
+pub(crate) fn encode(object: &Value) -> Option<Vec<u8>> {
+    let object = object.as_object()?;
+    let text = |key: &str| object.get_str(key).unwrap_or_default();
+    let message = message(text("apiVersion"), text("kind"))?;
+    let mut out = Writer::default();
+    write_object(&mut out, object, message);
+    Some(out.finish())
+}
+
+/// A `Status`; `resume` is where a list goes on that has expired.
+pub(crate) fn status(status: &Status, resume: Option<&str>) -> Vec<u8> {
+    let mut value = status.to_value();
+    if let (Some(token), Some(members)) = (resume, value.as_object_mut()) {
+        let mut metadata = Map::new();
+        metadata.insert("continue", token);
+        members.insert("metadata", metadata);
+    }
+    let mut out = Writer::default();
+    if let Some(members) = value.as_object() {
+        write_object(&mut out, members, &STATUS);
+    }
+    out.finish()
+}
+
+/// A list: `{1 metadata, 2 items}`, of what items of this version and kind have of the objects; `None` if they have no
+/// protobuf form.
+pub(crate) fn list(
+    api_version: &str,
+    list_kind: &str,
+    item_kind: &str,
+    metadata: &Map,
+    items: &[Object],
+) -> Result<Option<Vec<u8>>, Rejection> {
+    let Some(item) = message(api_version, item_kind) else { return Ok(None) };
+    let mut out = Writer::default();
+    for object in items.iter().rev() {
+        let object = object.to_value()?;
+        let before = out.len();
+        if let Some(members) = object.as_object() {
+            write::write(&mut out, members, item);
+        }
+        out.close(2, before);
+    }
+    let before = out.len();
+    write::write(&mut out, metadata, &LIST_META);
+    out.close(1, before);
+    enclose(&mut out, 0, api_version, list_kind);
+    Ok(Some(out.finish()))
+}
+
+/// An event of a watch: its length in four bytes, its type and its object, which has an envelope.
+pub(crate) fn event(event_type: &str, object: &[u8]) -> Vec<u8> {
+    let mut out = Writer::default();
+    out.bytes(1, object);
+    out.close(2, 0);
+    out.bytes(1, event_type.as_bytes());
+    let length = u32::try_from(out.len()).unwrap_or(u32::MAX);
+    out.put(&length.to_be_bytes());
+    out.finish()
 }

@@ -17,7 +17,9 @@ use pleach_json::{Map, Value};
 use pleach_meta::names::check_path_segment_name;
 use pleach_meta::{Reason, Status, StatusDetails};
 
-use crate::accept::{Accepted, Encoding, Endpoint, MetaVersion, Transform, negotiate, negotiate_text};
+use crate::accept::{
+    Accepted, Encoding, Endpoint, MetaVersion, Transform, is_produced, negotiate_complaint, negotiate_object,
+};
 use crate::app::{App, Call, too_many_requests, verb};
 use crate::body::Body;
 use crate::listing::Pieces;
@@ -31,6 +33,9 @@ use crate::respond::{self, Look};
 use crate::watching;
 
 const ACCEPTED: &str = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf";
+/// What paths of built-in kinds produce.
+const PRODUCED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+const PRODUCED_BY_LISTS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 const ACCEPTED_STREAMS: &str = "only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 
 /// Serves a request for objects.
@@ -42,7 +47,7 @@ pub async fn serve(
     labels: &mut Labels,
 ) -> Response<Body> {
     let verb = verb(&call.method, info.name, is_watch(info, &call.query));
-    let Some((kind, version)) = find(app, info, verb) else { return unknown(app, info) };
+    let Some((kind, version)) = find(app, info, verb) else { return unknown(app, call, info) };
     labels.set(verb, &kind, version, info.subresource);
     let mut context = Context {
         user: call.user.name.clone(),
@@ -59,7 +64,7 @@ pub async fn serve(
     };
     if let Some(problem) = check_path_segment_name(target.name()).first() {
         let text = format!("Name parameter invalid: \"{}\": {problem}", target.name());
-        return respond::rejection(Rejection::BadRequest(text), &Look::plain());
+        return respond::rejection(Rejection::BadRequest(text), &complaint(call));
     }
     let mut response = if verb == "watch" {
         Box::pin(watch(app, call, target, &mut context)).await
@@ -80,10 +85,10 @@ pub async fn serve(
 }
 
 /// The answer for a path that leads nowhere: where built-in kinds are served, it is theirs.
-fn unknown(app: &App, info: &ResourcePath<'_>) -> Response<Body> {
+fn unknown(app: &App, call: &Call, info: &ResourcePath<'_>) -> Response<Body> {
     let built_in = |kind: &Arc<Kind>| !kind.is_custom() && kind.version(info.version).is_some();
     if info.group.is_empty() || app.engine.catalog().group(info.group).iter().any(built_in) {
-        return respond::rejection(Rejection::UnknownPath, &Look::plain());
+        return respond::rejection(Rejection::UnknownPath, &complaint(call));
     }
     respond::page_not_found()
 }
@@ -121,32 +126,10 @@ async fn one(
     body: &mut Unread,
     context: &mut Context,
 ) -> Response<Body> {
-    let gzip = respond::reads_gzip(&call.headers);
-    let look = |accepted: Accepted| Look { accepted, pretty: accepted.pretty || call.pretty(), gzip };
-    let negotiated = agree(call, Endpoint::Objects).map(look);
     // A failure to agree is reported only after the path is known to exist.
-    let plain = negotiated.unwrap_or_else(Look::plain);
-    match subresource(&target, info) {
-        Ok(subresource) => target.subresource = subresource,
-        Err(rejection) => return respond::rejection(rejection, &plain),
-    }
-    if !is_supported(&target, verb) && !target.kind.is_custom() {
-        return respond::rejection(Rejection::UnknownMethod, &plain);
-    }
-    if !is_supported(&target, verb) {
-        let subject = Subject { name: "".into(), ..target.subject() };
-        return respond::rejection(Rejection::MethodNotAllowed { subject, verb: verb.into() }, &plain);
-    }
-    // What kind of patch it is comes before what the answer shall look like.
-    if verb == "patch"
-        && let Err(rejection) = patch_type(call, &target)
-    {
-        return respond::rejection(rejection, &plain);
-    }
-    let Some(look) = negotiated.filter(can_encode) else {
-        let encoding = negotiated.map_or(Encoding::Json, |look| look.accepted.encoding);
-        let look = Look { accepted: Accepted { encoding, ..plain.accepted }, ..plain };
-        return respond::rejection(Rejection::NotAcceptable(ACCEPTED.into()), &look);
+    let look = match routed(call, info, &mut target, verb) {
+        Ok(accepted) => look(call, accepted),
+        Err(rejection) => return respond::rejection(rejection, &complaint(call)),
     };
     // The future of a request is moved several times before it runs, and is as large as its largest
     // branch: all but the smallest are kept elsewhere.
@@ -159,23 +142,54 @@ async fn one(
         "delete" => Box::pin(delete(app, call, &target, body, context, &look)).await,
         _ => Box::pin(delete_collection(app, call, &target, body, context, &look)).await,
     };
-    answer.unwrap_or_else(|rejection| respond::rejection(rejection, &look))
+    answer.unwrap_or_else(|rejection| respond::rejection(rejection, &complaint(call)))
 }
 
-/// Agrees on a representation. Clients that would rather have protobuf, where a real server has it,
-/// get the text they would also take.
-fn agree(call: &Call, endpoint: Endpoint) -> Option<Accepted> {
-    let accept = call.accept();
-    let agreed = negotiate(accept.as_deref(), endpoint)?;
-    if agreed.encoding == Encoding::Protobuf {
-        return negotiate_text(accept.as_deref(), endpoint).or(Some(agreed));
+/// What is decided before anything is looked up: the subresource, whether it has the verb, the type of a patch, and
+/// what the answer shall look like, in this order.
+fn routed(
+    call: &Call,
+    info: &ResourcePath<'_>,
+    target: &mut Target,
+    verb: &str,
+) -> Result<Accepted, Rejection> {
+    target.subresource = subresource(target, info)?;
+    if !is_supported(target, verb) {
+        if !target.kind.is_custom() {
+            return Err(Rejection::UnknownMethod);
+        }
+        let subject = Subject { name: "".into(), ..target.subject() };
+        return Err(Rejection::MethodNotAllowed { subject, verb: verb.into() });
     }
-    Some(agreed)
+    if verb == "patch" {
+        patch_type(call, target)?;
+    }
+    agree(call, target, if verb == "list" { PRODUCED_BY_LISTS } else { PRODUCED })
 }
 
-/// Objects are written as JSON or YAML; bare metadata in protobuf is not offered either.
-fn can_encode(look: &Look) -> bool {
-    look.accepted.encoding != Encoding::Protobuf
+/// Agrees on a representation of objects. Built-in kinds say first what they `produce`.
+fn agree(call: &Call, target: &Target, produce: &'static str) -> Result<Accepted, Rejection> {
+    let accept = call.accept();
+    if !target.kind.is_custom() && !is_produced(accept.as_deref()) {
+        return Err(Rejection::NotProduced(produce));
+    }
+    negotiate_object(accept.as_deref(), Endpoint::Objects, has_message(target))
+        .ok_or_else(|| Rejection::NotAcceptable(ACCEPTED.into()))
+}
+
+/// Whether objects of the kind can be written in protobuf.
+fn has_message(target: &Target) -> bool {
+    !target.kind.is_custom() && protobuf::has_message(&target.version().api_version, &target.kind.kind)
+}
+
+fn look(call: &Call, accepted: Accepted) -> Look {
+    let gzip = respond::reads_gzip(&call.headers);
+    Look { accepted, pretty: accepted.pretty || call.pretty(), gzip }
+}
+
+/// How a complaint looks: it is agreed on anew, without transformations.
+pub fn complaint(call: &Call) -> Look {
+    look(call, negotiate_complaint(call.accept().as_deref()))
 }
 
 fn subresource(target: &Target, info: &ResourcePath<'_>) -> Result<Subresource, Rejection> {
@@ -222,7 +236,7 @@ async fn create(
     context: &mut Context,
     look: &Look,
 ) -> Result<Response<Body>, Rejection> {
-    let body = request_body(call, body).await?;
+    let body = request_body(call, target, body).await?;
     let options = options::write_options(&call.query, "CreateOptions")?;
     let object = app.engine.create(target, &body, &options, context).await?;
     answer(app, call, target, StatusCode::CREATED, object, look)
@@ -240,7 +254,7 @@ async fn update(
         return Err(Rejection::BadRequest("name must be provided".into()));
     }
     let options = options::write_options(&call.query, "UpdateOptions")?;
-    let body = request_body(call, body).await?;
+    let body = request_body(call, target, body).await?;
     if target.subresource == Subresource::Scale {
         let scale = app.engine.update_scale(target, &body, &options, context).await?;
         return answer_scale(app, call, scale, look);
@@ -328,15 +342,20 @@ async fn delete_options(
     call: &Call,
     body: &mut Unread,
 ) -> Result<pleach_engine::options::DeleteOptions, Rejection> {
-    let body = request_body(call, body).await;
-    // Without a body its type does not matter.
-    let body = match body {
-        Err(Rejection::UnsupportedMediaType(_)) if call.header(CONTENT_LENGTH).is_none_or(|n| n == "0") => {
-            return options::delete_options(&call.query, &[], false);
-        }
-        body => body?,
+    let format = match body_format(call) {
+        // Without a body its type does not matter.
+        Err(_) if call.header(CONTENT_LENGTH).is_none_or(|length| length == "0") => Encoding::Json,
+        format => format?,
     };
-    options::delete_options(&call.query, &body.bytes, body.format == Format::Yaml)
+    let bytes = body.read().await?;
+    let read = match format {
+        _ if bytes.is_empty() => return options::delete_options_of_query(&call.query),
+        Encoding::Json => pleach_json::parse(&bytes)
+            .map_err(|error| format!("couldn't get version/kind; json parse error: {error}")),
+        Encoding::Yaml => pleach_yaml::parse(&bytes).map_err(|error| error.to_string()),
+        Encoding::Protobuf => protobuf::delete_options(&bytes),
+    };
+    options::delete_options(&read.map_err(Rejection::BadRequest)?)
 }
 
 /// The media type of the body, without parameters.
@@ -344,21 +363,31 @@ fn media_type(call: &Call) -> &str {
     call.header(CONTENT_TYPE).unwrap_or_default().split(';').next().unwrap_or_default().trim()
 }
 
-async fn request_body(call: &Call, body: &mut Unread) -> Result<RequestBody, Rejection> {
+/// How a body is written, as it says itself.
+pub fn body_format(call: &Call) -> Result<Encoding, Rejection> {
     let media = media_type(call);
-    let is = |encoding: Encoding| media.eq_ignore_ascii_case(encoding.media_type());
-    if media.is_empty() || is(Encoding::Json) {
-        return Ok(RequestBody { bytes: body.read().await?, format: Format::Json });
+    let known = [Encoding::Json, Encoding::Yaml, Encoding::Protobuf];
+    let found = known.into_iter().find(|encoding| media.eq_ignore_ascii_case(encoding.media_type()));
+    match found {
+        None if media.is_empty() => Ok(Encoding::Json),
+        None => Err(Rejection::UnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf".into())),
+        Some(format) => Ok(format),
     }
-    if is(Encoding::Yaml) {
-        return Ok(RequestBody { bytes: body.read().await?, format: Format::Yaml });
-    }
-    if is(Encoding::Protobuf)
-        && let Some(object) = protobuf::object(&body.read().await?)
-    {
-        return Ok(RequestBody { bytes: pleach_json::to_vec(&object).into(), format: Format::Json });
-    }
-    Err(Rejection::UnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf".into()))
+}
+
+async fn request_body(call: &Call, target: &Target, body: &mut Unread) -> Result<RequestBody, Rejection> {
+    let format = body_format(call)?;
+    let bytes = body.read().await?;
+    let format = match format {
+        Encoding::Json => Format::Json,
+        Encoding::Yaml => Format::Yaml,
+        Encoding::Protobuf => {
+            // A custom kind may have any name.
+            let kind = if target.kind.is_custom() { "" } else { target.kind.kind.as_str() };
+            Format::Read(protobuf::object(&bytes, &target.version().api_version, kind))
+        }
+    };
+    Ok(RequestBody { bytes, format })
 }
 
 fn patch_type(call: &Call, target: &Target) -> Result<PatchType, Rejection> {
@@ -368,10 +397,8 @@ fn patch_type(call: &Call, target: &Target) -> Result<PatchType, Rejection> {
         "application/merge-patch+json" => Ok(PatchType::Merge),
         "application/apply-patch+yaml" => Ok(PatchType::Apply),
         "application/strategic-merge-patch+json" if strategic => Ok(PatchType::StrategicMerge),
-        _ => Err(Rejection::UnsupportedMediaType(format!(
-            "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, {}application/apply-patch+yaml",
-            if strategic { "application/strategic-merge-patch+json, " } else { "" }
-        ))),
+        _ if strategic => Err(Rejection::NotConsumed),
+        _ => Err(Rejection::UnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml".into())),
     }
 }
 
@@ -445,6 +472,11 @@ fn answer_list(
         return Ok(respond::list(list_pieces(target, listing), look));
     }
     let metadata = list_metadata(&listing, transform == Transform::None && target.kind.is_custom());
+    if look.accepted.encoding == Encoding::Protobuf
+        && let Some(message) = list_message(target, transform, &metadata, &listing)?
+    {
+        return Ok(respond::bytes(StatusCode::OK, Encoding::Protobuf, message, look));
+    }
     let mut items: Vec<Value> =
         listing.items.into_iter().map(Object::into_value).collect::<Result<_, _>>()?;
     let value = match transform {
@@ -491,6 +523,30 @@ fn list_pieces(target: &Target, listing: Listing) -> Pieces {
     tail.extend_from_slice(b"}\n");
     let pieces = Pieces::new(head, listing.items, tail);
     if target.kind.is_custom() { pieces } else { pieces.without(&TYPE_MEMBERS) }
+}
+
+/// A list in protobuf; `None` if it is asked for as something that is none.
+fn list_message(
+    target: &Target,
+    transform: Transform,
+    metadata: &Map,
+    listing: &Listing,
+) -> Result<Option<Vec<u8>>, Rejection> {
+    let kind = &target.kind;
+    match transform {
+        Transform::None => {
+            let version = &target.version().api_version;
+            protobuf::list(version, &kind.list_kind, &kind.kind, metadata, &listing.items)
+        }
+        Transform::PartialList(version) => protobuf::list(
+            version.api_version(),
+            "PartialObjectMetadataList",
+            "PartialObjectMetadata",
+            metadata,
+            &listing.items,
+        ),
+        Transform::Partial(_) | Transform::Table(_) => Ok(None),
+    }
 }
 
 /// A list's metadata; lists of custom resources always say where they continue.
@@ -543,21 +599,16 @@ fn table(
 }
 
 async fn watch(app: &Arc<App>, call: &Call, target: Target, context: &mut Context) -> Response<Body> {
-    let plain = Look { pretty: call.pretty(), ..Look::plain() };
-    // Complaints look as a list would.
-    let listed = agree(call, Endpoint::Objects);
-    let look = listed.map_or(plain, |accepted| Look { accepted, ..plain });
-    if listed.is_none() || !can_encode(&look) {
-        return respond::rejection(Rejection::NotAcceptable(ACCEPTED.into()), &look);
-    }
-    // Who would rather have YAML, which is no stream, gets none: nobody looks at the second choice.
-    let stream = agree(call, Endpoint::Watch)
-        .filter(|accepted| {
-            accepted.encoding != Encoding::Protobuf && look.accepted.encoding != Encoding::Yaml
-        })
+    let listed = match agree(call, &target, PRODUCED_BY_LISTS) {
+        Ok(listed) => listed,
+        Err(rejection) => return respond::rejection(rejection, &complaint(call)),
+    };
+    // The second choice does not count: a client that would rather have YAML, which is no stream, gets none.
+    let stream = negotiate_object(call.accept().as_deref(), Endpoint::Watch, has_message(&target))
+        .filter(|_| listed.encoding != Encoding::Yaml)
         .ok_or_else(|| Rejection::NotAcceptable(ACCEPTED_STREAMS.into()));
     match watching::open(app, call, target, stream, context).await {
         Ok(response) => response,
-        Err(rejection) => respond::rejection(rejection, &look),
+        Err(rejection) => respond::rejection(rejection, &complaint(call)),
     }
 }

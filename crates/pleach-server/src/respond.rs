@@ -61,6 +61,9 @@ pub fn reads_gzip(headers: &HeaderMap) -> bool {
 pub fn value(code: StatusCode, value: &Value, look: &Look) -> Response<Body> {
     match look.accepted.encoding {
         Encoding::Yaml => bytes(code, Encoding::Yaml, pleach_yaml::to_yaml(value).into_bytes(), look),
+        Encoding::Protobuf if let Some(message) = protobuf::encode(value) => {
+            bytes(code, Encoding::Protobuf, message, look)
+        }
         Encoding::Json | Encoding::Protobuf => {
             let mut out = Vec::with_capacity(1024);
             if look.pretty {
@@ -159,7 +162,9 @@ fn status_with(status: &Status, resume: Option<String>, look: &Look) -> Response
     let code = StatusCode::from_u16(if status.code == 0 { 200 } else { status.code })
         .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = match look.accepted.encoding {
-        Encoding::Protobuf => bytes(code, Encoding::Protobuf, protobuf::status(status), look),
+        Encoding::Protobuf => {
+            bytes(code, Encoding::Protobuf, protobuf::status(status, resume.as_deref()), look)
+        }
         Encoding::Yaml => {
             bytes(code, Encoding::Yaml, pleach_yaml::to_yaml(&status.to_value()).into_bytes(), look)
         }

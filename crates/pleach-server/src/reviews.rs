@@ -4,13 +4,17 @@
 //! in the forms that `kubectl auth` asks for. Nothing is stored.
 
 use http::{Response, StatusCode};
+use pleach_engine::options::Unreadable;
 use pleach_engine::rejection::Rejection;
 use pleach_json::{Map, Value, json};
 
+use crate::accept::Encoding;
 use crate::app::Call;
 use crate::body::Body;
+use crate::protobuf;
 use crate::request_info::ResourcePath;
-use crate::respond::{self, Look};
+use crate::resource::{body_format, complaint};
+use crate::respond;
 
 /// The groups of the reviews.
 pub const GROUPS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
@@ -67,7 +71,7 @@ pub fn find(info: &ResourcePath<'_>) -> Option<Review> {
 
 /// Answers a review.
 pub fn answer(call: &Call, review: Review, body: &[u8]) -> Response<Body> {
-    let look = Look { pretty: call.pretty(), ..Look::plain() };
+    let look = complaint(call);
     if call.method != http::Method::POST {
         let subject = pleach_engine::rejection::Subject {
             group: review.group.into(),
@@ -77,7 +81,7 @@ pub fn answer(call: &Call, review: Review, body: &[u8]) -> Response<Body> {
         let verb = crate::app::verb(&call.method, "", false).into();
         return respond::rejection(Rejection::MethodNotAllowed { subject, verb }, &look);
     }
-    let asked = match parse(call, body) {
+    let asked = match parse(call, review, body) {
         Ok(asked) => asked,
         Err(rejection) => return respond::rejection(rejection, &look),
     };
@@ -106,18 +110,16 @@ pub fn answer(call: &Call, review: Review, body: &[u8]) -> Response<Body> {
     respond::value(StatusCode::CREATED, &out.into(), &look)
 }
 
-fn parse(call: &Call, body: &[u8]) -> Result<Value, Rejection> {
-    let media = call.header(http::header::CONTENT_TYPE).unwrap_or_default();
-    match media.split(';').next().unwrap_or_default().trim() {
-        "application/yaml" => pleach_yaml::parse(body)
-            .map_err(|error| Rejection::BadRequest(error.to_string())),
-        "" | "application/json" => {
-            pleach_json::parse(body).map_err(|error| Rejection::BadRequest(error.to_string()))
+fn parse(call: &Call, review: Review, body: &[u8]) -> Result<Value, Rejection> {
+    let read = match body_format(call)? {
+        Encoding::Yaml => pleach_yaml::parse(body).map_err(|error| error.to_string()),
+        Encoding::Json => pleach_json::parse(body).map_err(|error| error.to_string()),
+        Encoding::Protobuf => {
+            let read = protobuf::object(body, &format!("{}/v1", review.group), review.kind);
+            read.map_err(|(Unreadable::Body(error) | Unreadable::Object(error))| error)
         }
-        "application/vnd.kubernetes.protobuf" => crate::protobuf::object(body)
-            .ok_or_else(|| Rejection::BadRequest("the body of the request is no message of this kind".into())),
-        _ => Err(Rejection::UnsupportedMediaType("the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf".into())),
-    }
+    };
+    read.map_err(Rejection::BadRequest)
 }
 
 fn texts(list: &[pleach_json::Str]) -> Vec<Value> {

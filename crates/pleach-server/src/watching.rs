@@ -1,4 +1,4 @@
-//! A watch on the wire: one JSON document per event, as long as client, server and kind last.
+//! A watch on the wire: one JSON document or protobuf message per event, as long as client, server and kind last.
 //!
 //! A frame is worked out once for all watchers that want the same (see the engine's event cache).
 //! A client that does not read fills its small queue; the engine's watch then falls behind and ends
@@ -23,10 +23,11 @@ use pleach_store::Revision;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use crate::accept::{Accepted, MetaVersion, Transform};
+use crate::accept::{Accepted, Encoding, MetaVersion, Transform};
 use crate::app::{App, Call};
 use crate::body::Body;
 use crate::options;
+use crate::protobuf;
 use crate::resource::include_object;
 use crate::respond::status_json;
 
@@ -56,11 +57,15 @@ pub async fn open(
     let bookmarks = options.bookmarks;
     let opened = app.engine.watch(&target, options).await?;
     let shape = Shape::new(call, accepted?)?;
+    let media_type = match shape.encoding {
+        Encoding::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+        Encoding::Json | Encoding::Yaml => "application/json",
+    };
     let (frames, body) = mpsc::channel(QUEUE);
     match opened {
         Err(status) => {
             // The stream begins and ends with the error.
-            let _ = frames.try_send(error_frame(&status));
+            let _ = frames.try_send(shape.error(&status));
         }
         Ok(stream) => {
             let timeout = timeout.unwrap_or_else(|| SHORTEST + app.engine.random_below(SHORTEST));
@@ -72,7 +77,7 @@ pub async fn open(
     let mut response = Response::new(Body::Stream(body));
     *response.status_mut() = StatusCode::OK;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     Ok(response)
 }
@@ -95,6 +100,7 @@ fn pin_name(fields: &mut FieldSelector, name: &str) -> Result<(), Rejection> {
 /// What events are turned into.
 #[derive(Clone, Copy)]
 struct Shape {
+    encoding: Encoding,
     transform: Transform,
     include: IncludeObject,
 }
@@ -113,18 +119,36 @@ impl Shape {
             }
             other => other,
         };
-        Ok(Self { transform, include })
+        Ok(Self { encoding: accepted.encoding, transform, include })
     }
 
     /// Distinguishes frames in the cache; `None` for what is not shared.
     fn key(self) -> Option<u8> {
-        match self.transform {
-            Transform::None => Some(0),
-            Transform::Partial(MetaVersion::V1) => Some(1),
-            Transform::Partial(MetaVersion::V1beta1) => Some(2),
+        let transform = match self.transform {
+            Transform::None => 0,
+            Transform::Partial(MetaVersion::V1) => 1,
+            Transform::Partial(MetaVersion::V1beta1) => 2,
             // Ages in a table depend on the moment, its columns on whether it is the first.
-            Transform::Table(_) | Transform::PartialList(_) => None,
+            Transform::Table(_) | Transform::PartialList(_) => return None,
+        };
+        Some(if self.encoding == Encoding::Protobuf { transform + 3 } else { transform })
+    }
+
+    /// The frame of an object.
+    fn event(self, event_type: &str, object: &Value) -> Bytes {
+        if self.encoding == Encoding::Protobuf
+            && let Some(message) = protobuf::encode(object)
+        {
+            return protobuf::event(event_type, &message).into();
         }
+        event(event_type, &pleach_json::to_vec(object))
+    }
+
+    fn error(self, status: &Status) -> Bytes {
+        if self.encoding == Encoding::Protobuf {
+            return protobuf::event("ERROR", &protobuf::status(status, None)).into();
+        }
+        event("ERROR", &status_json(status, None))
     }
 }
 
@@ -176,7 +200,7 @@ impl Run {
                     Ok(self.bookmark(stream.target(), revision, true, &mut first_table))
                 }
                 Some(Item::Failed(status)) => {
-                    let _ = self.frames.send(error_frame(&status)).await;
+                    let _ = self.frames.send(self.shape.error(&status)).await;
                     return;
                 }
             };
@@ -187,7 +211,7 @@ impl Run {
                     }
                 }
                 Err(rejection) => {
-                    let _ = self.frames.send(error_frame(&rejection.into_status())).await;
+                    let _ = self.frames.send(self.shape.error(&rejection.into_status())).await;
                     return;
                 }
             }
@@ -201,20 +225,25 @@ impl Run {
         } else {
             let value = notice.object()?.into_value()?;
             let table = self.table(target, &value, self.shape.include, first_table);
-            Ok(event(event_type, &pleach_json::to_vec(&table)))
+            Ok(self.shape.event(event_type, &table))
         }
     }
 
     fn encode(&self, event_type: &str, object: &Object) -> Result<Bytes, Rejection> {
-        let mut json = Vec::with_capacity(2048);
         match self.shape.transform {
             Transform::Partial(version) => {
                 let partial = shape::partial(&object.to_value()?, version.api_version());
-                pleach_json::write_to(&partial, &mut json);
+                Ok(self.shape.event(event_type, &partial))
             }
-            _ => object.write_json(&mut json),
+            _ if self.shape.encoding == Encoding::Protobuf => {
+                Ok(self.shape.event(event_type, &object.to_value()?))
+            }
+            _ => {
+                let mut json = Vec::with_capacity(2048);
+                object.write_json(&mut json);
+                Ok(event(event_type, &json))
+            }
         }
-        Ok(event(event_type, &json))
     }
 
     fn table(&self, target: &Target, value: &Value, include: IncludeObject, first_table: &mut bool) -> Value {
@@ -267,7 +296,7 @@ impl Run {
             }
             _ => object,
         };
-        event("BOOKMARK", &pleach_json::to_vec(&shown))
+        self.shape.event("BOOKMARK", &shown)
     }
 }
 
@@ -280,8 +309,4 @@ fn event(event_type: &str, object: &[u8]) -> Bytes {
     out.extend_from_slice(object);
     out.extend_from_slice(b"}\n");
     out.into()
-}
-
-fn error_frame(status: &Status) -> Bytes {
-    event("ERROR", &status_json(status, None))
 }

@@ -1,0 +1,114 @@
+//! From an object to its message, by the tables of [`super::messages`].
+//!
+//! Fields are written in the order of their numbers, entries of maps in the order of their keys. What is empty is
+//! left out unless being empty means something; to a client both are the same. Members that the table does not have
+//! are left out.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use pleach_json::{Map, Value, grow_stack};
+use pleach_meta::time::{parse_rfc3339, parse_rfc3339_micro};
+
+use super::messages::{Field, FieldType, JSON_SCHEMA_PROPS, Message, Rule};
+use super::wire::Writer;
+
+/// Writes the fields of a message.
+pub(crate) fn write(out: &mut Writer, members: &Map, message: &'static Message) {
+    grow_stack(|| {
+        for field in message.fields.iter().rev() {
+            if let (Rule::Inline, FieldType::Message(inner)) = (field.rule, field.kind) {
+                let before = out.len();
+                write(out, members, inner);
+                out.close(field.number, before);
+            } else if let Some(value) = members.get(field.name).filter(|value| !value.is_null()) {
+                write_field(out, field, value);
+            }
+        }
+    });
+}
+
+fn write_field(out: &mut Writer, field: &Field, value: &Value) {
+    match (field.rule, value) {
+        (Rule::Many, Value::Array(items)) => {
+            for item in items.iter().rev() {
+                element(out, field.number, field.kind, item);
+            }
+        }
+        (Rule::Map, Value::Object(entries)) => {
+            for (key, value) in entries.iter().rev() {
+                let before = out.len();
+                element(out, 2, field.kind, value);
+                out.bytes(1, key.as_bytes());
+                out.close(field.number, before);
+            }
+        }
+        (Rule::Plain, value) if is_empty(value) => {}
+        (Rule::Plain | Rule::Pointer, value) => element(out, field.number, field.kind, value),
+        _ => {}
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) | Value::Int(0) => true,
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    }
+}
+
+/// One value. Values of another type than the table has are left out: objects are checked before they are stored.
+fn element(out: &mut Writer, number: u32, kind: FieldType, value: &Value) {
+    let before = out.len();
+    match (kind, value) {
+        (FieldType::Text, Value::String(text)) => return out.bytes(number, text.as_bytes()),
+        (FieldType::Int, Value::Int(value)) => return out.int(number, *value),
+        (FieldType::Int, Value::Float(value)) => return out.int(number, *value as i64),
+        (FieldType::Bool, Value::Bool(value)) => return out.int(number, i64::from(*value)),
+        (FieldType::Double, value) => {
+            return value.as_number().into_iter().for_each(|value| out.double(number, value));
+        }
+        (FieldType::Bytes, Value::String(text)) => {
+            return out.bytes(number, &STANDARD.decode(text.as_bytes()).unwrap_or_default());
+        }
+        (FieldType::Time, Value::String(text)) => match parse_rfc3339(text) {
+            Ok(time) if !time.is_zero() => out.int(1, time.seconds),
+            _ => {}
+        },
+        (FieldType::MicroTime, Value::String(text)) => match parse_rfc3339_micro(text) {
+            Ok(time) if !time.is_zero() => {
+                out.int(2, i64::from(time.nanos));
+                out.int(1, time.seconds);
+            }
+            _ => {}
+        },
+        (FieldType::Message(message), Value::Object(members)) => write(out, members, message),
+        (FieldType::Json, value) => out.bytes(1, &pleach_json::to_vec(value)),
+        (FieldType::TextList, Value::Array(items)) => texts(out, 1, items),
+        (FieldType::SchemaOrBool, Value::Bool(allows)) => out.int(1, i64::from(*allows)),
+        (FieldType::SchemaOrBool, Value::Object(schema)) => {
+            write_schema(out, 2, schema);
+            out.int(1, 1);
+        }
+        (FieldType::SchemaOrList | FieldType::SchemaOrTexts, Value::Object(schema)) => {
+            write_schema(out, 1, schema);
+        }
+        (FieldType::SchemaOrList, Value::Array(items)) => {
+            for schema in items.iter().rev().filter_map(Value::as_object) {
+                write_schema(out, 2, schema);
+            }
+        }
+        (FieldType::SchemaOrTexts, Value::Array(items)) => texts(out, 2, items),
+        _ => return,
+    }
+    out.close(number, before);
+}
+
+fn texts(out: &mut Writer, number: u32, items: &[Value]) {
+    items.iter().rev().filter_map(Value::as_str).for_each(|text| out.bytes(number, text.as_bytes()));
+}
+
+fn write_schema(out: &mut Writer, number: u32, schema: &Map) {
+    let before = out.len();
+    write(out, schema, &JSON_SCHEMA_PROPS);
+    out.close(number, before);
+}
