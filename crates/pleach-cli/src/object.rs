@@ -96,7 +96,7 @@ pub fn prepare_for_create(definition: &Definition, version: &DefinedVersion, val
 /// What the server says to a new object. It has been decoded.
 pub fn create(definition: &Definition, version: &DefinedVersion, value: &mut Value) -> Verdict {
     let mut warnings = Vec::new();
-    warnings.extend(metadata_mut(value).and_then(dedup_owner_references));
+    warnings.extend(metadata_mut(value).and_then(|metadata| dedup_owner_references(metadata, "")));
     prepare_for_create(definition, version, value);
     if let Some(metadata) = metadata_mut(value)
         && metadata.get_str("name").is_none_or(str::is_empty)
@@ -131,7 +131,7 @@ pub fn update(
     old: &mut Value,
 ) -> Verdict {
     let mut warnings = Vec::new();
-    warnings.extend(metadata_mut(value).and_then(dedup_owner_references));
+    warnings.extend(metadata_mut(value).and_then(|metadata| dedup_owner_references(metadata, "")));
     prepare_for_update(definition, version, value, old);
     let namespaced = definition.crd.spec.is_namespaced();
     let (meta, old_meta) = (ObjectMeta::of(value), ObjectMeta::of(old));

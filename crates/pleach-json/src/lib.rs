@@ -6,6 +6,7 @@
 //! This crate never does IO and knows nothing of Kubernetes kinds.
 
 mod error;
+mod extent;
 mod macros;
 mod map;
 mod parse;
@@ -18,6 +19,7 @@ mod value;
 mod write;
 
 pub use error::ParseError;
+pub use extent::Extent;
 pub use map::{Ascending, Map};
 pub use parse::{Hints, MAX_DEPTH, Parsed, parse, parse_strict, parse_strict_with, parse_with};
 pub use phrase::{Phrase, Phrases};

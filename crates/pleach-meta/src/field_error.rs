@@ -3,9 +3,14 @@
 //! The schema engine and the metadata rules return lists of these and never reject anything
 //! themselves; the engine turns a list into a 422 `Status`.
 
+mod list;
+
 use std::fmt;
 
 use pleach_json::Value;
+
+pub use list::{FieldErrors, MAX_BYTES, MAX_ERRORS};
+pub(crate) use list::{MORE, bodies};
 
 use crate::go_format::{float_v, quote};
 
@@ -223,20 +228,35 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// Several errors as one text: a single one as it is, more in brackets, equal texts once.
+/// Several errors as one text: a single one as it is, more in brackets, equal texts once. What is beyond the
+/// [limits](list) is not in it.
 pub fn aggregate(errors: &[FieldError]) -> String {
-    let mut texts: Vec<String> = Vec::with_capacity(errors.len());
-    let mut seen = std::collections::HashSet::new();
-    for text in errors.iter().map(ToString::to_string) {
-        if seen.insert(text.clone()) {
-            texts.push(text);
+    let (bodies, complete) = list::bodies(errors);
+    aggregate_bodies(errors, &bodies, complete)
+}
+
+/// The same for errors whose bodies are known. `complete` says whether they are all of them.
+pub(crate) fn aggregate_bodies(errors: &[FieldError], bodies: &[String], complete: bool) -> String {
+    let mut seen = std::collections::HashSet::with_capacity(bodies.len());
+    let mut out = String::new();
+    let mut several = !complete;
+    for (error, body) in errors.iter().zip(bodies) {
+        if !seen.insert((error.field.as_str(), body.as_str())) {
+            continue;
         }
+        if seen.len() > 1 {
+            several = true;
+            out.push_str(", ");
+        }
+        out.push_str(&error.field);
+        out.push_str(": ");
+        out.push_str(body);
     }
-    match texts.as_slice() {
-        [] => String::new(),
-        [only] => only.clone(),
-        _ => format!("[{}]", texts.join(", ")),
+    if !complete {
+        out.push_str(", ");
+        out.push_str(list::MORE);
     }
+    if several { format!("[{out}]") } else { out }
 }
 
 #[cfg(test)]

@@ -11,19 +11,43 @@ use printable::PRINTABLE;
 
 /// A value as Go's `%v` prints it.
 pub fn go_v(value: &Value) -> Cow<'_, str> {
+    if let Value::String(text) = value {
+        return text.as_str().into();
+    }
+    let mut out = String::new();
+    write_go_v(value, &mut out);
+    out.into()
+}
+
+/// Into one text: a text for each level would be copied at each level.
+fn write_go_v(value: &Value, out: &mut String) {
     match value {
-        Value::Null => "<nil>".into(),
-        Value::Bool(b) => b.to_string().into(),
-        Value::Int(i) => i.to_string().into(),
-        Value::Float(f) => float_v(*f).into(),
-        Value::String(s) => s.as_str().into(),
+        Value::Null => out.push_str("<nil>"),
+        Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
+        Value::Int(i) => out.push_str(&i.to_string()),
+        Value::Float(f) => out.push_str(&float_v(*f)),
+        Value::String(s) => out.push_str(s),
         Value::Array(items) => grow_stack(|| {
-            let items: Vec<_> = items.iter().map(go_v).collect();
-            format!("[{}]", items.join(" ")).into()
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(' ');
+                }
+                write_go_v(item, out);
+            }
+            out.push(']');
         }),
         Value::Object(members) => grow_stack(|| {
-            let members: Vec<_> = members.iter().map(|(k, v)| format!("{k}:{}", go_v(v))).collect();
-            format!("map[{}]", members.join(" ")).into()
+            out.push_str("map[");
+            for (i, (key, member)) in members.iter().enumerate() {
+                if i > 0 {
+                    out.push(' ');
+                }
+                out.push_str(key);
+                out.push(':');
+                write_go_v(member, out);
+            }
+            out.push(']');
         }),
     }
 }

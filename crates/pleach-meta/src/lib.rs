@@ -14,7 +14,7 @@ pub mod selector;
 pub mod status;
 pub mod time;
 
-pub use field_error::{BadValue, ErrorType, FieldError};
+pub use field_error::{BadValue, ErrorType, FieldError, FieldErrors};
 pub use group_version::{GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource};
 pub use object_meta::ObjectMeta;
 pub use path::Path;

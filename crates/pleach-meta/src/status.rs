@@ -2,7 +2,7 @@
 
 use pleach_json::{Map, Value};
 
-use crate::field_error::{FieldError, aggregate};
+use crate::field_error::{FieldError, MORE, aggregate_bodies, bodies};
 
 /// The machine-readable word for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,16 +136,22 @@ impl Status {
     /// 422 for an object with errors. `kind` may be empty, as it is for some patches.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
-        let message =
-            format!("{qualified} {} is invalid: {}", crate::go_format::quote(name), aggregate(errors));
-        let causes = errors
-            .iter()
-            .map(|e| StatusCause {
-                reason: e.error_type.reason().to_owned(),
-                message: e.body(),
-                field: e.field.clone(),
-            })
-            .collect();
+        let (bodies, complete) = bodies(errors);
+        let told = aggregate_bodies(errors, &bodies, complete);
+        let message = format!("{qualified} {} is invalid: {told}", crate::go_format::quote(name));
+        let cause = |(error, message): (&FieldError, String)| StatusCause {
+            reason: error.error_type.reason().to_owned(),
+            message,
+            field: error.field.clone(),
+        };
+        let mut causes: Vec<_> = errors.iter().zip(bodies).map(cause).collect();
+        if !complete {
+            causes.push(StatusCause {
+                reason: String::new(),
+                message: MORE.to_owned(),
+                field: String::new(),
+            });
+        }
         Self::failure(422, Reason::Invalid, message).with_details(StatusDetails {
             name: name.to_owned(),
             group: group.to_owned(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pleach_json::{Map, Str, Value};
 use pleach_meta::object_meta::{ObjectMeta, validate_annotations, validate_labels};
-use pleach_meta::{FieldError, Path, field_error};
+use pleach_meta::{FieldErrors, Path, field_error};
 
 use super::caller::{Address, Caller, Place};
 use super::review;
@@ -176,7 +176,7 @@ fn restored(from: &Value, converted: &Value) -> Result<Value, String> {
     };
     let mut metadata = original.clone();
     let Some(members) = metadata.as_object_mut() else { return Ok(metadata) };
-    let mut errors: Vec<FieldError> = Vec::new();
+    let mut errors = FieldErrors::new();
     for (key, shown) in [("labels", "labels"), ("annotations", "annotation")] {
         let new = given.get(key).filter(|value| !value.is_null());
         if let Some(new) = new {

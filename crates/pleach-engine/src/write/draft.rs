@@ -3,7 +3,7 @@
 //! The second stage of a write, after settling.
 
 use pleach_apply::Written;
-use pleach_json::{Str, Value};
+use pleach_json::Value;
 use pleach_meta::object_meta::ObjectMeta;
 
 use super::Intent;
@@ -124,27 +124,8 @@ pub(crate) fn check_identity(target: &Target, value: &mut Value) -> Result<(), R
 
 /// Equal owner references are kept once, and the client is told, and when they were found.
 pub(super) fn dedup_owner_references(value: &mut Value, when: &str, context: &mut Context) {
-    let Some(Value::Array(references)) = prepare::metadata_mut(value).get_mut("ownerReferences") else {
-        return;
-    };
-    let mut kept: Vec<Value> = Vec::with_capacity(references.len());
-    let mut repeated: Vec<Str> = Vec::new();
-    for reference in references.drain(..) {
-        if kept.contains(&reference) {
-            let uid: Str = reference.get("uid").and_then(Value::as_str).unwrap_or_default().into();
-            if !repeated.contains(&uid) {
-                repeated.push(uid);
-            }
-        } else {
-            kept.push(reference);
-        }
-    }
-    references.extend(kept);
-    if !repeated.is_empty() {
-        let uids: Vec<&str> = repeated.iter().map(Str::as_str).collect();
-        context.warn(format!(
-            ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
-            uids.join(", ")
-        ));
+    let metadata = prepare::metadata_mut(value);
+    if let Some(warning) = pleach_meta::object_meta::dedup_owner_references(metadata, when) {
+        context.warn(warning);
     }
 }

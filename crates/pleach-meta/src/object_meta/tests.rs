@@ -275,16 +275,48 @@ fn owner_references_are_kept_once() {
     let mut metadata = json!({"ownerReferences": [
         (owner("u", "a")), (owner("v", "b")), (owner("u", "a")), (owner("u", "c")), (owner("u", "a"))]});
     let map = metadata.as_object_mut().unwrap();
-    let warning = dedup_owner_references(map).unwrap();
+    let warning = dedup_owner_references(map, "").unwrap();
     assert!(
         warning.starts_with(".metadata.ownerReferences contains duplicate entries; API server dedups"),
         "{warning}"
     );
     assert!(warning.ends_with("duplicate UID(s) observed: u"), "{warning}");
-    assert_eq!(dedup_owner_references(map), None);
+    assert_eq!(dedup_owner_references(map, ""), None);
     assert_eq!(
         metadata.get("ownerReferences"),
         Some(&json!([(owner("u", "a")), (owner("v", "b")), (owner("u", "c"))])),
         "the same uid under another name is another reference"
     );
+}
+
+#[test]
+fn many_owner_references_are_kept_once_too() {
+    let owner =
+        |n: usize| json!({"apiVersion": "v1", "kind": "K", "name": "x", "uid": (format!("u{}", n % 30_000))});
+    let references: Vec<Value> = (0..40_000).map(owner).collect();
+    let mut metadata = json!({"ownerReferences": references});
+    let warning = dedup_owner_references(metadata.as_object_mut().unwrap(), " after lunch").unwrap();
+    assert!(warning.starts_with(".metadata.ownerReferences contains duplicate entries after lunch; API"));
+    assert_eq!(warning.matches(", u").count(), 9_999);
+    let left = metadata.get("ownerReferences").and_then(Value::as_array).unwrap();
+    assert_eq!(left.len(), 30_000);
+    assert_eq!(left[29_999].get("uid"), Some(&json!("u29999")), "in their order");
+}
+
+#[test]
+fn errors_that_quote_everything_are_few() {
+    // Each names all references.
+    let owner = |n: usize| json!({"apiVersion": "v1", "kind": "K", "name": "x", "uid": (n.to_string()), "controller": true});
+    let references: Vec<Value> = (0..20_000).map(owner).collect();
+    let metadata = json!({"name": "x", "ownerReferences": references});
+    let errors = validate_object_meta(ObjectMeta::new(&metadata), false, NameRule::PathSegment, &Path::ROOT);
+    assert!(!errors.is_empty() && errors.len() <= 2, "{}", errors.len());
+    // Each names the whole manager.
+    let manager = "\u{1}".repeat(500_000);
+    let errors = validate_field_manager(&manager, &Path::ROOT);
+    assert!(errors.len() > 1 && errors.len() <= 4, "{}", errors.len());
+    let many: Vec<Value> = (0..100_000).map(|n| json!(format!("-{n}"))).collect();
+    let metadata = json!({"name": "x", "finalizers": many});
+    let errors = validate_object_meta(ObjectMeta::new(&metadata), false, NameRule::PathSegment, &Path::ROOT);
+    assert_eq!(errors.len(), crate::field_error::MAX_ERRORS + 1);
 }

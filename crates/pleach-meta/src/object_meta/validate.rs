@@ -3,10 +3,12 @@
 //! The metadata has been decoded before, so types are right here. Errors come in the order in which
 //! the API server reports them; maps are walked by key.
 
+use std::collections::{HashMap, HashSet};
+
 use pleach_json::{Map, Str, Value};
 
 use super::{OWNER_REFERENCE, OWNER_REFERENCES, ObjectMeta};
-use crate::field_error::{BadValue, FieldError};
+use crate::field_error::{BadValue, FieldError, FieldErrors};
 use crate::go_format::{is_print, quote};
 use crate::go_struct::GoType;
 use crate::group_version::GroupVersion;
@@ -51,7 +53,7 @@ impl NameRule {
     }
 }
 
-fn push_all(errors: &mut Vec<FieldError>, path: &Path<'_>, value: &str, messages: Messages) {
+fn push_all(errors: &mut FieldErrors, path: &Path<'_>, value: &str, messages: Messages) {
     errors.extend(messages.into_iter().map(|message| FieldError::invalid(path, value, message)));
 }
 
@@ -99,7 +101,7 @@ fn validated(
     path: &Path<'_>,
 ) -> Vec<FieldError> {
     let meta = Checked::beside(meta, right);
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let generate_name = text(meta.generate_name);
     if !generate_name.is_empty() {
         push_all(&mut errors, &path.child("generateName"), generate_name, check_name(generate_name, true));
@@ -130,7 +132,7 @@ fn validated(
     validate_owner_references(meta.owner_references, &path.child("ownerReferences"), &mut errors);
     validate_finalizers(meta.finalizers, &path.child("finalizers"), &mut errors);
     validate_managed_fields(meta.managed_fields, &path.child("managedFields"), &mut errors);
-    errors
+    errors.into()
 }
 
 /// The fields that are checked, found in one walk.
@@ -215,12 +217,12 @@ pub fn validate_object_meta_update(
 ) -> Vec<FieldError> {
     // What is there already was looked at when it came.
     let (new, old) = (Checked::beside(new, old), Checked::of(old));
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     if old.deletion_timestamp.is_some_and(|time| !time.is_null()) {
-        let known = items(old.finalizers).filter_map(Value::as_str);
+        let known: HashSet<&str> = items(old.finalizers).filter_map(Value::as_str).collect();
         let mut added: Vec<&str> = items(new.finalizers)
             .filter_map(Value::as_str)
-            .filter(|finalizer| !known.clone().any(|known| known == *finalizer))
+            .filter(|finalizer| !known.contains(finalizer))
             .collect();
         added.sort_unstable();
         added.dedup();
@@ -261,7 +263,7 @@ pub fn validate_object_meta_update(
     validate_annotations(new.annotations, &path.child("annotations"), &mut errors);
     validate_owner_references(new.owner_references, &path.child("ownerReferences"), &mut errors);
     validate_managed_fields(new.managed_fields, &path.child("managedFields"), &mut errors);
-    errors
+    errors.into()
 }
 
 /// A value that may not change. Times are printed as JSON prints them.
@@ -270,8 +272,11 @@ pub(crate) fn immutable(path: &Path<'_>, value: impl Into<BadValue>) -> FieldErr
 }
 
 /// What is wrong with labels.
-pub fn validate_labels(labels: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+pub fn validate_labels(labels: Option<&Value>, path: &Path<'_>, errors: &mut FieldErrors) {
     for (key, value) in members(labels) {
+        if errors.is_full() {
+            return;
+        }
         let value = value.as_str().unwrap_or_default();
         push_all(errors, path, key, check_qualified_name(key));
         push_all(errors, path, value, check_label_value(value));
@@ -279,7 +284,7 @@ pub fn validate_labels(labels: Option<&Value>, path: &Path<'_>, errors: &mut Vec
 }
 
 /// What is wrong with annotations.
-pub fn validate_annotations(annotations: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+pub fn validate_annotations(annotations: Option<&Value>, path: &Path<'_>, errors: &mut FieldErrors) {
     let mut size = 0;
     for (key, value) in members(annotations) {
         push_all(errors, path, key, check_annotation_key(key));
@@ -290,9 +295,12 @@ pub fn validate_annotations(annotations: Option<&Value>, path: &Path<'_>, errors
     }
 }
 
-fn validate_owner_references(references: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn validate_owner_references(references: Option<&Value>, path: &Path<'_>, errors: &mut FieldErrors) {
     let mut controller: Option<(&str, &str)> = None;
     for reference in items(references) {
+        if errors.is_full() {
+            return;
+        }
         let text = |key: &str| reference.get(key).and_then(Value::as_str).unwrap_or_default();
         let (api_version, kind, name) = (text("apiVersion"), text("kind"), text("name"));
         let group_version = GroupVersion::parse(api_version).unwrap_or_default();
@@ -315,7 +323,7 @@ fn validate_owner_references(references: Option<&Value>, path: &Path<'_>, errors
         }
         if reference.get("controller").and_then(Value::as_bool) == Some(true) {
             if let Some((first_kind, first_name)) = controller {
-                let all = references.expect("it has the references that were walked");
+                let all = references.unwrap_or(&Value::Null);
                 let detail = format!(
                     "Only one reference can have Controller set to true. Found \"true\" in references for \
                      {first_kind}/{first_name} and {kind}/{name}"
@@ -328,9 +336,12 @@ fn validate_owner_references(references: Option<&Value>, path: &Path<'_>, errors
     }
 }
 
-fn validate_finalizers(finalizers: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn validate_finalizers(finalizers: Option<&Value>, path: &Path<'_>, errors: &mut FieldErrors) {
     let (mut orphan, mut foreground) = (false, false);
     for finalizer in items(finalizers).filter_map(Value::as_str) {
+        if errors.is_full() {
+            return;
+        }
         push_all(errors, path, finalizer, check_qualified_name(finalizer));
         orphan |= finalizer == "orphan";
         foreground |= finalizer == "foregroundDeletion";
@@ -342,8 +353,11 @@ fn validate_finalizers(finalizers: Option<&Value>, path: &Path<'_>, errors: &mut
     }
 }
 
-fn validate_managed_fields(managed_fields: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn validate_managed_fields(managed_fields: Option<&Value>, path: &Path<'_>, errors: &mut FieldErrors) {
     for (i, entry) in items(managed_fields).enumerate() {
+        if errors.is_full() {
+            return;
+        }
         let path = path.index(i);
         let (mut operation, mut fields_type, mut manager, mut subresource) = ("", "", "", "");
         for (key, value) in members(Some(entry)) {
@@ -373,52 +387,87 @@ fn validate_managed_fields(managed_fields: Option<&Value>, path: &Path<'_>, erro
 
 /// The rule for a field manager's name, in `managedFields` and in a request.
 pub fn validate_field_manager(manager: &str, path: &Path<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     if manager.len() > FIELD_MANAGER_MAX_LENGTH {
         errors.push(FieldError::too_long(path, FIELD_MANAGER_MAX_LENGTH as i64));
     }
     if manager.bytes().all(|b| matches!(b, b' '..=b'~')) {
-        return errors;
+        return errors.into();
     }
     for (at, c) in manager.char_indices().filter(|(_, c)| !is_print(*c)) {
         let detail = format!("invalid character U+{:04X} (at position {at})", c as u32);
+        if errors.is_full() {
+            break;
+        }
         errors.push(FieldError::invalid(path, manager, detail));
     }
-    errors
+    errors.into()
 }
 
-/// Removes owner references that are there twice; the warning names their uids.
-pub fn dedup_owner_references(metadata: &mut Map) -> Option<String> {
-    let references = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut)?;
-    let mut uids: Vec<String> = Vec::new();
-    let mut i = 0;
-    while i < references.len() {
-        let (before, rest) = references.split_at(i);
-        if before.contains(&rest[0]) {
-            let uid = rest[0].get("uid").and_then(Value::as_str).unwrap_or_default();
-            if !uids.iter().any(|u| u == uid) {
-                uids.push(uid.to_owned());
-            }
-            references.remove(i);
-        } else {
-            i += 1;
+/// Removes owner references that are there twice; the warning names their uids. `when` is put behind the
+/// first clause of the warning.
+pub fn dedup_owner_references(metadata: &mut Map, when: &str) -> Option<String> {
+    let references = metadata.get("ownerReferences").and_then(Value::as_array)?;
+    let repeated = repeated_references(references)?;
+    let mut uids: Vec<Str> = Vec::new();
+    let mut seen: HashSet<Str> = HashSet::new();
+    for &i in &repeated {
+        let uid: Str = references[i].get("uid").and_then(Value::as_str).unwrap_or_default().into();
+        if seen.insert(uid.clone()) {
+            uids.push(uid);
         }
     }
-    (!uids.is_empty()).then(|| {
-        format!(
-            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and \
-             may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
-            uids.join(", ")
-        )
-    })
+    let references = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut)?;
+    let mut repeated = repeated.into_iter().peekable();
+    let mut i = 0;
+    references.retain(|_| {
+        let kept = repeated.next_if_eq(&i).is_none();
+        i += 1;
+        kept
+    });
+    Some(format!(
+        ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and \
+         may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+        uids.join(", ")
+    ))
 }
+
+/// Up to this many references are compared pair by pair before anything is hashed.
+const FEW_REFERENCES: usize = 8;
+
+/// Where references are that equal an earlier one; `None` if there are none.
+fn repeated_references(references: &[Value]) -> Option<Vec<usize>> {
+    if references.len() <= FEW_REFERENCES {
+        let repeats = |&i: &usize| references[..i].contains(&references[i]);
+        let repeated: Vec<usize> = (1..references.len()).filter(repeats).collect();
+        return (!repeated.is_empty()).then_some(repeated);
+    }
+    // What is equal has the same text; `1` and `1.0` have it too, and are compared.
+    let mut seen: HashMap<Vec<u8>, Vec<usize>> = HashMap::with_capacity(references.len());
+    let mut repeated = Vec::new();
+    for (i, reference) in references.iter().enumerate() {
+        let alike = seen.entry(pleach_json::to_vec(reference)).or_default();
+        if alike.iter().any(|&before| references[before] == *reference) {
+            repeated.push(i);
+        } else {
+            alike.push(i);
+        }
+    }
+    (!repeated.is_empty()).then_some(repeated)
+}
+
+/// The most warnings about finalizers: the header has room for a few dozen.
+const MAX_FINALIZER_WARNINGS: usize = 100;
 
 /// Warnings for finalizers that an object did not have before.
 pub fn finalizer_warnings(new: ObjectMeta<'_>, old: Option<ObjectMeta<'_>>) -> Vec<String> {
     let mut warnings = Vec::new();
+    let mut known: HashSet<&str> = old.into_iter().flat_map(ObjectMeta::finalizers).collect();
     for finalizer in new.finalizers() {
-        let known = old.is_some_and(|old| old.finalizers().any(|f| f == finalizer));
-        if known
+        if warnings.len() >= MAX_FINALIZER_WARNINGS {
+            break;
+        }
+        if !known.insert(finalizer)
             || finalizer.contains('/')
             || matches!(finalizer, "orphan" | "foregroundDeletion" | "kubernetes")
         {

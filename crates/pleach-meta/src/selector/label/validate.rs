@@ -2,25 +2,37 @@
 
 use pleach_json::{Map, Value};
 
-use crate::field_error::FieldError;
+use crate::field_error::{FieldError, FieldErrors};
 use crate::names::{check_label_value, check_qualified_name};
 use crate::path::Path;
 
 /// Adds what is wrong with `matchLabels` and `matchExpressions` of a selector.
 pub fn validate_label_selector(selector: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let mut found = FieldErrors::new();
+    validate(selector, path, &mut found);
+    errors.extend(found.into_vec());
+}
+
+fn validate(selector: &Value, path: &Path<'_>, errors: &mut FieldErrors) {
     let labels = path.child("matchLabels");
     for (key, value) in selector.get("matchLabels").and_then(Value::as_object).into_iter().flat_map(Map::iter)
     {
+        if errors.is_full() {
+            return;
+        }
         check_key(key, &labels, errors);
         check_value(value.as_str().unwrap_or_default(), &labels, errors);
     }
     let expressions = selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten();
     for (i, expression) in expressions.enumerate() {
+        if errors.is_full() {
+            return;
+        }
         validate_requirement(expression, &path.child("matchExpressions").index(i), errors);
     }
 }
 
-fn validate_requirement(requirement: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn validate_requirement(requirement: &Value, path: &Path<'_>, errors: &mut FieldErrors) {
     let text = |key: &str| requirement.get(key).and_then(Value::as_str).unwrap_or_default();
     let values = requirement.get("values").and_then(Value::as_array);
     let is_empty = values.is_none_or(|values| values.is_empty());
@@ -45,15 +57,18 @@ fn validate_requirement(requirement: &Value, path: &Path<'_>, errors: &mut Vec<F
     }
     check_key(text("key"), &path.child("key"), errors);
     for (i, value) in values.into_iter().flatten().enumerate() {
+        if errors.is_full() {
+            return;
+        }
         check_value(value.as_str().unwrap_or_default(), &values_path.index(i), errors);
     }
 }
 
-fn check_key(key: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn check_key(key: &str, path: &Path<'_>, errors: &mut FieldErrors) {
     errors.extend(check_qualified_name(key).into_iter().map(|m| FieldError::invalid(path, key, m)));
 }
 
-fn check_value(value: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn check_value(value: &str, path: &Path<'_>, errors: &mut FieldErrors) {
     errors.extend(check_label_value(value).into_iter().map(|m| FieldError::invalid(path, value, m)));
 }
 
