@@ -30,6 +30,12 @@ enum Rest<'v> {
 impl Value {
     /// How deep and how large this value is. The walk ends when there are more than `most_bytes`.
     pub fn extent(&self, most_bytes: usize) -> Extent {
+        let extent = self.walk_extent(most_bytes);
+        pleach_work::charge(extent.values as u64);
+        extent
+    }
+
+    fn walk_extent(&self, most_bytes: usize) -> Extent {
         let mut extent = Extent::default();
         let mut open: Vec<Rest<'_>> = Vec::new();
         let mut next = Some(self);
