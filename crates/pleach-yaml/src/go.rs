@@ -60,6 +60,9 @@ pub(crate) fn scalar(scalar: &Scalar) -> String {
     }
 }
 
+/// Texts are cut after this many bytes: an error need not repeat a document.
+const MAX_TEXT: usize = 64 * 1024;
+
 /// A value as `%#v` prints it.
 pub(crate) fn value(value: &Value) -> String {
     let mut out = String::new();
@@ -80,6 +83,9 @@ fn write_value(value: &Value, out: &mut String) {
                 if i > 0 {
                     out.push_str(", ");
                 }
+                if out.len() > MAX_TEXT {
+                    break;
+                }
                 write_value(item, out);
             }
             out.push('}');
@@ -89,6 +95,9 @@ fn write_value(value: &Value, out: &mut String) {
             for (i, (key, member)) in map.iter().enumerate() {
                 if i > 0 {
                     out.push_str(", ");
+                }
+                if out.len() > MAX_TEXT {
+                    break;
                 }
                 out.push_str(&quote(key));
                 out.push(':');

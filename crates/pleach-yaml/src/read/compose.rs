@@ -1,7 +1,8 @@
 //! From nodes to a value.
 //!
 //! Aliases are expanded here. The budget is go-yaml's: once a document is large, the part of it
-//! that comes from aliases may only be so big, and the larger it is the smaller that part.
+//! that comes from aliases may only be so big, and the larger it is the smaller that part. go-yaml counts
+//! nodes; the bytes of their texts are limited as well, or one long text could be had a million times.
 
 use std::collections::HashSet;
 
@@ -96,16 +97,24 @@ impl From<Scalar> for KeyOf {
     }
 }
 
+/// The most bytes of text that may come from aliases.
+const MAX_ALIAS_BYTES: usize = 16 << 20;
+
+/// The most bytes of keys that are reported to be set again.
+const MAX_DUPLICATE_BYTES: usize = 1 << 20;
+
 /// Turns the nodes of one document into a value.
 pub(super) struct Composer<'a, 'n> {
     text: &'a str,
     nodes: &'n Nodes<'a>,
     strict: bool,
     duplicates: Vec<DuplicateKey>,
+    duplicate_bytes: usize,
     /// Aliases that are being expanded.
     expanding: HashSet<NodeId>,
     decoded: usize,
     decoded_in_alias: usize,
+    alias_bytes: usize,
     /// The first key that JSON cannot have. Found after everything else in upstream's order.
     bad_key: Option<String>,
     not_finite: bool,
@@ -118,9 +127,11 @@ impl<'a, 'n> Composer<'a, 'n> {
             nodes,
             strict,
             duplicates: Vec::new(),
+            duplicate_bytes: 0,
             expanding: HashSet::new(),
             decoded: 0,
             decoded_in_alias: 0,
+            alias_bytes: 0,
             bad_key: None,
             not_finite: false,
         }
@@ -213,8 +224,7 @@ impl<'a, 'n> Composer<'a, 'n> {
             let name = self.key(pair[0])?;
             let (value_of, mut tree) = self.node::<T>(pair[1])?;
             if self.strict && !members.seen.insert(name.clone().into()) {
-                let key = go::scalar(&name);
-                self.duplicates.push(DuplicateKey { line: value.line, key });
+                self.note_duplicate(value.line, &name);
             }
             T::set_key(&mut tree, &key.span);
             let name = self.key_text(name, &value_of);
@@ -222,6 +232,14 @@ impl<'a, 'n> Composer<'a, 'n> {
             members.values.push((name, value_of));
         }
         Ok(())
+    }
+
+    fn note_duplicate(&mut self, line: usize, name: &Scalar) {
+        if self.duplicate_bytes < MAX_DUPLICATE_BYTES {
+            let key = go::scalar(name);
+            self.duplicate_bytes += key.len() + size_of::<DuplicateKey>();
+            self.duplicates.push(DuplicateKey { line, key });
+        }
     }
 
     fn merge<T: Track>(
@@ -275,9 +293,17 @@ impl<'a, 'n> Composer<'a, 'n> {
         let nodes = self.nodes;
         let mut node = nodes.get(id);
         if let Kind::Alias(target) = &node.kind {
-            self.enter(*target, node)?;
-            self.expanding.remove(target);
+            let alias = node;
             node = nodes.get(*target);
+            if let Kind::Scalar { .. } = &node.kind {
+                self.charge()?;
+                self.enter(*target, alias)?;
+                let scalar = self.scalar(node);
+                self.expanding.remove(target);
+                return scalar;
+            }
+            self.enter(*target, alias)?;
+            self.expanding.remove(target);
         }
         if let Kind::Scalar { .. } = &node.kind {
             self.charge()?;
@@ -301,8 +327,14 @@ impl<'a, 'n> Composer<'a, 'n> {
         Str::default()
     }
 
-    fn scalar(&self, node: &Node<'_>) -> Result<Scalar, YamlError> {
+    fn scalar(&mut self, node: &Node<'_>) -> Result<Scalar, YamlError> {
         let Kind::Scalar { text, plain } = &node.kind else { return Ok(Scalar::Null) };
+        if !self.expanding.is_empty() {
+            self.alias_bytes += text.len();
+            if self.alias_bytes > MAX_ALIAS_BYTES {
+                return Err(excessive_aliasing());
+            }
+        }
         resolve(node.tag.as_deref(), text, *plain).map_err(|message| self.decode_error(&message, node))
     }
 
@@ -326,7 +358,7 @@ impl<'a, 'n> Composer<'a, 'n> {
             && self.decoded > 1000
             && self.decoded_in_alias as f64 / self.decoded as f64 > allowed_alias_ratio(self.decoded)
         {
-            return Err(YamlError::new(Stage::Decode, "document contains excessive aliasing", None));
+            return Err(excessive_aliasing());
         }
         Ok(())
     }
@@ -345,6 +377,10 @@ impl<'a, 'n> Composer<'a, 'n> {
         let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
         Place { line: node.line, column, offset: node.span.start }
     }
+}
+
+fn excessive_aliasing() -> YamlError {
+    YamlError::new(Stage::Decode, "document contains excessive aliasing", None)
 }
 
 fn is_merge(key: &Node<'_>) -> bool {
