@@ -10,6 +10,8 @@ mod go_print;
 mod list;
 mod schema;
 
+use std::collections::HashSet;
+
 use pleach_json::{Map, Str, Value, grow_stack};
 
 use crate::error::StrategicError;
@@ -50,6 +52,7 @@ fn merge_maps(mut original: Map, patch: &Map, schema: &StrategicSchema) -> Resul
     // Lists with an order are dealt with first; their members need no further look.
     let ordered = list::merge_ordered(&mut original, patch, schema)?;
     let mut added: Vec<(Str, Value)> = Vec::new();
+    let mut deleted = false;
     for (key, change) in patch {
         if key == RETAIN_KEYS
             || key.starts_with(ORDER)
@@ -59,7 +62,11 @@ fn merge_maps(mut original: Map, patch: &Map, schema: &StrategicSchema) -> Resul
             continue;
         }
         if change.is_null() {
-            original.remove(key);
+            // Taken out together below: taking one out moves all that follow.
+            if let Some(gone) = original.get_mut(key) {
+                *gone = Value::Null;
+                deleted = true;
+            }
             continue;
         }
         let Some(found) = original.get_mut(key) else {
@@ -84,6 +91,10 @@ fn merge_maps(mut original: Map, patch: &Map, schema: &StrategicSchema) -> Resul
             }
             (_, change) => *found = change.clone(),
         }
+    }
+    if deleted {
+        let stays = |key: &Str| ordered.contains(key) || patch.get(key) != Some(&Value::Null);
+        original.retain(|key, value| !value.is_null() || stays(key));
     }
     original.merge(added);
     for (key, deletions) in patch {
@@ -125,7 +136,8 @@ fn directive(map: &Map) -> Result<Option<Directive>> {
 fn retain_keys(original: &mut Map, patch: &Map) -> Result<()> {
     let Some(list) = patch.get(RETAIN_KEYS) else { return Ok(()) };
     let Some(names) = list.as_array() else { return error("invalid patch format of retainKeys") };
-    let named = |key: &str| names.iter().any(|name| name.as_str() == Some(key));
+    let names: HashSet<&str> = names.iter().filter_map(Value::as_str).collect();
+    let named = |key: &str| names.contains(key);
     for (key, change) in patch {
         if !key.starts_with('$') && !change.is_null() && !named(key) {
             return error("invalid patch format of retainKeys");

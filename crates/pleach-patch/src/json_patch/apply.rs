@@ -1,6 +1,6 @@
 //! Running the operations of a patch.
 
-use pleach_json::{Value, to_vec};
+use pleach_json::{MAX_DEPTH, Value, to_vec};
 
 use super::decode::go_kind;
 use super::{JsonPatch, Member, Op, Operation, place};
@@ -19,7 +19,26 @@ pub(super) fn apply(document: Value, patch: &JsonPatch, copy_limit: usize) -> Re
     for operation in &patch.operations {
         run.step(operation).map_err(PatchError)?;
     }
+    if patch.operations.iter().any(may_deepen) && run.document.depth() > MAX_DEPTH {
+        return Err(PatchError("exceeded max depth".to_owned()));
+    }
     Ok(run.document)
+}
+
+/// Whether an operation can make a document deeper than JSON may be.
+fn may_deepen(operation: &Operation) -> bool {
+    match operation.op {
+        Op::Copy | Op::Move => true,
+        Op::Add | Op::Replace => {
+            let steps = match &operation.path {
+                Member::Text(path) => path.len(),
+                Member::Missing | Member::Wrong(_) => 0,
+            };
+            // A path has fewer steps than bytes.
+            steps + operation.value.depth() > MAX_DEPTH
+        }
+        Op::Remove | Op::Test | Op::Unknown(_) => false,
+    }
 }
 
 struct Run {

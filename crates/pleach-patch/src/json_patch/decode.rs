@@ -1,5 +1,7 @@
 //! From text to operations.
 
+use std::collections::HashSet;
+
 use pleach_json::{Map, Value, ValueKind, parse_strict as parse_json};
 
 use super::written::{self, Written};
@@ -8,6 +10,9 @@ use crate::error::DecodeError;
 
 /// The members that an operation may have.
 const MEMBERS: [&str; 4] = ["from", "op", "path", "value"];
+
+/// Strict reading reports at most so many problems.
+const MAX_PROBLEMS: usize = 100;
 
 /// A patch and what strict reading has to say about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,10 +53,12 @@ fn problems(written: &[Written], duplicates: &[String]) -> Vec<String> {
     let mut problems = Vec::new();
     let mut nested = duplicates.iter().peekable();
     for (i, operation) in written.iter().enumerate() {
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen: HashSet<&str> = HashSet::with_capacity(MEMBERS.len());
         for key in &operation.keys {
-            let again = seen.contains(&key.as_str());
-            seen.push(key);
+            if problems.len() >= MAX_PROBLEMS {
+                return problems;
+            }
+            let again = !seen.insert(key);
             let path = format!("[{i}].{key}");
             match (MEMBERS.contains(&key.as_str()), again) {
                 (false, false) => problems.push(format!("unknown field {path:?}")),

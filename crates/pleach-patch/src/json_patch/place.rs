@@ -1,6 +1,6 @@
 //! Places in a document: the container a path leads to, and what can be done in it.
 
-use pleach_json::{Str, Value};
+use pleach_json::{Map, Str, Value};
 
 /// Finds the container of what `path` names, and the last key. What stands before the first
 /// slash is ignored, and without a slash there is no container.
@@ -40,16 +40,30 @@ pub(super) fn get<'d>(container: &'d Value, key: &str) -> Result<Option<&'d Valu
     }
 }
 
+/// Charges for the items or members that an insertion or removal moves: as many as move in one step.
+fn charge_move(moved: usize, per_step: usize) {
+    pleach_work::charge(1 + (moved / per_step) as u64);
+}
+
+const ITEMS_PER_STEP: usize = 10;
+const MEMBERS_PER_STEP: usize = 5;
+
+fn insert_member(map: &mut Map, key: &str, value: Value) {
+    charge_move(map.len(), MEMBERS_PER_STEP);
+    map.insert(Str::from(key), value);
+}
+
 /// Puts a value where there may be none yet; pushes the items of an array aside.
 pub(super) fn add(container: &mut Value, key: &str, value: Value) -> Result<(), String> {
     match container {
-        Value::Object(map) => _ = map.insert(Str::from(key), value),
+        Value::Object(map) => insert_member(map, key, value),
         Value::Array(items) if key == "-" => items.push(value),
         Value::Array(items) => {
             let index =
                 atoi(key).map_err(|error| format!("value was not a proper array index: '{key}': {error}"))?;
-            let places = items.len() + 1;
-            items.insert(within(index, places)?, value);
+            let place = within(index, items.len() + 1)?;
+            charge_move(items.len() - place, ITEMS_PER_STEP);
+            items.insert(place, value);
         }
         _ => {}
     }
@@ -59,7 +73,7 @@ pub(super) fn add(container: &mut Value, key: &str, value: Value) -> Result<(), 
 /// Puts a value in the place of another. Array items must be there.
 pub(super) fn set(container: &mut Value, key: &str, value: Value) {
     match container {
-        Value::Object(map) => _ = map.insert(Str::from(key), value),
+        Value::Object(map) => insert_member(map, key, value),
         Value::Array(items) => {
             if let Ok(index) = existing(items.len(), key) {
                 items[index] = value;
@@ -73,9 +87,13 @@ pub(super) fn set(container: &mut Value, key: &str, value: Value) {
 pub(super) fn remove(container: &mut Value, key: &str) -> Result<Value, String> {
     match container {
         Value::Object(map) => {
+            charge_move(map.len(), MEMBERS_PER_STEP);
             map.remove(key).ok_or_else(|| format!("Unable to remove nonexistent key: {key}: missing value"))
         }
-        Value::Array(items) => existing(items.len(), key).map(|index| items.remove(index)),
+        Value::Array(items) => existing(items.len(), key).map(|index| {
+            charge_move(items.len() - index, ITEMS_PER_STEP);
+            items.remove(index)
+        }),
         _ => Ok(Value::Null),
     }
 }

@@ -2,26 +2,64 @@
 
 use pleach_json::{Value, format_float, grow_stack};
 
+/// Texts are cut after this many bytes: an error need not repeat a document.
+const MAX_TEXT: usize = 64 * 1024;
+
 /// A value as `%v` prints it.
 pub(super) fn printed(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::Bool(b) => b.to_string(),
-        Value::Int(int) => int.to_string(),
-        Value::Float(float) => format_float(*float),
-        Value::String(text) => text.to_string(),
-        Value::Array(items) => list(items),
-        Value::Object(map) => grow_stack(|| {
-            let members: Vec<_> =
-                map.iter().map(|(key, member)| format!("{key}:{}", printed(member))).collect();
-            format!("map[{}]", members.join(" "))
-        }),
-    }
+    let mut out = String::new();
+    print(value, &mut out);
+    out
 }
 
 /// A list as `%v` prints it.
 pub(super) fn list(items: &[Value]) -> String {
-    grow_stack(|| format!("[{}]", items.iter().map(printed).collect::<Vec<_>>().join(" ")))
+    let mut out = String::new();
+    print_list(items, &mut out);
+    out
+}
+
+/// Into one text: a text for each level would be copied at each level.
+fn print(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => out.push_str("<nil>"),
+        Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
+        Value::Int(int) => out.push_str(&int.to_string()),
+        Value::Float(float) => out.push_str(&format_float(*float)),
+        Value::String(text) => out.push_str(text),
+        Value::Array(items) => print_list(items, out),
+        Value::Object(map) => grow_stack(|| {
+            out.push_str("map[");
+            for (i, (key, member)) in map.iter().enumerate() {
+                if i > 0 {
+                    out.push(' ');
+                }
+                if out.len() > MAX_TEXT {
+                    break;
+                }
+                out.push_str(key);
+                out.push(':');
+                print(member, out);
+            }
+            out.push(']');
+        }),
+    }
+}
+
+fn print_list(items: &[Value], out: &mut String) {
+    grow_stack(|| {
+        out.push('[');
+        for (i, item) in items.iter().enumerate() {
+            if i > 0 {
+                out.push(' ');
+            }
+            if out.len() > MAX_TEXT {
+                break;
+            }
+            print(item, out);
+        }
+        out.push(']');
+    });
 }
 
 /// The Go type of a value that was read from JSON.

@@ -4,7 +4,7 @@
 //! The two rows are zipped: an item of the old row goes first only where both it and the next of
 //! the new row were there before and it stood in front.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use pleach_json::{Map, Str, Value, to_string};
 
@@ -22,8 +22,12 @@ pub(super) fn merge(original: Vec<Value>, patch: &[Value], schema: &StrategicSch
 }
 
 /// Merges the lists for which the patch has an order, and names those.
-pub(super) fn merge_ordered(original: &mut Map, patch: &Map, schema: &StrategicSchema) -> Result<Vec<Str>> {
-    let mut done = Vec::new();
+pub(super) fn merge_ordered(
+    original: &mut Map,
+    patch: &Map,
+    schema: &StrategicSchema,
+) -> Result<HashSet<Str>> {
+    let mut done = HashSet::new();
     for (key, order) in patch {
         let Some(field) = key.strip_prefix(ORDER) else { continue };
         let order = as_list(order)?;
@@ -64,11 +68,12 @@ pub(super) fn merge_ordered(original: &mut Map, patch: &Map, schema: &StrategicS
             Some(deletions) => as_list(deletions)?,
             None => &[],
         };
-        let merged: Vec<_> = merged.into_iter().filter(|item| !deletions.contains(item)).collect();
+        let deletions = Deletions::of(deletions);
+        let merged: Vec<_> = merged.into_iter().filter(|item| !deletions.has(item)).collect();
         let merged = arrange(merged, &order_names, &before, child)?;
         original.insert(field, Value::from(merged));
-        done.push(Str::from(field));
-        done.push(format!("{DELETE_FROM}{field}").into());
+        done.insert(Str::from(field));
+        done.insert(format!("{DELETE_FROM}{field}").into());
     }
     Ok(done)
 }
@@ -80,7 +85,29 @@ pub(super) fn delete_from(original: &mut Map, field: &str, deletions: &Value) {
     } else if let Some(Value::Array(items)) = original.get_mut(field)
         && let Value::Array(deletions) = deletions
     {
-        items.retain(|item| !deletions.contains(item));
+        let deletions = Deletions::of(deletions);
+        items.retain(|item| !deletions.has(item));
+    }
+}
+
+/// Values that a list loses, found by their text.
+struct Deletions<'v>(HashMap<String, Vec<&'v Value>>);
+
+impl<'v> Deletions<'v> {
+    fn of(values: &'v [Value]) -> Self {
+        let mut by_text: HashMap<String, Vec<&Value>> = HashMap::with_capacity(values.len());
+        for value in values {
+            // `1` and `1.0` have one text and are two values.
+            let alike = by_text.entry(to_string(value)).or_default();
+            if !alike.contains(&value) {
+                alike.push(value);
+            }
+        }
+        Self(by_text)
+    }
+
+    fn has(&self, item: &Value) -> bool {
+        !self.0.is_empty() && self.0.get(&to_string(item)).is_some_and(|alike| alike.contains(&item))
     }
 }
 
@@ -115,6 +142,7 @@ fn merge_keyed(
     // Directives first: they are about the list as it was.
     let mut changes: Vec<&Map> = Vec::with_capacity(patch.len());
     let mut replace = false;
+    let mut gone: Vec<Value> = Vec::new();
     for item in patch {
         let Value::Object(map) = item else { continue };
         match directive(map)? {
@@ -122,10 +150,14 @@ fn merge_keyed(
             Some(Directive::Replace) => replace = true,
             Some(Directive::Delete) => {
                 let name = map.get(key).ok_or_else(|| no_key(item, key))?;
-                original.retain(|item| item.get(key) != Some(name));
+                gone.push(name.clone());
             }
             Some(Directive::Merge) => return error("merging lists cannot yet be specified in the patch"),
         }
+    }
+    if !gone.is_empty() {
+        let gone = Deletions::of(&gone);
+        original.retain(|item| !item.get(key).is_some_and(|name| gone.has(name)));
     }
     if replace {
         return Ok(changes.into_iter().map(|map| Value::Object(map.clone())).collect());
