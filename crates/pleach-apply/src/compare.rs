@@ -3,6 +3,7 @@
 //! Everything that comes or goes is told, containers included; what changes is told where it is owned.
 
 use pleach_json::{Map, Str, Value, grow_stack};
+use pleach_work::charge;
 
 use crate::element::PathElement;
 use crate::fits::fits;
@@ -174,6 +175,7 @@ impl Walk {
         new: &[(Str, Value)],
         depth: usize,
     ) -> Comparison {
+        charge((old.len() + new.len()) as u64);
         let (mut fields, others) = (map.fields(), map.others());
         let mut out = Comparison::default();
         pairs(old, new, |key, old, new| {

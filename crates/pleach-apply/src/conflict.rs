@@ -1,72 +1,108 @@
 //! Fields that an apply would change and that others own.
 
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+
 use pleach_meta::StatusCause;
+use pleach_meta::field_error::{MAX_BYTES, MAX_ERRORS};
 use pleach_meta::go_format::quote;
 
+use crate::element::PathElement;
 use crate::managed_fields::{Identity, Operation};
-use crate::set::{Path, Set};
+use crate::set::Set;
 
-/// A field that somebody else owns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
-    /// Who owns it.
-    pub owner: Identity,
-    /// Which field.
-    pub path: Path,
-}
-
-/// All conflicts of an apply, by owner.
+/// All conflicts of an apply: the owners, in order, and the fields of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Conflicts(pub Vec<Conflict>);
+pub struct Conflicts(Vec<(Identity, Set)>);
 
 impl Conflicts {
     /// The conflicts with these owners over these fields.
     pub(crate) fn of(mut by_owner: Vec<(Identity, Set)>) -> Self {
         by_owner.sort_by_cached_key(|(owner, _)| owner.sort_key());
-        let conflicts = by_owner.into_iter().flat_map(|(owner, fields)| {
-            fields.paths().into_iter().map(move |path| Conflict { owner: owner.clone(), path })
-        });
-        Self(conflicts.collect())
+        Self(by_owner)
     }
 
-    /// The fields, whoever owns them.
-    pub(crate) fn fields(&self) -> Set {
-        self.0.iter().map(|conflict| conflict.path.clone()).collect()
+    /// How many there are: one for each field of each owner.
+    pub fn count(&self) -> usize {
+        self.0.iter().map(|(_, fields)| fields.len()).sum()
+    }
+
+    /// Whether all of them are over these fields.
+    pub(crate) fn are_over(&self, fields: &Set) -> bool {
+        self.0.iter().all(|(_, own)| own.is_subset(fields))
     }
 
     /// Those that are not over these fields.
     #[must_use]
-    pub(crate) fn without(self, fields: &Set) -> Self {
-        Self(self.0.into_iter().filter(|conflict| !fields.has(&conflict.path.0)).collect())
+    pub(crate) fn without(&self, fields: &Set) -> Self {
+        let left = self.0.iter().map(|(owner, own)| (owner.clone(), own.difference(fields)));
+        Self(left.filter(|(_, own)| !own.is_empty()).collect())
+    }
+
+    /// Goes along the conflicts, as many as an answer tells.
+    fn each<'c>(&'c self, mut each: impl FnMut(&'c Identity, &str)) {
+        let (mut told, mut bytes) = (0, 0);
+        let mut path_text = String::new();
+        for (owner, fields) in &self.0 {
+            fields.try_each_path(&mut |path| {
+                if told >= MAX_ERRORS || bytes > MAX_BYTES {
+                    return ControlFlow::Break(());
+                }
+                path_text.clear();
+                write_path(path, &mut path_text);
+                told += 1;
+                bytes += path_text.len() + owner.manager.len();
+                each(owner, &path_text);
+                ControlFlow::Continue(())
+            });
+        }
     }
 
     /// What the client is told.
     pub fn message(&self) -> String {
-        use std::fmt::Write as _;
-        if let [Conflict { owner, path }] = self.0.as_slice() {
-            return format!("Apply failed with 1 conflict: conflict with {}: {path}", shown(owner));
-        }
-        let mut text = format!("Apply failed with {} conflicts: ", self.0.len());
-        let mut last: Option<&Identity> = None;
-        for Conflict { owner, path } in &self.0 {
+        let count = self.count();
+        let mut text = if count == 1 {
+            String::from("Apply failed with 1 conflict: ")
+        } else {
+            format!("Apply failed with {count} conflicts: ")
+        };
+        let (mut last, mut told): (Option<&Identity>, usize) = (None, 0);
+        self.each(|owner, path| {
+            told += 1;
+            if count == 1 {
+                let _ = write!(text, "conflict with {}: {path}", shown(owner));
+                return;
+            }
             if last != Some(owner) {
                 let newline = if last.is_some() { "\n" } else { "" };
                 let _ = write!(text, "{newline}conflicts with {}:", shown(owner));
                 last = Some(owner);
             }
             let _ = write!(text, "\n- {path}");
+        });
+        if told < count {
+            let _ = write!(text, "\n- and {} more", count - told);
         }
         text
     }
 
-    /// One cause for each field.
+    /// One cause for each field, as many as an answer tells.
     pub fn causes(&self) -> Vec<StatusCause> {
-        let cause = |Conflict { owner, path }: &Conflict| StatusCause {
-            reason: "FieldManagerConflict".to_owned(),
-            message: format!("conflict with {}", shown(owner)),
-            field: path.to_string(),
-        };
-        self.0.iter().map(cause).collect()
+        let mut causes = Vec::new();
+        self.each(|owner, path| {
+            causes.push(StatusCause {
+                reason: "FieldManagerConflict".to_owned(),
+                message: format!("conflict with {}", shown(owner)),
+                field: path.to_owned(),
+            });
+        });
+        causes
+    }
+}
+
+fn write_path(path: &[PathElement], out: &mut String) {
+    for element in path {
+        let _ = write!(out, "{element}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use pleach_json::{Str, Value};
+use pleach_json::{Str, Value, grow_stack};
 use pleach_meta::go_format::{float_v, quote};
 
 use crate::same::{hash, order};
@@ -121,16 +121,16 @@ impl fmt::Display for Shown<'_> {
             Value::Int(i) => write!(f, "{i}"),
             Value::Float(x) => f.write_str(&float_v(*x)),
             Value::String(s) => f.write_str(&quote(s)),
-            Value::Array(items) => {
+            Value::Array(items) => grow_stack(|| {
                 f.write_str("[")?;
                 for (i, item) in items.iter().enumerate() {
                     let comma = if i > 0 { "," } else { "" };
                     write!(f, "{comma}{}", Shown(item))?;
                 }
                 f.write_str("]")
-            }
+            }),
             Value::Object(members) => {
-                members.iter().try_for_each(|(key, value)| write!(f, "{key}={}", Shown(value)))
+                grow_stack(|| members.iter().try_for_each(|(key, value)| write!(f, "{key}={}", Shown(value))))
             }
         }
     }

@@ -9,10 +9,11 @@
 //! otherwise is brought into this form once, by way of a [`Set`].
 
 use pleach_json::{Map, Str, Value, grow_stack};
+use pleach_work::charge;
 
 use crate::element::PathElement;
-use crate::fields_v1::{self, decode_fields, decode_members, encode_element, encode_level};
-use crate::set::Set;
+use crate::fields_v1::{self, decode_element, decode_fields, decode_members, encode_element, encode_level};
+use crate::set::{Node, Set};
 
 /// A set of paths as `fieldsV1` has it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,9 +80,30 @@ impl Encoded {
         add(&mut self.0, other.0);
     }
 
+    /// What is in any of several sets. Two by two, so that no large one is walked once for each small one.
+    pub(crate) fn union(mut all: Vec<Self>) -> Self {
+        while all.len() > 1 {
+            let mut pairs = all.into_iter();
+            let mut halved = Vec::with_capacity(pairs.len().div_ceil(2));
+            while let Some(mut first) = pairs.next() {
+                if let Some(second) = pairs.next() {
+                    first.add(second);
+                }
+                halved.push(first);
+            }
+            all = halved;
+        }
+        all.pop().unwrap_or_default()
+    }
+
     /// Whether the two have a member in common.
     pub(crate) fn intersects(&self, paths: &Set) -> bool {
         intersects(&self.0, paths)
+    }
+
+    /// What is in both.
+    pub(crate) fn intersection(&self, paths: &Set) -> Set {
+        intersection(&self.0, paths)
     }
 
     /// Whether every member is one of the other's.
@@ -110,6 +132,7 @@ fn is_member(below: &Map) -> bool {
 }
 
 fn is_canonical(members: &Map, root: bool) -> bool {
+    charge(members.len() as u64);
     let steps = steps(members);
     let has_dot = steps.len() < members.len();
     if has_dot && (root || steps.is_empty() || members.entries()[0].1 != Value::object()) {
@@ -152,25 +175,36 @@ fn position(members: &Map, element: &PathElement) -> Option<usize> {
     members.entries().binary_search_by(compare).ok()
 }
 
+/// Whether it is better to look for the members among the paths than the other way round: an owner of a few
+/// fields does not pay for all that a write changes.
+fn is_short(members: &Map, paths: &Set) -> bool {
+    members.len() < paths.nodes().len() / 4
+}
+
+/// What a set says of a step.
+fn node_of<'s>(paths: &'s Set, step: &str) -> Option<&'s Node> {
+    match step.strip_prefix("f:") {
+        Some(name) => paths.field_node(name),
+        None if step == DOT => None,
+        None => paths.node(&decode_element(step).ok().flatten()?),
+    }
+}
+
 fn subtract(members: &mut Map, paths: &Set, whole: bool) {
     let mut gone = false;
-    for node in paths.nodes() {
-        let Some(at) = position(members, &node.element) else { continue };
-        let value = &mut members.entries_mut()[at].1;
-        let Value::Object(below) = value else { continue };
-        let member = is_member(below) && !node.member;
-        let stays = if whole && node.member {
-            false
-        } else {
-            if !node.children.is_empty() && !below.is_empty() {
-                grow_stack(|| subtract(below, &node.children, whole));
+    if is_short(members, paths) {
+        charge(2 * members.len() as u64);
+        for at in 0..members.len() {
+            if let Some(node) = node_of(paths, &members.entries()[at].0) {
+                gone |= subtract_at(members, at, node, whole);
             }
-            mark(below, member)
-        };
-        if !stays {
-            // All that goes goes at once: taking one out moves all that follow.
-            *value = Value::Null;
-            gone = true;
+        }
+    } else {
+        charge(2 * paths.nodes().len() as u64);
+        for node in paths.nodes() {
+            if let Some(at) = position(members, &node.element) {
+                gone |= subtract_at(members, at, node, whole);
+            }
         }
     }
     if gone {
@@ -178,11 +212,32 @@ fn subtract(members: &mut Map, paths: &Set, whole: bool) {
     }
 }
 
+/// Takes from one step what a set says of it. Whether nothing is left comes back; then there is a null.
+fn subtract_at(members: &mut Map, at: usize, node: &Node, whole: bool) -> bool {
+    let value = &mut members.entries_mut()[at].1;
+    let Value::Object(below) = value else { return false };
+    let member = is_member(below) && !node.member;
+    let stays = if whole && node.member {
+        false
+    } else {
+        if !node.children.is_empty() && !below.is_empty() {
+            grow_stack(|| subtract(below, &node.children, whole));
+        }
+        mark(below, member)
+    };
+    if !stays {
+        // All that goes goes at once: taking one out moves all that follow.
+        *value = Value::Null;
+    }
+    !stays
+}
+
 fn add(members: &mut Map, other: Map) {
     if members.is_empty() {
         *members = other;
         return;
     }
+    charge((2 * other.len() + members.len()) as u64);
     let mut new = Vec::new();
     for (key, there) in other {
         match (members.position(&key), there) {
@@ -202,19 +257,57 @@ fn add(members: &mut Map, other: Map) {
 }
 
 fn intersects(members: &Map, paths: &Set) -> bool {
-    let at = |element: &PathElement| Some(&members.entries()[position(members, element)?].1);
-    paths.nodes().iter().any(|node| match at(&node.element) {
-        Some(Value::Object(below)) => {
+    let meet = |below: &Value, node: &Node| match below {
+        Value::Object(below) => {
             (node.member && is_member(below))
                 || (!node.children.is_empty()
                     && !below.is_empty()
                     && grow_stack(|| intersects(below, &node.children)))
         }
         _ => false,
-    })
+    };
+    if is_short(members, paths) {
+        charge(2 * members.len() as u64);
+        return members.iter().any(|(key, below)| node_of(paths, key).is_some_and(|node| meet(below, node)));
+    }
+    charge(2 * paths.nodes().len() as u64);
+    let at = |element: &PathElement| Some(&members.entries()[position(members, element)?].1);
+    paths.nodes().iter().any(|node| at(&node.element).is_some_and(|below| meet(below, node)))
+}
+
+fn intersection(members: &Map, paths: &Set) -> Set {
+    let mut out = Set::new();
+    let mut both = |below: &Value, node: &Node| {
+        let Value::Object(below) = below else { return };
+        let children = if node.children.is_empty() || below.is_empty() {
+            Set::new()
+        } else {
+            grow_stack(|| intersection(below, &node.children))
+        };
+        out.push(node.element.clone(), node.member && is_member(below), children);
+    };
+    if is_short(members, paths) {
+        charge(2 * members.len() as u64);
+        for (key, below) in members {
+            if let Some(node) = node_of(paths, key) {
+                both(below, node);
+            }
+        }
+        // Keys of lists sort by value, their texts do not.
+        out.sort();
+    } else {
+        charge(2 * paths.nodes().len() as u64);
+        for node in paths.nodes() {
+            if let Some(at) = position(members, &node.element) {
+                both(&members.entries()[at].1, node);
+            }
+        }
+    }
+    out
 }
 
 fn is_subset(members: &Map, of: &Map) -> bool {
+    charge(members.len() as u64);
     let mut others = steps(of);
     steps(members).iter().all(|(key, below)| {
         // Both are sorted: what was passed over is not asked for again.
@@ -271,6 +364,7 @@ mod tests {
                 let whole = encode_fields(&left.recursive_difference(&right));
                 assert_eq!(done(&|x| x.subtract_whole(&right)), whole, "{why}");
                 assert_eq!(x.intersects(&right), left.intersects(&right), "{why}");
+                assert_eq!(x.intersection(&right), left.intersection(&right), "{why}");
                 assert_eq!(x.is_subset(&y), left.is_subset(&right), "{why}");
             }
         }

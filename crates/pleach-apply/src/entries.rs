@@ -3,12 +3,17 @@
 //! The same owners as [`ManagedFields`](crate::ManagedFields) has, but their fields stay in the form
 //! they are stored in: what a write does not touch is handed on as it is.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use pleach_json::{Array, Map, Str, Value};
+use pleach_work::charge;
 
 use crate::encoded::Encoded;
 use crate::managed_fields::{Identity, Operation};
+
+/// Up to this many owners are looked through one by one.
+const FEW: usize = 16;
 
 /// The member of an entry that says what is owned.
 const FIELDS: &str = "fieldsV1";
@@ -45,10 +50,20 @@ impl Entries {
             _ => return Err("managedFields must be a list".to_owned()),
         };
         let mut out = Self(Vec::with_capacity(entries.len()));
+        // Where owners are, if there are too many to look through.
+        let mut places = (entries.len() > FEW).then(|| HashMap::with_capacity(entries.len()));
+        charge(4 * entries.len() as u64);
         for (i, entry) in entries.into_iter().enumerate() {
             let entry = Entry::decode(i, entry, fields)?;
+            let known = match &mut places {
+                Some(places) => {
+                    let place = *places.entry(entry.identity.clone()).or_insert(out.0.len());
+                    Some(place).filter(|place| *place < out.0.len())
+                }
+                None => out.position(&entry.identity),
+            };
             // Of equal identities the last one counts.
-            match out.position(&entry.identity) {
+            match known {
                 Some(at) => out.0[at] = entry,
                 None => out.0.push(entry),
             }

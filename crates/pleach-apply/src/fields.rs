@@ -11,6 +11,7 @@
 //! other are at hand they are shared, and what the two values share is not looked at.
 
 use pleach_json::{Array, Map, Str, Value, grow_stack};
+use pleach_work::charge;
 use smallvec::SmallVec;
 
 use crate::encoded::{DOT, Encoded};
@@ -131,6 +132,7 @@ impl Walk {
     }
 
     fn members(&mut self, map: &MapShape<'_>, members: &Map, member: bool, like: Option<Like<'_>>) -> Map {
+        charge(2 * members.len() as u64);
         let (mut fields, others) = (map.fields(), map.others());
         let mut steps = Steps::new(members.len(), member, like);
         for (i, (key, value)) in members.entries().iter().enumerate() {
@@ -168,6 +170,7 @@ impl Walk {
     }
 
     fn items(&mut self, list: &ListShape<'_>, items: &Array, member: bool, like: Option<Like<'_>>) -> Map {
+        charge(4 * items.len() as u64);
         let mut steps = begin(items.len(), member);
         let mut plain = true;
         for (i, item) in items.iter().enumerate() {
@@ -302,6 +305,7 @@ impl Walk {
     }
 
     fn members_are(&mut self, map: &MapShape<'_>, members: &Map, member: bool, expected: &Map) -> bool {
+        charge(members.len() as u64);
         let Some(mut expected) = below(expected, member) else { return false };
         let (mut fields, others) = (map.fields(), map.others());
         members.entries().iter().all(|(key, value)| {
@@ -347,6 +351,7 @@ impl Walk {
     }
 
     fn items_are(&mut self, list: &ListShape<'_>, items: &Array, member: bool, expected: &Map) -> bool {
+        charge(2 * items.len() as u64);
         let Some(expected) = below(expected, member) else { return false };
         // What is there twice is another matter.
         if items.len() != expected.len() {

@@ -4,6 +4,7 @@
 //! `.` inside says that the step is a member too. A member that nothing goes on from is just `{}`.
 
 use pleach_json::{Map, Str, Value, grow_stack};
+use pleach_work::charge;
 use smol_str::SmolStrBuilder;
 
 use crate::element::PathElement;
@@ -29,6 +30,7 @@ pub(crate) fn decode_members(members: &Map) -> Result<(Set, bool), String> {
         return Ok((Set::new(), true));
     }
     grow_stack(|| {
+        charge(4 * members.len() as u64);
         let mut set = Set::with_capacity(members.len());
         let mut member = false;
         let mut sorted = true;
@@ -52,7 +54,7 @@ pub(crate) fn decode_members(members: &Map) -> Result<(Set, bool), String> {
 }
 
 /// A step; none if it is of a kind that is not known.
-fn decode_element(key: &str) -> Result<Option<PathElement>, String> {
+pub(crate) fn decode_element(key: &str) -> Result<Option<PathElement>, String> {
     let bad = |what: &str| Err(format!("parsing key as path element: {what}"));
     let (kind, rest) = match key.as_bytes() {
         [] | [_] => return bad("key must be 2 characters long:"),
@@ -88,6 +90,7 @@ pub(crate) fn encode_level(set: &Set, member: bool) -> Map {
         return Map::new();
     }
     grow_stack(|| {
+        charge(4 * nodes.len() as u64);
         // A member that goes on says so; one that does not is an empty object.
         let mut members: Vec<(Str, Value)> = Vec::with_capacity(nodes.len() + usize::from(member));
         if member {

@@ -5,6 +5,7 @@
 //! everything fits is not looked into.
 
 use pleach_json::{Array, Map, Value, grow_stack};
+use pleach_work::charge;
 
 use crate::items::{has_key, is_each_once};
 use crate::shape::{ListShape, MapShape, Relation, Scalar, Shape, Type};
@@ -33,6 +34,7 @@ fn container_fits(value: &Value, of: Type<'_>, once: bool) -> bool {
 }
 
 fn members_fit(map: &MapShape<'_>, members: &Map, once: bool) -> bool {
+    charge(members.len() as u64);
     let (mut fields, others) = (map.fields(), map.others());
     members.entries().iter().all(|(key, value)| match fields.next(key).or(others) {
         Some(of) => fits(value, of, once),
@@ -41,6 +43,7 @@ fn members_fit(map: &MapShape<'_>, members: &Map, once: bool) -> bool {
 }
 
 fn items_fit(list: &ListShape<'_>, items: &Array, once: bool) -> bool {
+    charge(items.len() as u64);
     let told_apart = !matches!(list.relation, Relation::Atomic);
     items.iter().all(|item| (!told_apart || has_key(list, item)) && fits(item, list.items, once))
         && (!told_apart || !once || is_each_once(list, items))

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hasher};
 
 use pleach_json::{Map, Str, Value};
+use pleach_work::charge;
 use smallvec::SmallVec;
 
 use crate::element::PathElement;
@@ -118,6 +119,7 @@ pub(crate) fn has_key(list: &ListShape<'_>, item: &Value) -> bool {
     match (list.relation, item) {
         (Relation::Set, item) => !matches!(item, Value::Object(_) | Value::Array(_) | Value::Null),
         (Relation::Keys(keys), Value::Object(members)) => {
+            charge(keys.len() as u64);
             keys.iter().any(|key| member(members, key).is_some())
                 || keys.iter().any(|key| list.items.as_map().is_some_and(|map| map.default_of(key).is_some()))
         }
@@ -149,6 +151,7 @@ fn member<'v>(members: &'v Map, key: &Str) -> Option<&'v Value> {
 }
 
 fn keyed<'v>(list: &ListShape<'v>, keys: &'v [Str], item: &'v Value) -> Result<Key<'v>, String> {
+    charge(keys.len() as u64);
     let members = match item {
         Value::Object(members) => members,
         Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
@@ -199,6 +202,11 @@ impl Item<'_> {
 /// The items of two lists, those that are not told apart together: the first list's, then the second's,
 /// in their order. The groups are in no order that matters. Items without a key are left out.
 pub(crate) fn together<'v>(list: &ListShape<'v>, first: &'v [Value], second: &'v [Value]) -> Vec<Item<'v>> {
+    let per_item = match list.relation {
+        Relation::Keys(keys) => keys.len(),
+        Relation::Atomic | Relation::Set => 1,
+    };
+    charge(((first.len() + second.len()) * (8 + 2 * per_item)) as u64);
     let mut items = Vec::with_capacity(first.len() + second.len());
     for (second, values) in [(false, first), (true, second)] {
         items.extend(values.iter().enumerate().filter_map(|(place, value)| {

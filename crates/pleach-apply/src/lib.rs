@@ -33,7 +33,7 @@ mod validate;
 mod written;
 
 pub use compare::{Comparison, compare};
-pub use conflict::{Conflict, Conflicts};
+pub use conflict::Conflicts;
 pub use element::PathElement;
 pub use fields::fields_of;
 pub use fields_v1::{decode_fields, encode_fields};

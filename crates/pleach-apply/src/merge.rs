@@ -13,6 +13,7 @@
 //! still there, that is what comes of it again.
 
 use pleach_json::{Map, Str, Value, grow_stack};
+use pleach_work::charge;
 
 use crate::compare::{items_of, members_of, pairs};
 use crate::items::{Item, are_told_apart_alike, together};
@@ -221,6 +222,7 @@ impl Walk<'_> {
         since: Option<Since<'_>>,
         depth: usize,
     ) -> Merged {
+        charge(2 * (live.len() + config.len()) as u64);
         let (mut fields, others) = (map.fields(), map.others());
         let mut all = Vec::with_capacity(live.len().max(config.len()));
         let (mut is_live, mut is_config) = (true, true);

@@ -3,6 +3,7 @@
 //! Odd, and kept: a container that loses its last member while it stays itself becomes null.
 
 use pleach_json::{Map, Value, grow_stack};
+use pleach_work::charge;
 
 use crate::element::PathElement;
 use crate::items::step;
@@ -19,6 +20,7 @@ pub fn remove(value: Value, fields: &Set, of: Type<'_>) -> Value {
             if members.is_empty() || map.is_atomic {
                 return Value::Null;
             }
+            charge(2 * members.len() as u64);
             let others = map.others();
             let mut kept = Vec::with_capacity(members.len());
             for (key, value) in members {
@@ -40,6 +42,7 @@ pub fn remove(value: Value, fields: &Set, of: Type<'_>) -> Value {
             if items.is_empty() || matches!(list.relation, Relation::Atomic) {
                 return Value::Null;
             }
+            charge(2 * items.len() as u64);
             let mut kept = Vec::with_capacity(items.len());
             for item in items {
                 let node = step(&list, &item).ok().and_then(|element| fields.node(&element));

@@ -5,8 +5,10 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::ops::ControlFlow;
 
 use pleach_json::{grow_stack, grow_stack_to_drop};
+use pleach_work::charge;
 
 use crate::element::PathElement;
 
@@ -86,6 +88,16 @@ impl Set {
         self.position(element).ok().map(|i| &self.0[i])
     }
 
+    /// The step of a field.
+    pub(crate) fn field_node(&self, name: &str) -> Option<&Node> {
+        // Fields sort before all other elements.
+        let compare = |node: &Node| match &node.element {
+            PathElement::Field(own) => own.as_str().cmp(name),
+            _ => Ordering::Greater,
+        };
+        self.0.binary_search_by(compare).ok().map(|i| &self.0[i])
+    }
+
     /// Adds a path. The empty path is no member of any set.
     pub fn insert(&mut self, path: impl IntoIterator<Item = PathElement>) {
         let mut path = path.into_iter().peekable();
@@ -131,22 +143,36 @@ impl Set {
 
     /// Every member, those that end at a level before those that go on.
     pub fn paths(&self) -> Vec<Path> {
-        let (mut out, mut at) = (Vec::new(), Vec::new());
-        self.collect(&mut at, &mut out);
+        let mut out = Vec::new();
+        self.try_each_path(&mut |path| {
+            out.push(Path(path.to_vec()));
+            ControlFlow::Continue(())
+        });
         out
     }
 
-    fn collect(&self, at: &mut Vec<PathElement>, out: &mut Vec<Path>) {
+    /// Goes along every member in the order of [`Self::paths`], until `each` ends it.
+    pub(crate) fn try_each_path(&self, each: &mut dyn FnMut(&[PathElement]) -> ControlFlow<()>) {
+        let _ = self.visit(&mut Vec::new(), each);
+    }
+
+    fn visit(
+        &self,
+        at: &mut Vec<PathElement>,
+        each: &mut dyn FnMut(&[PathElement]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        charge(self.0.len() as u64);
         for node in self.0.iter().filter(|node| node.member) {
             at.push(node.element.clone());
-            out.push(Path(at.clone()));
+            each(at)?;
             at.pop();
         }
         for node in self.0.iter().filter(|node| !node.children.is_empty()) {
             at.push(node.element.clone());
-            grow_stack(|| node.children.collect(at, out));
+            grow_stack(|| node.children.visit(at, each))?;
             at.pop();
         }
+        ControlFlow::Continue(())
     }
 
     /// What is in either.
@@ -207,6 +233,7 @@ impl Set {
 
     /// Whether the two have a member in common.
     pub fn intersects(&self, other: &Self) -> bool {
+        charge(self.0.len().min(other.0.len()) as u64);
         let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
         while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
             match x.element.cmp(&y.element) {
@@ -226,6 +253,7 @@ impl Set {
 
     /// Whether every member is one of the other's.
     pub fn is_subset(&self, other: &Self) -> bool {
+        charge(self.0.len() as u64);
         self.0.iter().all(|node| match other.node(&node.element) {
             Some(found) => {
                 (!node.member || found.member) && grow_stack(|| node.children.is_subset(&found.children))
@@ -244,6 +272,7 @@ enum Pair<'a> {
 /// Goes along two sets and keeps what `keep` makes of each step.
 fn zip(a: &Set, b: &Set, mut keep: impl FnMut(Pair<'_>) -> Option<Node>) -> Set {
     grow_stack(|| {
+        charge((a.0.len() + b.0.len()) as u64);
         let mut out = Vec::with_capacity(a.0.len().max(b.0.len()));
         let (mut a, mut b) = (a.0.iter().peekable(), b.0.iter().peekable());
         loop {
@@ -279,6 +308,7 @@ impl Clone for Set {
         if self.0.is_empty() {
             return Self::new();
         }
+        charge(self.0.len() as u64);
         grow_stack(|| Self(self.0.clone()))
     }
 }

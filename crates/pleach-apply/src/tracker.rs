@@ -15,9 +15,10 @@ mod last_applied;
 mod update;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use pleach_json::{Map, Phrase, Phrases, Str, Value};
-use pleach_work::Constant;
+use pleach_work::{Constant, charge};
 
 pub use self::apply::Applied;
 pub use self::update::Written;
@@ -191,17 +192,21 @@ impl<'a> Tracker<'a> {
     /// Owners under the schemas as they are now. `settled` says that those of the request's version are
     /// the live object's and that it is tracked.
     fn reconciled(&self, live: &Value, entries: &mut Entries, settled: bool) -> Result<(), String> {
-        let mut last: Option<(Str, Option<Type<'_>>)> = None;
+        let mut types: HashMap<Str, Option<Type<'_>>> = HashMap::new();
         for entry in &mut entries.0 {
             if settled && entry.api_version == self.request.api_version {
                 continue;
             }
-            if last.as_ref().is_none_or(|(version, _)| *version != entry.api_version) {
-                let found = self.in_version(live, &entry.api_version)?.map(|found| found.of);
-                last = Some((entry.api_version.clone(), found));
-            }
-            if let Some((_, Some(of))) = &last
-                && let Some(fields) = reconcile(&entry.fields, *of)
+            let of = match types.get(&entry.api_version) {
+                Some(known) => *known,
+                None => {
+                    let found = self.in_version(live, &entry.api_version)?.map(|found| found.of);
+                    types.insert(entry.api_version.clone(), found);
+                    found
+                }
+            };
+            if let Some(of) = of
+                && let Some(fields) = reconcile(&entry.fields, of)
             {
                 entry.fields = fields;
             }
@@ -220,34 +225,37 @@ impl<'a> Tracker<'a> {
         actor: Option<&Identity>,
         force: bool,
     ) -> Result<(), ApplyError> {
-        let mut changes = vec![(
-            Str::from(self.request.api_version),
-            Some(match self.versions.reset(self.request.api_version) {
-                Some(reset) if own.touches(reset) => Cow::Owned(own.without(reset)),
-                _ => Cow::Borrowed(own),
-            }),
-        )];
+        let mut changes = vec![Some(match self.versions.reset(self.request.api_version) {
+            Some(reset) if own.touches(reset) => Cow::Owned(own.without(reset)),
+            _ => Cow::Borrowed(own),
+        })];
         let mut conflicts = Vec::new();
         let mut change_of = Vec::with_capacity(entries.0.len());
+        // Where the change in each other version is, and all that it writes, once that was needed.
+        let mut known: HashMap<Str, usize> = HashMap::new();
+        let mut written: HashMap<usize, Set> = HashMap::new();
+        charge(2 * entries.0.len() as u64);
         for entry in &entries.0 {
             if Some(&entry.identity) == actor {
                 change_of.push(None);
                 continue;
             }
-            let at = match changes.iter().position(|(version, _)| *version == entry.api_version) {
-                Some(at) => at,
+            let at = match known.get(&entry.api_version) {
+                _ if entry.api_version == self.request.api_version => 0,
+                Some(at) => *at,
                 None => {
                     let change = self.change_in(&entry.api_version, old, new)?;
-                    changes.push((entry.api_version.clone(), change.map(Cow::Owned)));
+                    changes.push(change.map(Cow::Owned));
+                    known.insert(entry.api_version.clone(), changes.len() - 1);
                     changes.len() - 1
                 }
             };
-            if let Some(change) = &changes[at].1
+            if let Some(change) = &changes[at]
                 && !force
                 && (entry.fields.intersects(&change.modified) || entry.fields.intersects(&change.added))
             {
-                let written = change.modified.union(&change.added);
-                conflicts.push((entry.identity.clone(), entry.fields.to_set().intersection(&written)));
+                let written = written.entry(at).or_insert_with(|| change.modified.union(&change.added));
+                conflicts.push((entry.identity.clone(), entry.fields.intersection(written)));
             }
             change_of.push(Some(at));
         }
@@ -257,7 +265,7 @@ impl<'a> Tracker<'a> {
         let mut change_of = change_of.into_iter();
         entries.0.retain_mut(|entry| {
             if let Some(at) = change_of.next().flatten() {
-                let Some(change) = &changes[at].1 else { return false };
+                let Some(change) = &changes[at] else { return false };
                 for taken in [&change.modified, &change.added, &change.removed] {
                     if entry.fields.intersects(taken) {
                         entry.fields.subtract(taken);

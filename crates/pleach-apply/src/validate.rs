@@ -7,7 +7,8 @@
 use std::fmt::Write as _;
 
 use pleach_json::{Array, Map, Value, grow_stack};
-use pleach_meta::go_format::{float_v, go_type};
+use pleach_meta::go_format::{go_type, go_v, quote};
+use pleach_work::charge;
 
 use crate::fits::fits;
 use crate::items::{Item, key, step, together};
@@ -20,7 +21,7 @@ pub fn validate(value: &Value, of: Type<'_>, duplicates: bool) -> Result<(), Str
 
 /// The same, without asking first whether there is anything.
 pub(crate) fn words(value: &Value, of: Type<'_>, duplicates: bool) -> Result<(), String> {
-    let mut walk = Walk { errors: Vec::new(), duplicates };
+    let mut walk = Walk { errors: Vec::new(), bytes: 0, duplicates };
     walk.visit(value, of, &At { above: None, step: Step::Root });
     match walk.errors.as_slice() {
         [] => Ok(()),
@@ -35,8 +36,14 @@ pub(crate) fn words(value: &Value, of: Type<'_>, duplicates: bool) -> Result<(),
     }
 }
 
+/// What is wrong is told up to this many bytes.
+const MAX_BYTES: usize = 1 << 20;
+/// A value in a message is cut after this many.
+const MAX_VALUE_BYTES: usize = 64 << 10;
+
 struct Walk {
     errors: Vec<String>,
+    bytes: usize,
     duplicates: bool,
 }
 
@@ -76,10 +83,14 @@ impl Walk {
             whole.push_str(": ");
         }
         whole.push_str(text);
+        self.bytes += whole.len();
         self.errors.push(whole);
     }
 
     fn visit(&mut self, value: &Value, of: Type<'_>, at: &At<'_>) {
+        if self.bytes > MAX_BYTES {
+            return;
+        }
         match (of.shape(Some(value)), value) {
             (_, Value::Null) => {}
             (Shape::Scalar(scalar), value) => {
@@ -99,6 +110,7 @@ impl Walk {
     }
 
     fn members(&mut self, map: &MapShape<'_>, members: &Map, at: &At<'_>) {
+        charge(members.len() as u64);
         let (mut fields, others) = (map.fields(), map.others());
         for (key, value) in members.entries() {
             let at = at.below(Step::Field(key));
@@ -114,6 +126,7 @@ impl Walk {
     }
 
     fn items(&mut self, list: &ListShape<'_>, items: &Array, at: &At<'_>) {
+        charge(items.len() as u64);
         if let Relation::Atomic = list.relation {
             for (i, item) in items.iter().enumerate() {
                 self.visit(item, list.items, &at.below(Step::Index(i)));
@@ -129,6 +142,9 @@ impl Walk {
                     return;
                 }
             };
+            if self.bytes > MAX_BYTES {
+                return;
+            }
             if again.get(i) == Some(&true) {
                 self.error(at, &format!("duplicate entries for key {}", key.element()));
             }
@@ -167,45 +183,86 @@ pub(crate) fn wrong_scalar(scalar: Scalar, value: &Value) -> Option<String> {
 
 /// A value as Go's `%v` prints a pointer to a struct that holds it.
 fn pointer(value: &Value) -> String {
-    format!("&{{{}}}", plain(value))
+    let mut out = String::from("&{");
+    write_plain(value, &mut out);
+    out.push('}');
+    out
 }
 
 /// A value as Go's `%v` prints it.
-fn plain(value: &Value) -> String {
+fn write_plain(value: &Value, out: &mut String) {
     match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::Bool(b) => b.to_string(),
-        Value::Int(i) => i.to_string(),
-        Value::Float(f) => float_v(*f),
-        Value::String(s) => s.to_string(),
         Value::Array(items) => grow_stack(|| {
-            let items: Vec<_> = items.iter().map(plain).collect();
-            format!("[{}]", items.join(" "))
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(' ');
+                }
+                if out.len() > MAX_VALUE_BYTES {
+                    break;
+                }
+                write_plain(item, out);
+            }
+            out.push(']');
         }),
         Value::Object(members) => grow_stack(|| {
-            let members: Vec<_> = members.iter().map(|(k, v)| format!("{k}:{}", plain(v))).collect();
-            format!("map[{}]", members.join(" "))
+            out.push_str("map[");
+            for (i, (key, member)) in members.iter().enumerate() {
+                if i > 0 {
+                    out.push(' ');
+                }
+                if out.len() > MAX_VALUE_BYTES {
+                    break;
+                }
+                out.push_str(key);
+                out.push(':');
+                write_plain(member, out);
+            }
+            out.push(']');
         }),
+        scalar => out.push_str(&go_v(scalar)),
     }
 }
 
 /// A value as Go's `%#v` prints it.
 fn go_syntax(value: &Value) -> String {
+    let mut out = String::new();
+    write_go_syntax(value, &mut out);
+    out
+}
+
+fn write_go_syntax(value: &Value, out: &mut String) {
     match value {
-        Value::Null => "interface {}(nil)".to_owned(),
-        Value::Bool(b) => b.to_string(),
-        Value::Int(i) => i.to_string(),
-        Value::Float(f) => float_v(*f),
-        Value::String(s) => pleach_meta::go_format::quote(s),
+        Value::Null => out.push_str("interface {}(nil)"),
+        Value::String(text) => out.push_str(&quote(text)),
         Value::Array(items) => grow_stack(|| {
-            let items: Vec<_> = items.iter().map(go_syntax).collect();
-            format!("[]interface {{}}{{{}}}", items.join(", "))
+            out.push_str("[]interface {}{");
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push_str(", ");
+                }
+                if out.len() > MAX_VALUE_BYTES {
+                    break;
+                }
+                write_go_syntax(item, out);
+            }
+            out.push('}');
         }),
         Value::Object(members) => grow_stack(|| {
-            let quoted = |k: &str| pleach_meta::go_format::quote(k);
-            let members: Vec<_> =
-                members.iter().map(|(k, v)| format!("{}:{}", quoted(k), go_syntax(v))).collect();
-            format!("map[string]interface {{}}{{{}}}", members.join(", "))
+            out.push_str("map[string]interface {}{");
+            for (i, (key, member)) in members.iter().enumerate() {
+                if i > 0 {
+                    out.push_str(", ");
+                }
+                if out.len() > MAX_VALUE_BYTES {
+                    break;
+                }
+                out.push_str(&quote(key));
+                out.push(':');
+                write_go_syntax(member, out);
+            }
+            out.push('}');
         }),
+        scalar => out.push_str(&go_v(scalar)),
     }
 }

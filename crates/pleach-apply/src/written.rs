@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use pleach_json::{Array, Map, Value, grow_stack, write_int, write_string};
 use pleach_schema::compile::Property;
+use pleach_work::charge;
 use smallvec::SmallVec;
 
 use crate::fields::{Nobodys, named};
@@ -192,6 +193,7 @@ impl Writer<'_> {
     }
 
     fn members(&mut self, map: &MapShape<'_>, members: &Map) -> Option<()> {
+        charge(members.len() as u64);
         self.out.extend_from_slice(br#"{".":{}"#);
         let (mut fields, others) = (map.fields(), map.others());
         let mut required = 0;
@@ -209,6 +211,7 @@ impl Writer<'_> {
     }
 
     fn items(&mut self, list: &ListShape<'_>, items: &Array) -> Option<()> {
+        charge(2 * items.len() as u64);
         self.out.extend_from_slice(br#"{".":{}"#);
         let start = self.out.len();
         let mut rows: SmallVec<[Row; 8]> = SmallVec::with_capacity(items.len());
@@ -220,6 +223,7 @@ impl Writer<'_> {
             rows.push(Row { step, end: self.out.len() });
         }
         if !rows.is_sorted_by(|a, b| self.order(a, b).is_lt()) {
+            charge(4 * rows.len() as u64 + (self.out.len() - start) as u64 / 64);
             rows.sort_by(|a, b| self.order(a, b));
             // Of what is there twice nothing is told apart.
             if rows.windows(2).any(|pair| self.order(&pair[0], &pair[1]).is_eq()) {

@@ -1,6 +1,7 @@
 //! Applies.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use pleach_json::{Map, Str, Value};
 
@@ -59,10 +60,10 @@ impl Tracker<'_> {
             && let Some(allowed) =
                 last_applied::unchanged_since(live, self.own_type(), self.request.api_version)
         {
-            done = if conflicts.fields().is_subset(&allowed) {
+            done = if conflicts.are_over(&allowed) {
                 self.applied(live, config, entries, true)
             } else {
-                Err(ApplyError::Conflicts(conflicts.clone().without(&allowed)))
+                Err(ApplyError::Conflicts(conflicts.without(&allowed)))
             };
         }
         let (object, entries) = done?;
@@ -230,13 +231,17 @@ impl Tracker<'_> {
         let base_fields = named(fields_of(&base, of), of);
         let mut pruned = remove(base.clone().into_owned(), &last_fields, of);
 
-        let mut by_version: Vec<(Str, Encoded)> = Vec::new();
+        let mut by_version: Vec<(Str, Vec<Encoded>)> = Vec::new();
+        let mut places: HashMap<&Str, usize> = HashMap::new();
         for entry in &entries.0 {
-            match by_version.iter_mut().find(|(seen, _)| *seen == entry.api_version) {
-                Some((_, fields)) => fields.add(entry.fields.clone()),
-                None => by_version.push((entry.api_version.clone(), entry.fields.clone())),
+            let place = *places.entry(&entry.api_version).or_insert(by_version.len());
+            if place == by_version.len() {
+                by_version.push((entry.api_version.clone(), Vec::new()));
             }
+            by_version[place].1.push(entry.fields.clone());
         }
+        let mut by_version: Vec<(Str, Encoded)> =
+            by_version.into_iter().map(|(version, fields)| (version, Encoded::union(fields))).collect();
         // The version it is in comes first.
         by_version.sort_by_key(|(seen, _)| seen != version);
         for (there, fields) in &by_version {
