@@ -106,8 +106,15 @@ impl Engine {
         let mut undecided = Vec::new();
         let mut state = self.crds.0.lock().await;
         for item in range.items {
-            let record = Record::open(item.value, item.revision)?;
-            let crd = typed(&record.parse()?)?;
+            let read = Record::open(item.value, item.revision).and_then(|record| typed(&record.parse()?));
+            let crd = match read.map_err(|rejection| rejection.about(&item.key)) {
+                Ok(crd) => crd,
+                // The others are served, and this one can be deleted.
+                Err(error) => {
+                    tracing::error!(key = %item.key, %error, "a CRD cannot be decoded and is not served");
+                    continue;
+                }
+            };
             let name: Str = crd.meta().name().into();
             state.index(&name, &crd);
             state.decided.insert(name.clone(), item.revision);

@@ -70,6 +70,7 @@ pub struct Engine {
     pub(crate) randomness: Arc<dyn Randomness>,
     pub(crate) admission: Admission,
     pub(crate) gates: Gates,
+    pub(crate) max_request_bytes: usize,
     pub(crate) caller: Arc<dyn Caller>,
     pub(crate) hooks: crate::webhooks::Registry,
     pub(crate) events: EventCache,
@@ -95,6 +96,7 @@ impl Engine {
             randomness,
             admission,
             gates: Gates::default(),
+            max_request_bytes: crate::limits::MAX_REQUEST_BYTES,
             caller: Arc::new(Nobody),
             hooks: crate::webhooks::Registry::default(),
             events: EventCache::default(),
@@ -110,6 +112,13 @@ impl Engine {
     #[must_use]
     pub fn with_gates(mut self, gates: Gates) -> Self {
         self.gates = gates;
+        self
+    }
+
+    /// Says how many bytes a stored object may take together with its key.
+    #[must_use]
+    pub fn with_max_request_bytes(mut self, bytes: usize) -> Self {
+        self.max_request_bytes = bytes;
         self
     }
 
@@ -177,7 +186,9 @@ impl Engine {
             None => self.store.get(key, None).await,
         };
         match found.map_err(Rejection::from_store)? {
-            Some(versioned) => Record::open(versioned.value, versioned.revision).map(Some),
+            Some(versioned) => Record::open(versioned.value, versioned.revision)
+                .map(Some)
+                .map_err(|rejection| rejection.about(key)),
             None => Ok(None),
         }
     }

@@ -29,6 +29,7 @@ mod generations;
 mod keyed_data;
 pub mod keys;
 pub mod kind;
+pub mod limits;
 pub mod list;
 mod managed;
 mod namespace;

@@ -1,6 +1,7 @@
 //! From the store to a client: many objects, a page at a time.
 
 use futures_util::{StreamExt as _, stream};
+use pleach_meta::StatusCause;
 use pleach_store::{Key, RangeQuery, Revision, StoreError, Versioned};
 
 use crate::engine::Engine;
@@ -16,6 +17,9 @@ use crate::token::Token;
 const LARGEST_FETCH: usize = 10_000;
 /// About how many objects of a list a webhook is asked at once.
 const CONVERSIONS_AT_ONCE: usize = 16;
+
+/// How many objects that cannot be decoded are named, as upstream does.
+const MOST_UNREADABLE: usize = 100;
 
 /// Objects, and the state they were read from.
 #[derive(Debug)]
@@ -62,10 +66,9 @@ impl Engine {
         let revision = self.store.revision().await.map_err(Rejection::from_store)?;
         let mut items = Vec::new();
         if let Some(record) = self.stored(&key).await? {
-            let object = self.serve(&target.kind, target.version, record).await?;
-            if selection.takes(&key, &object)? {
-                items.push(object);
-            }
+            let object = self.serve(&target.kind, target.version, record).await;
+            let taken = object.and_then(|object| Ok(selection.takes(&key, &object)?.then_some(object)));
+            items.extend(taken.map_err(|rejection| unreadable(target, rejection.about(&key)))?);
         }
         Ok(Listing { items, revision, next: None, remaining: None })
     }
@@ -80,9 +83,12 @@ impl Engine {
         if !selection.may_take(&versioned.key) {
             return Ok(None);
         }
-        let record = Record::open(versioned.value.clone(), versioned.revision)?;
-        let object = self.serve(&target.kind, target.version, record).await?;
-        Ok(selection.takes(&versioned.key, &object)?.then_some(object))
+        let taken = async {
+            let record = Record::open(versioned.value.clone(), versioned.revision)?;
+            let object = self.serve(&target.kind, target.version, record).await?;
+            Ok(selection.takes(&versioned.key, &object)?.then_some(object))
+        };
+        taken.await.map_err(|rejection: Rejection| rejection.about(&versioned.key))
     }
 
     async fn list_range(
@@ -95,7 +101,7 @@ impl Engine {
         at: Option<Revision>,
     ) -> Result<Result<Listing, Rejection>, StoreError> {
         let end = Key::prefix_end(prefix);
-        let mut items = Vec::new();
+        let (mut items, mut unreadable) = (Vec::new(), Unreadable::default());
         let mut query = RangeQuery { start: Key::new(start), end, limit, at };
         loop {
             let range = self.store.range(query.clone()).await?;
@@ -113,17 +119,27 @@ impl Engine {
                 match taken {
                     Ok(Some(object)) => items.push(object),
                     Ok(None) => {}
-                    Err(rejection) => return Ok(Err(rejection)),
+                    Err(rejection) => {
+                        if let Err(rejection) = unreadable.add(rejection) {
+                            return Ok(Err(rejection));
+                        }
+                    }
                 }
                 let full = limit.is_some_and(|limit| items.len() >= limit);
                 let more = range.more || index + 1 < range.items.len();
                 if full && more {
+                    if let Err(rejection) = unreadable.done(target) {
+                        return Ok(Err(rejection));
+                    }
                     let next = next_token(prefix, &versioned.key, range.revision, at);
                     let remaining = selection.is_everything().then_some(range.remaining);
                     return Ok(Ok(Listing { items, revision: range.revision, next: Some(next), remaining }));
                 }
             }
-            let Some(last) = last.filter(|_| range.more) else {
+            let Some(last) = last.filter(|_| range.more && !unreadable.is_full()) else {
+                if let Err(rejection) = unreadable.done(target) {
+                    return Ok(Err(rejection));
+                }
                 return Ok(Ok(Listing { items, revision: range.revision, next: None, remaining: None }));
             };
             // The page is not full yet: look on in the same snapshot, in larger steps.
@@ -131,6 +147,53 @@ impl Engine {
             query.at = Some(range.revision);
             query.limit = query.limit.map(|limit| (limit * 2).min(LARGEST_FETCH));
         }
+    }
+}
+
+/// The objects of a list that cannot be decoded: a client is told all of them at once.
+#[derive(Default)]
+struct Unreadable(Vec<StatusCause>);
+
+impl Unreadable {
+    /// Notes an object that cannot be decoded; other rejections come back.
+    fn add(&mut self, rejection: Rejection) -> Result<(), Rejection> {
+        let Rejection::Unreadable { key, .. } = &rejection else { return Err(rejection) };
+        if !self.is_full() {
+            let field = key.clone();
+            let message = rejection.unreadable_text().unwrap_or_default();
+            self.0.push(StatusCause { reason: "UnexpectedServerResponse".into(), message, field });
+        } else if self.0.len() == MOST_UNREADABLE {
+            self.0.push(StatusCause {
+                reason: "FieldValueTooMany".into(),
+                message: "too many errors, the list is truncated".into(),
+                field: String::new(),
+            });
+        }
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.len() >= MOST_UNREADABLE
+    }
+
+    fn done(&mut self, target: &Target) -> Result<(), Rejection> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        Err(Rejection::UnreadableList {
+            subject: target.subject(),
+            prefix: target.prefix(),
+            causes: std::mem::take(&mut self.0),
+        })
+    }
+}
+
+/// What a list says that has an object which cannot be decoded.
+fn unreadable(target: &Target, rejection: Rejection) -> Rejection {
+    let mut unreadable = Unreadable::default();
+    match unreadable.add(rejection).and_then(|()| unreadable.done(target)) {
+        Err(rejection) => rejection,
+        Ok(()) => Rejection::internal("a list without its objects"),
     }
 }
 

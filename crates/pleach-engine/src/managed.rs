@@ -17,9 +17,11 @@ use crate::builtin::events;
 use crate::convert::Conversions;
 use crate::engine::Engine;
 use crate::kind::{Conversion, Strategy};
+use crate::limits;
 use crate::options::{Context, WriteOptions};
 use crate::prepare::metadata_mut;
 use crate::recent::Live;
+use crate::rejection::Rejection;
 use crate::target::{Subresource, Target};
 
 /// Who writes, in which way, and when.
@@ -97,22 +99,28 @@ pub(crate) fn written(target: &Target, new: &Value, manager: &Manager) -> Option
         return None;
     }
     let written = Tracker::new(&Endpoint::over(target, None), manager.request(target)).written(new)?;
-    debug_assert_eq!(
-        pleach_json::parse(written.text()).ok(),
-        {
-            let mut new = new.clone();
-            track_new(target, &mut new, manager);
-            new.at(&["metadata", "managedFields"]).cloned()
-        },
+    debug_assert!(
+        // What is nested too deep is refused later.
+        pleach_json::parse(written.text()).is_err_and(|_| limits::check_nesting(new, None).is_err())
+            || pleach_json::parse(written.text()).ok() == {
+                let mut new = new.clone();
+                track_new(target, &mut new, manager);
+                new.at(&["metadata", "managedFields"]).cloned()
+            },
         "both ways tell the same"
     );
     Some(written)
 }
 
 /// Puts managed fields that are written already into an object.
-pub(crate) fn put_written(object: &mut Value, written: &Written) {
-    let managed = pleach_json::parse(written.text()).expect("what was written is JSON");
+///
+/// An object that is nested too deep to be stored has managed fields that are nested too deep to be read.
+pub(crate) fn put_written(object: &mut Value, written: &Written) -> Result<(), Rejection> {
+    limits::check_nesting(object, None)?;
+    let managed = pleach_json::parse(written.text())
+        .map_err(|error| Rejection::internal(format!("managed fields cannot be read: {error}")))?;
     metadata_mut(object).insert("managedFields", managed);
+    Ok(())
 }
 
 /// Puts the owners of an object back if somebody made something unreadable of them.

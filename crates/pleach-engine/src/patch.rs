@@ -10,6 +10,7 @@ use pleach_schema::Beside;
 
 use crate::decode;
 use crate::engine::Engine;
+use crate::limits;
 use crate::object::Object;
 use crate::options::{Body, Context, FieldValidation, PatchType, WriteOptions};
 use crate::recent::Live;
@@ -118,7 +119,11 @@ impl Patch<'_> {
     fn apply(&self, live: &Value) -> Result<Value, Rejection> {
         match &self.change {
             Change::Json(patch) => {
-                pleach_patch::apply_json_patch(live.clone(), patch).map_err(|_| Rejection::Unprocessable)
+                let patched = pleach_patch::apply_json_patch(live.clone(), patch)
+                    .map_err(|_| Rejection::Unprocessable)?;
+                // What is copied into itself again and again gets deep quickly.
+                limits::check_nesting(&patched, Some(live))?;
+                Ok(patched)
             }
             Change::Merge(patch) => pleach_patch::merge_patch(live.clone(), patch)
                 .map_err(|error| Rejection::BadRequest(error.to_string())),

@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use pleach_json::{Hints, Spans, Value};
-use pleach_store::Key;
+use pleach_store::{Key, Revision};
 
 use crate::convert::{self, Converted, version_of};
 use crate::engine::Engine;
@@ -28,7 +29,8 @@ impl Engine {
         self.await_freshness(freshness).await?;
         let key = target.key_of(target.name());
         let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
-        self.serve(&target.kind, target.version, record).await
+        let served = self.serve(&target.kind, target.version, record).await;
+        served.map_err(|rejection| rejection.about(&key))
     }
 
     /// Waits a little for a revision that clients say they have seen.
@@ -69,7 +71,8 @@ impl Engine {
         }
         let (stored, value) = {
             let usual = self.usual.of(kind.storage_version().fingerprint());
-            settled(kind, record, Hints { phrases: Some(&usual), ..Hints::default() })?
+            let hints = Hints { phrases: Some(&usual), ..Hints::default() };
+            settled(kind, record, hints).map_err(|rejection| rejection.about(key))?
         };
         let mut live = Live::from(self.convert(kind, stored, target.version, value).await?);
         live.conversions = kind.converts_outside().then(Box::default);
@@ -107,6 +110,23 @@ impl Engine {
         self.live_value(kind, version, &record).await.map(Object::Value)
     }
 
+    /// What a client will be shown of a record in the version `version` once it is committed; `None` if
+    /// that is the record itself. This is done before the commit: a conversion that fails afterwards would
+    /// report a write as failed that was made.
+    pub(crate) async fn preview(
+        &self,
+        kind: &Kind,
+        version: usize,
+        bytes: &Bytes,
+    ) -> Result<Option<Value>, Rejection> {
+        let record = Record::open(bytes.clone(), Revision(0))?;
+        if record.is_sendable(kind.versions[version].fingerprint()) {
+            return Ok(None);
+        }
+        let value = record.parse_unversioned(Hints::default())?;
+        self.served_value(kind, version, value).await.map(Some)
+    }
+
     /// A stored object as the version `version` shows it, parsed.
     pub(crate) async fn live_value(
         &self,
@@ -128,6 +148,17 @@ impl Engine {
         let stored = version_of(kind, &value)?;
         settle::stored(kind, stored, &mut value)?;
         self.convert(kind, stored, version, value).await
+    }
+}
+
+/// What a client is shown of a record that was committed, by its preview.
+pub(crate) fn previewed(record: Record, preview: Option<Value>) -> Object {
+    match preview {
+        None => Object::Stored(record),
+        Some(mut value) => {
+            crate::prepare::metadata_mut(&mut value).insert("resourceVersion", record.revision.to_string());
+            Object::Value(value)
+        }
     }
 }
 

@@ -48,10 +48,11 @@ impl Record {
     pub fn open(bytes: Bytes, revision: Revision) -> Result<Self, Rejection> {
         match bytes.first() {
             Some(&FORMAT) if bytes.len() > HEADER => Ok(Self { bytes, revision }),
-            Some(other) if *other != FORMAT => Err(Rejection::internal(format!(
-                "stored object has format {other}, this server reads {FORMAT}"
-            ))),
-            _ => Err(Rejection::internal("stored object is cut short")),
+            Some(other) if *other != FORMAT => Err(unreadable(
+                revision,
+                format!("stored object has format {other}, this server reads {FORMAT}"),
+            )),
+            _ => Err(unreadable(revision, "stored object is cut short".to_owned())),
         }
     }
 
@@ -63,15 +64,17 @@ impl Record {
 
     /// Under which version and schema it may be sent as it is.
     pub fn fingerprint(&self) -> u64 {
-        u64::from_le_bytes(self.bytes[1..9].try_into().expect("eight bytes"))
+        self.bytes[1..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
     fn offset(&self) -> u32 {
-        u32::from_le_bytes(self.bytes[9..13].try_into().expect("four bytes"))
+        self.bytes[9..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
     }
 
+    /// Where the resource version belongs; 0 if it has no place, or a damaged one.
     fn splice(&self) -> usize {
-        (self.offset() & !CAREFREE) as usize
+        let at = (self.offset() & !CAREFREE) as usize;
+        if at < self.json().len() { at } else { 0 }
     }
 
     /// Whether the object is known to have no owner and not to be being deleted.
@@ -121,13 +124,22 @@ impl Record {
 
     /// The same where something is known of the object.
     pub fn parse_with(&self, hints: Hints<'_>) -> Result<Value, Rejection> {
-        let mut value = pleach_json::parse_with(self.json(), hints)
-            .map_err(|e| Rejection::internal(format!("stored object cannot be parsed: {e}")))?;
+        let mut value = self.parse_unversioned(hints)?;
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion", self.revision.to_string());
         }
         Ok(value)
     }
+
+    /// Parses the object as it is stored, without a resource version.
+    pub(crate) fn parse_unversioned(&self, hints: Hints<'_>) -> Result<Value, Rejection> {
+        pleach_json::parse_with(self.json(), hints)
+            .map_err(|e| unreadable(self.revision, format!("stored object cannot be parsed: {e}")))
+    }
+}
+
+fn unreadable(revision: Revision, why: String) -> Rejection {
+    Rejection::Unreadable { key: String::new(), revision: revision.0, why }
 }
 
 /// Encodes an object for the store. `object` must be in the storage version; its resource version is
@@ -344,7 +356,25 @@ mod tests {
 
     #[test]
     fn foreign_bytes_are_refused() {
-        assert!(Record::open(Bytes::from_static(b"{}"), Revision(1)).is_err());
-        assert!(Record::open(Bytes::new(), Revision(1)).is_err());
+        for bytes in [&b"{}"[..], b"", b"\x01", &[1; 13]] {
+            let opened = Record::open(Bytes::from_static(bytes), Revision(1));
+            assert!(matches!(opened, Err(Rejection::Unreadable { .. })), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn damaged_records_are_no_reason_to_panic() {
+        let good = record(r#"{"kind":"Foo","metadata":{"name":"x","uid":"u"}}"#, 9).bytes().to_vec();
+        for at in 0..good.len() {
+            for change in [0, 1, 0x7f, 0xff] {
+                let mut bytes = good.clone();
+                bytes[at] ^= change;
+                for bytes in [bytes.clone(), bytes[..at].to_vec()] {
+                    let Ok(record) = Record::open(bytes.into(), Revision(1)) else { continue };
+                    let _ = (record.parse(), record.pieces(), record.fingerprint(), record.is_sendable(9));
+                    record.write_to(&mut Vec::new());
+                }
+            }
+        }
     }
 }

@@ -4,7 +4,10 @@ use std::fmt;
 
 use pleach_json::Str;
 use pleach_meta::{FieldError, Reason, Status, StatusCause, StatusDetails, go_format::quote};
-use pleach_store::StoreError;
+use pleach_store::{Key, StoreError};
+
+/// How messages about failures of the server begin.
+const INTERNAL: &str = "Internal error occurred: ";
 
 /// Which object a rejection is about, in the words its message uses.
 #[derive(Clone, Debug, Default)]
@@ -131,6 +134,24 @@ pub enum Rejection {
     Internal(String),
     /// 500 without a reason: upstream passed a plain error through.
     Plain(String),
+    /// 500: a stored object that cannot be decoded.
+    Unreadable {
+        /// The key it is stored under; empty where that is not known yet.
+        key: String,
+        /// The revision that wrote it.
+        revision: u64,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// 500: a list with stored objects that cannot be decoded.
+    UnreadableList {
+        /// The resource.
+        subject: Subject,
+        /// The prefix of the keys that were read.
+        prefix: String,
+        /// The objects and what is wrong with each.
+        causes: Vec<StatusCause>,
+    },
     /// 503: writes are refused for now.
     Unavailable(String),
     /// A webhook said no, in its own words and with its own code.
@@ -138,9 +159,33 @@ pub enum Rejection {
 }
 
 impl Rejection {
+    /// A stored object would be too large.
+    pub(crate) fn stored_too_large() -> Self {
+        Self::Plain("etcdserver: request is too large".into())
+    }
+
     /// The server failed.
     pub fn internal(why: impl Into<String>) -> Self {
         Self::Internal(why.into())
+    }
+
+    /// The same rejection, about the object under this key if it is about one that cannot be decoded.
+    #[must_use]
+    pub(crate) fn about(mut self, of: &Key) -> Self {
+        if let Self::Unreadable { key, .. } = &mut self
+            && key.is_empty()
+        {
+            of.as_str().clone_into(key);
+        }
+        self
+    }
+
+    /// What is said of a stored object that cannot be decoded.
+    pub(crate) fn unreadable_text(&self) -> Option<String> {
+        let Self::Unreadable { key, revision, why } = self else { return None };
+        Some(format!(
+            "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision={revision}: {why}"
+        ))
     }
 
     /// A store error is about a key; only the engine knows which object that was.
@@ -153,7 +198,7 @@ impl Rejection {
             StoreError::Future { requested, current } => {
                 Self::ResourceVersionTooLarge { requested: requested.0, current: current.0 }
             }
-            StoreError::TooLarge { .. } => Self::Plain("etcdserver: request is too large".into()),
+            StoreError::TooLarge { .. } => Self::stored_too_large(),
             StoreError::ReadOnly { .. } | StoreError::Io { .. } | StoreError::Closed => {
                 Self::Unavailable(error.to_string())
             }
@@ -219,17 +264,30 @@ impl Rejection {
                     retry_after_seconds: 1,
                     ..StatusDetails::default()
                 }),
-            Self::Internal(why) => {
-                Status::failure(500, Reason::InternalError, message).with_details(StatusDetails {
-                    causes: vec![StatusCause { reason: String::new(), message: why, field: String::new() }],
-                    ..StatusDetails::default()
+            Self::Unreadable { .. } => {
+                let why = self.unreadable_text().unwrap_or_default();
+                internal(message, why)
+            }
+            Self::UnreadableList { subject, prefix, causes } => {
+                Status::failure(500, Reason::StoreReadError, message).with_details(StatusDetails {
+                    name: prefix,
+                    causes,
+                    ..subject.details()
                 })
             }
+            Self::Internal(why) => internal(message, why),
             Self::Plain(_) => Status::failure(500, Reason::None, message),
             Self::Unavailable(_) => Status::failure(503, Reason::ServiceUnavailable, message),
             Self::Denied(status) => *status,
         }
     }
+}
+
+fn internal(message: String, why: String) -> Status {
+    Status::failure(500, Reason::InternalError, message).with_details(StatusDetails {
+        causes: vec![StatusCause { reason: String::new(), message: why, field: String::new() }],
+        ..StatusDetails::default()
+    })
 }
 
 impl fmt::Display for Rejection {
@@ -279,7 +337,11 @@ impl fmt::Display for Rejection {
             Self::ResourceVersionTooLarge { requested, current } => {
                 write!(f, "Timeout: Too large resource version: {requested}, current: {current}")
             }
-            Self::Internal(why) => write!(f, "Internal error occurred: {why}"),
+            Self::Internal(why) => write!(f, "{INTERNAL}{why}"),
+            Self::Unreadable { .. } => write!(f, "{INTERNAL}{}", self.unreadable_text().unwrap_or_default()),
+            Self::UnreadableList { subject, .. } => {
+                write!(f, "failed to read one or more {} from the storage", subject.qualified())
+            }
             Self::Denied(status) => f.write_str(&status.message),
         }
     }

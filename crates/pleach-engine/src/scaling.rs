@@ -156,7 +156,9 @@ impl Intent for Rescale<'_> {
         let new = match self.change {
             Change::Replace(given) => given.clone(),
             Change::Json(patch) => {
-                pleach_patch::apply_json_patch(now, patch).map_err(|_| Rejection::Unprocessable)?
+                let new = pleach_patch::apply_json_patch(now, patch).map_err(|_| Rejection::Unprocessable)?;
+                crate::limits::check_nesting(&new, None)?;
+                new
             }
             Change::Merge(patch) => pleach_patch::merge_patch(now, patch)
                 .map_err(|error| Rejection::BadRequest(error.to_string()))?,

@@ -295,7 +295,15 @@ impl Watcher {
 fn record_of(event: &Event, previous: bool) -> Result<Record, Rejection> {
     let shown = if previous { event.previous.as_ref() } else { event.value.as_ref() };
     let shown = shown.ok_or_else(|| Rejection::internal("an event without its object"))?;
-    Record::open(shown.value.clone(), shown.revision)
+    let record = Record::open(shown.value.clone(), shown.revision);
+    record.map_err(|rejection| match rejection.about(&event.key) {
+        unreadable @ Rejection::Unreadable { .. } if event.value.is_none() => {
+            let why = unreadable.unreadable_text().unwrap_or_default();
+            let message = format!("saw a DELETED event, but object data is corrupt - {why}");
+            Rejection::Denied(Box::new(Status::failure(500, Reason::StoreReadError, message)))
+        }
+        other => other,
+    })
 }
 
 /// The history that a watch needs is gone.

@@ -27,6 +27,7 @@ use crate::managed::Manager;
 use crate::object::Object;
 use crate::options::{Body, Context, WriteOptions};
 use crate::prepare;
+use crate::read::previewed;
 use crate::recent::{Last, Live, Saying};
 use crate::record::Record;
 use crate::rejection::Rejection;
@@ -174,22 +175,23 @@ impl Engine {
                 ));
             }
             // While this request waits for the disk, others find its memory free, and near.
-            let bytes = self.encode_new(target, approved).await?;
+            let bytes = self.encode_new(target, &key, approved, manager.is_some()).await?;
+            let preview = self.preview(&target.kind, target.version, &bytes).await?;
             match self.store.commit(Commit::put(key, Expect::Absent, bytes.clone())).await {
                 Ok(revision) => {
                     let record = Record::open(bytes, revision)?;
                     self.committed(&target.kind, &name).await;
-                    return self.serve(&target.kind, target.version, record).await;
+                    return Ok(previewed(record, preview));
                 }
                 Err(StoreError::Conflict { .. }) if generated && attempt < NAME_ATTEMPTS => {}
                 Err(StoreError::Conflict { found, .. }) => {
-                    let found = found.map(|v| Record::open(v.value, v.revision)).transpose()?;
+                    let found = found.and_then(|v| Record::open(v.value, v.revision).ok());
                     return Err(already_exists(&target.kind, &name, found.as_ref(), has_base));
                 }
                 Err(error) => return Err(Rejection::from_store(error)),
             }
         }
-        unreachable!("the loop above ends by returning")
+        Err(Rejection::internal("no name was found for the object"))
     }
 
     /// Replaces an object by a body.
@@ -285,17 +287,20 @@ impl Engine {
         if finished {
             return self.remove(target, key, record, approved.into_parts().value).await;
         }
-        let Encoded { bytes, stored, known } = self.encode_over(target, approved, live).await?;
+        let may_be_dropped = intent.tracks_managers().is_none();
+        let Encoded { bytes, stored, known } =
+            self.encode_over(target, key, approved, live, record, may_be_dropped).await?;
         let new = Record::open(bytes.clone(), record.revision)?;
         if new.json() == record.json() {
             return self.serve(&target.kind, target.version, record.clone()).await.map(Some);
         }
+        let preview = self.preview(&target.kind, target.version, &bytes).await?;
         match self.store.commit(Commit::put(key.clone(), Expect::At(record.revision), bytes.clone())).await {
             Ok(revision) => {
-                let new = Record::open(bytes, revision)?;
+                let new = new.at(revision);
                 self.remember(target, key.clone(), &new, stored, known, intent.saying());
                 self.committed(&target.kind, target.name()).await;
-                self.serve(&target.kind, target.version, new).await.map(Some)
+                Ok(Some(previewed(new, preview)))
             }
             Err(StoreError::Conflict { .. }) => Ok(None),
             Err(error) => Err(Rejection::from_store(error)),

@@ -39,6 +39,8 @@ pub enum Reason {
     TooManyRequests,
     /// 500
     InternalError,
+    /// 500 about stored objects that cannot be decoded
+    StoreReadError,
     /// 503
     ServiceUnavailable,
     /// 504
@@ -70,6 +72,7 @@ impl Reason {
             Self::Invalid => "Invalid",
             Self::TooManyRequests => "TooManyRequests",
             Self::InternalError => "InternalError",
+            Self::StoreReadError => "StorageReadError",
             Self::ServiceUnavailable => "ServiceUnavailable",
             Self::Timeout => "Timeout",
             Self::ServerTimeout => "ServerTimeout",

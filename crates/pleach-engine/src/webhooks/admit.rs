@@ -26,6 +26,7 @@ use crate::decode;
 use crate::engine::Engine;
 use crate::keys;
 use crate::kind::{Kind, Strategy};
+use crate::limits;
 use crate::options::Context;
 use crate::rejection::Rejection;
 use crate::settle;
@@ -254,6 +255,7 @@ impl Engine {
     ) -> Result<Value, Rejection> {
         let target = question.target;
         let kind = &target.kind;
+        limits::check_nesting(&patched, None)?;
         if target.subresource == Subresource::Scale {
             return Ok(patched);
         }

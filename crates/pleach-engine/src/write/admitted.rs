@@ -9,6 +9,7 @@ use pleach_json::Value;
 use super::Intent;
 use super::draft::{Draft, align_namespace, dedup_owner_references};
 use crate::engine::Engine;
+use crate::limits;
 use crate::managed::{self, scale as owners};
 use crate::options::Context;
 use crate::prepare;
@@ -64,9 +65,10 @@ impl Engine {
     ) -> Result<Admitted, Rejection> {
         let Some(question) = question else { return Ok(Admitted::unasked(draft)) };
         let (mut value, written, tracked) = draft.into_parts();
+        limits::check_nesting(&value, None)?;
         if let Some(written) = written {
             // Who is asked sees who owns what.
-            managed::put_written(&mut value, &written);
+            managed::put_written(&mut value, &written)?;
         }
         let (value, changed) = Box::pin(self.mutated(question, value, None, context)).await?;
         Ok(Admitted { value, written: None, tracked, changed })
@@ -83,6 +85,7 @@ impl Engine {
     ) -> Result<Admitted, Rejection> {
         let Some(question) = question else { return Ok(Admitted::unasked(draft)) };
         let (value, written, tracked) = draft.into_parts();
+        limits::check_nesting(&value, Some(&live.value))?;
         let (value, changed) = if intent.scale().is_some() {
             Box::pin(self.mutated_scale(question, intent, value, live, context)).await?
         } else {

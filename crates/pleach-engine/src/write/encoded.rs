@@ -3,13 +3,16 @@
 //! The last stage of a write before the commit: the version that is stored, and its bytes.
 
 use bytes::Bytes;
-use pleach_json::{Piece, Spans, Value};
+use pleach_json::{Phrases, Piece, Spans, Value};
+use pleach_store::Key;
 
 use super::valid::{Approved, Parcel};
 use crate::engine::Engine;
 use crate::kind::Strategy;
+use crate::limits;
+use crate::prepare;
 use crate::recent::{Known, Live};
-use crate::record::{encode, encode_beside, encode_new};
+use crate::record::{Record, encode, encode_beside, encode_new};
 use crate::rejection::Rejection;
 use crate::settle;
 use crate::target::Target;
@@ -27,29 +30,72 @@ pub(super) struct Encoded {
 
 impl Engine {
     /// The bytes of a new object.
-    pub(super) async fn encode_new(&self, target: &Target, approved: Approved) -> Result<Bytes, Rejection> {
+    ///
+    /// If it is too large with its managed fields it is stored without, as upstream does, if they
+    /// `may_be_dropped`: they are no part of what the client sent.
+    pub(super) async fn encode_new(
+        &self,
+        target: &Target,
+        key: &Key,
+        approved: Approved,
+        may_be_dropped: bool,
+    ) -> Result<Bytes, Rejection> {
         let Parcel { value, written, touched, .. } = approved.into_parts();
         let mut stored = self.to_storage(target, value).await?;
         let (fingerprint, _) = fingerprint_of(target, &stored, touched)?;
         let version = target.kind.storage_version().fingerprint();
-        if let Some(written) = written {
+        let bytes = if let Some(written) = &written {
             self.usual.see_text(version, written.fields());
-            return Ok(encode_new(&mut stored, fingerprint, written.text()));
+            encode_new(&mut stored, fingerprint, written.text())
+        } else {
+            let usual = self.usual.see(version, &mut stored);
+            encode(&mut stored, fingerprint, &usual)
+        };
+        limits::check_record_nesting(&bytes, &stored, None)?;
+        if self.is_storable(key, &bytes, None) {
+            return Ok(bytes);
         }
-        let usual = self.usual.see(version, &mut stored);
-        Ok(encode(&mut stored, fingerprint, &usual))
+        if may_be_dropped && (drop_managed_fields(&mut stored) || written.is_some()) {
+            let bytes = encode(&mut stored, fingerprint, &Phrases::default());
+            if self.is_storable(key, &bytes, None) {
+                return Ok(bytes);
+            }
+        }
+        Err(Rejection::stored_too_large())
+    }
+
+    /// Whether a record has a size that is stored. One that is already larger may stay so, but not grow:
+    /// the server itself adds to objects that are being deleted, and the limit may have been higher.
+    fn is_storable(&self, key: &Key, record: &[u8], earlier: Option<&Record>) -> bool {
+        key.as_str().len() + record.len() <= self.max_request_bytes
+            || earlier.is_some_and(|earlier| record.len() <= earlier.bytes().len())
     }
 
     /// The bytes of an object that is to replace a live one.
     pub(super) async fn encode_over(
         &self,
         target: &Target,
+        key: &Key,
         approved: Approved,
         live: &Live,
+        record: &Record,
+        may_be_dropped: bool,
     ) -> Result<Encoded, Rejection> {
-        let Parcel { value, known, touched, .. } = approved.into_parts();
-        let stored = self.to_storage(target, value).await?;
-        let (bytes, value, spans) = self.encode_beside(target, stored, live.piece(), touched)?;
+        let Parcel { value, mut known, touched, .. } = approved.into_parts();
+        let mut stored = self.to_storage(target, value).await?;
+        let (mut bytes, mut clean, mut spans) =
+            self.encode_beside(target, &mut stored, live.piece(), touched)?;
+        limits::check_record_nesting(&bytes, &stored, Some(&live.value))?;
+        if !self.is_storable(key, &bytes, Some(record)) {
+            if may_be_dropped && drop_managed_fields(&mut stored) {
+                known.tracked = false;
+                (bytes, clean, spans) = self.encode_beside(target, &mut stored, live.piece(), touched)?;
+            }
+            if !self.is_storable(key, &bytes, Some(record)) {
+                return Err(Rejection::stored_too_large());
+            }
+        }
+        let value = clean.then_some(stored);
         // Only what reads back is what a reader of the bytes would have.
         let earlier = live.text.is_some().then_some(&live.value);
         let stored = value.filter(|value| value.reads_back(earlier)).map(|value| (value, spans));
@@ -58,17 +104,19 @@ impl Engine {
 
     /// The bytes of a live object with a mark of the server's own.
     pub(crate) async fn encode_marked(&self, target: &Target, marked: Value) -> Result<Bytes, Rejection> {
-        let stored = self.to_storage(target, marked).await?;
-        self.encode_beside(target, stored, None, false).map(|(bytes, ..)| bytes)
+        let mut stored = self.to_storage(target, marked).await?;
+        self.encode_beside(target, &mut stored, None, false).map(|(bytes, ..)| bytes)
     }
 
     /// What a read would give if an object had been stored; its resource version stays what it is.
     pub(super) async fn as_if_stored(&self, target: &Target, approved: Approved) -> Result<Value, Rejection> {
         let Parcel { mut value, written, .. } = approved.into_parts();
         if let Some(written) = written {
-            crate::managed::put_written(&mut value, &written);
+            crate::managed::put_written(&mut value, &written)?;
         }
-        self.through_storage(target, value).await
+        let stored = self.to_storage(target, value).await?;
+        limits::check_nesting(&stored, None)?;
+        self.served_value(&target.kind, target.version, stored).await
     }
 
     /// What is left of an object that is stored and read again.
@@ -83,20 +131,27 @@ impl Engine {
         self.convert(kind, target.version, kind.storage, value).await
     }
 
+    /// The bytes of an object, whether a reader of them would have just that object, and where its
+    /// containers are in them.
     fn encode_beside(
         &self,
         target: &Target,
-        mut stored: Value,
+        stored: &mut Value,
         earlier: Option<Piece<'_>>,
         touched: bool,
-    ) -> Result<(Bytes, Option<Value>, Spans), Rejection> {
+    ) -> Result<(Bytes, bool, Spans), Rejection> {
         let kind = &target.kind;
-        let (fingerprint, clean) = fingerprint_of(target, &stored, touched)?;
+        let (fingerprint, clean) = fingerprint_of(target, stored, touched)?;
         let usual = self.usual.of(kind.storage_version().fingerprint());
-        let (bytes, spans) = encode_beside(&mut stored, fingerprint, &usual, earlier);
+        let (bytes, spans) = encode_beside(stored, fingerprint, &usual, earlier);
         let settled = clean && kind.strategy != Strategy::CustomResourceDefinition;
-        Ok((bytes, settled.then_some(stored), spans))
+        Ok((bytes, settled, spans))
     }
+}
+
+/// Removes the managed fields; whether there were any.
+fn drop_managed_fields(object: &mut Value) -> bool {
+    prepare::metadata_mut(object).remove("managedFields").is_some()
 }
 
 /// Under which schema a stored object is settled, and whether it is under that of its version.
