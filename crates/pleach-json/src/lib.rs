@@ -29,6 +29,6 @@ pub use spans::{Parts, Piece, Spans, write_beside};
 pub use stack::{grow_stack, grow_stack_to_drop};
 pub use value::{Array, Value, ValueKind};
 pub use write::{
-    format_float, to_string, to_string_pretty, to_vec, write_float, write_int, write_pretty_to, write_string,
-    write_to, write_with,
+    DEEPEST, Indenter, format_float, to_string, to_string_pretty, to_vec, write_float, write_int,
+    write_pretty_to, write_string, write_to, write_with,
 };

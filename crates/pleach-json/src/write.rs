@@ -5,12 +5,14 @@
 //!
 //! Go refuses NaN and the infinities; no value read from JSON holds one, and here they are `null`.
 
+mod indent;
 mod number;
 mod room;
 mod string;
 
 use std::slice;
 
+pub use indent::{DEEPEST, Indenter};
 pub use number::{format_float, write_float, write_int};
 pub use string::write_string;
 
@@ -30,7 +32,7 @@ pub fn to_string(value: &Value) -> String {
 }
 
 /// The value as JSON text with a line per item and `indent` spaces per level, as Go's
-/// `MarshalIndent` sets it. There is no line break at the end.
+/// `MarshalIndent` sets it, up to [`DEEPEST`] levels. There is no line break at the end.
 pub fn to_string_pretty(value: &Value, indent: usize) -> String {
     let mut out = Vec::with_capacity(STEP);
     write(value, &mut out, &mut Pretty { indent });
@@ -100,7 +102,7 @@ struct Pretty {
 impl Layout for Pretty {
     fn line(&mut self, out: &mut Room<'_>, depth: usize) {
         out.byte(b'\n');
-        out.blanks(depth * self.indent);
+        out.blanks(depth.min(DEEPEST) * self.indent);
     }
     fn colon(&mut self, out: &mut Room<'_>) {
         out.bytes(*b": ");

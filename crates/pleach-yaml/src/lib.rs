@@ -17,4 +17,4 @@ mod write;
 pub use error::{DuplicateKey, DuplicateKeys, YamlError};
 pub use read::{Document, Documents, Parsed, Places, documents, parse, parse_strict, parse_strict_with};
 pub use spans::{Span, SpanTree, Spans, Step};
-pub use write::{to_yaml, write_to};
+pub use write::{DEEPEST, Writer, to_yaml, write_item_to, write_to};

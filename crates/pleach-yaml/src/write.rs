@@ -1,15 +1,24 @@
 //! Writing YAML text, as `sigs.k8s.io/yaml` and therefore `kubectl get -o yaml` does.
 //!
-//! Block style throughout, sequences not indented below their key, keys in natural order, lines
-//! folded at 80 columns. What a plain text would be read as decides whether it needs quotes.
+//! Block style, sequences not indented below their key, keys in natural order, lines folded at 80 columns.
+//! What a plain text would be read as decides whether it needs quotes.
+//!
+//! Indentation is bounded: what is nested deeper than [`DEEPEST`] columns is written in flow style, on one
+//! line. A text is therefore at most some hundred times as long as the JSON, however deep the value is, and
+//! a [`Writer`] makes it a piece at a time.
 
 mod order;
 mod scalar;
 mod style;
 
-use pleach_json::{Map, Value, format_float, grow_stack};
+use pleach_json::{Array, Map, Value, format_float};
 
 use scalar::Emitter;
+
+/// Collections that would be indented further than this are written in flow style.
+pub const DEEPEST: usize = 128;
+/// A key of more bytes is announced by a question mark, since readers look no further for its colon.
+const LONGEST_FLOW_KEY: usize = 128;
 
 /// The value as YAML text.
 pub fn to_yaml(value: &Value) -> String {
@@ -20,91 +29,204 @@ pub fn to_yaml(value: &Value) -> String {
 
 /// Appends the value as YAML text, which ends with a line break.
 pub fn write_to(value: &Value, out: &mut String) {
-    let mut emitter = Emitter::new(out);
-    match value {
-        Value::Object(map) if !map.is_empty() => mapping(map, 0, &mut emitter),
-        Value::Array(items) if !items.is_empty() => sequence(items, 0, &mut emitter),
-        scalar => leaf(scalar, 2, &mut emitter),
+    Writer::new(value.clone()).write(out, usize::MAX);
+}
+
+/// Appends the value as an item of a sequence that stands in the first column.
+pub fn write_item_to(value: &Value, out: &mut String) {
+    Writer::new(Value::from(vec![value.clone()])).write(out, usize::MAX);
+}
+
+/// Writes a value as YAML text, some at a time.
+pub struct Writer {
+    /// What is written next, if that is no collection.
+    scalar: Option<Value>,
+    /// The collections that are open, outermost first.
+    open: Vec<Frame>,
+    column: usize,
+}
+
+/// What is left of an open collection.
+struct Frame {
+    content: Content,
+    /// The item or member that comes next.
+    next: usize,
+    indent: usize,
+    flow: bool,
+}
+
+enum Content {
+    Sequence(Array),
+    /// The members and the order to write them in.
+    Mapping(Map, Vec<u32>),
+}
+
+impl Frame {
+    /// A collection that is not empty.
+    fn new(value: &Value, indent: usize) -> Option<Self> {
+        let content = match value {
+            Value::Object(map) if !map.is_empty() => {
+                Content::Mapping(map.clone(), order::natural(map.entries()))
+            }
+            Value::Array(items) if !items.is_empty() => Content::Sequence(items.clone()),
+            _ => return None,
+        };
+        Some(Self { content, next: 0, indent, flow: indent > DEEPEST })
+    }
+
+    /// The next item, or the next member with its key.
+    fn next(&mut self) -> Option<(Option<&str>, &Value)> {
+        let at = self.next;
+        self.next += 1;
+        match &self.content {
+            Content::Sequence(items) => items.get(at).map(|item| (None, item)),
+            Content::Mapping(map, order) => {
+                let (key, value) = &map.entries()[*order.get(at)? as usize];
+                Some((Some(key.as_str()), value))
+            }
+        }
     }
 }
 
-/// Writes the members, standing where the first key goes.
-fn mapping(map: &Map, indent: usize, emitter: &mut Emitter<'_>) {
-    for (i, (key, value)) in order::natural(map).into_iter().enumerate() {
-        if i > 0 {
-            emitter.indent(indent);
+impl Writer {
+    /// Nothing is written yet.
+    pub fn new(value: Value) -> Self {
+        match Frame::new(&value, 0) {
+            Some(frame) => Self { scalar: None, open: vec![frame], column: 0 },
+            None => Self { scalar: Some(value), open: Vec::new(), column: 0 },
         }
-        if style::is_simple_key(key) {
+    }
+
+    /// Appends text until there are `limit` bytes or it has ended; whether there is more to come. The limit
+    /// is exceeded by one scalar at most.
+    pub fn write(&mut self, out: &mut String, limit: usize) -> bool {
+        let mut emitter = Emitter::at(self.column, out);
+        if let Some(scalar) = self.scalar.take() {
+            leaf(&scalar, 2, &mut emitter);
+        }
+        while emitter.written() < limit {
+            let Some(frame) = self.open.last_mut() else { break };
+            let opened = if frame.flow { flow(frame, &mut emitter) } else { block(frame, &mut emitter) };
+            match opened {
+                Opened::Collection(frame) => self.open.push(frame),
+                Opened::Nothing => {}
+                Opened::End => {
+                    let ended = self.open.pop();
+                    // Flow ends where it began: behind a key or a dash of a block.
+                    if ended.is_some_and(|ended| ended.flow)
+                        && self.open.last().is_none_or(|below| !below.flow)
+                    {
+                        emitter.end_line();
+                    }
+                }
+            }
+        }
+        self.column = emitter.column();
+        !self.open.is_empty()
+    }
+}
+
+/// What a step of writing came to.
+enum Opened {
+    Collection(Frame),
+    Nothing,
+    End,
+}
+
+/// Writes the next entry of a collection in block style, standing where its first key or dash goes.
+fn block(frame: &mut Frame, emitter: &mut Emitter<'_>) -> Opened {
+    let (indent, is_first) = (frame.indent, frame.next == 0);
+    let Some((key, value)) = frame.next() else { return Opened::End };
+    if !is_first {
+        emitter.indent(indent);
+    }
+    // Where a collection starts, and whether on a line of its own.
+    let (inside, own_line) = match key {
+        None => {
+            emitter.put("-");
+            (indent + 2, false)
+        }
+        Some(key) if style::is_simple_key(key) => {
             emitter.key(key);
             emitter.put(":");
-        } else {
+            (if matches!(value, Value::Array(_)) { indent } else { indent + 2 }, true)
+        }
+        Some(key) => {
             emitter.put("? ");
             emitter.text(key, indent + 2);
             emitter.end_line();
             emitter.indent(indent);
             emitter.put(":");
-            // After an explicit key a collection starts on the same line.
-            match value {
-                Value::Object(inner) if !inner.is_empty() => {
-                    emitter.put(" ");
-                    grow_stack(|| mapping(inner, indent + 2, emitter));
-                    continue;
-                }
-                Value::Array(items) if !items.is_empty() => {
-                    emitter.put(" ");
-                    grow_stack(|| sequence(items, indent + 2, emitter));
-                    continue;
-                }
-                _ => {}
-            }
+            (indent + 2, false)
         }
-        match value {
-            Value::Object(inner) if !inner.is_empty() => {
+    };
+    match Frame::new(value, inside) {
+        Some(frame) => {
+            if own_line && !frame.flow {
                 emitter.end_line();
-                emitter.indent(indent + 2);
-                grow_stack(|| mapping(inner, indent + 2, emitter));
-            }
-            Value::Array(items) if !items.is_empty() => {
-                emitter.end_line();
-                emitter.indent(indent);
-                grow_stack(|| sequence(items, indent, emitter));
-            }
-            scalar => {
+                emitter.indent(inside);
+            } else {
                 emitter.put(" ");
-                leaf(scalar, indent + 2, emitter);
             }
+            Opened::Collection(frame)
+        }
+        None => {
+            emitter.put(" ");
+            leaf(value, indent + 2, emitter);
+            Opened::Nothing
         }
     }
 }
 
-/// Writes the items, standing where the first dash goes.
-fn sequence(items: &[Value], indent: usize, emitter: &mut Emitter<'_>) {
-    for (i, item) in items.iter().enumerate() {
-        if i > 0 {
-            emitter.indent(indent);
+/// Writes the next entry of a collection in flow style.
+fn flow(frame: &mut Frame, emitter: &mut Emitter<'_>) -> Opened {
+    let is_first = frame.next == 0;
+    let brackets = match frame.content {
+        Content::Sequence(_) => ["[", "]"],
+        Content::Mapping(..) => ["{", "}"],
+    };
+    let indent = frame.indent;
+    let Some((key, value)) = frame.next() else {
+        emitter.put(brackets[1]);
+        return Opened::End;
+    };
+    emitter.put(if is_first { brackets[0] } else { ", " });
+    if let Some(key) = key {
+        if key.len() > LONGEST_FLOW_KEY {
+            emitter.put("? ");
         }
-        emitter.put("- ");
-        match item {
-            Value::Object(map) if !map.is_empty() => grow_stack(|| mapping(map, indent + 2, emitter)),
-            Value::Array(inner) if !inner.is_empty() => grow_stack(|| sequence(inner, indent + 2, emitter)),
-            scalar => leaf(scalar, indent + 2, emitter),
-        }
+        emitter.quoted(key);
+        emitter.put(": ");
     }
+    match Frame::new(value, indent) {
+        Some(frame) => return Opened::Collection(Frame { flow: true, ..frame }),
+        None => match value {
+            Value::String(text) => emitter.quoted(text),
+            scalar => plain(scalar, emitter),
+        },
+    }
+    Opened::Nothing
 }
 
 /// Writes what fits behind a colon or a dash, and ends the line.
 fn leaf(value: &Value, indent: usize, emitter: &mut Emitter<'_>) {
     match value {
-        Value::Null => emitter.put("null"),
+        Value::String(text) => emitter.text(text, indent),
+        scalar => plain(scalar, emitter),
+    }
+    emitter.end_line();
+}
+
+fn plain(value: &Value, emitter: &mut Emitter<'_>) {
+    match value {
+        Value::Null | Value::String(_) => emitter.put("null"),
         Value::Bool(true) => emitter.put("true"),
         Value::Bool(false) => emitter.put("false"),
         Value::Int(int) => emitter.put(&int.to_string()),
         Value::Float(float) => emitter.put(&float_text(*float)),
-        Value::String(text) => emitter.text(text, indent),
         Value::Array(_) => emitter.put("[]"),
         Value::Object(_) => emitter.put("{}"),
     }
-    emitter.end_line();
 }
 
 /// A float the way it leaves after going through JSON: integers up to 64 bits stay integers.

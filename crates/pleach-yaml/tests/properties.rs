@@ -45,6 +45,70 @@ fn far_line_breaks_are_read_as_go_reads_them() {
     }
 }
 
+/// `depth` collections around a value, by turns of both sorts.
+fn nested(depth: usize, mut value: Value) -> Value {
+    for level in 0..depth {
+        value = if level % 3 == 0 { vec![value].into() } else { pleach_json::json!({"k": value}) };
+    }
+    value
+}
+
+#[test]
+fn deep_values_are_not_indented_without_end() {
+    let long_key = pleach_json::Map::from(vec![
+        ("x".repeat(5_000).as_str().into(), Value::Int(1)),
+        ("y".into(), "z".into()),
+    ]);
+    let long_key = Value::from(long_key);
+    for (depth, inside) in [
+        (
+            60,
+            pleach_json::json!({"a": [], "b": {}, "c": "x: y", "d": 1.5, "e": (vec![Value::Null, true.into()])}),
+        ),
+        (200, pleach_json::json!({"\u{7f}\u{85}\u{feff}": "\u{1}\u{2028}\u{e9}", "2": 1, "10": "<&>"})),
+        (9_000, Value::from(vec![Value::Int(1); 2_000])),
+        (300, long_key.clone()),
+    ] {
+        let value = nested(depth, inside);
+        let json = pleach_json::to_vec(&value).len();
+        let text = to_yaml(&value);
+        assert!(text.len() < 20_000 + 4 * json, "{depth} levels, {json} bytes: {}", text.len());
+        assert_eq!(parse(text.as_bytes()).expect("own text"), value, "{depth} levels");
+    }
+}
+
+#[test]
+fn lines_of_a_long_text_are_not_indented_without_end() {
+    for unit in ["a\n", "a ", "\u{1}\n"] {
+        let value = nested(60, unit.repeat(500_000).into());
+        let text = to_yaml(&value);
+        assert!(text.len() < 8_000_000, "{unit:?}: {}", text.len());
+        assert_eq!(parse(text.as_bytes()).expect("own text"), value, "{unit:?}");
+    }
+}
+
+#[test]
+fn text_that_is_written_in_pieces_is_the_same_text() {
+    let items: Vec<Value> =
+        (0..2_000).map(|i| nested(i % 90, pleach_json::json!({"i": (i as i64)}))).collect();
+    let value = pleach_json::json!({"items": items, "kind": "List"});
+    let whole = to_yaml(&value);
+    for limit in [1, 100, 4096] {
+        let mut writer = pleach_yaml::Writer::new(value.clone());
+        let mut pieces = String::new();
+        loop {
+            let mut piece = String::new();
+            let more = writer.write(&mut piece, limit);
+            assert!(piece.len() < limit + 200, "a piece of {} bytes", piece.len());
+            pieces += &piece;
+            if !more {
+                break;
+            }
+        }
+        assert_eq!(pieces, whole);
+    }
+}
+
 proptest! {
     #[test]
     fn reading_undoes_writing(value in value()) {

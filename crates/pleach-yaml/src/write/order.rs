@@ -4,32 +4,33 @@
 //! go-yaml's order. It is not total for numbers beyond 64 bits, so the standard sort, which may
 //! notice and panic, is not used.
 
-use pleach_json::{Map, Str, Value};
+use pleach_json::{Str, Value};
 
-/// The members in natural order.
-pub(super) fn natural(map: &Map) -> Vec<&(Str, Value)> {
-    let mut members: Vec<_> = map.entries().iter().collect();
-    let mut scratch = members.clone();
-    merge_sort(&mut members, &mut scratch);
-    members
+/// The places of the members, in natural order.
+pub(super) fn natural(members: &[(Str, Value)]) -> Vec<u32> {
+    let mut places: Vec<u32> = (0..members.len() as u32).collect();
+    let mut scratch = places.clone();
+    merge_sort(members, &mut places, &mut scratch);
+    places
 }
 
-fn merge_sort<'a>(members: &mut [&'a (Str, Value)], scratch: &mut [&'a (Str, Value)]) {
-    let len = members.len();
+fn merge_sort(of: &[(Str, Value)], places: &mut [u32], scratch: &mut [u32]) {
+    let len = places.len();
     if len < 2 {
         return;
     }
+    let key = |place: u32| of[place as usize].0.as_str();
     let middle = len / 2;
-    merge_sort(&mut members[..middle], &mut scratch[..middle]);
-    merge_sort(&mut members[middle..], &mut scratch[middle..]);
-    if !less(&members[middle].0, &members[middle - 1].0) {
+    merge_sort(of, &mut places[..middle], &mut scratch[..middle]);
+    merge_sort(of, &mut places[middle..], &mut scratch[middle..]);
+    if !less(key(places[middle]), key(places[middle - 1])) {
         return;
     }
-    scratch.copy_from_slice(members);
+    scratch.copy_from_slice(places);
     let (left, right) = scratch.split_at(middle);
     let (mut l, mut r) = (0, 0);
-    for slot in members {
-        if l < left.len() && (r == right.len() || !less(&right[r].0, &left[l].0)) {
+    for slot in places {
+        if l < left.len() && (r == right.len() || !less(key(right[r]), key(left[l]))) {
             *slot = left[l];
             l += 1;
         } else {

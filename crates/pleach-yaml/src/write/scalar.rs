@@ -7,6 +7,9 @@ use super::style::{self, Style, is_break, is_printable};
 /// A line is folded at the first blank behind this column.
 const WIDTH: usize = 80;
 
+/// A text that could grow to more than this by the indentation of its lines is written on one line.
+const MOST_INDENTED: usize = 4 * 1024 * 1024;
+
 /// Writes text and knows in which column it stands.
 pub(super) struct Emitter<'a> {
     out: &'a mut String,
@@ -14,8 +17,19 @@ pub(super) struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    pub(super) fn new(out: &'a mut String) -> Self {
-        Self { out, column: 0 }
+    /// Goes on in a column.
+    pub(super) fn at(column: usize, out: &'a mut String) -> Self {
+        Self { out, column }
+    }
+
+    /// The column it stands in.
+    pub(super) fn column(&self) -> usize {
+        self.column
+    }
+
+    /// How much has been written.
+    pub(super) fn written(&self) -> usize {
+        self.out.len()
     }
 
     pub(super) fn put(&mut self, text: &str) {
@@ -59,7 +73,16 @@ impl<'a> Emitter<'a> {
 
     /// A value, whose further lines start at `indent`.
     pub(super) fn text(&mut self, text: &str, indent: usize) {
+        // Every byte may be a line of its own, and every line is indented.
+        if text.len().saturating_mul(indent + 1) > MOST_INDENTED {
+            return self.quoted(text);
+        }
         self.styled(text, style::of_value(text), Some(indent));
+    }
+
+    /// A text in double quotes, on one line.
+    pub(super) fn quoted(&mut self, text: &str) {
+        self.double(text, None);
     }
 
     fn styled(&mut self, text: &str, style: Style, indent: Option<usize>) {
