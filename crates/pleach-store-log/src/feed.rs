@@ -52,10 +52,15 @@ impl LogFeed {
         if self.read < index.oldest() {
             return Err(StoreError::Overtaken);
         }
+        let (limit, mut bytes) = (self.shared.hub.capacity().bytes, 0);
         for batch in index.history(self.read).take(LOOK) {
             self.read = batch.revision();
-            self.ahead.extend(batch.under(self.prefix.as_str()));
-            if self.ahead.len() == TAKE {
+            if let Some(part) = batch.under(self.prefix.as_str()) {
+                bytes += part.bytes();
+                self.ahead.push_back(part);
+            }
+            // One at least, however large.
+            if self.ahead.len() == TAKE || bytes >= limit {
                 break;
             }
         }
@@ -79,7 +84,7 @@ impl Feed for LogFeed {
                 return Poll::Ready(Some(Ok(WatchItem::Events(batch))));
             }
             let mut mail = self.mailbox.lock();
-            while let Some(batch) = mail.batches.pop_front() {
+            while let Some(batch) = mail.pop() {
                 if batch.revision() > self.seen {
                     self.seen = batch.revision();
                     return Poll::Ready(Some(Ok(WatchItem::Events(batch))));
@@ -108,7 +113,7 @@ impl Feed for LogFeed {
         // Read before the mailbox: what was published by then is in it, or was taken out of it.
         let published = self.shared.hub.published();
         let mail = self.mailbox.lock();
-        let unread = mail.batches.iter().find(|batch| batch.revision() > self.seen);
+        let unread = mail.waiting().find(|batch| batch.revision() > self.seen);
         match unread {
             Some(batch) => batch.revision().before(),
             None if mail.behind => self.seen,

@@ -2,7 +2,8 @@
 //!
 //! One thread hands each commit, in order, to the mailboxes whose prefix it touches; finding them
 //! costs a hash lookup per distinct prefix length, not a walk over all watchers. Events are
-//! shared; a mailbox holds a bounded number of them.
+//! shared; a mailbox holds a bounded number of them, of a bounded number of bytes: compaction may
+//! let go of what waits there, and then the mailbox is what keeps it in memory.
 //!
 //! A watcher is either *level*, and reads its mailbox, or *behind*, and reads the history in the
 //! index itself at its own pace, which costs no memory. It starts behind; when it has read the
@@ -34,8 +35,14 @@ pub(crate) struct Hub {
     reached: AtomicU64,
     /// The last commit that was handed out to everybody.
     published: AtomicU64,
-    /// How many commits a mailbox holds.
-    capacity: usize,
+    capacity: Capacity,
+}
+
+/// What a mailbox holds at most.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Capacity {
+    pub(crate) commits: usize,
+    pub(crate) bytes: usize,
 }
 
 #[derive(Debug, Default)]
@@ -56,11 +63,27 @@ pub(crate) struct Mailbox {
 /// What is in a mailbox.
 #[derive(Debug)]
 pub(crate) struct Mail {
-    pub(crate) batches: VecDeque<Batch>,
+    batches: VecDeque<Batch>,
+    /// What they take together.
+    bytes: usize,
     /// Whether commits are missing after those in here.
     pub(crate) behind: bool,
     pub(crate) closed: bool,
     pub(crate) waker: Option<Waker>,
+}
+
+impl Mail {
+    /// Takes the oldest commit.
+    pub(crate) fn pop(&mut self) -> Option<Batch> {
+        let batch = self.batches.pop_front()?;
+        self.bytes -= batch.bytes();
+        Some(batch)
+    }
+
+    /// The commits that wait, oldest first.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Batch> {
+        self.batches.iter()
+    }
 }
 
 impl Mailbox {
@@ -68,13 +91,14 @@ impl Mailbox {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn deliver(&self, batch: &Batch, capacity: usize) {
+    fn deliver(&self, batch: &Batch, bytes: usize, capacity: Capacity) {
         let mut mail = self.lock();
         if mail.behind {
             return;
         }
-        if mail.batches.len() < capacity {
+        if mail.batches.len() < capacity.commits && mail.bytes + bytes <= capacity.bytes {
             mail.batches.push_back(batch.clone());
+            mail.bytes += bytes;
         } else {
             mail.behind = true;
         }
@@ -87,12 +111,12 @@ impl Mailbox {
 }
 
 impl Hub {
-    pub(crate) fn new(current: Revision, capacity: usize) -> Self {
+    pub(crate) fn new(current: Revision, capacity: Capacity) -> Self {
         Self {
             watchers: Mutex::default(),
             reached: AtomicU64::new(current.0),
             published: AtomicU64::new(current.0),
-            capacity: capacity.max(1),
+            capacity,
         }
     }
 
@@ -112,11 +136,22 @@ impl Hub {
         self.lock().count
     }
 
+    /// What a watcher holds of history at most.
+    pub(crate) fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
+    /// The bytes that wait in the fullest mailbox.
+    #[cfg(test)]
+    pub(crate) fn fullest(&self) -> usize {
+        self.lock().by_prefix.values().flatten().map(|mailbox| mailbox.lock().bytes).max().unwrap_or(0)
+    }
+
     /// A new watcher's mailbox. It is behind.
     pub(crate) fn register(&self, prefix: &Key) -> Arc<Mailbox> {
         let mut watchers = self.lock();
         let closed = watchers.closed;
-        let mail = Mail { batches: VecDeque::new(), behind: true, closed, waker: None };
+        let mail = Mail { batches: VecDeque::new(), bytes: 0, behind: true, closed, waker: None };
         let mailbox = Arc::new(Mailbox { inner: Mutex::new(mail) });
         watchers.count += 1;
         let same = watchers.by_prefix.entry(prefix.clone()).or_default();
@@ -190,14 +225,15 @@ impl Hub {
 }
 
 impl Watchers {
-    fn deliver(&self, batch: &Batch, capacity: usize) {
+    fn deliver(&self, batch: &Batch, capacity: Capacity) {
         if self.count == 0 {
             return;
         }
         if let [event] = &**batch {
+            let bytes = batch.bytes();
             for (_, same) in self.prefixes_of(&event.key) {
                 for mailbox in same {
-                    mailbox.deliver(batch, capacity);
+                    mailbox.deliver(batch, bytes, capacity);
                 }
             }
             return;
@@ -207,8 +243,9 @@ impl Watchers {
         prefixes.dedup_by_key(|(prefix, _)| *prefix);
         for (prefix, same) in prefixes {
             if let Some(part) = batch.under(prefix.as_str()) {
+                let bytes = part.bytes();
                 for mailbox in same {
-                    mailbox.deliver(&part, capacity);
+                    mailbox.deliver(&part, bytes, capacity);
                 }
             }
         }

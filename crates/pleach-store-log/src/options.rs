@@ -2,7 +2,7 @@
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
-use pleach_store::StoreError;
+use pleach_store::{StoreError, VALUE_LIMIT};
 
 use crate::{
     disk::{Disk, RealDisk},
@@ -16,6 +16,8 @@ pub struct Options {
     pub(crate) history_commits: u64,
     pub(crate) history_bytes: u64,
     pub(crate) watch_queue: usize,
+    pub(crate) watch_queue_bytes: usize,
+    pub(crate) value_bytes: u64,
     pub(crate) commit_bytes: u64,
     pub(crate) segment_bytes: u64,
     pub(crate) checkpoint_bytes: u64,
@@ -29,6 +31,8 @@ impl Default for Options {
             history_commits: 200_000,
             history_bytes: 64 << 20,
             watch_queue: 256,
+            watch_queue_bytes: 1 << 20,
+            value_bytes: VALUE_LIMIT,
             commit_bytes: 64 << 20,
             segment_bytes: 32 << 20,
             checkpoint_bytes: 64 << 20,
@@ -68,6 +72,22 @@ impl Options {
     #[must_use]
     pub fn watch_queue(mut self, commits: usize) -> Self {
         self.watch_queue = commits.max(1);
+        self
+    }
+
+    /// How many bytes of commits wait in memory for one watcher before it reads from history. What
+    /// it reads there at a time is bounded by the same number, or one commit. 1 MiB.
+    #[must_use]
+    pub fn watch_queue_bytes(mut self, bytes: usize) -> Self {
+        self.watch_queue_bytes = bytes;
+        self
+    }
+
+    /// The largest value a commit may put. 1.5 MiB, as etcd's `--max-request-bytes`. What is stored
+    /// already may be larger.
+    #[must_use]
+    pub fn value_bytes(mut self, bytes: u64) -> Self {
+        self.value_bytes = bytes;
         self
     }
 

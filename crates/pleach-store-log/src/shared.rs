@@ -13,7 +13,14 @@ use std::{
 
 use pleach_store::{Batch, Revision, StoreError};
 
-use crate::{bell::Bell, committer::Queue, disk::Disk, hub::Hub, index::Index, options::Options};
+use crate::{
+    bell::Bell,
+    committer::Queue,
+    disk::Disk,
+    hub::{Capacity, Hub},
+    index::Index,
+    options::Options,
+};
 
 /// How many changes are taken in or let go of under one hold of the lock, give or take a commit.
 pub(crate) const STEP: usize = 64;
@@ -69,7 +76,10 @@ impl Files {
 impl Shared {
     pub(crate) fn new(index: Index, files: Files, disk: Arc<dyn Disk>, options: Options) -> Self {
         Self {
-            hub: Hub::new(index.current(), options.watch_queue),
+            hub: Hub::new(
+                index.current(),
+                Capacity { commits: options.watch_queue, bytes: options.watch_queue_bytes },
+            ),
             index: RwLock::new(index),
             pins: Mutex::default(),
             queue: Queue::default(),

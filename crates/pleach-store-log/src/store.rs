@@ -92,6 +92,7 @@ impl LogStore {
     /// so an expectation that fails against it has failed.
     fn judge(&self, commit: &Commit) -> Result<(), StoreError> {
         commit.check()?;
+        commit.check_values(self.shared.options.value_bytes)?;
         let size = commit.ops.iter().map(|op| {
             op.key.as_str().len() as u64 + op.value.as_ref().map_or(0, |value| value.len() as u64) + 32
         });

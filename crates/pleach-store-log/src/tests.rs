@@ -1,5 +1,6 @@
 //! Tests that look at the store from below: faults, crashes, damage.
 
+mod bounds;
 mod damage;
 mod faults;
 mod ledger;

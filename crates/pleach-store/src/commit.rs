@@ -5,6 +5,10 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::{Key, Revision, StoreError, Versioned};
 
+/// The largest value a store takes unless it is told otherwise: the default of etcd's
+/// `--max-request-bytes`.
+pub const VALUE_LIMIT: u64 = 1_572_864;
+
 /// What must be true of a key for a commit to happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Expect {
@@ -82,6 +86,15 @@ impl Commit {
         match keys.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(pair) => Err(StoreError::Duplicate { key: pair[0].clone() }),
             None => Ok(()),
+        }
+    }
+
+    /// Refuses a value of more than `limit` bytes.
+    pub fn check_values(&self, limit: u64) -> Result<(), StoreError> {
+        let sizes = self.ops.iter().filter_map(|op| op.value.as_ref()).map(|value| value.len() as u64);
+        match sizes.max() {
+            Some(size) if size > limit => Err(StoreError::TooLarge { size, limit }),
+            _ => Ok(()),
         }
     }
 

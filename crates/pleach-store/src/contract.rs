@@ -61,6 +61,7 @@ macro_rules! contract {
             every_commit_is_the_next_revision
             an_empty_value_is_a_value
             a_large_value_reads_back
+            a_value_over_the_limit_is_refused
             odd_keys_are_keys
             a_transaction_has_one_revision
             a_transaction_is_all_or_nothing

@@ -43,13 +43,21 @@ pub enum StoreError {
         /// The key named twice.
         key: Key,
     },
-    /// A commit larger than the backend takes.
-    #[error("a commit of {size} bytes is larger than the {limit} this store takes")]
+    /// A value, or a commit as a whole, larger than the backend takes.
+    #[error("{size} bytes are more than the {limit} that this store takes at once")]
     TooLarge {
-        /// The size of the commit.
+        /// The size of the value or commit.
         size: u64,
         /// The most the backend takes.
         limit: u64,
+    },
+    /// The store has outgrown its quota: it takes deletes, and no commit that adds to it.
+    #[error("the store takes {used} bytes of its quota of {quota}; deletes go on")]
+    QuotaExceeded {
+        /// The bytes the store takes.
+        used: u64,
+        /// The bytes it may take.
+        quota: u64,
     },
     /// An earlier failure left the store unable to write; reads go on.
     #[error("the store takes no writes: {reason}")]

@@ -15,7 +15,9 @@
 //! * a read at a revision sees exactly the commits up to it, all of each or nothing of it;
 //! * a watch gives every change after its starting point once, in order, or ends with an error;
 //! * after `compact(r)`, reads at `r` or later and watches after `r` or later still answer, and
-//!   older ones fail with [`StoreError::Compacted`].
+//!   older ones fail with [`StoreError::Compacted`];
+//! * a commit with a value over the store's limit ([`VALUE_LIMIT`] unless it is told otherwise)
+//!   fails with [`StoreError::TooLarge`] and changes nothing.
 
 mod commit;
 #[cfg(feature = "contract")]
@@ -29,7 +31,7 @@ mod version;
 mod watch;
 
 pub use bytes::Bytes;
-pub use commit::{Commit, Expect, Op};
+pub use commit::{Commit, Expect, Op, VALUE_LIMIT};
 pub use error::StoreError;
 pub use key::Key;
 pub use model::ModelStore;

@@ -15,7 +15,7 @@ use std::{
 
 use crate::{
     Answer, Batch, Commit, Event, Feed, Key, Range, RangeQuery, Revision, Stats, Store, StoreError,
-    Versioned, Watch, WatchItem,
+    VALUE_LIMIT, Versioned, Watch, WatchItem,
 };
 
 /// An in-memory store. Clones share it.
@@ -24,6 +24,8 @@ pub struct ModelStore {
     state: Arc<Mutex<State>>,
     /// How many commits of history are kept before the oldest are compacted.
     keep: usize,
+    /// The largest value taken.
+    value_limit: u64,
 }
 
 #[derive(Debug)]
@@ -71,7 +73,14 @@ impl ModelStore {
             next_watcher: 0,
             compactions: 0,
         };
-        Self { state: Arc::new(Mutex::new(state)), keep }
+        Self { state: Arc::new(Mutex::new(state)), keep, value_limit: VALUE_LIMIT }
+    }
+
+    /// The same store with another limit on values than [`VALUE_LIMIT`].
+    #[must_use]
+    pub fn value_limit(mut self, bytes: u64) -> Self {
+        self.value_limit = bytes;
+        self
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -95,6 +104,9 @@ impl Store for ModelStore {
     }
 
     fn commit(&self, commit: Commit) -> Answer<'_, Revision> {
+        if let Err(error) = commit.check_values(self.value_limit) {
+            return Box::pin(ready(Err(error)));
+        }
         let mut state = self.lock();
         let answer = state.commit(commit);
         if state.history.len() > self.keep {

@@ -51,6 +51,13 @@ impl Batch {
         self.0[0].revision
     }
 
+    /// Roughly the memory that the batch keeps from being freed: keys, values and previous values.
+    pub fn bytes(&self) -> usize {
+        let size = |side: &Option<Versioned>| side.as_ref().map_or(0, |side| side.value.len());
+        let event = |event: &Event| event.key.as_str().len() + size(&event.value) + size(&event.previous);
+        self.iter().map(|one| size_of::<Event>() + event(one)).sum()
+    }
+
     /// The part of the batch under a prefix; `None` when there is none.
     pub fn under(&self, prefix: &str) -> Option<Self> {
         match &*self.0 {

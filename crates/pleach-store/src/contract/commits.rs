@@ -3,7 +3,7 @@
 use std::{sync::Arc, thread};
 
 use super::{block_on, delete, key, put, value_of};
-use crate::{Bytes, Commit, Expect, Key, Op, RangeQuery, Revision, Store, StoreError};
+use crate::{Bytes, Commit, Expect, Key, Op, RangeQuery, Revision, Store, StoreError, VALUE_LIMIT};
 
 /// Nothing was ever written, and clients never see revision zero.
 pub async fn a_fresh_store_is_empty_at_the_first_revision(store: Arc<dyn Store>) {
@@ -133,10 +133,32 @@ pub async fn an_empty_value_is_a_value(store: Arc<dyn Store>) {
 
 /// As large as the largest object.
 pub async fn a_large_value_reads_back(store: Arc<dyn Store>) {
-    let large: Bytes = (0..3_000_000_u32).map(|n| (n % 251) as u8).collect::<Vec<u8>>().into();
+    let large: Bytes = (0..VALUE_LIMIT).map(|n| (n % 251) as u8).collect::<Vec<u8>>().into();
     store.commit(Commit::put("a", Expect::Absent, large.clone())).await.expect("a large write");
     let found = store.get(&key("a"), None).await.expect("a read").expect("the key");
     assert!(found.value == large);
+}
+
+/// Whatever else the commit says; and nothing of it happens.
+pub async fn a_value_over_the_limit_is_refused(store: Arc<dyn Store>) {
+    let first = put(&*store, "a", "one").await;
+    let over: Bytes = vec![b'x'; VALUE_LIMIT as usize + 1].into();
+    let commits = [
+        Commit::put("a", Expect::Anything, over.clone()),
+        Commit::put("b", Expect::Absent, over.clone()),
+        Commit::from_iter([Op::delete("a", Expect::At(first)), Op::put("b", Expect::Absent, over)]),
+    ];
+    for commit in commits {
+        let answer = store.commit(commit).await;
+        let Err(StoreError::TooLarge { size, limit }) = answer else { panic!("{answer:?}") };
+        assert_eq!((size, limit), (VALUE_LIMIT + 1, VALUE_LIMIT));
+    }
+    assert_eq!(store.revision().await.expect("a revision"), first);
+    assert_eq!(value_of(&*store, "a").await.as_deref(), Some("one"));
+    // The limit is on each value: together they may have more.
+    let half: Bytes = vec![b'x'; VALUE_LIMIT as usize].into();
+    let two = [Op::put("a", Expect::At(first), half.clone()), Op::put("b", Expect::Absent, half)];
+    store.commit(Commit::from_iter(two)).await.expect("two values at the limit");
 }
 
 /// Keys are any text.
