@@ -75,7 +75,7 @@ pub fn restore(file: impl AsRef<Path>, directory: impl AsRef<Path>, skip: u64) -
     }
     // Read whole and judged before anything is written: a damaged backup restores nothing.
     let mut report = check_backup(&source, &name)?;
-    let revision = Revision(report.revision.0.saturating_add(skip));
+    let revision = Revision(report.revision.0.saturating_add(skip).min(u64::MAX / 2));
     let mut writer = Writer::begin(&target, &checkpoint::checkpoint_name(revision), revision)?;
     let mut written = Ok(());
     checkpoint::read(

@@ -4,7 +4,7 @@
 //! whole or not at all. Backups are the same file somewhere else. Reading one does not need it
 //! in memory at once.
 
-use pleach_store::{Revision, StoreError, Versioned};
+use pleach_store::{Key, Revision, StoreError, Versioned};
 
 use crate::{
     disk::{Disk, DiskFile},
@@ -16,7 +16,7 @@ const SUFFIX: &str = ".checkpoint";
 /// The end of names of files not finished yet; what a crash leaves under one is removed.
 pub(crate) const UNFINISHED: &str = ".tmp";
 /// A frame of items is written out when it reaches this size.
-const FRAME_BYTES: usize = 256 << 10;
+pub(crate) const FRAME_BYTES: usize = 256 << 10;
 
 /// The name of the checkpoint at a revision.
 pub(crate) fn checkpoint_name(revision: Revision) -> String {
@@ -106,6 +106,7 @@ pub(crate) fn read(
     let revision = frames.header(FileKind::Checkpoint)?;
     begin(revision);
     let mut count = 0;
+    let mut last: Option<Key> = None;
     loop {
         let offset = frames.offset;
         let damaged = || StoreError::damaged(format!("{name} is damaged at byte {offset}"));
@@ -113,6 +114,13 @@ pub(crate) fn read(
         match format::read_items(body).ok_or_else(damaged)? {
             Items::Some(items) => {
                 count += items.len() as u64;
+                for item in &items {
+                    let ascends = last.as_ref().is_none_or(|last| *last < item.key);
+                    if !ascends || item.revision > revision || item.created > item.revision {
+                        return Err(damaged());
+                    }
+                    last = Some(item.key.clone());
+                }
                 items.into_iter().for_each(&mut each);
             }
             Items::End(items) if items == count && frames.at_end() => {

@@ -48,6 +48,7 @@ pub(crate) struct Queue {
 struct Taken {
     commits: Vec<(Commit, Reply)>,
     compacted: Option<Revision>,
+    roll: bool,
 }
 
 #[derive(Debug, Default)]
@@ -57,6 +58,8 @@ struct Waiting {
     wanted: usize,
     /// History was given up before this revision, and the log does not say so yet.
     compacted: Option<Revision>,
+    /// A new segment is to be begun.
+    roll: bool,
     closed: bool,
 }
 
@@ -84,6 +87,12 @@ impl Queue {
         waiting.compacted = waiting.compacted.max(Some(before));
     }
 
+    /// Has the thread begin a new segment of the log.
+    pub(crate) fn request_roll(&self) {
+        self.lock().roll = true;
+        self.arrived.notify_one();
+    }
+
     /// Takes no more commits; those that wait are still written.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
@@ -101,13 +110,16 @@ impl Queue {
             waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         waiting.wanted = 1;
-        while waiting.commits.is_empty() {
+        while waiting.commits.is_empty() && !waiting.roll {
             if waiting.closed {
                 return None;
             }
             waiting = self.arrived.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
-        Some(Taken { commits: mem::take(&mut waiting.commits), compacted: waiting.compacted.take() })
+        // What was noted goes with the next commit.
+        let compacted = if waiting.commits.is_empty() { None } else { waiting.compacted.take() };
+        let roll = mem::take(&mut waiting.roll);
+        Some(Taken { commits: mem::take(&mut waiting.commits), compacted, roll })
     }
 }
 
@@ -115,7 +127,14 @@ impl Queue {
 pub(crate) fn run(shared: &Shared, log: Log) {
     let mut committer = Committer { shared, log, frame: Vec::new(), synced_in: Duration::ZERO };
     let mut pace = Pace::default();
-    while let Some(Taken { commits, mut compacted }) = shared.queue.take(pace.wait(committer.synced_in)) {
+    while let Some(taken) = shared.queue.take(pace.wait(committer.synced_in)) {
+        let Taken { commits, mut compacted, roll } = taken;
+        if roll {
+            committer.roll();
+        }
+        if commits.is_empty() {
+            continue;
+        }
         pace.learn(commits.len());
         let mut commits = commits.into_iter().peekable();
         while commits.peek().is_some() {
@@ -126,6 +145,7 @@ pub(crate) fn run(shared: &Shared, log: Log) {
         // When the processors are busy, with callers' work for the most part, it is done first.
         thread::yield_now();
     }
+    committer.log.close();
 }
 
 struct Committer<'a> {
@@ -196,7 +216,9 @@ impl Committer<'_> {
                 && let Some((commit, reply)) = commits.next()
             {
                 let before = draft.batches.len();
-                answers.push((reply, draft.judge(commit)));
+                let live = |key: &Key| draft.live(key).map(|live| live.value.len() as u64);
+                let judged = self.shared.space.judge(&commit, live).and_then(|()| draft.judge(commit));
+                answers.push((reply, judged));
                 for batch in &draft.batches[before..] {
                     format::put_commit(&mut self.frame, batch);
                 }
@@ -204,7 +226,7 @@ impl Committer<'_> {
             (base, draft.batches)
         };
         if !batches.is_empty()
-            && let Err(error) = self.make_durable(base)
+            && let Err(error) = self.make_durable(base, Revision(base.0 + batches.len() as u64))
         {
             for (reply, _) in answers {
                 // A caller that is gone does not want to know.
@@ -222,20 +244,52 @@ impl Committer<'_> {
         }
     }
 
-    fn make_durable(&mut self, base: Revision) -> Result<(), StoreError> {
+    fn make_durable(&mut self, base: Revision, last: Revision) -> Result<(), StoreError> {
         let begin = Instant::now();
-        let appended = self.log.append(&mut self.frame, base);
+        let mut appended = self.log.append(&mut self.frame, (base, last));
+        if let Err(error) = &appended {
+            let reserve = self.shared.space.failed(error, &*self.shared.disk);
+            self.shared.grown.ring();
+            // Once more, with what was held back; most of it is for others.
+            if reserve / 2 >= self.frame.len() as u64 {
+                appended = self.log.append(&mut self.frame, (base, last));
+            }
+        }
         self.synced_in = begin.elapsed();
         if let Some(reason) = self.log.failed() {
             self.shared.set_failed(Arc::clone(reason));
         }
-        let (segment, size) = appended?;
+        let place = appended?;
+        self.note_place(place, self.frame.len() as u64);
+        Ok(())
+    }
+
+    /// Notes how long a segment is.
+    fn note_place(&self, (segment, size): (Revision, u64), written: u64) {
         let mut files = self.shared.files();
         match files.segments.back_mut() {
             Some((base, known)) if *base == segment => *known = size,
             _ => files.segments.push_back((segment, size)),
         }
-        Ok(())
+        let used = files.bytes();
+        drop(files);
+        self.shared.space.note(used, written);
+        if self.shared.space.is_pressed(used) {
+            self.shared.grown.ring();
+        }
+    }
+
+    /// Begins a new segment.
+    fn roll(&mut self) {
+        let current = self.shared.index().current();
+        match self.log.roll(current) {
+            Ok(Some(place)) => self.note_place(place, place.1),
+            Ok(None) => {}
+            Err(error) => {
+                self.shared.space.failed(&error, &*self.shared.disk);
+            }
+        }
+        self.shared.rolled.ring();
     }
 
     /// Lets readers see commits that are durable.
@@ -252,11 +306,16 @@ impl Committer<'_> {
         }
     }
 
-    /// The publisher never waits for a watcher, so this ends; it bounds what waits in between.
+    /// The publisher never waits for a watcher, so this ends; it bounds what waits in between, in
+    /// number and in bytes: history that was not handed out yet cannot be let go of.
     fn wait_for_publisher(&self) {
-        while self.shared.index().current().0 - self.shared.hub.published().0 > PUBLISHER_LAG
-            && !self.shared.closing.load(Relaxed)
-        {
+        let behind = || {
+            let index = self.shared.index();
+            let lag = index.current().0 - self.shared.hub.published().0;
+            let large = index.history_size().1 > self.shared.options.history_bytes.saturating_mul(2);
+            lag > PUBLISHER_LAG || (lag > 0 && large)
+        };
+        while behind() && !self.shared.closing.load(Relaxed) {
             self.shared.committed.ring();
             self.shared.published.wait(Some(Duration::from_millis(10)));
         }

@@ -27,6 +27,33 @@ pub trait Disk: Send + Sync + fmt::Debug + 'static {
     fn remove(&self, name: &str) -> io::Result<()>;
     /// Makes names created, changed or removed so far durable.
     fn sync_names(&self) -> io::Result<()>;
+
+    /// Holds room on the disk under a name; removing it gives the room back.
+    fn reserve(&self, name: &str, bytes: u64) -> io::Result<()> {
+        const CHUNK: usize = 64 << 10;
+        let mut file = self.create(name)?;
+        // Nothing that a file system could leave out or compress.
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut offset = 0;
+        while offset < bytes {
+            let mut chunk = Vec::with_capacity(CHUNK);
+            while chunk.len() < CHUNK {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                chunk.extend_from_slice(&state.to_le_bytes());
+            }
+            let size = CHUNK.min((bytes - offset) as usize);
+            file.write_at(&chunk[..size], offset)?;
+            offset += size as u64;
+        }
+        file.sync()
+    }
+
+    /// How much room there is, if the disk can say.
+    fn free(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// One file.

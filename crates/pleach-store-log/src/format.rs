@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! header  magic[8] version:u32 kind:u32 revision:u64 salt:u32 crc:u32   32 bytes
-//! frame   magic:u32 size:u32 crc:u32 body[size]        crc over salt, size and body
+//! frame   magic:u32 size:u32 crc:u32 body[size]        magic of the salt, crc over salt, size and body
 //!
 //! log         a frame is one group commit: base:u64, then entries
 //!               1 revision:u64 count:u32 (key:u32+bytes, value:u32+bytes | u32::MAX for a delete)…
@@ -15,7 +15,9 @@
 //!
 //! Integers are little-endian. `base` is the revision the log had before the frame, so a missing
 //! frame shows. The salt is drawn for each file, so that no value a client stores can pass for a
-//! frame when the end of a broken file is searched. Nothing here does IO. A `version` this program does not know is refused.
+//! frame, or look like the beginning of one, when a broken file is searched. In version 1, which is
+//! still read and gone on with, the magic is the same in all files. A `version` this program does not
+//! know is refused. Nothing here does IO.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -23,7 +25,7 @@ use bytes::Bytes;
 use pleach_store::{Batch, Key, Revision, StoreError, Versioned};
 
 /// The format this program writes, and the newest it reads.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// How long a header is.
 pub(crate) const HEADER: usize = 32;
 /// How long a frame is before its body.
@@ -32,6 +34,7 @@ pub(crate) const FRAME: usize = 12;
 pub(crate) const FRAME_LIMIT: usize = 1 << 30;
 
 const MAGIC: [u8; 8] = *b"pleach\0\n";
+/// The magic of frames in files of version 1.
 const FRAME_MAGIC: [u8; 4] = [0xf5, b'P', b'L', 0x0a];
 const COMMIT: u8 = 1;
 const COMPACTED: u8 = 2;
@@ -46,20 +49,33 @@ pub(crate) enum FileKind {
     Checkpoint,
 }
 
-/// What a file's checksums begin with.
+/// What tells a file's frames from those of others: their checksums and magic depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Salt(u32);
+pub(crate) struct Salt {
+    seed: u32,
+    magic: [u8; 4],
+}
 
 impl Salt {
     /// A salt nobody can guess.
     pub(crate) fn draw() -> Self {
         // The standard library's hasher is seeded at random; a hash of nothing is the seed's.
-        Self(std::collections::hash_map::RandomState::new().build_hasher().finish() as u32)
+        let seed = std::collections::hash_map::RandomState::new().build_hasher().finish() as u32;
+        Self::of(seed, VERSION)
+    }
+
+    fn of(seed: u32, version: u32) -> Self {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(b"frame");
+        hasher.update(&seed.to_le_bytes());
+        // Never zero: that is what a file is full of where nothing was written.
+        let magic = if version == 1 { FRAME_MAGIC } else { (hasher.finalize() | 1).to_le_bytes() };
+        Self { seed, magic }
     }
 
     fn crc(self, size: u32, body: &[u8]) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
-        hasher.update(&self.0.to_le_bytes());
+        hasher.update(&self.seed.to_le_bytes());
         hasher.update(&size.to_le_bytes());
         hasher.update(body);
         hasher.finalize()
@@ -73,7 +89,7 @@ pub(crate) fn header(kind: FileKind, revision: Revision, salt: Salt) -> [u8; HEA
     bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
     bytes[12..16].copy_from_slice(&(kind as u32).to_le_bytes());
     bytes[16..24].copy_from_slice(&revision.0.to_le_bytes());
-    bytes[24..28].copy_from_slice(&salt.0.to_le_bytes());
+    bytes[24..28].copy_from_slice(&salt.seed.to_le_bytes());
     let crc = crc32fast::hash(&bytes[..28]);
     bytes[28..].copy_from_slice(&crc.to_le_bytes());
     bytes
@@ -93,14 +109,18 @@ pub(crate) fn read_header(
     // Judged before the checksum: a newer format may place that elsewhere.
     if version > VERSION {
         return Err(StoreError::damaged(format!(
-            "{name} has format version {version}, and this program reads up to {VERSION}; use a newer program"
+            "{name} has format version {version}, and this program reads up to {VERSION}: use a newer program"
         )));
     }
     let found = reader.u32();
     let revision = Revision(reader.u64().unwrap_or_default());
-    let salt = Salt(reader.u32().unwrap_or_default());
+    let salt = Salt::of(reader.u32().unwrap_or_default(), version);
     if reader.u32() != Some(crc32fast::hash(&bytes[..28])) {
         return Err(StoreError::damaged(format!("the header of {name} has a wrong checksum")));
+    }
+    // So that there is always a next one.
+    if revision.0 > u64::MAX / 2 {
+        return Err(StoreError::damaged(format!("the header of {name} has an impossible revision")));
     }
     if found != Some(kind as u32) {
         return Err(StoreError::damaged(format!("{name} is not the kind of file its name says")));
@@ -111,22 +131,22 @@ pub(crate) fn read_header(
 /// Begins a frame at the end of `buffer`; the answer goes to [`finish_frame`].
 pub(crate) fn begin_frame(buffer: &mut Vec<u8>) -> usize {
     let start = buffer.len();
-    buffer.extend_from_slice(&FRAME_MAGIC);
-    buffer.extend_from_slice(&[0; FRAME - FRAME_MAGIC.len()]);
+    buffer.extend_from_slice(&[0; FRAME]);
     start
 }
 
-/// Fills in the size and checksum of the frame begun at `start`.
+/// Fills in the magic, size and checksum of the frame begun at `start`.
 pub(crate) fn finish_frame(buffer: &mut [u8], start: usize, salt: Salt) {
     let size = (buffer.len() - start - FRAME) as u32;
+    buffer[start..start + 4].copy_from_slice(&salt.magic);
     buffer[start + 4..start + 8].copy_from_slice(&size.to_le_bytes());
     let crc = salt.crc(size, &buffer[start + FRAME..]);
     buffer[start + 8..start + 12].copy_from_slice(&crc.to_le_bytes());
 }
 
 /// The size and checksum a frame's first bytes promise; `None` when they are no frame's.
-pub(crate) fn frame_head(bytes: &[u8; FRAME]) -> Option<(usize, u32)> {
-    let mut reader = Reader(bytes.strip_prefix(&FRAME_MAGIC)?);
+pub(crate) fn frame_head(bytes: &[u8; FRAME], salt: Salt) -> Option<(usize, u32)> {
+    let mut reader = Reader(bytes.strip_prefix(&salt.magic)?);
     let size = reader.u32()? as usize;
     let crc = reader.u32()?;
     (size <= FRAME_LIMIT).then_some((size, crc))
@@ -137,21 +157,36 @@ pub(crate) fn frame_holds(salt: Salt, crc: u32, body: &[u8]) -> bool {
     salt.crc(body.len() as u32, body) == crc
 }
 
-/// Where in `bytes` a sound frame begins, looking at every offset.
-pub(crate) fn find_frame(bytes: &[u8], salt: Salt) -> Option<usize> {
-    let mut from = 0;
-    while let Some(at) = bytes[from..].windows(FRAME_MAGIC.len()).position(|window| window == FRAME_MAGIC) {
+/// What a search for a frame came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Search {
+    /// A sound frame begins at this offset.
+    Found(usize),
+    /// There is none.
+    Nothing,
+    /// Too much looks like the beginning of one. In version 1 a client can store such values.
+    GaveUp,
+}
+
+/// Where in `bytes` a sound frame begins, looking at every offset. The work is bounded by a constant
+/// times the size.
+pub(crate) fn find_frame(bytes: &[u8], salt: Salt) -> Search {
+    let (mut from, mut budget) = (0, bytes.len().saturating_mul(16));
+    while let Some(at) = bytes[from..].windows(salt.magic.len()).position(|window| window == salt.magic) {
         let start = from + at;
-        let head = bytes[start..].first_chunk::<FRAME>().and_then(frame_head);
+        let head = bytes[start..].first_chunk::<FRAME>().and_then(|head| frame_head(head, salt));
         if let Some((size, crc)) = head
             && let Some(body) = bytes.get(start + FRAME..start + FRAME + size)
-            && frame_holds(salt, crc, body)
         {
-            return Some(start);
+            let Some(left) = budget.checked_sub(size) else { return Search::GaveUp };
+            budget = left;
+            if frame_holds(salt, crc, body) {
+                return Search::Found(start);
+            }
         }
         from = start + 1;
     }
-    None
+    Search::Nothing
 }
 
 /// Begins the body of a log frame.
@@ -177,6 +212,13 @@ pub(crate) fn put_commit(buffer: &mut Vec<u8>, batch: &Batch) {
 pub(crate) fn put_compacted(buffer: &mut Vec<u8>, oldest: Revision) {
     buffer.push(COMPACTED);
     buffer.extend_from_slice(&oldest.0.to_le_bytes());
+}
+
+/// What a checkpoint of so many keys takes, their names and values taking so many bytes.
+pub(crate) fn checkpoint_bytes(keys: u64, bytes: u64) -> u64 {
+    let items = bytes + keys * 24;
+    let frames = items / crate::checkpoint::FRAME_BYTES as u64 + 2;
+    HEADER as u64 + items + frames * FRAME as u64 + 12
 }
 
 /// An item of a checkpoint.

@@ -7,7 +7,7 @@ use pleach_store::{Revision, StoreError};
 
 use crate::{
     disk::DiskFile,
-    format::{self, FRAME, FileKind, HEADER, Salt},
+    format::{self, FRAME, FileKind, HEADER, Salt, Search},
 };
 
 /// The frames of a file, one after the other.
@@ -68,7 +68,8 @@ impl<'a> Frames<'a> {
         if !self.fill(&mut head, self.offset)? {
             return Ok(Next::Broken);
         }
-        let Some((size, crc)) = format::frame_head(&head) else { return Ok(Next::Broken) };
+        let head = self.salt.and_then(|salt| format::frame_head(&head, salt));
+        let Some((size, crc)) = head else { return Ok(Next::Broken) };
         let begin = self.offset + FRAME as u64;
         if begin + size as u64 > self.size {
             return Ok(Next::Broken);
@@ -84,11 +85,19 @@ impl<'a> Frames<'a> {
         Ok(Next::Frame(&self.body))
     }
 
-    /// Whether a sound frame lies somewhere behind the broken one at the current offset.
-    pub(crate) fn goes_on(&self) -> Result<bool, StoreError> {
+    /// Where the next sound frame begins behind the broken one at the current offset: the offset is
+    /// moved there when there is one.
+    pub(crate) fn search(&mut self) -> Result<Search, StoreError> {
         let mut rest = vec![0; usize::try_from(self.size - self.offset).unwrap_or(usize::MAX)];
-        let (read, rest) = (self.fill(&mut rest, self.offset)?, rest.get(1..).unwrap_or_default());
-        Ok(read && self.salt.is_some_and(|salt| format::find_frame(rest, salt).is_some()))
+        let read = self.fill(&mut rest, self.offset)?;
+        let found = match (self.salt, rest.get(1..)) {
+            (Some(salt), Some(rest)) if read => format::find_frame(rest, salt),
+            _ => Search::Nothing,
+        };
+        if let Search::Found(at) = found {
+            self.offset += 1 + at as u64;
+        }
+        Ok(found)
     }
 
     fn fill(&self, buffer: &mut [u8], offset: u64) -> Result<bool, StoreError> {

@@ -23,6 +23,8 @@ use order::Order;
 use pleach_store::{Batch, Event, Key, Revision, StoreError, Versioned};
 use slots::{Slot, Slots, Version};
 
+use crate::format;
+
 /// What an event costs in memory beside the value it superseded, roughly.
 const EVENT_BYTES: u64 = 256;
 
@@ -37,6 +39,7 @@ pub(crate) struct Index {
     oldest: Revision,
     current: Revision,
     keys: u64,
+    key_bytes: u64,
     value_bytes: u64,
     history_events: u64,
     history_bytes: u64,
@@ -82,6 +85,7 @@ impl Index {
             oldest: revision,
             current: revision,
             keys: 0,
+            key_bytes: 0,
             value_bytes: 0,
             history_events: 0,
             history_bytes: 0,
@@ -106,6 +110,11 @@ impl Index {
         (self.keys, self.value_bytes)
     }
 
+    /// What a checkpoint of everything that exists now would take.
+    pub(crate) fn checkpoint_bytes(&self) -> u64 {
+        format::checkpoint_bytes(self.keys, self.key_bytes + self.value_bytes)
+    }
+
     /// Events in the history, and roughly the bytes that it alone keeps.
     pub(crate) fn history_size(&self) -> (u64, u64) {
         (self.history_events, self.history_bytes)
@@ -126,6 +135,11 @@ impl Index {
         self.find(key)?.live()
     }
 
+    /// What the value under a key takes, if it exists now.
+    pub(crate) fn value_size(&self, key: &str) -> Option<u64> {
+        self.live(key).map(|live| live.value.len() as u64)
+    }
+
     /// What existed under a key at a revision not yet pruned.
     pub(crate) fn get(&self, key: &str, at: Revision) -> Option<Versioned> {
         self.find(key)?.at(at)
@@ -138,6 +152,7 @@ impl Index {
     /// Puts in an item of a checkpoint. For an index being built, before any commit.
     pub(crate) fn load(&mut self, item: Versioned) {
         self.keys += 1;
+        self.key_bytes += item.key.as_str().len() as u64;
         self.value_bytes += item.value.len() as u64;
         let Versioned { key, value, created, revision } = item;
         self.insert(key, Version { revision, created, value: Some(value) });
@@ -190,9 +205,10 @@ impl Index {
             value: event.value.as_ref().map(|value| value.value.clone()),
         };
         let found = self.names.find(event.key.as_str(), &self.slots);
+        let name = event.key.as_str().len() as u64;
         match (&event.previous, &event.value) {
-            (None, Some(_)) => self.keys += 1,
-            (Some(_), None) => self.keys -= 1,
+            (None, Some(_)) => (self.keys, self.key_bytes) = (self.keys + 1, self.key_bytes + name),
+            (Some(_), None) => (self.keys, self.key_bytes) = (self.keys - 1, self.key_bytes - name),
             _ => {}
         }
         let Some(slot) = found else {

@@ -18,17 +18,26 @@ use pleach_store::{Revision, StoreError, Versioned};
 use crate::{
     checkpoint::{self, UNFINISHED, Writer},
     disk::Disk,
+    format,
     index::{Step, Stop},
     log,
     shared::Shared,
 };
 
+/// How often it is looked whether there is room again.
+const WHEN_SHORT: Duration = Duration::from_secs(1);
+/// Less room than this is not worth a checkpoint.
+const LITTLE: u64 = 16 << 10;
+
 /// Runs until the store is closed.
 pub(crate) fn run(shared: &Shared) {
     let tick = (shared.options.history_age / 16).clamp(Duration::from_millis(10), Duration::from_secs(20));
     let mut marks = Marks::default();
+    if shared.files().bytes() > 0 {
+        shared.space.look_after_reserve(&*shared.disk, shared.index().checkpoint_bytes());
+    }
     loop {
-        shared.grown.wait(Some(tick));
+        shared.grown.wait(Some(if shared.space.is_short() { tick.min(WHEN_SHORT) } else { tick }));
         if shared.is_closing() {
             return;
         }
@@ -41,6 +50,7 @@ pub(crate) fn run(shared: &Shared) {
         // What readers and the publisher needed the last time may be free now.
         shared.prune();
         let kept = keep_log_short(shared);
+        shared.space.look_after_reserve(&*shared.disk, shared.index().checkpoint_bytes());
         shared.files().trouble = kept.err().map(|error| {
             tracing::warn!(%error, "the log could not be shortened; it will be tried again");
             error.to_string().into()
@@ -100,6 +110,10 @@ pub(crate) fn shorten_history(shared: &Shared) {
 
 /// Writes a checkpoint if it is worth it, and removes what it makes superfluous.
 fn keep_log_short(shared: &Shared) -> Result<(), StoreError> {
+    let used = shared.files().bytes();
+    if shared.space.is_pressed(used) {
+        return free_space(shared, used);
+    }
     let oldest = shared.index().oldest();
     let (spare, checkpoint) = {
         let files = shared.files();
@@ -107,6 +121,26 @@ fn keep_log_short(shared: &Shared) -> Result<(), StoreError> {
     };
     let worth = shared.options.checkpoint_bytes.max(checkpoint.map_or(0, |(_, size)| size));
     if spare >= worth && spare > 0 { write_checkpoint(shared) } else { Ok(()) }
+}
+
+/// Gives up all history and leaves a checkpoint only, if that takes much less room.
+fn free_space(shared: &Shared, used: u64) -> Result<(), StoreError> {
+    let then = shared.index().checkpoint_bytes() + format::HEADER as u64;
+    let gain = used.saturating_sub(then);
+    let fits = shared.disk.free().is_none_or(|free| free > then);
+    let much = used / if shared.space.is_full() { 16 } else { 4 };
+    if !fits || gain < LITTLE || !(gain >= much || shared.space.would_end(used, then)) {
+        return Ok(());
+    }
+    // First the new segment: then the checkpoint is of a revision at or after its beginning, and the
+    // segments before it can go.
+    shared.queue.request_roll();
+    shared.rolled.wait(Some(Duration::from_secs(5)));
+    let current = shared.index().current();
+    let _ = shared.compact(current);
+    write_checkpoint(shared)?;
+    shared.space.note(shared.files().bytes(), 0);
+    Ok(())
 }
 
 /// Writes a checkpoint of the oldest revision that answers, then removes older files.

@@ -35,7 +35,9 @@ mod publisher;
 mod range;
 mod recover;
 mod shared;
+mod space;
 mod store;
+mod synced;
 #[cfg(test)]
 mod tests;
 

@@ -18,6 +18,8 @@ pub struct Options {
     pub(crate) watch_queue: usize,
     pub(crate) watch_queue_bytes: usize,
     pub(crate) value_bytes: u64,
+    pub(crate) quota_bytes: u64,
+    pub(crate) reserve_bytes: u64,
     pub(crate) commit_bytes: u64,
     pub(crate) segment_bytes: u64,
     pub(crate) checkpoint_bytes: u64,
@@ -33,6 +35,8 @@ impl Default for Options {
             watch_queue: 256,
             watch_queue_bytes: 1 << 20,
             value_bytes: VALUE_LIMIT,
+            quota_bytes: 0,
+            reserve_bytes: 64 << 20,
             commit_bytes: 64 << 20,
             segment_bytes: 32 << 20,
             checkpoint_bytes: 64 << 20,
@@ -88,6 +92,22 @@ impl Options {
     #[must_use]
     pub fn value_bytes(mut self, bytes: u64) -> Self {
         self.value_bytes = bytes;
+        self
+    }
+
+    /// How many bytes of files the store may take before it accepts only deletes; zero: any number.
+    /// History is given up and the log shortened before that. Zero.
+    #[must_use]
+    pub fn quota_bytes(mut self, bytes: u64) -> Self {
+        self.quota_bytes = bytes;
+        self
+    }
+
+    /// How much of the disk is held back for deletes and checkpoints when it is full, at most; it is
+    /// as much as a checkpoint would take, 4 MiB at least. Zero: nothing. 64 MiB.
+    #[must_use]
+    pub fn reserve_bytes(mut self, bytes: u64) -> Self {
+        self.reserve_bytes = bytes;
         self
     }
 

@@ -2,22 +2,26 @@
 //!
 //! The newest checkpoint is read and the log after it replayed. Every frame is checked, and every
 //! commit must be the next. A broken end of the newest segment is what a crash leaves of a group
-//! commit nobody was told about; it is cut off. Anything else that does not add up is damage, and
-//! the store is not opened: silently dropping commits that were acknowledged is worse.
+//! commit that was not acknowledged; it is cut off. Anything else that does not add up is damage: a
+//! broken frame before the end, a gap, less than what was noted as synced ([`crate::synced`]). Then
+//! the store is not opened, and nothing is changed: silently dropping commits that were acknowledged
+//! is worse.
 //!
 //! **Invariant:** recovering twice is recovering once; a crash in here leaves the same to do.
 
 use std::sync::Arc;
 
-use pleach_store::{Batch, Revision, StoreError};
+use bytes::Bytes;
+use pleach_store::{Batch, Key, Revision, StoreError};
 
 use crate::{
     checkpoint::{self, UNFINISHED},
     disk::Disk,
-    format::{self, Entry, FileKind, HEADER},
+    format::{self, Entry, FileKind, HEADER, Search},
     frames::{Frames, Next},
     index::Index,
     log::{self, Segment},
+    synced::{self, Synced},
 };
 
 /// What was found on disk.
@@ -34,6 +38,21 @@ pub(crate) struct Recovered {
     pub(crate) replayed: u64,
     /// Bytes of an unfinished write at the end of the log.
     pub(crate) torn: u64,
+    /// Files that are not needed any more, and leftovers of a crash.
+    spare: Vec<String>,
+    /// The end of the log that does not check out, as a sentence.
+    broken: Option<String>,
+}
+
+/// What to do about damage, to be read after it was described.
+const ADVICE: &str =
+    "restore a backup, or see what can be saved with `pleach store repair --dry-run <data directory>`";
+
+fn advise(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Damaged { reason } => StoreError::damaged(format!("{reason}; {ADVICE}")),
+        other => other,
+    }
 }
 
 /// Whether recovery may mend what a crash left.
@@ -47,28 +66,52 @@ pub(crate) enum Mode {
 
 /// Reads what is on disk.
 pub(crate) fn recover(disk: &Arc<dyn Disk>, mode: Mode) -> Result<Recovered, StoreError> {
-    let names = disk.list().map_err(|error| StoreError::io("cannot list the store's directory", error))?;
-    let mut recovery = Recovery { disk, mode, found: nothing() };
+    let mut found = read(disk).map_err(advise)?;
     if mode == Mode::Mend {
-        for name in names.iter().filter(|name| name.ends_with(UNFINISHED)) {
-            recovery.remove(name)?;
-        }
+        mend(&**disk, &mut found)?;
     }
+    Ok(found)
+}
+
+fn read(disk: &Arc<dyn Disk>) -> Result<Recovered, StoreError> {
+    // Before the files: a process that has the store open may be writing both.
+    let synced = synced::read(&**disk)
+        .map_err(|error| StoreError::io(format!("cannot read {}", synced::NAME), error))?;
+    let names = disk.list().map_err(|error| StoreError::io("cannot list the store's directory", error))?;
+    let mut recovery = Recovery { disk, found: nothing() };
+    recovery.found.spare.extend(names.iter().filter(|name| name.ends_with(UNFINISHED)).cloned());
     let mut checkpoints: Vec<Revision> =
         names.iter().filter_map(|name| checkpoint::checkpoint_revision(name)).collect();
     checkpoints.sort_unstable();
     if let Some(newest) = checkpoints.pop() {
         recovery.load(newest)?;
     }
+    recovery.found.spare.extend(checkpoints.into_iter().map(checkpoint::checkpoint_name));
     let mut segments: Vec<Revision> = names.iter().filter_map(|name| log::segment_base(name)).collect();
     segments.sort_unstable();
     recovery.replay(&segments)?;
-    if mode == Mode::Mend {
-        for old in checkpoints {
-            recovery.remove(&checkpoint::checkpoint_name(old))?;
-        }
+    if let Some(synced) = synced {
+        recovery.judge(synced, &names)?;
     }
     Ok(recovery.found)
+}
+
+/// Removes what is not needed and cuts off an unfinished write.
+fn mend(disk: &dyn Disk, found: &mut Recovered) -> Result<(), StoreError> {
+    for name in found.spare.drain(..) {
+        disk.remove(&name).map_err(|error| StoreError::io(format!("cannot remove {name}"), error))?;
+    }
+    if let Some(Segment { base, file, size, .. }) = &mut found.segment {
+        let name = log::segment_name(*base);
+        if found.torn > 0 {
+            tracing::info!(segment = name, bytes = found.torn, "cutting off an unfinished write");
+            let cut = file.truncate(*size).and_then(|()| file.sync());
+            cut.map_err(|error| StoreError::io(format!("cannot mend the end of {name}"), error))?;
+        }
+        // Its name may be younger than the last time that names were synced.
+        disk.sync_names().map_err(|error| StoreError::io("cannot sync the store's directory", error))?;
+    }
+    Ok(())
 }
 
 fn nothing() -> Recovered {
@@ -79,20 +122,17 @@ fn nothing() -> Recovered {
         segments: Vec::new(),
         replayed: 0,
         torn: 0,
+        spare: Vec::new(),
+        broken: None,
     }
 }
 
 struct Recovery<'a> {
     disk: &'a Arc<dyn Disk>,
-    mode: Mode,
     found: Recovered,
 }
 
 impl Recovery<'_> {
-    fn remove(&self, name: &str) -> Result<(), StoreError> {
-        self.disk.remove(name).map_err(|error| StoreError::io(format!("cannot remove {name}"), error))
-    }
-
     fn load(&mut self, revision: Revision) -> Result<(), StoreError> {
         let name = checkpoint::checkpoint_name(revision);
         let index = std::cell::RefCell::new(Index::new(revision));
@@ -115,61 +155,85 @@ impl Recovery<'_> {
             let name = log::segment_name(base);
             // A segment is spare when the one after it begins no later than the checkpoint ends.
             let checkpoint = self.found.checkpoint.map(|(revision, _)| revision);
-            let spare = segments.get(position + 1).is_some_and(|next| Some(*next) <= checkpoint);
-            if spare {
-                if self.mode == Mode::Mend {
-                    self.remove(&name)?;
-                }
+            let next = segments.get(position + 1).copied();
+            if next.is_some_and(|next| Some(next) <= checkpoint) {
+                self.found.spare.push(name);
                 continue;
             }
             if base > self.found.index.current() {
                 return Err(self.gap(&name, base));
             }
-            self.replay_segment(&name, base, position + 1 == segments.len())?;
+            self.replay_segment(&name, base, next)?;
         }
         Ok(())
     }
 
-    fn replay_segment(&mut self, name: &str, base: Revision, newest: bool) -> Result<(), StoreError> {
-        let mut file =
+    fn replay_segment(
+        &mut self,
+        name: &str,
+        base: Revision,
+        next: Option<Revision>,
+    ) -> Result<(), StoreError> {
+        let file =
             self.disk.open(name).map_err(|error| StoreError::io(format!("cannot open {name}"), error))?;
         let mut frames = Frames::begin(&*file, name)?;
         // Nothing is written behind a header that is not durable: it holds nothing.
-        if newest && frames.size() <= HEADER as u64 && frames.header(FileKind::Log).is_err() {
-            return if self.mode == Mode::Mend { self.remove(name) } else { Ok(()) };
+        if next.is_none() && frames.size() <= HEADER as u64 && frames.header(FileKind::Log).is_err() {
+            self.found.spare.push(name.to_owned());
+            self.found.broken = Some(format!("{name} has no header"));
+            return Ok(());
         }
         frames.offset = 0;
         let found = frames.header(FileKind::Log)?;
         if found != base {
             return Err(StoreError::damaged(format!("{name} follows revision {found}")));
         }
-        loop {
+        // What is behind the revision at which the next segment begins was refused, and could not be
+        // cut off at the time.
+        while next.is_none_or(|next| self.found.index.current() < next) {
             let offset = frames.offset;
             match frames.next()? {
                 Next::Frame(body) => self.replay_frame(body, name, offset)?,
                 Next::End => break,
                 Next::Broken => {
-                    if !newest || frames.goes_on()? {
+                    if next.is_some() || frames.search()? != Search::Nothing {
                         return Err(StoreError::damaged(format!(
-                            "{name} is damaged at byte {offset}, and commits follow; restore a backup"
+                            "{name} is damaged at byte {offset}, and commits follow"
                         )));
                     }
                     self.found.torn = frames.size() - offset;
+                    self.found.broken = Some(format!("{name} is damaged at byte {offset}"));
                     break;
                 }
             }
         }
-        let (size, salt) = (frames.offset, frames.salt.expect("the header has been read"));
+        let (size, salt) = (frames.offset, frames.salt);
         self.found.segments.push((base, size));
-        if newest {
-            if self.found.torn > 0 && self.mode == Mode::Mend {
-                tracing::info!(segment = name, bytes = self.found.torn, "cutting off an unfinished write");
-                let cut = file.truncate(size).and_then(|()| file.sync());
-                cut.map_err(|error| StoreError::io(format!("cannot mend the end of {name}"), error))?;
-            }
+        if next.is_none()
+            && let Some(salt) = salt
+        {
             self.found.segment = Some(Segment { base, file, salt, size });
         }
         Ok(())
+    }
+
+    /// Compares what was found with what was noted as synced.
+    fn judge(&self, synced: Synced, names: &[String]) -> Result<(), StoreError> {
+        let current = self.found.index.current();
+        if synced.revision <= current {
+            return Ok(());
+        }
+        let Synced { revision, segment, offset } = synced;
+        let name = log::segment_name(segment);
+        let why = match &self.found.broken {
+            _ if !names.contains(&name) => format!("{name} is missing"),
+            Some(broken) => broken.clone(),
+            None => format!("{name} was {offset} bytes long, and is shorter now"),
+        };
+        Err(StoreError::damaged(format!(
+            "{why}: commits up to revision {revision} were acknowledged, and those after {current} cannot be \
+             read"
+        )))
     }
 
     fn replay_frame(&mut self, body: &[u8], name: &str, offset: u64) -> Result<(), StoreError> {
@@ -185,6 +249,9 @@ impl Recovery<'_> {
                 // The checkpoint has it.
                 Entry::Commit { revision, .. } if revision <= index.current() => {}
                 Entry::Commit { revision, changes } => {
+                    if names_a_key_twice(&changes) {
+                        return Err(unreadable());
+                    }
                     let events: Vec<_> = changes
                         .into_iter()
                         .filter_map(|(key, value)| {
@@ -212,4 +279,10 @@ impl Recovery<'_> {
             "{name} follows revision {base}, but the log before it ends at {current}"
         ))
     }
+}
+
+fn names_a_key_twice(changes: &[(Key, Option<Bytes>)]) -> bool {
+    let mut keys: Vec<&Key> = changes.iter().map(|(key, _)| key).collect();
+    keys.sort_unstable();
+    keys.windows(2).any(|pair| pair[0] == pair[1])
 }

@@ -20,6 +20,7 @@ use crate::{
     hub::{Capacity, Hub},
     index::Index,
     options::Options,
+    space::Space,
 };
 
 /// How many changes are taken in or let go of under one hold of the lock, give or take a commit.
@@ -42,6 +43,9 @@ pub(crate) struct Shared {
     pub(crate) published: Bell,
     /// Rung when history or the log have grown.
     pub(crate) grown: Bell,
+    /// Rung when a new segment was begun because it was asked for, or could not be.
+    pub(crate) rolled: Bell,
+    pub(crate) space: Space,
     /// Held while a checkpoint is written: one at a time.
     pub(crate) checkpointing: Mutex<()>,
     pub(crate) closing: AtomicBool,
@@ -83,6 +87,8 @@ impl Shared {
             index: RwLock::new(index),
             pins: Mutex::default(),
             queue: Queue::default(),
+            rolled: Bell::default(),
+            space: Space::new(options.quota_bytes, options.reserve_bytes, files.bytes()),
             disk,
             options,
             files: Mutex::new(files),

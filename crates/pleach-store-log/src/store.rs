@@ -47,6 +47,7 @@ impl LogStore {
         let log = Log::new(Arc::clone(&disk), found.segment, options.segment_bytes, options.sync);
         let files = Files { segments: found.segments.into(), checkpoint: found.checkpoint, trouble: None };
         let shared = Arc::new(Shared::new(found.index, files, disk, options));
+        shared.space.adopt(&*shared.disk);
         let mut store = Self { shared, threads: Vec::new() };
         store.spawn("store-commit", move |shared| committer::run(shared, log))?;
         store.spawn("store-publish", publisher::run)?;
@@ -82,6 +83,7 @@ impl LogStore {
         self.shared.closing.store(true, Relaxed);
         self.shared.committed.ring();
         self.shared.grown.ring();
+        self.shared.rolled.ring();
         for thread in threads {
             let _ = thread.join();
         }
@@ -102,6 +104,7 @@ impl LogStore {
         }
         let index = self.shared.index();
         commit.expectations(|key| index.live(key.as_str()))?;
+        self.shared.space.judge(commit, |key| index.value_size(key.as_str()))?;
         drop(index);
         match self.shared.failed() {
             Some(reason) => Err(StoreError::ReadOnly { reason }),
@@ -171,6 +174,7 @@ impl Store for LogStore {
         stats.checkpoints = self.shared.checkpoints.load(Relaxed);
         stats.compactions = self.shared.compactions.load(Relaxed);
         stats.read_only = self.shared.failed();
+        stats.no_space = self.shared.space.alarm();
         now(Ok(stats))
     }
 

@@ -4,6 +4,7 @@ mod bounds;
 mod damage;
 mod faults;
 mod ledger;
+mod room;
 
 use std::sync::Arc;
 
@@ -44,6 +45,21 @@ fn revision(store: &dyn Store) -> Revision {
 
 fn oldest(store: &dyn Store) -> Revision {
     block_on(store.stats()).expect("figures").oldest
+}
+
+/// Waits until something holds that another thread brings about.
+#[track_caller]
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = std::time::Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < std::time::Duration::from_mins(1), "waited in vain: {what}");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+/// Why the store takes only deletes.
+fn alarm(store: &dyn Store) -> Option<Arc<str>> {
+    block_on(store.stats()).expect("figures").no_space
 }
 
 fn watch(store: &dyn Store, prefix: &str, after: Revision) -> Watch {

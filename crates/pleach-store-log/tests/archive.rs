@@ -130,10 +130,13 @@ fn a_check_says_what_is_there_and_what_is_wrong() {
     let log = log.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|end| end == "log"));
     let log = log.expect("a log");
     let sound = std::fs::read(&log).expect("the log");
-    std::fs::write(&log, &sound[..sound.len() - 5]).expect("the log");
+    std::fs::write(&log, [&sound[..], b"torn"].concat()).expect("the log");
     let report = check(&directory).expect("an unfinished write is no damage");
-    assert!(report.unfinished > 0 && report.revision == Revision(51));
-    assert_eq!(std::fs::metadata(&log).expect("the log").len(), sound.len() as u64 - 5, "it changes nothing");
+    assert_eq!((report.unfinished, report.revision), (4, Revision(52)));
+    assert_eq!(std::fs::metadata(&log).expect("the log").len(), sound.len() as u64 + 4, "it changes nothing");
+    std::fs::write(&log, &sound[..sound.len() - 5]).expect("the log");
+    let error = check(&directory).expect_err("what was acknowledged is cut").to_string();
+    assert!(error.contains("commits up to revision 52 were acknowledged, and those after 51"), "{error}");
     let mut broken = sound.clone();
     broken[200] ^= 1;
     std::fs::write(&log, broken).expect("the log");
@@ -179,4 +182,26 @@ fn a_closed_store_has_written_what_was_queued_and_ends_its_watches() {
     }
     assert_eq!(events, 20);
     assert_eq!(list(&LogStore::open(room.path()).expect("a store")).items.len(), 20);
+}
+
+#[test]
+fn what_is_larger_than_the_limit_is_kept_backed_up_and_restored() {
+    let room = TempDir::new().expect("a directory");
+    let (directory, file) = (room.path().join("store"), room.path().join("backup"));
+    let large = vec![b'x'; 3_000_000];
+    let store = Options::new().value_bytes(u64::MAX).open(&directory).expect("a store");
+    block_on(store.commit(Commit::put("large", Expect::Absent, large.clone()))).expect("a write");
+    drop(store);
+    let store = LogStore::open(&directory).expect("a store with the usual limit");
+    store.backup(&file).expect("a backup");
+    store.checkpoint().expect("a checkpoint");
+    restore(&file, room.path().join("restored"), 0).expect("a restore");
+    let other = LogStore::open(room.path().join("restored")).expect("a store");
+    for store in [&store, &other] {
+        let found = block_on(store.get(&Key::new("large"), None)).expect("a read").expect("the key");
+        assert!(found.value == large);
+        let refused = block_on(store.commit(Commit::put("large", Expect::Anything, large.clone())));
+        assert!(matches!(refused, Err(StoreError::TooLarge { size: 3_000_000, limit: 1_572_864 })));
+        block_on(store.commit(Commit::delete("large", Expect::At(found.revision)))).expect("a delete");
+    }
 }

@@ -82,7 +82,23 @@ fn the_log_is_kept_short() {
     assert_eq!(block_on(store.range(RangeQuery::prefix(""))).expect("a range"), wanted);
     let on_disk: u64 = std::fs::read_dir(room.path())
         .expect("a directory")
-        .map(|entry| entry.expect("an entry").metadata().expect("its size").len())
+        .map(|entry| entry.expect("an entry"))
+        .filter(|entry| !["RESERVE", "SYNCED"].iter().any(|name| entry.file_name() == *name))
+        .map(|entry| entry.metadata().expect("its size").len())
         .sum();
     assert_eq!(stats(&store).disk_bytes, on_disk, "the figure is true");
+}
+
+#[test]
+fn room_is_held_back_on_the_disk() {
+    let room = TempDir::new().expect("a directory");
+    let reserve = room.path().join("RESERVE");
+    let size = || std::fs::metadata(&reserve).map_or(0, |found| found.len());
+    put(&open(room.path(), Options::new()), "a", 100);
+    let store = open(room.path(), Options::new());
+    wait_until("there is a reserve", || size() >= 64 << 10);
+    drop(store);
+    let store = open(room.path(), Options::new().reserve_bytes(0));
+    wait_until("it is not wanted any more", || !reserve.exists());
+    put(&store, "a", 100);
 }

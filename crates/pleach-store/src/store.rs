@@ -71,6 +71,9 @@ pub struct Stats {
     /// Why what the store does by itself (checkpoints, removal of old files) did not succeed the
     /// last time. It is tried again, and writes go on.
     pub trouble: Option<Arc<str>>,
+    /// Why the store takes only deletes, when it does: the disk is full, or the store over its quota.
+    /// It ends by itself when there is room.
+    pub no_space: Option<Arc<str>>,
     /// Why the store takes no writes, when it does not.
     pub read_only: Option<Arc<str>>,
 }

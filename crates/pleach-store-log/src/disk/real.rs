@@ -20,6 +20,9 @@ pub struct RealDisk {
     directory: PathBuf,
     /// Holds the lock until it is dropped; the system releases it when the process dies.
     held: Option<File>,
+    /// The directory itself, open from the beginning: syncing names must not need a descriptor when
+    /// there are none left.
+    opened: File,
     /// Directories in which others were created on the way to this one; synced with the first
     /// names in it, so that opening an empty store does not wait for the disk.
     created_in: Mutex<Vec<PathBuf>>,
@@ -45,9 +48,12 @@ impl RealDisk {
             .mode(0o600)
             .open(directory.join(LOCK))?;
         match lock.try_lock() {
-            Ok(()) => {
-                Ok(Self { directory: directory.into(), held: Some(lock), created_in: Mutex::new(created_in) })
-            }
+            Ok(()) => Ok(Self {
+                directory: directory.into(),
+                held: Some(lock),
+                opened: File::open(directory)?,
+                created_in: Mutex::new(created_in),
+            }),
             Err(TryLockError::WouldBlock) => Err(io::Error::new(
                 io::ErrorKind::WouldBlock,
                 "another process has this store open; stop it first, or use another directory",
@@ -61,7 +67,8 @@ impl RealDisk {
         if !fs::metadata(directory)?.is_dir() {
             return Err(io::Error::new(io::ErrorKind::NotADirectory, "not a directory"));
         }
-        Ok(Self { directory: directory.into(), held: None, created_in: Mutex::default() })
+        let opened = File::open(directory)?;
+        Ok(Self { directory: directory.into(), held: None, opened, created_in: Mutex::default() })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -102,13 +109,27 @@ impl Disk for RealDisk {
     }
 
     fn sync_names(&self) -> io::Result<()> {
-        File::open(&self.directory)?.sync_all()?;
+        self.opened.sync_all()?;
         let mut created_in = self.created_in.lock().unwrap_or_else(PoisonError::into_inner);
         for directory in &*created_in {
             File::open(directory)?.sync_all()?;
         }
         created_in.clear();
         Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn reserve(&self, name: &str, bytes: u64) -> io::Result<()> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(self.path(name))?;
+        Ok(fallocate(&file, FallocateFlags::empty(), 0, bytes)?)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn free(&self) -> Option<u64> {
+        let room = rustix::fs::fstatvfs(&self.opened).ok()?;
+        Some(room.f_bavail.saturating_mul(room.f_frsize))
     }
 }
 

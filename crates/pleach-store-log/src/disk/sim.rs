@@ -26,6 +26,8 @@ pub(crate) struct Fault {
     pub(crate) sticky: bool,
     /// How much of a failing write is written, in percent.
     pub(crate) torn: usize,
+    /// The error of the system that it is; a failure of no known kind if not given.
+    pub(crate) code: Option<i32>,
 }
 
 #[derive(Debug, Clone)]
@@ -40,6 +42,12 @@ struct State {
     unsynced_names: Vec<NameChange>,
     calls: u64,
     fault: Option<Fault>,
+    /// What creating a file says, if it does not succeed.
+    no_create: Option<i32>,
+    /// How many bytes fit.
+    capacity: Option<u64>,
+    /// Room held back, by name.
+    reserved: BTreeMap<String, u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -95,8 +103,12 @@ impl NameChange {
     }
 }
 
-fn broken() -> io::Error {
-    io::Error::new(io::ErrorKind::StorageFull, "simulated failure")
+fn broken(fault: Fault) -> io::Error {
+    fault.code.map_or_else(|| io::Error::other("simulated failure"), io::Error::from_raw_os_error)
+}
+
+fn full() -> io::Error {
+    io::Error::from(io::ErrorKind::StorageFull)
 }
 
 fn missing() -> io::Error {
@@ -112,6 +124,12 @@ impl State {
             Some(fault) if fault.at == number || (fault.sticky && number > fault.at) => Err(fault),
             _ => Ok(()),
         }
+    }
+
+    fn free(&self) -> u64 {
+        let files: u64 = self.names.values().map(|&inode| self.inodes[inode].content.len() as u64).sum();
+        let used = files + self.reserved.values().sum::<u64>();
+        self.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(used))
     }
 
     fn rename(&mut self, change: NameChange) {
@@ -134,6 +152,27 @@ impl SimDisk {
         let mut state = self.lock();
         state.fault = fault;
         state.calls = 0;
+    }
+
+    /// Lets so many bytes fit; what is there stays.
+    pub(crate) fn set_capacity(&self, bytes: Option<u64>) {
+        self.lock().capacity = bytes;
+    }
+
+    /// What fits still.
+    pub(crate) fn room(&self) -> u64 {
+        self.lock().free()
+    }
+
+    /// What creating a file says from now on: an error of the system, or nothing.
+    pub(crate) fn set_no_create(&self, code: Option<i32>) {
+        self.lock().no_create = code;
+    }
+
+    /// The bytes of all files.
+    pub(crate) fn total(&self) -> u64 {
+        let state = self.lock();
+        state.names.values().map(|&inode| state.inodes[inode].content.len() as u64).sum()
     }
 
     /// How many calls changed something since the fault was set.
@@ -218,11 +257,29 @@ impl Disk for SimDisk {
 
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
         let mut state = self.lock();
-        state.call().map_err(|_| broken())?;
+        if let Some(code) = state.no_create {
+            return Err(io::Error::from_raw_os_error(code));
+        }
+        state.call().map_err(broken)?;
         state.inodes.push(Inode::default());
         let inode = state.inodes.len() - 1;
         state.rename(NameChange::Set(name.into(), inode));
         Ok(Box::new(SimFile { disk: self.clone(), inode }))
+    }
+
+    fn reserve(&self, name: &str, bytes: u64) -> io::Result<()> {
+        let mut state = self.lock();
+        state.reserved.remove(name);
+        if state.free() < bytes {
+            return Err(full());
+        }
+        state.reserved.insert(name.into(), bytes);
+        Ok(())
+    }
+
+    fn free(&self) -> Option<u64> {
+        let state = self.lock();
+        state.capacity.map(|_| state.free())
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
@@ -232,7 +289,7 @@ impl Disk for SimDisk {
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut state = self.lock();
-        state.call().map_err(|_| broken())?;
+        state.call().map_err(broken)?;
         if !state.names.contains_key(from) {
             return Err(missing());
         }
@@ -242,7 +299,10 @@ impl Disk for SimDisk {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         let mut state = self.lock();
-        state.call().map_err(|_| broken())?;
+        if state.reserved.remove(name).is_some() {
+            return Ok(());
+        }
+        state.call().map_err(broken)?;
         if !state.names.contains_key(name) {
             return Err(missing());
         }
@@ -252,7 +312,7 @@ impl Disk for SimDisk {
 
     fn sync_names(&self) -> io::Result<()> {
         let mut state = self.lock();
-        state.call().map_err(|_| broken())?;
+        state.call().map_err(broken)?;
         state.synced_names = state.names.clone();
         state.unsynced_names.clear();
         Ok(())
@@ -269,17 +329,28 @@ impl SimFile {
     fn change(&self, change: Change) -> io::Result<()> {
         let mut state = self.disk.lock();
         let failed = state.call().err();
+        let room = state.free();
         let inode = &mut state.inodes[self.inode];
+        if let (None, Change::Write(offset, bytes)) = (failed, &change)
+            && (offset + bytes.len()).saturating_sub(inode.content.len()) as u64 > room
+        {
+            // As much as fits, as file systems do.
+            let fits = (inode.content.len().saturating_sub(*offset) + room as usize).min(bytes.len());
+            let part = Change::Write(*offset, bytes[..fits].to_vec());
+            part.apply(&mut inode.content);
+            inode.unsynced.push(part);
+            return Err(full());
+        }
         let done = match (failed, change) {
             (None, change) => change,
             (Some(fault), Change::Write(offset, bytes)) => {
                 Change::Write(offset, bytes[..bytes.len() * fault.torn / 100].to_vec())
             }
-            (Some(_), _) => return Err(broken()),
+            (Some(fault), _) => return Err(broken(fault)),
         };
         done.apply(&mut inode.content);
         inode.unsynced.push(done);
-        if failed.is_some() { Err(broken()) } else { Ok(()) }
+        failed.map_or(Ok(()), |fault| Err(broken(fault)))
     }
 }
 
@@ -308,7 +379,7 @@ impl DiskFile for SimFile {
     fn sync(&mut self) -> io::Result<()> {
         let mut state = self.disk.lock();
         // A failed sync is the nasty kind: what it was about is neither safe nor known to be lost.
-        state.call().map_err(|_| broken())?;
+        state.call().map_err(broken)?;
         let inode = &mut state.inodes[self.inode];
         inode.synced = inode.content.clone();
         inode.unsynced.clear();

@@ -24,9 +24,80 @@ fn file_with(disk: &SimDisk, suffix: &str) -> String {
     files_with(disk, suffix).pop().expect("such a file")
 }
 
+/// What a store that was not closed by this program leaves: no note of what was synced.
+fn without_note(disk: &SimDisk) -> SimDisk {
+    let copy = disk.copy();
+    crate::disk::Disk::remove(&copy, crate::synced::NAME).expect("a note");
+    copy
+}
+
+#[track_caller]
+fn is_refused(disk: &SimDisk, name: &str, context: &str) -> String {
+    let before: Vec<_> = disk.list_names().iter().map(|name| disk.with_file(name, |b| b.clone())).collect();
+    match open(disk, Options::new()) {
+        Err(StoreError::Damaged { reason }) => {
+            assert!(reason.contains(name), "{context}: {reason}");
+            assert!(reason.contains("pleach store repair"), "{context}: {reason}");
+            let after: Vec<_> =
+                disk.list_names().iter().map(|name| disk.with_file(name, |b| b.clone())).collect();
+            assert_eq!(before, after, "{context}: nothing is changed");
+            reason.to_string()
+        }
+        other => panic!("{context}: {other:?}"),
+    }
+}
+
 #[test]
 fn any_changed_byte_of_the_log_is_noticed() {
+    let (disk, _) = written();
+    let log = file_with(&disk, ".log");
+    for at in 0..disk.with_file(&log, |bytes| bytes.len()) {
+        for mask in [0x01, 0x10, 0xff] {
+            let copy = disk.copy();
+            copy.with_file(&log, |bytes| bytes[at] ^= mask);
+            is_refused(&copy, &log, &format!("byte {at}"));
+        }
+    }
+}
+
+#[test]
+fn a_log_that_is_shorter_than_what_was_synced_is_noticed() {
+    let (disk, _) = written();
+    let log = file_with(&disk, ".log");
+    for at in 0..disk.with_file(&log, |bytes| bytes.len()) {
+        let copy = disk.copy();
+        copy.with_file(&log, |bytes| bytes.truncate(at));
+        let reason = is_refused(&copy, &log, &format!("cut at {at}"));
+        assert!(reason.contains("commits up to revision 7 were acknowledged"), "{reason}");
+    }
+    crate::disk::Disk::remove(&disk, &log).expect("a removal");
+    let reason = is_refused(&disk, &log, "gone");
+    assert!(reason.contains("is missing"), "{reason}");
+}
+
+#[test]
+fn a_write_behind_what_was_synced_is_cut_off_wherever_it_ends() {
     let (disk, model) = written();
+    let log = file_with(&disk, ".log");
+    let size = disk.with_file(&log, |bytes| bytes.len());
+    let longer = disk.copy();
+    let store = open(&longer, Options::new()).expect("a store");
+    put(&store, "late", "not acknowledged: the machine stopped before").expect("a write");
+    drop(store);
+    let bytes = longer.with_file(&log, |bytes| bytes.clone());
+    for end in size..bytes.len() {
+        let copy = disk.copy();
+        copy.with_file(&log, |log| *log = bytes[..end].to_vec());
+        let store = open(&copy, Options::new()).unwrap_or_else(|error| panic!("{end}: {error}"));
+        assert_eq!(revision(&store), revision(&model), "{end}");
+        assert_prefix(&store, &model, &format!("{end}"));
+    }
+}
+
+#[test]
+fn without_a_note_only_the_last_frame_can_look_unfinished() {
+    let (disk, model) = written();
+    let disk = without_note(&disk);
     let log = file_with(&disk, ".log");
     let size = disk.with_file(&log, |bytes| bytes.len());
     let last = revision(&model);
@@ -35,7 +106,6 @@ fn any_changed_byte_of_the_log_is_noticed() {
         let copy = disk.copy();
         copy.with_file(&log, |bytes| bytes[at] ^= 0x10);
         match open(&copy, Options::new()) {
-            // Only the last frame can look like one that was never finished.
             Ok(store) => {
                 assert_eq!(revision(&store), last.before(), "byte {at}");
                 assert_prefix(&store, &model, &format!("byte {at}"));
@@ -49,8 +119,9 @@ fn any_changed_byte_of_the_log_is_noticed() {
 }
 
 #[test]
-fn a_log_cut_anywhere_is_a_prefix() {
+fn without_a_note_a_log_cut_anywhere_is_a_prefix() {
     let (disk, model) = written();
+    let disk = without_note(&disk);
     let log = file_with(&disk, ".log");
     let size = disk.with_file(&log, |bytes| bytes.len());
     for at in 0..size {
@@ -91,22 +162,31 @@ fn a_missing_segment_is_noticed() {
     drop(store);
     let segments = files_with(&disk, ".log");
     assert!(segments.len() > 3, "{segments:?}");
-    for missing in &segments[..segments.len() - 1] {
+    for missing in &segments {
         let copy = disk.copy();
         crate::disk::Disk::remove(&copy, missing).expect("a removal");
         let opened = open(&copy, small());
         assert!(matches!(opened, Err(StoreError::Damaged { .. })), "without {missing}: {opened:?}");
+        let copy = disk.copy();
+        copy.with_file(missing, Vec::clear);
+        let opened = open(&copy, small());
+        assert!(matches!(opened, Err(StoreError::Damaged { .. })), "{missing} emptied: {opened:?}");
     }
+    let copy = disk.copy();
+    for name in &segments {
+        crate::disk::Disk::remove(&copy, name).expect("a removal");
+    }
+    assert!(matches!(open(&copy, small()), Err(StoreError::Damaged { .. })), "no log at all");
 }
 
 #[test]
 fn a_newer_format_is_refused() {
     let (disk, _) = written();
     let log = file_with(&disk, ".log");
-    disk.with_file(&log, |bytes| bytes[8] = 2);
+    disk.with_file(&log, |bytes| bytes[8] = 3);
     let Err(error) = open(&disk, Options::new()) else { panic!("opened") };
     let said = error.to_string();
-    assert!(said.contains("format version 2") && said.contains("newer program"), "{said}");
+    assert!(said.contains("format version 3") && said.contains("newer program"), "{said}");
 }
 
 #[test]
@@ -122,6 +202,7 @@ fn what_a_client_stores_cannot_pass_for_a_frame() {
     drop(store);
     let log = file_with(&other, ".log");
     // The last frame, with those in it, never made it to the disk whole.
+    let other = without_note(&other);
     other.with_file(&log, |bytes| {
         let end = bytes.len() - 1;
         bytes[end] ^= 1;
@@ -155,4 +236,43 @@ fn a_sound_frame_that_makes_no_sense_is_damage() {
             Err(other) => panic!("round {round}: {other}"),
         }
     }
+}
+
+#[test]
+fn a_store_of_the_first_format_is_read_and_gone_on_with() {
+    // As the first version of this program wrote it: three commits, the note not yet invented.
+    const FIRST: &[u8] = include_bytes!("first_format.log");
+    let disk = SimDisk::new();
+    let name = crate::log::segment_name(Revision::FIRST);
+    drop(crate::disk::Disk::create(&disk, &name).expect("a file"));
+    disk.with_file(&name, |bytes| *bytes = FIRST.to_vec());
+    let wanted = |store: &LogStore| {
+        let items = list_at(store, None).items;
+        items
+            .iter()
+            .map(|item| format!("{}={}@{}", item.key, item.value.len(), item.revision))
+            .collect::<Vec<_>>()
+    };
+    let store = open(&disk, Options::new()).expect("a store");
+    assert_eq!(wanted(&store), ["a=3@4", "b=1000@3"]);
+    put(&store, "c", "new").expect("a write");
+    drop(store);
+    let store = open(&disk, Options::new().segment_bytes(1)).expect("a store");
+    put(&store, "d", "in a new segment").expect("a write");
+    drop(store);
+    let store = open(&disk, Options::new()).expect("a store");
+    assert_eq!(wanted(&store), ["a=3@4", "b=1000@3", "c=3@5", "d=16@6"]);
+    let versions: Vec<u8> =
+        files_with(&disk, ".log").iter().map(|name| disk.with_file(name, |bytes| bytes[8])).collect();
+    assert_eq!(versions, [1, 2]);
+    // What a client stored cannot make a search for frames take long.
+    let copy = without_note(&disk);
+    let last = file_with(&copy, ".log");
+    crate::disk::Disk::remove(&copy, &last).expect("a removal");
+    copy.with_file(&name, |bytes| {
+        for _ in 0..50_000 {
+            bytes.extend_from_slice(&[0xf5, b'P', b'L', 0x0a, 0, 0, 1, 0, 1, 2, 3, 4]);
+        }
+    });
+    is_refused(&copy, &name, "too much looks like a frame");
 }

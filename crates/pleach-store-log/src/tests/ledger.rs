@@ -28,7 +28,7 @@ fn a_revision_readers_have_seen_is_not_used_for_something_else() {
     let disk = SimDisk::new();
     let store = open(&disk, small()).expect("a store");
     put(&store, "a", "one").expect("a write");
-    disk.set_fault(Some(Fault { at: 0, sticky: true, torn: 50 }));
+    disk.set_fault(Some(Fault { at: 0, sticky: true, torn: 50, code: None }));
     put(&store, "a", "lost").expect_err("the disk is broken");
     let seen = list_at(&store, None);
     let left = disk.crash(&mut Dice::new(1));
