@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use pleach_json::{Str, Value};
+use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_store::{Commit, Expect, Key, StoreError};
 
@@ -12,8 +13,9 @@ use crate::list::Listing;
 use crate::object::Object;
 use crate::options::{Context, DeleteOptions, ListOptions, Propagation};
 use crate::prepare::metadata_mut;
+use crate::read::{check_readable, previewed};
 use crate::record::Record;
-use crate::rejection::Rejection;
+use crate::rejection::{Rejection, Subject};
 use crate::target::Target;
 use crate::webhooks::{Operation, Question};
 use crate::write::is_finished;
@@ -51,7 +53,54 @@ impl Engine {
         options: &DeleteOptions,
         context: &mut Context,
     ) -> Result<Deleted, Rejection> {
+        if options.ignore_store_read_error && self.gates.unsafe_deletion {
+            return Box::pin(self.delete_unreadable(target, options, context)).await;
+        }
         self.delete_one(target, target.name(), options, context).await
+    }
+
+    /// Deletes an object that cannot be decoded, whatever holds it. Its dependents are not known, and
+    /// watches of its kind end with an error.
+    async fn delete_unreadable(
+        &self,
+        target: &Target,
+        options: &DeleteOptions,
+        context: &mut Context,
+    ) -> Result<Deleted, Rejection> {
+        admission::protect_namespaces(target)?;
+        let key = target.key_of(target.name());
+        let found = self.store.get(&key, None).await.map_err(Rejection::from_store)?;
+        let unreadable = found.filter(|found| {
+            let record = Record::open(found.value.clone(), found.revision);
+            record.and_then(|record| check_readable(&target.kind, &record)).is_err()
+        });
+        let Some(unreadable) = unreadable else {
+            return Err(Rejection::Invalid {
+                subject: target.subject(),
+                errors: vec![FieldError::invalid(
+                    "ignoreStoreReadErrorWithClusterBreakingPotential",
+                    true,
+                    "is exclusively used to delete corrupt object(s), try again by removing this option",
+                )],
+            });
+        };
+        let told = || options.to_value();
+        let question = self.question(target, Operation::Delete, target.name(), options.dry_run, told);
+        if let Some(question) = question.as_deref() {
+            // All that is known of it.
+            let known = address(target);
+            self.mutate(question, None, Some(&known), context).await?;
+            self.approve(question, None, Some(&known), context).await?;
+        }
+        match self.store.commit(Commit::delete(key.clone(), Expect::At(unreadable.revision))).await {
+            Ok(_) => {
+                tracing::warn!(%key, "an object that cannot be decoded was deleted on request");
+                self.committed(&target.kind, target.name()).await;
+                Ok(Deleted::Gone(Str::default()))
+            }
+            Err(StoreError::Conflict { .. }) => Err(overtaken(target)),
+            Err(error) => Err(Rejection::from_store(error)),
+        }
     }
 
     /// Deletes one object; `name` is what those are told who are asked about it.
@@ -75,12 +124,7 @@ impl Engine {
                 return Ok(deleted);
             }
         }
-        Err(Rejection::Conflict {
-            subject: target.subject(),
-            why:
-                "the object has been modified; please apply your changes to the latest version and try again"
-                    .into(),
-        })
+        Err(overtaken(target))
     }
 
     async fn delete_record(
@@ -96,7 +140,8 @@ impl Engine {
         {
             return self.take_away(target, target.key_of(target.name()), record, uid).await;
         }
-        let live = self.live_value(&target.kind, target.version, record).await?;
+        let live = self.live_value(&target.kind, target.version, record).await;
+        let live = live.map_err(|rejection| rejection.about(&target.key_of(target.name())))?;
         check_preconditions(target, options, &live)?;
         if let Some(question) = question {
             Box::pin(async {
@@ -137,12 +182,11 @@ impl Engine {
             let object = self.serve(&target.kind, target.version, record.clone()).await?;
             return Ok(Step::Done(Deleted::Marked(object)));
         }
-        match self.store.commit(Commit::put(key, Expect::At(record.revision), bytes.clone())).await {
+        let preview = self.preview(&target.kind, target.version, &bytes).await?;
+        match self.store.commit(Commit::put(key, Expect::At(record.revision), bytes)).await {
             Ok(revision) => {
-                let new = Record::open(bytes, revision)?;
                 self.committed(&target.kind, target.name()).await;
-                let object = self.serve(&target.kind, target.version, new).await?;
-                Ok(Step::Done(Deleted::Marked(object)))
+                Ok(Step::Done(Deleted::Marked(previewed(new.at(revision), preview))))
             }
             Err(StoreError::Conflict { .. }) => Ok(Step::Overtaken),
             Err(error) => Err(Rejection::from_store(error)),
@@ -157,14 +201,16 @@ impl Engine {
         record: &Record,
         uid: Str,
     ) -> Result<Step, Rejection> {
+        // Before the commit: what is gone must not be reported as a failure.
+        let deleted = if target.kind.returns_deleted() {
+            Deleted::Returned(self.serve(&target.kind, target.version, record.clone()).await?)
+        } else {
+            Deleted::Gone(uid)
+        };
         match self.store.commit(Commit::delete(key, Expect::At(record.revision))).await {
             Ok(_) => {
                 self.committed(&target.kind, target.name()).await;
-                if target.kind.returns_deleted() {
-                    let object = self.serve(&target.kind, target.version, record.clone()).await?;
-                    return Ok(Step::Done(Deleted::Returned(object)));
-                }
-                Ok(Step::Done(Deleted::Gone(uid)))
+                Ok(Step::Done(deleted))
             }
             Err(StoreError::Conflict { .. }) => Ok(Step::Overtaken),
             Err(error) => Err(Rejection::from_store(error)),
@@ -179,6 +225,21 @@ impl Engine {
         options: &DeleteOptions,
         context: &mut Context,
     ) -> Result<Listing, Rejection> {
+        if options.ignore_store_read_error && self.gates.unsafe_deletion {
+            let subject = Subject {
+                group: "meta.k8s.io".into(),
+                resource: "DeleteOptions".into(),
+                name: Str::default(),
+            };
+            return Err(Rejection::Invalid {
+                subject,
+                errors: vec![FieldError::invalid(
+                    "ignoreStoreReadErrorWithClusterBreakingPotential",
+                    true,
+                    "is not allowed with DELETECOLLECTION, try again after removing the option",
+                )],
+            });
+        }
         let listing = self.list(target, list).await?;
         for some in listing.items.chunks(AT_ONCE) {
             let deletions = some.iter().map(|object| {
@@ -237,6 +298,29 @@ impl Engine {
         let deleted = self.delete(&plain, options, context).await?;
         self.committed(&target.kind, target.name()).await;
         Ok(deleted)
+    }
+}
+
+/// An object of which nothing is known but where it is.
+fn address(target: &Target) -> Value {
+    let mut object = Value::object();
+    if let Some(members) = object.as_object_mut() {
+        members.insert("apiVersion", target.version().api_version.clone());
+        members.insert("kind", target.kind.kind.clone());
+    }
+    let metadata = metadata_mut(&mut object);
+    metadata.insert("name", target.name());
+    if let Some(namespace) = &target.namespace {
+        metadata.insert("namespace", namespace.clone());
+    }
+    object
+}
+
+fn overtaken(target: &Target) -> Rejection {
+    Rejection::Conflict {
+        subject: target.subject(),
+        why: "the object has been modified; please apply your changes to the latest version and try again"
+            .into(),
     }
 }
 
@@ -328,7 +412,7 @@ pub(crate) fn mark(draft: &mut Value, now: &str) {
     if !metadata.contains_key("deletionTimestamp") {
         metadata.insert("deletionTimestamp", now);
         if let Some(Value::Int(generation)) = metadata.get_mut("generation") {
-            *generation += 1;
+            *generation = generation.saturating_add(1);
         }
     }
     metadata.insert("deletionGracePeriodSeconds", 0);

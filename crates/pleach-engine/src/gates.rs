@@ -1,4 +1,4 @@
-//! What may be switched on: things that stock Kubernetes does not have.
+//! Feature gates: what stock Kubernetes does not have, or has switched off too.
 //!
 //! Everything here is off by default, so that nothing works on this server that fails on another by
 //! surprise. A gate decides what requests may bring in: when it is closed again, what is stored keeps
@@ -9,6 +9,8 @@ use std::str::FromStr;
 /// The gates and whether they are open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gates {
+    /// `AllowUnsafeMalformedObjectDeletion`: objects that cannot be decoded are deleted if a request asks for it.
+    pub unsafe_deletion: bool,
     /// `Unions`: CRDs may have `x-kubernetes-unions`.
     pub unions: bool,
     /// `CostHints`: a CRD that is refused for the cost of its rules is told which bounds would help.
@@ -17,10 +19,11 @@ pub struct Gates {
 
 impl Gates {
     /// The names of all gates.
-    pub const NAMES: [&str; 2] = ["CostHints", "Unions"];
+    pub const NAMES: [&str; 3] = ["AllowUnsafeMalformedObjectDeletion", "CostHints", "Unions"];
 
     fn gate(&mut self, name: &str) -> Option<&mut bool> {
         match name {
+            "AllowUnsafeMalformedObjectDeletion" => Some(&mut self.unsafe_deletion),
             "CostHints" => Some(&mut self.cost_hints),
             "Unions" => Some(&mut self.unions),
             _ => None,
@@ -54,15 +57,18 @@ mod tests {
     #[test]
     fn gates_are_read_as_kube_apiserver_reads_them() {
         assert_eq!("".parse(), Ok(Gates::default()));
-        assert_eq!("Unions=true".parse(), Ok(Gates { unions: true, cost_hints: false }));
+        assert_eq!("Unions=true".parse(), Ok(Gates { unions: true, ..Gates::default() }));
         assert_eq!(
             "Unions=true, CostHints=true,Unions=false".parse(),
-            Ok(Gates { unions: false, cost_hints: true })
+            Ok(Gates { cost_hints: true, ..Gates::default() })
         );
         for (text, why) in [
             ("Unions", "Unions: write Unions=true or Unions=false"),
             ("Unions=on", "Unions: \"on\" is neither true nor false"),
-            ("Onions=true", "there is no feature gate \"Onions\"; there are CostHints, Unions"),
+            (
+                "Onions=true",
+                "there is no feature gate \"Onions\"; there are AllowUnsafeMalformedObjectDeletion, CostHints, Unions",
+            ),
         ] {
             assert_eq!(text.parse::<Gates>(), Err(why.to_owned()));
         }

@@ -210,6 +210,8 @@ pub struct DeleteOptions {
     pub explicit_not_orphan: bool,
     /// Ignored by custom resources.
     pub grace_period_seconds: Option<i64>,
+    /// `ignoreStoreReadErrorWithClusterBreakingPotential`: delete an object although it cannot be decoded.
+    pub ignore_store_read_error: bool,
 }
 
 impl DeleteOptions {
@@ -227,6 +229,9 @@ impl DeleteOptions {
         }
         if !preconditions.is_empty() {
             out.insert("preconditions", preconditions);
+        }
+        if self.ignore_store_read_error {
+            out.insert("ignoreStoreReadErrorWithClusterBreakingPotential", true);
         }
         if self.explicit_not_orphan {
             out.insert("orphanDependents", false);

@@ -162,6 +162,12 @@ pub(crate) fn previewed(record: Record, preview: Option<Value>) -> Object {
     }
 }
 
+/// Whether a stored object can be decoded. That it can be converted is not asked for: who converts may be
+/// back in a moment.
+pub(crate) fn check_readable(kind: &Kind, record: &Record) -> Result<(), Rejection> {
+    settled(kind, record, Hints::default()).map(drop)
+}
+
 /// A stored object in the version that it is stored in. A record that is known to be settled is not settled
 /// again.
 fn settled(kind: &Kind, record: &Record, hints: Hints<'_>) -> Result<(usize, Value), Rejection> {

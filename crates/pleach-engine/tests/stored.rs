@@ -7,6 +7,8 @@
 mod deep;
 #[path = "stored/large.rs"]
 mod large;
+#[path = "stored/unreadable.rs"]
+mod unreadable;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -269,15 +269,56 @@ fn from_query(query: &Query, errors: &mut Vec<FieldError>) -> Result<DeleteOptio
     let policy = query.get("propagationPolicy").filter(|policy| !policy.is_empty());
     let propagation = propagation(policy, orphan, errors);
     let dry_run = dry_run(query.all("dryRun"), errors);
-    let precondition = |name: &str| query.get(name).filter(|value| !value.is_empty()).map(Into::into);
+    let precondition = |name: &str| query.get(name).filter(|value| !value.is_empty()).map(Str::from);
+    let (uid, resource_version) = (precondition("uid"), precondition("resourceVersion"));
+    let given = Given {
+        dry_run,
+        propagation_policy: policy.is_some(),
+        orphan_dependents: orphan.is_some(),
+        grace_period_seconds: grace_period_seconds.is_some(),
+        preconditions: uid.is_some() || resource_version.is_some(),
+    };
     Ok(DeleteOptions {
         dry_run,
-        uid: precondition("uid"),
-        resource_version: precondition("resourceVersion"),
+        uid,
+        resource_version,
         propagation,
         explicit_not_orphan: orphan == Some(false),
         grace_period_seconds,
+        ignore_store_read_error: ignores_store_read_error(query.switch(IGNORE_READ_ERROR), &given, errors),
     })
+}
+
+/// The delete option for objects that cannot be decoded.
+const IGNORE_READ_ERROR: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
+
+/// Which delete options were given, whatever they say.
+struct Given {
+    dry_run: bool,
+    propagation_policy: bool,
+    orphan_dependents: bool,
+    grace_period_seconds: bool,
+    preconditions: bool,
+}
+
+/// Whether an object shall go although it cannot be decoded. No other option goes with that.
+fn ignores_store_read_error(asked: Option<bool>, given: &Given, errors: &mut Vec<FieldError>) -> bool {
+    if asked != Some(true) {
+        return false;
+    }
+    for (is_given, option) in [
+        (given.dry_run, "dryRun"),
+        (given.propagation_policy, "propagationPolicy"),
+        (given.orphan_dependents, "orphanDependents"),
+        (given.grace_period_seconds, "gracePeriodSeconds"),
+        (given.preconditions, "preconditions"),
+    ] {
+        if is_given {
+            let why = format!("cannot be set together with .{option}");
+            errors.push(FieldError::invalid(IGNORE_READ_ERROR, true, why));
+        }
+    }
+    true
 }
 
 fn from_body(value: &Value, errors: &mut Vec<FieldError>) -> Result<DeleteOptions, Rejection> {
@@ -328,6 +369,18 @@ fn from_body(value: &Value, errors: &mut Vec<FieldError>) -> Result<DeleteOption
         Some(other) => return Err(wrong("dryRun", other, "[]string")),
     };
     let dry_run = dry_run(given.into_iter(), errors);
+    let ignore = match value.get(IGNORE_READ_ERROR) {
+        None | Some(Value::Null) => None,
+        Some(Value::Bool(ignore)) => Some(*ignore),
+        Some(other) => return Err(wrong(IGNORE_READ_ERROR, other, "bool")),
+    };
+    let given = Given {
+        dry_run,
+        propagation_policy: policy.is_some(),
+        orphan_dependents: orphan.is_some(),
+        grace_period_seconds: grace_period_seconds.is_some(),
+        preconditions: value.get("preconditions").is_some_and(|given| !given.is_null()),
+    };
     Ok(DeleteOptions {
         dry_run,
         uid: text(&["preconditions", "uid"], "preconditions.uid")?,
@@ -335,6 +388,7 @@ fn from_body(value: &Value, errors: &mut Vec<FieldError>) -> Result<DeleteOption
         propagation,
         explicit_not_orphan: orphan == Some(false),
         grace_period_seconds,
+        ignore_store_read_error: ignores_store_read_error(ignore, &given, errors),
     })
 }
 

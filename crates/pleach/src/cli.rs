@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use pleach_engine::gates::Gates;
+use pleach_engine::limits::MAX_REQUEST_BYTES;
 
 /// Kubernetes CustomResourceDefinitions without Kubernetes.
 #[derive(Debug, Parser)]
@@ -66,14 +67,18 @@ pub(crate) struct ServeOptions {
     /// ValidatingAdmissionWebhook.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub disable_admission_plugins: Vec<String>,
-    /// Things beyond Kubernetes to switch on: Unions (x-kubernetes-unions in CRDs), CostHints (a CRD
-    /// refused for the cost of its rules is told which bounds would help).
+    /// Feature gates to open: Unions (x-kubernetes-unions in CRDs), CostHints (a CRD refused for the cost
+    /// of its rules is told which bounds would help), AllowUnsafeMalformedObjectDeletion (objects that
+    /// cannot be decoded can be deleted).
     #[arg(long, default_value = "", hide_default_value = true, value_name = "NAME=true,…")]
     pub feature_gates: Gates,
     /// How much memory past versions of objects may take, in MiB. Watches and paged lists can go back that
     /// far, and five minutes at most.
     #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub history_mib: u64,
+    /// The most bytes that an object may take in the store, with its key.
+    #[arg(long, default_value_t = MAX_REQUEST_BYTES as u64, value_name = "N", value_parser = clap::value_parser!(u64).range(4096..=32 << 20))]
+    pub max_request_bytes: u64,
     /// Where to write the kubeconfig; beside the data if not given.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
