@@ -186,7 +186,7 @@ fn damage(files: &Memory, dice: &mut Dice) -> (String, usize) {
         1 => bytes.truncate(at),
         2 => bytes[at..until].fill(0),
         3 => bytes[at..until].iter_mut().for_each(|byte| *byte = dice.roll(256) as u8),
-        4 => bytes.extend((0..1 + dice.roll(100)).map(|_| dice.roll(256) as u8)),
+        4 => bytes.extend((0..=dice.roll(100)).map(|_| dice.roll(256) as u8)),
         // A length or a count, as large as it gets.
         5 => bytes[at..until.min(at + 4)].fill(0xff),
         6 => {
