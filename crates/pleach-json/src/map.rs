@@ -18,6 +18,9 @@ use crate::{Str, Value, grow_stack};
 #[derive(Clone, Default)]
 pub struct Map(Shared<(Str, Value)>);
 
+/// So many members are inserted one by one; more are sorted in.
+const FEW: usize = 16;
+
 /// Objects up to this many members are searched from the front: cheaper than halving.
 const LINEAR: usize = 8;
 
@@ -141,10 +144,23 @@ impl Map {
         &mut self,
         n: usize,
         members: impl IntoIterator<Item = (&'k Str, T)>,
-        value: impl Fn(T) -> Value,
+        mut value: impl FnMut(T) -> Value,
     ) {
         let all = self.0.make_mut();
         all.reserve(n);
+        if n > FEW && all.len() > FEW {
+            // Each insertion would move all that follow.
+            let (mut at, mut added) = (0, Vec::with_capacity(n));
+            for (key, new) in members {
+                at += all[at..].iter().take_while(|(name, _)| order(name, key).is_lt()).count();
+                if all.get(at).is_none_or(|(name, _)| name != key) {
+                    added.push((key.clone(), value(new)));
+                }
+            }
+            all.extend(added);
+            restore_order(all);
+            return;
+        }
         let mut at = 0;
         for (key, new) in members {
             at += all[at..].iter().take_while(|(name, _)| order(name, key).is_lt()).count();
@@ -352,6 +368,14 @@ mod tests {
         let copy = map.clone();
         map.fill_in(0, [], |()| Value::Null);
         assert_eq!(map, copy);
+        let many: Vec<(Str, i64)> = (0..100).map(|n| (format!("k{n:02}").into(), n)).collect();
+        let mut odd: Map =
+            many.iter().filter(|(_, n)| n % 2 == 1).map(|(k, n)| (k.clone(), (*n).into())).collect();
+        odd.fill_in(50, many.iter().map(|(key, n)| (key, -n)), Value::from);
+        assert_eq!(odd.len(), 100);
+        assert!(
+            odd.iter().zip(0_i64..).all(|((_, v), n)| *v == Value::from(if n % 2 == 1 { n } else { -n }))
+        );
     }
 
     #[test]

@@ -80,6 +80,7 @@ impl fmt::Display for Path<'_> {
             steps.push(path.segment);
             at = path.parent;
         }
+        pleach_work::charge(steps.len() as u64);
         let mut first = true;
         for step in steps.into_iter().rev() {
             match step {

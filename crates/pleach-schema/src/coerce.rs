@@ -13,7 +13,8 @@ use pleach_meta::go_struct::Decoder;
 use pleach_meta::group_version::GroupVersion;
 use pleach_meta::names::check_dns1035_label;
 use pleach_meta::object_meta::{self, NameRule, ObjectMeta, validate_object_meta};
-use pleach_meta::{FieldError, Path};
+use pleach_meta::{FieldError, FieldErrors, Path};
+use pleach_work::charge;
 
 use crate::compile::Node;
 
@@ -44,6 +45,7 @@ impl Coercion<'_> {
                 if node.is_embedded_resource() {
                     self.resource(members, at)?;
                 }
+                charge(members.len() as u64);
                 for (key, member) in members.entries_mut() {
                     let key = &*key;
                     if let Some(of_member) = node.property(key) {
@@ -105,13 +107,13 @@ impl Coercion<'_> {
 
 /// What is wrong with the embedded resources of an object.
 pub fn validate_embedded(value: &Value, node: &Node) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     visit(value, node, &Path::ROOT, &mut errors);
-    errors
+    errors.into()
 }
 
-fn visit(value: &Value, node: &Node, at: &Path<'_>, errors: &mut Vec<FieldError>) {
-    if !node.below().embedded_resources() {
+fn visit(value: &Value, node: &Node, at: &Path<'_>, errors: &mut FieldErrors) {
+    if !node.below().embedded_resources() || errors.is_full() {
         return;
     }
     match value {
@@ -119,6 +121,7 @@ fn visit(value: &Value, node: &Node, at: &Path<'_>, errors: &mut Vec<FieldError>
             if node.is_embedded_resource() {
                 validate_resource(members, at, errors);
             }
+            charge(members.len() as u64);
             for (key, member) in members {
                 if let Some(of_member) = node.property(key) {
                     visit(member, of_member, &at.child(key), errors);
@@ -139,7 +142,7 @@ fn visit(value: &Value, node: &Node, at: &Path<'_>, errors: &mut Vec<FieldError>
     }
 }
 
-fn validate_resource(members: &Map, at: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn validate_resource(members: &Map, at: &Path<'_>, errors: &mut FieldErrors) {
     let check_group_version = |text: &str| GroupVersion::parse(text).err().into_iter().collect::<Vec<_>>();
     let check_kind = |text: &str| {
         let prefix = "may have mixed case, but should otherwise match: ";
@@ -158,7 +161,7 @@ fn type_member(
     key: &str,
     at: &Path<'_>,
     check: impl FnOnce(&str) -> Vec<String>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let at = at.child(key);
     match members.get(key) {
@@ -175,7 +178,7 @@ fn type_member(
     }
 }
 
-fn validate_metadata(metadata: &Value, at: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn validate_metadata(metadata: &Value, at: &Path<'_>, errors: &mut FieldErrors) {
     let mut decoded = metadata.clone();
     if let Err(error) = object_meta::decode(&mut decoded, &mut Decoder::lenient()) {
         errors.push(FieldError::invalid(at, metadata.clone(), error));

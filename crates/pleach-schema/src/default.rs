@@ -11,22 +11,55 @@
 //! **Invariant:** defaulting twice is defaulting once.
 
 use pleach_json::{Map, Str, Value, grow_stack};
+use pleach_work::charge;
 
 use crate::compile::Node;
 use crate::record::{AppliedDefault, Defaults, Reason, WithheldDefault};
 use crate::trail::Trail;
 
+/// How much the defaults that were handed out make an object grow by.
+///
+/// A default in the schema of items is had by each item, and defaults have defaults in them: a few kilobytes can
+/// become gigabytes. An object that has grown too much ends its request, whatever is left of the budget.
+#[derive(Default)]
+pub(crate) struct Growth(usize);
+
+/// The most bytes that defaults may add to an object.
+const MAX_GROWTH: usize = 32 << 20;
+
+/// More steps than any budget has.
+const TOO_MUCH: u64 = 1 << 40;
+
+impl Growth {
+    /// The default of a schema, for an object.
+    pub(crate) fn hand_out(&mut self, node: &Node, default: &Value) -> Value {
+        let weight = node.default_weight();
+        charge(4 + weight as u64 / 64);
+        let before = self.0;
+        self.0 += weight;
+        if before <= MAX_GROWTH && self.0 > MAX_GROWTH {
+            charge(TOO_MUCH);
+        }
+        default.clone()
+    }
+}
+
 /// Fills in defaults.
 pub fn default(value: &mut Value, node: &Node) {
+    default_growing(value, node, &mut Growth::default());
+}
+
+/// Fills in defaults in a part of an object.
+pub(crate) fn default_growing(value: &mut Value, node: &Node, growth: &mut Growth) {
     if node.below().defaults() {
-        fill(value, node, &Trail::ROOT, &mut Silent);
+        fill(value, node, &Trail::ROOT, &mut Silent, growth);
     }
 }
 
 /// Fills in defaults and says which.
 pub fn default_noting(value: &mut Value, node: &Node) -> Vec<AppliedDefault> {
     let mut applied = Vec::new();
-    fill(value, node, &Trail::ROOT, &mut applied);
+    fill(value, node, &Trail::ROOT, &mut applied, &mut Growth::default());
     applied
 }
 
@@ -60,16 +93,17 @@ impl Note for Vec<AppliedDefault> {
     }
 }
 
-fn fill(value: &mut Value, node: &Node, at: &Trail<'_>, note: &mut impl Note) {
+fn fill(value: &mut Value, node: &Node, at: &Trail<'_>, note: &mut impl Note, growth: &mut Growth) {
     match value {
-        Value::Object(members) => grow_stack(|| fill_object(members, node, at, note)),
+        Value::Object(members) => grow_stack(|| fill_object(members, node, at, note, growth)),
         Value::Array(items) => {
             let Some(of_items) = node.items().filter(|items| items.below().defaults()) else { return };
             grow_stack(|| {
+                charge(items.len() as u64);
                 for (i, item) in items.iter_mut().enumerate() {
                     let at = at.index(i);
-                    replace_null(item, of_items, &at, note);
-                    fill(item, of_items, &at, note);
+                    replace_null(item, of_items, &at, note, growth);
+                    fill(item, of_items, &at, note, growth);
                 }
             });
         }
@@ -80,21 +114,22 @@ fn fill(value: &mut Value, node: &Node, at: &Trail<'_>, note: &mut impl Note) {
 /// Up to this many new members are put in their places one by one.
 const FEW: usize = 4;
 
-fn fill_object(members: &mut Map, node: &Node, at: &Trail<'_>, note: &mut impl Note) {
+fn fill_object(members: &mut Map, node: &Node, at: &Trail<'_>, note: &mut impl Note, growth: &mut Growth) {
+    charge((members.len() + 4 * node.defaulted_len()) as u64);
     let mut added: Vec<(Str, Value)> = Vec::new();
     for (property, default) in node.defaulted() {
         match members.get(&property.name) {
             Some(Value::Null) if property.node.is_nullable() => {}
             Some(Value::Null) => {
-                members.insert(property.name.clone(), default.clone());
+                members.insert(property.name.clone(), growth.hand_out(&property.node, default));
                 note.applied(&at.key(&property.name), default);
             }
             Some(_) => {}
             None => {
                 let at = at.key(&property.name);
-                let mut value = default.clone();
+                let mut value = growth.hand_out(&property.node, default);
                 note.applied(&at, &value);
-                fill(&mut value, &property.node, &at, note);
+                fill(&mut value, &property.node, &at, note, growth);
                 added.push((property.name.clone(), value));
             }
         }
@@ -120,9 +155,9 @@ fn fill_object(members: &mut Map, node: &Node, at: &Trail<'_>, note: &mut impl N
         let (key, member) = &mut members.entries_mut()[i];
         let at = at.key(key);
         if !declared {
-            replace_null(member, of_member, &at, note);
+            replace_null(member, of_member, &at, note, growth);
         }
-        fill(member, of_member, &at, note);
+        fill(member, of_member, &at, note, growth);
     }
     if added.len() <= FEW {
         for (key, value) in added {
@@ -134,9 +169,9 @@ fn fill_object(members: &mut Map, node: &Node, at: &Trail<'_>, note: &mut impl N
 }
 
 /// A null item or map value becomes the default of its schema, unless it may be null.
-fn replace_null(value: &mut Value, node: &Node, at: &Trail<'_>, note: &mut impl Note) {
+fn replace_null(value: &mut Value, node: &Node, at: &Trail<'_>, note: &mut impl Note, growth: &mut Growth) {
     if let (Value::Null, false, Some(default)) = (&*value, node.is_nullable(), node.default()) {
-        *value = default.clone();
+        *value = growth.hand_out(node, default);
         note.applied(at, default);
     }
 }

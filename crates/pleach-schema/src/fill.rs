@@ -9,9 +9,10 @@
 //! need not look into it.
 
 use pleach_json::{Array, Map, Value, grow_stack};
+use pleach_work::charge;
 
 use crate::compile::Node;
-use crate::default::default;
+use crate::default::{Growth, default_growing};
 use crate::nulls::is_dropped;
 use crate::prune::is_resource_member;
 use crate::survey::{has_members, must_go, of_member, says_something, wants_default};
@@ -19,7 +20,7 @@ use crate::survey::{has_members, must_go, of_member, says_something, wants_defau
 /// Fills in the defaults of an object whose schema is `node`. What it shares with one that is settled is
 /// not looked at. Whether there are unknown fields in it, or nulls that nothing allows, comes back.
 pub(crate) fn fill(object: &mut Value, settled: Option<&Value>, node: &Node) -> bool {
-    let mut walk = Walk { pruning: false };
+    let mut walk = Walk { pruning: false, growth: Growth::default() };
     walk.visit(object, settled, node, node.preserves_unknown_fields());
     walk.pruning
 }
@@ -27,6 +28,7 @@ pub(crate) fn fill(object: &mut Value, settled: Option<&Value>, node: &Node) -> 
 struct Walk {
     /// Something must go.
     pruning: bool,
+    growth: Growth,
 }
 
 impl Walk {
@@ -74,10 +76,13 @@ impl Walk {
         of_items: &Node,
         preserved: bool,
     ) -> bool {
+        charge(items.len() as u64);
         let mut filled = false;
         for i in 0..items.len() {
             match &items[i] {
-                Value::Null => filled |= wants_default(of_items) && replace(&mut items[i], of_items),
+                Value::Null => {
+                    filled |= wants_default(of_items) && replace(&mut items[i], of_items, &mut self.growth)
+                }
                 item @ (Value::Object(_) | Value::Array(_)) => {
                     let settled = settled.and_then(|settled| settled.get(i));
                     if settled.is_none_or(|settled| !settled.is_same(item)) {
@@ -97,6 +102,7 @@ impl Walk {
         node: &Node,
         preserved: bool,
     ) -> bool {
+        charge(members.len() as u64);
         let (mut from, mut defaulted) = (0, 0);
         let mut filled = false;
         let resource = node.is_resource();
@@ -112,13 +118,14 @@ impl Walk {
             match member {
                 Value::Null => {
                     self.pruning |= is_dropped(of_member);
-                    filled |= wants_default(of_member) && replace(&mut members.entries_mut()[i].1, of_member);
+                    filled |= wants_default(of_member)
+                        && replace(&mut members.entries_mut()[i].1, of_member, &mut self.growth);
                 }
                 Value::Object(_) | Value::Array(_) if resource && is_resource_member(key) => {
                     // Not pruned; but there may be nulls in it, and defaults.
                     self.pruning |= says_something(of_member);
                     if of_member.below().defaults() {
-                        default(&mut members.entries_mut()[i].1, of_member);
+                        default_growing(&mut members.entries_mut()[i].1, of_member, &mut self.growth);
                         filled = true;
                     }
                 }
@@ -135,7 +142,7 @@ impl Walk {
         }
         let missing = node.defaulted_len().saturating_sub(defaulted);
         if missing > 0 {
-            add_missing(members, node, missing);
+            add_missing(members, node, missing, &mut self.growth);
         }
         filled || missing > 0
     }
@@ -155,19 +162,20 @@ fn is_alike(a: &Value, b: &Value) -> bool {
 }
 
 /// A null gives way to its default, if it has one.
-fn replace(value: &mut Value, node: &Node) -> bool {
+fn replace(value: &mut Value, node: &Node, growth: &mut Growth) -> bool {
     let Some(new) = node.default() else { return false };
-    *value = new.clone();
-    default(value, node);
+    *value = growth.hand_out(node, new);
+    default_growing(value, node, growth);
     true
 }
 
 /// Adds the members that have a default and are not there.
-fn add_missing(members: &mut Map, node: &Node, missing: usize) {
+fn add_missing(members: &mut Map, node: &Node, missing: usize, growth: &mut Growth) {
+    charge((members.len() + 4 * node.defaulted_len()) as u64);
     let defaults = node.defaulted().map(|(property, new)| (&property.name, (property, new)));
     members.fill_in(missing, defaults, |(property, new)| {
-        let mut value = new.clone();
-        default(&mut value, &property.node);
+        let mut value = growth.hand_out(&property.node, new);
+        default_growing(&mut value, &property.node, growth);
         value
     });
 }

@@ -27,7 +27,7 @@ mod range;
 mod unique_items;
 
 use pleach_json::{Str, Value};
-use pleach_meta::FieldError;
+use pleach_meta::FieldErrors;
 
 use crate::JSONSchemaProps;
 use crate::compile::types::Types;
@@ -81,7 +81,7 @@ pub(crate) trait Check: Send + Sync {
     /// Whether the value, which the gate admitted, is fine.
     fn accepts(&self, value: &Value) -> bool;
     /// What is wrong with a value that was not accepted.
-    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut Vec<FieldError>);
+    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors);
     /// The argument: with the node's types, all that tells this check from others of its keyword.
     fn argument(&self) -> Argument<'_>;
 }

@@ -8,7 +8,8 @@
 use std::collections::HashMap;
 
 use pleach_json::{Array, Map, Str, Value, grow_stack};
-use pleach_meta::{FieldError, Path};
+use pleach_meta::{FieldError, FieldErrors, Path};
+use pleach_work::charge;
 use smallvec::SmallVec;
 
 use crate::compile::{ListType, Node};
@@ -16,37 +17,38 @@ use crate::validate::Old;
 
 /// The duplicates in an object.
 pub fn validate_lists(value: &Value, node: &Node) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     visit(value, None, node, &Path::ROOT, &mut errors);
-    errors
+    errors.into()
 }
 
 /// The same for an object that shares with another what holds nothing twice.
 pub(crate) fn validate_lists_beside(value: &Value, sound: &Value, node: &Node) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     visit(value, Some(sound), node, &Path::ROOT, &mut errors);
     debug_assert!(!errors.is_empty() || validate_lists(value, node).is_empty(), "something is there twice");
-    errors
+    errors.into()
 }
 
 /// The duplicates in an object, unless the old one had some too, and whether there are none at all.
 pub(crate) fn validate_lists_update(new: &Value, old: Old<'_>, node: &Node) -> (Vec<FieldError>, bool) {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     visit(new, old.if_sound(), node, &Path::ROOT, &mut errors);
     let sound = errors.is_empty();
     if !sound && !validate_lists(old.value, node).is_empty() {
-        errors.clear();
+        errors.truncate(0);
     }
-    (errors, sound)
+    (errors.into(), sound)
 }
 
 /// What a value shares with `sound`, in which nothing is twice, is not looked at.
-fn visit(value: &Value, sound: Option<&Value>, node: &Node, at: &Path<'_>, errors: &mut Vec<FieldError>) {
-    if !node.below().lists() || sound.is_some_and(|sound| value.is_same(sound)) {
+fn visit(value: &Value, sound: Option<&Value>, node: &Node, at: &Path<'_>, errors: &mut FieldErrors) {
+    if !node.below().lists() || errors.is_full() || sound.is_some_and(|sound| value.is_same(sound)) {
         return;
     }
     match value {
         Value::Object(members) => grow_stack(|| {
+            charge(members.len() as u64);
             let mut from = 0;
             let mut sound = sound.and_then(Value::as_object).map(Map::ascending);
             for (key, member) in members {
@@ -71,6 +73,7 @@ fn visit(value: &Value, sound: Option<&Value>, node: &Node, at: &Path<'_>, error
             let Some(of_items) = node.items().filter(|items| items.below().lists()) else { return };
             let sound = sound.and_then(Value::as_array);
             grow_stack(|| {
+                charge(items.len() as u64);
                 for (i, item) in items.iter().enumerate() {
                     visit(item, sound.and_then(|sound| sound.get(i)), of_items, &at.index(i), errors);
                 }
@@ -95,6 +98,7 @@ enum Identity<'a> {
 }
 
 fn identity(value: &Value) -> Identity<'_> {
+    charge(4);
     match value {
         Value::Null => Identity::Null,
         Value::Bool(b) => Identity::Bool(*b),
@@ -102,8 +106,14 @@ fn identity(value: &Value) -> Identity<'_> {
         // Adding zero makes the two zeros one, as they are in Go.
         Value::Float(f) => Identity::Float((f + 0.0).to_bits()),
         Value::String(text) => Identity::Text(text),
-        compound => Identity::Json(pleach_json::to_string(compound)),
+        compound => json(compound),
     }
+}
+
+fn json(value: &Value) -> Identity<'static> {
+    let text = pleach_json::to_string(value);
+    charge(4 + text.len() as u64 / 4);
+    Identity::Json(text)
 }
 
 /// Calls `second` with every position where an identity comes for the second time.
@@ -151,15 +161,18 @@ fn all_differ<T>(items: &[T], differ: impl Fn(&T, &T) -> bool) -> bool {
         && items.iter().enumerate().all(|(i, item)| items[..i].iter().all(|before| differ(before, item)))
 }
 
-fn check_set(items: &Array, at: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn check_set(items: &Array, at: &Path<'_>, errors: &mut FieldErrors) {
     if items.len() > 1 && !all_differ(items, |a, b| surely_differ(Some(a), Some(b))) {
         second_times(items.iter().map(identity), |i| {
-            errors.push(FieldError::duplicate(at.index(i), items[i].clone()));
+            if !errors.is_full() {
+                errors.push(FieldError::duplicate(at.index(i), items[i].clone()));
+            }
         });
     }
 }
 
-fn check_map(items: &Array, keys: &[Str], at: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn check_map(items: &Array, keys: &[Str], at: &Path<'_>, errors: &mut FieldErrors) {
+    charge(items.len() as u64);
     let misfit = items.iter().position(|item| !matches!(item, Value::Null | Value::Object(_)));
     if let Some(i) = misfit {
         let detail = "must be an object for an array of list-type map";
@@ -172,24 +185,38 @@ fn check_map(items: &Array, keys: &[Str], at: &Path<'_>, errors: &mut Vec<FieldE
     let told = |i: usize| FieldError::duplicate(at.index(i), present_keys(&items[i], keys));
     if let [key] = keys {
         let of_item = |item| Value::get(item, key).map_or(Identity::Unspecified, identity);
-        second_times(items.iter().map(of_item), |i| errors.push(told(i)));
+        second_times(items.iter().map(of_item), |i| {
+            if !errors.is_full() {
+                errors.push(told(i));
+            }
+        });
     } else {
-        let of_item = |item| Identity::Json(pleach_json::to_string(&present_keys(item, keys)));
-        second_times(items.iter().map(of_item), |i| errors.push(told(i)));
+        let of_item = |item| json(&present_keys(item, keys));
+        second_times(items.iter().map(of_item), |i| {
+            if !errors.is_full() {
+                errors.push(told(i));
+            }
+        });
     }
 }
 
 /// Whether the items of a short list surely differ in their keys.
 fn have_different_keys(items: &Array, keys: &[Str]) -> bool {
     let Some((first, others)) = keys.split_first().filter(|_| items.len() <= FEW) else { return false };
+    charge(keys.len() as u64);
     let firsts: SmallVec<[_; FEW]> = items.iter().map(|item| (item, item.get(first))).collect();
     all_differ(&firsts, |a, b| {
-        surely_differ(a.1, b.1) || others.iter().any(|key| surely_differ(a.0.get(key), b.0.get(key)))
+        if surely_differ(a.1, b.1) {
+            return true;
+        }
+        charge(2 * others.len() as u64);
+        others.iter().any(|key| surely_differ(a.0.get(key), b.0.get(key)))
     })
 }
 
 /// The keys that an item has, with their values.
 fn present_keys(item: &Value, keys: &[Str]) -> Value {
+    charge(4 * keys.len() as u64);
     let members = keys.iter().filter_map(|key| Some((key.clone(), item.get(key)?.clone())));
     Value::Object(members.collect::<Map>())
 }

@@ -5,6 +5,7 @@
 //! for validation to refuse, and so do nulls of which no schema speaks.
 
 use pleach_json::{Value, grow_stack};
+use pleach_work::charge;
 
 use crate::compile::Node;
 use crate::prune::{Note, Noted, Silent};
@@ -30,6 +31,7 @@ pub(crate) fn is_dropped(node: &Node) -> bool {
 pub(crate) fn drop_below(value: &mut Value, node: &Node, at: &Trail<'_>, note: &mut impl Note) {
     match value {
         Value::Object(members) => grow_stack(|| {
+            charge(members.len() as u64);
             let mut from = 0;
             members.retain(|key, member| {
                 let declared = node.next_property(&mut from, key).map(|p| &p.node);
@@ -45,6 +47,7 @@ pub(crate) fn drop_below(value: &mut Value, node: &Node, at: &Trail<'_>, note: &
         Value::Array(items) => {
             let Some(of_items) = node.items() else { return };
             grow_stack(|| {
+                charge(items.len() as u64);
                 for (i, item) in items.iter_mut().enumerate() {
                     drop_below(item, of_items, &at.index(i), note);
                 }

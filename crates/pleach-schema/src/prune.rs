@@ -17,6 +17,7 @@
 //! **Invariant:** pruning twice is pruning once.
 
 use pleach_json::{Map, Value, grow_stack};
+use pleach_work::charge;
 
 use crate::compile::{Additional, Node};
 use crate::nulls::{self, is_dropped};
@@ -38,19 +39,35 @@ impl Note for Silent {
     fn null_dropped(&mut self, _: &Trail<'_>) {}
 }
 
-/// A list of each.
+/// The most bytes of paths that are noted. At ten thousand levels the paths of a few kilobytes of fields would
+/// have gigabytes.
+const MAX_NOTED_BYTES: usize = 1 << 20;
+
+/// A list of each, as far as there is room.
 #[derive(Default)]
 pub(crate) struct Noted {
     pub(crate) pruned: Vec<String>,
     pub(crate) nulls: Vec<String>,
+    bytes: usize,
+}
+
+impl Noted {
+    /// A path, if there is room for it.
+    fn path(&mut self, at: &Trail<'_>) -> Option<String> {
+        let path = (self.bytes <= MAX_NOTED_BYTES).then(|| at.to_string())?;
+        self.bytes += path.len() + size_of::<String>();
+        Some(path)
+    }
 }
 
 impl Note for Noted {
     fn pruned(&mut self, at: &Trail<'_>) {
-        self.pruned.push(at.to_string());
+        let path = self.path(at);
+        self.pruned.extend(path);
     }
     fn null_dropped(&mut self, at: &Trail<'_>) {
-        self.nulls.push(at.to_string());
+        let path = self.path(at);
+        self.nulls.extend(path);
     }
 }
 
@@ -86,13 +103,17 @@ impl<N: Note, const NULLS: bool> Pruner<'_, N, NULLS> {
         let preserved = node.is_some_and(Node::preserves_unknown_fields);
         match (value, node) {
             (Value::Object(members), Some(node)) => grow_stack(|| self.object(members, node, preserved, at)),
-            (Value::Object(members), None) => members.retain(|key, _| {
-                self.note.pruned(&at.key(key));
-                false
-            }),
+            (Value::Object(members), None) => {
+                charge(members.len() as u64);
+                members.retain(|key, _| {
+                    self.note.pruned(&at.key(key));
+                    false
+                });
+            }
             (Value::Array(items), _) => {
                 let of_items = node.and_then(Node::items).map(AsRef::as_ref);
                 grow_stack(|| {
+                    charge(items.len() as u64);
                     for (i, item) in items.iter_mut().enumerate() {
                         if preserved {
                             self.keep(item, of_items, &at.index(i));
@@ -120,6 +141,7 @@ impl<N: Note, const NULLS: bool> Pruner<'_, N, NULLS> {
     }
 
     fn object(&mut self, members: &mut Map, node: &Node, preserved: bool, at: &Trail<'_>) {
+        charge(members.len() as u64);
         let mut from = 0;
         let resource = node.is_resource();
         members.retain(|key, member| {

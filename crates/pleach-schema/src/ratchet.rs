@@ -13,6 +13,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use pleach_json::{Array, Str, Value, grow_stack};
+use pleach_work::charge;
 
 use crate::compile::{ListType, Node};
 
@@ -44,8 +45,11 @@ impl Ratchet {
     }
 
     fn compare(&self, node: &Node, new: &Value, old: &Value) -> bool {
+        // What is remembered costs more than the look.
+        charge(8);
         match (new, old) {
             (Value::Object(new), Value::Object(old_members)) => {
+                charge(2 * new.len() as u64);
                 new.len() == old_members.len()
                     && new.iter().all(|(key, member)| {
                         let (Some(of_member), Some(old)) = (node.member(key), old_members.get(key)) else {
@@ -96,6 +100,7 @@ fn positions(keys: &[Str], items: &Array) -> HashMap<String, usize> {
 
 /// The values of an item's keys as one text; none unless all are there and scalar.
 fn key_tuple(keys: &[Str], item: &Value) -> Option<String> {
+    charge(4 + 8 * keys.len() as u64);
     let mut tuple = String::new();
     for key in keys {
         let value = item.get(key)?;

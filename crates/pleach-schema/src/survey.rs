@@ -8,6 +8,7 @@
 //! Embedded resources are not looked into: whoever has them settles without asking.
 
 use pleach_json::{Map, Value, grow_stack};
+use pleach_work::charge;
 
 use crate::compile::{Additional, Node};
 use crate::nulls::is_dropped;
@@ -54,6 +55,7 @@ fn visit(value: &Value, settled: Option<&Value>, node: &Node, preserved: bool, n
                 return;
             };
             grow_stack(|| {
+                charge(items.len() as u64);
                 for (i, item) in items.iter().enumerate() {
                     match item {
                         Value::Null => needs.defaults |= wants_default(of_items),
@@ -75,6 +77,7 @@ fn visit(value: &Value, settled: Option<&Value>, node: &Node, preserved: bool, n
 }
 
 fn visit_members(members: &Map, settled: Option<&Map>, node: &Node, preserved: bool, needs: &mut Needs) {
+    charge(members.len() as u64);
     let mut from = 0;
     let mut defaulted = 0;
     let resource = node.is_resource();

@@ -61,6 +61,7 @@ impl fmt::Display for Trail<'_> {
             steps.push(trail.step);
             at = trail.parent;
         }
+        pleach_work::charge(steps.len() as u64);
         let mut empty = true;
         for step in steps.into_iter().rev() {
             match step {

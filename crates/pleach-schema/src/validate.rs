@@ -14,7 +14,8 @@ mod unions;
 use std::collections::HashSet;
 
 use pleach_json::{Array, Map, Value, grow_stack};
-use pleach_meta::{FieldError, Path};
+use pleach_meta::{FieldError, FieldErrors, Path};
+use pleach_work::charge;
 
 use crate::compile::{Additional, Junctors, Node};
 use crate::ratchet::Ratchet;
@@ -23,12 +24,12 @@ use site::Site;
 /// Everything wrong with a value. `start` is the field the value itself has in errors; the whole
 /// object has none.
 pub fn validate(node: &Node, value: &Value, start: Option<&str>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     if !node.accepts(value) {
         errors = distinct(report::report(node, value, &Site::root(start), None));
     }
     unions::validate(node, value, &start_path(start), None, &mut errors);
-    errors
+    errors.into()
 }
 
 /// The same for a new object that shares with another what nothing is wrong with.
@@ -37,9 +38,9 @@ pub(crate) fn validate_beside(node: &Node, value: &Value, sound: &Value) -> Vec<
         return validate(node, value, None);
     }
     debug_assert!(node.accepts(value), "an object is known to be sound that is not");
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     unions::validate(node, value, &Path::ROOT, None, &mut errors);
-    errors
+    errors.into()
 }
 
 /// Everything wrong with a value that was not so before: faults of what did not change are left out.
@@ -68,7 +69,7 @@ pub(crate) fn validate_update_of(
     old: Old<'_>,
     start: Option<&str>,
 ) -> (Vec<FieldError>, bool) {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let ratchet = Ratchet::default();
     let sound = node.accepts_beside(new, old.if_sound());
     debug_assert_eq!(sound, node.accepts(new), "an object is known to be sound that is not");
@@ -76,7 +77,7 @@ pub(crate) fn validate_update_of(
         errors = distinct(report::report(node, new, &Site::root(start), Some((&ratchet, old.value))));
     }
     unions::validate(node, new, &start_path(start), Some((&ratchet, old.value)), &mut errors);
-    (errors, sound)
+    (errors.into(), sound)
 }
 
 fn start_path(start: Option<&str>) -> Path<'_> {
@@ -84,7 +85,7 @@ fn start_path(start: Option<&str>) -> Path<'_> {
 }
 
 /// Equal errors are told once.
-fn distinct(mut errors: Vec<FieldError>) -> Vec<FieldError> {
+fn distinct(mut errors: FieldErrors) -> FieldErrors {
     if errors.len() > 1 {
         let mut seen = HashSet::with_capacity(errors.len());
         errors.retain(|error| seen.insert(error.to_string()));
@@ -136,6 +137,7 @@ impl Node {
                         self.accepts_members(members, Some(sound))
                     }
                     (Value::Array(items), Value::Array(sound)) => self.items().is_none_or(|of_items| {
+                        charge(items.len() as u64);
                         let mut each = items.iter().enumerate();
                         each.all(|(i, item)| of_items.accepts_beside(item, sound.get(i)))
                     }),
@@ -152,6 +154,7 @@ impl Node {
     #[inline(never)]
     fn accepts_array(&self, items: &Array, value: &Value) -> bool {
         grow_stack(|| {
+            charge(items.len() as u64);
             self.items().is_none_or(|of_items| items.iter().all(|item| of_items.accepts(item)))
                 && self.accepts_by_junctors(value)
         })
@@ -159,6 +162,7 @@ impl Node {
 
     #[inline]
     fn accepts_members(&self, members: &Map, sound: Option<&Map>) -> bool {
+        charge(members.len() as u64);
         let mut from = 0;
         let mut required = 0;
         let mut sound = sound.map(Map::ascending);
@@ -195,7 +199,11 @@ impl Junctors {
     fn accept(&self, value: &Value) -> bool {
         let Self { any_of, one_of, all_of, not } = self;
         grow_stack(|| {
-            let accepts = |node: &crate::compile::NodeRef| node.accepts(value);
+            // A scalar costs a branch little more than itself.
+            let accepts = |node: &crate::compile::NodeRef| {
+                charge(1);
+                node.accepts(value)
+            };
             (any_of.is_empty() || any_of.iter().any(accepts))
                 && (one_of.is_empty() || one_of.iter().filter(|node| accepts(node)).count() == 1)
                 && all_of.iter().all(accepts)

@@ -51,7 +51,10 @@ pub(super) fn build(schema: &JSONSchemaProps, options: SchemaOptions, root: bool
         decl: std::sync::OnceLock::new(),
     };
     if let Some(default) = pruned_default(&schema.rare().default, &node) {
-        node.rare.get_or_insert_default().default = Some(default);
+        let rare = node.rare.get_or_insert_default();
+        let extent = default.extent(usize::MAX);
+        rare.default_weight = extent.bytes + extent.values * size_of::<(Str, Value)>();
+        rare.default = Some(default);
     }
     node.seal();
     intern(node)
@@ -143,6 +146,7 @@ fn rare(
     let defaulted = properties.iter().enumerate().filter(|(_, p)| p.node.default().is_some());
     let rare = Rare {
         default: None,
+        default_weight: 0,
         list_map_keys: schema.list_map_keys().into(),
         junctors: Junctors {
             any_of: list(schema.any_of()),

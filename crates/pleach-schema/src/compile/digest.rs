@@ -6,6 +6,7 @@
 //! are compared whole.
 
 use pleach_json::{Value, grow_stack};
+use pleach_work::charge;
 
 /// Bytes mixed in so far.
 #[derive(Clone, Copy)]
@@ -61,11 +62,13 @@ impl Digest {
                 self.text(s);
             }
             Value::Array(items) => grow_stack(|| {
+                charge(items.len() as u64);
                 self.number(6);
                 self.number(items.len() as u64);
                 items.iter().for_each(|item| self.value(item));
             }),
             Value::Object(members) => grow_stack(|| {
+                charge(2 * members.len() as u64);
                 self.number(7);
                 self.number(members.len() as u64);
                 for (key, member) in members {

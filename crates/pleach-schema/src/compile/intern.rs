@@ -46,6 +46,10 @@ fn shard(hash: u64) -> MutexGuard<'static, Option<Shard>> {
     TABLE[(hash >> 59) as usize].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The most different nodes that are kept for one hash. The hash is not made to withstand whoever looks for nodes
+/// that have the same: beyond this, nodes are kept by themselves and not looked through.
+const MOST_ALIKE: usize = 16;
+
 /// The node that is like this one, or this one from now on.
 pub(super) fn intern(mut node: Node) -> NodeRef {
     // Nodes that turn out to be others, dropped after the lock is: their drop takes it.
@@ -58,6 +62,10 @@ pub(super) fn intern(mut node: Node) -> NodeRef {
             return known;
         }
         others.push(known);
+    }
+    if entry.len() >= MOST_ALIKE {
+        drop(guard);
+        return Arc::new(node);
     }
     node.interned = true;
     let new = Arc::new(node);

@@ -49,6 +49,8 @@ pub struct Node {
 #[derive(Default)]
 pub(super) struct Rare {
     pub(super) default: Option<Value>,
+    /// About how many bytes of memory, or of text if that is more, an object grows by with the default.
+    pub(super) default_weight: usize,
     pub(super) list_map_keys: Box<[Str]>,
     pub(super) junctors: Junctors,
     pub(super) rules: Box<[Rule]>,
@@ -271,6 +273,11 @@ impl Node {
     #[inline]
     pub fn default(&self) -> Option<&Value> {
         self.rare.as_ref()?.default.as_ref()
+    }
+
+    /// About how many bytes an object grows by with the default.
+    pub(crate) fn default_weight(&self) -> usize {
+        self.rare.as_ref().map_or(0, |rare| rare.default_weight)
     }
 
     /// `x-kubernetes-list-type`

@@ -6,7 +6,7 @@
 //! the list, not even when it is listed.
 
 use pleach_json::{Str, Value};
-use pleach_meta::FieldError;
+use pleach_meta::{FieldError, FieldErrors};
 
 use super::number::go_int64;
 use super::{Argument, Check, Gate, Keyword};
@@ -135,7 +135,7 @@ impl Check for OneOf {
             None => self.values.iter().any(|listed| converts_to(value, listed)),
         }
     }
-    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut Vec<FieldError>) {
+    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
         let text = |listed: &Value| match listed {
             Value::String(text) => text.to_string(),
             other => pleach_json::to_string(other),

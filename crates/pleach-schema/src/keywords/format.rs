@@ -1,7 +1,8 @@
 //! `format` of strings. Formats of numbers are ranges: see `range.rs`.
 
 use pleach_json::{Str, Value};
-use pleach_meta::FieldError;
+use pleach_meta::{FieldError, FieldErrors};
+use pleach_work::charge;
 
 use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
@@ -36,9 +37,12 @@ struct Has {
 
 impl Check for Has {
     fn accepts(&self, value: &Value) -> bool {
-        value.as_str().is_none_or(|text| self.format.accepts(text))
+        value.as_str().is_none_or(|text| {
+            charge(1 + text.len() as u64 / 8);
+            self.format.accepts(text)
+        })
     }
-    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut Vec<FieldError>) {
+    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
         let shown = pleach_meta::go_format::quote(value.as_str().unwrap_or_default());
         let detail = format!("{} in body must be of type {}: {shown}", at.name(), self.text);
         errors.push(FieldError::type_invalid(at.field(), value.clone(), detail));

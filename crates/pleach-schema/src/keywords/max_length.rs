@@ -3,7 +3,8 @@
 //! Odd: the message speaks of bytes, the limit counts code points.
 
 use pleach_json::Value;
-use pleach_meta::FieldError;
+use pleach_meta::{FieldError, FieldErrors};
+use pleach_work::charge;
 
 use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
@@ -27,14 +28,20 @@ impl Keyword for MaxLength {
     }
 }
 
+/// How many characters a text has.
+pub(super) fn characters(text: &str) -> i64 {
+    charge(text.len() as u64 / 32);
+    text.chars().count() as i64
+}
+
 struct AtMost(i64);
 
 impl Check for AtMost {
     fn accepts(&self, value: &Value) -> bool {
         // No text has more characters than bytes: most are decided without counting.
-        value.as_str().is_none_or(|text| text.len() as i64 <= self.0 || text.chars().count() as i64 <= self.0)
+        value.as_str().is_none_or(|text| text.len() as i64 <= self.0 || characters(text) <= self.0)
     }
-    fn explain(&self, _: &Value, at: &Site<'_>, errors: &mut Vec<FieldError>) {
+    fn explain(&self, _: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
         errors.push(FieldError::too_long(at.field(), self.0));
     }
     fn argument(&self) -> Argument<'_> {

@@ -1,7 +1,7 @@
 //! `maximum` and `exclusiveMaximum`: an upper bound on numbers.
 
 use pleach_json::Value;
-use pleach_meta::FieldError;
+use pleach_meta::{FieldError, FieldErrors};
 
 use super::number::{Operand, Pair};
 use super::{Argument, Check, Gate, Keyword};
@@ -47,7 +47,7 @@ impl Check for AtMost {
     fn accepts(&self, value: &Value) -> bool {
         self.bound.int.is_some() && self.bound.pair(value).is_none_or(|pair| self.holds(&pair))
     }
-    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut Vec<FieldError>) {
+    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
         errors.extend(self.bound.misfit("Maximum boundary", at));
         if let Some(pair) = self.bound.pair(value).filter(|pair| !self.holds(pair)) {
             let than = if self.exclusive { "less than" } else { "less than or equal to" };

@@ -1,7 +1,7 @@
 //! `minLength`: a lower bound on the characters of a string.
 
 use pleach_json::Value;
-use pleach_meta::FieldError;
+use pleach_meta::{FieldError, FieldErrors};
 
 use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
@@ -32,10 +32,10 @@ impl Check for AtLeast {
         // A character takes at most four bytes: most texts are decided without counting.
         value.as_str().is_none_or(|text| {
             let bytes = text.len() as i64;
-            bytes >= self.0 && (bytes / 4 >= self.0 || text.chars().count() as i64 >= self.0)
+            bytes >= self.0 && (bytes / 4 >= self.0 || super::max_length::characters(text) >= self.0)
         })
     }
-    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut Vec<FieldError>) {
+    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
         let detail = format!("{} in body should be at least {} chars long", at.name(), self.0);
         errors.push(FieldError::invalid(at.field(), value.clone(), detail));
     }

@@ -1,7 +1,7 @@
 //! `minProperties`: a lower bound on the members of an object, whatever they are called.
 
 use pleach_json::Value;
-use pleach_meta::FieldError;
+use pleach_meta::{FieldError, FieldErrors};
 
 use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
@@ -31,7 +31,7 @@ impl Check for AtLeast {
     fn accepts(&self, value: &Value) -> bool {
         value.as_object().is_none_or(|members| members.len() as i64 >= self.0)
     }
-    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut Vec<FieldError>) {
+    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
         let actual = value.as_object().map_or(0, |members| members.len() as i64);
         let detail = format!("{} in body should have at least {} properties", at.name(), self.0);
         errors.push(FieldError::invalid(at.field(), actual, detail));

@@ -4,7 +4,7 @@
 //! factor truncated, so 0.5 becomes 0 and refuses them too.
 
 use pleach_json::Value;
-use pleach_meta::FieldError;
+use pleach_meta::{FieldError, FieldErrors};
 
 use super::number::{Operand, Pair, is_json_integer};
 use super::{Argument, Check, Gate, Keyword};
@@ -52,7 +52,7 @@ impl Check for Multiple {
     fn accepts(&self, value: &Value) -> bool {
         self.0.int.is_some() && self.0.pair(value).is_none_or(|pair| matches!(outcome(&pair), Outcome::Fine))
     }
-    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut Vec<FieldError>) {
+    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
         errors.extend(self.0.misfit("MultipleOf", at));
         let Some(pair) = self.0.pair(value) else { return };
         let factor = pair.operand_text();

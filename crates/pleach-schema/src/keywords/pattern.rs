@@ -6,9 +6,9 @@
 use std::sync::OnceLock;
 
 use pleach_json::{Str, Value};
-use pleach_meta::FieldError;
+use pleach_meta::{FieldError, FieldErrors};
 use pleach_regex::{Cache, Regex};
-use pleach_work::Constant;
+use pleach_work::{Constant, charge};
 
 use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
@@ -49,9 +49,12 @@ impl Matches {
 
 impl Check for Matches {
     fn accepts(&self, value: &Value) -> bool {
-        value.as_str().is_none_or(|text| self.regex().as_ref().is_ok_and(|regex| regex.is_match(text)))
+        value.as_str().is_none_or(|text| {
+            charge(1 + text.len() as u64 / 8);
+            self.regex().as_ref().is_ok_and(|regex| regex.is_match(text))
+        })
     }
-    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut Vec<FieldError>) {
+    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
         let pattern = match self.regex() {
             Ok(_) => self.text.to_string(),
             Err(error) => format!("{}, but pattern is invalid: {error}", self.text),

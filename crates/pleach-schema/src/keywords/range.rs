@@ -1,7 +1,7 @@
 //! The range of numbers that `type` and `format` imply: 32 or 64 bits for integers, 32 for `float`.
 
 use pleach_json::Value;
-use pleach_meta::FieldError;
+use pleach_meta::FieldErrors;
 
 use super::number::Domain;
 use super::{Argument, Check, Gate, Keyword};
@@ -33,7 +33,7 @@ impl Check for Within {
     fn accepts(&self, value: &Value) -> bool {
         self.0.has(value)
     }
-    fn explain(&self, _: &Value, at: &Site<'_>, errors: &mut Vec<FieldError>) {
+    fn explain(&self, _: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
         errors.push(self.0.error("Checked", at));
     }
     fn argument(&self) -> Argument<'_> {

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use pleach_json::Value;
-use pleach_meta::FieldError;
+use pleach_meta::{FieldError, FieldErrors};
+use pleach_work::charge;
 
 use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
@@ -34,9 +35,13 @@ impl Check for Unique {
         let Some(items) = value.as_array() else { return true };
         // By text and kind: `1` and `1.0` print alike and are different values.
         let mut seen = HashSet::with_capacity(items.len());
-        items.iter().all(|item| seen.insert((item.kind() as u8, pleach_json::to_string(item))))
+        items.iter().all(|item| {
+            let text = pleach_json::to_string(item);
+            charge(8 + text.len() as u64 / 4);
+            seen.insert((item.kind() as u8, text))
+        })
     }
-    fn explain(&self, _: &Value, at: &Site<'_>, errors: &mut Vec<FieldError>) {
+    fn explain(&self, _: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
         let detail = format!("{} in body shouldn't contain duplicates", at.name());
         errors.push(FieldError::invalid(at.field(), "", detail));
     }

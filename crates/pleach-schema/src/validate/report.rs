@@ -5,7 +5,8 @@
 //! told. Outside of junctors nobody looks at it.
 
 use pleach_json::{Array, Map, Value, grow_stack};
-use pleach_meta::FieldError;
+use pleach_meta::{FieldError, FieldErrors};
+use pleach_work::charge;
 
 use super::site::Site;
 use crate::compile::{Additional, Junctors, Node, NodeRef};
@@ -18,20 +19,23 @@ pub(super) fn report(
     value: &Value,
     at: &Site<'_>,
     old: Option<(&Ratchet, &Value)>,
-) -> Vec<FieldError> {
-    let mut reporter = Reporter { errors: Vec::new(), ratchet: old.map(|(ratchet, _)| ratchet) };
+) -> FieldErrors {
+    let mut reporter = Reporter { errors: FieldErrors::new(), ratchet: old.map(|(ratchet, _)| ratchet) };
     reporter.visit(node, value, at, old.map(|(_, old)| old), true);
     reporter.errors
 }
 
 struct Reporter<'r> {
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
     ratchet: Option<&'r Ratchet>,
 }
 
 impl Reporter<'_> {
     /// Visits a value; `old` is what it was, if it can be told. `top` marks the start of validation.
     fn visit(&mut self, node: &Node, value: &Value, at: &Site<'_>, old: Option<&Value>, top: bool) -> u64 {
+        if self.errors.is_full() {
+            return 0;
+        }
         let before = self.errors.len();
         let count = grow_stack(|| self.visit_here(node, value, at, old, top));
         if self.errors.len() > before
@@ -108,7 +112,11 @@ impl Reporter<'_> {
     fn items(&mut self, node: &Node, items: &Array, at: &Site<'_>, old: Option<&Value>) -> u64 {
         let Some(of_items) = node.items() else { return 0 };
         let mut count = 0;
+        charge(items.len() as u64);
         for (i, item) in items.iter().enumerate() {
+            if self.errors.is_full() {
+                break;
+            }
             let old = match (self.ratchet, old) {
                 (Some(ratchet), Some(old)) => ratchet.old_item(node, item, old),
                 _ => None,
@@ -121,7 +129,11 @@ impl Reporter<'_> {
     fn members(&mut self, node: &Node, members: &Map, at: &Site<'_>, old: Option<&Value>, top: bool) -> u64 {
         let mut count = 0;
         let mut from = 0;
+        charge((members.len() + node.required().len()) as u64);
         for (key, member) in members {
+            if self.errors.is_full() {
+                break;
+            }
             let property = node.next_property(&mut from, key);
             let at_member = if property.is_some() { at.key(key) } else { at.map_key(key) };
             let of_member = match (property, node.additional()) {
@@ -140,6 +152,9 @@ impl Reporter<'_> {
             count += self.visit(of_member, member, &at_member, old, false);
         }
         for name in node.required() {
+            if self.errors.is_full() {
+                break;
+            }
             if !members.contains_key(name) {
                 self.errors.push(FieldError::required(at.key(name).field(), ""));
             }
@@ -171,14 +186,14 @@ impl Reporter<'_> {
     fn any_of(&mut self, branches: &[NodeRef], value: &Value, at: &Site<'_>) -> u64 {
         let mut best = Branch::default();
         for node in branches {
-            let branch = Branch::visit(node, value, at);
+            let branch = Branch::visit(node, value, at, &self.errors);
             if branch.errors.is_empty() {
                 return branch.count;
             }
             best.keep_better(branch);
         }
         self.line(at, "must validate at least one schema (anyOf)");
-        self.errors.append(&mut best.errors);
+        self.errors.extend(best.errors.into_vec());
         best.count
     }
 
@@ -187,7 +202,7 @@ impl Reporter<'_> {
         let mut first_valid = None;
         let mut valid = 0;
         for node in branches {
-            let branch = Branch::visit(node, value, at);
+            let branch = Branch::visit(node, value, at, &self.errors);
             if branch.errors.is_empty() {
                 valid += 1;
                 first_valid.get_or_insert(branch.count);
@@ -199,7 +214,7 @@ impl Reporter<'_> {
             (1, Some(count)) => count,
             (0, _) => {
                 self.line(at, "must validate one and only one schema (oneOf). Found none valid");
-                self.errors.append(&mut best.errors);
+                self.errors.extend(best.errors.into_vec());
                 best.count
             }
             _ => {
@@ -216,10 +231,10 @@ impl Reporter<'_> {
         let mut count = 0;
         let mut valid = 0;
         for node in branches {
-            let mut branch = Branch::visit(node, value, at);
+            let branch = Branch::visit(node, value, at, &self.errors);
             valid += usize::from(branch.errors.is_empty());
             count += branch.count;
-            self.errors.append(&mut branch.errors);
+            self.errors.extend(branch.errors.into_vec());
         }
         match valid {
             _ if valid == branches.len() => {}
@@ -239,14 +254,14 @@ impl Reporter<'_> {
 /// What a branch of a junctor came to.
 #[derive(Default)]
 struct Branch {
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
     count: u64,
 }
 
 impl Branch {
-    /// Visits a branch by itself. Nothing ratchets in it.
-    fn visit(node: &Node, value: &Value, at: &Site<'_>) -> Self {
-        let mut inner = Reporter { errors: Vec::new(), ratchet: None };
+    /// Visits a branch by itself. Nothing ratchets in it. Its errors are to be put into `all`.
+    fn visit(node: &Node, value: &Value, at: &Site<'_>, all: &FieldErrors) -> Self {
+        let mut inner = Reporter { errors: all.for_a_part(), ratchet: None };
         let count = inner.visit(node, value, at, None, false);
         Self { errors: inner.errors, count }
     }

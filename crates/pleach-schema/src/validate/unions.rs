@@ -4,7 +4,7 @@
 //! validation, an update lets be what did not change.
 
 use pleach_json::{Value, grow_stack};
-use pleach_meta::{FieldError, Path};
+use pleach_meta::{FieldErrors, Path};
 
 use crate::compile::Node;
 use crate::ratchet::Ratchet;
@@ -16,9 +16,9 @@ pub(super) fn validate(
     value: &Value,
     at: &Path<'_>,
     old: Option<(&Ratchet, &Value)>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
-    if !node.below().unions() {
+    if !node.below().unions() || errors.is_full() {
         return;
     }
     match value {
