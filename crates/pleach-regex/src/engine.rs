@@ -8,11 +8,13 @@
 
 use crate::ast::Parsed;
 use crate::hir::translate;
+use crate::metered::{Exhausted, Metered, spend};
 use crate::vm::Program;
 use regex_automata::dfa::{Automaton, StartKind, dense};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::captures::Captures;
 use regex_automata::{Anchored, Input, MatchKind, meta};
+use std::sync::OnceLock;
 
 /// Patterns heavier than this are not tried as a complete DFA.
 const DFA_WEIGHT: u64 = 4_000;
@@ -26,6 +28,8 @@ const META_WEIGHT: u64 = 150_000;
 const NFA_BYTES: usize = 4 << 20;
 /// What a lazy DFA may fill while it searches.
 const LAZY_BYTES: usize = 256 << 10;
+/// Steps that building an automaton takes for each unit of a pattern's weight.
+pub(crate) const STEPS_PER_WEIGHT: u64 = 16;
 /// Trees higher than this are compiled on a stack of their own.
 const SHALLOW: u32 = 64;
 const DEEP_STACK: usize = 16 << 20;
@@ -39,7 +43,8 @@ pub(crate) enum Matcher {
 
 /// Answers "where does it match".
 pub(crate) enum Finder {
-    Meta(Box<meta::Regex>),
+    /// The engine, and what finds out how far it will look.
+    Meta(Box<meta::Regex>, OnceLock<Option<Box<Metered>>>),
     Vm(Box<Program>),
 }
 
@@ -65,6 +70,11 @@ impl Matcher {
             }
             Self::Finder => None,
         }
+    }
+
+    /// Whether it gives answers itself.
+    pub(crate) fn is_built(&self) -> bool {
+        matches!(self, Self::Dfa(_))
     }
 
     pub(crate) fn memory(&self) -> usize {
@@ -95,6 +105,21 @@ fn dfa(parsed: &Parsed) -> Option<dense::DFA<Vec<u32>>> {
         .ok()
 }
 
+/// What finds out how far searches look, made when it is first needed.
+fn metered_engine<'m>(
+    metered: &'m OnceLock<Option<Box<Metered>>>,
+    parsed: impl FnOnce() -> Parsed,
+    left: &mut u64,
+) -> Result<Option<&'m Metered>, Exhausted> {
+    if let Some(metered) = metered.get() {
+        return Ok(metered.as_deref());
+    }
+    let parsed = parsed();
+    spend(left, STEPS_PER_WEIGHT * parsed.weight)?;
+    let made = || with_stack(&parsed, || Metered::new(&parsed, NFA_BYTES, LAZY_BYTES)).map(Box::new);
+    Ok(metered.get_or_init(made).as_deref())
+}
+
 impl Finder {
     pub(crate) fn new(parsed: &Parsed) -> Self {
         if parsed.weight <= META_WEIGHT {
@@ -108,7 +133,7 @@ impl Finder {
                 meta::Builder::new().configure(config).build_from_hir(&hir).ok()
             });
             if let Some(regex) = built {
-                return Self::Meta(Box::new(regex));
+                return Self::Meta(Box::new(regex), OnceLock::new());
             }
         }
         Self::Vm(Box::new(with_stack(parsed, || Program::new(parsed))))
@@ -116,7 +141,7 @@ impl Finder {
 
     pub(crate) fn is_match(&self, text: &str) -> bool {
         match self {
-            Self::Meta(regex) => regex.is_match(text),
+            Self::Meta(regex, _) => regex.is_match(text),
             Self::Vm(program) => program.search(text, 0, &mut []),
         }
     }
@@ -124,7 +149,7 @@ impl Finder {
     /// The first match that starts at byte `from` or later; what is before counts for `\b` and `^`.
     pub(crate) fn find_at(&self, text: &str, from: usize) -> Option<(usize, usize)> {
         match self {
-            Self::Meta(regex) => {
+            Self::Meta(regex, _) => {
                 let input = Input::new(text).range(from..).anchored(Anchored::No);
                 regex.search(&input).map(|found| (found.start(), found.end()))
             }
@@ -136,10 +161,66 @@ impl Finder {
         }
     }
 
+    /// As `is_match`, within so many steps.
+    pub(crate) fn is_match_within(
+        &self,
+        text: &str,
+        parsed: impl FnOnce() -> Parsed,
+        left: &mut u64,
+    ) -> Result<bool, Exhausted> {
+        match self {
+            Self::Meta(regex, metered) => match metered_engine(metered, parsed, left)? {
+                Some(metered) => {
+                    let extent = metered.extent(text, 0, true, left)?;
+                    Ok(extent.found && (!metered.matches_empty() || regex.is_match(text)))
+                }
+                None => {
+                    spend(left, text.len() as u64)?;
+                    Ok(regex.is_match(text))
+                }
+            },
+            Self::Vm(program) => program.search_within(text, 0, &mut [], left),
+        }
+    }
+
+    /// As `find_at`, within so many steps.
+    pub(crate) fn find_within(
+        &self,
+        text: &str,
+        from: usize,
+        parsed: impl FnOnce() -> Parsed,
+        left: &mut u64,
+    ) -> Result<Option<(usize, usize)>, Exhausted> {
+        match self {
+            Self::Meta(regex, metered) => {
+                let mut whole = Input::new(text).range(from..).anchored(Anchored::No);
+                if let Some(metered) = metered_engine(metered, parsed, left)? {
+                    let extent = metered.extent(text, from, false, left)?;
+                    if !extent.found {
+                        return Ok(None);
+                    }
+                    whole.set_end(extent.end);
+                    if let Some(found) = regex.search(&whole) {
+                        return Ok(Some((found.start(), found.end())));
+                    }
+                    // What was found is inside of a character; there may be more behind it.
+                    whole.set_end(text.len());
+                }
+                spend(left, (text.len() - from) as u64)?;
+                Ok(regex.search(&whole).map(|found| (found.start(), found.end())))
+            }
+            Self::Vm(program) => {
+                let mut slots = [None; 2];
+                program.search_within(text, from, &mut slots, left)?;
+                Ok(slots[0].zip(slots[1]))
+            }
+        }
+    }
+
     /// As `find_at`, with the span of each of `groups` groups. Empty when nothing matches.
     pub(crate) fn groups_at(&self, text: &str, from: usize, groups: usize) -> Vec<Option<(usize, usize)>> {
         match self {
-            Self::Meta(regex) => {
+            Self::Meta(regex, _) => {
                 let mut captures: Captures = regex.create_captures();
                 regex.search_captures(&Input::new(text).range(from..), &mut captures);
                 if !captures.is_match() {
@@ -160,7 +241,9 @@ impl Finder {
 
     pub(crate) fn memory(&self) -> usize {
         match self {
-            Self::Meta(regex) => regex.memory_usage(),
+            Self::Meta(regex, metered) => {
+                regex.memory_usage() + metered.get().and_then(|m| m.as_deref()).map_or(0, Metered::memory)
+            }
             Self::Vm(program) => program.memory(),
         }
     }

@@ -28,6 +28,7 @@ mod class;
 mod engine;
 mod error;
 mod hir;
+mod metered;
 mod parse;
 mod regex;
 mod replace;
@@ -36,4 +37,5 @@ mod vm;
 
 pub use cache::Cache;
 pub use error::{Error, ErrorCode};
+pub use metered::Exhausted;
 pub use regex::Regex;

@@ -1,7 +1,8 @@
 //! A pattern and the questions it answers.
 
-use crate::engine::{Finder, Matcher};
+use crate::engine::{Finder, Matcher, STEPS_PER_WEIGHT};
 use crate::error::Error;
+use crate::metered::{Exhausted, spend};
 use crate::parse::parse;
 use std::fmt;
 use std::ops::Range;
@@ -23,6 +24,7 @@ pub struct Regex(pub(crate) Arc<Shared>);
 
 pub(crate) struct Shared {
     pattern: Arc<str>,
+    weight: u64,
     matcher: OnceLock<Matcher>,
     finder: OnceLock<Finder>,
     names: OnceLock<Box<[Option<Box<str>>]>>,
@@ -31,13 +33,27 @@ pub(crate) struct Shared {
 impl Regex {
     /// Checks a pattern.
     pub fn new(pattern: &str) -> Result<Self, Error> {
-        parse(pattern)?;
+        let weight = parse(pattern)?.weight;
         Ok(Self(Arc::new(Shared {
             pattern: pattern.into(),
+            weight,
             matcher: OnceLock::new(),
             finder: OnceLock::new(),
             names: OnceLock::new(),
         })))
+    }
+
+    /// Checks a pattern that will be asked a few questions only: nothing is built that takes long to
+    /// build and pays off later.
+    ///
+    /// ```
+    /// assert!(pleach_regex::Regex::for_now("b+")?.is_match("abbc"));
+    /// # Ok::<(), pleach_regex::Error>(())
+    /// ```
+    pub fn for_now(pattern: &str) -> Result<Self, Error> {
+        let regex = Self::new(pattern)?;
+        _ = regex.0.matcher.set(Matcher::Finder);
+        Ok(regex)
     }
 
     /// The pattern.
@@ -78,6 +94,84 @@ impl Regex {
     pub fn is_match(&self, text: &str) -> bool {
         let matcher = self.0.matcher.get_or_init(|| Matcher::new(&self.parsed()));
         matcher.is_match(text).unwrap_or_else(|| self.finder().is_match(text))
+    }
+
+    /// As [`Regex::is_match`], if it takes no more than so many steps of some ten nanoseconds. What it
+    /// took, building automata included, is taken off.
+    ///
+    /// ```
+    /// let regex = pleach_regex::Regex::new("b+")?;
+    /// let mut steps = 10_000;
+    /// assert_eq!(regex.is_match_within("abbc", &mut steps), Ok(true));
+    /// assert!(steps < 10_000);
+    /// assert_eq!(regex.is_match_within(&"a".repeat(100_000), &mut 1), Err(pleach_regex::Exhausted));
+    /// # Ok::<(), pleach_regex::Error>(())
+    /// ```
+    pub fn is_match_within(&self, text: &str, steps: &mut u64) -> Result<bool, Exhausted> {
+        if self.0.matcher.get().is_none() {
+            self.spend_building(steps)?;
+        }
+        let matcher = self.0.matcher.get_or_init(|| Matcher::new(&self.parsed()));
+        if matcher.is_built() {
+            spend(steps, 1 + text.len() as u64 / 16)?;
+            if let Some(matches) = matcher.is_match(text) {
+                return Ok(matches);
+            }
+        }
+        self.finder_within(steps)?.is_match_within(text, || self.parsed(), steps)
+    }
+
+    /// As [`Regex::find_all`], if it takes no more than so many steps of some ten nanoseconds. What it
+    /// took, building automata included, is taken off.
+    ///
+    /// ```
+    /// let regex = pleach_regex::Regex::new("x*y|x")?;
+    /// let (short, long) = ("x".repeat(10), "x".repeat(100_000));
+    /// assert_eq!(regex.find_all_within(&short, None, &mut 10_000).map(|found| found.len()), Ok(10));
+    /// let exhausted = regex.find_all_within(&long, None, &mut 1_000_000);
+    /// assert_eq!(exhausted, Err(pleach_regex::Exhausted), "every match looks at all that is left");
+    /// # Ok::<(), pleach_regex::Error>(())
+    /// ```
+    pub fn find_all_within(
+        &self,
+        text: &str,
+        limit: Option<usize>,
+        steps: &mut u64,
+    ) -> Result<Vec<Range<usize>>, Exhausted> {
+        let limit = limit.unwrap_or(usize::MAX);
+        let mut matches = Vec::new();
+        if limit == 0 {
+            return Ok(matches);
+        }
+        let finder = self.finder_within(steps)?;
+        let mut exhausted = false;
+        each(
+            text,
+            |from| {
+                // A match that is found costs more than the bytes that are looked at.
+                let found =
+                    spend(steps, 4).and_then(|()| finder.find_within(text, from, || self.parsed(), steps));
+                exhausted |= found.is_err();
+                found.unwrap_or_default()
+            },
+            |found| *found,
+            |found| {
+                matches.push(found.0..found.1);
+                matches.len() < limit
+            },
+        );
+        if exhausted { Err(Exhausted) } else { Ok(matches) }
+    }
+
+    fn finder_within(&self, steps: &mut u64) -> Result<&Finder, Exhausted> {
+        if self.0.finder.get().is_none() {
+            self.spend_building(steps)?;
+        }
+        Ok(self.finder())
+    }
+
+    fn spend_building(&self, steps: &mut u64) -> Result<(), Exhausted> {
+        spend(steps, STEPS_PER_WEIGHT.saturating_mul(self.0.weight))
     }
 
     /// The bytes of the leftmost match.
@@ -182,7 +276,7 @@ fn spans(groups: &Groups) -> Option<Vec<Option<Range<usize>>>> {
 /// Walks over the matches as Go does; `accept` says whether to go on.
 fn each<T>(
     text: &str,
-    search: impl Fn(usize) -> Option<T>,
+    mut search: impl FnMut(usize) -> Option<T>,
     whole: impl Fn(&T) -> (usize, usize),
     mut accept: impl FnMut(T) -> bool,
 ) {

@@ -7,6 +7,7 @@
 
 use crate::ast::{Look, Node, Parsed, Repeat};
 use crate::class::Range;
+use crate::metered::{Exhausted, spend};
 use std::sync::Arc;
 
 /// A place in the program.
@@ -122,12 +123,27 @@ impl Program {
     /// Searches from byte `from`, fills `slots` with the start and end of each group and says
     /// whether there is a match. With no slots the first sign of a match is enough.
     pub(crate) fn search(&self, text: &str, from: usize, slots: &mut [Option<usize>]) -> bool {
+        self.search_within(text, from, slots, &mut { u64::MAX }).unwrap_or_default()
+    }
+
+    /// The same within so many steps.
+    pub(crate) fn search_within(
+        &self,
+        text: &str,
+        from: usize,
+        slots: &mut [Option<usize>],
+        left: &mut u64,
+    ) -> Result<bool, Exhausted> {
+        spend(left, 1 + self.insts.len() as u64 / 8)?;
         let mut current = Threads::new(self.insts.len(), slots.len());
         let mut next = Threads::new(self.insts.len(), slots.len());
         let mut scratch = vec![UNSET; slots.len()];
         let mut found = None;
         let mut at = from;
         loop {
+            // The places of the last round and what was visited on the way to them.
+            spend(left, 1 + current.visited + current.active.len() as u64)?;
+            current.visited = 0;
             if found.is_none() {
                 scratch.fill(UNSET);
                 if let Some(start) = scratch.first_mut() {
@@ -167,11 +183,11 @@ impl Program {
             }
             at = end;
         }
-        let Some(groups) = found else { return false };
+        let Some(groups) = found else { return Ok(false) };
         for (slot, value) in slots.iter_mut().zip(groups) {
             *slot = (value != UNSET).then_some(value as usize);
         }
-        true
+        Ok(true)
     }
 
     /// Adds the instructions reachable from `pc` without consuming anything, in order of preference.
@@ -227,16 +243,19 @@ struct Threads {
     /// The round in which a place was last entered.
     seen: Vec<u32>,
     round: u32,
+    /// How often a place was entered or tried to be since it was last counted.
+    visited: u64,
     todo: Vec<Todo>,
 }
 
 impl Threads {
     fn new(places: usize, width: usize) -> Self {
         let (active, groups, todo) = (Vec::new(), Vec::new(), Vec::new());
-        Self { active, groups, width, seen: vec![0; places], round: 1, todo }
+        Self { active, groups, width, seen: vec![0; places], round: 1, visited: 0, todo }
     }
 
     fn enter(&mut self, pc: Pc) -> bool {
+        self.visited += 1;
         let seen = &mut self.seen[pc as usize];
         let new = *seen != self.round;
         *seen = self.round;

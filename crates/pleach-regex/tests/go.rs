@@ -9,6 +9,9 @@
 use pleach_regex::Regex;
 use serde_json::Value;
 
+/// Steps that every search of the table can do with.
+const ENOUGH: u64 = 100_000_000;
+
 fn rows() -> impl Iterator<Item = Value> {
     include_str!("data/go.jsonl").lines().map(|line| serde_json::from_str(line).unwrap())
 }
@@ -40,6 +43,7 @@ fn matches_what_go_matches() {
     for row in rows() {
         let pattern = text(&row, "p").unwrap();
         let Ok(regex) = Regex::new(pattern) else { continue };
+        let for_now = Regex::for_now(pattern).unwrap();
         let names: Vec<&str> = regex.group_names().iter().map(|n| n.as_deref().unwrap_or("")).collect();
         if !list(&row, "n").is_empty() && list(&row, "n") != names {
             wrong.push(format!("{pattern:?}: names {names:?}"));
@@ -61,6 +65,9 @@ fn matches_what_go_matches() {
                 || regex.is_match(input) == want.is_empty()
                 || regex.find_all(input, None) != whole
                 || regex.find(input).as_ref() != whole.first()
+                || regex.is_match_within(input, &mut { ENOUGH }) != Ok(!want.is_empty())
+                || for_now.is_match_within(input, &mut { ENOUGH }) != Ok(!want.is_empty())
+                || regex.find_all_within(input, None, &mut { ENOUGH }) != Ok(whole)
             {
                 wrong.push(format!(
                     "{pattern:?} on {input:?}: is_match {}\n  ours {ours:?}\n  Go   {}",

@@ -58,3 +58,69 @@ fn a_long_text_takes_linear_time() {
     let regex = Regex::new("^(a+)+$").unwrap();
     assert!(!regex.is_match(&("a".repeat(1 << 20) + "b")));
 }
+
+/// The steps a search takes, automata included, and whether they were enough.
+fn steps(regex: &Regex, text: &str, limit: u64, all: bool) -> (u64, bool) {
+    let mut left = limit;
+    let enough = if all {
+        regex.find_all_within(text, None, &mut left).is_ok()
+    } else {
+        regex.is_match_within(text, &mut left).is_ok()
+    };
+    (limit - left, enough)
+}
+
+#[test]
+fn what_a_search_looks_at_is_counted() {
+    const LIMIT: u64 = 1_000_000;
+    let text = |n: usize| "x".repeat(n);
+    for (why, pattern, all, growth) in [
+        ("each match looks at the rest", "x*y|x", true, 4.0),
+        ("the same, matching nothing", "(x*y)?", true, 4.0),
+        ("the same with more to it", "(?:x+x+)+y|x", true, 4.0),
+        ("words", "x{1,10}", true, 2.0),
+        ("one long match", "x+", true, 2.0),
+        ("no match", "y", true, 2.0),
+        ("a test", "(x+x+)+y", false, 2.0),
+        ("a test beyond the complete automaton", "(x|y)*y(x|y){30}", false, 2.0),
+        ("the machine of last resort", r"\pL{0,1000}\pL{0,1000}y", false, 3.0),
+    ] {
+        let regex = Regex::new(pattern).unwrap();
+        // What is built is built once.
+        steps(&regex, &text(1_000), u64::MAX, all);
+        let ((few, _), (twice, _)) =
+            (steps(&regex, &text(1_000), u64::MAX, all), steps(&regex, &text(2_000), u64::MAX, all));
+        let grows = twice as f64 / few as f64;
+        assert!(
+            (growth * 0.8..growth * 1.2).contains(&grows),
+            "{why}: {few} steps, {twice} for twice as much"
+        );
+        let (taken, enough) = steps(&regex, &text(20_000), LIMIT, all);
+        assert!(taken <= LIMIT, "{why}");
+        let linear = 20 * few;
+        assert_eq!(enough, if growth > 2.0 { false } else { linear < LIMIT }, "{why}: {taken} steps");
+    }
+}
+
+#[test]
+fn an_automaton_that_never_settles_is_counted() {
+    // Every byte leads to a state that was not seen before.
+    let mut seed = 1u64;
+    let text: String = std::iter::repeat_with(|| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        if seed >> 63 == 0 { 'a' } else { 'b' }
+    })
+    .take(5_000)
+    .collect();
+    let regex = Regex::new("(a|b)*a(a|b){500}c").unwrap();
+    let (taken, _) = steps(&regex, &text, u64::MAX, false);
+    assert!(taken > 100 * text.len() as u64, "{taken} steps for {} bytes", text.len());
+    assert_eq!(steps(&regex, &text, 100_000, false), (100_000, false));
+}
+
+#[test]
+fn building_is_counted() {
+    let regex = Regex::new("(a{1,100}b{1,100}){1,9}").unwrap();
+    assert_eq!(steps(&regex, "a", 1_000, false), (1_000, false), "nothing is built that is not paid for");
+    assert_eq!(regex.memory(), 0);
+}
