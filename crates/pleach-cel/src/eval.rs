@@ -25,6 +25,7 @@ mod quick;
 use crate::checked::Checked;
 use crate::decl::DeclType;
 use crate::value::{Authz, CelValue, Fault};
+use crate::work::{Work, steps_of};
 use machine::{Machine, Slot};
 use node::{Attribute, Fold, Node, NodeId};
 use pleach_json::{Str, Value};
@@ -51,6 +52,8 @@ pub struct Program {
     root: NodeId,
     /// How many variables of comprehensions can be alive at once.
     slots: usize,
+    /// What evaluating a node counts as work: more than one step only if there are very long names.
+    node_weight: u64,
     variables: Vec<(Variable, Str, DeclType)>,
 }
 
@@ -143,12 +146,16 @@ pub struct Evaluation<'a> {
     pub result: Result<CelValue<'a>, Fault>,
     /// The cost, of failures too.
     pub cost: u64,
+    /// The steps it took; at most about [`crate::STEPS_PER_COST`] times the limit.
+    pub work: u64,
 }
 
 /// What is left to spend for one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostBudget {
     remaining: i64,
+    /// Steps of work that are left.
+    work: u64,
 }
 
 /// Why [`Program::eval`] has no value.
@@ -181,7 +188,7 @@ impl std::error::Error for EvalError {}
 impl CostBudget {
     /// A budget.
     pub fn new(cost: i64) -> Self {
-        Self { remaining: cost }
+        Self { remaining: cost, work: steps_of(u64::try_from(cost).unwrap_or_default()) }
     }
 
     /// What is left; negative once it was overdrawn.
@@ -200,6 +207,17 @@ impl CostBudget {
                 self.remaining = -1;
                 false
             }
+        }
+    }
+
+    /// Takes an evaluation from the budget; false, and nothing is left, if it is not enough.
+    fn charge_evaluation(&mut self, cost: u64, work: u64) -> bool {
+        match self.work.checked_sub(work) {
+            Some(left) => {
+                self.work = left;
+                self.charge(cost)
+            }
+            None => self.charge(u64::MAX),
         }
     }
 }
@@ -226,11 +244,14 @@ impl Program {
             many.resize_with(self.slots, Slot::default);
             many.as_mut_slice()
         };
-        let mut machine = Machine::new(self, activation, limit, slots);
+        let work = Work::new(limit, activation.interrupted);
+        let mut machine = Machine::new(self, activation, limit, slots, &work);
         // Nearly every rule comes to a bool.
         let result =
             if self.is_test { machine.holds(self.root).map(CelValue::Bool) } else { machine.eval(self.root) };
-        Evaluation { result, cost: machine.cost() }
+        let cost = machine.cost();
+        work.report();
+        Evaluation { result, cost, work: work.done() }
     }
 
     /// Evaluates the expression within the limits for one evaluation and for the request.
@@ -239,8 +260,8 @@ impl Program {
         activation: &Activation<'a>,
         budget: &mut CostBudget,
     ) -> Result<CelValue<'a>, EvalError> {
-        let Evaluation { result, cost } = self.run(activation, PER_CALL_LIMIT);
-        if !budget.charge(cost) {
+        let Evaluation { result, cost, work } = self.run(activation, PER_CALL_LIMIT);
+        if !budget.charge_evaluation(cost, work) {
             return Err(EvalError::BudgetExceeded);
         }
         result.map_err(|fault| match fault {

@@ -10,6 +10,7 @@
 
 use crate::types::T;
 use crate::value::{CelValue, Fault};
+use crate::work::Work;
 
 /// Names of the operators, as calls in the syntax tree carry them.
 pub mod operators {
@@ -92,6 +93,8 @@ pub struct Call<'p> {
     pub overload: Option<&'static str>,
     /// The pattern, if it is a constant: compiled with the program.
     pub regex: Option<&'p pleach_regex::Regex>,
+    /// Where the work is counted.
+    pub(crate) work: &'p Work<'p>,
 }
 
 impl Call<'_> {

@@ -22,6 +22,7 @@ pub mod names;
 pub mod syntax;
 pub mod types;
 pub mod value;
+mod work;
 
 pub use ast::{Ast, Comprehension, Expr, ExprId, Literal, MacroCall};
 pub use checked::{Checked, Reference};
@@ -33,3 +34,4 @@ pub use function::{Function, Library, Overload, StaticCost};
 pub use issues::{Issue, Issues};
 pub use types::{T, Type};
 pub use value::{Authz, CelValue, Fault};
+pub use work::{BYTES_PER_COST, STEPS_PER_COST};

@@ -25,6 +25,8 @@ mod time;
 mod two_variables;
 mod urls;
 
+pub(crate) use regex::compile_pattern;
+
 /// Every library.
 pub static LIBRARIES: &[&Library] = &[
     &operators::LIBRARY,

@@ -39,17 +39,13 @@ pub use crate::value::timestamp::{Civil, Timestamp};
 pub use crate::value::url::Url;
 
 pub(crate) use crate::value::cidr::parse_address;
-pub(crate) use crate::value::compare::{compare, equal, is_comparable};
+pub(crate) use crate::value::compare::{compare, equal, is_comparable, order};
 pub(crate) use crate::value::list::{Items, ScalarKey};
 pub(crate) use crate::value::map::{Entries, text as key_text};
 pub(crate) use crate::value::read::{read, read_untyped};
 pub(crate) use pleach_meta::go_format::{float_v as double_text, quote};
 
 use crate::library::format::Format;
-
-/// The longest string, in bytes, that one call may build. Costs are computed from sizes before
-/// or after a call; this bounds what happens in between.
-pub(crate) const MAX_TEXT: usize = 1 << 26;
 
 /// A value of an expression; `'a` is the life of the object and of the program.
 #[derive(Clone, Debug)]
@@ -261,6 +257,16 @@ impl Opaque {
             Self::Format(_) => "kubernetes.NamedFormat",
             Self::Empty => "google.protobuf.Empty",
             Self::Authz(authz) => authz.type_name(),
+        }
+    }
+
+    /// How many bytes comparing it, or computing with it, looks at; next to nothing for most.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Url(url) => url.bytes(),
+            Self::Quantity(quantity) => quantity.digits(),
+            Self::Semver(version) => version.bytes(),
+            _ => 0,
         }
     }
 

@@ -65,7 +65,7 @@ impl<'a> Machine<'a, '_> {
             CelValue::Map(Map::View { members, decl: Some(decl) }) if !attribute.path.is_empty() => {
                 let (value, steps) = follow_fields(members, decl, &attribute.path);
                 self.charge(steps as u64)?;
-                (value?, steps)
+                (self.work.read(value)?, steps)
             }
             root => (root, 0),
         };
@@ -149,14 +149,26 @@ impl<'a> Machine<'a, '_> {
             (QualifierKind::Constant(key), value) => select(value, key)?,
             (QualifierKind::Attribute(id), value) => {
                 let key = self.resolve(*id)?;
-                return select_computed(value, key);
+                return self.select_computed(value, key);
             }
             (QualifierKind::Node(node), value) => {
                 let key = self.eval(*node)?;
-                return select_computed(value, key);
+                return self.select_computed(value, key);
             }
         };
-        Ok(found.map_or(Found::Absent(None), Found::Value))
+        match found {
+            Some(found) => self.work.read(Ok(found)).map(Found::Value),
+            None => Ok(Found::Absent(None)),
+        }
+    }
+
+    fn select_computed(&self, value: &CelValue<'a>, key: CelValue<'a>) -> Result<Found<'a>, Fault> {
+        // The key is compared with several others, and may be shown.
+        self.work.read_bytes(key.as_str().map_or(0, str::len))?;
+        match select(value, &key)? {
+            Some(value) => self.work.read(Ok(value)).map(Found::Value),
+            None => Ok(Found::Absent(Some(key))),
+        }
     }
 
     fn variable(&self, index: u32) -> Outcome<'a> {
@@ -167,10 +179,12 @@ impl<'a> Machine<'a, '_> {
             _ => decl,
         };
         match (variable, self.activation.old_self) {
-            (Variable::Self_, _) => read(self.activation.self_, decl),
-            (Variable::OldSelf, OldSelf::Value(value)) => read(value, inner),
+            (Variable::Self_, _) => self.work.read(read(self.activation.self_, decl)),
+            (Variable::OldSelf, OldSelf::Value(value)) => self.work.read(read(value, inner)),
             (Variable::OldSelf, OldSelf::Optional(None)) => Ok(CelValue::Optional(None)),
-            (Variable::OldSelf, OldSelf::Optional(Some(value))) => read(value, inner).map(CelValue::some),
+            (Variable::OldSelf, OldSelf::Optional(Some(value))) => {
+                self.work.read(read(value, inner)).map(CelValue::some)
+            }
             (Variable::OldSelf, OldSelf::Absent) => absent(),
             (Variable::Other(at), _) => match self.activation.others.get(*at) {
                 Some(Bound::Value(value)) => Ok(read_untyped(value)),
@@ -188,7 +202,7 @@ impl<'a> Machine<'a, '_> {
                 return Ok(CelValue::String(Text::Borrowed(text)));
             }
             Slot::Ready(value) => return value.clone(),
-            Slot::Place(place) => return read(place.value, place.decl),
+            Slot::Place(place) => return self.work.read(read(place.value, place.decl)),
             Slot::Empty | Slot::Lazy(_) => {}
         }
         self.force(slot)?;
@@ -253,13 +267,6 @@ fn missing(value: &CelValue<'_>, qualifier: &Qualifier, key: Option<&CelValue<'_
         CelValue::List(_) => Fault::error(format!("index out of bounds: {key}")),
         _ => Fault::error(format!("no such key: {key}")),
     }
-}
-
-fn select_computed<'a>(value: &CelValue<'a>, key: CelValue<'a>) -> Result<Found<'a>, Fault> {
-    Ok(match select(value, &key)? {
-        Some(value) => Found::Value(value),
-        None => Found::Absent(Some(key)),
-    })
 }
 
 /// The element under a key; `None` if there is none.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 impl<'a> Machine<'a, '_> {
     pub(super) fn eval_list(&mut self, elements: &[(NodeId, bool)]) -> Outcome<'a> {
+        self.work.build_items(elements.len() + 2)?;
         let mut items = Vec::with_capacity(elements.len());
         for (element, optional) in elements {
             let value = self.eval(*element)?;
@@ -32,11 +33,12 @@ impl<'a> Machine<'a, '_> {
     }
 
     pub(super) fn eval_map(&mut self, entries: &[(NodeId, NodeId, bool)]) -> Outcome<'a> {
+        self.work.build_entries(entries.len() + 4)?;
         let mut map = BTreeMap::new();
         for (key, value, optional) in entries {
             let key_value = self.eval(*key)?;
             let value = self.eval(*value)?;
-            let key = Key::of(&key_value)?;
+            let key = Key::charged(self.work, &key_value)?;
             if !optional {
                 map.insert(key, value);
                 continue;
@@ -80,14 +82,13 @@ impl<'a> Machine<'a, '_> {
         };
         match rest.as_slice() {
             [CelValue::Map(entries)] => {
-                self.count_copies(entries.len())?;
+                entries.charge_walk(self.work)?;
                 for (key, value) in entries {
-                    map = map.insert(&key, value?)?;
+                    map = map.insert(self.work, &key, self.work.read(value)?)?;
                 }
             }
             [key, value] => {
-                self.count_copies(1)?;
-                map = map.insert(key, value.clone())?;
+                map = map.insert(self.work, key, value.clone())?;
             }
             _ => return Err(Fault::no_such_overload()),
         }
@@ -104,9 +105,8 @@ impl<'a> Machine<'a, '_> {
             return Err(fault.clone());
         }
         let element = element?;
-        self.count_copies(1)?;
         match std::mem::take(&mut self.slots[slot as usize]) {
-            Slot::Ready(Ok(CelValue::List(list))) => Ok(CelValue::List(list.push(element))),
+            Slot::Ready(Ok(CelValue::List(list))) => list.push(self.work, element).map(CelValue::List),
             _ => Err(Fault::no_such_overload()),
         }
     }

@@ -6,6 +6,7 @@
 
 use crate::function::{Overload, StaticCost};
 use crate::value::{CelValue, Fault, Opaque, code_points};
+use crate::work::Work;
 use pleach_json::grow_stack;
 
 /// How a call is charged.
@@ -125,9 +126,14 @@ impl Charge {
     }
 
     /// The cost of a call. Where an argument or the result is an error, null stands for it.
-    pub(super) fn cost(self, args: &[CelValue<'_>], result: &CelValue<'_>) -> u64 {
+    pub(super) fn cost(
+        self,
+        work: &Work<'_>,
+        args: &[CelValue<'_>],
+        result: &CelValue<'_>,
+    ) -> Result<u64, Fault> {
         let size = |index: usize| args.get(index).map_or(1, CelValue::size);
-        match self {
+        Ok(match self {
             Self::Unit => 1,
             Self::Fixed(cost) => cost,
             Self::Tenth => tenth(size(0)),
@@ -138,7 +144,7 @@ impl Charge {
             Self::SecondSize => size(1),
             Self::Product => tenth(size(0)) * tenth(size(1)),
             Self::Pattern => tenth(size(0) + 1) * size(1).div_ceil(4),
-            Self::Traversal => args.first().map_or(0, traversal),
+            Self::Traversal => args.first().map_or(Ok(0), |value| traversal(work, value))?,
             Self::Validate => match args.first() {
                 Some(CelValue::Opaque(value)) if let Opaque::Format(format) = &**value => {
                     tenth(size(1) + 1) * format.pattern_cost
@@ -167,7 +173,7 @@ impl Charge {
                 new_list(pairs as f64 * if text { 2.1 } else { 2.0 })
             }
             Self::Pairs(factor) => 1 + size(0).saturating_mul(size(1)).saturating_mul(factor),
-        }
+        })
     }
 }
 
@@ -207,6 +213,9 @@ pub(super) fn compare(left: &CelValue<'_>, right: &CelValue<'_>) -> u64 {
         // The usual case: neither has a size.
         (CelValue::Int(_) | CelValue::Bool(_) | CelValue::Double(_), _) => tenth(right.size().min(1)),
         (CelValue::String(a), CelValue::String(b)) => compare_texts(a.as_str(), b.as_str()),
+        (CelValue::String(text), other) | (other, CelValue::String(text)) => {
+            tenth(code_points_up_to(text.as_str(), other.size()))
+        }
         _ => tenth(left.size().min(right.size())),
     }
 }
@@ -218,7 +227,19 @@ pub(super) fn compare_texts(left: &str, right: &str) -> u64 {
     match left.len().min(right.len()) {
         0 => 0,
         1..=10 => 1,
-        _ => tenth(code_points(left).min(code_points(right))),
+        _ => {
+            let (short, long) = if left.len() <= right.len() { (left, right) } else { (right, left) };
+            tenth(code_points_up_to(long, code_points(short)))
+        }
+    }
+}
+
+/// How many code points a text has, if less than `most`: the rest of a long text is not looked at.
+fn code_points_up_to(text: &str, most: u64) -> u64 {
+    let bytes = usize::try_from(most).unwrap_or(usize::MAX).saturating_mul(4);
+    match text.get(..text.floor_char_boundary(bytes)) {
+        Some(start) if start.len() < text.len() => code_points(start).min(most),
+        _ => code_points(text).min(most),
     }
 }
 
@@ -250,19 +271,42 @@ fn new_list(copied: f64) -> u64 {
 }
 
 /// Odd: bytes count here, not code points, and the tenth is rounded down.
-fn traversal(value: &CelValue<'_>) -> u64 {
-    match value {
+fn traversal(work: &Work<'_>, value: &CelValue<'_>) -> Result<u64, Fault> {
+    Ok(match value {
         CelValue::String(text) => (text.as_str().len() as f64 * 0.1) as u64,
         CelValue::Bytes(bytes) => (bytes.len() as f64 * 0.1) as u64,
-        CelValue::List(list) => grow_stack(|| {
-            list.iter().map(|item| item.map_or(1, |item| traversal(&item))).fold(0, u64::saturating_add)
-        }),
-        CelValue::Map(map) => grow_stack(|| {
-            let entry = |(key, value): (CelValue<'_>, Result<CelValue<'_>, _>)| {
-                traversal(&key).saturating_add(value.map_or(1, |value| traversal(&value)))
-            };
-            map.iter().map(entry).fold(0, u64::saturating_add)
-        }),
+        CelValue::List(list) => {
+            let mut total = 0u64;
+            grow_stack(|| {
+                for item in work.items(list) {
+                    total = total.saturating_add(part_of_traversal(work, item)?);
+                }
+                Ok::<_, Fault>(())
+            })?;
+            total
+        }
+        CelValue::Map(map) => {
+            let mut total = 0u64;
+            grow_stack(|| {
+                map.charge_walk(work)?;
+                for (key, value) in map {
+                    work.charge(1)?;
+                    total = total.saturating_add(traversal(work, &key)?);
+                    total = total.saturating_add(part_of_traversal(work, work.read(value))?);
+                }
+                Ok::<_, Fault>(())
+            })?;
+            total
+        }
         _ => 1,
+    })
+}
+
+/// An element that has no value counts one.
+fn part_of_traversal(work: &Work<'_>, part: Result<CelValue<'_>, Fault>) -> Result<u64, Fault> {
+    match part {
+        Ok(value) => traversal(work, &value),
+        Err(fault) if fault.is_error() => Ok(1),
+        Err(fault) => Err(fault),
     }
 }

@@ -7,9 +7,6 @@ use crate::eval::quick::Place;
 use crate::value::{CelValue, Entries, Fault, Items, List};
 use pleach_json::Value;
 
-/// How many rounds of loops there are between two questions whether to stop.
-pub(super) const INTERRUPT_EVERY: u32 = 100;
-
 /// What a comprehension walks.
 enum Walk<'a> {
     /// Elements of the object that need no conversion.
@@ -28,7 +25,10 @@ impl<'a> Machine<'a, '_> {
                 Walk::Places(items.iter(), element)
             }
             (CelValue::List(list), _) => Walk::Items(list.iter()),
-            (CelValue::Map(map), _) => Walk::Entries(map.iter()),
+            (CelValue::Map(map), _) => {
+                map.charge_walk(self.work)?;
+                Walk::Entries(map.iter())
+            }
             (other, None) => {
                 let given = other.go_type();
                 return Err(Fault::error(format!("got '{given}', expected iterable type")));
@@ -76,7 +76,7 @@ impl<'a> Machine<'a, '_> {
                 // The first error stays, and what does not decide changes nothing.
                 _ => {}
             }
-            self.count_round()?;
+            self.work.charge(1)?;
         }
         self.charge(1)?;
         accumulator
@@ -96,38 +96,23 @@ impl<'a> Machine<'a, '_> {
             }
             (Walk::Items(items), None) => {
                 let Some(item) = items.next() else { return false };
-                self.slots[fold.iter_slot as usize] = Slot::Ready(item);
+                self.slots[fold.iter_slot as usize] = Slot::Ready(self.work.read(item));
             }
             (Walk::Items(items), Some(second)) => {
                 let index = items.index();
                 let Some(item) = items.next() else { return false };
                 self.slots[fold.iter_slot as usize] = Slot::Ready(Ok(CelValue::Int(index as i64)));
-                self.slots[second as usize] = Slot::Ready(item);
+                self.slots[second as usize] = Slot::Ready(self.work.read(item));
             }
             (Walk::Entries(entries), second) => {
                 let Some((key, value)) = entries.next() else { return false };
                 self.slots[fold.iter_slot as usize] = Slot::Ready(Ok(key));
                 if let Some(second) = second {
-                    self.slots[second as usize] = Slot::Ready(value);
+                    self.slots[second as usize] = Slot::Ready(self.work.read(value));
                 }
             }
         }
         true
-    }
-
-    #[inline]
-    fn count_round(&mut self) -> Result<(), Fault> {
-        self.rounds_left -= 1;
-        if self.rounds_left == 0 { self.ask_whether_to_stop() } else { Ok(()) }
-    }
-
-    #[cold]
-    fn ask_whether_to_stop(&mut self) -> Result<(), Fault> {
-        self.rounds_left = INTERRUPT_EVERY;
-        match self.activation.interrupted {
-            Some(interrupted) if interrupted() => Err(Fault::Interrupted),
-            _ => Ok(()),
-        }
     }
 
     /// One round; false ends the loop. An error in the condition does not.
@@ -147,7 +132,7 @@ impl<'a> Machine<'a, '_> {
             return Err(fault.clone());
         }
         self.slots[fold.accu_slot as usize] = Slot::Ready(next);
-        self.count_round()?;
+        self.work.charge(1)?;
         Ok(true)
     }
 

@@ -5,12 +5,12 @@
 //! ends the evaluation at once.
 
 use crate::eval::charge::{self, Charge};
-use crate::eval::fold::INTERRUPT_EVERY;
 use crate::eval::node::{CallNode, CompareNode, Members, Node, NodeId};
 use crate::eval::quick::Place;
 use crate::eval::{Activation, Program};
 use crate::function::{Call, Implementation};
-use crate::value::{CelValue, Fault, Key, List, Map, ScalarKey, Text, equal};
+use crate::value::{CelValue, Fault, Key, ScalarKey, Text, equal};
+use crate::work::Work;
 use pleach_json::grow_stack;
 use pleach_regex::Regex;
 
@@ -20,9 +20,6 @@ pub(super) const LIST_COST: u64 = 10;
 const MAP_COST: u64 = 30;
 /// What making a message costs, without its fields.
 const MESSAGE_COST: u64 = 40;
-/// How many values an evaluation may put into lists and maps it makes: costs do not grow with
-/// the lists that `+` copies, memory does.
-const MAX_COPIES: usize = 1 << 23;
 /// How many patterns that are no constants are kept compiled during an evaluation.
 const MAX_PATTERNS: usize = 8;
 
@@ -50,11 +47,9 @@ pub(super) struct Machine<'a, 'm> {
     pub(super) program: &'a Program,
     pub(super) activation: &'m Activation<'a>,
     pub(super) slots: &'m mut [Slot<'a>],
-    /// How many rounds of loops there are until somebody is asked whether to stop.
-    pub(super) rounds_left: u32,
+    pub(super) work: &'m Work<'m>,
     cost: u64,
     limit: u64,
-    copies: usize,
     patterns: Vec<Regex>,
     /// How many nodes are being evaluated, one inside the other.
     depth: u32,
@@ -67,18 +62,9 @@ impl<'a, 'm> Machine<'a, 'm> {
         activation: &'m Activation<'a>,
         limit: u64,
         slots: &'m mut [Slot<'a>],
+        work: &'m Work<'m>,
     ) -> Self {
-        Self {
-            program,
-            activation,
-            slots,
-            rounds_left: INTERRUPT_EVERY,
-            cost: 0,
-            limit,
-            copies: 0,
-            patterns: Vec::new(),
-            depth: 0,
-        }
+        Self { program, activation, slots, work, cost: 0, limit, patterns: Vec::new(), depth: 0 }
     }
 
     /// Takes back what was charged.
@@ -110,11 +96,16 @@ impl<'a, 'm> Machine<'a, 'm> {
 
     /// Goes one node deeper.
     #[inline]
-    pub(super) fn nested<R>(&mut self, step: impl FnOnce(&mut Self) -> R) -> R {
+    pub(super) fn nested<R>(&mut self, step: impl FnOnce(&mut Self) -> Result<R, Fault>) -> Result<R, Fault> {
         self.depth += 1;
-        // Looking at the stack takes longer than most nodes do.
-        let result =
-            if self.depth.is_multiple_of(STACK_CHECK_EVERY) { grow_stack(|| step(self)) } else { step(self) };
+        self.work.note(self.program.node_weight);
+        // Looking at the stack takes longer than most nodes do. So does looking at the work: it is
+        // looked at here because of nodes that have several parents, and once in every round of a loop.
+        let result = if self.depth.is_multiple_of(STACK_CHECK_EVERY) {
+            self.work.look().and_then(|()| grow_stack(|| step(self)))
+        } else {
+            step(self)
+        };
         self.depth -= 1;
         result
     }
@@ -168,6 +159,7 @@ impl<'a, 'm> Machine<'a, 'm> {
                     // What cannot be a key cannot be looked for either.
                     Key::of(&value)?;
                 }
+                self.work.scan(value.as_str().map_or(0, str::len))?;
                 Ok(CelValue::Bool(is_member(&value, members)))
             }
             Node::Call(call) => match self.quick_size(id, call) {
@@ -233,7 +225,10 @@ impl<'a, 'm> Machine<'a, 'm> {
     pub(super) fn not_equals(&mut self, a: NodeId, b: NodeId) -> Result<bool, Fault> {
         match self.quick_equal(a, b) {
             Some(equal) => Ok(!equal),
-            None => Ok(self.equality(a, b, charge::compare)? != Ok(true)),
+            None => match self.equality(a, b, charge::compare)? {
+                Err(fault) if !fault.is_error() => Err(fault),
+                equal => Ok(equal != Ok(true)),
+            },
         }
     }
 
@@ -248,10 +243,10 @@ impl<'a, 'm> Machine<'a, 'm> {
         if let Node::Constant(constant) = &self.program.nodes[b.0 as usize] {
             let value = absorb(self.eval(a))?;
             self.charge(cost(value.as_ref().unwrap_or(&CelValue::Null), constant))?;
-            return Ok(equal(&value?, constant));
+            return Ok(equal(self.work, &value?, constant));
         }
         let (a, b) = self.operands(a, b, cost)?;
-        Ok(equal(&a, &b))
+        Ok(equal(self.work, &a, &b))
     }
 
     /// Both operands of a comparison, charged.
@@ -292,7 +287,7 @@ impl<'a, 'm> Machine<'a, 'm> {
         if let (CelValue::Int(a), CelValue::Int(b)) = (&a, &b) {
             return Ok((order.holds)(a.cmp(b)));
         }
-        let context = Call { function: order.name, overload: None, regex: None };
+        let context = Call { function: order.name, overload: None, regex: None, work: self.work };
         match (order.implementation)(&context, &[a, b])? {
             CelValue::Bool(holds) => Ok(holds),
             _ => Err(Fault::no_such_overload()),
@@ -344,11 +339,23 @@ impl<'a, 'm> Machine<'a, 'm> {
     /// Calls the function and charges for it.
     #[inline]
     fn finish(&mut self, call: &'a CallNode, args: &[CelValue<'a>]) -> Outcome<'a> {
+        // What a function does with a text takes time in proportion to it, if not more.
+        for arg in args {
+            match arg {
+                CelValue::String(text) => self.work.scan(text.as_str().len())?,
+                CelValue::Bytes(bytes) => self.work.scan(bytes.len())?,
+                _ => {}
+            }
+        }
+        let work = self.work;
         let result = if call.takes_pattern && call.regex.is_none() {
-            invoke(call, args, self.pattern(args))
+            invoke(call, args, self.pattern(args)?, work)
         } else {
-            invoke(call, args, call.regex.as_ref())
+            invoke(call, args, call.regex.as_ref(), work)
         };
+        if let Some(fault) = work.ended() {
+            return Err(fault);
+        }
         if is_fatal(&result) {
             return result;
         }
@@ -360,39 +367,31 @@ impl<'a, 'm> Machine<'a, 'm> {
         } else {
             let null = CelValue::Null;
             call.charge.check(args, false)?;
-            self.charge(call.charge.cost(args, result.as_ref().unwrap_or(&null)))?;
-        }
-        if let Ok(CelValue::List(List::Owned(_)) | CelValue::Map(Map::Owned(_))) = &result {
-            self.count_copies(result.as_ref().map_or(0, |value| value.size() as usize))?;
+            self.charge(call.charge.cost(work, args, result.as_ref().unwrap_or(&null))?)?;
         }
         result
     }
 
     /// The pattern in the second argument, compiled; `None` if it is none.
-    fn pattern(&mut self, args: &[CelValue<'a>]) -> Option<&Regex> {
-        let Some(CelValue::String(text)) = args.get(1) else { return None };
+    fn pattern(&mut self, args: &[CelValue<'a>]) -> Result<Option<&Regex>, Fault> {
+        let Some(CelValue::String(text)) = args.get(1) else { return Ok(None) };
         let known = self.patterns.iter().position(|regex| regex.as_str() == text.as_str());
         if let Some(at) = known {
-            return self.patterns.get(at);
+            return Ok(self.patterns.get(at));
         }
-        let regex = Regex::new(text.as_str()).ok()?;
+        let Some(regex) = crate::library::compile_pattern(self.work, text.as_str())? else { return Ok(None) };
         if self.patterns.len() == MAX_PATTERNS {
             self.patterns.remove(0);
         }
         self.patterns.push(regex);
-        self.patterns.last()
+        Ok(self.patterns.last())
     }
 
     /// Passes on the error of an argument, in whose place `args` has null.
     fn fail(&mut self, call: &CallNode, args: &[CelValue<'a>], fault: Fault) -> Outcome<'a> {
         call.charge.check(args, true)?;
-        self.charge(call.charge.cost(args, &CelValue::Null))?;
+        self.charge(call.charge.cost(self.work, args, &CelValue::Null)?)?;
         Err(fault)
-    }
-
-    pub(super) fn count_copies(&mut self, values: usize) -> Result<(), Fault> {
-        self.copies = self.copies.saturating_add(values);
-        if self.copies > MAX_COPIES { Err(Fault::CostExceeded) } else { Ok(()) }
     }
 }
 
@@ -412,8 +411,8 @@ pub(super) fn absorb(outcome: Outcome<'_>) -> Result<Outcome<'_>, Fault> {
 }
 
 /// Tries the implementations in turn until one accepts the types.
-fn invoke<'a>(call: &CallNode, args: &[CelValue<'a>], regex: Option<&Regex>) -> Outcome<'a> {
-    let context = Call { function: call.name, overload: call.overload, regex };
+fn invoke<'a>(call: &CallNode, args: &[CelValue<'a>], regex: Option<&Regex>, work: &Work<'_>) -> Outcome<'a> {
+    let context = Call { function: call.name, overload: call.overload, regex, work };
     let run = |implementation: &Implementation| implementation(&context, args);
     if let [only] = call.implementations.as_slice() {
         return run(only);

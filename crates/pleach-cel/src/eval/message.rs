@@ -7,6 +7,7 @@ use crate::eval::machine::{Machine, Outcome};
 use crate::eval::node::{MessageNode, NodeId};
 use crate::message::{Message, MessageKind};
 use crate::value::{CelValue, Duration, Fault, Key, List, Map, Opaque, Timestamp, key_text};
+use crate::work::Work;
 use pleach_json::grow_stack;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -23,7 +24,7 @@ impl<'a> Machine<'a, '_> {
                 given.push((*name, value));
             }
         }
-        make(node.message, &given)
+        make(self.work, node.message, &given).map_err(|fault| self.work.ended().unwrap_or(fault))
     }
 
     /// The value of a field; `None` if an optional has none.
@@ -45,7 +46,11 @@ impl<'a> Machine<'a, '_> {
 }
 
 /// The value of a message with these fields; of a field given twice the last counts.
-fn make<'a>(message: &'static Message, given: &[(&'static str, CelValue<'a>)]) -> Outcome<'a> {
+fn make<'a>(
+    work: &Work<'_>,
+    message: &'static Message,
+    given: &[(&'static str, CelValue<'a>)],
+) -> Outcome<'a> {
     let failed = |field: &str, why: String| {
         Fault::error(format!("field type conversion error for {}.{field} value type: {why}", message.name))
     };
@@ -66,19 +71,19 @@ fn make<'a>(message: &'static Message, given: &[(&'static str, CelValue<'a>)]) -
             (MessageKind::Value, "list_value") => match value {
                 // Odd: an empty map is as good as an empty list.
                 CelValue::Map(map) if map.is_empty() => Ok(CelValue::list(Vec::new())),
-                CelValue::List(_) => json(value),
+                CelValue::List(_) => json(work, value),
                 other => native(other, "*structpb.ListValue"),
             },
             (MessageKind::Value, _) => match value {
-                CelValue::Map(_) => json(value),
+                CelValue::Map(_) => json(work, value),
                 other => native(other, "*structpb.Struct"),
             },
             (MessageKind::Struct, _) => match value {
-                CelValue::Map(map) => json_object(map),
+                CelValue::Map(map) => json_object(work, map),
                 other => return Err(unsupported_field(message, field, other)),
             },
             (MessageKind::ListValue, _) => match value {
-                CelValue::List(list) => json_list(list),
+                CelValue::List(list) => json_list(work, list),
                 other => return Err(unsupported_field(message, field, other)),
             },
             (MessageKind::Empty, _) => return Err(Fault::no_such_overload()),
@@ -99,7 +104,7 @@ fn make<'a>(message: &'static Message, given: &[(&'static str, CelValue<'a>)]) -
         MessageKind::Empty => CelValue::opaque(Opaque::Empty),
         MessageKind::Duration => duration(int("seconds"), int("nanos")),
         MessageKind::Timestamp => timestamp(int("seconds"), int("nanos"))?,
-        MessageKind::Any => return any(fields.get("type_url"), fields.get("value")),
+        MessageKind::Any => return any(work, fields.get("type_url"), fields.get("value")),
     })
 }
 
@@ -185,37 +190,45 @@ fn mismatch<T>(from: &str, go_type: &str) -> Result<T, String> {
 }
 
 /// A value as JSON has it.
-fn json<'a>(value: &CelValue<'a>) -> Result<CelValue<'a>, String> {
+fn json<'a>(work: &Work<'_>, value: &CelValue<'a>) -> Result<CelValue<'a>, String> {
+    work.charge(1).map_err(|fault| fault.to_string())?;
     Ok(match value {
         CelValue::Null | CelValue::Bool(_) | CelValue::Double(_) | CelValue::String(_) => value.clone(),
         CelValue::Int(i) if i.unsigned_abs() <= LARGEST_JSON_INT => CelValue::Double(*i as f64),
         CelValue::Int(i) => CelValue::string(i.to_string()),
         CelValue::Uint(u) if *u <= LARGEST_JSON_INT => CelValue::Double(*u as f64),
         CelValue::Uint(u) => CelValue::string(u.to_string()),
-        CelValue::Bytes(bytes) => CelValue::string(base64(bytes)),
+        CelValue::Bytes(bytes) => {
+            work.build(2 * bytes.len()).map_err(|fault| fault.to_string())?;
+            CelValue::string(base64(bytes))
+        }
         CelValue::Duration(duration) => CelValue::string(duration.to_seconds_text()),
         CelValue::Timestamp(time) => CelValue::string(time.to_text()),
         CelValue::List(List::View { decl: Some(_), .. }) | CelValue::Map(Map::View { decl: Some(_), .. }) => {
             return native(value, "*structpb.Value");
         }
-        CelValue::List(list) => return grow_stack(|| json_list(list)),
-        CelValue::Map(map) => return grow_stack(|| json_object(map)),
-        CelValue::Optional(Some(inner)) => return json(inner),
+        CelValue::List(list) => return grow_stack(|| json_list(work, list)),
+        CelValue::Map(map) => return grow_stack(|| json_object(work, map)),
+        CelValue::Optional(Some(inner)) => return grow_stack(|| json(work, inner)),
         CelValue::Opaque(opaque) if **opaque == Opaque::Empty => CelValue::Map(Map::of(BTreeMap::new())),
         other => return native(other, "*structpb.Value"),
     })
 }
 
-fn json_list<'a>(list: &List<'a>) -> Result<CelValue<'a>, String> {
-    let items = list.iter().map(|item| json(&item.map_err(|fault| fault.to_string())?));
+fn json_list<'a>(work: &Work<'_>, list: &List<'a>) -> Result<CelValue<'a>, String> {
+    work.build_items(list.len() + 2).map_err(|fault| fault.to_string())?;
+    let items = work.items(list).map(|item| json(work, &item.map_err(|fault| fault.to_string())?));
     Ok(CelValue::list(items.collect::<Result<_, String>>()?))
 }
 
-fn json_object<'a>(map: &Map<'a>) -> Result<CelValue<'a>, String> {
+fn json_object<'a>(work: &Work<'_>, map: &Map<'a>) -> Result<CelValue<'a>, String> {
+    let charged = map.charge_walk(work).and_then(|()| work.build_entries(map.len() + 4));
+    charged.map_err(|fault| fault.to_string())?;
     let mut entries = BTreeMap::new();
     for (key, value) in map {
-        let key = Key::of(&native(&key, "string")?).map_err(|fault| fault.to_string())?;
-        entries.insert(key, json(&value.map_err(|fault| fault.to_string())?)?);
+        let key = Key::charged(work, &native(&key, "string")?).map_err(|fault| fault.to_string())?;
+        let value = work.read(value).map_err(|fault| fault.to_string())?;
+        entries.insert(key, json(work, &value)?);
     }
     Ok(CelValue::Map(Map::of(entries)))
 }
@@ -236,14 +249,17 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// What is packed in an `Any`; one that holds nothing known is no value at all.
-fn any<'a>(type_url: Option<&CelValue<'a>>, value: Option<&CelValue<'a>>) -> Outcome<'a> {
+fn any<'a>(work: &Work<'_>, type_url: Option<&CelValue<'a>>, value: Option<&CelValue<'a>>) -> Outcome<'a> {
     let type_url = type_url.and_then(CelValue::as_str).unwrap_or_default();
     let bytes = match value {
         Some(CelValue::Bytes(bytes)) => bytes.as_ref(),
         _ => &[],
     };
+    // Shown with escapes, or taken apart into fields.
+    work.read_bytes(type_url.len())?;
+    work.build(bytes.len().saturating_mul(24))?;
     let message = Message::find(type_url.rsplit('/').next().unwrap_or_default());
-    if let Some(unpacked) = message.and_then(|message| unpack(message, bytes)) {
+    if let Some(unpacked) = message.and_then(|message| unpack(work, message, bytes)) {
         return Ok(unpacked);
     }
     let mut text = String::from("unsupported conversion to ref.Val: (*dynamicpb.Message)");
@@ -261,7 +277,7 @@ fn quoted(bytes: &[u8]) -> String {
 }
 
 /// Reads the wire form of a message whose fields are scalars.
-fn unpack<'a>(message: &'static Message, mut bytes: &[u8]) -> Option<CelValue<'a>> {
+fn unpack<'a>(work: &Work<'_>, message: &'static Message, mut bytes: &[u8]) -> Option<CelValue<'a>> {
     if matches!(
         message.kind,
         MessageKind::Any | MessageKind::Struct | MessageKind::Value | MessageKind::ListValue
@@ -302,7 +318,7 @@ fn unpack<'a>(message: &'static Message, mut bytes: &[u8]) -> Option<CelValue<'a
         };
         given.push((field, value));
     }
-    make(message, &given).ok()
+    make(work, message, &given).ok()
 }
 
 fn varint(bytes: &mut &[u8]) -> Option<u64> {

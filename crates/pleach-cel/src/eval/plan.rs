@@ -9,7 +9,9 @@
 
 use crate::ast::{Comprehension, Expr, ExprId, Literal, MapEntry, StructField};
 use crate::checked::{Checked, Reference};
-use crate::eval::node::{Attribute, AttributeId, Fold, FoldId, Loop, MessageNode, Node, NodeId, Root};
+use crate::eval::node::{
+    Attribute, AttributeId, Fold, FoldId, Loop, MessageNode, Node, NodeId, Qualifier, QualifierKind, Root,
+};
 use crate::eval::{PlanError, Program, Variable};
 use crate::function::operators;
 use crate::message::Message;
@@ -55,11 +57,13 @@ pub(super) fn plan(checked: &Checked) -> Result<Program, PlanError> {
             folds: Vec::new(),
             root: NodeId(0),
             slots: 0,
+            node_weight: 1,
             variables: variables.collect(),
         },
     };
     planner.program.root = planner.plan(checked.ast().root())?;
     let root = &planner.program.nodes[planner.program.root.0 as usize];
+    planner.program.node_weight = 1 + planner.longest_name() as u64 / 64;
     planner.program.is_test = matches!(
         root,
         Node::And(..)
@@ -273,6 +277,17 @@ impl<'c> Planner<'c> {
     pub(super) fn collecting_slot(&self, node: NodeId) -> Option<u32> {
         let Node::Slot(slot) = self.program.nodes[node.0 as usize] else { return None };
         self.scope.iter().any(|local| local.slot == slot && local.collects).then_some(slot)
+    }
+
+    /// The length of the longest name that is looked for when a node is evaluated.
+    fn longest_name(&self) -> usize {
+        let names = self.program.attributes.iter().flat_map(|attribute| &attribute.path);
+        let length = |qualifier: &Qualifier| match &qualifier.kind {
+            QualifierKind::Field { name, .. } | QualifierKind::Name(name) => name.len(),
+            QualifierKind::Constant(CelValue::String(name)) => name.as_str().len(),
+            _ => 0,
+        };
+        names.map(length).max().unwrap_or_default()
     }
 
     fn slot(&mut self) -> u32 {

@@ -2,15 +2,16 @@
 
 use crate::ast::ExprId;
 use crate::checked::Reference;
-use crate::eval::PlanError;
 use crate::eval::charge::Charge;
 use crate::eval::machine::LIST_COST;
 use crate::eval::node::{CallNode, CompareNode, Intrinsic, Members, Node, NodeId};
 use crate::eval::plan::Planner;
+use crate::eval::{PER_CALL_LIMIT, PlanError};
 use crate::function::{Call, Function, Overload, operators};
 use crate::library::LIBRARIES;
 use crate::types::Type;
 use crate::value::{CelValue, List, ScalarKey};
+use crate::work::Work;
 use pleach_json::Str;
 use pleach_regex::Regex;
 use pleach_work::Constant;
@@ -169,7 +170,8 @@ impl Planner<'_> {
     }
 
     fn fold_conversion(&mut self, call: &CallNode, value: CelValue<'static>) -> Result<NodeId, PlanError> {
-        let context = Call { function: call.name, overload: call.overload, regex: None };
+        let work = Work::new(PER_CALL_LIMIT, None);
+        let context = Call { function: call.name, overload: call.overload, regex: None, work: &work };
         let args = [value];
         let mut result = Err(crate::value::Fault::no_such_overload());
         for implementation in &call.implementations {

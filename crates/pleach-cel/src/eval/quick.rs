@@ -118,6 +118,12 @@ impl<'a> Place<'a> {
 }
 
 impl<'a> Machine<'a, '_> {
+    /// Counts bytes that are looked at. What is done here is too little to look at the limit.
+    #[inline]
+    fn note_bytes(&self, bytes: usize) {
+        self.work.note(bytes as u64 / 64);
+    }
+
     /// Charges if there is enough left; else the long way has to find out where it ends.
     #[inline]
     fn afford(&mut self, cost: u64) -> Option<()> {
@@ -217,7 +223,10 @@ impl<'a> Machine<'a, '_> {
             _ => return None,
         };
         let size = match (place.decl.kind(), place.value) {
-            (DeclKind::String, Value::String(text)) => crate::value::code_points(text),
+            (DeclKind::String, Value::String(text)) => {
+                self.note_bytes(text.len());
+                crate::value::code_points(text)
+            }
             (DeclKind::List(..), Value::Array(items)) => items.len() as u64,
             (DeclKind::Object(_) | DeclKind::Map(_), Value::Object(members)) => members.len() as u64,
             _ => return None,
@@ -310,6 +319,7 @@ impl<'a> Machine<'a, '_> {
         let (order, cost) = match (a, b) {
             (Scalar::Int(a), Scalar::Int(b)) => (a.cmp(&b), 1),
             (Scalar::Text(x), Scalar::Text(y)) => {
+                self.note_bytes(x.len().min(y.len()));
                 (x.cmp(y), if sized { charge::compare_texts(x, y) } else { 1 })
             }
             _ => return None,
@@ -323,12 +333,15 @@ impl<'a> Machine<'a, '_> {
     pub(super) fn quick_equal(&mut self, left: NodeId, right: NodeId) -> Option<bool> {
         let ((a, a_cost), (b, b_cost)) = (self.peek(left)?, self.peek(right)?);
         let (equal, cost) = match (a, b) {
-            (Scalar::Text(x), Scalar::Text(y)) => (x == y, charge::compare_texts(x, y)),
+            (Scalar::Text(x), Scalar::Text(y)) => {
+                self.note_bytes(x.len().min(y.len()));
+                (x == y, charge::compare_texts(x, y))
+            }
             (Scalar::Int(a), Scalar::Int(b)) => (a == b, 1),
             (Scalar::Bool(a), Scalar::Bool(b)) => (a == b, 1),
             (a, b) => {
                 let (a, b) = (a.to_value(), b.to_value());
-                (crate::value::equal(&a, &b).ok()?, charge::compare(&a, &b))
+                (crate::value::equal(self.work, &a, &b).ok()?, charge::compare(&a, &b))
             }
         };
         self.afford(a_cost + b_cost + cost)?;
@@ -341,11 +354,19 @@ impl<'a> Machine<'a, '_> {
         let [text, pattern] = *call.args else { return None };
         let (Scalar::Text(text), text_cost) = self.peek(text)? else { return None };
         let (Scalar::Text(pattern), pattern_cost) = self.peek(pattern)? else { return None };
+        self.note_bytes(text.len().saturating_add(pattern.len()));
         let found = match search {
             Intrinsic::StartsWith => text.starts_with(pattern),
             Intrinsic::EndsWith => text.ends_with(pattern),
             Intrinsic::Contains => text.contains(pattern),
-            Intrinsic::Matches => call.regex.as_ref()?.is_match(text),
+            Intrinsic::Matches => {
+                let mut left = self.work.left();
+                let all = left;
+                let found = call.regex.as_ref()?.is_match_within(text, &mut left);
+                self.work.note(all - left);
+                // The long way finds out that the work is used up.
+                found.ok()?
+            }
             Intrinsic::Not | Intrinsic::Size => return None,
         };
         let cost = match call.charge {
@@ -353,7 +374,7 @@ impl<'a> Machine<'a, '_> {
             Charge::Tenth => charge::text_tenth(text),
             Charge::Product | Charge::Pattern => {
                 let args = [Scalar::Text(text).to_value(), Scalar::Text(pattern).to_value()];
-                call.charge.cost(&args, &CelValue::Null)
+                call.charge.cost(self.work, &args, &CelValue::Null).ok()?
             }
             _ => return None,
         };

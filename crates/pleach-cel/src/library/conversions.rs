@@ -125,7 +125,10 @@ fn to_bool<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 fn to_bytes<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
         [CelValue::Bytes(bytes)] => Ok(CelValue::Bytes(bytes.clone())),
-        [CelValue::String(text)] => Ok(CelValue::Bytes(text.as_str().as_bytes().into())),
+        [CelValue::String(text)] => {
+            call.work.build(text.as_str().len())?;
+            Ok(CelValue::Bytes(text.as_str().as_bytes().into()))
+        }
         _ => call.no_such_overload(args),
     }
 }
@@ -135,10 +138,13 @@ fn to_double<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
         [CelValue::Double(d)] => Ok(CelValue::Double(*d)),
         [CelValue::Int(i)] => Ok(CelValue::Double(*i as f64)),
         [CelValue::Uint(u)] => Ok(CelValue::Double(*u as f64)),
-        [CelValue::String(text)] => match parse_double(text.as_str()) {
-            Some(value) => Ok(CelValue::Double(value)),
-            None => unreadable("double"),
-        },
+        [CelValue::String(text)] => {
+            call.work.read_bytes(text.as_str().len())?;
+            match parse_double(text.as_str()) {
+                Some(value) => Ok(CelValue::Double(value)),
+                None => unreadable("double"),
+            }
+        }
         _ => call.no_such_overload(args),
     }
 }
@@ -250,7 +256,10 @@ fn to_string<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
         [CelValue::Uint(u)] => CelValue::string(u.to_string()),
         [CelValue::Double(d)] => CelValue::string(double_text(*d)),
         [CelValue::Bytes(bytes)] => match std::str::from_utf8(bytes) {
-            Ok(text) => CelValue::string(text),
+            Ok(text) => {
+                call.work.build(text.len())?;
+                CelValue::string(text)
+            }
             Err(_) => return Err(Fault::fixed("invalid UTF-8 in bytes, cannot convert to string")),
         },
         [CelValue::Timestamp(t)] => CelValue::string(t.to_text()),

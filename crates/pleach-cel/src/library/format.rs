@@ -242,6 +242,7 @@ fn named<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 fn validate<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
         [CelValue::Opaque(value), CelValue::String(text)] if let Opaque::Format(format) = &**value => {
+            call.work.read_bytes(text.as_str().len())?;
             let messages = (format.validate)(text.as_str());
             if messages.is_empty() {
                 return Ok(CelValue::Optional(None));

@@ -111,10 +111,13 @@ fn position<'v>(
     mut indexes: impl Iterator<Item = usize>,
 ) -> Outcome<'v> {
     let [CelValue::List(list), wanted] = args else { return call.no_such_overload(args) };
-    let found = indexes.find_map(|index| match list.get(index)?.and_then(|item| equal(&item, wanted)) {
-        Ok(true) => Some(Ok(index as i64)),
-        Ok(false) => None,
-        Err(fault) => Some(Err(fault)),
+    let work = call.work;
+    let found = indexes.find_map(|index| {
+        match work.read(list.get(index)?).and_then(|item| equal(work, &item, wanted)) {
+            Ok(true) => Some(Ok(index as i64)),
+            Ok(false) => None,
+            Err(fault) => Some(Err(fault)),
+        }
     });
     found.unwrap_or(Ok(-1)).map(CelValue::Int)
 }
@@ -144,10 +147,10 @@ fn the_list<'r, 'v>(call: &Call<'_>, args: &'r [CelValue<'v>]) -> Result<&'r Lis
 
 fn is_sorted<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let mut previous: Option<CelValue<'v>> = None;
-    for item in the_list(call, args)? {
+    for item in call.work.items(the_list(call, args)?) {
         let item = item?;
         if let Some(previous) = &previous
-            && compare(previous, &item)? == Ordering::Greater
+            && compare(call.work, previous, &item)? == Ordering::Greater
         {
             return Ok(CelValue::Bool(false));
         }
@@ -169,21 +172,21 @@ fn sum<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     if !matches!(total, CelValue::Int(_) | CelValue::Uint(_) | CelValue::Double(_) | CelValue::Duration(_)) {
         return call.no_such_overload(args);
     }
-    for item in list.iter().skip(1) {
+    for item in call.work.items(list).skip(1) {
         total = super::operators::add(call, &[total, item?])?;
     }
     Ok(total)
 }
 
 fn extreme<'v>(call: &Call<'_>, args: &[CelValue<'v>], wanted: Ordering) -> Outcome<'v> {
-    let mut items = the_list(call, args)?.iter();
+    let mut items = call.work.items(the_list(call, args)?);
     let Some(first) = items.next() else {
         return Err(Fault::error(format!("{} called on empty list", call.function)));
     };
     let mut best = first?;
     for item in items {
         let item = item?;
-        if compare(&item, &best)? == wanted {
+        if compare(call.work, &item, &best)? == wanted {
             best = item;
         }
     }

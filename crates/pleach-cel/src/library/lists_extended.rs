@@ -2,7 +2,8 @@
 
 use crate::function::{Call, Function, Library, Overload, StaticCost};
 use crate::types::T;
-use crate::value::{CelValue, Fault, List, compare, equal, is_comparable};
+use crate::value::{CelValue, Fault, List, equal, is_comparable, order};
+use crate::work::Work;
 use pleach_json::grow_stack;
 use std::cmp::Ordering;
 
@@ -164,14 +165,17 @@ const MAX_RANGE: i64 = 1_000_000;
 fn range<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
         [CelValue::Int(n)] if *n > MAX_RANGE => Err(Fault::CostExceeded),
-        [CelValue::Int(n)] => Ok(CelValue::list((0..*n).map(CelValue::Int).collect())),
+        [CelValue::Int(n)] => {
+            call.work.build_items(usize::try_from(*n).unwrap_or_default())?;
+            Ok(CelValue::list((0..*n).map(CelValue::Int).collect()))
+        }
         _ => call.no_such_overload(args),
     }
 }
 
 fn reverse<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let [CelValue::List(list)] = args else { return call.no_such_overload(args) };
-    let mut items = list.to_vec()?;
+    let mut items = call.work.to_vec(list)?;
     items.reverse();
     Ok(CelValue::list(items))
 }
@@ -190,7 +194,9 @@ fn slice<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     if *end > list.len() as i64 {
         return fail(format!("list is length {}", list.len()));
     }
+    call.work.build_items((end - start) as usize)?;
     let items = (*start as usize..*end as usize).filter_map(|index| list.get(index));
+    let items = items.map(|item| call.work.read(item));
     Ok(CelValue::list(items.collect::<Result<_, _>>()?))
 }
 
@@ -208,29 +214,44 @@ fn flatten<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
         return Err(Fault::fixed("level must be non-negative"));
     }
     let mut out = Vec::new();
-    flatten_into(&mut out, list, depth)?;
+    flatten_into(call.work, &mut out, list, depth)?;
     Ok(CelValue::list(out))
 }
 
-fn flatten_into<'v>(out: &mut Vec<CelValue<'v>>, list: &List<'v>, depth: i64) -> Result<(), Fault> {
-    for item in list {
+fn flatten_into<'v>(
+    work: &Work<'_>,
+    out: &mut Vec<CelValue<'v>>,
+    list: &List<'v>,
+    depth: i64,
+) -> Result<(), Fault> {
+    for item in work.items(list) {
+        work.look()?;
         match item.unwrap_or_else(CelValue::failed) {
-            CelValue::List(inner) if depth > 0 => grow_stack(|| flatten_into(out, &inner, depth - 1))?,
-            item => out.push(item),
+            CelValue::List(inner) if depth > 0 => grow_stack(|| flatten_into(work, out, &inner, depth - 1))?,
+            item => {
+                work.build_items(1)?;
+                out.push(item);
+            }
         }
     }
     Ok(())
 }
 
-/// The first of equal elements each. Scalars are found by order, the rest by comparing all.
+/// The first of equal elements each.
 fn distinct<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let [CelValue::List(list)] = args else { return call.no_such_overload(args) };
     let mut unique: Vec<CelValue<'v>> = Vec::new();
-    for item in list {
+    'items: for item in call.work.items(list) {
         let item = item?;
-        if !unique.iter().any(|known| equal(known, &item) == Ok(true)) {
-            unique.push(item);
+        for known in &unique {
+            match equal(call.work, known, &item) {
+                Ok(true) => continue 'items,
+                Err(fault) if !fault.is_error() => return Err(fault),
+                _ => {}
+            }
         }
+        call.work.build_items(1)?;
+        unique.push(item);
     }
     Ok(CelValue::list(unique))
 }
@@ -239,25 +260,25 @@ fn sort<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let [CelValue::List(list)] = args else {
         return call.unsupported(args);
     };
-    let items = list.to_vec()?;
-    sorted(&items, &items)
+    let items = call.work.to_vec(list)?;
+    sorted(call.work, &items, &items)
 }
 
 fn sort_by_keys<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let [CelValue::List(list), CelValue::List(keys)] = args else {
         return call.unsupported(args);
     };
-    let (items, keys) = (list.to_vec()?, keys.to_vec()?);
+    let (items, keys) = (call.work.to_vec(list)?, call.work.to_vec(keys)?);
     if items.len() != keys.len() {
         let (a, b) = (items.len(), keys.len());
         return Err(Fault::error(format!(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got {a} and {b} elements respectively"
         )));
     }
-    sorted(&items, &keys)
+    sorted(call.work, &items, &keys)
 }
 
-fn sorted<'v>(items: &[CelValue<'v>], keys: &[CelValue<'v>]) -> Outcome<'v> {
+fn sorted<'v>(work: &Work<'_>, items: &[CelValue<'v>], keys: &[CelValue<'v>]) -> Outcome<'v> {
     let Some(first) = keys.first() else { return Ok(CelValue::list(Vec::new())) };
     if !is_comparable(first) {
         return Err(Fault::fixed("list elements must be comparable"));
@@ -265,7 +286,19 @@ fn sorted<'v>(items: &[CelValue<'v>], keys: &[CelValue<'v>]) -> Outcome<'v> {
     if keys.iter().any(|key| key.type_name() != first.type_name()) {
         return Err(Fault::fixed("list elements must have the same type"));
     }
-    let mut order: Vec<usize> = (0..items.len()).collect();
-    order.sort_by(|a, b| compare(&keys[*a], &keys[*b]).unwrap_or(Ordering::Equal));
-    Ok(CelValue::list(order.into_iter().map(|at| items[at].clone()).collect()))
+    // Sorting cannot be broken off, so it is charged before: a key is compared with a few others.
+    let rounds = 2 + 2 * u64::from((items.len() as u64 + 1).ilog2());
+    for key in keys {
+        work.charge(rounds * (1 + key.as_str().map_or(0, str::len) as u64 / 64))?;
+    }
+    work.build_items(2 * items.len())?;
+    let mut places: Vec<usize> = (0..items.len()).collect();
+    places.sort_by(|a, b| total_order(&keys[*a], &keys[*b]));
+    Ok(CelValue::list(places.into_iter().map(|at| items[at].clone()).collect()))
+}
+
+/// The order of keys of the same type. What is not a number comes last: sorting needs an order of all.
+fn total_order(left: &CelValue<'_>, right: &CelValue<'_>) -> Ordering {
+    let is_nan = |value: &CelValue<'_>| matches!(value, CelValue::Double(d) if d.is_nan());
+    order(left, right).unwrap_or_else(|_| is_nan(left).cmp(&is_nan(right)))
 }

@@ -178,20 +178,24 @@ fn negate<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 }
 
 /// An element that cannot be compared is an error only if no other is equal.
-fn contains<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+fn contains<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
         [wanted, CelValue::List(list)] => {
             let mut failure = None;
-            for item in list {
-                match item.and_then(|item| equal(&item, wanted)) {
+            for item in call.work.items(list) {
+                match item.and_then(|item| equal(call.work, &item, wanted)) {
                     Ok(true) => return Ok(CelValue::Bool(true)),
                     Ok(false) => {}
+                    Err(fault) if !fault.is_error() => return Err(fault),
                     Err(fault) => failure = failure.or(Some(fault)),
                 }
             }
             failure.map_or(Ok(CelValue::Bool(false)), Err)
         }
-        [key, CelValue::Map(map)] => Ok(CelValue::Bool(map.find(key)?.is_some())),
+        [key, CelValue::Map(map)] => {
+            call.work.read_bytes(key.as_str().map_or(0, str::len))?;
+            Ok(CelValue::Bool(map.find(key)?.is_some()))
+        }
         _ => Err(Fault::no_such_overload()),
     }
 }
@@ -202,15 +206,21 @@ pub(crate) fn add<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
         [V::Int(a), V::Int(b)] => int(a.checked_add(*b)),
         [V::Uint(a), V::Uint(b)] => uint(a.checked_add(*b)),
         [V::Double(a), V::Double(b)] => Ok(V::Double(a + b)),
-        [V::String(a), V::String(b)] => Ok(V::string([a.as_str(), b.as_str()].concat())),
-        [V::Bytes(a), V::Bytes(b)] => Ok(V::Bytes([&**a, &**b].concat().into())),
+        [V::String(a), V::String(b)] => {
+            call.work.build(a.as_str().len() + b.as_str().len())?;
+            Ok(V::string([a.as_str(), b.as_str()].concat()))
+        }
+        [V::Bytes(a), V::Bytes(b)] => {
+            call.work.build(a.len() + b.len())?;
+            Ok(V::Bytes([&**a, &**b].concat().into()))
+        }
         [V::Duration(a), V::Duration(b)] => {
             a.0.checked_add(b.0).map(|sum| V::Duration(Duration(sum))).ok_or(INT_OVERFLOW)
         }
         [V::Timestamp(t), V::Duration(d)] | [V::Duration(d), V::Timestamp(t)] => {
             t.checked_add(*d).map(V::Timestamp).ok_or(TIMESTAMP_OVERFLOW)
         }
-        [V::List(a), V::List(b)] => Ok(V::List(a.concat(b))),
+        [V::List(a), V::List(b)] => a.concat(call.work, b).map(V::List),
         _ => mismatch(
             call,
             args,

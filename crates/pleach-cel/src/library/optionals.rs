@@ -213,9 +213,12 @@ fn last<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 fn unwrap<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let [CelValue::List(list)] = args else { return call.no_such_overload(args) };
     let mut out = Vec::new();
-    for item in list {
+    for item in call.work.items(list) {
         match item? {
-            CelValue::Optional(Some(inner)) => out.push((*inner).clone()),
+            CelValue::Optional(Some(inner)) => {
+                call.work.build_items(1)?;
+                out.push((*inner).clone());
+            }
             CelValue::Optional(None) => {}
             other => {
                 return Err(Fault::error(format!(

@@ -98,7 +98,7 @@ fn order<'v>(
     holds: fn(Ordering) -> bool,
 ) -> Result<CelValue<'v>, Fault> {
     match args {
-        [a, b] if is_comparable(a) => compare(a, b).map(|order| CelValue::Bool(holds(order))),
+        [a, b] if is_comparable(a) => compare(call.work, a, b).map(|order| CelValue::Bool(holds(order))),
         _ => call.unsupported(args),
     }
 }

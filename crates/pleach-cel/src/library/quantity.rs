@@ -128,26 +128,41 @@ fn own<'r>(value: &'r CelValue<'_>) -> Option<&'r Quantity> {
     }
 }
 
+/// Charges for a look at all digits of some quantities.
+fn charge_digits<const N: usize>(call: &Call<'_>, quantities: [&Quantity; N]) -> Result<(), Fault> {
+    call.work.charge(quantities.iter().map(|quantity| quantity.digits() as u64 / 4).sum())
+}
+
 fn quantity<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
-        [CelValue::String(text)] => match Quantity::parse(text.as_str()) {
-            Ok(quantity) => Ok(CelValue::opaque(Opaque::Quantity(quantity))),
-            Err(reason) => Err(Fault::error(reason)),
-        },
+        [CelValue::String(text)] => {
+            call.work.charge(text.as_str().len() as u64 / 4)?;
+            call.work.build(text.as_str().len())?;
+            match Quantity::parse(text.as_str()) {
+                Ok(quantity) => Ok(CelValue::opaque(Opaque::Quantity(quantity))),
+                Err(reason) => Err(Fault::error(reason)),
+            }
+        }
         _ => call.no_such_overload(args),
     }
 }
 
 fn is_quantity<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
-        [CelValue::String(text)] => Ok(CelValue::Bool(Quantity::parse(text.as_str()).is_ok())),
+        [CelValue::String(text)] => {
+            call.work.charge(text.as_str().len() as u64 / 4)?;
+            Ok(CelValue::Bool(Quantity::parse(text.as_str()).is_ok()))
+        }
         _ => call.no_such_overload(args),
     }
 }
 
 fn unary<'v>(call: &Call<'_>, args: &[CelValue<'v>], of: fn(&Quantity) -> Outcome<'v>) -> Outcome<'v> {
     match args {
-        [value] if let Some(quantity) = own(value) => of(quantity),
+        [value] if let Some(quantity) = own(value) => {
+            charge_digits(call, [quantity])?;
+            of(quantity)
+        }
         _ => call.no_such_overload(args),
     }
 }
@@ -176,7 +191,10 @@ fn binary<'v>(
     of: fn(&Quantity, &Quantity) -> CelValue<'v>,
 ) -> Outcome<'v> {
     match args {
-        [a, b] if let (Some(a), Some(b)) = (own(a), own(b)) => Ok(of(a, b)),
+        [a, b] if let (Some(a), Some(b)) = (own(a), own(b)) => {
+            charge_digits(call, [a, b])?;
+            Ok(of(a, b))
+        }
         _ => call.no_such_overload(args),
     }
 }
@@ -198,13 +216,22 @@ fn combine<'v>(
     args: &[CelValue<'v>],
     of: fn(&Quantity, &Quantity) -> Option<Quantity>,
 ) -> Outcome<'v> {
-    let result = match args {
-        [a, CelValue::Int(b)] if let Some(a) = own(a) => of(a, &Quantity::from(*b)),
-        [a, b] if let (Some(a), Some(b)) = (own(a), own(b)) => of(a, b),
+    let number;
+    let (a, b) = match args {
+        [a, CelValue::Int(b)] if let Some(a) = own(a) => {
+            number = Quantity::from(*b);
+            (a, &number)
+        }
+        [a, b] if let (Some(a), Some(b)) = (own(a), own(b)) => (a, b),
         _ => return call.no_such_overload(args),
     };
-    match result {
-        Some(quantity) => Ok(CelValue::opaque(Opaque::Quantity(quantity))),
+    charge_digits(call, [a, b])?;
+    match of(a, b) {
+        Some(quantity) => {
+            charge_digits(call, [&quantity])?;
+            call.work.build(quantity.digits())?;
+            Ok(CelValue::opaque(Opaque::Quantity(quantity)))
+        }
         // The API server would fill its memory with zeros.
         None => Err(Fault::fixed("quantities are too far apart")),
     }

@@ -1,10 +1,11 @@
 //! Searching with regular expressions.
 
 use crate::function::{Call, Function, Library, Overload, StaticCost};
+use crate::library::strings::slice;
 use crate::types::T;
 use crate::value::{CelValue, Fault, Text};
-use pleach_regex::Regex;
-use std::borrow::Cow;
+use crate::work::Work;
+use pleach_regex::{Exhausted, Regex};
 
 /// Searching with regular expressions.
 pub(super) static LIBRARY: Library = Library { name: "regex", functions: FUNCTIONS };
@@ -34,32 +35,55 @@ static FUNCTIONS: &[Function] = &[
 
 type Outcome<'v> = Result<CelValue<'v>, Fault>;
 
-/// A pattern that is not known before the evaluation.
-pub(super) fn compile(pattern: &str) -> Result<Regex, Fault> {
-    Regex::new(pattern).map_err(|error| Fault::error(error.to_string()))
+/// Steps for each byte of a pattern that is not known before the evaluation: a class can stand for
+/// hundreds of ranges.
+const STEPS_PER_BYTE: u64 = 32;
+
+/// A pattern that is not known before the evaluation; `None` if it is none.
+pub(crate) fn compile_pattern(work: &Work<'_>, pattern: &str) -> Result<Option<Regex>, Fault> {
+    work.charge(STEPS_PER_BYTE * (1 + pattern.len() as u64))?;
+    Ok(Regex::for_now(pattern).ok())
 }
 
-fn regex<'p>(call: &Call<'p>, pattern: &Text<'_>) -> Result<Cow<'p, Regex>, Fault> {
-    match call.regex {
-        Some(regex) => Ok(Cow::Borrowed(regex)),
-        None => Regex::new(pattern.as_str())
-            .map(Cow::Owned)
-            .map_err(|error| Fault::error(format!("Illegal regex: {error}"))),
+/// Asks a pattern something within the work that is left.
+pub(super) fn within<R>(
+    work: &Work<'_>,
+    ask: impl FnOnce(&mut u64) -> Result<R, Exhausted>,
+) -> Result<R, Fault> {
+    let before = work.left();
+    let mut left = before;
+    let answer = ask(&mut left);
+    work.charge(before - left)?;
+    answer.map_err(|Exhausted| work.exceed())
+}
+
+fn regex<'p>(call: &Call<'p>, pattern: &Text<'_>) -> Result<&'p Regex, Fault> {
+    call.regex.ok_or_else(|| match illegal(call, pattern.as_str()) {
+        Fault::Error(error) => Fault::error(format!("Illegal regex: {error}")),
+        fault => fault,
+    })
+}
+
+/// Why a text is no pattern: what is one has been compiled before the call.
+pub(super) fn illegal(call: &Call<'_>, pattern: &str) -> Fault {
+    if let Err(fault) = call.work.charge(STEPS_PER_BYTE * (1 + pattern.len() as u64)) {
+        return fault;
     }
-}
-
-fn part<'v>(text: &Text<'v>, range: std::ops::Range<usize>) -> CelValue<'v> {
-    match text {
-        Text::Borrowed(text) => CelValue::String(Text::Borrowed(&text[range])),
-        Text::Owned(text) => CelValue::string(&text[range]),
+    match Regex::new(pattern) {
+        Ok(_) => Fault::no_such_overload(),
+        Err(error) => Fault::error(error.to_string()),
     }
 }
 
 fn find<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
         [CelValue::String(text), CelValue::String(pattern)] => {
-            let range = regex(call, pattern)?.find(text.as_str());
-            Ok(range.map_or_else(|| CelValue::string(""), |range| part(text, range)))
+            let regex = regex(call, pattern)?;
+            let found = within(call.work, |left| regex.find_all_within(text.as_str(), Some(1), left))?;
+            match found.into_iter().next() {
+                Some(range) => slice(call, text, range),
+                None => Ok(CelValue::string("")),
+            }
         }
         // Odd: a type is as good as its name here.
         [CelValue::Type(name), pattern] => find(call, &[CelValue::string(name.clone()), pattern.clone()]),
@@ -75,6 +99,9 @@ fn find_all<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
         }
         _ => return call.no_such_overload(args),
     };
-    let found = regex(call, pattern)?.find_all(text.as_str(), limit);
-    Ok(CelValue::list(found.into_iter().map(|range| part(text, range)).collect()))
+    let regex = regex(call, pattern)?;
+    let found = within(call.work, |left| regex.find_all_within(text.as_str(), limit, left))?;
+    call.work.build_items(found.len())?;
+    let parts = found.into_iter().map(|range| slice(call, text, range));
+    Ok(CelValue::list(parts.collect::<Result<_, _>>()?))
 }

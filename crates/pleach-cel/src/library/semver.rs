@@ -80,18 +80,23 @@ static FUNCTIONS: &[Function] = &[
 type Outcome<'v> = Result<CelValue<'v>, Fault>;
 
 /// The version that the arguments of `semver` and `isSemver` spell; `None` if they are no such.
-fn parse(args: &[CelValue<'_>]) -> Option<Result<Semver, String>> {
-    match args {
+fn parse(call: &Call<'_>, args: &[CelValue<'_>]) -> Result<Option<Result<Semver, String>>, Fault> {
+    if let Some(text) = args.first().and_then(CelValue::as_str) {
+        call.work.charge(text.len() as u64 / 4)?;
+        // Every part of a prerelease is kept by itself.
+        call.work.build(text.len().saturating_mul(16))?;
+    }
+    Ok(match args {
         [CelValue::String(text)] | [CelValue::String(text), CelValue::Bool(false)] => {
             Some(Semver::parse(text.as_str()))
         }
         [CelValue::String(text), CelValue::Bool(true)] => Some(Semver::parse_tolerant(text.as_str())),
         _ => None,
-    }
+    })
 }
 
 fn semver<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
-    match parse(args) {
+    match parse(call, args)? {
         Some(Ok(version)) => Ok(CelValue::opaque(Opaque::Semver(version))),
         Some(Err(reason)) => Err(Fault::error(reason)),
         None => call.no_such_overload(args),
@@ -99,7 +104,7 @@ fn semver<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 }
 
 fn is_semver<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
-    match parse(args) {
+    match parse(call, args)? {
         Some(version) => Ok(CelValue::Bool(version.is_ok())),
         None => call.no_such_overload(args),
     }
@@ -140,7 +145,10 @@ fn binary<'v>(
     of: fn(&Semver, &Semver) -> CelValue<'v>,
 ) -> Outcome<'v> {
     match args {
-        [a, b] if let (Some(a), Some(b)) = (own(a), own(b)) => Ok(of(a, b)),
+        [a, b] if let (Some(a), Some(b)) = (own(a), own(b)) => {
+            call.work.charge((a.bytes() + b.bytes()) as u64 / 4)?;
+            Ok(of(a, b))
+        }
         _ => call.no_such_overload(args),
     }
 }

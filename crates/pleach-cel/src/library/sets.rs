@@ -49,26 +49,51 @@ type Pair<'v> = (Vec<CelValue<'v>>, Vec<CelValue<'v>>);
 
 fn lists<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Result<Pair<'v>, Fault> {
     match args {
-        [CelValue::List(a), CelValue::List(b)] => Ok((a.to_vec_keeping(), b.to_vec_keeping())),
+        [CelValue::List(a), CelValue::List(b)] => {
+            Ok((a.to_vec_keeping(call.work)?, b.to_vec_keeping(call.work)?))
+        }
         _ => call.no_such_overload(args),
     }
 }
 
-fn has(list: &[CelValue<'_>], wanted: &CelValue<'_>) -> bool {
-    list.iter().any(|item| equal(item, wanted) == Ok(true))
+/// Whether a list has an element. What cannot be compared is not equal.
+fn has(call: &Call<'_>, list: &[CelValue<'_>], wanted: &CelValue<'_>) -> Result<bool, Fault> {
+    for item in list {
+        match equal(call.work, item, wanted) {
+            Ok(true) => return Ok(true),
+            Err(fault) if !fault.is_error() => return Err(fault),
+            _ => {}
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a list has all of the elements.
+fn has_all(call: &Call<'_>, list: &[CelValue<'_>], wanted: &[CelValue<'_>]) -> Result<bool, Fault> {
+    for item in wanted {
+        if !has(call, list, item)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn contains<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let (a, b) = lists(call, args)?;
-    Ok(CelValue::Bool(b.iter().all(|item| has(&a, item))))
+    has_all(call, &a, &b).map(CelValue::Bool)
 }
 
 fn equivalent<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let (a, b) = lists(call, args)?;
-    Ok(CelValue::Bool(b.iter().all(|item| has(&a, item)) && a.iter().all(|item| has(&b, item))))
+    Ok(CelValue::Bool(has_all(call, &a, &b)? && has_all(call, &b, &a)?))
 }
 
 fn intersects<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let (a, b) = lists(call, args)?;
-    Ok(CelValue::Bool(b.iter().any(|item| has(&a, item))))
+    for item in &b {
+        if has(call, &a, item)? {
+            return Ok(CelValue::Bool(true));
+        }
+    }
+    Ok(CelValue::Bool(false))
 }

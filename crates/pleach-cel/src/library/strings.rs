@@ -2,7 +2,7 @@
 
 use crate::function::{Call, Function, Library, Overload, StaticCost};
 use crate::types::T;
-use crate::value::{CelValue, Fault, MAX_TEXT, Text};
+use crate::value::{CelValue, Fault, Text};
 
 mod format;
 
@@ -116,10 +116,13 @@ static FUNCTIONS: &[Function] = &[
 type Outcome<'v> = Result<CelValue<'v>, Fault>;
 
 /// Part of a string by bytes, without copying where it is borrowed.
-fn slice<'v>(text: &Text<'v>, range: std::ops::Range<usize>) -> CelValue<'v> {
+pub(super) fn slice<'v>(call: &Call<'_>, text: &Text<'v>, range: std::ops::Range<usize>) -> Outcome<'v> {
     match text {
-        Text::Borrowed(text) => CelValue::String(Text::Borrowed(&text[range])),
-        Text::Owned(text) => CelValue::string(&text[range]),
+        Text::Borrowed(text) => Ok(CelValue::String(Text::Borrowed(&text[range]))),
+        Text::Owned(text) => {
+            call.work.build(range.len())?;
+            Ok(CelValue::string(&text[range]))
+        }
     }
 }
 
@@ -145,7 +148,7 @@ fn char_at<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let [CelValue::String(text), CelValue::Int(index)] = args else { return call.no_such_overload(args) };
     let Some(at) = byte_of(text.as_str(), *index) else { return out_of_range(*index) };
     let length = text.as_str()[at..].chars().next().map_or(0, char::len_utf8);
-    Ok(slice(text, at..at + length))
+    slice(call, text, at..at + length)
 }
 
 fn index_of<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
@@ -197,7 +200,12 @@ fn last_index_of<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 
 fn unary<'v>(call: &Call<'_>, args: &[CelValue<'v>], of: fn(&str) -> String) -> Outcome<'v> {
     match args {
-        [CelValue::String(text)] => Ok(CelValue::string(of(text.as_str()))),
+        [CelValue::String(text)] => {
+            let length = text.as_str().len();
+            call.work.read_bytes(length)?;
+            call.work.build(2 * length)?;
+            Ok(CelValue::string(of(text.as_str())))
+        }
         _ => call.no_such_overload(args),
     }
 }
@@ -214,7 +222,7 @@ fn trim<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let [CelValue::String(text)] = args else { return call.no_such_overload(args) };
     let whole = text.as_str();
     let start = whole.len() - whole.trim_start().len();
-    Ok(slice(text, start..start + whole[start..].trim_end().len()))
+    slice(call, text, start..start + whole[start..].trim_end().len())
 }
 
 fn replace<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
@@ -226,14 +234,20 @@ fn replace<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
         _ => return call.no_such_overload(args),
     };
     let (text, from, to) = (text.as_str(), from.as_str(), to.as_str());
-    let most = if from.is_empty() { text.len() + 1 } else { text.len() / from.len() };
-    if most.min(limit.unwrap_or(most)).saturating_mul(to.len()) > MAX_TEXT {
-        return Err(Fault::CostExceeded);
+    call.work.read_bytes(text.len())?;
+    let mut out = String::new();
+    let mut last = 0;
+    for (at, found) in text.match_indices(from).take(limit.unwrap_or(usize::MAX)) {
+        let kept = &text[last..at];
+        call.work.charge(1)?;
+        call.work.build(kept.len() + to.len())?;
+        out.push_str(kept);
+        out.push_str(to);
+        last = at + found.len();
     }
-    Ok(CelValue::string(match limit {
-        Some(limit) => text.replacen(from, to, limit),
-        None => text.replace(from, to),
-    }))
+    call.work.build(text.len() - last)?;
+    out.push_str(&text[last..]);
+    Ok(CelValue::string(out))
 }
 
 fn split<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
@@ -260,10 +274,12 @@ fn split<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
             whole[at..].find(separator).map(|found| (at + found, separator.len()))
         };
         let Some((end, skip)) = next else { break };
-        parts.push(slice(text, at..end));
+        call.work.build_items(1)?;
+        call.work.look()?;
+        parts.push(slice(call, text, at..end)?);
         at = end + skip;
     }
-    parts.push(slice(text, at..whole.len()));
+    parts.push(slice(call, text, at..whole.len())?);
     Ok(CelValue::list(parts))
 }
 
@@ -278,9 +294,9 @@ fn substring<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     }
     let whole = text.as_str();
     let Some(from) = byte_of(whole, start) else { return out_of_range(start) };
-    let Some(end) = end else { return Ok(slice(text, from..whole.len())) };
+    let Some(end) = end else { return slice(call, text, from..whole.len()) };
     match byte_of(whole, end) {
-        Some(to) => Ok(slice(text, from..to)),
+        Some(to) => slice(call, text, from..to),
         None => out_of_range(end),
     }
 }
@@ -292,15 +308,13 @@ fn join<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
         _ => return call.no_such_overload(args),
     };
     let mut out = String::new();
-    for (i, item) in list.iter().enumerate() {
+    for (i, item) in call.work.items(list).enumerate() {
         let CelValue::String(part) = item? else { return call.no_such_overload(args) };
+        call.work.build(part.as_str().len() + separator.len())?;
         if i > 0 {
             out.push_str(separator);
         }
         out.push_str(part.as_str());
-        if out.len() > MAX_TEXT {
-            return Err(Fault::CostExceeded);
-        }
     }
     Ok(CelValue::string(out))
 }

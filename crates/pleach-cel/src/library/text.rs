@@ -52,6 +52,8 @@ static FUNCTIONS: &[Function] =
         },
     ];
 
+use crate::library::regex::within;
+
 type Outcome<'v> = Result<CelValue<'v>, Fault>;
 
 fn strings<'v>(args: &[CelValue<'v>], holds: fn(&str, &str) -> bool) -> Outcome<'v> {
@@ -76,12 +78,10 @@ fn ends_with<'v>(_: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 fn matches<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
         [CelValue::String(text), CelValue::String(pattern)] => {
-            let holds = if let Some(regex) = call.regex {
-                regex.is_match(text.as_str())
-            } else {
-                super::regex::compile(pattern.as_str())?.is_match(text.as_str())
+            let Some(regex) = call.regex else {
+                return Err(super::regex::illegal(call, pattern.as_str()));
             };
-            Ok(CelValue::Bool(holds))
+            within(call.work, |left| regex.is_match_within(text.as_str(), left)).map(CelValue::Bool)
         }
         // Odd: a type is as good as its name here.
         [CelValue::Type(name), pattern] => matches(call, &[CelValue::string(name.clone()), pattern.clone()]),

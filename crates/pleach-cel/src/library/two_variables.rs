@@ -30,12 +30,15 @@ fn map_insert<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Result<CelValue<'v>
     match args {
         [CelValue::Map(map), CelValue::Map(entries)] => {
             let mut map = map.clone();
+            entries.charge_walk(call.work)?;
             for (key, value) in entries {
-                map = map.insert(&key, value?)?;
+                map = map.insert(call.work, &key, call.work.read(value)?)?;
             }
             Ok(CelValue::Map(map))
         }
-        [CelValue::Map(map), key, value] => Ok(CelValue::Map(map.clone().insert(key, value.clone())?)),
+        [CelValue::Map(map), key, value] => {
+            map.clone().insert(call.work, key, value.clone()).map(CelValue::Map)
+        }
         _ => call.no_such_overload(args),
     }
 }

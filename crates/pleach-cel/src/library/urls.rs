@@ -57,9 +57,16 @@ static FUNCTIONS: &[Function] = &[
 
 type Outcome<'v> = Result<CelValue<'v>, Fault>;
 
+/// Takes a text apart, or says why it is no URL.
+fn parse(call: &Call<'_>, text: &str) -> Result<Result<Url, String>, Fault> {
+    call.work.charge(text.len() as u64 / 4)?;
+    call.work.build(2 * text.len())?;
+    Ok(Url::parse(text))
+}
+
 fn url<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
-        [CelValue::String(text)] => match Url::parse(text.as_str()) {
+        [CelValue::String(text)] => match parse(call, text.as_str())? {
             Ok(url) => Ok(CelValue::opaque(Opaque::Url(url))),
             Err(reason) => {
                 Err(Fault::error(format!("URL parse error during conversion from string: {reason}")))
@@ -71,14 +78,18 @@ fn url<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 
 fn is_url<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
-        [CelValue::String(text)] => Ok(CelValue::Bool(Url::parse(text.as_str()).is_ok())),
+        [CelValue::String(text)] => Ok(CelValue::Bool(parse(call, text.as_str())?.is_ok())),
         _ => call.no_such_overload(args),
     }
 }
 
 fn get<'v>(call: &Call<'_>, args: &[CelValue<'v>], part: fn(&Url) -> &str) -> Outcome<'v> {
     match args {
-        [CelValue::Opaque(value)] if let Opaque::Url(url) = &**value => Ok(CelValue::string(part(url))),
+        [CelValue::Opaque(value)] if let Opaque::Url(url) = &**value => {
+            let part = part(url);
+            call.work.build(part.len())?;
+            Ok(CelValue::string(part))
+        }
         _ => call.no_such_overload(args),
     }
 }
@@ -106,6 +117,9 @@ fn get_escaped_path<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 fn get_query<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
         [CelValue::Opaque(value)] if let Opaque::Url(url) = &**value => {
+            // Keys and values are copied, and short ones need more than their bytes.
+            call.work.charge(url.bytes() as u64)?;
+            call.work.build(url.bytes().saturating_mul(64))?;
             let list = |values: Vec<String>| CelValue::list(values.into_iter().map(CelValue::from).collect());
             let entries =
                 url.query().into_iter().map(|(key, values)| (Key::String(key.into()), list(values)));

@@ -7,29 +7,32 @@
 use crate::decl::{DeclKind, ListKind};
 use crate::value::list::{ScalarKey, escaped_keys, map_key};
 use crate::value::{CelValue, Fault, List, Map, Opaque};
-use pleach_json::grow_stack;
+use crate::work::Work;
+use pleach_json::{Value, grow_stack};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// `left == right`. An error means that the question made no sense: `!=` then holds.
-pub(crate) fn equal(left: &CelValue<'_>, right: &CelValue<'_>) -> Result<bool, Fault> {
+/// `left == right`. An error means that the question made no sense: `!=` then holds. All that is
+/// visited is charged, as often as it is visited: values may share their parts.
+pub(crate) fn equal(work: &Work<'_>, left: &CelValue<'_>, right: &CelValue<'_>) -> Result<bool, Fault> {
     use CelValue as V;
+    work.charge(1)?;
     Ok(match (left, right) {
         (V::Failed(fault), _) => return Err((**fault).clone()),
         (V::Null, V::Null) => true,
         (V::Null, _) | (_, V::Null) => false,
         (V::Bool(a), V::Bool(b)) => a == b,
         (V::Int(a), V::Int(b)) => a == b,
-        (V::String(a), V::String(b)) => a.as_str() == b.as_str(),
+        (V::String(a), V::String(b)) => texts_equal(work, a.as_str().as_bytes(), b.as_str().as_bytes())?,
         (V::Int(_) | V::Uint(_) | V::Double(_), V::Int(_) | V::Uint(_) | V::Double(_)) => {
             numeric_order(left, right) == Some(Ordering::Equal)
         }
-        (V::Bytes(a), V::Bytes(b)) => a == b,
+        (V::Bytes(a), V::Bytes(b)) => texts_equal(work, a, b)?,
         (V::Timestamp(a), V::Timestamp(b)) => a == b,
         (V::Duration(a), V::Duration(b)) => a == b,
         (V::Type(a), V::Type(b)) => a == b,
         (V::Optional(a), V::Optional(b)) => match (a, b) {
-            (Some(a), Some(b)) => equal(a, b)?,
+            (Some(a), Some(b)) => return grow_stack(|| equal(work, a, b)),
             (a, b) => a.is_none() == b.is_none(),
         },
         (V::Opaque(empty), V::Opaque(other)) | (V::Opaque(other), V::Opaque(empty))
@@ -44,10 +47,11 @@ pub(crate) fn equal(left: &CelValue<'_>, right: &CelValue<'_>) -> Result<bool, F
             if is_check || std::mem::discriminant(&**a) != std::mem::discriminant(&**b) {
                 return Err(Fault::no_such_overload());
             }
+            work.scan(a.bytes().max(b.bytes()))?;
             a == b
         }
-        (V::List(a), V::List(b)) => return grow_stack(|| lists_equal(a, b)),
-        (V::Map(a), V::Map(b)) => return grow_stack(|| maps_equal(a, b)),
+        (V::List(a), V::List(b)) => return grow_stack(|| lists_equal(work, a, b)),
+        (V::Map(a), V::Map(b)) => return grow_stack(|| maps_equal(work, a, b)),
         // Values with a schema and those of Kubernetes' own types compare only with their like.
         (V::List(list), _) if list.kind().is_none() => false,
         (V::Opaque(_) | V::List(_) | V::Map(Map::View { decl: Some(_), .. }), _) => {
@@ -57,15 +61,27 @@ pub(crate) fn equal(left: &CelValue<'_>, right: &CelValue<'_>) -> Result<bool, F
     })
 }
 
-fn lists_equal(left: &List<'_>, right: &List<'_>) -> Result<bool, Fault> {
+fn texts_equal(work: &Work<'_>, left: &[u8], right: &[u8]) -> Result<bool, Fault> {
+    if left.len() != right.len() {
+        return Ok(false);
+    }
+    work.scan(left.len())?;
+    Ok(left == right)
+}
+
+fn lists_equal(work: &Work<'_>, left: &List<'_>, right: &List<'_>) -> Result<bool, Fault> {
     if left.len() != right.len() {
         return Ok(false);
     }
     match left.kind() {
         Some(ListKind::Set) => {
-            let known: BTreeSet<_> = left.raw_scalars().collect();
-            for item in right {
-                if !known.contains(&ScalarKey::of_value(&item?)) {
+            let mut known = BTreeSet::new();
+            for key in left.raw_scalars() {
+                known.insert(key.charged(work, left.len())?);
+            }
+            for item in work.items(right) {
+                let key = ScalarKey::of_value(&item?).charged(work, left.len())?;
+                if !known.contains(&key) {
                     return Ok(false);
                 }
             }
@@ -73,13 +89,16 @@ fn lists_equal(left: &List<'_>, right: &List<'_>) -> Result<bool, Fault> {
         }
         Some(ListKind::Map(keys)) => {
             let keys = escaped_keys(keys);
-            let own = left.to_vec()?;
+            let own = work.to_vec(left)?;
             // Of elements with the same key the last counts.
-            let known: BTreeMap<_, _> = own.iter().map(|item| (map_key(item, &keys), item)).collect();
-            for item in right {
+            let mut known = BTreeMap::new();
+            for item in &own {
+                known.insert(map_key(work, item, &keys, own.len())?, item);
+            }
+            for item in work.items(right) {
                 let item = item?;
-                match known.get(&map_key(&item, &keys)) {
-                    Some(own) if equal(own, &item)? => {}
+                match known.get(&map_key(work, &item, &keys, own.len())?) {
+                    Some(own) if equal(work, own, &item)? => {}
                     _ => return Ok(false),
                 }
             }
@@ -89,16 +108,16 @@ fn lists_equal(left: &List<'_>, right: &List<'_>) -> Result<bool, Fault> {
     }
     for (a, b) in left.iter().zip(right.iter()) {
         // An element on the right that does not fit its schema equals nothing.
-        let a = a?;
-        let Ok(b) = b else { return Ok(false) };
-        if !equal(&a, &b)? {
+        let a = work.read(a)?;
+        let Ok(b) = work.read(b) else { return work.ended().map_or(Ok(false), Err) };
+        if !equal(work, &a, &b)? {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-fn maps_equal<'a>(left: &Map<'a>, right: &Map<'a>) -> Result<bool, Fault> {
+fn maps_equal<'a>(work: &Work<'_>, left: &Map<'a>, right: &Map<'a>) -> Result<bool, Fault> {
     if left.len() != right.len() {
         return Ok(false);
     }
@@ -106,44 +125,91 @@ fn maps_equal<'a>(left: &Map<'a>, right: &Map<'a>) -> Result<bool, Fault> {
         && let DeclKind::Object(object) = decl.kind()
     {
         for (name, value) in members.iter() {
+            work.charge(1 + name.len() as u64 / 64)?;
             if let Some(field) = object.field_by_raw_name(name) {
                 // Odd: names are unescaped once more on the way, so one with two underscores is
                 // found on neither side and never compared.
                 if name.contains("__") {
                     continue;
                 }
-                let own = Map::find_field(members, field)?;
-                match (own, right.find_str(&field.escaped_name)?) {
-                    (Some(a), Some(b)) if equal(&a, &b)? => {}
+                let own = work.read_found(Map::find_field(members, field))?;
+                let other = work.read_found(right.find_str(&field.escaped_name))?;
+                match (own, other) {
+                    (Some(a), Some(b)) if equal(work, &a, &b)? => {}
                     (None, None) => {}
                     _ => return Ok(false),
                 }
             } else if object.is_untyped(name) {
                 // A declared property without a type: null is absent, the rest compares as JSON.
-                if right.raw(name).filter(|v| !v.is_null()) != Some(value).filter(|v| !v.is_null()) {
-                    return Ok(false);
+                let other = right.raw(name).filter(|v| !v.is_null());
+                match (Some(value).filter(|v| !v.is_null()), other) {
+                    (None, None) => {}
+                    (Some(value), Some(other)) if json_equal(work, value, other)? => {}
+                    _ => return Ok(false),
                 }
             } else if let Map::Owned(_) = right {
                 return Err(Fault::no_such_overload());
-            } else if right.raw(name).is_some_and(|other| other != value) {
+            } else if let Some(other) = right.raw(name)
+                && !json_equal(work, value, other)?
+            {
                 // What no schema names matters only where both sides have it.
                 return Ok(false);
             }
         }
         return Ok(true);
     }
+    left.charge_walk(work)?;
     for (key, value) in left {
-        let value = value?;
-        match right.find(&key)? {
-            Some(other) if equal(&value, &other)? => {}
+        let value = work.read(value)?;
+        work.scan(key.as_str().map_or(0, str::len))?;
+        match work.read_found(right.find(&key))? {
+            Some(other) if equal(work, &value, &other)? => {}
             _ => return Ok(false),
         }
     }
     Ok(true)
 }
 
+/// Whether two values are the same JSON: as `==` of [`Value`] has it, but charged.
+fn json_equal(work: &Work<'_>, left: &Value, right: &Value) -> Result<bool, Fault> {
+    work.charge(1)?;
+    match (left, right) {
+        _ if left.is_same(right) => Ok(true),
+        (Value::String(a), Value::String(b)) => texts_equal(work, a.as_bytes(), b.as_bytes()),
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => grow_stack(|| {
+            for (a, b) in a.iter().zip(b.iter()) {
+                if !json_equal(work, a, b)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }),
+        (Value::Object(a), Value::Object(b)) if a.len() == b.len() => grow_stack(|| {
+            for ((a_key, a), (b_key, b)) in a.iter().zip(b.iter()) {
+                if !texts_equal(work, a_key.as_bytes(), b_key.as_bytes())? || !json_equal(work, a, b)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }),
+        _ => Ok(false),
+    }
+}
+
 /// Which of two values comes first.
-pub(crate) fn compare(left: &CelValue<'_>, right: &CelValue<'_>) -> Result<Ordering, Fault> {
+pub(crate) fn compare(work: &Work<'_>, left: &CelValue<'_>, right: &CelValue<'_>) -> Result<Ordering, Fault> {
+    use CelValue as V;
+    work.charge(1)?;
+    match (left, right) {
+        (V::String(a), V::String(b)) => work.scan(a.as_str().len().min(b.as_str().len()))?,
+        (V::Bytes(a), V::Bytes(b)) => work.scan(a.len().min(b.len()))?,
+        _ => {}
+    }
+    order(left, right)
+}
+
+/// The same for what has been charged.
+pub(crate) fn order(left: &CelValue<'_>, right: &CelValue<'_>) -> Result<Ordering, Fault> {
     use CelValue as V;
     match (left, right) {
         (V::Int(a), V::Int(b)) => Ok(a.cmp(b)),
@@ -205,6 +271,7 @@ mod tests {
 
     #[test]
     fn unlike_types_are_unequal_and_unordered() {
+        let work = Work::new(1_000, None);
         let values = [
             CelValue::Null,
             CelValue::Bool(true),
@@ -215,9 +282,9 @@ mod tests {
         ];
         for (i, a) in values.iter().enumerate() {
             for (j, b) in values.iter().enumerate() {
-                assert_eq!(equal(a, b), Ok(i == j), "{a:?} == {b:?}");
+                assert_eq!(equal(&work, a, b), Ok(i == j), "{a:?} == {b:?}");
                 if i != j {
-                    assert_eq!(compare(a, b), Err(Fault::no_such_overload()), "{a:?} < {b:?}");
+                    assert_eq!(compare(&work, a, b), Err(Fault::no_such_overload()), "{a:?} < {b:?}");
                 }
             }
         }
@@ -225,9 +292,10 @@ mod tests {
 
     #[test]
     fn numbers_compare_across_types() {
-        assert_eq!(equal(&CelValue::Int(1), &CelValue::Double(1.0)), Ok(true));
-        assert_eq!(compare(&CelValue::Int(-1), &CelValue::Uint(0)), Ok(Ordering::Less));
-        assert_eq!(equal(&CelValue::Double(f64::NAN), &CelValue::Double(f64::NAN)), Ok(false));
-        assert!(compare(&CelValue::Double(f64::NAN), &CelValue::Int(1)).is_err());
+        let work = Work::new(1_000, None);
+        assert_eq!(equal(&work, &CelValue::Int(1), &CelValue::Double(1.0)), Ok(true));
+        assert_eq!(compare(&work, &CelValue::Int(-1), &CelValue::Uint(0)), Ok(Ordering::Less));
+        assert_eq!(equal(&work, &CelValue::Double(f64::NAN), &CelValue::Double(f64::NAN)), Ok(false));
+        assert!(compare(&work, &CelValue::Double(f64::NAN), &CelValue::Int(1)).is_err());
     }
 }

@@ -9,6 +9,7 @@
 //! their text.
 
 use crate::value::{CelValue, Fault, List, Map, Opaque, Text, Timestamp};
+use crate::work::Work;
 use pleach_json::Str;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -95,12 +96,19 @@ impl<'a> Itself<'a> {
 }
 
 impl<'a> Key<'a> {
+    /// The key a value is, charged for the copy of its text.
+    pub(crate) fn charged(work: &Work<'_>, value: &CelValue<'a>) -> Result<Self, Fault> {
+        work.build(value.as_str().map_or(0, str::len))?;
+        Self::of(value)
+    }
+
     /// The key a value is; an error for types that cannot be one.
     pub fn of(value: &CelValue<'a>) -> Result<Self, Fault> {
         Ok(match value {
             CelValue::Bool(b) => Self::Bool(*b),
             CelValue::Int(i) => Self::Int(*i),
             CelValue::Uint(u) => Self::Uint(*u),
+            CelValue::String(Text::Owned(text)) => Self::String(text.clone()),
             CelValue::String(text) => Self::String(text.as_str().into()),
             // Both zeros are the same key.
             CelValue::Double(d) => Self::Double(if *d == 0.0 { 0 } else { d.to_bits() }),

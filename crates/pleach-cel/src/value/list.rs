@@ -5,6 +5,7 @@
 
 use crate::decl::{DeclKind, DeclType, ListKind};
 use crate::value::{CelValue, Fault, read, read_untyped};
+use crate::work::Work;
 use pleach_json::{Str, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -100,8 +101,10 @@ impl<'a> List<'a> {
     }
 
     /// All elements; one that does not fit its schema is an error when somebody looks at it.
-    pub(crate) fn to_vec_keeping(&self) -> Vec<CelValue<'a>> {
-        self.iter().map(|item| item.unwrap_or_else(CelValue::failed)).collect()
+    pub(crate) fn to_vec_keeping(&self, work: &Work<'_>) -> Result<Vec<CelValue<'a>>, Fault> {
+        work.build_items(self.len())?;
+        let items = work.items(self).map(|item| item.unwrap_or_else(CelValue::failed)).collect();
+        work.ended().map_or(Ok(items), Err)
     }
 
     /// The schema's list type; `None` for lists without a schema.
@@ -118,49 +121,59 @@ impl<'a> List<'a> {
 
     /// The list with one more element. A list nobody else holds grows in place: macros build
     /// their results that way.
-    pub(crate) fn push(self, value: CelValue<'a>) -> Self {
+    pub(crate) fn push(self, work: &Work<'_>, value: CelValue<'a>) -> Result<Self, Fault> {
         match self {
             Self::Owned(mut list) if list.decl.is_none() => {
+                let copied = if Arc::get_mut(&mut list).is_some() { 0 } else { list.items.len() };
+                work.build_items(copied + 1)?;
                 Arc::make_mut(&mut list).items.push(value);
-                Self::Owned(list)
+                Ok(Self::Owned(list))
             }
-            list => list.concat(&Self::of(vec![value])),
+            list => list.concat(work, &Self::of(vec![value])),
         }
     }
 
     /// `self + other`: a union for sets, a merge by key for maps.
-    pub(crate) fn concat(&self, other: &Self) -> Self {
+    pub(crate) fn concat(&self, work: &Work<'_>, other: &Self) -> Result<Self, Fault> {
+        let length = self.len() + other.len();
+        work.build_items(length)?;
         let decl = match self {
             Self::View { decl, .. } => *decl,
             Self::Owned(list) => list.decl,
         };
         // An element that does not fit its schema is no error until somebody looks at it.
         let keep = |item: Result<CelValue<'a>, Fault>| item.unwrap_or_else(CelValue::failed);
-        let mut items = Vec::with_capacity(self.len() + other.len());
-        items.extend(self.iter().map(keep));
+        let mut items = Vec::with_capacity(length);
+        items.extend(work.items(self).map(keep));
         match self.kind() {
             Some(ListKind::Set) => {
-                let mut known: BTreeSet<_> = self.raw_scalars().collect();
-                for item in other.iter().map(keep) {
-                    if known.insert(ScalarKey::of_value(&item)) {
+                let mut known = BTreeSet::new();
+                for key in self.raw_scalars() {
+                    known.insert(key.charged(work, length)?);
+                }
+                for item in work.items(other).map(keep) {
+                    if known.insert(ScalarKey::of_value(&item).charged(work, length)?) {
                         items.push(item);
                     }
                 }
             }
             Some(ListKind::Map(keys)) => {
                 let keys = escaped_keys(keys);
-                let known: BTreeMap<_, _> =
-                    items.iter().enumerate().map(|(at, item)| (map_key(item, &keys), at)).collect();
-                for item in other.iter().map(keep) {
-                    match known.get(&map_key(&item, &keys)) {
+                let mut known = BTreeMap::new();
+                for (at, item) in items.iter().enumerate() {
+                    known.insert(map_key(work, item, &keys, length)?, at);
+                }
+                for item in work.items(other).map(keep) {
+                    match known.get(&map_key(work, &item, &keys, length)?) {
                         Some(at) => items[*at] = item,
                         None => items.push(item),
                     }
                 }
             }
-            _ => items.extend(other.iter().map(keep)),
+            _ => items.extend(work.items(other).map(keep)),
         }
-        Self::Owned(Arc::new(OwnedList { items, decl }))
+        work.look()?;
+        Ok(Self::Owned(Arc::new(OwnedList { items, decl })))
     }
 }
 
@@ -193,6 +206,13 @@ pub(crate) enum ScalarKey {
 }
 
 impl ScalarKey {
+    /// The key, charged for finding it among `count` others.
+    pub(crate) fn charged(self, work: &Work<'_>, count: usize) -> Result<Self, Fault> {
+        let bytes = if let Self::String(text) = &self { text.len() } else { 0 };
+        work.charge((1 + bytes as u64 / 64) * (1 + u64::from((count as u64 + 1).ilog2())))?;
+        Ok(self)
+    }
+
     pub(crate) fn of_json(value: Option<&Value>) -> Self {
         match value {
             None | Some(Value::Null) => Self::Null,
@@ -226,13 +246,18 @@ pub(crate) fn escaped_keys(keys: &[Str]) -> Vec<Str> {
     keys.iter().map(|key| crate::names::escape(key).unwrap_or_else(|| key.clone())).collect()
 }
 
-/// The values of an element's keys in a list of type map.
-pub(crate) fn map_key(item: &CelValue<'_>, keys: &[Str]) -> Vec<ScalarKey> {
+/// The values of an element's keys in a list of type map, to be found among `count` others.
+pub(crate) fn map_key(
+    work: &Work<'_>,
+    item: &CelValue<'_>,
+    keys: &[Str],
+    count: usize,
+) -> Result<Vec<ScalarKey>, Fault> {
     let key = |name: &Str| match item {
         CelValue::Map(map) => map.raw_scalar(name),
         _ => ScalarKey::Null,
     };
-    keys.iter().map(key).collect()
+    keys.iter().map(|name| key(name).charged(work, count)).collect()
 }
 
 impl Items<'_> {

@@ -7,8 +7,10 @@ use crate::decl::{DeclKind, DeclType, Field};
 use crate::names;
 use crate::value::list::ScalarKey;
 use crate::value::{CelValue, Fault, Key, Text, read, read_untyped};
+use crate::work::Work;
 use pleach_json::{Str, Value};
 use std::collections::BTreeMap;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 /// A map or an object.
@@ -112,15 +114,39 @@ impl<'a> Map<'a> {
         Entries { map: self.clone(), next: 0, keys: None }
     }
 
-    /// The map with the entries of another added; an error if a key is there already.
-    pub(crate) fn insert(self, key: &CelValue<'a>, value: CelValue<'a>) -> Result<Self, Fault> {
-        let typed = Key::of(key)?;
+    /// Charges for what a walk over the entries does before the first and between them.
+    pub(crate) fn charge_walk(&self, work: &Work<'_>) -> Result<(), Fault> {
+        match self {
+            Self::View { decl: Some(decl), members } if decl.as_object().is_some() => {
+                work.charge(members.len() as u64)
+            }
+            Self::View { .. } => Ok(()),
+            Self::Owned(entries) => {
+                let by_text = entries.keys().filter(|key| key.is_itself()).count();
+                work.charge(entries.len() as u64 + (by_text * LONGEST_SHOWN) as u64)
+            }
+        }
+    }
+
+    /// The map with another entry; an error if the key is there already.
+    pub(crate) fn insert(
+        self,
+        work: &Work<'_>,
+        key: &CelValue<'a>,
+        value: CelValue<'a>,
+    ) -> Result<Self, Fault> {
+        let typed = Key::charged(work, key)?;
         let mut entries = match self {
-            Self::Owned(entries) => entries,
+            Self::Owned(mut entries) => {
+                let copied = if Arc::get_mut(&mut entries).is_some() { 0 } else { entries.len() };
+                work.build_entries(copied + 1)?;
+                entries
+            }
             view @ Self::View { .. } => {
                 let mut entries = BTreeMap::new();
+                work.build_entries(view.len() + 1)?;
                 for (key, value) in &view {
-                    entries.insert(Key::of(&key)?, value?);
+                    entries.insert(Key::charged(work, &key)?, work.read(value)?);
                 }
                 Arc::new(entries)
             }
@@ -139,8 +165,27 @@ fn keys_in_order<'a>(entries: &BTreeMap<Key<'a>, CelValue<'a>>) -> Arc<[Key<'a>]
         return entries.keys().cloned().collect();
     }
     let mut keys: Vec<_> = entries.keys().cloned().collect();
-    keys.sort_by_cached_key(|key| format!("{:?}", key.to_value()));
+    keys.sort_by_cached_key(|key| shown(&key.to_value()));
     keys.into()
+}
+
+/// How many bytes are shown of a value that is no scalar: values may share their parts, so that
+/// their text is far longer than they are.
+const LONGEST_SHOWN: usize = 512;
+
+/// The beginning of a value's text.
+fn shown(value: &CelValue<'_>) -> String {
+    struct Beginning(String);
+    impl Write for Beginning {
+        fn write_str(&mut self, part: &str) -> fmt::Result {
+            self.0.extend(part.chars().take(LONGEST_SHOWN - self.0.len().min(LONGEST_SHOWN)));
+            if self.0.len() < LONGEST_SHOWN { Ok(()) } else { Err(fmt::Error) }
+        }
+    }
+    let mut text = Beginning(String::new());
+    // An error says that the text is long enough.
+    _ = write!(text, "{value:?}");
+    text.0
 }
 
 /// How messages print a key.
@@ -152,7 +197,7 @@ pub(crate) fn text(key: &CelValue<'_>) -> String {
         CelValue::Bool(b) => b.to_string(),
         CelValue::Double(d) => crate::value::double_text(*d),
         CelValue::Null => "0".to_owned(),
-        other => format!("{other:?}"),
+        other => shown(other),
     }
 }
 

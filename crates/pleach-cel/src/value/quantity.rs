@@ -101,6 +101,14 @@ impl Quantity {
         }
     }
 
+    /// How many digits computing with it takes; next to nothing for the small form.
+    pub(crate) fn digits(&self) -> usize {
+        match &self.0 {
+            Form::Small { .. } => 0,
+            Form::Large(decimal) => decimal.len(),
+        }
+    }
+
     /// The nearest float, computed as the API server does: digits times a power of ten.
     pub fn as_approximate_float(&self) -> f64 {
         let (base, exponent) = match &self.0 {

@@ -54,6 +54,15 @@ impl Semver {
         Ok(Self { major, minor, patch, prerelease })
     }
 
+    /// How long its prerelease is, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let length = |part: &Identifier| match part {
+            Identifier::Number(_) => 8,
+            Identifier::Word(word) => 8 + word.len(),
+        };
+        self.prerelease.iter().map(length).sum()
+    }
+
     /// Reads a version after filling in what people leave out: a `v` in front, leading zeros,
     /// missing minor and patch numbers.
     pub fn parse_tolerant(text: &str) -> Result<Self, String> {

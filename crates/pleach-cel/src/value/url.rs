@@ -114,6 +114,17 @@ impl Url {
         Ok(())
     }
 
+    /// How long it is, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let userinfo = self
+            .userinfo
+            .as_ref()
+            .map_or(0, |(name, password)| name.len() + password.as_ref().map_or(0, Vec::len));
+        let texts = [&self.scheme, &self.opaque, &self.host, &self.escaped_path];
+        let query = self.query.as_ref().map_or(0, String::len);
+        userinfo + texts.map(String::len).iter().sum::<usize>() + query + self.fragment.len()
+    }
+
     /// The scheme in lower case; empty if there is none.
     pub fn scheme(&self) -> &str {
         &self.scheme

@@ -4,7 +4,8 @@
 //! thousands and a small power of ten; within lists and maps doubles are written plainly.
 
 use crate::function::Call;
-use crate::value::{CelValue, Fault, List, MAX_TEXT, Map, double_text, quote};
+use crate::value::{CelValue, Fault, List, Map, double_text, quote};
+use crate::work::Work;
 use pleach_json::grow_stack;
 use std::fmt::Write;
 
@@ -26,11 +27,12 @@ pub(super) fn format<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Result<CelVa
     let [CelValue::String(pattern), CelValue::List(values)] = args else {
         return call.no_such_overload(args);
     };
-    format_text(pattern.as_str(), values).map(CelValue::string)
+    format_text(call.work, pattern.as_str(), values).map(CelValue::string)
 }
 
-fn format_text(pattern: &str, values: &List<'_>) -> Result<String, Fault> {
-    let mut out = String::with_capacity(pattern.len());
+fn format_text(work: &Work<'_>, pattern: &str, values: &List<'_>) -> Result<String, Fault> {
+    work.build(pattern.len())?;
+    let mut out = Text { text: String::with_capacity(pattern.len()), work };
     let mut rest = pattern;
     let mut next = 0usize;
     while let Some(at) = rest.find('%') {
@@ -51,15 +53,49 @@ fn format_text(pattern: &str, values: &List<'_>) -> Result<String, Fault> {
         let (clause, after) = parse_clause(rest)
             .map_err(|reason| Fault::error(format!("could not parse formatting clause: {reason}")))?;
         rest = after;
-        let value = value?;
-        write_clause(&mut out, clause, &value)
-            .map_err(|reason| Fault::error(format!("error during formatting: {reason}")))?;
-        if out.len() > MAX_TEXT {
-            return Err(Fault::CostExceeded);
+        let value = work.read(value)?;
+        work.charge(1)?;
+        write_clause(&mut out, clause, &value).map_err(|reason| {
+            work.ended().unwrap_or_else(|| Fault::error(format!("error during formatting: {reason}")))
+        })?;
+        work.look()?;
+    }
+    out.text.push_str(rest);
+    Ok(out.text)
+}
+
+/// A text that grows within the bounds of an evaluation: once they are reached it grows no more, and
+/// the evaluation ends.
+struct Text<'w> {
+    text: String,
+    work: &'w Work<'w>,
+}
+
+impl Text<'_> {
+    fn push_str(&mut self, part: &str) {
+        // The error is found by whoever looks at the work next.
+        if self.work.build(part.len()).is_ok() {
+            self.text.push_str(part);
         }
     }
-    out.push_str(rest);
-    Ok(out)
+
+    fn push(&mut self, c: char) {
+        self.push_str(c.encode_utf8(&mut [0; 4]));
+    }
+
+    /// A quoted text, which may be several times as long.
+    fn push_quoted(&mut self, part: &str) {
+        if self.work.read_bytes(part.len()).and_then(|()| self.work.build(4 * part.len())).is_ok() {
+            self.text.push_str(&quote(part));
+        }
+    }
+}
+
+impl Write for Text<'_> {
+    fn write_str(&mut self, part: &str) -> std::fmt::Result {
+        self.push_str(part);
+        Ok(())
+    }
 }
 
 /// The clause after a `%`, and what follows it.
@@ -100,7 +136,7 @@ fn parse_clause(text: &str) -> Result<(Clause, &str), String> {
     Ok((clause, &rest[letter.len_utf8()..]))
 }
 
-fn write_clause(out: &mut String, clause: Clause, value: &CelValue<'_>) -> Result<(), String> {
+fn write_clause(out: &mut Text<'_>, clause: Clause, value: &CelValue<'_>) -> Result<(), String> {
     let given = value.type_name();
     match (clause, value) {
         (Clause::String, value) => return write_string(out, value),
@@ -166,9 +202,12 @@ fn number(value: &CelValue<'_>) -> Option<f64> {
     }
 }
 
-fn hex(out: &mut String, bytes: &[u8], upper: bool) {
+fn hex(out: &mut Text<'_>, bytes: &[u8], upper: bool) {
+    if out.work.charge(bytes.len() as u64 / 4).and_then(|()| out.work.build(2 * bytes.len())).is_err() {
+        return;
+    }
     for b in bytes {
-        _ = if upper { write!(out, "{b:02X}") } else { write!(out, "{b:02x}") };
+        _ = if upper { write!(out.text, "{b:02X}") } else { write!(out.text, "{b:02x}") };
     }
 }
 
@@ -221,10 +260,14 @@ fn scientific(number: f64) -> String {
     out
 }
 
-fn write_string(out: &mut String, value: &CelValue<'_>) -> Result<(), String> {
+fn write_string(out: &mut Text<'_>, value: &CelValue<'_>) -> Result<(), String> {
     match value {
         CelValue::String(text) => out.push_str(text.as_str()),
-        CelValue::Bytes(bytes) => out.push_str(&String::from_utf8_lossy(bytes)),
+        CelValue::Bytes(bytes) => {
+            if out.work.build(2 * bytes.len()).is_ok() {
+                out.text.push_str(&String::from_utf8_lossy(bytes));
+            }
+        }
         CelValue::Double(d) => out.push_str(&double_text(*d)),
         CelValue::Duration(d) => out.push_str(&d.to_seconds_text()),
         CelValue::Timestamp(t) => out.push_str(&t.to_text()),
@@ -234,7 +277,8 @@ fn write_string(out: &mut String, value: &CelValue<'_>) -> Result<(), String> {
 }
 
 /// A value as part of a list or map: as a literal would be written.
-fn write_nested(out: &mut String, value: &CelValue<'_>) -> Result<(), String> {
+fn write_nested(out: &mut Text<'_>, value: &CelValue<'_>) -> Result<(), String> {
+    out.work.charge(1).map_err(|fault| fault.to_string())?;
     match value {
         CelValue::Null => out.push_str("null"),
         CelValue::Bool(b) => _ = write!(out, "{b}"),
@@ -242,8 +286,11 @@ fn write_nested(out: &mut String, value: &CelValue<'_>) -> Result<(), String> {
         CelValue::Uint(u) => _ = write!(out, "{u}"),
         CelValue::Double(d) if d.is_finite() => _ = write!(out, "{d:.6}"),
         CelValue::Double(d) => out.push_str(&quote(&double_text(*d))),
-        CelValue::String(text) => out.push_str(&quote(text.as_str())),
-        CelValue::Bytes(bytes) => _ = write!(out, "b{}", quote(&String::from_utf8_lossy(bytes))),
+        CelValue::String(text) => out.push_quoted(text.as_str()),
+        CelValue::Bytes(bytes) => {
+            out.push('b');
+            out.push_quoted(&String::from_utf8_lossy(bytes));
+        }
         CelValue::Duration(d) => _ = write!(out, "duration(\"{}\")", d.to_seconds_text()),
         CelValue::Timestamp(t) => _ = write!(out, "timestamp(\"{}\")", t.to_text()),
         CelValue::Type(name) => out.push_str(name),
@@ -260,9 +307,10 @@ fn write_nested(out: &mut String, value: &CelValue<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn write_list(out: &mut String, list: &List<'_>) -> Result<(), String> {
+fn write_list(out: &mut Text<'_>, list: &List<'_>) -> Result<(), String> {
     out.push('[');
-    for (i, item) in list.iter().enumerate() {
+    let work = out.work;
+    for (i, item) in work.items(list).enumerate() {
         if i > 0 {
             out.push_str(", ");
         }
@@ -273,16 +321,20 @@ fn write_list(out: &mut String, list: &List<'_>) -> Result<(), String> {
 }
 
 /// Entries are sorted by the text of their keys.
-fn write_map(out: &mut String, map: &Map<'_>) -> Result<(), String> {
+fn write_map(out: &mut Text<'_>, map: &Map<'_>) -> Result<(), String> {
+    let work = out.work;
+    let fail = |fault: Fault| fault.to_string();
+    map.charge_walk(work).and_then(|()| work.build_entries(map.len())).map_err(fail)?;
     let mut entries = Vec::with_capacity(map.len());
     for (key, value) in map {
-        let (mut key_text, mut value_text) = (String::new(), String::new());
+        let text = || Text { text: String::new(), work };
+        let (mut key_text, mut value_text) = (text(), text());
         if !matches!(key, CelValue::Bool(_) | CelValue::Int(_) | CelValue::Uint(_) | CelValue::String(_)) {
             return Err(format!("no formatting function for map key of type {}", key.type_name()));
         }
         write_nested(&mut key_text, &key)?;
-        write_nested(&mut value_text, &value.map_err(|fault| fault.to_string())?)?;
-        entries.push((key_text, value_text));
+        write_nested(&mut value_text, &work.read(value).map_err(fail)?)?;
+        entries.push((key_text.text, value_text.text));
     }
     entries.sort();
     out.push('{');
@@ -290,7 +342,9 @@ fn write_map(out: &mut String, map: &Map<'_>) -> Result<(), String> {
         if i > 0 {
             out.push_str(", ");
         }
-        _ = write!(out, "{key}:{value}");
+        out.push_str(key);
+        out.push(':');
+        out.push_str(value);
     }
     out.push('}');
     Ok(())

@@ -29,6 +29,11 @@ impl Decimal {
         Self::new(value < 0, &value.unsigned_abs().to_string(), 0)
     }
 
+    /// How many digits it has.
+    pub(super) fn len(&self) -> usize {
+        self.digits.len()
+    }
+
     fn normalized(mut self) -> Self {
         let leading = self.digits.iter().take_while(|d| **d == 0).count();
         self.digits.drain(..leading);
