@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::kind::{Conversion, Kind};
 use crate::rejection::Rejection;
 use crate::settle;
+use crate::webhooks::CallError;
 use crate::webhooks::conversion::Converter;
 
 /// An object on its way to another version.
@@ -62,14 +63,17 @@ impl Engine {
             Converted::By(converter, value) => {
                 let asked = self.ask(converter, &value, &kind.versions[to].api_version);
                 // Kept elsewhere: few wait for it, and all would have room for it.
-                let mut value = Box::pin(asked).await.map_err(Rejection::Plain)?;
+                let mut value = Box::pin(asked).await.map_err(|error| match error {
+                    CallError::Failed(text) => Rejection::Plain(text),
+                    CallError::Overloaded => Rejection::TooManyRequests,
+                })?;
                 settle::converted(kind, to, &mut value);
                 Ok(value)
             }
         }
     }
 
-    async fn ask(&self, converter: &Converter, value: &Value, to: &str) -> Result<Value, String> {
+    async fn ask(&self, converter: &Converter, value: &Value, to: &str) -> Result<Value, CallError> {
         let mut converted = converter.convert(&*self.caller, self.new_uid(), value, to).await?;
         if let Some(metadata) = converted.get_mut("metadata") {
             pleach_meta::object_meta::decode_stored(metadata)?;
@@ -78,14 +82,19 @@ impl Engine {
     }
 
     /// Finds out what was missing when something was worked out; whether there was anything.
-    pub(crate) async fn learn(&self, kind: &Kind, conversions: &Conversions) -> bool {
+    pub(crate) async fn learn(&self, kind: &Kind, conversions: &Conversions) -> Result<bool, Rejection> {
         let (Some((object, to)), Conversion::Webhook(converter)) = (conversions.wanted(), &kind.conversion)
         else {
-            return false;
+            return Ok(false);
         };
-        let converted = Box::pin(self.ask(converter, &object, &to)).await;
+        let converted = match Box::pin(self.ask(converter, &object, &to)).await {
+            Ok(converted) => Ok(converted),
+            Err(CallError::Failed(text)) => Err(text),
+            // Not the same as a failure: a manager whose fields cannot be converted loses them.
+            Err(CallError::Overloaded) => return Err(Rejection::TooManyRequests),
+        };
         conversions.learn(object, to, converted);
-        true
+        Ok(true)
     }
 }
 

@@ -152,6 +152,8 @@ pub enum Rejection {
         /// The objects and what is wrong with each.
         causes: Vec<StatusCause>,
     },
+    /// 429: too many calls to webhooks are waiting for answers.
+    TooManyRequests,
     /// 503: writes are refused for now.
     Unavailable(String),
     /// A webhook said no, in its own words and with its own code.
@@ -277,6 +279,8 @@ impl Rejection {
             }
             Self::Internal(why) => internal(message, why),
             Self::Plain(_) => Status::failure(500, Reason::None, message),
+            Self::TooManyRequests => Status::failure(429, Reason::TooManyRequests, message)
+                .with_details(StatusDetails { retry_after_seconds: 1, ..StatusDetails::default() }),
             Self::Unavailable(_) => Status::failure(503, Reason::ServiceUnavailable, message),
             Self::Denied(status) => *status,
         }
@@ -342,6 +346,7 @@ impl fmt::Display for Rejection {
             Self::UnreadableList { subject, .. } => {
                 write!(f, "failed to read one or more {} from the storage", subject.qualified())
             }
+            Self::TooManyRequests => f.write_str("Too many requests, please try again later."),
             Self::Denied(status) => f.write_str(&status.message),
         }
     }

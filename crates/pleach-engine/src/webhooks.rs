@@ -17,7 +17,7 @@ mod validate;
 
 pub(crate) use admit::Question;
 pub(crate) use attributes::Operation;
-pub use caller::{Address, Caller, Place};
+pub use caller::{Address, Answered, CallError, Caller, Place};
 pub(crate) use registry::Registry;
 pub(crate) use shape::decode_configuration;
 pub(crate) use validate::validate;

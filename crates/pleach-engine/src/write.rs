@@ -246,7 +246,7 @@ impl Engine {
                 let draft = Draft::over(target, intent, &live, &manager, context);
                 match &live.conversions {
                     // What owners in other versions own was not known yet.
-                    Some(conversions) if self.learn(&target.kind, conversions).await => {
+                    Some(conversions) if self.learn(&target.kind, conversions).await? => {
                         context.warnings.truncate(warned);
                     }
                     _ => break draft?,

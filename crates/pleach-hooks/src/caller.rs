@@ -3,7 +3,6 @@
 //! The deadline is one for everything: looking the name up, connecting, waiting between retries and
 //! reading the body.
 
-use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,7 +10,7 @@ use http::header::{self, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use pleach_engine::webhooks::caller::{Address, Caller};
+use pleach_engine::webhooks::caller::{Address, Answered, CallError, Caller};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::answer;
@@ -67,13 +66,8 @@ impl HttpCaller {
 }
 
 impl Caller for HttpCaller {
-    fn call<'a>(
-        &'a self,
-        address: &'a Address,
-        body: Bytes,
-        timeout: Duration,
-    ) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send + 'a>> {
-        Box::pin(self.ask(address, body, timeout))
+    fn call<'a>(&'a self, address: &'a Address, body: Bytes, timeout: Duration) -> Answered<'a> {
+        Box::pin(async move { self.ask(address, body, timeout).await.map_err(CallError::Failed) })
     }
 }
 

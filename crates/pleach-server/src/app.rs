@@ -15,7 +15,7 @@ use percent_encoding::percent_decode_str;
 use pleach_engine::Engine;
 use pleach_meta::{Reason, Status, StatusDetails};
 use pleach_work::{Interrupted, Meter, Stopped, run_metered};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use crate::audit_id::{AUDIT_ID, AuditIds};
 use crate::auth::{Authenticator, User, is_public};
@@ -23,6 +23,7 @@ use crate::body::Body;
 use crate::cpu::{CpuGuard, CpuLanes};
 use crate::deadline::Deadline;
 use crate::documents::Documents;
+use crate::inflight::{Inflight, InflightLimits, Place, Rank};
 use crate::metrics::{Labels, Metrics};
 use crate::query::Query;
 use crate::request_body::Unread;
@@ -78,21 +79,6 @@ const MANY_WRITES: usize = 8;
 /// the largest schemas of real CRDs take a tenth of it.
 pub const REQUEST_STEPS: u64 = 60_000_000;
 
-/// How many requests may be under way at once, watches not counted.
-#[derive(Clone, Copy, Debug)]
-pub struct Inflight {
-    /// Reads.
-    pub readonly: usize,
-    /// Writes.
-    pub mutating: usize,
-}
-
-impl Default for Inflight {
-    fn default() -> Self {
-        Self { readonly: 400, mutating: 200 }
-    }
-}
-
 /// The server's parts, shared by all requests.
 pub struct App {
     /// What requests are about.
@@ -102,9 +88,7 @@ pub struct App {
     /// Counters.
     pub metrics: Metrics,
     authenticator: Authenticator,
-    readonly: Semaphore,
-    mutating: Semaphore,
-    inflight: Inflight,
+    inflight: Arc<Inflight>,
     stopping: watch::Sender<bool>,
     stopped: AtomicBool,
     audit_ids: AuditIds,
@@ -113,15 +97,13 @@ pub struct App {
 
 impl App {
     /// The parts, put together.
-    pub fn new(engine: Arc<Engine>, authenticator: Authenticator, inflight: Inflight) -> Self {
+    pub fn new(engine: Arc<Engine>, authenticator: Authenticator, limits: &InflightLimits) -> Self {
         Self {
             engine,
             documents: Documents::default(),
             metrics: Metrics::new(),
             authenticator,
-            readonly: Semaphore::new(inflight.readonly),
-            mutating: Semaphore::new(inflight.mutating),
-            inflight,
+            inflight: Inflight::new(limits),
             stopping: watch::Sender::new(false),
             stopped: AtomicBool::new(false),
             audit_ids: AuditIds::new(),
@@ -267,9 +249,8 @@ impl App {
     }
 
     /// A place for a read or a write; `None` is a 429.
-    pub fn admit(&self, mutating: bool) -> Option<tokio::sync::SemaphorePermit<'_>> {
-        let places = if mutating { &self.mutating } else { &self.readonly };
-        places.try_acquire().ok()
+    pub fn admit(&self, mutating: bool, user: &User) -> Option<Arc<Place>> {
+        self.inflight.admit(mutating, Rank::of(user))
     }
 
     /// Waits for the writes that are about to get as far as this one, if there are many.
@@ -277,7 +258,7 @@ impl App {
     /// A write runs more code than the nearest cache holds. Here its first part ends; if the second
     /// parts of several run in a row, only the first of them waits for the code to be fetched.
     pub async fn keep_step(&self) {
-        if self.inflight.mutating - self.mutating.available_permits() >= MANY_WRITES {
+        if self.inflight.mutating() >= MANY_WRITES {
             tokio::task::yield_now().await;
         }
     }

@@ -112,9 +112,8 @@ pub fn version(call: &Call) -> Response<Body> {
     }
     // The one document that has neither YAML nor protobuf.
     let accept = call.accept().unwrap_or_default();
-    let offered = |clause: &Clause<'_>| {
-        matches!((clause.main, clause.sub), ("*", "*" | "") | ("application", "json"))
-    };
+    let offered =
+        |clause: &Clause<'_>| matches!((clause.main, clause.sub), ("*", "*" | "") | ("application", "json"));
     if !accept.trim().is_empty() && !clauses(&accept).iter().any(offered) {
         return respond::rejection(Rejection::NotProduced("application/json"), &complaint(call));
     }

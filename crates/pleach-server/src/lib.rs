@@ -16,6 +16,7 @@ pub mod deadline;
 pub mod discovery;
 pub mod documents;
 pub mod health;
+pub mod inflight;
 pub mod kubeconfig;
 pub mod listing;
 pub mod metrics;

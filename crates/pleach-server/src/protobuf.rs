@@ -42,7 +42,9 @@ fn open(body: &[u8]) -> Result<Envelope<'_>, WireError> {
         return Err("empty data".into());
     }
     let Some(unknown) = body.strip_prefix(MAGIC.as_slice()) else {
-        return Err("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]".into());
+        return Err(
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]".into()
+        );
     };
     if unknown.is_empty() {
         return Err("empty body".into());

@@ -70,12 +70,12 @@ pub async fn serve(
         Box::pin(watch(app, call, target, &mut context)).await
     } else {
         let mutating = !matches!(verb, "get" | "list");
-        match app.admit(mutating) {
-            Some(_place) => {
+        match app.admit(mutating, &call.user) {
+            Some(place) => {
                 if mutating {
                     app.keep_step().await;
                 }
-                one(app, call, info, target, verb, body, &mut context).await
+                place.hold(one(app, call, info, target, verb, body, &mut context)).await
             }
             None => too_many_requests(),
         }

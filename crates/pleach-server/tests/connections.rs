@@ -4,11 +4,14 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use pleach_engine::webhooks::{Address, Answered, Caller};
 use pleach_engine::{Admission, Clock, Engine, Randomness};
-use pleach_server::app::{App, Inflight};
+use pleach_server::app::App;
 use pleach_server::auth::Authenticator;
+use pleach_server::inflight::{BoundedCaller, InflightLimits};
 use pleach_server::serve::{Limits, serve};
 use pleach_server::tls::{self, Authority};
 use pleach_store::ModelStore;
@@ -38,6 +41,37 @@ impl Randomness for Random {
     }
 }
 
+/// A webhook that never answers, and counts the calls that wait for it.
+#[derive(Clone, Default)]
+struct Webhook(Arc<AtomicUsize>);
+
+impl Webhook {
+    async fn has(&self, calls: usize) {
+        while self.0.load(Ordering::SeqCst) != calls {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+struct Waiting(Arc<AtomicUsize>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Caller for Webhook {
+    fn call<'a>(&'a self, _: &'a Address, _: bytes::Bytes, _: Duration) -> Answered<'a> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        let waiting = Waiting(self.0.clone());
+        Box::pin(async move {
+            let _waiting = waiting;
+            std::future::pending().await
+        })
+    }
+}
+
 struct Server {
     address: SocketAddr,
     certificate: String,
@@ -47,15 +81,21 @@ struct Server {
 
 impl Server {
     async fn start() -> Self {
+        Self::with_webhook(Webhook::default()).await
+    }
+
+    async fn with_webhook(webhook: Webhook) -> Self {
+        let inflight = InflightLimits::default();
         let engine =
-            Engine::new(Arc::new(ModelStore::new()), Arc::new(Now), Arc::new(Random), Admission::default());
+            Engine::new(Arc::new(ModelStore::new()), Arc::new(Now), Arc::new(Random), Admission::default())
+                .with_caller(Arc::new(BoundedCaller::new(webhook, &inflight)));
         engine.start().await.unwrap();
         let authority = Authority::generate().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let serving = authority.serving(&tls::serving_names(address.ip())).unwrap();
         let config = tls::server_config(&serving, &authority.certificate).unwrap();
-        let app = Arc::new(App::new(Arc::new(engine), Authenticator::new("secret"), Inflight::default()));
+        let app = Arc::new(App::new(Arc::new(engine), Authenticator::new("secret"), &inflight));
         let limits =
             Limits { header_read: IDLE, idle: IDLE, drain: Duration::from_secs(1), ..Limits::default() };
         let (stop, stopped) = oneshot::channel::<()>();
@@ -74,13 +114,19 @@ impl Server {
         TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
     }
 
+    /// Begins a write.
+    async fn post(&self, path: &str, object: &str) -> TlsStream<TcpStream> {
+        let rest =
+            format!("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{object}", object.len());
+        let mut stream = self.connect("http/1.1").await;
+        stream.write_all(request(&format!("POST {path}"), &rest).as_bytes()).await.unwrap();
+        stream
+    }
+
     /// A write like any other, which must work.
     async fn create_a_map(&self) {
         let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}"#;
-        let rest = format!("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{map}", map.len());
-        let post = request("POST /api/v1/namespaces/default/configmaps", &rest);
-        let mut stream = self.connect("http/1.1").await;
-        stream.write_all(post.as_bytes()).await.unwrap();
+        let mut stream = self.post("/api/v1/namespaces/default/configmaps", map).await;
         read_until(&mut stream, "201 Created").await;
     }
 }
@@ -149,7 +195,8 @@ async fn a_watch_keeps_its_connection() {
 #[tokio::test]
 async fn a_body_that_never_comes_does_not_keep_its_place() {
     let server = Server::start().await;
-    let places = Inflight::default().mutating;
+    let limits = InflightLimits::default();
+    let places = limits.mutating + limits.reserved_mutating;
     let mut waiting = Vec::new();
     for _ in 0..places {
         let mut stream = server.connect("http/1.1").await;
@@ -181,4 +228,25 @@ async fn a_server_that_stops_ends_watches_and_waits_for_nobody_idle() {
     let mut rest = Vec::new();
     watch.read_to_end(&mut rest).await.ok();
     assert!(String::from_utf8_lossy(&rest).ends_with("0\r\n\r\n"), "the watch ends in an orderly way");
+}
+
+#[tokio::test]
+async fn a_request_that_ends_takes_its_call_to_a_webhook_with_it() {
+    let webhook = Webhook::default();
+    let server = Server::with_webhook(webhook.clone()).await;
+    let configuration = r#"{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration",
+        "metadata":{"name":"slow"},"webhooks":[{"name":"slow.example.com","admissionReviewVersions":["v1"],
+        "sideEffects":"None","clientConfig":{"url":"https://127.0.0.1:1/"},"timeoutSeconds":30,
+        "rules":[{"apiGroups":[""],"apiVersions":["*"],"operations":["*"],"resources":["configmaps"]}]}]}"#;
+    let configurations = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    read_until(&mut server.post(configurations, configuration).await, "201 Created").await;
+    let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}"#;
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let gone = server.post(maps, map).await;
+    webhook.has(1).await;
+    drop(gone);
+    webhook.has(0).await;
+    let mut late = server.post(&format!("{maps}?timeout=1s"), map).await;
+    read_until(&mut late, "\"code\":504").await;
+    webhook.has(0).await;
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use pleach_engine::{Admission, Engine};
 use pleach_hooks::HttpCaller;
-use pleach_server::app::{App, Inflight};
+use pleach_server::app::App;
 use pleach_server::auth::Authenticator;
+use pleach_server::inflight::{BoundedCaller, InflightLimits};
 use pleach_server::serve::{Limits, serve};
 use pleach_server::{kubeconfig, tls};
 use pleach_store::Store;
@@ -97,11 +98,12 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     } else {
         Arc::new(LogStore::options().history_bytes(history).open(directory.store())?)
     };
+    let limits = InflightLimits::default();
     let engine = Arc::new(
         Engine::new(store.clone(), Arc::new(SystemClock), Arc::new(SystemRandomness), admission(&options)?)
             .with_gates(options.feature_gates)
             .with_max_request_bytes(usize::try_from(options.max_request_bytes)?)
-            .with_caller(Arc::new(HttpCaller::new())),
+            .with_caller(Arc::new(BoundedCaller::new(HttpCaller::new(), &limits))),
     );
     engine.start().await?;
 
@@ -119,7 +121,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     let path = options.kubeconfig.clone().unwrap_or_else(|| directory.kubeconfig());
     write_private(&path, &kubeconfig::write(&url, &authority.certificate, &admin, &token))?;
 
-    let app = Arc::new(App::new(engine.clone(), Authenticator::new(token), Inflight::default()));
+    let app = Arc::new(App::new(engine.clone(), Authenticator::new(token), &limits));
     let sweeper = tokio::spawn(engine.clone().sweep());
     println!("pleach {} serves at {url}", env!("CARGO_PKG_VERSION"));
     println!("export KUBECONFIG={}", path.display());

@@ -1,15 +1,15 @@
-//! Asking those who want to know of a write.
+//! Calls admission webhooks.
 //!
-//! Webhooks that may change the object are asked one after the other, each about what the one before made
-//! of it; what one of them changes is decoded as upstream does it, defaulted but not pruned, and enters the
-//! write where the client's object did. Those that only say yes or no are asked at once, about the object
-//! as it will be.
+//! Mutating webhooks are called one after the other, each with what the one before made of the object;
+//! what one of them changes is decoded as upstream does it, defaulted but not pruned, and enters the
+//! write where the client's object did. Validating webhooks are called at once, up to a bound, with the
+//! object as it will be stored.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
 use pleach_json::{Map, Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_patch::JsonPatch;
@@ -17,6 +17,7 @@ use pleach_schema::Beside;
 
 use super::answer::{self, Answer};
 use super::attributes::{Attributes, Operation};
+use super::caller::CallError;
 use super::conditions::{self, Verdict};
 use super::hook::{FailurePolicy, Hook};
 use super::registry::Hooks;
@@ -31,6 +32,9 @@ use crate::options::Context;
 use crate::rejection::Rejection;
 use crate::settle;
 use crate::target::{Subresource, Target};
+
+/// How many validating webhooks are called at once for one write.
+const CALLS_AT_ONCE: usize = 64;
 
 /// A write that somebody wants to know of.
 pub(crate) struct Question<'a> {
@@ -91,6 +95,7 @@ impl Engine {
         let hooks = &question.hooks.mutating;
         let labels = self.namespace_labels(question.target).await?;
         let mut changed = false;
+        let mut views = Views::default();
         // Who asked for it is asked again if somebody later changed the object, but only once.
         let (mut asked, mut again) = (vec![false; hooks.len()], vec![false; hooks.len()]);
         for reinvoking in [false, true] {
@@ -99,9 +104,8 @@ impl Engine {
                     continue;
                 }
                 let attributes = question.attributes(object.as_ref(), old, context);
-                let Some(call) = self.interest(question, hook, &attributes, labels.as_ref()).await? else {
-                    continue;
-                };
+                let interest = self.interest(question, hook, &attributes, labels.as_ref(), &mut views);
+                let Some(call) = interest.await? else { continue };
                 let answered = self.call(hook, &call, &attributes, true).await;
                 let Some((answer, patch)) = usable(hook, answered.and_then(with_patch))? else { continue };
                 warnings.extend(answer.warnings.iter().cloned());
@@ -125,6 +129,7 @@ impl Engine {
                         }
                     }
                     drop(call);
+                    views = Views::default();
                     object = Some(new);
                 }
                 asked[at] = hook.reinvokes;
@@ -145,20 +150,27 @@ impl Engine {
         let labels = self.namespace_labels(question.target).await?;
         let attributes = question.attributes(object, old, context);
         let mut calls = Vec::new();
+        let mut views = Views::default();
         for hook in &question.hooks.validating {
-            if let Some(call) = self.interest(question, hook, &attributes, labels.as_ref()).await? {
+            let interest = self.interest(question, hook, &attributes, labels.as_ref(), &mut views);
+            if let Some(call) = interest.await? {
                 calls.push((hook, call));
             }
         }
-        let answers = join_all(calls.iter().map(|(hook, call)| self.call(hook, call, &attributes, false)));
-        let answers = answers.await;
-        let hooks: Vec<&Hook> = calls.into_iter().map(|(hook, _)| hook).collect();
+        // Reviews are written when their turn comes, so that no more of them are held than are under way.
+        let answers = calls.iter().map(|(hook, call)| self.call(hook, call, &attributes, false));
+        let mut answers = stream::iter(answers).buffered(CALLS_AT_ONCE).boxed();
         let mut verdict = Ok(());
-        for (hook, answer) in hooks.into_iter().zip(answers) {
+        let mut warnings = Vec::new();
+        for (hook, _) in &calls {
+            let Some(answer) = answers.next().await else { break };
+            if answer == Err(CallError::Overloaded) {
+                return Err(Rejection::TooManyRequests);
+            }
             let said = match usable(hook, answer) {
                 Ok(None) => Ok(()),
                 Ok(Some(answer)) => {
-                    context.warnings.extend(answer.warnings.iter().cloned());
+                    warnings.extend(answer.warnings.iter().cloned());
                     if answer.allowed {
                         Ok(())
                     } else {
@@ -169,6 +181,8 @@ impl Engine {
             };
             verdict = verdict.and(said);
         }
+        drop(answers);
+        context.warnings.extend(warnings);
         verdict
     }
 
@@ -179,10 +193,10 @@ impl Engine {
         hook: &Hook,
         attributes: &Attributes<'a>,
         labels: Option<&Value>,
+        views: &mut Views,
     ) -> Result<Option<Call<'a>>, Rejection> {
         let Some(seen) = hook.matches(attributes, &others(question.target), labels) else { return Ok(None) };
-        let object = self.seen_as(question, seen, attributes.object).await?;
-        let old = self.seen_as(question, seen, attributes.old).await?;
+        let (object, old) = self.seen_as(question, seen, attributes, views).await?;
         match hook.judge(attributes, seen, object.as_deref(), old.as_deref()) {
             Verdict::Call => {}
             Verdict::Skip => return Ok(None),
@@ -199,20 +213,30 @@ impl Engine {
         Ok(Some(Call { seen, object, old }))
     }
 
-    /// An object in the version that a webhook wants to see.
+    /// The object and the old one in the version that a webhook wants to see.
     async fn seen_as<'a>(
         &self,
         question: &Question<'_>,
         seen: GroupVersion<'_>,
-        object: Option<&'a Value>,
-    ) -> Result<Option<Cow<'a, Value>>, Rejection> {
-        let Some(object) = object else { return Ok(None) };
+        attributes: &Attributes<'a>,
+        views: &mut Views,
+    ) -> Result<View<Cow<'a, Value>>, Rejection> {
         let kind = &question.target.kind;
         let version = version(kind, seen);
-        if version == question.target.version || question.target.subresource == Subresource::Scale {
-            return Ok(Some(Cow::Borrowed(object)));
+        let own = question.target.version;
+        if version == own || question.target.subresource == Subresource::Scale {
+            return Ok((attributes.object.map(Cow::Borrowed), attributes.old.map(Cow::Borrowed)));
         }
-        self.convert(kind, question.target.version, version, object.clone()).await.map(Cow::Owned).map(Some)
+        if let Some((_, (object, old))) = views.0.iter().find(|(known, _)| *known == version) {
+            return Ok((object.clone().map(Cow::Owned), old.clone().map(Cow::Owned)));
+        }
+        let convert = async |object: Option<&Value>| match object {
+            Some(object) => self.convert(kind, own, version, object.clone()).await.map(Some),
+            None => Ok(None),
+        };
+        let view = (convert(attributes.object).await?, convert(attributes.old).await?);
+        views.0.push((version, view.clone()));
+        Ok((view.0.map(Cow::Owned), view.1.map(Cow::Owned)))
     }
 
     async fn call(
@@ -221,7 +245,7 @@ impl Engine {
         call: &Call<'_>,
         attributes: &Attributes<'_>,
         may_patch: bool,
-    ) -> Result<Answer, String> {
+    ) -> Result<Answer, CallError> {
         let uid = self.new_uid();
         let version = hook.review.as_str();
         let mut request = match conditions::request(attributes, call.seen) {
@@ -235,15 +259,14 @@ impl Engine {
         out.insert("request", request);
         let body = Bytes::from(pleach_json::to_vec(&out.into()));
         let answer = self.caller.call(&hook.address, body, hook.timeout).await;
-        let answer = answer.map_err(|problem| {
-            let told = if problem.starts_with("unable to load root certificates") {
-                "could not get REST client"
-            } else {
-                "failed to call webhook"
-            };
-            format!("{told}: {problem}")
+        let answer = answer.map_err(|error| match error {
+            CallError::Failed(problem) if problem.starts_with("unable to load root certificates") => {
+                CallError::Failed(format!("could not get REST client: {problem}"))
+            }
+            CallError::Failed(problem) => CallError::Failed(format!("failed to call webhook: {problem}")),
+            CallError::Overloaded => CallError::Overloaded,
         })?;
-        Answer::read(&answer, version, &uid, may_patch)
+        Ok(Answer::read(&answer, version, &uid, may_patch)?)
     }
 
     /// What a webhook made of an object, settled: the write goes on with it as with what its author made.
@@ -287,6 +310,13 @@ impl Engine {
         Ok(record.parse()?.at(&["metadata", "labels"]).cloned())
     }
 }
+
+/// An object and what it was before.
+type View<T> = (Option<T>, Option<T>);
+
+/// An object in other versions, each converted once however many webhooks want to see it.
+#[derive(Default)]
+struct Views(Vec<(usize, View<Value>)>);
 
 /// What a webhook is asked about.
 struct Call<'a> {
@@ -342,27 +372,28 @@ impl<'a> Question<'a> {
 }
 
 /// An answer that counts; `None` if a webhook failed that may be ignored.
-fn usable<T>(hook: &Hook, answer: Result<T, String>) -> Result<Option<T>, Rejection> {
+fn usable<T>(hook: &Hook, answer: Result<T, CallError>) -> Result<Option<T>, Rejection> {
     match (answer, hook.on_failure) {
         (Ok(answer), _) => Ok(Some(answer)),
-        (Err(problem), FailurePolicy::Ignore) => {
+        (Err(CallError::Overloaded), _) => Err(Rejection::TooManyRequests),
+        (Err(CallError::Failed(problem)), FailurePolicy::Ignore) => {
             tracing::warn!(webhook = %hook.name, configuration = %hook.configuration, problem, "webhook failed and is ignored");
             Ok(None)
         }
-        (Err(problem), FailurePolicy::Fail) => {
+        (Err(CallError::Failed(problem)), FailurePolicy::Fail) => {
             Err(Rejection::internal(format!("failed calling webhook \"{}\": {problem}", hook.name)))
         }
     }
 }
 
-fn with_patch(answer: Answer) -> Result<(Answer, JsonPatch), String> {
+fn with_patch(answer: Answer) -> Result<(Answer, JsonPatch), CallError> {
     if answer.patch.is_empty() {
         return Ok((answer, JsonPatch::default()));
     }
     let patch = JsonPatch::parse(&answer.patch)
         .map_err(|error| format!("received undecodable patch in webhook response: {error}"))?;
     match answer.unsupported_patch() {
-        Some(other) if !patch.is_empty() => Err(format!("unsupported patch type \"{other}\"")),
+        Some(other) if !patch.is_empty() => Err(format!("unsupported patch type \"{other}\"").into()),
         _ => Ok((answer, patch)),
     }
 }

@@ -1,4 +1,4 @@
-//! Where webhooks are, and who calls them.
+//! The seam to the network: where a webhook is, and the trait that calls it.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -33,27 +33,39 @@ pub enum Place {
     },
 }
 
+/// Why there is no answer from a webhook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallError {
+    /// The call failed. The text is in the words of upstream's client.
+    Failed(String),
+    /// Too many calls are waiting for answers already, and this one was not made. The request is refused
+    /// with 429 whatever the failure policy of the webhook: nothing is wrong with the webhook.
+    Overloaded,
+}
+
+impl From<String> for CallError {
+    fn from(text: String) -> Self {
+        Self::Failed(text)
+    }
+}
+
+/// What a call comes to.
+pub type Answered<'a> = Pin<Box<dyn Future<Output = Result<Bytes, CallError>> + Send + 'a>>;
+
 /// Posts a review to a webhook and waits for the answer.
+///
+/// The server wraps the one that does so with one that gives back the place of the waiting request and
+/// bounds how many calls there are. Dropping the future ends the call.
 pub trait Caller: Send + Sync + 'static {
-    /// The body of the webhook's answer. The error is a text in the words of upstream's client.
-    fn call<'a>(
-        &'a self,
-        address: &'a Address,
-        body: Bytes,
-        timeout: Duration,
-    ) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send + 'a>>;
+    /// The body of the webhook's answer.
+    fn call<'a>(&'a self, address: &'a Address, body: Bytes, timeout: Duration) -> Answered<'a>;
 }
 
 /// Calls nobody: for those who use the engine without a network.
 pub(crate) struct Nobody;
 
 impl Caller for Nobody {
-    fn call<'a>(
-        &'a self,
-        _: &'a Address,
-        _: Bytes,
-        _: Duration,
-    ) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send + 'a>> {
-        Box::pin(async { Err("webhooks are not called here".into()) })
+    fn call<'a>(&'a self, _: &'a Address, _: Bytes, _: Duration) -> Answered<'a> {
+        Box::pin(async { Err(CallError::Failed("webhooks are not called here".into())) })
     }
 }

@@ -12,7 +12,7 @@ use pleach_json::{Map, Str, Value};
 use pleach_meta::object_meta::{ObjectMeta, validate_annotations, validate_labels};
 use pleach_meta::{FieldErrors, Path, field_error};
 
-use super::caller::{Address, Caller, Place};
+use super::caller::{Address, CallError, Caller, Place};
 use super::review;
 
 /// How long a conversion may take.
@@ -53,14 +53,14 @@ impl Converter {
         Self { address: Address { place, ca_bundle: bundle.into() }, review }
     }
 
-    /// Has an object converted. Errors are whole messages.
+    /// Has an object converted. The texts of errors are whole messages.
     pub(crate) async fn convert(
         &self,
         caller: &dyn Caller,
         uid: Str,
         object: &Value,
         to: &str,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, CallError> {
         let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
         if is_empty(object) {
             let mut converted = object.clone();
@@ -69,13 +69,16 @@ impl Converter {
         }
         let who = format!("conversion webhook for {}, Kind={}", text("apiVersion"), text("kind"));
         let request = self.request(&uid, object, to);
-        let answer = caller.call(&self.address, request, PATIENCE).await;
-        let answer = answer.and_then(|answer| self.read(&answer, &uid));
+        let answer = match caller.call(&self.address, request, PATIENCE).await {
+            Ok(answer) => self.read(&answer, &uid),
+            Err(CallError::Failed(problem)) => Err(problem),
+            Err(CallError::Overloaded) => return Err(CallError::Overloaded),
+        };
         let returned = answer.map_err(|problem| format!("{who} failed: {problem}"))?;
         if returned.len() != 1 {
-            return Err(format!("{who} returned {} objects, expected 1", returned.len()));
+            return Err(format!("{who} returned {} objects, expected 1", returned.len()).into());
         }
-        accept(&who, object, returned.into_iter().next().unwrap_or_default(), to)
+        Ok(accept(&who, object, returned.into_iter().next().unwrap_or_default(), to)?)
     }
 
     fn request(&self, uid: &str, object: &Value, to: &str) -> Bytes {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use pleach_engine::webhooks::caller::{Address, Caller as _, Place};
+use pleach_engine::webhooks::caller::{Address, CallError, Caller as _, Place};
 use pleach_hooks::HttpCaller;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::{Instant, sleep};
@@ -42,7 +42,7 @@ async fn services_are_named_with_their_port() {
     let place = Place::Service { namespace: "ns".into(), name: "svc".into(), path: "/p".into(), port: 443 };
     let address = Address { place, ca_bundle: Bytes::new() };
     let error = HttpCaller::new().call(&address, Bytes::new(), Duration::from_secs(3)).await;
-    let error = error.expect_err("there is no such service");
+    let Err(CallError::Failed(error)) = error else { panic!("there is no such service") };
     let lookup = "Post \"https://svc.ns.svc:443/p?timeout=3s\": dial tcp: lookup svc.ns.svc on ";
     let timeout = "Post \"https://svc.ns.svc:443/p?timeout=3s\": context deadline exceeded";
     assert!(error.starts_with(lookup) || error == timeout, "{error}");

@@ -110,11 +110,7 @@ impl<'a> Found<'a> {
                 (pointer || value != 0.0).then(|| value.into())
             }
             (
-                FieldType::Text
-                | FieldType::Bytes
-                | FieldType::Int
-                | FieldType::Bool
-                | FieldType::Double,
+                FieldType::Text | FieldType::Bytes | FieldType::Int | FieldType::Bool | FieldType::Double,
                 content,
             ) => return Err(wrong_type(&content, go_name(field.name))),
             (_, Content::Bytes(bytes)) => {
@@ -262,11 +258,8 @@ fn schema_or<'a>(
         }
         Ok(())
     })?;
-    let schema = if schemas.is_empty() {
-        None
-    } else {
-        Some(members(&schemas, &JSON_SCHEMA_PROPS, depth)?.into())
-    };
+    let schema =
+        if schemas.is_empty() { None } else { Some(members(&schemas, &JSON_SCHEMA_PROPS, depth)?.into()) };
     Ok((schema, others))
 }
 

@@ -87,7 +87,11 @@ fn objects_are_what_their_json_would_be() {
             read(
                 "v1",
                 "ConfigMap",
-                &[vec![0xf3, 0x01, 0x08, 0x01, 0xf4, 0x01], text(99, "x"), nested(1, &[text(1, "a"), int(99, 1)])],
+                &[
+                    vec![0xf3, 0x01, 0x08, 0x01, 0xf4, 0x01],
+                    text(99, "x"),
+                    nested(1, &[text(1, "a"), int(99, 1)]),
+                ],
             ),
             r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}"#,
         ),
@@ -130,7 +134,10 @@ fn what_is_no_message_of_the_kind_is_refused() {
     let other = object(&envelope("v1", "Pod", &[vec![0xff]]), "v1", "ConfigMap").unwrap();
     assert_eq!(other, json!({"apiVersion": "v1", "kind": "Pod"}), "another kind is refused for what it is");
     let custom = object(&whole, "example.com/v1", "");
-    assert!(matches!(custom, Err(Unreadable::Object(_))), "custom resources have no protobuf form: {custom:?}");
+    assert!(
+        matches!(custom, Err(Unreadable::Object(_))),
+        "custom resources have no protobuf form: {custom:?}"
+    );
 }
 
 /// The bytes of a CRD whose schema is inside so many others.
@@ -184,7 +191,8 @@ impl Dice {
     }
 
     fn text(&mut self) -> String {
-        const TEXTS: [&str; 6] = ["a", "b c", "é", "\u{1f600}\n", "{\"a\":1}", "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"];
+        const TEXTS: [&str; 6] =
+            ["a", "b c", "é", "\u{1f600}\n", "{\"a\":1}", "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"];
         TEXTS[self.below(6) as usize].to_owned()
     }
 
@@ -195,10 +203,9 @@ impl Dice {
             2 => Value::from(true),
             3 => Value::from(self.text()),
             4 => Value::from((0..self.below(3)).map(|_| self.json(depth - 1)).collect::<Vec<_>>()),
-            _ => (0..self.below(3))
-                .map(|_| (self.text().into(), self.json(depth - 1)))
-                .collect::<Map>()
-                .into(),
+            _ => {
+                (0..self.below(3)).map(|_| (self.text().into(), self.json(depth - 1))).collect::<Map>().into()
+            }
         }
     }
 
@@ -213,7 +220,9 @@ impl Dice {
             FieldType::Bool => Value::from(!pointer || self.below(2) == 0),
             FieldType::Double => Value::from(self.below(1000) as f64 / 8.0 - 40.0),
             FieldType::Bytes => ["QUJD", "/w==", "AAEC"][self.below(3) as usize].into(),
-            FieldType::Time => ["2023-11-14T22:13:20Z", "1969-12-31T23:59:59Z"][self.below(2) as usize].into(),
+            FieldType::Time => {
+                ["2023-11-14T22:13:20Z", "1969-12-31T23:59:59Z"][self.below(2) as usize].into()
+            }
             FieldType::MicroTime => {
                 ["2023-11-14T22:13:20.000005Z", "1970-01-01T00:00:00.000000Z"][self.below(2) as usize].into()
             }
@@ -221,9 +230,13 @@ impl Dice {
             FieldType::Json => self.json(3),
             FieldType::TextList => vec![Value::from(self.text()), Value::from("")].into(),
             FieldType::SchemaOrBool if self.below(2) == 0 => Value::from(self.below(2) == 0),
-            FieldType::SchemaOrList if self.below(2) == 0 => vec![self.schema(depth), self.schema(depth)].into(),
+            FieldType::SchemaOrList if self.below(2) == 0 => {
+                vec![self.schema(depth), self.schema(depth)].into()
+            }
             FieldType::SchemaOrTexts if self.below(2) == 0 => vec![Value::from(self.text())].into(),
-            FieldType::SchemaOrBool | FieldType::SchemaOrList | FieldType::SchemaOrTexts => self.schema(depth),
+            FieldType::SchemaOrBool | FieldType::SchemaOrList | FieldType::SchemaOrTexts => {
+                self.schema(depth)
+            }
         }
     }
 
@@ -317,7 +330,9 @@ fn work_and_memory_follow_the_size_of_the_body() {
     let labels: Vec<Vec<u8>> =
         (0..count).rev().map(|i| nested(11, &[text(1, &format!("{i:06}")), text(2, "v")])).collect();
     let parts: Vec<Vec<u8>> = labels.iter().map(|label| nested(1, std::slice::from_ref(label))).collect();
-    for (why, body) in [("entries in descending order", vec![nested(1, &labels)]), ("metadata in parts", parts)] {
+    for (why, body) in
+        [("entries in descending order", vec![nested(1, &labels)]), ("metadata in parts", parts)]
+    {
         let body = envelope("v1", "ConfigMap", &body);
         let (value, steps) = pleach_work::measure(|| object(&body, "v1", "ConfigMap").unwrap());
         assert_eq!(value.at(&["metadata", "labels"]).and_then(Value::as_object).map(Map::len), Some(count));

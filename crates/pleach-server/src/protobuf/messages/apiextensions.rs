@@ -8,19 +8,11 @@ use super::{
 };
 
 pub(super) static DEFINITION_V1: Message = Message {
-    fields: &[
-        one(1, "metadata", &OBJECT_META),
-        one(2, "spec", &SPEC_V1),
-        one(3, "status", &STATUS),
-    ],
+    fields: &[one(1, "metadata", &OBJECT_META), one(2, "spec", &SPEC_V1), one(3, "status", &STATUS)],
 };
 
 pub(super) static DEFINITION_V1BETA1: Message = Message {
-    fields: &[
-        one(1, "metadata", &OBJECT_META),
-        one(2, "spec", &SPEC_V1BETA1),
-        one(3, "status", &STATUS),
-    ],
+    fields: &[one(1, "metadata", &OBJECT_META), one(2, "spec", &SPEC_V1BETA1), one(3, "status", &STATUS)],
 };
 
 static SPEC_V1: Message = Message {

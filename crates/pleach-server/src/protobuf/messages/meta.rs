@@ -96,9 +96,8 @@ static PRECONDITIONS: Message =
 
 pub(crate) static PARTIAL_OBJECT_METADATA: Message = Message { fields: &[one(1, "metadata", &OBJECT_META)] };
 
-pub(super) static LABEL_SELECTOR: Message = Message {
-    fields: &[map(1, "matchLabels", Text), each(2, "matchExpressions", &SELECTOR_REQUIREMENT)],
-};
+pub(super) static LABEL_SELECTOR: Message =
+    Message { fields: &[map(1, "matchLabels", Text), each(2, "matchExpressions", &SELECTOR_REQUIREMENT)] };
 
 pub(super) static SELECTOR_REQUIREMENT: Message =
     Message { fields: &[text(1, "key"), text(2, "operator"), many(3, "values", FieldType::Text)] };

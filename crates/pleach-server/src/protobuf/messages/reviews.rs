@@ -75,11 +75,7 @@ static ACCESS_STATUS: Message = Message {
 };
 
 pub(super) static RULES_REVIEW: Message = Message {
-    fields: &[
-        one(1, "metadata", &OBJECT_META),
-        one(2, "spec", &RULES_SPEC),
-        one(3, "status", &RULES_STATUS),
-    ],
+    fields: &[one(1, "metadata", &OBJECT_META), one(2, "spec", &RULES_SPEC), one(3, "status", &RULES_STATUS)],
 };
 
 static RULES_SPEC: Message = Message { fields: &[text(1, "namespace")] };

@@ -1,0 +1,113 @@
+//! Webhooks that do not answer, with the real server: who has to wait for them, and who does not.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use pleach_clients::{Api, Running, eventually};
+use pleach_conformance::{HOOK_CA, HookServer};
+use serde_json::{Value, json};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+/// More than there are places for writes, those in reserve among them.
+const WRITERS: usize = 230;
+
+/// Something that is let go once.
+#[derive(Default)]
+struct Door(Mutex<bool>, Condvar);
+
+impl Door {
+    fn open(&self) {
+        *self.0.lock().unwrap() = true;
+        self.1.notify_all();
+    }
+
+    fn pass(&self) {
+        let open = self.0.lock().unwrap();
+        drop(self.1.wait_while(open, |open| !*open).unwrap());
+    }
+}
+
+/// Opens a door even if the test fails, so that nothing waits for ever.
+struct Opens(Arc<Door>);
+
+impl Drop for Opens {
+    fn drop(&mut self) {
+        self.0.open();
+    }
+}
+
+fn allow(review: &Value) -> (u16, String) {
+    let response = json!({"uid": review["request"]["uid"], "allowed": true});
+    (
+        200,
+        json!({"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response}).to_string(),
+    )
+}
+
+fn configure(api: &Api, hook: &HookServer, operation: &str, resource: &str) {
+    api.create(
+        VALIDATING,
+        &json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "slow"},
+            "webhooks": [{
+                "name": "slow.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+                "timeoutSeconds": 30,
+                "clientConfig": {"url": hook.url("/slow"), "caBundle": BASE64_STANDARD.encode(HOOK_CA)},
+                "rules": [{"apiGroups": [""], "apiVersions": ["*"], "operations": [operation], "resources": [resource]}],
+            }],
+        }),
+    );
+}
+
+fn map(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}})
+}
+
+fn secret(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}})
+}
+
+#[test]
+fn writers_that_wait_for_a_webhook_hold_up_nobody_else() {
+    let server = Running::in_memory();
+    let api = server.api();
+    let door = Opens(Arc::default());
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let hook = {
+        let (door, waiting, api) = (door.0.clone(), waiting.clone(), api.clone());
+        HookServer::start(0, move |_, review| {
+            let number = waiting.fetch_add(1, Ordering::SeqCst);
+            door.pass();
+            // The webhook needs the server before it can answer, as webhooks of operators do.
+            api.create(SECRETS, &secret(&format!("of-webhook-{number}")));
+            allow(review)
+        })
+        .unwrap()
+    };
+    configure(&api, &hook, "CREATE", "configmaps");
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|number| {
+            let api = api.clone();
+            std::thread::spawn(move || api.send("POST", MAPS, Some(&map(&format!("m{number}")))))
+        })
+        .collect();
+    eventually("all writers wait for the webhook", || {
+        (waiting.load(Ordering::SeqCst) == WRITERS).then_some(())
+    });
+    api.create(SECRETS, &secret("other"));
+    assert_eq!(api.get(&format!("{SECRETS}/other")).status, 200);
+    api.send("DELETE", &format!("{VALIDATING}/slow"), None).ok();
+    api.create(MAPS, &map("after"));
+    door.0.open();
+    for writer in writers {
+        writer.join().unwrap().ok();
+    }
+    assert_eq!(api.get(SECRETS).ok()["items"].as_array().unwrap().len(), WRITERS + 1);
+}
