@@ -4,6 +4,7 @@
 //! object, converting it, writing the frame, is done by the first and found by the others. The cache
 //! is a ring over the latest revisions: bounded, and a miss costs only the work again.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
@@ -24,13 +25,20 @@ pub(crate) type ViewKey = (usize, bool);
 /// What was made of an event under a kind as it was then.
 type Made<K, V> = (Arc<[KindVersion]>, K, V);
 
+/// An object in another version: the last attempt to make it that came to an end, and how many did.
+#[derive(Default)]
+struct Conversion {
+    attempts: AtomicUsize,
+    last: tokio::sync::Mutex<Option<Result<Arc<Value>, Rejection>>>,
+}
+
 /// One stored change, with what watchers worked out about it.
 pub(crate) struct SharedEvent {
     event: Arc<Event>,
     current: OnceLock<Option<Arc<Value>>>,
     previous: OnceLock<Option<Arc<Value>>>,
     frames: Mutex<Vec<Made<FrameKey, Bytes>>>,
-    views: tokio::sync::Mutex<Vec<Made<ViewKey, Arc<Value>>>>,
+    views: Mutex<Vec<Made<ViewKey, Arc<Conversion>>>>,
 }
 
 impl SharedEvent {
@@ -40,7 +48,7 @@ impl SharedEvent {
             current: OnceLock::new(),
             previous: OnceLock::new(),
             frames: Mutex::default(),
-            views: tokio::sync::Mutex::default(),
+            views: Mutex::default(),
         }
     }
 
@@ -75,21 +83,37 @@ impl SharedEvent {
         Ok(bytes)
     }
 
-    /// The object in another version under a kind as it is now, made by the first who asks while the others
-    /// wait. Who fails is not remembered: the next time it may work.
+    /// The object in another version under a kind as it is now, made by the first watcher that asks while
+    /// those of the same version wait. A failure is shared with those that waited for it, so that a webhook
+    /// that hangs costs its timeout once and not once per watcher, and is not remembered beyond that.
     pub(crate) async fn view(
         &self,
         of: &Arc<[KindVersion]>,
         key: ViewKey,
         make: impl Future<Output = Result<Value, Rejection>>,
     ) -> Result<Arc<Value>, Rejection> {
-        let mut views = self.views.lock().await;
-        if let Some((.., value)) = views.iter().find(|(o, k, _)| *k == key && Arc::ptr_eq(o, of)) {
-            return Ok(value.clone());
+        let conversion = self.conversion(of, key);
+        let before = conversion.attempts.load(Ordering::Acquire);
+        let mut last = conversion.last.lock().await;
+        match &*last {
+            Some(Ok(value)) => return Ok(value.clone()),
+            Some(failed) if conversion.attempts.load(Ordering::Acquire) != before => return failed.clone(),
+            _ => {}
         }
-        let value = Arc::new(make.await?);
-        views.push((of.clone(), key, value.clone()));
-        Ok(value)
+        let made = make.await.map(Arc::new);
+        *last = Some(made.clone());
+        conversion.attempts.fetch_add(1, Ordering::AcqRel);
+        made
+    }
+
+    fn conversion(&self, of: &Arc<[KindVersion]>, key: ViewKey) -> Arc<Conversion> {
+        let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((.., known)) = views.iter().find(|(o, k, _)| *k == key && Arc::ptr_eq(o, of)) {
+            return known.clone();
+        }
+        let conversion = Arc::<Conversion>::default();
+        views.push((of.clone(), key, conversion.clone()));
+        conversion
     }
 }
 
@@ -124,5 +148,63 @@ impl EventCache {
         let shared = Arc::new(SharedEvent::new(event.clone()));
         *slot = Some(shared.clone());
         shared
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, poll_fn};
+    use std::pin::Pin;
+    use std::task::Poll;
+
+    use pleach_json::json;
+    use pleach_store::{Key, Revision};
+
+    use super::*;
+
+    async fn poll<T>(future: &mut Pin<Box<impl Future<Output = T>>>) -> Poll<T> {
+        poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
+    }
+
+    fn event() -> Arc<SharedEvent> {
+        let event = Event { key: Key::new("/k"), revision: Revision(1), value: None, previous: None };
+        EventCache::default().share(&Arc::new(event))
+    }
+
+    #[tokio::test]
+    async fn a_conversion_that_hangs_holds_up_only_watchers_of_its_version() {
+        let (event, of): (_, Arc<[KindVersion]>) = (event(), Arc::new([]));
+        let mut hangs = Box::pin(event.view(&of, (1, false), pending()));
+        assert!(poll(&mut hangs).await.is_pending());
+        let other = event.view(&of, (2, false), async { Ok(json!(2)) }).await;
+        assert_eq!(*other.unwrap(), json!(2), "another version");
+        let previous = event.view(&of, (1, true), async { Ok(json!(0)) }).await;
+        assert_eq!(*previous.unwrap(), json!(0), "the object before");
+        let same = event.view(&of, (1, false), async { Ok(json!(1)) });
+        let mut same = Box::pin(same);
+        assert!(poll(&mut same).await.is_pending(), "the same version waits");
+        drop(hangs);
+        assert_eq!(*same.await.unwrap(), json!(1), "and makes it when the first watcher is gone");
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_shared_with_those_that_waited_and_then_forgotten() {
+        let (event, of): (_, Arc<[KindVersion]>) = (event(), Arc::new([]));
+        let (fail, failed) = tokio::sync::oneshot::channel::<()>();
+        let first = async {
+            failed.await.ok();
+            Err(Rejection::Plain("no answer".into()))
+        };
+        let mut first = Box::pin(event.view(&of, (1, false), first));
+        assert!(poll(&mut first).await.is_pending());
+        let untouched = async { panic!("those that waited make no attempt of their own") };
+        let mut second = Box::pin(event.view(&of, (1, false), untouched));
+        assert!(poll(&mut second).await.is_pending());
+        fail.send(()).unwrap();
+        assert!(matches!(poll(&mut first).await, Poll::Ready(Err(_))));
+        drop(first);
+        assert_eq!(second.await.unwrap_err().to_string(), "no answer");
+        let later = event.view(&of, (1, false), async { Ok(json!(1)) }).await;
+        assert_eq!(*later.unwrap(), json!(1), "the next time it may work");
     }
 }
