@@ -7,11 +7,9 @@ mod media;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
+use pleach_engine::webhooks::{EXCERPT, excerpt};
 use pleach_json::Value;
 use pleach_meta::go_format::quote;
-
-/// How much of a body is repeated in an error.
-const REPEATED: usize = 2048;
 
 /// The body of a good answer, or what was wrong with a bad one.
 pub(crate) fn judge(status: StatusCode, headers: &HeaderMap, body: Bytes) -> Result<Bytes, String> {
@@ -25,6 +23,7 @@ pub(crate) fn judge(status: StatusCode, headers: &HeaderMap, body: Bytes) -> Res
         return Err(message_of_status(&body).unwrap_or_else(|| sentence(code, &body, is_text)));
     }
     if body.is_empty() {
+        let content_type = excerpt(content_type);
         return Err(format!("0-length response with status code: {code} and content type: {content_type}"));
     }
     Ok(body)
@@ -40,11 +39,11 @@ fn message_of_status(body: &[u8]) -> Option<String> {
     let whole = matches!(value.get("code"), None | Some(Value::Null | Value::Int(_)))
         && matches!(value.get("details"), None | Some(Value::Null | Value::Object(_)));
     (whole && text("kind")? == "Status" && text("status")? == "Failure" && text("reason").is_some())
-        .then(|| text("message").map(str::to_owned))?
+        .then(|| text("message").map(|message| excerpt(message).into_owned()))?
 }
 
 fn sentence(code: u16, body: &[u8], is_text: bool) -> String {
-    let said = if is_text { body[..body.len().min(REPEATED)].trim_ascii() } else { b"unknown" };
+    let said = if is_text { body[..body.len().min(EXCERPT)].trim_ascii() } else { b"unknown" };
     let plain = match code {
         400 => "the server rejected our request for an unknown reason",
         401 => "the server has asked for the client to provide credentials",

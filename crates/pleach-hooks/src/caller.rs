@@ -11,11 +11,12 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use pleach_engine::webhooks::caller::{Address, Answered, CallError, Caller};
+use pleach_engine::webhooks::excerpt;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::answer;
 use crate::clients::{Client, Clients};
-use crate::content;
+use crate::content::{self, Budget};
 use crate::target::{Target, seconds};
 use crate::words::{self, DEADLINE};
 
@@ -30,6 +31,7 @@ const REDIRECTS: usize = 10;
 #[derive(Debug, Default)]
 pub struct HttpCaller {
     clients: Clients,
+    answers: Budget,
 }
 
 impl HttpCaller {
@@ -49,7 +51,7 @@ impl HttpCaller {
             let (parts, incoming) = response.into_parts();
             let wait = again(parts.status, &parts.headers).filter(|_| attempt <= RETRIES);
             // Also before asking again: a connection is used anew only once its answer is read.
-            let read = timeout_at(deadline, content::read(incoming, &parts.headers, body.len())).await;
+            let read = timeout_at(deadline, self.answers.read(incoming, &parts.headers, body.len())).await;
             let Some(wait) = wait else {
                 let content = read
                     .unwrap_or_else(|_| Err(DEADLINE.to_owned()))
@@ -106,15 +108,18 @@ async fn follow(
         };
         let Some(location) = location(response.headers()) else { return Ok(response) };
         if count == REDIRECTS {
-            return Err(words::post(&location, "stopped after 10 redirects"));
+            return Err(words::post(&excerpt(&location), "stopped after 10 redirects"));
         }
         let next = target.resolve(&location).map_err(|error| words::post(&target.text, &error))?;
         if becomes_get {
             method = Method::GET;
         }
-        if next.is_https() || !target.is_https() {
-            referer = HeaderValue::from_str(&target.text).ok();
+        // A review may hold secrets, and the answer decides: neither goes anywhere but to the webhook.
+        if !next.has_origin_of(first) {
+            let why = "redirects to another scheme, host or port are not followed";
+            return Err(words::post(&excerpt(&next.text), why));
         }
+        referer = HeaderValue::from_str(&target.text).ok();
         target = next;
     }
 }

@@ -18,6 +18,10 @@ use crate::trust::Trust;
 
 const KEPT: usize = 256;
 const IDLE: Duration = Duration::from_secs(90);
+/// What is read ahead of a connection, and the most that the headers of an answer may have.
+const BUFFER: usize = 64 << 10;
+/// What an HTTP/2 server may send before it is read.
+const WINDOW: u32 = 256 << 10;
 /// Idle connections kept to one host, as upstream's client keeps.
 const IDLE_PER_HOST: usize = 25;
 
@@ -75,6 +79,10 @@ fn client(key: &Key) -> Result<Client, String> {
         .pool_idle_timeout(IDLE)
         .pool_max_idle_per_host(IDLE_PER_HOST)
         .http1_title_case_headers(true)
+        .http1_max_buf_size(BUFFER)
+        .http2_max_header_list_size(BUFFER as u32)
+        .http2_initial_stream_window_size(WINDOW)
+        .http2_initial_connection_window_size(4 * WINDOW)
         .build(connector))
 }
 

@@ -1,7 +1,7 @@
 //! Connects: looks a name up, dials, shakes hands.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,7 +12,8 @@ use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use socket2::{SockRef, TcpKeepalive};
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
@@ -52,12 +53,7 @@ impl Connector {
     async fn connect(self, uri: Uri) -> Result<TokioIo<Stream>, Words> {
         let host = uri.host().unwrap_or_default();
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        let is_https = uri.scheme_str() == Some("https");
-        let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
-        let wire = dial(host, port).await?;
-        if !is_https {
-            return Ok(TokioIo::new(Stream::plain(wire)));
-        }
+        let wire = dial(host, uri.port_u16().unwrap_or(443)).await?;
         let wanted = self.server_name.as_deref().unwrap_or(host);
         // A dot at the end says that a name is whole; it is not part of it.
         let wanted = wanted.strip_suffix('.').unwrap_or(wanted).to_owned();
@@ -71,7 +67,7 @@ impl Connector {
             .await
             .map_err(|_| Words("net/http: TLS handshake timeout".to_owned()))?;
         match shaken {
-            Ok(tls) => Ok(TokioIo::new(Stream::tls(tls))),
+            Ok(tls) => Ok(TokioIo::new(Stream::new(tls))),
             Err((_, wire)) if wire.speaks_http() => {
                 Err(Words("http: server gave HTTP response to HTTPS client".to_owned()))
             }
@@ -134,8 +130,8 @@ async fn look_up(host: &str, port: u16) -> Result<Vec<SocketAddr>, Words> {
     if !is_name(host) {
         return Err(Words(format!("dial tcp: lookup {host}: no such host")));
     }
-    match lookup_host((host, port)).await {
-        Ok(found) => Ok(found.collect()),
+    match resolve(host.to_owned(), port).await {
+        Ok(found) => Ok(found),
         Err(error) => {
             let server = name_server().await;
             // The resolver's own words are not Go's; only this much can be told from them.
@@ -144,6 +140,18 @@ async fn look_up(host: &str, port: u16) -> Result<Vec<SocketAddr>, Words> {
             Err(Words(format!("dial tcp: lookup {host} on {server}: {why}")))
         }
     }
+}
+
+/// Asks the system's resolver, which blocks its thread. It cannot be cancelled, so the permit is kept until
+/// it is done: name servers that do not answer must not take all threads of the runtime.
+async fn resolve(host: String, port: u16) -> io::Result<Vec<SocketAddr>> {
+    static LOOKUPS: Semaphore = Semaphore::const_new(32);
+    let permit = LOOKUPS.acquire().await.map_err(io::Error::other)?;
+    let look_up = move || {
+        let _permit = permit;
+        Ok((host.as_str(), port).to_socket_addrs()?.collect())
+    };
+    tokio::task::spawn_blocking(look_up).await.map_err(io::Error::other)?
 }
 
 /// Whether anybody needs to be asked about a name.

@@ -1,12 +1,17 @@
-//! The body of an answer: read to its end, unpacked, and never more than a bound.
+//! The body of an answer: read to its end and unpacked, within bounds.
+//!
+//! An answer has a bound of its own, and all that are being read or looked at have one together. An answer
+//! that finds no room waits, unread, until there is or its time is up; small ones are not counted.
 
 use std::io::Read as _;
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use flate2::read::MultiGzDecoder;
 use http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::words;
 
@@ -14,24 +19,98 @@ use crate::words;
 /// its question, so a long question allows a longer one.
 const ROOM: usize = 16 << 20;
 const TIMES_SENT: usize = 8;
+/// What all answers may have together, and what each of them may have without being counted.
+const ALL: usize = 128 << 20;
+const SMALL: usize = 64 << 10;
+/// What bytes are counted in: a semaphore takes no more than 32 bits at a time.
+const UNIT: usize = 1024;
+/// How much is unpacked at a time.
+const PIECE: usize = 64 << 10;
 
-/// The whole body; the error is the reason alone.
-pub(crate) async fn read(mut body: Incoming, headers: &HeaderMap, sent: usize) -> Result<Bytes, String> {
-    let bound = ROOM.max(sent.saturating_mul(TIMES_SENT));
-    let mut all = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| words::of_body(&error))?;
-        if let Ok(data) = frame.into_data() {
-            if all.len() + data.len() > bound {
-                return Err(too_large(bound));
+/// Room for answers.
+#[derive(Debug)]
+pub(crate) struct Budget(Arc<Semaphore>);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(ALL / UNIT)))
+    }
+}
+
+impl Budget {
+    /// The whole body, which keeps its share of the room until it is dropped; the error is the reason
+    /// alone.
+    pub(crate) async fn read(
+        &self,
+        mut body: Incoming,
+        headers: &HeaderMap,
+        sent: usize,
+    ) -> Result<Bytes, String> {
+        let bound = ROOM.max(sent.saturating_mul(TIMES_SENT)).min(ALL / 2);
+        let mut share = Share { budget: self.0.clone(), permit: None };
+        // All at once where the length is known: two that have half of what they need wait in vain.
+        let length = body.size_hint().exact().and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
+        if length > bound {
+            return Err(too_large(bound));
+        }
+        share.grow_to(length).await;
+        let mut all = BytesMut::with_capacity(length);
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| words::of_body(&error))?;
+            if let Ok(data) = frame.into_data() {
+                if all.len() + data.len() > bound {
+                    return Err(too_large(bound));
+                }
+                share.grow_to(all.len() + data.len()).await;
+                all.extend_from_slice(&data);
             }
-            all.extend_from_slice(&data);
+        }
+        let packed = headers
+            .get(header::CONTENT_ENCODING)
+            .is_some_and(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"gzip"));
+        let content = if packed && !all.is_empty() {
+            unpack(&all, bound, &mut share).await?.into()
+        } else {
+            all.freeze()
+        };
+        Ok(if share.permit.is_some() { Bytes::from_owner(Held { content, _share: share }) } else { content })
+    }
+}
+
+/// An answer's share of the room.
+struct Share {
+    budget: Arc<Semaphore>,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Share {
+    /// Waits until there is room for so many bytes.
+    async fn grow_to(&mut self, bytes: usize) {
+        let units = bytes.saturating_sub(SMALL).div_ceil(UNIT);
+        let more = units.saturating_sub(self.permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits));
+        if more == 0 {
+            return;
+        }
+        let more = u32::try_from(more).unwrap_or(u32::MAX);
+        // The semaphore is never closed.
+        let Ok(more) = self.budget.clone().acquire_many_owned(more).await else { return };
+        match &mut self.permit {
+            Some(permit) => permit.merge(more),
+            none => *none = Some(more),
         }
     }
-    let packed = headers
-        .get(header::CONTENT_ENCODING)
-        .is_some_and(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"gzip"));
-    if packed && !all.is_empty() { unpack(&all, bound) } else { Ok(all.freeze()) }
+}
+
+/// An answer with its share.
+struct Held {
+    content: Bytes,
+    _share: Share,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.content
+    }
 }
 
 /// What a caller is told of a body that could not be read.
@@ -43,22 +122,71 @@ fn too_large(bound: usize) -> String {
     format!("the body is larger than the {bound} bytes that are allowed")
 }
 
-fn unpack(packed: &[u8], bound: usize) -> Result<Bytes, String> {
+async fn unpack(packed: &[u8], bound: usize, share: &mut Share) -> Result<Vec<u8>, String> {
     const HEADER: [u8; 3] = [0x1f, 0x8b, 8];
     if packed.len() >= 10 && !packed.starts_with(&HEADER) {
         return Err("gzip: invalid header".to_owned());
     }
+    let mut decoder = MultiGzDecoder::new(packed);
     let mut out = Vec::new();
-    MultiGzDecoder::new(packed).take(bound as u64 + 1).read_to_end(&mut out).map_err(|error| {
-        match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => "unexpected EOF",
-            _ if packed.len() < 10 => "unexpected EOF",
-            _ => "gzip: invalid checksum",
+    loop {
+        let piece = decoder.by_ref().take(PIECE as u64).read_to_end(&mut out).map_err(|error| {
+            match error.kind() {
+                std::io::ErrorKind::UnexpectedEof => "unexpected EOF",
+                _ if packed.len() < 10 => "unexpected EOF",
+                _ => "gzip: invalid checksum",
+            }
+            .to_owned()
+        })?;
+        if piece == 0 {
+            return Ok(out);
         }
-        .to_owned()
-    })?;
-    if out.len() > bound {
-        return Err(too_large(bound));
+        if out.len() > bound {
+            return Err(too_large(bound));
+        }
+        share.grow_to(packed.len() + out.len() + PIECE).await;
+        tokio::task::yield_now().await;
     }
-    Ok(out.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn large_answers_share_a_budget_and_small_ones_do_not() {
+        let budget = Budget::default();
+        let share = || Share { budget: budget.0.clone(), permit: None };
+        let free = || budget.0.available_permits() * UNIT;
+        let (mut small, mut large, mut other) = (share(), share(), share());
+        small.grow_to(SMALL).await;
+        assert_eq!(free(), ALL);
+        large.grow_to(SMALL + UNIT + 1).await;
+        assert_eq!(free(), ALL - 2 * UNIT);
+        large.grow_to(ALL / 2).await;
+        other.grow_to(ALL / 2).await;
+        let mut late = share();
+        let mut waits = Box::pin(late.grow_to(ALL / 2));
+        let waiting = tokio::time::timeout(std::time::Duration::from_millis(1), &mut waits).await;
+        assert!(waiting.is_err(), "there is no room");
+        drop(large);
+        waits.await;
+        drop((other, late));
+        assert_eq!(free(), ALL);
+    }
+
+    #[tokio::test]
+    async fn what_unpacks_to_more_than_its_bound_is_refused_early() {
+        use std::io::Write as _;
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(&[b' '; 1 << 20]).expect("memory takes everything");
+        // Several in a row unpack to one.
+        let packed = packer.finish().expect("memory takes everything").repeat(64);
+        let budget = Budget::default();
+        let mut share = Share { budget: budget.0.clone(), permit: None };
+        let refused = unpack(&packed, 1 << 20, &mut share).await;
+        assert_eq!(refused, Err(too_large(1 << 20)));
+        let held = share.permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits) * UNIT;
+        assert!(held < 2 << 20, "{held} bytes were taken");
+    }
 }

@@ -4,9 +4,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pleach_meta::go_format::quote;
+use pleach_engine::webhooks::excerpt;
+use pleach_meta::go_format;
 
-/// As much as is worth repeating.
+/// As much as is looked at.
 const KEPT: usize = 4096;
 
 /// The start of an answer, shared between a connection and whoever explains its failure.
@@ -38,6 +39,11 @@ impl Heard {
     fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What is shown of what was said.
+fn quote(text: &str) -> String {
+    go_format::quote(&excerpt(text))
 }
 
 fn malformed(text: &str) -> Option<String> {

@@ -80,32 +80,21 @@ impl AsyncWrite for Wire {
 
 /// What HTTP is spoken over.
 pub(crate) struct Stream {
-    layer: Layer,
+    tls: Box<TlsStream<Wire>>,
     heard: Heard,
 }
 
-enum Layer {
-    /// Where a redirect led away from TLS.
-    Plain(Wire),
-    /// Everywhere else.
-    Tls(Box<TlsStream<Wire>>),
-}
-
 impl Stream {
-    pub(crate) fn plain(wire: Wire) -> Self {
-        Self { layer: Layer::Plain(wire), heard: Heard::default() }
-    }
-
-    pub(crate) fn tls(stream: TlsStream<Wire>) -> Self {
-        Self { layer: Layer::Tls(Box::new(stream)), heard: Heard::default() }
+    pub(crate) fn new(tls: TlsStream<Wire>) -> Self {
+        Self { tls: Box::new(tls), heard: Heard::default() }
     }
 }
 
 impl Connection for Stream {
     fn connected(&self) -> Connected {
         let connected = Connected::new().extra(self.heard.clone());
-        match &self.layer {
-            Layer::Tls(tls) if tls.get_ref().1.alpn_protocol() == Some(b"h2") => connected.negotiated_h2(),
+        match self.tls.get_ref().1.alpn_protocol() {
+            Some(b"h2") => connected.negotiated_h2(),
             _ => connected,
         }
     }
@@ -118,13 +107,10 @@ impl AsyncRead for Stream {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        let read = match &mut self.layer {
-            Layer::Plain(wire) => ready!(Pin::new(wire).poll_read(cx, buf)),
-            Layer::Tls(tls) => match ready!(Pin::new(tls).poll_read(cx, buf)) {
-                // Many servers close without saying so in TLS. HTTP knows where an answer ends.
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
-                read => read,
-            },
+        let read = match ready!(Pin::new(&mut self.tls).poll_read(cx, buf)) {
+            // Many servers close without saying so in TLS. HTTP knows where an answer ends.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
+            read => read,
         };
         self.heard.note(&buf.filled()[before..]);
         Poll::Ready(read)
@@ -134,23 +120,14 @@ impl AsyncRead for Stream {
 impl AsyncWrite for Stream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.heard.forget();
-        match &mut self.layer {
-            Layer::Plain(wire) => Pin::new(wire).poll_write(cx, buf),
-            Layer::Tls(tls) => Pin::new(tls).poll_write(cx, buf),
-        }
+        Pin::new(&mut self.tls).poll_write(cx, buf)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.layer {
-            Layer::Plain(wire) => Pin::new(wire).poll_flush(cx),
-            Layer::Tls(tls) => Pin::new(tls).poll_flush(cx),
-        }
+        Pin::new(&mut self.tls).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.layer {
-            Layer::Plain(wire) => Pin::new(wire).poll_shutdown(cx),
-            Layer::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
-        }
+        Pin::new(&mut self.tls).poll_shutdown(cx)
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use http::Uri;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use pleach_engine::webhooks::caller::Place;
+use pleach_engine::webhooks::excerpt;
 use pleach_meta::go_format::quote;
 
 use crate::words;
@@ -60,7 +61,7 @@ impl Target {
         let sent = self.text.split('#').next().unwrap_or(&self.text);
         let uri: Uri = sent.parse().map_err(|_| words::post(&self.text, &unparsable(&self.text)))?;
         match uri.scheme_str() {
-            Some("https" | "http") => Ok(uri),
+            Some("https") => Ok(uri),
             other => {
                 let scheme = quote(other.unwrap_or_default());
                 Err(words::post(&self.text, &format!("unsupported protocol scheme {scheme}")))
@@ -79,9 +80,14 @@ impl Target {
         rest.split(['/', '?', '#']).next().unwrap_or(rest)
     }
 
-    /// Whether the request is encrypted.
-    pub(crate) fn is_https(&self) -> bool {
-        self.text.starts_with("https://")
+    /// Whether scheme, host and port are those of another target, which is one for HTTPS.
+    pub(crate) fn has_origin_of(&self, other: &Self) -> bool {
+        let is_https = self.text.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("https://"));
+        let origin = |target: &Self| {
+            let host = target.host().to_ascii_lowercase();
+            host.strip_suffix(":443").map_or(host.clone(), str::to_owned)
+        };
+        is_https && origin(self) == origin(other)
     }
 
     /// Where a `Location` points, seen from here.
@@ -108,7 +114,7 @@ impl Target {
         if sound {
             return Ok(next);
         }
-        let quoted = quote(location);
+        let quoted = quote(&excerpt(location));
         let why = if location.contains("://[") { "missing ']' in host" } else { "invalid URL" };
         Err(format!("failed to parse Location header {quoted}: parse {quoted}: {why}"))
     }
@@ -225,6 +231,25 @@ mod tests {
         assert_eq!(text(""), "https://svc.ns.svc:443/?timeout=30s");
         assert_eq!(text("/p/../q/"), "https://svc.ns.svc:443/q?timeout=30s");
         assert_eq!(text("/p%20q?x=y#z"), "https://svc.ns.svc:443/p%2520q%3Fx=y%23z?timeout=30s");
+    }
+
+    #[test]
+    fn origins() {
+        let target = |text: &str| Target { text: text.to_owned() };
+        let first = target("https://Hook.example.com:443/a?timeout=3s");
+        for (text, same) in [
+            ("https://hook.example.com/b", true),
+            ("HTTPS://hook.example.com:443/b", true),
+            ("https://user@hook.example.com/b", true),
+            ("http://hook.example.com:443/b", false),
+            ("https://hook.example.com:8443/b", false),
+            ("https://hook.example.com.evil/b", false),
+            ("https://hook.example.com@evil/b", false),
+            ("https://evil/https://hook.example.com/", false),
+            ("ftp://hook.example.com/", false),
+        ] {
+            assert_eq!(target(text).has_origin_of(&first), same, "{text}");
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ use super::answer::{self, Answer};
 use super::attributes::{Attributes, Operation};
 use super::caller::CallError;
 use super::conditions::{self, Verdict};
+use super::excerpt::{EXCERPT, excerpt, excerpt_of};
 use super::hook::{FailurePolicy, Hook};
 use super::registry::Hooks;
 use super::review;
@@ -120,7 +121,7 @@ impl Engine {
                         )));
                     };
                     let patched = pleach_patch::apply_json_patch(Value::clone(shown), &patch)
-                        .map_err(|error| Rejection::internal(error.to_string()))?;
+                        .map_err(|error| Rejection::internal(excerpt(&error.to_string())))?;
                     let new = self.reenter(question, call.seen, patched).await?;
                     if object.as_ref() != Some(&new) {
                         changed = true;
@@ -289,8 +290,8 @@ impl Engine {
             if text("apiVersion") != api_version {
                 return Err(Rejection::Plain(format!(
                     "{}, Kind={} is unstructured and is not suitable for converting to \"{api_version}\"",
-                    text("apiVersion"),
-                    text("kind")
+                    excerpt_of(text("apiVersion"), EXCERPT / 2),
+                    excerpt_of(text("kind"), EXCERPT / 2)
                 )));
             }
             let settled = settle::mutated(kind, version, patched);
@@ -390,10 +391,13 @@ fn with_patch(answer: Answer) -> Result<(Answer, JsonPatch), CallError> {
     if answer.patch.is_empty() {
         return Ok((answer, JsonPatch::default()));
     }
-    let patch = JsonPatch::parse(&answer.patch)
-        .map_err(|error| format!("received undecodable patch in webhook response: {error}"))?;
+    let patch = JsonPatch::parse(&answer.patch).map_err(|error| {
+        format!("received undecodable patch in webhook response: {}", excerpt(&error.to_string()))
+    })?;
     match answer.unsupported_patch() {
-        Some(other) if !patch.is_empty() => Err(format!("unsupported patch type \"{other}\"").into()),
+        Some(other) if !patch.is_empty() => {
+            Err(format!("unsupported patch type \"{}\"", excerpt(other)).into())
+        }
         _ => Ok((answer, patch)),
     }
 }

@@ -1,14 +1,20 @@
 //! What a webhook answers to an admission review.
 
+use std::cell::Cell;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use pleach_json::Value;
 use pleach_meta::{Reason, Status, StatusCause, StatusDetails};
 
+use super::excerpt::{MESSAGE, excerpt_of};
 use super::review;
 
 /// The group of admission reviews.
 pub(crate) const GROUP: &str = "admission.k8s.io";
+
+/// How many warnings and causes are read: more than fit into an answer to the client.
+const MOST: usize = 4096;
 
 /// A webhook's answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -70,7 +76,9 @@ impl Answer {
             patch: if may_patch { patch } else { Vec::new() },
             patch_type: text("patchType").into(),
             warnings: warnings
-                .map(|warnings| warnings.iter().filter_map(Value::as_str).map(Into::into).collect())
+                .map(|warnings| {
+                    warnings.iter().filter_map(Value::as_str).take(MOST).map(Into::into).collect()
+                })
                 .unwrap_or_default(),
         })
     }
@@ -99,9 +107,15 @@ impl Answer {
     }
 }
 
+/// A status in the words of the webhook; what is beyond a bound on all its texts together is left out.
 fn read_status(value: &Value) -> Status {
-    let text =
-        |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let left = Cell::new(MESSAGE);
+    let text = |value: &Value, key: &str| {
+        let text = excerpt_of(value.get(key).and_then(Value::as_str).unwrap_or_default(), left.get());
+        left.set(left.get().saturating_sub(text.len()));
+        text.into_owned()
+    };
+    let message = text(value, "message");
     let details = value.get("details").filter(|details| !details.is_null()).map(|details| {
         let causes = details.get("causes").and_then(Value::as_array);
         let cause = |cause: &Value| StatusCause {
@@ -110,12 +124,14 @@ fn read_status(value: &Value) -> Status {
             field: text(cause, "field"),
         };
         let seconds = details.get("retryAfterSeconds").and_then(Value::as_int).unwrap_or_default();
+        let causes =
+            causes.map(|causes| causes.iter().take(MOST).take_while(|_| left.get() > 0).map(cause).collect());
         Box::new(StatusDetails {
             name: text(details, "name"),
             group: text(details, "group"),
             kind: text(details, "kind"),
             uid: text(details, "uid"),
-            causes: causes.map(|causes| causes.iter().map(cause).collect()).unwrap_or_default(),
+            causes: causes.unwrap_or_default(),
             retry_after_seconds: i32::try_from(seconds).unwrap_or_default(),
         })
     });
@@ -124,11 +140,54 @@ fn read_status(value: &Value) -> Status {
         word => Reason::Other(word),
     };
     let code = value.get("code").and_then(Value::as_int).unwrap_or_default();
-    Status {
-        code: u16::try_from(code).unwrap_or_default(),
-        success: false,
-        reason,
-        message: text(value, "message"),
-        details,
+    Status { code: u16::try_from(code).unwrap_or_default(), success: false, reason, message, details }
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_json::{json, to_vec};
+
+    use super::*;
+
+    fn read(review: &Value) -> Result<Answer, String> {
+        Answer::read(&to_vec(review), "v1", "u", true)
+    }
+
+    fn response(response: Value) -> Value {
+        json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": (response)})
+    }
+
+    #[test]
+    fn errors_quote_little_of_an_answer() {
+        let long = "secret-".repeat(1000);
+        for review in [
+            json!({"a": (long.as_str())}),
+            json!({"apiVersion": (long.as_str()), "kind": (long.as_str())}),
+            json!({"apiVersion": "admission.k8s.io/v1", "kind": (long.as_str())}),
+            response(json!({"uid": (long.as_str())})),
+        ] {
+            let error = read(&review).unwrap_err();
+            let quoted = error.matches("secret-").count() * "secret-".len();
+            assert!(quoted > 0 && quoted <= super::super::EXCERPT, "{quoted} bytes: {error}");
+        }
+    }
+
+    #[test]
+    fn a_denial_is_in_the_words_of_the_webhook_up_to_a_bound() {
+        let long = "no ".repeat(1 << 20);
+        let cause = json!({"reason": "r", "message": (long.as_str()), "field": ""});
+        let status = json!({"message": "not pink", "details": {"causes": [(cause.clone()), (cause)]}});
+        let denial = read(&response(json!({"uid": "u", "status": (status)}))).unwrap().denial("w");
+        assert_eq!(denial.message, "admission webhook \"w\" denied the request: not pink");
+        let causes = denial.details.unwrap().causes;
+        assert_eq!(causes.len(), 1, "nothing is left for the second");
+        assert!(causes[0].message.len() < MESSAGE + 4);
+        let status = json!({"message": (long.as_str())});
+        let denial = read(&response(json!({"uid": "u", "status": (status)}))).unwrap().denial("w");
+        assert!(denial.message.len() < MESSAGE + 100);
+        let empty: Vec<Value> = vec![json!({}); 3 * MOST];
+        let status = json!({"details": {"causes": (empty)}});
+        let denial = read(&response(json!({"uid": "u", "status": (status)}))).unwrap().denial("w");
+        assert_eq!(denial.details.unwrap().causes.len(), MOST);
     }
 }

@@ -13,6 +13,7 @@ use pleach_meta::object_meta::{ObjectMeta, validate_annotations, validate_labels
 use pleach_meta::{FieldErrors, Path, field_error};
 
 use super::caller::{Address, CallError, Caller, Place};
+use super::excerpt::{EXCERPT, MESSAGE, excerpt, excerpt_of};
 use super::review;
 
 /// How long a conversion may take.
@@ -108,8 +109,8 @@ impl Converter {
         let result = |key: &str| response.at(&["result", key]).and_then(Value::as_str).unwrap_or_default();
         if result("status") != "Success" {
             return Err(match result("message") {
-                "" => format!("response.result.status was '{}', not 'Success'", result("status")),
-                message => message.into(),
+                "" => format!("response.result.status was '{}', not 'Success'", excerpt(result("status"))),
+                message => excerpt_of(message, MESSAGE).into(),
             });
         }
         let objects = response.get("convertedObjects").and_then(Value::as_array);
@@ -133,11 +134,13 @@ fn accept(who: &str, from: &Value, mut converted: Value, to: &str) -> Result<Val
     };
     let (kind, received) = (text(from, "kind"), text(&converted, "kind"));
     if received.is_empty() {
-        return Err(format!("Object 'Kind' is missing in '{}'", pleach_json::to_string(&converted)));
+        let shown = pleach_json::to_string(&converted);
+        return Err(format!("Object 'Kind' is missing in '{}'", excerpt(&shown)));
     }
     let invalid = |what: &str, expected: &str, received: &str| {
         format!(
-            "{who} returned invalid object at index 0: invalid {what} (expected {expected}, received {received})"
+            "{who} returned invalid object at index 0: invalid {what} (expected {expected}, received {})",
+            excerpt(received)
         )
     };
     if text(&converted, "apiVersion") != to {
@@ -153,6 +156,7 @@ fn accept(who: &str, from: &Value, mut converted: Value, to: &str) -> Result<Val
         ("UID", was.uid(), is.uid()),
     ] {
         if was != is {
+            let is = excerpt(is);
             return Err(format!("{who} returned invalid object: must have the same {what}: {was} != {is}"));
         }
     }
@@ -199,7 +203,11 @@ fn restored(from: &Value, converted: &Value) -> Result<Value, String> {
             None => members.remove(key),
         };
     }
-    if errors.is_empty() { Ok(metadata) } else { Err(field_error::aggregate(&errors)) }
+    if errors.is_empty() {
+        Ok(metadata)
+    } else {
+        Err(excerpt_of(&field_error::aggregate(&errors), 4 * EXCERPT).into())
+    }
 }
 
 /// Labels and annotations are texts by key.
@@ -210,7 +218,8 @@ fn check_texts(key: &str, value: &Value) -> Result<(), String> {
     };
     match members.iter().find(|(_, value)| value.as_str().is_none()) {
         Some((name, value)) => Err(format!(
-            "metadata.{key}[{name}] must be a string, but is {} in converted object",
+            "metadata.{key}[{}] must be a string, but is {} in converted object",
+            excerpt(name),
             go_type(value)
         )),
         None => Ok(()),

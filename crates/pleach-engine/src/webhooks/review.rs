@@ -3,6 +3,7 @@
 
 use pleach_json::{Map, Value};
 
+use super::excerpt::{EXCERPT, excerpt, excerpt_bytes, excerpt_of};
 use crate::decode;
 
 /// A form of review that this server knows.
@@ -32,13 +33,14 @@ pub(crate) fn read(answer: &[u8], group: &str, version: &str, kind: &str) -> Res
     };
     let (api_version, found) = decode::type_meta(&review)?;
     if found.is_empty() {
-        return Err(format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(answer)));
+        return Err(format!("Object 'Kind' is missing in '{}'", excerpt_bytes(answer)));
     }
     let expected = format!("{group}/{version}");
     if found != kind || api_version != expected {
         let known = found == kind
             && api_version.strip_prefix(group).is_some_and(|rest| matches!(rest, "/v1" | "/v1beta1"));
         if !known {
+            let (found, api_version) = (excerpt_of(found, EXCERPT / 2), excerpt_of(api_version, EXCERPT / 2));
             return Err(format!(
                 "no kind \"{found}\" is registered for version \"{api_version}\" in scheme \"pkg/runtime/scheme.go:111\""
             ));
@@ -52,5 +54,9 @@ pub(crate) fn read(answer: &[u8], group: &str, version: &str, kind: &str) -> Res
 /// An answer is for the question that was asked.
 pub(crate) fn check_uid(response: &Value, uid: &str) -> Result<(), String> {
     let got = response.get("uid").and_then(Value::as_str).unwrap_or_default();
-    if got == uid { Ok(()) } else { Err(format!("expected response.uid=\"{uid}\", got \"{got}\"")) }
+    if got == uid {
+        Ok(())
+    } else {
+        Err(format!("expected response.uid=\"{uid}\", got \"{}\"", excerpt(got)))
+    }
 }

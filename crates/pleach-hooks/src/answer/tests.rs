@@ -73,7 +73,7 @@ fn bodies_are_quoted() {
     check(500, "text/html", "<b>\"x\"\n\t</b> é\n", &says("\"<b>\\\"x\\\"\\n\\t</b> é\""));
     check(500, "", "boom\n", &says("\"boom\""));
     check(500, "text/plain", "", &says("\"\""));
-    check(500, "text/plain", &"x".repeat(2050), &says(&format!("\"{}\"", "x".repeat(2048))));
+    check(500, "text/plain", &"x".repeat(2050), &says(&format!("\"{}\"", "x".repeat(256))));
     assert_eq!(quote_bytes(b"a\xff\"b"), "\"a\\xff\\\"b\"");
 }
 
@@ -107,6 +107,8 @@ fn a_status_speaks_for_itself() {
     json(r#"{"kind":"Status","apiVersion":"v1","status":"Success","message":"m"}"#, unknown);
     json(r#"{"kind":"Status","apiVersion":"v1","status":"Failure"}"#, "");
     json(r#"{"kind":"Status","status":"Failure","message":"m"}"#, "m");
+    let long = format!(r#"{{"kind":"Status","status":"Failure","message":"{}"}}"#, "x".repeat(1000));
+    check(500, "application/json", &long, &format!("{}...", "x".repeat(256)));
     json(r#"{"status":"Failure","message":"m"}"#, unknown);
     json(r#"{"apiVersion":"v1","status":"Failure","message":"m"}"#, unknown);
     json(r#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":5}"#, unknown);
