@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use base64::Engine as _;
@@ -110,4 +110,48 @@ fn writers_that_wait_for_a_webhook_hold_up_nobody_else() {
         writer.join().unwrap().ok();
     }
     assert_eq!(api.get(SECRETS).ok()["items"].as_array().unwrap().len(), WRITERS + 1);
+}
+
+#[test]
+fn a_delete_that_waits_for_a_webhook_does_not_hold_up_the_garbage_collector() {
+    let server = Running::in_memory();
+    let api = server.api();
+    let door = Opens(Arc::default());
+    let asked = Arc::new(AtomicBool::new(false));
+    let hook = {
+        let (door, asked) = (door.0.clone(), asked.clone());
+        HookServer::start(0, move |_, review| {
+            asked.store(true, Ordering::SeqCst);
+            door.pass();
+            allow(review)
+        })
+        .unwrap()
+    };
+    let owner = api.create(SECRETS, &secret("owner"));
+    let owned = |mut object: Value| {
+        object["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": "v1", "kind": "Secret", "name": "owner", "uid": owner["metadata"]["uid"],
+        }]);
+        object
+    };
+    for number in 0..40 {
+        api.create(MAPS, &owned(map(&format!("m{number}"))));
+    }
+    api.create("/api/v1/namespaces/default/serviceaccounts", &{
+        owned(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "zz"}}))
+    });
+    let namespaces = "/api/v1/namespaces";
+    api.create(namespaces, &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "walled"}}));
+    configure(&api, &hook, "DELETE", "configmaps");
+    api.send("DELETE", &format!("{SECRETS}/owner"), None).ok();
+    eventually("the webhook is asked", || asked.load(Ordering::SeqCst).then_some(()));
+    api.send("DELETE", &format!("{namespaces}/walled"), None).ok();
+    for gone in [format!("{namespaces}/walled"), "/api/v1/namespaces/default/serviceaccounts/zz".to_owned()] {
+        eventually(&format!("{gone} is gone"), || (api.get(&gone).status == 404).then_some(()));
+    }
+    assert_eq!(api.get(MAPS).ok()["items"].as_array().unwrap().len(), 40, "these still wait");
+    door.0.open();
+    eventually("the dependents are gone", || {
+        api.get(MAPS).ok()["items"].as_array().unwrap().is_empty().then_some(())
+    });
 }

@@ -1,0 +1,102 @@
+//! How background controllers change and remove stored objects: as stored, without admission, so that an
+//! object that can no longer be converted or validated goes like the others.
+
+use futures_util::future::join_all;
+use pleach_json::{Phrases, Value};
+use pleach_meta::object_meta::ObjectMeta;
+use pleach_store::{Commit, Expect, Key, RangeQuery, StoreError};
+
+use crate::delete::{AT_ONCE, mark};
+use crate::engine::Engine;
+use crate::keys;
+use crate::record::{Record, encode};
+use crate::rejection::Rejection;
+use crate::target::{Subresource, Target};
+use crate::write::is_finished;
+
+impl Engine {
+    /// The object under a key, in the version it is stored in; `None` if its kind is not served.
+    pub(super) fn target_of(&self, key: &Key) -> Option<Target> {
+        let (group, plural, rest) = keys::split(key)?;
+        let kind = self.catalog.get(group, plural)?;
+        let (namespace, name) = match kind.is_namespaced() {
+            true => rest.split_once('/').map(|(namespace, name)| (Some(namespace.into()), name))?,
+            false => (None, rest),
+        };
+        let version = kind.storage;
+        Some(Target { kind, version, namespace, name: Some(name.into()), subresource: Subresource::None })
+    }
+
+    /// Changes a stored object; `how` says whether it did. An object that nothing holds any more is
+    /// removed.
+    pub(super) async fn edit(&self, key: &Key, how: impl Fn(&mut Value) -> bool) -> Result<(), Rejection> {
+        let Some(target) = self.target_of(key) else { return Ok(()) };
+        loop {
+            let Some(record) = self.stored(key).await? else { return Ok(()) };
+            let mut value = record.parse()?;
+            if !how(&mut value) {
+                return Ok(());
+            }
+            let finished = is_finished(&value);
+            let commit = commit(key, &record, &mut value, finished);
+            match self.store.commit(commit).await {
+                Ok(_) => {
+                    if finished {
+                        self.committed(&target.kind, target.name()).await;
+                    }
+                    return Ok(());
+                }
+                Err(StoreError::Conflict { .. }) => {}
+                Err(error) => return Err(Rejection::from_store(error)),
+            }
+        }
+    }
+
+    /// Deletes all objects under a prefix; says whether none is left. One that cannot be deleted does not
+    /// keep the others: the first error is told at the end.
+    pub(super) async fn delete_all_under(&self, prefix: &str) -> Result<bool, Rejection> {
+        let mut query = RangeQuery::prefix(prefix).limit(500);
+        let (now, mut held, mut failed) = (self.now(), false, None);
+        loop {
+            let range = self.store.range(query.clone()).await.map_err(Rejection::from_store)?;
+            for some in range.items.chunks(AT_ONCE) {
+                for left in join_all(some.iter().map(|item| self.remove_or_mark(&item.key, &now))).await {
+                    match left {
+                        Ok(left) => held |= left,
+                        Err(error) => {
+                            failed.get_or_insert(error);
+                        }
+                    }
+                }
+            }
+            match (range.items.last().filter(|_| range.more), failed) {
+                (Some(last), still) => {
+                    query.start = Key::new(format!("{}\0", last.key));
+                    failed = still;
+                }
+                (None, Some(error)) => return Err(error),
+                (None, None) => return Ok(!held),
+            }
+        }
+    }
+
+    /// Removes an object, or marks one that something holds; whether it is still there comes back.
+    async fn remove_or_mark(&self, key: &Key, now: &str) -> Result<bool, Rejection> {
+        self.edit(key, |value| {
+            let fresh = !ObjectMeta::of(value).is_terminating();
+            mark(value, now);
+            fresh
+        })
+        .await?;
+        Ok(self.stored(key).await?.is_some())
+    }
+}
+
+fn commit(key: &Key, record: &Record, value: &mut Value, finished: bool) -> Commit {
+    let expect = Expect::At(record.revision);
+    if finished {
+        Commit::delete(key.clone(), expect)
+    } else {
+        Commit::put(key.clone(), expect, encode(value, record.fingerprint(), &Phrases::default()))
+    }
+}

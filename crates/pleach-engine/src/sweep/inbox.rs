@@ -1,0 +1,40 @@
+//! What requests hand over to background controllers.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use pleach_json::Str;
+use tokio::sync::Notify;
+
+/// Something that a request leaves to a controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// A CRD that waits for a name which may be free now.
+    NameFreed(Str),
+    /// A CRD that is being deleted.
+    Definition(Str),
+}
+
+/// What was handed over and not yet taken.
+#[derive(Default)]
+pub(crate) struct WorkQueue {
+    queue: Mutex<VecDeque<Work>>,
+    more: Notify,
+}
+
+impl WorkQueue {
+    /// Puts something in.
+    pub(crate) fn push(&self, work: Work) {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(work);
+        self.more.notify_one();
+    }
+
+    /// Waits until something is in it.
+    pub(super) async fn filled(&self) {
+        self.more.notified().await;
+    }
+
+    pub(super) fn take(&self) -> VecDeque<Work> {
+        std::mem::take(&mut self.queue.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,59 @@
+//! Makes sure of what follows from a commit: the request that changed a CRD or a webhook configuration does
+//! it, and a client that goes away takes the rest of its request with it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pleach_json::Str;
+use pleach_store::Revision;
+
+use super::controller::{Change, Controller, Due, Progress, Worked};
+use crate::crd::{GROUP, PLURAL};
+use crate::engine::Engine;
+use crate::keys;
+
+/// What may not have been done yet.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Item {
+    /// A CRD has changed.
+    Definition(Str),
+    /// A CRD waits for a name which may be free now.
+    NameFreed(Str),
+    /// A webhook configuration has changed, and when.
+    Webhooks(Revision),
+}
+
+/// Does what follows from commits once more.
+pub(super) struct Reconciler {
+    engine: Arc<Engine>,
+}
+
+impl Reconciler {
+    pub(super) fn new(engine: Arc<Engine>) -> Self {
+        Self { engine }
+    }
+}
+
+impl Controller for Reconciler {
+    type Item = Item;
+    const NAME: &'static str = "post-commit reconciler";
+    const WORKERS: usize = 8;
+
+    fn observe(&self, change: &Change<'_>) -> Due<Item> {
+        let item = match keys::split(change.key()) {
+            Some((GROUP, PLURAL, name)) => Item::Definition(name.into()),
+            _ if Engine::is_hook_configuration(change.key()) => Item::Webhooks(change.revision()),
+            _ => return Vec::new(),
+        };
+        vec![(item, Duration::ZERO)]
+    }
+
+    async fn work(&self, item: &Item) -> Worked<Item> {
+        match item {
+            Item::Definition(name) => self.engine.definition_changed(name).await?,
+            Item::NameFreed(name) => self.engine.name_freed(name).await?,
+            Item::Webhooks(changed) => self.engine.load_hooks_since(*changed).await?,
+        }
+        Ok(Progress::Finished)
+    }
+}

@@ -1,0 +1,331 @@
+//! The controllers over the model store. Time stands still and jumps to whatever is due next.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use pleach_json::{Value, json, to_vec};
+use pleach_store::ModelStore;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::*;
+use crate::engine::{Admission, Clock, Randomness};
+use crate::options::{Body, Context, DeleteOptions, Format, Propagation, WriteOptions};
+use crate::target::{Subresource, Target};
+use crate::webhooks::{Address, Answered, CallError, Caller};
+
+struct Standstill;
+
+impl Clock for Standstill {
+    fn now(&self) -> crate::engine::Instant {
+        crate::engine::Instant { seconds: 1_800_000_000, nanoseconds: 0 }
+    }
+}
+
+#[derive(Default)]
+struct Counting(AtomicU64);
+
+impl Randomness for Counting {
+    fn fill(&self, buffer: &mut [u8]) {
+        let count = self.0.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        buffer.iter_mut().zip(count.into_iter().cycle()).for_each(|(byte, digit)| *byte = digit);
+    }
+}
+
+/// How a webhook treats an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Treats {
+    Hangs,
+    Fails,
+    AllowsAfter(Duration),
+}
+
+/// A webhook that allows everything but objects it was told about by name, and counts calls.
+#[derive(Clone, Default)]
+struct Webhook {
+    treats: Arc<Mutex<HashMap<Str, Treats>>>,
+    calls: Arc<Mutex<HashMap<Str, usize>>>,
+}
+
+impl Webhook {
+    fn treat(&self, name: &str, treats: Treats) {
+        self.treats.lock().unwrap_or_else(PoisonError::into_inner).insert(name.into(), treats);
+    }
+
+    fn calls(&self, name: &str) -> usize {
+        *self.calls.lock().unwrap().get(name).unwrap_or(&0)
+    }
+}
+
+impl Caller for Webhook {
+    fn call<'a>(&'a self, _: &'a Address, body: Bytes, timeout: Duration) -> Answered<'a> {
+        let review = pleach_json::parse(&body).unwrap();
+        let name: Str = review.at(&["request", "name"]).unwrap().as_str().unwrap().into();
+        *self.calls.lock().unwrap().entry(name.clone()).or_default() += 1;
+        let treats = self.treats.lock().unwrap().get(&name).copied();
+        Box::pin(async move {
+            match treats {
+                Some(Treats::Hangs) => {
+                    sleep(timeout).await;
+                    return Err(CallError::Failed("context deadline exceeded".into()));
+                }
+                Some(Treats::Fails) => return Err(CallError::Failed("connection refused".into())),
+                Some(Treats::AllowsAfter(time)) => sleep(time).await,
+                None => {}
+            }
+            let uid = review.at(&["request", "uid"]).unwrap().clone();
+            Ok(to_vec(&json!({
+                "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+                "response": {"uid": (uid), "allowed": true},
+            }))
+            .into())
+        })
+    }
+}
+
+struct Fixture {
+    engine: Arc<Engine>,
+    webhook: Webhook,
+}
+
+impl Fixture {
+    /// An engine with its controllers, and a webhook that is asked before ConfigMaps are deleted.
+    async fn new() -> Self {
+        let webhook = Webhook::default();
+        let (store, admission) = (Arc::new(ModelStore::default()), Admission::default());
+        let engine = Engine::new(store, Arc::new(Standstill), Arc::new(Counting::default()), admission)
+            .with_caller(Arc::new(webhook.clone()));
+        engine.start().await.unwrap();
+        let engine = Arc::new(engine);
+        tokio::spawn(engine.clone().sweep());
+        let fixture = Self { engine, webhook };
+        fixture
+            .create(
+                "validatingwebhookconfigurations",
+                json!({
+                    "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+                    "metadata": {"name": "guard"},
+                    "webhooks": [{"name": "guard.example.com", "sideEffects": "None",
+                        "admissionReviewVersions": ["v1"], "clientConfig": {"url": "https://127.0.0.1:1/"},
+                        "timeoutSeconds": 10,
+                        "rules": [{"apiGroups": [""], "apiVersions": ["*"], "operations": ["DELETE"],
+                            "resources": ["configmaps"]}]}]
+                }),
+            )
+            .await;
+        fixture
+    }
+
+    fn target(&self, plural: &str, name: Option<&str>) -> Target {
+        let kind = self.engine.catalog.all().into_iter().find(|kind| kind.plural == plural).unwrap();
+        let namespace = kind.is_namespaced().then(|| "default".into());
+        Target { kind, version: 0, namespace, name: name.map(Into::into), subresource: Subresource::None }
+    }
+
+    /// Creates an object; its uid.
+    async fn create(&self, plural: &str, object: Value) -> Str {
+        let body = Body { bytes: to_vec(&object).into(), format: Format::Json };
+        let target = self.target(plural, None);
+        let made =
+            self.engine.create(&target, &body, &WriteOptions::default(), &mut Context::default()).await;
+        let made = made.unwrap().into_value().unwrap();
+        // A watch of the model store holds only so many events.
+        tokio::task::yield_now().await;
+        made.at(&["metadata", "uid"]).unwrap().as_str().unwrap().into()
+    }
+
+    /// Creates an object with owners, which are Secrets.
+    async fn owned(&self, plural: &str, name: &str, owners: &[(&str, &Str)]) -> Str {
+        let kind = if plural == "secrets" { "Secret" } else { "ConfigMap" };
+        let owner = |(name, uid): &(&str, &Str)| {
+            json!({"apiVersion": "v1", "kind": "Secret", "name": (*name), "uid": (Str::clone(uid)),
+                "blockOwnerDeletion": true})
+        };
+        let owners: Vec<Value> = owners.iter().map(owner).collect();
+        let metadata = json!({"name": (name), "ownerReferences": (owners)});
+        self.create(plural, json!({"apiVersion": "v1", "kind": (kind), "metadata": (metadata)})).await
+    }
+
+    async fn delete(&self, plural: &str, name: &str, propagation: Propagation) {
+        let options = DeleteOptions { propagation: Some(propagation), ..DeleteOptions::default() };
+        let target = self.target(plural, Some(name));
+        self.engine.delete(&target, &options, &mut Context::default()).await.map(drop).unwrap();
+    }
+
+    async fn get(&self, plural: &str, name: &str) -> Option<Value> {
+        let target = self.target(plural, Some(name));
+        let record = self.engine.stored(&target.key_of(name)).await.unwrap()?;
+        Some(record.parse().unwrap())
+    }
+
+    /// How many objects of a kind there are.
+    async fn count(&self, plural: &str) -> usize {
+        let target = self.target(plural, None);
+        self.engine.store.range(RangeQuery::prefix(target.prefix())).await.unwrap().items.len()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletions_that_wait_for_a_webhook_hold_up_no_other() {
+    let fixture = Fixture::new().await;
+    let owner = fixture.owned("secrets", "owner", &[]).await;
+    // More than work on objects of one kind at once.
+    for number in 0..300 {
+        let name = format!("stuck-{number:03}");
+        fixture.webhook.treat(&name, Treats::Hangs);
+        fixture.owned("configmaps", &name, &[("owner", &owner)]).await;
+    }
+    for number in 0..50 {
+        fixture.owned("secrets", &format!("free-{number}"), &[("owner", &owner)]).await;
+    }
+    fixture
+        .create("namespaces", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}))
+        .await;
+    fixture.delete("secrets", "owner", Propagation::Background).await;
+    sleep(Duration::from_secs(3)).await;
+    assert_eq!(fixture.count("configmaps").await, 300, "these wait");
+    assert_eq!(fixture.count("secrets").await, 0, "objects of another kind go at once");
+    fixture.delete("namespaces", "n", Propagation::Background).await;
+    sleep(Duration::from_secs(1)).await;
+    assert!(fixture.get("namespaces", "n").await.is_none());
+    // Every one was tried, and those that are new do not wait for those that failed.
+    sleep(Duration::from_mins(1)).await;
+    let tried = (0..300).filter(|number| fixture.webhook.calls(&format!("stuck-{number:03}")) > 0).count();
+    assert_eq!(tried, 300);
+    let other = fixture.owned("secrets", "other", &[]).await;
+    fixture.owned("configmaps", "fine", &[("other", &other)]).await;
+    fixture.delete("secrets", "other", Propagation::Background).await;
+    sleep(Duration::from_secs(3)).await;
+    assert!(fixture.get("configmaps", "fine").await.is_none());
+    assert_eq!(fixture.count("configmaps").await, 300);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_fails_is_tried_again_less_and_less_often() {
+    let fixture = Fixture::new().await;
+    let owner = fixture.owned("secrets", "owner", &[]).await;
+    fixture.webhook.treat("bad", Treats::Fails);
+    fixture.owned("configmaps", "bad", &[("owner", &owner)]).await;
+    fixture.owned("configmaps", "good", &[("owner", &owner)]).await;
+    fixture.delete("secrets", "owner", Propagation::Background).await;
+    let began = Instant::now();
+    let mut last = 0;
+    let mut tries = Vec::new();
+    for minutes in 1..=10 {
+        sleep_until(began + Duration::from_mins(minutes)).await;
+        let calls = fixture.webhook.calls("bad");
+        tries.push(calls - last);
+        last = calls;
+    }
+    assert!(tries[0] > 10 && tries[0] < 20, "{tries:?}");
+    assert!(tries[1..].iter().all(|tries| *tries == 2), "one in thirty seconds: {tries:?}");
+    assert_eq!(fixture.count("configmaps").await, 1);
+    fixture.webhook.treat("bad", Treats::AllowsAfter(Duration::ZERO));
+    sleep(Duration::from_secs(31)).await;
+    assert_eq!(fixture.count("configmaps").await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_took_the_place_of_another_is_left_alone() {
+    let fixture = Fixture::new().await;
+    let owner = fixture.owned("secrets", "owner", &[]).await;
+    fixture.webhook.treat("a", Treats::AllowsAfter(Duration::from_secs(8)));
+    fixture.owned("configmaps", "a", &[("owner", &owner)]).await;
+    fixture.delete("secrets", "owner", Propagation::Background).await;
+    sleep(Duration::from_secs(3)).await;
+    assert_eq!(fixture.webhook.calls("a"), 1, "the webhook thinks about it");
+    let target = fixture.target("configmaps", Some("a"));
+    let key = target.key_of("a");
+    fixture
+        .engine
+        .edit(&key, |value| {
+            crate::delete::mark(value, "2027-01-01T00:00:00Z");
+            true
+        })
+        .await
+        .unwrap();
+    let new = fixture.owned("configmaps", "a", &[]).await;
+    sleep(Duration::from_mins(5)).await;
+    let found = fixture.get("configmaps", "a").await.expect("the new one is there");
+    assert_eq!(found.at(&["metadata", "uid"]).and_then(Value::as_str), Some(new.as_str()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_the_foreground_owners_wait_and_other_owners_keep_their_dependents() {
+    let fixture = Fixture::new().await;
+    let owner = fixture.owned("secrets", "owner", &[]).await;
+    let other = fixture.owned("secrets", "other", &[]).await;
+    fixture.webhook.treat("slow", Treats::AllowsAfter(Duration::from_secs(9)));
+    fixture.owned("configmaps", "slow", &[("owner", &owner)]).await;
+    fixture.owned("configmaps", "quick", &[("owner", &owner)]).await;
+    fixture.owned("configmaps", "shared", &[("owner", &owner), ("other", &other)]).await;
+    fixture.delete("secrets", "owner", Propagation::Foreground).await;
+    sleep(Duration::from_secs(4)).await;
+    assert!(fixture.get("configmaps", "quick").await.is_none());
+    assert!(fixture.get("configmaps", "slow").await.is_some());
+    assert!(fixture.get("secrets", "owner").await.is_some(), "it waits for the slow one");
+    sleep(Duration::from_secs(8)).await;
+    assert!(fixture.get("configmaps", "slow").await.is_none());
+    assert!(fixture.get("secrets", "owner").await.is_none());
+    let shared = fixture.get("configmaps", "shared").await.expect("it has another owner");
+    let references = shared.at(&["metadata", "ownerReferences"]).and_then(Value::as_array).unwrap();
+    assert_eq!(references.len(), 1);
+    assert_eq!(references[0].get("name").and_then(Value::as_str), Some("other"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn owners_that_own_each_other_do_not_wait_for_each_other() {
+    let fixture = Fixture::new().await;
+    let a = fixture.owned("secrets", "a", &[]).await;
+    let b = fixture.owned("secrets", "b", &[("a", &a)]).await;
+    let reference =
+        json!({"apiVersion": "v1", "kind": "Secret", "name": "b", "uid": (b), "blockOwnerDeletion": true});
+    let key = fixture.target("secrets", Some("a")).key_of("a");
+    let own = |value: &mut Value| {
+        crate::prepare::metadata_mut(value).insert("ownerReferences", vec![reference.clone()]);
+        true
+    };
+    fixture.engine.edit(&key, own).await.unwrap();
+    fixture.delete("secrets", "a", Propagation::Foreground).await;
+    sleep(Duration::from_mins(2)).await;
+    assert_eq!(fixture.count("secrets").await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespaces_and_definitions_go_as_soon_as_what_holds_them_does() {
+    let fixture = Fixture::new().await;
+    let crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "foos.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}}}]
+        }
+    });
+    fixture.create("customresourcedefinitions", crd).await;
+    fixture
+        .create("namespaces", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}))
+        .await;
+    let held = json!({"apiVersion": "example.com/v1", "kind": "Foo",
+        "metadata": {"name": "held", "finalizers": ["example.com/hold"]}});
+    let body = Body { bytes: to_vec(&held).into(), format: Format::Json };
+    let target = Target { namespace: Some("n".into()), ..fixture.target("foos", None) };
+    let created =
+        fixture.engine.create(&target, &body, &WriteOptions::default(), &mut Context::default()).await;
+    created.map(drop).unwrap();
+    fixture.delete("namespaces", "n", Propagation::Background).await;
+    fixture.delete("customresourcedefinitions", "foos.example.com", Propagation::Background).await;
+    // Long enough for a back-off that a second look would have to wait for.
+    sleep(Duration::from_mins(10)).await;
+    assert!(fixture.get("namespaces", "n").await.is_some());
+    assert!(fixture.get("customresourcedefinitions", "foos.example.com").await.is_some());
+    let key = target.key_of("held");
+    let release = |value: &mut Value| crate::prepare::metadata_mut(value).remove("finalizers").is_some();
+    fixture.engine.edit(&key, release).await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    assert!(fixture.get("namespaces", "n").await.is_none());
+    assert!(fixture.get("customresourcedefinitions", "foos.example.com").await.is_none());
+}
