@@ -25,7 +25,7 @@ use pleach_json::{Str, grow_stack};
 use unify::Unifier;
 
 /// A type with more parts than this is refused: types double in size along chains of `map`.
-const MAX_TYPE_SIZE: usize = 2_000;
+const MAX_TYPE_SIZE: usize = 500;
 
 /// Beyond this many issues those of shared nodes are no longer repeated.
 const MAX_ISSUES: usize = 1_000;
@@ -52,8 +52,8 @@ pub(crate) fn check(
     if !issues.is_empty() {
         return Err(Issues::new(ast.source().into(), issues));
     }
-    let types =
-        types.into_iter().map(|ty| unifier.substitute(&ty.map_or(Type::Dyn, |(ty, ..)| ty), true)).collect();
+    let types: Vec<Type> = types.into_iter().map(|ty| ty.map_or(Type::Dyn, |(ty, ..)| ty)).collect();
+    let types = unifier.substitute_all(&types);
     let checked = Checked { ast, types, references, declarations: declarations.clone() };
     let issues = validate::validate(&checked, environment.minor(), &places);
     if issues.is_empty() { Ok(checked) } else { Err(Issues::new(checked.ast.source().into(), issues)) }
@@ -332,7 +332,8 @@ impl Checker<'_> {
         let mut common = None;
         for (i, element) in elements.iter().enumerate() {
             let mut ty = self.check(*element);
-            if optional.contains(&(i as u32)) {
+            // Marks are in order.
+            if optional.binary_search(&(i as u32)).is_ok() {
                 ty = self.unwrap_marked(*element, ty);
             }
             common = Some(self.join(common, ty));

@@ -70,6 +70,7 @@ impl Unifier {
     }
 
     fn assign(&mut self, from: &Type, to: &Type) -> bool {
+        pleach_work::charge(1);
         if let Type::Param(name) = to {
             match self.stand_for(from, name, to) {
                 Stand::Valid => return true,
@@ -136,6 +137,7 @@ impl Unifier {
 
     /// Whether `var` occurs in `ty`, solutions included.
     fn mentions(&self, ty: &Type, var: &Type) -> bool {
+        pleach_work::charge(1);
         match ty {
             Type::Param(name) => ty == var || self.solved.get(name).is_some_and(|ty| self.mentions(ty, var)),
             Type::List(inner) | Type::Type(inner) => self.mentions(inner, var),
@@ -147,22 +149,56 @@ impl Unifier {
 
     /// The type with solved variables replaced; the others become dyn if `to_dyn`.
     pub(super) fn substitute(&self, ty: &Type, to_dyn: bool) -> Type {
+        self.substituted(ty, to_dyn).unwrap_or_else(|| ty.clone())
+    }
+
+    /// All types with solved variables replaced and the others dyn. Many nodes have the very same type.
+    pub(super) fn substitute_all(&self, types: &[Type]) -> Vec<Type> {
+        let mut known: HashMap<(u8, usize), Type> = HashMap::new();
+        let of = |ty: &Type| {
+            let place = match ty {
+                Type::List(inner) => (0, Arc::as_ptr(inner).addr()),
+                Type::Type(inner) => (1, Arc::as_ptr(inner).addr()),
+                Type::Map(entry) => (2, Arc::as_ptr(entry).addr()),
+                _ => return self.substitute(ty, true),
+            };
+            known.entry(place).or_insert_with(|| self.substitute(ty, true)).clone()
+        };
+        types.iter().map(of).collect()
+    }
+
+    /// The same; `None` if nothing changes.
+    fn substituted(&self, ty: &Type, to_dyn: bool) -> Option<Type> {
+        pleach_work::charge(1);
         match ty {
             Type::Param(name) => match self.solved.get(name) {
-                Some(solution) => self.substitute(solution, to_dyn),
-                None if to_dyn => Type::Dyn,
-                None => ty.clone(),
+                Some(solution) => Some(self.substitute(solution, to_dyn)),
+                None => to_dyn.then_some(Type::Dyn),
             },
-            Type::List(inner) if has_params(inner) => Type::list(self.substitute(inner, to_dyn)),
-            Type::Type(inner) if has_params(inner) => Type::type_of(self.substitute(inner, to_dyn)),
-            Type::Map(entry) if has_params(&entry.0) || has_params(&entry.1) => {
-                Type::map(self.substitute(&entry.0, to_dyn), self.substitute(&entry.1, to_dyn))
+            Type::List(inner) => self.substituted(inner, to_dyn).map(Type::list),
+            Type::Type(inner) => self.substituted(inner, to_dyn).map(Type::type_of),
+            Type::Map(entry) => {
+                match (self.substituted(&entry.0, to_dyn), self.substituted(&entry.1, to_dyn)) {
+                    (None, None) => None,
+                    (key, value) => Some(Type::map(
+                        key.unwrap_or_else(|| entry.0.clone()),
+                        value.unwrap_or_else(|| entry.1.clone()),
+                    )),
+                }
             }
-            Type::Opaque(name, params) if params.iter().any(has_params) => {
-                let params: Arc<[Type]> = params.iter().map(|ty| self.substitute(ty, to_dyn)).collect();
-                Type::Opaque(name.clone(), params)
+            Type::Opaque(name, params) => {
+                let changed: Vec<_> = params.iter().map(|ty| self.substituted(ty, to_dyn)).collect();
+                if changed.iter().all(Option::is_none) {
+                    return None;
+                }
+                let params: Arc<[Type]> = changed
+                    .into_iter()
+                    .zip(params.iter())
+                    .map(|(changed, ty)| changed.unwrap_or_else(|| ty.clone()))
+                    .collect();
+                Some(Type::Opaque(name.clone(), params))
             }
-            other => other.clone(),
+            _ => None,
         }
     }
 }
@@ -178,16 +214,6 @@ enum Stand {
 
 fn is_wild(ty: &Type) -> bool {
     matches!(ty, Type::Dyn | Type::Any | Type::Error)
-}
-
-fn has_params(ty: &Type) -> bool {
-    match ty {
-        Type::Param(_) => true,
-        Type::List(inner) | Type::Type(inner) => has_params(inner),
-        Type::Map(entry) => has_params(&entry.0) || has_params(&entry.1),
-        Type::Opaque(_, params) => params.iter().any(has_params),
-        _ => false,
-    }
 }
 
 /// The one of two compatible types that says less.
@@ -219,6 +245,7 @@ pub(super) fn is_larger_than(ty: &Type, budget: usize) -> bool {
             return true;
         }
         *budget -= 1;
+        pleach_work::charge(1);
         match ty {
             Type::List(inner) | Type::Type(inner) => walk(inner, budget),
             Type::Map(entry) => walk(&entry.0, budget) || walk(&entry.1, budget),

@@ -46,7 +46,7 @@ pub(super) fn validate(checked: &Checked, minor: u32, places: &Places) -> Vec<Is
                 }
             }
             Expr::List { elements, optional } if !exempt => {
-                let marked = |i: usize| optional.contains(&(i as u32));
+                let marked = |i: usize| optional.binary_search(&(i as u32)).is_ok();
                 validator.same_type(elements.iter().enumerate().map(|(i, id)| (*id, marked(i))), 1);
             }
             Expr::Map(entries) if !exempt => {

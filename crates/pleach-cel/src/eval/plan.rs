@@ -175,7 +175,7 @@ impl<'c> Planner<'c> {
     fn plan_list(&mut self, elements: &[ExprId], optional: &[u32]) -> Result<NodeId, PlanError> {
         let mut planned = Vec::with_capacity(elements.len());
         for (i, element) in elements.iter().enumerate() {
-            planned.push((self.plan(*element)?, optional.contains(&(i as u32))));
+            planned.push((self.plan(*element)?, optional.binary_search(&(i as u32)).is_ok()));
         }
         let constants = planned.iter().map(|(node, optional)| match optional {
             true => None,

@@ -68,9 +68,11 @@ pub(crate) struct Unrecognized {
 pub(crate) fn lex(source: &str) -> (Vec<Token>, Vec<Unrecognized>) {
     let (mut tokens, mut skipped) = (Vec::with_capacity(source.len() / 3 + 1), Vec::new());
     let (mut at, mut offset) = (0, 0u32);
+    let mut unended = Unended::default();
+    pleach_work::charge(1 + source.len() as u64 / 8);
     while at < source.len() {
         let rest = &source[at..];
-        let (length, kind) = match longest(rest) {
+        let (length, kind) = match longest(rest, &mut unended) {
             Munch::Token(kind, length) => (length, Some(kind)),
             Munch::Blank(length) => (length, None),
             Munch::Nothing(length) => {
@@ -96,7 +98,59 @@ enum Munch {
     Nothing(usize),
 }
 
-fn longest(rest: &str) -> Munch {
+/// Where the bodies of strings in three quotes were looked at that have no end: a string whose body
+/// comes to such a place has none either, and need not be followed to the end of the text again.
+#[derive(Default)]
+struct Unended {
+    /// By quote and whether the string is raw; the bytes of the text from its end.
+    places: [Vec<bool>; 4],
+}
+
+impl Unended {
+    fn of(&mut self, quote: u8, raw: bool) -> &mut Vec<bool> {
+        &mut self.places[usize::from(quote == b'"') * 2 + usize::from(raw)]
+    }
+
+    /// The end of a string in three quotes whose body begins at `from`.
+    fn triple(&mut self, b: &[u8], from: usize, raw: bool, quote: u8) -> Option<usize> {
+        let places = self.of(quote, raw);
+        let end = [quote; 3];
+        let mut at = from;
+        let found = loop {
+            let from_end = b.len() - at;
+            if places.get(from_end).copied().unwrap_or_default() {
+                break None;
+            }
+            match step(b, at, raw, &end) {
+                Ok(Step::On(next)) => at = next,
+                Ok(Step::End(end)) => break Some(end),
+                Err(stuck) if stuck < b.len() => break None,
+                Err(_) => {
+                    // Once more, to remember the way.
+                    self.remember(b, from, raw, quote);
+                    break None;
+                }
+            }
+        };
+        pleach_work::charge((at - from) as u64 / 32);
+        found
+    }
+
+    fn remember(&mut self, b: &[u8], from: usize, raw: bool, quote: u8) {
+        let places = self.of(quote, raw);
+        places.resize(places.len().max(b.len() + 1), false);
+        let mut at = from;
+        loop {
+            places[b.len() - at] = true;
+            match step(b, at, raw, &[quote; 3]) {
+                Ok(Step::On(next)) => at = next,
+                _ => return,
+            }
+        }
+    }
+}
+
+fn longest(rest: &str, unended: &mut Unended) -> Munch {
     use TokenKind as K;
     let b = rest.as_bytes();
     let at = |i: usize| b.get(i).copied().unwrap_or(0);
@@ -134,7 +188,7 @@ fn longest(rest: &str) -> Munch {
         b'.' if at(1).is_ascii_digit() => number(b),
         b'.' => one(K::Dot),
         b'0'..=b'9' => number(b),
-        b'"' | b'\'' => match quoted(b, 0, false) {
+        b'"' | b'\'' => match quoted(b, 0, false, unended) {
             Ok(end) => Munch::Token(K::String, end),
             Err(stuck) => dead(rest, stuck),
         },
@@ -147,7 +201,7 @@ fn longest(rest: &str) -> Munch {
                 dead(rest, length + 1)
             }
         }
-        b'a'..=b'z' | b'A'..=b'Z' | b'_' => prefixed_string(b).unwrap_or_else(|| word(rest)),
+        b'a'..=b'z' | b'A'..=b'Z' | b'_' => prefixed_string(b, unended).unwrap_or_else(|| word(rest)),
         _ => dead(rest, 0),
     }
 }
@@ -197,7 +251,7 @@ fn number(b: &[u8]) -> Munch {
 }
 
 /// A string with `r`, `b` or `br` before its quote; `None` if the letters are a word.
-fn prefixed_string(b: &[u8]) -> Option<Munch> {
+fn prefixed_string(b: &[u8], unended: &mut Unended) -> Option<Munch> {
     let at = |i: usize| b.get(i).copied().unwrap_or(0).to_ascii_lowercase();
     let (bytes, raw) = match (at(0), at(1)) {
         (b'b', b'r') => (true, true),
@@ -210,29 +264,40 @@ fn prefixed_string(b: &[u8]) -> Option<Munch> {
         return None;
     }
     let kind = if bytes { TokenKind::Bytes } else { TokenKind::String };
-    quoted(b, from, raw).ok().map(|end| Munch::Token(kind, end))
+    quoted(b, from, raw, unended).ok().map(|end| Munch::Token(kind, end))
 }
 
 /// The end of the string whose quote is at `from`, or where it turned out not to be one.
-fn quoted(b: &[u8], from: usize, raw: bool) -> Result<usize, usize> {
+fn quoted(b: &[u8], from: usize, raw: bool, unended: &mut Unended) -> Result<usize, usize> {
     let quote = b[from];
-    let triple = [quote; 3];
-    if b[from..].starts_with(&triple) {
+    if b[from..].starts_with(&[quote; 3]) {
         // `"""` without an end is an empty string followed by a quote.
-        return Ok(body(b, from + 3, raw, &triple).unwrap_or(from + 2));
+        return Ok(unended.triple(b, from + 3, raw, quote).unwrap_or(from + 2));
     }
-    body(b, from + 1, raw, &[quote])
+    let mut at = from + 1;
+    loop {
+        match step(b, at, raw, &[quote])? {
+            Step::On(next) => at = next,
+            Step::End(end) => return Ok(end),
+        }
+    }
 }
 
-fn body(b: &[u8], mut at: usize, raw: bool, end: &[u8]) -> Result<usize, usize> {
-    loop {
-        match b.get(at) {
-            None => return Err(at),
-            Some(_) if b[at..].starts_with(end) => return Ok(at + end.len()),
-            Some(b'\n' | b'\r') if end.len() == 1 => return Err(at),
-            Some(b'\\') if !raw => at = escape(b, at + 1)?,
-            Some(_) => at += 1,
-        }
+/// What comes at a place in the body of a string.
+enum Step {
+    /// A character or an escape, up to here.
+    On(usize),
+    /// The quotes that end it, up to here.
+    End(usize),
+}
+
+fn step(b: &[u8], at: usize, raw: bool, end: &[u8]) -> Result<Step, usize> {
+    match b.get(at) {
+        None => Err(at),
+        Some(_) if b[at..].starts_with(end) => Ok(Step::End(at + end.len())),
+        Some(b'\n' | b'\r') if end.len() == 1 => Err(at),
+        Some(b'\\') if !raw => escape(b, at + 1).map(Step::On),
+        Some(_) => Ok(Step::On(at + 1)),
     }
 }
 

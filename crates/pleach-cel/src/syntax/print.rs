@@ -91,7 +91,7 @@ impl<'a> Printer<'a, '_, '_> {
                 self.out.write_str("[")?;
                 for (i, element) in elements.iter().enumerate() {
                     self.out.write_str(if i > 0 { ", " } else { "" })?;
-                    self.out.write_str(if optional.contains(&(i as u32)) { "?" } else { "" })?;
+                    self.out.write_str(if optional.binary_search(&(i as u32)).is_ok() { "?" } else { "" })?;
                     self.print(*element, Level::Conditional)?;
                 }
                 self.out.write_str("]")

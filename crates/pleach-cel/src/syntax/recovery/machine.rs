@@ -321,6 +321,7 @@ impl<'t> Machine<'t> {
     }
 
     fn consume(&mut self) {
+        pleach_work::charge(1);
         if self.token(0).kind != K::Eof {
             self.at += 1;
         }

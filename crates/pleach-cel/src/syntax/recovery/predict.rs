@@ -13,6 +13,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A stack of states to return to, as an index in [`Stacks`].
 type Stack = u32;
+/// How many of the last places of a lookahead are compared with the next.
+const RECENT: usize = 8;
 /// The stack without elements: anything may come.
 const EMPTY: Stack = 0;
 
@@ -43,6 +45,7 @@ impl Stacks {
     /// Whether `short` is the top of `long`, whose rest then does not matter.
     fn is_top_of(&self, mut short: Stack, mut long: Stack) -> bool {
         loop {
+            pleach_work::charge(1);
             match (self.pop(short), self.pop(long)) {
                 (None, Some(_)) => return true,
                 (Some((a, short_rest)), Some((b, long_rest))) if a == b => {
@@ -102,27 +105,45 @@ impl<'n> Predictor<'n> {
         if let Some(known) = self.decided.get(&key).or_else(|| self.decided.get(&longer)) {
             return *known;
         }
-        let mut configs = self.start(decision, precedence);
-        let mut ahead = 0;
+        // Lookahead over a long name comes to the same places again and again.
+        let mut places = vec![self.start(decision, precedence)];
+        let mut steps: HashMap<(usize, K), usize> = HashMap::new();
+        let (mut at, mut ahead) = (0, 0);
         loop {
-            let next = self.advance(&configs, token(ahead));
-            let outcome = if next.is_empty() {
-                Some(Self::finished(self.network, &configs).unwrap_or(Prediction::Nothing(ahead)))
-            } else {
-                unique(&next).or_else(|| self.conflict(&next)).map(Prediction::Alternative)
+            pleach_work::charge(1);
+            let next_token = token(ahead);
+            at = match steps.get(&(at, next_token)) {
+                // What went on once goes on again.
+                Some(next) => *next,
+                None => {
+                    let next = self.advance(&places[at], next_token);
+                    let outcome = if next.is_empty() {
+                        let finished = Self::finished(self.network, &places[at]);
+                        Some(finished.unwrap_or(Prediction::Nothing(ahead)))
+                    } else {
+                        unique(&next).or_else(|| self.conflict(&next)).map(Prediction::Alternative)
+                    };
+                    if let Some(outcome) = outcome {
+                        match ahead {
+                            0 => self.decided.insert(key, outcome),
+                            1 => self.decided.insert(longer, outcome),
+                            _ => None,
+                        };
+                        return outcome;
+                    }
+                    let recent = places.len().saturating_sub(RECENT);
+                    let known = places[recent..].iter().position(|place| *place == next);
+                    let known = known.map_or(places.len(), |known| recent + known);
+                    if known == places.len() {
+                        places.push(next);
+                    }
+                    steps.insert((at, next_token), known);
+                    known
+                }
             };
-            if let Some(outcome) = outcome {
-                match ahead {
-                    0 => self.decided.insert(key, outcome),
-                    1 => self.decided.insert(longer, outcome),
-                    _ => None,
-                };
-                return outcome;
-            }
-            if token(ahead) != K::Eof {
+            if next_token != K::Eof {
                 ahead += 1;
             }
-            configs = next;
         }
     }
 
@@ -265,6 +286,7 @@ struct Closure<'a> {
 impl Closure<'_> {
     /// `depth` is how many calls the config is inside of; below zero it left the rule.
     fn add(&mut self, config: Config, depth: i32) {
+        pleach_work::charge(1);
         if !self.seen.insert((config, depth == 0)) {
             return;
         }

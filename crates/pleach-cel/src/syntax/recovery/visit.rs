@@ -95,8 +95,9 @@ impl Visitor<'_> {
         let first = self.visit(tree.tree(Label::E));
         let ops: Vec<&Token> = tree.tokens(Label::Op).collect();
         let mut terms = vec![first];
-        for (i, _) in ops.iter().enumerate() {
-            let Some(term) = tree.trees(Label::E1).nth(i) else {
+        let mut rest = tree.trees(Label::E1);
+        for _ in &ops {
+            let Some(term) = rest.next() else {
                 let sign = if name == operators::OR { "||" } else { "&&" };
                 return self.builder.error(tree.offset, format!("unexpected character, wanted '{sign}'"));
             };
@@ -194,15 +195,15 @@ impl Visitor<'_> {
     fn map(&mut self, op: &Token, list: Option<&Tree>) -> ExprId {
         let mut entries = Vec::new();
         if let Some(list) = list {
-            let pairs = list.trees(Label::Key).zip(list.tokens(Label::Colon)).enumerate();
-            for (i, (key, colon)) in pairs {
+            let mut values = list.trees(Label::Value);
+            for (key, colon) in list.trees(Label::Key).zip(list.tokens(Label::Colon)) {
+                let value = values.next();
                 let question = key.token(Label::Opt);
                 let optional = self.builder.optional_mark(question);
                 if question.is_some() && !optional {
                     continue;
                 }
-                let (key, value) =
-                    (self.visit(key.tree(Label::E)), self.visit(list.trees(Label::Value).nth(i)));
+                let (key, value) = (self.visit(key.tree(Label::E)), self.visit(value));
                 entries.push(MapEntry { key, value, optional, offset: colon.offset });
             }
         }
@@ -212,11 +213,8 @@ impl Visitor<'_> {
     fn structure(&mut self, tree: &Tree, op: &Token, list: Option<&Tree>) -> ExprId {
         let mut fields = Vec::new();
         if let Some(list) = list {
-            let colons: Vec<&Token> = list.tokens(Label::Colon).collect();
-            for (i, field) in list.trees(Label::Key).enumerate() {
-                let (Some(colon), Some(value)) = (colons.get(i), list.trees(Label::Value).nth(i)) else {
-                    break;
-                };
+            let parts = list.tokens(Label::Colon).zip(list.trees(Label::Value));
+            for (field, (colon, value)) in list.trees(Label::Key).zip(parts) {
                 let question = field.token(Label::Opt);
                 let optional = self.builder.optional_mark(question);
                 if question.is_some() && !optional {
