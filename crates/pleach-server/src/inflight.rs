@@ -65,6 +65,19 @@ impl Default for InflightLimits {
     }
 }
 
+impl InflightLimits {
+    /// No more calls than leave most of the files that the process may open to clients and to the store:
+    /// each call may need a connection.
+    #[must_use]
+    pub fn for_open_files(mut self, files: usize) -> Self {
+        let calls = (files / 12).max(32);
+        self.calls.count = self.calls.count.min(calls);
+        self.calls_per_webhook.count = self.calls_per_webhook.count.min(calls / 2);
+        self.reserved_calls = self.reserved_calls.min(calls / 8);
+        self
+    }
+}
+
 /// Who may use what is in reserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {

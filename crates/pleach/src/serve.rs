@@ -83,6 +83,15 @@ fn allow_many_connections() {
 #[cfg(not(target_os = "linux"))]
 fn allow_many_connections() {}
 
+/// How many files the process may open.
+fn open_files() -> usize {
+    #[cfg(target_os = "linux")]
+    if let Some(files) = rustix::process::getrlimit(rustix::process::Resource::Nofile).current {
+        return usize::try_from(files).unwrap_or(usize::MAX);
+    }
+    usize::MAX
+}
+
 async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>> {
     allow_many_connections();
     // Signals first: from here on the server stops in an orderly way whenever it is asked to.
@@ -98,7 +107,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     } else {
         Arc::new(LogStore::options().history_bytes(history).open(directory.store())?)
     };
-    let limits = InflightLimits::default();
+    let limits = InflightLimits::default().for_open_files(open_files());
     let engine = Arc::new(
         Engine::new(store.clone(), Arc::new(SystemClock), Arc::new(SystemRandomness), admission(&options)?)
             .with_gates(options.feature_gates)

@@ -65,6 +65,8 @@ pub(crate) struct Hook {
     /// Whether other versions of a resource count as the resource.
     equivalent: bool,
     rules: Vec<Rule>,
+    /// How much there is to compare in all rules.
+    rules_len: u64,
     namespaces: LabelSelector,
     objects: LabelSelector,
     conditions: Conditions,
@@ -89,6 +91,7 @@ impl Hook {
         let seconds = webhook.get("timeoutSeconds").and_then(Value::as_int);
         let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(10);
         let rules = webhook.get("rules").and_then(Value::as_array);
+        let rules: Vec<Rule> = rules.into_iter().flatten().map(Rule::read).collect();
         Some(Self {
             name: text("name").into(),
             configuration: configuration.into(),
@@ -102,7 +105,8 @@ impl Hook {
             allows_dry_run: matches!(text("sideEffects"), "None" | "NoneOnDryRun"),
             reinvokes: text("reinvocationPolicy") == "IfNeeded",
             equivalent: text("matchPolicy") != "Exact",
-            rules: rules.into_iter().flatten().map(Rule::read).collect(),
+            rules_len: rules.iter().map(Rule::len).sum::<usize>() as u64,
+            rules,
             namespaces: selector(webhook.get("namespaceSelector")),
             objects: selector(webhook.get("objectSelector")),
             conditions: Conditions::read(webhook.get("matchConditions")),
@@ -118,16 +122,19 @@ impl Hook {
         others: &[GroupVersion<'a>],
         namespace_labels: Option<&Value>,
     ) -> Option<GroupVersion<'a>> {
-        let selected = !rules::is_exempt(attributes)
+        let (group, _, kind) = attributes.object_type;
+        let selected = !rules::is_exempt(group, kind)
             && rules::selects_namespace(&self.namespaces, attributes, namespace_labels)
             && rules::selects_object(&self.objects, attributes);
         if !selected {
             return None;
         }
         let own = (attributes.group, attributes.version);
+        pleach_work::charge(self.rules_len);
         if self.rules.iter().any(|rule| rule.matches(attributes, own)) {
             return Some(own);
         }
+        pleach_work::charge(self.rules_len * others.len() as u64);
         // Earlier rules go before earlier versions.
         let rules = self.rules.iter().filter(|_| self.equivalent);
         rules
@@ -144,6 +151,7 @@ impl Hook {
         resource: &str,
         subresource: &str,
     ) -> bool {
+        pleach_work::charge(1 + self.rules_len);
         let rules = || self.rules.iter().filter(|rule| rule.is_for(operation, resource, subresource));
         rules().any(|rule| rule.is_in(own))
             || self.equivalent && rules().any(|rule| others.iter().any(|other| rule.is_in(*other)))

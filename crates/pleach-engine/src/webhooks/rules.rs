@@ -23,8 +23,7 @@ const EXEMPT: (&str, [&str; 6]) = (
 );
 
 /// Whether nobody is asked about a write.
-pub(crate) fn is_exempt(attributes: &Attributes<'_>) -> bool {
-    let (group, _, kind) = attributes.object_type;
+pub(crate) fn is_exempt(group: &str, kind: &str) -> bool {
     group == EXEMPT.0 && EXEMPT.1.contains(&kind)
 }
 
@@ -63,6 +62,11 @@ impl Rule {
                 _ => Scope::Any,
             },
         }
+    }
+
+    /// How much there is to compare.
+    pub(super) fn len(&self) -> usize {
+        1 + self.operations.len() + self.groups.len() + self.versions.len() + self.resources.len()
     }
 
     /// Whether the rule is about a write, seen as one of this group and version.

@@ -262,3 +262,14 @@ async fn several_calls_at_once_are_one_wait() {
     request.await.unwrap();
     assert!(fixture.is_empty());
 }
+
+#[test]
+fn few_open_files_allow_few_calls() {
+    let calls = |files| {
+        let limits = InflightLimits::default().for_open_files(files);
+        (limits.calls.count, limits.calls_per_webhook.count, limits.reserved_calls)
+    };
+    assert_eq!(calls(1 << 20), (1000, 400, 20));
+    assert_eq!(calls(4096), (341, 170, 20));
+    assert_eq!(calls(256), (32, 16, 4));
+}

@@ -240,3 +240,21 @@ fn a_configuration_is_read() {
     assert_eq!(second.address.place, place);
     assert!(decode(&Value::Null).is_empty());
 }
+
+#[test]
+fn rules_are_charged_by_their_number() {
+    let steps = |count: usize| {
+        let rule =
+            json!({"operations": ["*"], "apiGroups": ["other"], "apiVersions": ["*"], "resources": ["foos"]});
+        let webhook =
+            json!({"name": "w", "clientConfig": {"url": "https://x/"}, "rules": (vec![rule; count])});
+        let hooks = decode(&json!({"metadata": {"name": "c"}, "webhooks": [(webhook)]}));
+        let own = ("g.example.com", "v1");
+        let concerns = || hooks[0].concerns(Operation::Create, (own, &[own]), "foos", "");
+        let (concerned, steps) = pleach_work::measure(concerns);
+        assert!(!concerned);
+        steps
+    };
+    assert!(steps(1000) >= 5000 && steps(1000) < 50_000, "{}", steps(1000));
+    assert!(steps(10) < 500);
+}
