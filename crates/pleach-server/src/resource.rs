@@ -131,6 +131,13 @@ async fn one(
         Ok(accepted) => look(call, accepted),
         Err(rejection) => return respond::rejection(rejection, &complaint(call)),
     };
+    // What cannot be shown is not done: a write that is made is not reported as failed.
+    if verb != "get"
+        && verb != "list"
+        && let Err(rejection) = check_shape(call, &target, verb, &look)
+    {
+        return respond::rejection(rejection, &complaint(call));
+    }
     // The future of a request is moved several times before it runs, and is as large as its largest
     // branch: all but the smallest are kept elsewhere.
     let answer = match verb {
@@ -143,6 +150,18 @@ async fn one(
         _ => Box::pin(delete_collection(app, call, &target, body, context, &look)).await,
     };
     answer.unwrap_or_else(|rejection| respond::rejection(rejection, &complaint(call)))
+}
+
+/// Whether the answer to a write can have the form that is asked for.
+fn check_shape(call: &Call, target: &Target, verb: &str, look: &Look) -> Result<(), Rejection> {
+    match look.accepted.transform {
+        Transform::Partial(_) if verb == "deletecollection" => Err(partial_of_list(target)),
+        Transform::PartialList(_) if verb != "deletecollection" => {
+            Err(Rejection::Plain("content is not a list".into()))
+        }
+        Transform::Table(_) => include_object(call).map(drop),
+        _ => Ok(()),
+    }
 }
 
 /// What is decided before anything is looked up: the subresource, whether it has the verb, the type of a patch, and
@@ -493,10 +512,7 @@ fn answer_list(
             out.into()
         }
         Transform::Partial(_) => {
-            let go_type = if target.kind.is_custom() { "*unstructured.UnstructuredList" } else { "list" };
-            return Err(Rejection::NotAcceptable(format!(
-                "you requested PartialObjectMetadata, but the requested object is a list ({go_type})"
-            )));
+            return Err(partial_of_list(target));
         }
         Transform::PartialList(version) => {
             let version = version.api_version();
@@ -506,6 +522,13 @@ fn answer_list(
         Transform::Table(version) => table(app, call, target, &items, version, metadata)?,
     };
     Ok(respond::value(StatusCode::OK, &value, look))
+}
+
+fn partial_of_list(target: &Target) -> Rejection {
+    let go_type = if target.kind.is_custom() { "*unstructured.UnstructuredList" } else { "list" };
+    Rejection::NotAcceptable(format!(
+        "you requested PartialObjectMetadata, but the requested object is a list ({go_type})"
+    ))
 }
 
 /// What items of built-in kinds have not in a list, which says it for all of them.
