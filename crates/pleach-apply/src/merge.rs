@@ -46,7 +46,12 @@ pub(crate) fn changes_since(
         value: merged.value(Some(live), config).unwrap_or_default(),
         differs: walk.differs,
     });
-    let value = |changed: &Option<Changed>| changed.as_ref().map(|changed| changed.value.clone());
+    // Metadata that is not a client's to set is put back after a merge.
+    let value = |changed: &Option<Changed>| {
+        let mut value = changed.as_ref().map_or_else(|| live.clone(), |changed| changed.value.clone());
+        value.as_object_mut().map(|members| members.remove("metadata"));
+        value
+    };
     debug_assert!(
         since.is_none() || value(&changed) == value(&changes(live, config, of)),
         "what comes of a configuration is what came of it"

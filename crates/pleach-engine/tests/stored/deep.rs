@@ -151,3 +151,39 @@ async fn defaults_of_definitions_are_within_the_limit_too() {
     fixture.get(("g.io", "bars"), "a").await.unwrap();
     fixture.delete(("g.io", "bars"), "a", &DeleteOptions::default()).await.unwrap();
 }
+
+#[tokio::test]
+async fn keys_of_lists_may_be_anything() {
+    let fixture = Fixture::new().await;
+    let items = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+        "properties": {"name": {"x-kubernetes-preserve-unknown-fields": true}}});
+    let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "bars.g.io"},
+        "spec": {"group": "g.io", "scope": "Namespaced", "names": {"plural": "bars", "kind": "Bar"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "properties": {
+                    "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+                    "list": {"type": "array", "items": (items)}}}}}]}});
+    fixture.create(CRDS, &crd).await.unwrap();
+    let target = fixture.target(("g.io", "bars"), Some("a"));
+    let options = WriteOptions { field_manager: "m".into(), ..WriteOptions::default() };
+    let metadata = json!({"name": "a", "creationTimestamp": null});
+    for (members, why) in [
+        (json!({"set": [(nested(9_000, true)), (nested(9_000, true))]}), "deep items of a set"),
+        (json!({"set": ["a}$\n", "<é>"]}), "items that are written with escapes"),
+        (json!({"list": [{"name": (nested(9_000, false))}]}), "a deep member"),
+    ] {
+        let mut object = json!({"apiVersion": "g.io/v1", "kind": "Bar", "metadata": (metadata.clone())});
+        for (key, value) in members.as_object().unwrap().iter() {
+            object.as_object_mut().unwrap().insert(key.clone(), value.clone());
+        }
+        // Said again, and then said otherwise: what was said last is remembered. None of it may panic.
+        for again in [object.clone(), object.clone(), json!({"apiVersion": "g.io/v1", "kind": "Bar"}), object]
+        {
+            let applied =
+                fixture.engine.apply(&target, &body(&again), &options, &mut Context::default()).await;
+            let code = applied.map(drop).map_or_else(|rejection| told(rejection).0, |()| 200);
+            assert!([200, 400, 422, 500].contains(&code), "{why}: {code}");
+        }
+    }
+}
