@@ -44,6 +44,10 @@ impl Endpoint {
         Self { port, token: token.to_owned(), tls: Arc::new(trusting()) }
     }
 
+    pub(crate) fn tls(&self) -> Arc<ClientConfig> {
+        self.tls.clone()
+    }
+
     /// Sends a request and reads the answer's head.
     pub fn send(
         &self,

@@ -9,7 +9,9 @@ mod case;
 mod compare;
 mod hooks;
 mod http;
+pub mod mutate;
 mod server;
+pub mod session;
 
 pub use case::{Case, Outcome};
 pub use hooks::{HOOK_CA, HookServer, Reply};
