@@ -17,7 +17,7 @@ pub fn prepare_for_update(new: &mut Crd, old: &Crd) {
     note_stored_version(new);
     let changed =
         new.spec != old.spec && new.spec.encode(ApiVersion::V1beta1) != old.spec.encode(ApiVersion::V1beta1);
-    set_generation(new, old.meta().generation() + i64::from(changed));
+    set_generation(new, old.meta().generation().saturating_add(i64::from(changed)));
 }
 
 /// An update of the status keeps the spec. The metadata is what was sent: labels, annotations and

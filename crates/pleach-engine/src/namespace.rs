@@ -16,7 +16,11 @@ pub(crate) const ALWAYS: [&str; 4] = ["default", "kube-node-lease", "kube-public
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 fn member<'a>(object: &'a mut Value, key: &str) -> &'a mut Map {
-    let Value::Object(members) = object else { unreachable!("a decoded object is an object") };
+    // A webhook may have made something else of it.
+    if !matches!(object, Value::Object(_)) {
+        *object = Value::object();
+    }
+    let Value::Object(members) = object else { unreachable!("made an object above") };
     let value = members.get_or_insert_with(key, Value::object);
     if !matches!(value, Value::Object(_)) {
         *value = Value::object();

@@ -132,7 +132,7 @@ pub(crate) fn for_update(
     let counts = kind.strategy != Strategy::BuiltIn || has_status;
     if counts && differs_outside_metadata(object, old) {
         let generation = old.at(&["metadata", "generation"]).and_then(Value::as_int).unwrap_or_default();
-        metadata_mut(object).insert("generation", generation + 1);
+        metadata_mut(object).insert("generation", generation.saturating_add(1));
     }
 }
 

@@ -214,7 +214,7 @@ fn elements<'a>(item: Item<'a>, slice: Slice, found: &mut Vec<Item<'a>>) -> Resu
         return out_of_bounds(start);
     }
     if end > length || end < 0 {
-        return out_of_bounds(end - 1);
+        return out_of_bounds(end.saturating_sub(1));
     }
     if start > end {
         let message = format!("starting index {start} is greater than ending index {end}");

@@ -419,3 +419,53 @@ fn propagation(
         (None, None) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delete(query: &str, body: &str) -> Result<bool, String> {
+        let options = delete_options(&Query::parse(Some(query)), body.as_bytes(), false);
+        options.map(|options| options.ignore_store_read_error).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_option_for_unreadable_objects_stands_alone() {
+        const OPTION: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
+        assert_eq!(delete("", ""), Ok(false));
+        assert_eq!(delete(&format!("{OPTION}=true"), ""), Ok(true));
+        assert_eq!(delete("", &format!("{{\"{OPTION}\":true}}")), Ok(true));
+        assert_eq!(delete("dryRun=All", &format!("{{\"{OPTION}\":true}}")), Ok(true), "the body counts");
+        assert_eq!(delete(&format!("{OPTION}=false&dryRun=All"), ""), Ok(false));
+        let refused = |others: &[&str]| {
+            let each = others
+                .iter()
+                .map(|other| format!("{OPTION}: Invalid value: true: cannot be set together with .{other}"));
+            let all = each.collect::<Vec<_>>().join(", ");
+            let all = if others.len() > 1 { format!("[{all}]") } else { all };
+            Err(format!("DeleteOptions.meta.k8s.io \"\" is invalid: {all}"))
+        };
+        for (query, body, others) in [
+            ("dryRun=All", "\"dryRun\":[\"All\"]", &["dryRun"][..]),
+            ("propagationPolicy=Orphan", "\"propagationPolicy\":\"Orphan\"", &["propagationPolicy"]),
+            ("orphanDependents=true", "\"orphanDependents\":true", &["orphanDependents"]),
+            ("gracePeriodSeconds=0", "\"gracePeriodSeconds\":0", &["gracePeriodSeconds"]),
+            ("uid=x", "\"preconditions\":{}", &["preconditions"]),
+            (
+                "dryRun=All&gracePeriodSeconds=0",
+                "\"dryRun\":[\"All\"],\"gracePeriodSeconds\":0",
+                &["dryRun", "gracePeriodSeconds"],
+            ),
+        ] {
+            assert_eq!(delete(&format!("{query}&{OPTION}=true"), ""), refused(others), "{query}");
+            assert_eq!(delete("", &format!("{{{body},\"{OPTION}\":true}}")), refused(others), "{body}");
+        }
+        let wrong = delete("", &format!("{{\"{OPTION}\":\"yes\"}}"));
+        assert_eq!(
+            wrong,
+            Err(format!(
+                "json: cannot unmarshal string into Go struct field DeleteOptions.{OPTION} of type bool"
+            ))
+        );
+    }
+}

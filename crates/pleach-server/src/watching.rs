@@ -39,6 +39,8 @@ const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 /// Watches without a timeout end after this and up to twice this, so that they do not all end at once.
 const SHORTEST: u64 = 1800;
+/// No watch lasts longer, whatever a client asks for: some ten years, which clocks can add to the present.
+const LONGEST: u64 = 10 * 366 * 24 * 3600;
 
 /// Opens a watch and answers with its stream. What the stream shall look like is the last thing that is looked
 /// at.
@@ -68,7 +70,8 @@ pub async fn open(
             let _ = frames.try_send(shape.error(&status));
         }
         Ok(stream) => {
-            let timeout = timeout.unwrap_or_else(|| SHORTEST + app.engine.random_below(SHORTEST));
+            let timeout =
+                timeout.unwrap_or_else(|| SHORTEST + app.engine.random_below(SHORTEST)).min(LONGEST);
             let deadline = Instant::now() + Duration::from_secs(timeout);
             let run = Run { app: app.clone(), shape, bookmarks, deadline, frames };
             tokio::spawn(run.run(stream));

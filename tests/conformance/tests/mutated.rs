@@ -58,6 +58,20 @@ fn no_mutated_request_panics() {
     }
 }
 
+#[test]
+fn a_watch_may_ask_for_any_time() {
+    let server = TestServer::start(&binary(), &["--in-memory"]).unwrap();
+    for seconds in ["9223372036854775807", "9223372036854775808", "-1", "0"] {
+        let path = format!("/api/v1/namespaces?watch=true&timeoutSeconds={seconds}");
+        let timeout = Duration::from_secs(30);
+        let status = server.endpoint.send("GET", &path, &[], None, timeout).unwrap().status;
+        assert_eq!(status, if seconds.ends_with("808") { 400 } else { 200 }, "{seconds}");
+    }
+    let mut findings = Findings::default();
+    check_server(&server, 0, &mut findings);
+    assert!(findings.wrong.is_empty(), "{:?}", findings.wrong);
+}
+
 fn play(cases: &[Case], seed: u64, server: &TestServer, findings: &mut Findings) {
     let all: Vec<Request> = cases
         .iter()
