@@ -4,12 +4,11 @@ use std::io;
 use std::sync::Arc;
 
 use pleach_store::StoreError;
-use pleach_store_log::{Disk, DiskFile, LogStore};
+use pleach_store_log::{Disk, DiskFile, LogStore, Options};
 
 /// The embedded store without its disk: as fast, and forgetful.
-pub(crate) fn open(history: u64) -> Result<LogStore, StoreError> {
+pub(crate) fn open(options: Options) -> Result<LogStore, StoreError> {
     // Without a disk there is nothing that a checkpoint could shorten.
-    let options = LogStore::options().history_bytes(history);
     options.sync(false).checkpoint_bytes(u64::MAX).open_disk(Arc::new(NoDisk))
 }
 

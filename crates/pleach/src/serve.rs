@@ -101,11 +101,13 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         (Some(path), false) => DataDir::open(path)?,
         (None, false) => DataDir::open(&DataDir::default_path())?,
     };
-    let history = options.history_mib << 20;
+    // How large objects may be is the engine's to say: the marks of objects that are being deleted may go beyond
+    // it, and objects that were stored under a higher limit must stay deletable.
+    let kept = LogStore::options().history_bytes(options.history_mib << 20).value_bytes(u64::MAX);
     let store: Arc<dyn Store> = if options.in_memory {
-        Arc::new(no_disk::open(history)?)
+        Arc::new(no_disk::open(kept)?)
     } else {
-        Arc::new(LogStore::options().history_bytes(history).open(directory.store())?)
+        Arc::new(kept.open(directory.store())?)
     };
     let limits = InflightLimits::default().for_open_files(open_files());
     let engine = Arc::new(
