@@ -9,7 +9,7 @@ use crate::error::FindError;
 use crate::format::type_name;
 use crate::node::{Part, Slice, Step};
 use pleach_json::{Value, grow_stack};
-use pleach_work::Constant;
+use pleach_work::{Constant, charge};
 
 type Result<T> = std::result::Result<T, FindError>;
 
@@ -18,7 +18,7 @@ type Result<T> = std::result::Result<T, FindError>;
 pub(crate) type Item<'a> = Option<&'a Value>;
 
 /// The most values one evaluation may touch: templates that multiply stop here.
-const MAX_ITEMS: usize = 4_000_000;
+const MAX_ITEMS: usize = 2_000_000;
 
 /// The bytes of a string, which upstream lists where it lists elements.
 static BYTES: Constant<Vec<Value>> = Constant::new(|| (0..256).map(Value::Int).collect());
@@ -92,9 +92,17 @@ impl<'a> Eval<'a> {
     }
 
     fn step(&mut self, input: &[Item<'a>], step: &'a Step) -> Result<Vec<Item<'a>>> {
+        charge(1 + input.len() as u64);
         match step {
             Step::Field(name) => self.field(input, name),
-            Step::Wildcard => Ok(input.iter().flat_map(|item| children(*item)).collect()),
+            Step::Wildcard => {
+                let mut found = Vec::new();
+                for item in input {
+                    found.extend(children(*item));
+                    self.check_results(found.len())?;
+                }
+                Ok(found)
+            }
             Step::Recursive => {
                 let mut found = Vec::new();
                 self.descend(input, &mut found)?;
@@ -104,6 +112,7 @@ impl<'a> Eval<'a> {
                 let mut found = Vec::new();
                 for item in input {
                     elements(*item, *slice, &mut found)?;
+                    self.check_results(found.len())?;
                 }
                 Ok(found)
             }
@@ -152,6 +161,7 @@ impl<'a> Eval<'a> {
                 continue;
             }
             let below: Vec<Item<'a>> = children(*item).collect();
+            charge(4 + below.len() as u64);
             if !below.is_empty() {
                 found.push(*item);
                 grow_stack(|| self.descend(&below, found))?;
@@ -161,16 +171,29 @@ impl<'a> Eval<'a> {
         self.check_budget()
     }
 
+    /// Whether so many more results are too many.
+    fn check_results(&mut self, more: usize) -> Result<()> {
+        if self.touched + more <= MAX_ITEMS {
+            return Ok(());
+        }
+        self.touched += more;
+        Err(too_many())
+    }
+
     fn exhausted(&self) -> bool {
         self.touched > MAX_ITEMS
     }
 
     fn check_budget(&self) -> Result<()> {
         if self.exhausted() {
-            return Err(FindError::new("the expression gives too many results"));
+            return Err(too_many());
         }
         Ok(())
     }
+}
+
+fn too_many() -> FindError {
+    FindError::new("the expression gives too many results")
 }
 
 /// A whole object that is null is nothing to upstream.

@@ -14,6 +14,9 @@ use crate::Str;
 /// How many paths are reported at most.
 const LIMIT: usize = 100;
 
+/// How many bytes they may have together, but for the last one.
+const MAX_BYTES: usize = 1 << 20;
+
 /// One step of a path.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Step {
@@ -38,6 +41,7 @@ struct Finder<'a> {
     numbers: HashMap<(usize, Step), usize>,
     reported: HashSet<usize>,
     found: Vec<String>,
+    bytes: usize,
 }
 
 /// Paths of keys that are set again, in document order, each once.
@@ -48,9 +52,11 @@ pub(super) fn find(text: &str) -> Vec<String> {
         numbers: HashMap::new(),
         reported: HashSet::new(),
         found: Vec::new(),
+        bytes: 0,
     };
     while let Some(token) = finder.tokens.next_token()
         && finder.found.len() < LIMIT
+        && finder.bytes < MAX_BYTES
     {
         finder.take(token);
     }
@@ -109,7 +115,9 @@ impl Finder<'_> {
         let path = frame.path;
         let number = self.number(path, Step::Key(name));
         if self.reported.insert(number) {
-            self.found.push(self.spelled_out());
+            let path = self.spelled_out();
+            self.bytes += path.len();
+            self.found.push(path);
         }
     }
 

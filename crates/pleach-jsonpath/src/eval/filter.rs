@@ -5,6 +5,7 @@ use crate::error::FindError;
 use crate::format::go_value;
 use crate::node::{Filter, Step};
 use pleach_json::Value;
+use pleach_work::charge;
 use std::cmp::Ordering;
 
 impl<'a> Eval<'a> {
@@ -16,6 +17,7 @@ impl<'a> Eval<'a> {
                 let message = format!("{} is not array or slice and cannot be filtered", go_value(*item));
                 return Err(FindError::new(message));
             };
+            charge(8 * array.len() as u64);
             for element in array {
                 if self.passes(element, filter)? {
                     passed.push(Some(element));

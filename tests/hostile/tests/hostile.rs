@@ -1,0 +1,90 @@
+//! Inputs made to cost much, one for each kind of work on what clients send.
+//!
+//! Each is as large as a request may be, 3 MiB, and either ends within the steps that a request has or is ended by
+//! them. The memory that it takes at its peak is at most 64 MiB more than eight times its size. Steps are counted and
+//! not timed; so that they mean something, the table that the test prints has the time of each step, which should be
+//! some ten nanoseconds in a release build.
+//!
+//! A debug build takes inputs, steps and memory of a tenth. One test, because the counters are the process's.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic, and tells its figures")]
+
+#[path = "hostile/apply.rs"]
+mod apply;
+#[path = "hostile/crds.rs"]
+mod crds;
+#[path = "hostile/metadata.rs"]
+mod metadata;
+#[path = "hostile/patches.rs"]
+mod patches;
+#[path = "hostile/peak.rs"]
+mod peak;
+#[path = "hostile/schemas.rs"]
+mod schemas;
+#[path = "hostile/texts.rs"]
+mod texts;
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use pleach_work::{measure, with_limit};
+
+/// What a debug build leaves out: one in so many.
+const SCALE: usize = if cfg!(debug_assertions) { 10 } else { 1 };
+/// How large a request may be.
+const BODY: usize = (3 << 20) / SCALE;
+/// How many steps a request has.
+const STEPS: u64 = 60_000_000 / SCALE as u64;
+/// The memory that any request may take, beside eight times its size.
+const MEMORY: usize = (64 << 20) / SCALE;
+
+/// Something that a client may send.
+struct Attack {
+    name: &'static str,
+    /// How many bytes it sends.
+    bytes: usize,
+    work: Box<dyn FnOnce()>,
+}
+
+/// An attack by `bytes` that are sent; what `work` makes is dropped outside of what is measured.
+fn attack<T: 'static>(name: &'static str, bytes: usize, work: impl FnOnce() -> T + 'static) -> Attack {
+    Attack { name, bytes, work: Box::new(move || drop(black_box(work()))) }
+}
+
+/// So many of something that takes `each` bytes in a body.
+fn fitting(each: usize) -> usize {
+    BODY / each
+}
+
+#[test]
+fn nothing_costs_more_than_a_request_may() {
+    let only = std::env::var("HOSTILE").unwrap_or_default();
+    let mut wrong = Vec::new();
+    println!("{:<52}{:>10}{:>12}{:>9}{:>9}{:>9}", "", "bytes", "steps", "ms", "ns/step", "peak MB");
+    let groups: [fn() -> Vec<Box<dyn FnOnce() -> Attack>>; 6] =
+        [texts::all, patches::all, metadata::all, schemas::all, apply::all, crds::all];
+    for make in groups.into_iter().flat_map(|group| group()) {
+        let Attack { name, bytes, work } = make();
+        if !name.contains(&only) {
+            continue;
+        }
+        assert!(bytes <= 2 * BODY + 100, "{name}: nobody can send {bytes} bytes");
+        let begin = Instant::now();
+        let ((result, steps), peak) = peak::of(|| measure(|| with_limit(STEPS, work)));
+        let time = begin.elapsed();
+        let end = if result.is_ok() { ' ' } else { '!' };
+        println!(
+            "{name:<52}{bytes:>10}{steps:>11}{end}{:>9}{:>9.1}{:>9.1}",
+            time.as_millis(),
+            time.as_nanos() as f64 / steps.max(1) as f64,
+            peak as f64 / f64::from(1 << 20),
+        );
+        if steps > STEPS + STEPS / 100 && result.is_ok() {
+            wrong.push(format!("{name} takes {steps} steps"));
+        }
+        if peak > MEMORY + 8 * bytes {
+            wrong.push(format!("{name} takes {} MB for {bytes} bytes", peak >> 20));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
