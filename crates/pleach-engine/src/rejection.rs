@@ -201,6 +201,9 @@ impl Rejection {
                 Self::ResourceVersionTooLarge { requested: requested.0, current: current.0 }
             }
             StoreError::TooLarge { .. } => Self::stored_too_large(),
+            StoreError::QuotaExceeded { .. } => {
+                Self::Plain("etcdserver: mvcc: database space exceeded".into())
+            }
             StoreError::ReadOnly { .. } | StoreError::Io { .. } | StoreError::Closed => {
                 Self::Unavailable(error.to_string())
             }

@@ -11,6 +11,8 @@ use http::Uri;
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use rustls::pki_types::UnixTime;
+use rustls::time_provider::TimeProvider;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -25,6 +27,17 @@ const DIAL: Duration = Duration::from_secs(30);
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
+/// The machine's clock for TLS. The library's own panics before 1970.
+#[derive(Debug)]
+struct SystemTime;
+
+impl TimeProvider for SystemTime {
+    fn current_time(&self) -> Option<UnixTime> {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        Some(UnixTime::since_unix_epoch(since.unwrap_or_default()))
+    }
+}
+
 /// Opens connections for a client.
 #[derive(Clone)]
 pub(crate) struct Connector {
@@ -37,13 +50,13 @@ pub(crate) struct Connector {
 
 impl Connector {
     pub(crate) fn new(trust: Arc<Trust>, server_name: Option<String>) -> Result<Self, String> {
-        let mut config =
-            ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-                .with_safe_default_protocol_versions()
-                .map_err(|error| error.to_string())?
-                .dangerous()
-                .with_custom_certificate_verifier(trust)
-                .with_no_client_auth();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ClientConfig::builder_with_details(provider, Arc::new(SystemTime))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .dangerous()
+            .with_custom_certificate_verifier(trust)
+            .with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let elsewhere = TlsConnector::from(Arc::new(config.clone()));
         config.alpn_protocols.insert(0, b"h2".to_vec());

@@ -72,7 +72,8 @@ type Check = (&'static str, Result<(), String>);
 async fn checks(app: &App, endpoint: &str) -> Vec<Check> {
     let mut checks: Vec<Check> = vec![("ping", Ok(())), ("log", Ok(()))];
     let storage = match app.engine.store().stats().await {
-        Ok(stats) => match stats.read_only {
+        // With little room the store still reads and deletes: that is alive, but not ready.
+        Ok(stats) => match stats.read_only.or(stats.no_space.filter(|_| endpoint == "readyz")) {
             Some(why) => Err(why.to_string()),
             None => Ok(()),
         },

@@ -58,6 +58,7 @@ pub struct Metrics {
     objects: IntGauge,
     revision: IntGauge,
     disk: IntGauge,
+    no_space: IntGauge,
     watchers: IntGauge,
     stopped: IntCounterVec,
     panics: IntCounter,
@@ -87,6 +88,10 @@ impl Metrics {
             objects: gauge("pleach_store_keys", "Objects in the store."),
             revision: gauge("pleach_store_revision", "The latest revision."),
             disk: gauge("pleach_store_disk_bytes", "Bytes of the store on disk."),
+            no_space: gauge(
+                "pleach_store_no_space",
+                "1 while the store takes only deletes: the disk is full, or the quota used up.",
+            ),
             watchers: gauge("pleach_store_watchers", "Watches that are open."),
             stopped: IntCounterVec::new(
                 Opts::new(
@@ -100,12 +105,13 @@ impl Metrics {
                 .expect("the name is valid"),
             registry,
         };
-        let collectors: [Box<dyn prometheus::core::Collector>; 8] = [
+        let collectors: [Box<dyn prometheus::core::Collector>; 9] = [
             Box::new(metrics.requests.clone()),
             Box::new(metrics.durations.clone()),
             Box::new(metrics.objects.clone()),
             Box::new(metrics.revision.clone()),
             Box::new(metrics.disk.clone()),
+            Box::new(metrics.no_space.clone()),
             Box::new(metrics.watchers.clone()),
             Box::new(metrics.stopped.clone()),
             Box::new(metrics.panics.clone()),
@@ -162,6 +168,7 @@ impl Metrics {
             self.objects.set(stats.keys as i64);
             self.revision.set(stats.revision.0 as i64);
             self.disk.set(stats.disk_bytes as i64);
+            self.no_space.set(i64::from(stats.no_space.is_some()));
             self.watchers.set(stats.watchers as i64);
         }
         let mut out = Vec::new();

@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use std::os::fd::AsRawFd as _;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -108,12 +108,16 @@ const KEEPALIVE: TcpKeepalive =
 
 fn http(limits: Limits) -> auto::Builder<TokioExecutor> {
     let mut http = auto::Builder::new(TokioExecutor::new());
+    // With a clock before 1970 writing the date would panic.
+    let dated = SystemTime::now() >= SystemTime::UNIX_EPOCH;
     http.http1()
+        .auto_date_header(dated)
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_read)
         .max_buf_size(limits.header_bytes.max(8192))
         .keep_alive(true);
     http.http2()
+        .auto_date_header(dated)
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams)
         .max_header_list_size(limits.header_bytes as u32)

@@ -14,8 +14,9 @@ use rcgen::{
 };
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
+use rustls::time_provider::TimeProvider;
 
 const CA_NAME: &str = "pleach-ca";
 
@@ -43,6 +44,17 @@ impl Authority {
         let key = KeyPair::generate().map_err(io::Error::other)?;
         let certificate = ca_params()?.self_signed(&key).map_err(io::Error::other)?;
         Ok(Self { certificate: certificate.pem(), key: key.serialize_pem() })
+    }
+
+    /// Whether the key is the one that the certificate is of.
+    pub fn is_pair(&self) -> io::Result<bool> {
+        let certificate = CertificateDer::from_pem_slice(self.certificate.as_bytes())
+            .map_err(|error| io::Error::other(format!("the certificate cannot be read: {error:?}")))?;
+        let key = KeyPair::from_pem(&self.key)
+            .map_err(|error| io::Error::other(format!("the key cannot be read: {error}")))?;
+        // A certificate has the bytes of the public key in it; no other key's by chance.
+        let public = key.public_key_raw();
+        Ok(certificate.windows(public.len()).any(|part| part == public))
     }
 
     /// A certificate for serving at these names and addresses.
@@ -102,6 +114,17 @@ pub fn serving_names(address: IpAddr) -> Vec<String> {
     names
 }
 
+/// The machine's clock for TLS. The library's own panics before 1970.
+#[derive(Debug)]
+pub struct SystemTime;
+
+impl TimeProvider for SystemTime {
+    fn current_time(&self) -> Option<UnixTime> {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        Some(UnixTime::since_unix_epoch(since.unwrap_or_default()))
+    }
+}
+
 /// The rustls configuration: HTTP/2 and HTTP/1.1, client certificates asked for but not demanded.
 pub fn server_config(serving: &Leaf, client_ca_pem: &str) -> io::Result<rustls::ServerConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -117,7 +140,7 @@ pub fn server_config(serving: &Leaf, client_ca_pem: &str) -> io::Result<rustls::
         .collect::<Result<_, _>>()
         .map_err(io::Error::other)?;
     let key = PrivateKeyDer::from_pem_slice(serving.key.as_bytes()).map_err(io::Error::other)?;
-    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+    let mut config = rustls::ServerConfig::builder_with_details(provider, Arc::new(SystemTime))
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?
         .with_client_cert_verifier(verifier)

@@ -128,6 +128,21 @@ pub(crate) fn read_header(
     Ok((revision, salt))
 }
 
+/// The salt in a header, which may be damaged elsewhere.
+pub(crate) fn salt_of(bytes: &[u8; HEADER]) -> Salt {
+    let mut reader = Reader(&bytes[8..]);
+    let version = reader.u32().unwrap_or_default();
+    let seed = Reader(&bytes[24..]).u32().unwrap_or_default();
+    Salt::of(seed, if version == 1 { 1 } else { VERSION })
+}
+
+/// The version of a header that is not damaged and newer than we are.
+pub(crate) fn newer_version(bytes: &[u8; HEADER]) -> Option<u32> {
+    let version = Reader(&bytes[8..]).u32()?;
+    // A number that programs may reach; a large one is damage.
+    (bytes[..8] == MAGIC && version > VERSION && version < VERSION + 100).then_some(version)
+}
+
 /// Begins a frame at the end of `buffer`; the answer goes to [`finish_frame`].
 pub(crate) fn begin_frame(buffer: &mut Vec<u8>) -> usize {
     let start = buffer.len();

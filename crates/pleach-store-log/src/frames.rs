@@ -59,6 +59,17 @@ impl<'a> Frames<'a> {
         Ok(revision)
     }
 
+    /// Reads the header of a file that may be damaged: only what is needed for its frames.
+    pub(crate) fn header_leniently(&mut self) -> Result<(), StoreError> {
+        let mut header = [0; HEADER];
+        if !self.fill(&mut header, 0)? {
+            return Err(StoreError::damaged(format!("{} ends within its header", self.name)));
+        }
+        self.offset = HEADER as u64;
+        self.salt = Some(format::salt_of(&header));
+        Ok(())
+    }
+
     /// Reads the next frame.
     pub(crate) fn next(&mut self) -> Result<Next<'_>, StoreError> {
         if self.at_end() {

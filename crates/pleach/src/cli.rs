@@ -28,7 +28,7 @@ pub(crate) enum Command {
     /// client. Prints where it listens and the path of a kubeconfig that is ready to use.
     #[command(after_long_help = SERVE_EXAMPLES)]
     Serve(ServeOptions),
-    /// Back up, restore and check a data directory.
+    /// Back up, restore, check and repair a data directory.
     #[command(subcommand)]
     Store(StoreCommand),
     /// What works on files.
@@ -44,6 +44,15 @@ Examples:
 
   Keep objects in a directory of your own:
     pleach serve --data-dir ./data --port 6443 --token \"$(cat token)\"";
+
+const REPAIR_EXAMPLES: &str = "\
+Examples:
+  See what is wrong and what would be lost, then do it:
+    pleach store repair --dry-run ./data
+    pleach store repair ./data
+
+  Delete an object that the server cannot read:
+    pleach store repair ./data --delete-key <a key that the dry run listed>";
 
 /// Options of `pleach serve`.
 #[derive(Debug, Args)]
@@ -79,6 +88,10 @@ pub(crate) struct ServeOptions {
     /// The most bytes that an object may take in the store, with its key.
     #[arg(long, default_value_t = MAX_REQUEST_BYTES as u64, value_name = "N", value_parser = clap::value_parser!(u64).range(4096..=32 << 20))]
     pub max_request_bytes: u64,
+    /// How many bytes the store may take. Over it only deletes are taken, and updates that hardly grow an
+    /// object, until it is smaller again; 0: no bound.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub quota_backend_bytes: u64,
     /// Where to write the kubeconfig; beside the data if not given.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
@@ -118,6 +131,25 @@ pub(crate) enum StoreCommand {
         /// The backup.
         file: PathBuf,
         /// Start this many revisions later, so that clients notice and list anew.
+        #[arg(long, default_value_t = 1_000_000, value_name = "N")]
+        skip_revisions: u64,
+    },
+    /// Get what can be read out of a damaged store, or take single objects away.
+    ///
+    /// Says what is lost, keeps a copy of everything it changes or removes, and leaves a store that can be
+    /// opened. The server must not be running.
+    #[command(after_long_help = REPAIR_EXAMPLES)]
+    Repair {
+        /// The data directory.
+        data_dir: PathBuf,
+        /// Only say what would be done.
+        #[arg(long)]
+        dry_run: bool,
+        /// Delete what is stored under this key, such as /registry/example.com/crontabs/default/broken; may
+        /// be given several times. Keys of objects that cannot be decoded are listed.
+        #[arg(long, value_name = "KEY")]
+        delete_key: Vec<String>,
+        /// When something was lost, start this many revisions later, so that clients list anew.
         #[arg(long, default_value_t = 1_000_000, value_name = "N")]
         skip_revisions: u64,
     },

@@ -50,33 +50,142 @@ impl DataDir {
         self.path.join("kubeconfig")
     }
 
-    /// The CA of this directory, made if there is none.
+    /// The CA of this directory, made if there is none. Half of one is refused: clients know the other
+    /// half, and a new one would lock them out.
     pub(crate) fn authority(&self) -> io::Result<Authority> {
         let (certificate, key) = (self.path.join("ca.crt"), self.path.join("ca.key"));
-        match (fs::read_to_string(&certificate), fs::read_to_string(&key)) {
-            (Ok(certificate), Ok(key)) => Ok(Authority { certificate, key }),
-            (Err(error), _) | (_, Err(error)) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => {
+        match (read_if_there(&certificate)?, read_if_there(&key)?) {
+            (Some(certificate), Some(key)) => self.pair(Authority { certificate, key }),
+            (None, None) => {
                 let authority = Authority::generate()?;
+                // The certificate gets its name last. If the server stops in between, both are there.
+                write_new(&certificate, &authority.certificate)?;
                 write_private(&key, &authority.key)?;
-                write_private(&certificate, &authority.certificate)?;
+                fs::rename(new_name(&certificate), &certificate)?;
                 Ok(authority)
             }
+            (Some(_), None) => Err(self.half("ca.key", "ca.crt")),
+            (None, Some(key)) => match read_if_there(&new_name(&certificate))? {
+                Some(made) => {
+                    let authority = self.pair(Authority { certificate: made, key })?;
+                    fs::rename(new_name(&certificate), &certificate)?;
+                    Ok(authority)
+                }
+                None => Err(self.half("ca.crt", "ca.key")),
+            },
         }
     }
+
+    /// The CA, if its halves belong together.
+    fn pair(&self, authority: Authority) -> io::Result<Authority> {
+        let why = match authority.is_pair() {
+            Ok(true) => return Ok(authority),
+            Ok(false) => "ca.key is not the key of ca.crt".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        Err(self.refusal(&why))
+    }
+
+    fn half(&self, missing: &str, there: &str) -> io::Error {
+        self.refusal(&format!("{missing} is missing, and {there} is there"))
+    }
+
+    fn refusal(&self, why: &str) -> io::Error {
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!(
+                "the CA in {} is not whole: {why}; put back what is missing from a backup, or remove both ca.crt \
+                 and ca.key to have a new one made, which no client of the old one will trust",
+                self.path.display()
+            ),
+        )
+    }
+}
+
+/// What is in a file, if there is one.
+fn read_if_there(path: &Path) -> io::Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io::Error::new(error.kind(), format!("cannot read {}: {error}", path.display()))),
+    }
+}
+
+/// What a file is called until it is whole.
+fn new_name(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    PathBuf::from(name)
+}
+
+/// Writes a file that only its owner can read, under the name it has until it is whole.
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(new_name(path))?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
 }
 
 /// Writes a file that only its owner can read, whole or not at all.
 pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    let new = PathBuf::from(name);
     let write = || {
-        let mut file =
-            fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, path)
+        write_new(path, text)?;
+        fs::rename(new_name(path), path)
     };
-    write().map_err(|error| io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display())))
+    let written = write();
+    if written.is_err() {
+        // On a full disk it would be in the way.
+        let _ = fs::remove_file(new_name(path));
+    }
+    written.map_err(|error| io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ca_is_made_once_and_refused_when_it_is_not_whole() {
+        let (home, other) = (DataDir::temporary().unwrap(), DataDir::temporary().unwrap());
+        let made = home.authority().unwrap();
+        other.authority().unwrap();
+        assert_eq!(home.authority().unwrap().certificate, made.certificate);
+        let file = |name: &str| home.path.join(name);
+        for (name, why) in [
+            ("ca.key", "ca.key is missing, and ca.crt is there"),
+            ("ca.crt", "ca.crt is missing, and ca.key is there"),
+        ] {
+            let text = fs::read(file(name)).unwrap();
+            fs::remove_file(file(name)).unwrap();
+            let error = home.authority().err().unwrap().to_string();
+            assert!(error.contains(why), "{error}");
+            assert!(!file(name).exists(), "nothing is made up");
+            for (wrong, why) in [
+                (fs::read(other.path.join(name)).unwrap(), "ca.key is not the key of ca.crt"),
+                (b"nonsense".to_vec(), "cannot be read"),
+                (Vec::new(), "cannot be read"),
+            ] {
+                fs::write(file(name), wrong).unwrap();
+                let error = home.authority().err().unwrap().to_string();
+                assert!(error.contains(why), "{error}");
+            }
+            fs::write(file(name), text).unwrap();
+            home.authority().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_ca_that_was_being_made_is_finished() {
+        let home = DataDir::temporary().unwrap();
+        let made = home.authority().unwrap();
+        let certificate = home.path.join("ca.crt");
+        fs::rename(&certificate, new_name(&certificate)).unwrap();
+        assert_eq!(home.authority().unwrap().certificate, made.certificate);
+        assert!(certificate.exists());
+        // Stopped earlier: only the certificate was written, and it is made anew.
+        fs::rename(&certificate, new_name(&certificate)).unwrap();
+        fs::remove_file(home.path.join("ca.key")).unwrap();
+        assert_ne!(home.authority().unwrap().certificate, made.certificate);
+        assert!(home.authority().unwrap().is_pair().unwrap());
+    }
 }

@@ -8,8 +8,8 @@ use pleach_store_log::{Disk, DiskFile, LogStore, Options};
 
 /// The embedded store without its disk: as fast, and forgetful.
 pub(crate) fn open(options: Options) -> Result<LogStore, StoreError> {
-    // Without a disk there is nothing that a checkpoint could shorten.
-    options.sync(false).checkpoint_bytes(u64::MAX).open_disk(Arc::new(NoDisk))
+    // Without a disk there is nothing that a checkpoint could shorten, and no room to hold back.
+    options.sync(false).checkpoint_bytes(u64::MAX).reserve_bytes(0).open_disk(Arc::new(NoDisk))
 }
 
 #[derive(Debug)]

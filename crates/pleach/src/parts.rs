@@ -10,8 +10,22 @@ pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Instant {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Instant { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() }
+        instant(SystemTime::now())
+    }
+}
+
+/// A time of the machine's clock, which may be set to before 1970.
+fn instant(time: SystemTime) -> Instant {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => Instant { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() },
+        Err(error) => {
+            let before = error.duration();
+            let (seconds, nanoseconds) = match before.subsec_nanos() {
+                0 => (before.as_secs() as i64, 0),
+                part => (before.as_secs() as i64 + 1, 1_000_000_000 - part),
+            };
+            Instant { seconds: -seconds, nanoseconds }
+        }
     }
 }
 
@@ -60,6 +74,15 @@ fn fetch(buffer: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_before_1970_is_a_clock() {
+        use std::time::Duration;
+        let at = |before| instant(UNIX_EPOCH - before);
+        assert_eq!(at(Duration::ZERO), Instant { seconds: 0, nanoseconds: 0 });
+        assert_eq!(at(Duration::from_secs(5)), Instant { seconds: -5, nanoseconds: 0 });
+        assert_eq!(at(Duration::from_millis(1_250)), Instant { seconds: -2, nanoseconds: 750_000_000 });
+    }
 
     #[test]
     fn no_byte_is_handed_out_twice() {

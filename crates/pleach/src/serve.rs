@@ -101,9 +101,14 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         (Some(path), false) => DataDir::open(path)?,
         (None, false) => DataDir::open(&DataDir::default_path())?,
     };
+    // Before the store: a directory that is not whole is not touched.
+    let authority = directory.authority()?;
     // How large objects may be is the engine's to say: the marks of objects that are being deleted may go beyond
     // it, and objects that were stored under a higher limit must stay deletable.
-    let kept = LogStore::options().history_bytes(options.history_mib << 20).value_bytes(u64::MAX);
+    let kept = LogStore::options()
+        .history_bytes(options.history_mib << 20)
+        .quota_bytes(options.quota_backend_bytes)
+        .value_bytes(u64::MAX);
     let store: Arc<dyn Store> = if options.in_memory {
         Arc::new(no_disk::open(kept)?)
     } else {
@@ -118,7 +123,6 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     );
     engine.start().await?;
 
-    let authority = directory.authority()?;
     let serving = authority.serving(&tls::serving_names(options.bind))?;
     let config = tls::server_config(&serving, &authority.certificate)?;
     let listener = TcpListener::bind(SocketAddr::new(options.bind, options.port))
@@ -130,7 +134,12 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     let token = options.token.clone().unwrap_or_else(new_token);
     let admin = authority.client("admin", &["system:masters"])?;
     let path = options.kubeconfig.clone().unwrap_or_else(|| directory.kubeconfig());
-    write_private(&path, &kubeconfig::write(&url, &authority.certificate, &admin, &token))?;
+    let written = write_private(&path, &kubeconfig::write(&url, &authority.certificate, &admin, &token));
+    match written {
+        // An older one has a certificate that is still good; objects can be deleted with it.
+        Err(error) if is_no_space(&error) => tracing::error!(%error, "the kubeconfig is not up to date"),
+        written => written?,
+    }
 
     let app = Arc::new(App::new(engine.clone(), Authenticator::new(token), &limits));
     let sweeper = tokio::spawn(engine.clone().sweep());
@@ -148,6 +157,10 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     sweeper.abort();
     drop((engine, store));
     Ok(())
+}
+
+fn is_no_space(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
 }
 
 fn admission(options: &ServeOptions) -> Result<Admission, String> {

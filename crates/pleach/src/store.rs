@@ -1,6 +1,10 @@
-//! `pleach store`: backup, restore and check, on files.
+//! `pleach store`: backup, restore, check and repair, on files.
 
 use std::error::Error;
+
+use pleach_engine::record::Record;
+use pleach_store::{Key, Versioned};
+use pleach_store_log::{Repair, Repaired};
 
 use crate::cli::StoreCommand;
 use crate::data_dir::DataDir;
@@ -17,6 +21,20 @@ pub(crate) fn run(command: StoreCommand) -> Result<(), Box<dyn Error>> {
             let report = pleach_store_log::restore(&file, directory.store(), skip_revisions)?;
             println!("restored {}: {}", data_dir.display(), sentence(&report));
         }
+        StoreCommand::Repair { data_dir, dry_run, delete_key, skip_revisions } => {
+            let plan = Repair {
+                dry_run,
+                delete_keys: delete_key.into_iter().map(Key::new).collect(),
+                skip: skip_revisions,
+            };
+            let inner = data_dir.join("store");
+            let directory = if inner.is_dir() { inner } else { data_dir };
+            let repaired = pleach_store_log::repair(&directory, &plan, decode)?;
+            print!("{}", account(&repaired, dry_run));
+            if !repaired.unknown.is_empty() {
+                return Err("some keys to delete are not there".into());
+            }
+        }
         StoreCommand::Check { path } => {
             let inner = path.join("store");
             let path = if inner.is_dir() { inner } else { path };
@@ -25,6 +43,50 @@ pub(crate) fn run(command: StoreCommand) -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
+}
+
+/// What keeps the server from reading a stored object.
+fn decode(item: &Versioned) -> Result<(), String> {
+    let parsed = Record::open(item.value.clone(), item.revision).and_then(|record| record.parse());
+    parsed.map(drop).map_err(|error| error.to_string())
+}
+
+/// What a repair found and did, for a person.
+fn account(repaired: &Repaired, dry_run: bool) -> String {
+    let mut text = String::new();
+    let mut say = |line: String| {
+        text.push_str(&line);
+        text.push('\n');
+    };
+    for damage in &repaired.damage {
+        say(format!("damaged: {damage}"));
+    }
+    for (first, last) in &repaired.lost {
+        say(format!("lost: commits {first} to {last}; what they changed is as it was before them"));
+    }
+    for (key, why) in &repaired.undecodable {
+        say(format!("cannot be decoded: {key}: {why}; --delete-key {key} takes it away"));
+    }
+    let done = if dry_run { "would be deleted" } else { "deleted" };
+    for key in &repaired.deleted {
+        say(format!("{done}: {key}"));
+    }
+    for key in &repaired.unknown {
+        say(format!("not there: {key}"));
+    }
+    if repaired.damage.is_empty() {
+        say("the store is sound".to_owned());
+    }
+    let (keys, revision) = (repaired.keys, repaired.revision);
+    match &repaired.kept_in {
+        Some(path) => say(format!(
+            "{keys} keys are left, at revision {revision}; what was there before is in {}",
+            path.display()
+        )),
+        None if dry_run => say(format!("{keys} keys would be left; nothing was changed")),
+        None => say(format!("{keys} keys, at revision {revision}; nothing was changed")),
+    }
+    text
 }
 
 /// A report for a person.
