@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::compare::{difference, normal, normal_text, order_free, pointer, remove};
 use crate::http::Endpoint;
+use crate::protobuf;
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const RETRY_FOR: Duration = Duration::from_secs(15);
@@ -131,28 +134,37 @@ impl Player<'_> {
         out
     }
 
-    fn call(&mut self, request: &Value, body: Option<&str>) -> Result<Answer, String> {
+    /// Sends a request. An answer in protobuf is read as a message, unless the recording has only its text.
+    fn call(&mut self, request: &Value, body: Option<&str>, expects_text: bool) -> Result<Answer, String> {
         let text = |key: &str| request.get(key).and_then(Value::as_str);
         let method = text("method").unwrap_or("GET");
         let path = self.fill(text("path").unwrap_or_default());
-        let body = text("rawBody").or(body).map(|body| self.fill(body));
+        let body = match (text("bodyBase64"), request.get("protobuf")) {
+            (Some(base64), _) => Some(STANDARD.decode(base64).map_err(|error| error.to_string())?),
+            (_, Some(fields)) => Some(protobuf::envelope(fields, &|text| self.fill(text))),
+            _ => text("rawBody").or(body).map(|body| self.fill(body).into_bytes()),
+        };
         let headers = headers(request);
         let answer = self
             .endpoint
-            .send(method, &path, &headers, body.as_deref(), REQUEST_TIMEOUT)
+            .send_bytes(method, &path, &headers, body.as_deref(), REQUEST_TIMEOUT)
             .map_err(|error| format!("{method} {path}: {error}"))?;
         let (status, headers) = (answer.status, answer.headers.clone());
         let raw = answer.body().map_err(|error| format!("{method} {path}: {error}"))?;
-        let raw = String::from_utf8_lossy(&raw).into_owned();
-        let body = if raw.is_empty() {
+        let media = headers.iter().find(|(key, _)| key == "content-type").map_or("", |(_, value)| value);
+        let body = if media.starts_with(protobuf::MEDIA_TYPE) && !expects_text {
+            if media.contains("stream=watch") { protobuf::frames(&raw) } else { protobuf::unwrap(&raw) }
+        } else if raw.is_empty() {
             Value::Null
         } else {
+            let raw = String::from_utf8_lossy(&raw).into_owned();
             serde_json::from_str(&raw).unwrap_or(Value::String(raw))
         };
         if path.contains("/customresourcedefinitions")
             && matches!(status, 200 | 201)
             && matches!(method, "POST" | "PUT" | "PATCH")
-            && let Some(name) = pointer(&body, "metadata.name").and_then(Value::as_str)
+            && let Some(name) = pointer(&body, "metadata.name").or_else(|| pointer(&body, "k8s.2.1.1"))
+            && let Some(name) = name.as_str()
             && !self.crds.iter().any(|known| known == name)
         {
             self.crds.push(name.to_owned());
@@ -164,8 +176,9 @@ impl Player<'_> {
         let request = step.get("request").ok_or("a step without a request")?;
         let until = step.get("retryUntil");
         let deadline = Instant::now() + RETRY_FOR;
+        let expects_text = pointer(step, "expect.body").is_some_and(Value::is_string);
         let answer = loop {
-            let answer = self.call(request, body)?;
+            let answer = self.call(request, body, expects_text)?;
             let done = until.is_none_or(|until| is_satisfied(until, &answer));
             if done || Instant::now() > deadline {
                 break answer;

@@ -57,6 +57,18 @@ impl Endpoint {
         body: Option<&str>,
         timeout: Duration,
     ) -> io::Result<Connection> {
+        self.send_bytes(method, path, headers, body.map(str::as_bytes), timeout)
+    }
+
+    /// Sends a request whose body need not be text.
+    pub fn send_bytes(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(String, String)],
+        body: Option<&[u8]>,
+        timeout: Duration,
+    ) -> io::Result<Connection> {
         let stream = TcpStream::connect(("127.0.0.1", self.port))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(timeout))?;
@@ -83,7 +95,7 @@ impl Endpoint {
         head.push_str("Connection: close\r\n\r\n");
         stream.write_all(head.as_bytes())?;
         // A server may answer and close before it has read a body that it does not want.
-        let _ = stream.write_all(body.unwrap_or_default().as_bytes());
+        let _ = stream.write_all(body.unwrap_or_default());
         let _ = stream.flush();
         Connection::read_head(BufReader::new(stream), method)
     }

@@ -10,6 +10,7 @@ mod compare;
 mod hooks;
 mod http;
 pub mod mutate;
+pub mod protobuf;
 mod server;
 pub mod session;
 
