@@ -13,6 +13,8 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+use std::convert::Infallible;
+
 use pleach_engine::object::Object;
 use pleach_engine::options::Unreadable;
 use pleach_engine::rejection::Rejection;
@@ -81,8 +83,10 @@ pub(crate) fn object(body: &[u8], api_version: &str, kind: &str) -> Result<Value
     let Some(message) = message(api_version, kind) else {
         return Err(Unreadable::Object("Object 'Kind' is missing in 'object has no kind field '".into()));
     };
-    let or = |text, default| if text == "" { default } else { text };
-    let found = (or(envelope.api_version, api_version), or(envelope.kind, kind));
+    let found = (
+        if envelope.api_version.is_empty() { api_version } else { envelope.api_version },
+        if envelope.kind.is_empty() { kind } else { envelope.kind },
+    );
     let mut object = if found == (api_version, kind) {
         read::read(envelope.raw, message).map_err(Unreadable::Object)?
     } else {
@@ -105,21 +109,34 @@ pub(crate) fn delete_options(body: &[u8]) -> Result<Value, WireError> {
     Ok(options.into())
 }
 
-/// Puts what was written since `len()` was `before` into an envelope, with the magic.
-fn enclose(out: &mut Writer, before: usize, api_version: &str, kind: &str) {
+/// Writes an envelope, with the magic, around what `message` writes.
+fn enclose<E>(
+    api_version: &str,
+    kind: &str,
+    message: impl FnOnce(&mut Writer) -> Result<(), E>,
+) -> Result<Vec<u8>, E> {
+    let mut out = Writer::default();
+    // Content encoding and type, which Go writes empty.
+    out.bytes(4, b"");
+    out.bytes(3, b"");
+    let before = out.len();
+    message(&mut out)?;
     out.close(2, before);
     let before = out.len();
     out.bytes(2, kind.as_bytes());
     out.bytes(1, api_version.as_bytes());
     out.close(1, before);
     out.put(MAGIC);
+    Ok(out.finish())
 }
 
-fn write_object(out: &mut Writer, object: &Map, message: &'static Message) {
-    let before = out.len();
-    write::write(out, object, message);
+fn write_object(object: &Map, message: &'static Message) -> Vec<u8> {
     let text = |key: &str| object.get_str(key).unwrap_or_default();
-    enclose(out, before, text("apiVersion"), text("kind"));
+    let written = enclose(text("apiVersion"), text("kind"), |out| {
+        write::write(out, object, message);
+        Ok::<(), Infallible>(())
+    });
+    written.unwrap_or_else(|never| match never {})
 }
 
 /// An object in its envelope; `None` if its kind has no protobuf form.
@@ -127,9 +144,7 @@ pub(crate) fn encode(object: &Value) -> Option<Vec<u8>> {
     let object = object.as_object()?;
     let text = |key: &str| object.get_str(key).unwrap_or_default();
     let message = message(text("apiVersion"), text("kind"))?;
-    let mut out = Writer::default();
-    write_object(&mut out, object, message);
-    Some(out.finish())
+    Some(write_object(object, message))
 }
 
 /// A `Status`; `resume` is where a list goes on that has expired.
@@ -140,11 +155,7 @@ pub(crate) fn status(status: &Status, resume: Option<&str>) -> Vec<u8> {
         metadata.insert("continue", token);
         members.insert("metadata", metadata);
     }
-    let mut out = Writer::default();
-    if let Some(members) = value.as_object() {
-        write_object(&mut out, members, &STATUS);
-    }
-    out.finish()
+    value.as_object().map(|members| write_object(members, &STATUS)).unwrap_or_default()
 }
 
 /// A list: `{1 metadata, 2 items}`, of what items of this version and kind have of the objects; `None` if they have no
@@ -157,20 +168,21 @@ pub(crate) fn list(
     items: &[Object],
 ) -> Result<Option<Vec<u8>>, Rejection> {
     let Some(item) = message(api_version, item_kind) else { return Ok(None) };
-    let mut out = Writer::default();
-    for object in items.iter().rev() {
-        let object = object.to_value()?;
-        let before = out.len();
-        if let Some(members) = object.as_object() {
-            write::write(&mut out, members, item);
+    let written = enclose(api_version, list_kind, |out| {
+        for object in items.iter().rev() {
+            let object = object.to_value()?;
+            let before = out.len();
+            if let Some(members) = object.as_object() {
+                write::write(out, members, item);
+            }
+            out.close(2, before);
         }
-        out.close(2, before);
-    }
-    let before = out.len();
-    write::write(&mut out, metadata, &LIST_META);
-    out.close(1, before);
-    enclose(&mut out, 0, api_version, list_kind);
-    Ok(Some(out.finish()))
+        let before = out.len();
+        write::write(out, metadata, &LIST_META);
+        out.close(1, before);
+        Ok(())
+    });
+    written.map(Some)
 }
 
 /// An event of a watch: its length in four bytes, its type and its object, which has an envelope.

@@ -89,6 +89,24 @@ impl Api {
         String::from_utf8(answer.body().expect("the answer is whole")).expect("the answer is text")
     }
 
+    /// Sends bytes and returns bytes: the status code, the type of the content, and the content.
+    #[track_caller]
+    pub fn bytes(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&[u8]>,
+    ) -> (u16, String, Vec<u8>) {
+        let headers: Vec<_> = headers.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        let answer = self.endpoint.send_bytes(method, path, &headers, body, crate::SOON);
+        let answer = answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"));
+        let status = answer.status;
+        let media = answer.headers.iter().find(|(key, _)| key == "content-type");
+        let media = media.map(|(_, value)| value.clone()).unwrap_or_default();
+        (status, media, answer.body().unwrap_or_else(|error| panic!("{method} {path}: {error}")))
+    }
+
     /// Sends a request without saying who asks.
     pub fn nobody(&self, method: &str, path: &str) -> std::io::Result<Answer> {
         Self { endpoint: Endpoint::new(self.endpoint.port, "") }.raw_with(method, path, &[], None)

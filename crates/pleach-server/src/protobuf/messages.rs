@@ -55,9 +55,9 @@ pub(crate) enum FieldType {
 /// How often a field occurs, and what an empty one means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// Once; JSON leaves it out when it is empty, unless it is a message.
+    /// Always there in Go, and always written; JSON leaves it out when it is empty, unless it is a message.
     Plain,
-    /// Once or not at all: empty is not absent.
+    /// A pointer in Go, there or not: empty is not absent.
     Pointer,
     /// A list.
     Many,
@@ -87,6 +87,11 @@ const fn many(number: u32, name: &'static str, kind: FieldType) -> Field {
 
 const fn map(number: u32, name: &'static str, kind: FieldType) -> Field {
     field(number, name, kind, Rule::Map)
+}
+
+/// A message that is always there.
+const fn part(number: u32, name: &'static str, message: &'static Message) -> Field {
+    plain(number, name, FieldType::Message(message))
 }
 
 /// A message, there or not.

@@ -17,6 +17,12 @@ use super::wire::{Content, Reader, WireError, utf8, wrong_type};
 /// Room for what is around an object, and for what conversion between versions puts around a schema.
 const DEEPEST: usize = MAX_DEPTH - 100;
 
+/// Below this, every whole number is itself in a double.
+const WHOLE: f64 = 9_007_199_254_740_992.0;
+
+/// Copying so many bytes of a text costs as much as reading a field.
+const BYTES_PER_STEP: u64 = 64;
+
 /// The times that text can say, as Go's JSON can.
 const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
@@ -36,11 +42,18 @@ fn members(parts: &[&[u8]], message: &'static Message, depth: usize) -> Result<M
         let mut found = Found { out: Map::new(), messages: SmallVec::new(), maps: SmallVec::new() };
         for part in parts {
             let mut reader = Reader(part);
+            let mut steps = 0;
             while let Some((number, content)) = reader.field()? {
+                steps += 1;
                 if let Some(field) = find(message, number) {
+                    if let (FieldType::Text | FieldType::Bytes, Content::Bytes(bytes)) = (field.kind, content)
+                    {
+                        steps += bytes.len() as u64 / BYTES_PER_STEP;
+                    }
                     found.take(field, content, depth)?;
                 }
             }
+            pleach_work::charge(steps);
         }
         found.finish(depth)
     })
@@ -55,12 +68,14 @@ fn find(message: &'static Message, number: u32) -> Option<&'static Field> {
     }
 }
 
+type Entries = Vec<(Str, Value)>;
+
 /// What has been read of a message.
 struct Found<'a> {
     out: Map,
     /// Messages that are there once, in as many parts as they came.
     messages: SmallVec<[(&'static Field, &'a [u8]); 4]>,
-    maps: SmallVec<[(&'static Field, Vec<(Str, Value)>); 2]>,
+    maps: SmallVec<[(&'static Field, Entries); 2]>,
 }
 
 impl<'a> Found<'a> {
@@ -107,7 +122,10 @@ impl<'a> Found<'a> {
                 if !value.is_finite() {
                     return Err(format!("json: unsupported value: {value}"));
                 }
-                (pointer || value != 0.0).then(|| value.into())
+                // JSON has no point in a whole number.
+                let is_whole = value.fract() == 0.0 && value.abs() < WHOLE;
+                let value = if is_whole { Value::from(value as i64) } else { value.into() };
+                (pointer || value != Value::from(0)).then_some(value)
             }
             (
                 FieldType::Text | FieldType::Bytes | FieldType::Int | FieldType::Bool | FieldType::Double,
@@ -155,7 +173,9 @@ fn entry(kind: FieldType, bytes: &[u8], depth: usize) -> Result<(Str, Value), Wi
     let mut key = "";
     let mut parts = Parts::new();
     let mut reader = Reader(bytes);
+    let mut steps = bytes.len() as u64 / BYTES_PER_STEP;
     while let Some((number, content)) = reader.field()? {
+        steps += 1;
         match (number, content) {
             (1, Content::Bytes(bytes)) => key = utf8(bytes)?,
             (2, Content::Bytes(bytes)) if matches!(kind, FieldType::Text | FieldType::Bytes) => {
@@ -167,6 +187,7 @@ fn entry(kind: FieldType, bytes: &[u8], depth: usize) -> Result<(Str, Value), Wi
             _ => {}
         }
     }
+    pleach_work::charge(steps);
     if parts.is_empty() {
         parts.push(&[]);
     }
@@ -230,9 +251,12 @@ fn each<'a>(
 ) -> Result<(), WireError> {
     for part in parts {
         let mut reader = Reader(part);
+        let mut steps = 0;
         while let Some((number, content)) = reader.field()? {
+            steps += 1;
             take(number, content)?;
         }
+        pleach_work::charge(steps);
     }
     Ok(())
 }
@@ -251,9 +275,8 @@ fn schema_or<'a>(
         match (number, content) {
             (number, Content::Bytes(bytes)) if number == schema => schemas.push(bytes),
             (number, content) if number == schema => return Err(wrong_type(&content, "Schema")),
-            (1, Content::Varint(_)) => others.push(content),
+            (1, Content::Varint(_)) | (2, _) => others.push(content),
             (1, content) => return Err(wrong_type(&content, other)),
-            (2, _) => others.push(content),
             _ => {}
         }
         Ok(())

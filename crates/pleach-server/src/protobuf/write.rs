@@ -1,8 +1,8 @@
 //! From an object to its message, by the tables of [`super::messages`].
 //!
-//! Fields are written in the order of their numbers, entries of maps in the order of their keys. What is empty is
-//! left out unless being empty means something; to a client both are the same. Members that the table does not have
-//! are left out.
+//! The bytes are those that Go's generated code writes: fields in the order of their numbers, entries of maps in the
+//! order of their keys, fields that are no pointers even when they are empty. Members that the table does not have are
+//! left out.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,8 +20,12 @@ pub(crate) fn write(out: &mut Writer, members: &Map, message: &'static Message) 
                 let before = out.len();
                 write(out, members, inner);
                 out.close(field.number, before);
-            } else if let Some(value) = members.get(field.name).filter(|value| !value.is_null()) {
-                write_field(out, field, value);
+                continue;
+            }
+            match members.get(field.name) {
+                Some(value) if !value.is_null() => write_field(out, field, value),
+                _ if field.rule == Rule::Plain => write_empty(out, field),
+                _ => {}
             }
         }
     });
@@ -30,11 +34,13 @@ pub(crate) fn write(out: &mut Writer, members: &Map, message: &'static Message) 
 fn write_field(out: &mut Writer, field: &Field, value: &Value) {
     match (field.rule, value) {
         (Rule::Many, Value::Array(items)) => {
+            pleach_work::charge(items.len() as u64);
             for item in items.iter().rev() {
                 element(out, field.number, field.kind, item);
             }
         }
         (Rule::Map, Value::Object(entries)) => {
+            pleach_work::charge(entries.len() as u64);
             for (key, value) in entries.iter().rev() {
                 let before = out.len();
                 element(out, 2, field.kind, value);
@@ -42,17 +48,22 @@ fn write_field(out: &mut Writer, field: &Field, value: &Value) {
                 out.close(field.number, before);
             }
         }
-        (Rule::Plain, value) if is_empty(value) => {}
         (Rule::Plain | Rule::Pointer, value) => element(out, field.number, field.kind, value),
         _ => {}
     }
 }
 
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) | Value::Int(0) => true,
-        Value::String(text) => text.is_empty(),
-        _ => false,
+/// A field that is not there and cannot be absent. Bytes can.
+fn write_empty(out: &mut Writer, field: &Field) {
+    match field.kind {
+        FieldType::Int | FieldType::Bool => out.int(field.number, 0),
+        FieldType::Message(message) => {
+            let before = out.len();
+            write(out, &Map::new(), message);
+            out.close(field.number, before);
+        }
+        FieldType::Text | FieldType::Time | FieldType::MicroTime => out.bytes(field.number, &[]),
+        _ => {}
     }
 }
 
@@ -71,7 +82,10 @@ fn element(out: &mut Writer, number: u32, kind: FieldType, value: &Value) {
             return out.bytes(number, &STANDARD.decode(text.as_bytes()).unwrap_or_default());
         }
         (FieldType::Time, Value::String(text)) => match parse_rfc3339(text) {
-            Ok(time) if !time.is_zero() => out.int(1, time.seconds),
+            Ok(time) if !time.is_zero() => {
+                out.int(2, 0);
+                out.int(1, time.seconds);
+            }
             _ => {}
         },
         (FieldType::MicroTime, Value::String(text)) => match parse_rfc3339_micro(text) {

@@ -1,18 +1,20 @@
 //! Messages of `admissionregistration.k8s.io`.
 
 use super::meta::{LABEL_SELECTOR, OBJECT_META};
-use super::{Bytes, FieldType, Int, Message, Rule, Text, each, field, one, plain, pointer, text, texts};
+use super::{
+    Bytes, FieldType, Int, Message, Rule, Text, each, field, one, part, plain, pointer, text, texts,
+};
 
 pub(super) static MUTATING_CONFIGURATION: Message =
-    Message { fields: &[one(1, "metadata", &OBJECT_META), each(2, "webhooks", &MUTATING_WEBHOOK)] };
+    Message { fields: &[part(1, "metadata", &OBJECT_META), each(2, "webhooks", &MUTATING_WEBHOOK)] };
 
 pub(super) static VALIDATING_CONFIGURATION: Message =
-    Message { fields: &[one(1, "metadata", &OBJECT_META), each(2, "webhooks", &VALIDATING_WEBHOOK)] };
+    Message { fields: &[part(1, "metadata", &OBJECT_META), each(2, "webhooks", &VALIDATING_WEBHOOK)] };
 
 static MUTATING_WEBHOOK: Message = Message {
     fields: &[
         text(1, "name"),
-        one(2, "clientConfig", &CLIENT_CONFIG),
+        part(2, "clientConfig", &CLIENT_CONFIG),
         each(3, "rules", &RULE_WITH_OPERATIONS),
         pointer(4, "failurePolicy", Text),
         one(5, "namespaceSelector", &LABEL_SELECTOR),
@@ -29,7 +31,7 @@ static MUTATING_WEBHOOK: Message = Message {
 static VALIDATING_WEBHOOK: Message = Message {
     fields: &[
         text(1, "name"),
-        one(2, "clientConfig", &CLIENT_CONFIG),
+        part(2, "clientConfig", &CLIENT_CONFIG),
         each(3, "rules", &RULE_WITH_OPERATIONS),
         pointer(4, "failurePolicy", Text),
         one(5, "namespaceSelector", &LABEL_SELECTOR),

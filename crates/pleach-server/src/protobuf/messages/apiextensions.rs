@@ -3,22 +3,22 @@
 use super::admission::CLIENT_CONFIG;
 use super::meta::OBJECT_META;
 use super::{
-    Bool, Double, FieldType, Int, Json, Message, Text, Time, each, many, map, one, plain, pointer, text,
-    texts,
+    Bool, Double, FieldType, Int, Json, Message, Text, Time, each, many, map, one, part, plain, pointer,
+    text, texts,
 };
 
 pub(super) static DEFINITION_V1: Message = Message {
-    fields: &[one(1, "metadata", &OBJECT_META), one(2, "spec", &SPEC_V1), one(3, "status", &STATUS)],
+    fields: &[part(1, "metadata", &OBJECT_META), part(2, "spec", &SPEC_V1), part(3, "status", &STATUS)],
 };
 
 pub(super) static DEFINITION_V1BETA1: Message = Message {
-    fields: &[one(1, "metadata", &OBJECT_META), one(2, "spec", &SPEC_V1BETA1), one(3, "status", &STATUS)],
+    fields: &[part(1, "metadata", &OBJECT_META), part(2, "spec", &SPEC_V1BETA1), part(3, "status", &STATUS)],
 };
 
 static SPEC_V1: Message = Message {
     fields: &[
         text(1, "group"),
-        one(3, "names", &NAMES),
+        part(3, "names", &NAMES),
         text(4, "scope"),
         each(7, "versions", &VERSION_V1),
         one(9, "conversion", &CONVERSION_V1),
@@ -30,7 +30,7 @@ static SPEC_V1BETA1: Message = Message {
     fields: &[
         text(1, "group"),
         text(2, "version"),
-        one(3, "names", &NAMES),
+        part(3, "names", &NAMES),
         text(4, "scope"),
         one(5, "validation", &VALIDATION),
         one(6, "subresources", &SUBRESOURCES),
@@ -137,7 +137,7 @@ static CONVERSION_V1BETA1: Message = Message {
 static STATUS: Message = Message {
     fields: &[
         each(1, "conditions", &CONDITION),
-        one(2, "acceptedNames", &NAMES),
+        part(2, "acceptedNames", &NAMES),
         texts(3, "storedVersions"),
         plain(4, "observedGeneration", Int),
     ],

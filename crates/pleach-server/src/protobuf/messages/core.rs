@@ -1,11 +1,13 @@
 //! Messages of the core group, `events.k8s.io` and `coordination.k8s.io`.
 
 use super::meta::OBJECT_META;
-use super::{Bool, Bytes, Int, Message, MicroTime, Text, Time, each, map, one, plain, pointer, text, texts};
+use super::{
+    Bool, Bytes, Int, Message, MicroTime, Text, Time, each, map, one, part, plain, pointer, text, texts,
+};
 
 pub(super) static CONFIG_MAP: Message = Message {
     fields: &[
-        one(1, "metadata", &OBJECT_META),
+        part(1, "metadata", &OBJECT_META),
         map(2, "data", Text),
         map(3, "binaryData", Bytes),
         pointer(4, "immutable", Bool),
@@ -14,7 +16,7 @@ pub(super) static CONFIG_MAP: Message = Message {
 
 pub(super) static SECRET: Message = Message {
     fields: &[
-        one(1, "metadata", &OBJECT_META),
+        part(1, "metadata", &OBJECT_META),
         map(2, "data", Bytes),
         text(3, "type"),
         map(4, "stringData", Text),
@@ -24,7 +26,7 @@ pub(super) static SECRET: Message = Message {
 
 pub(super) static SERVICE_ACCOUNT: Message = Message {
     fields: &[
-        one(1, "metadata", &OBJECT_META),
+        part(1, "metadata", &OBJECT_META),
         each(2, "secrets", &OBJECT_REFERENCE),
         each(3, "imagePullSecrets", &LOCAL_REFERENCE),
         pointer(4, "automountServiceAccountToken", Bool),
@@ -47,9 +49,9 @@ static OBJECT_REFERENCE: Message = Message {
 
 pub(super) static NAMESPACE: Message = Message {
     fields: &[
-        one(1, "metadata", &OBJECT_META),
-        one(2, "spec", &NAMESPACE_SPEC),
-        one(3, "status", &NAMESPACE_STATUS),
+        part(1, "metadata", &OBJECT_META),
+        part(2, "spec", &NAMESPACE_SPEC),
+        part(3, "status", &NAMESPACE_STATUS),
     ],
 };
 
@@ -69,7 +71,7 @@ static NAMESPACE_CONDITION: Message = Message {
 };
 
 pub(super) static LEASE: Message =
-    Message { fields: &[one(1, "metadata", &OBJECT_META), one(2, "spec", &LEASE_SPEC)] };
+    Message { fields: &[part(1, "metadata", &OBJECT_META), part(2, "spec", &LEASE_SPEC)] };
 
 static LEASE_SPEC: Message = Message {
     fields: &[
@@ -90,11 +92,11 @@ static EVENT_SERIES: Message =
 
 pub(super) static CORE_EVENT: Message = Message {
     fields: &[
-        one(1, "metadata", &OBJECT_META),
-        one(2, "involvedObject", &OBJECT_REFERENCE),
+        part(1, "metadata", &OBJECT_META),
+        part(2, "involvedObject", &OBJECT_REFERENCE),
         text(3, "reason"),
         text(4, "message"),
-        one(5, "source", &EVENT_SOURCE),
+        part(5, "source", &EVENT_SOURCE),
         plain(6, "firstTimestamp", Time),
         plain(7, "lastTimestamp", Time),
         plain(8, "count", Int),
@@ -110,18 +112,18 @@ pub(super) static CORE_EVENT: Message = Message {
 
 pub(super) static EVENT: Message = Message {
     fields: &[
-        one(1, "metadata", &OBJECT_META),
+        part(1, "metadata", &OBJECT_META),
         plain(2, "eventTime", MicroTime),
         one(3, "series", &EVENT_SERIES),
         text(4, "reportingController"),
         text(5, "reportingInstance"),
         text(6, "action"),
         text(7, "reason"),
-        one(8, "regarding", &OBJECT_REFERENCE),
+        part(8, "regarding", &OBJECT_REFERENCE),
         one(9, "related", &OBJECT_REFERENCE),
         text(10, "note"),
         text(11, "type"),
-        one(12, "deprecatedSource", &EVENT_SOURCE),
+        part(12, "deprecatedSource", &EVENT_SOURCE),
         plain(13, "deprecatedFirstTimestamp", Time),
         plain(14, "deprecatedLastTimestamp", Time),
         plain(15, "deprecatedCount", Int),

@@ -1,7 +1,7 @@
 //! Messages of discovery, old and aggregated.
 
 use super::meta::{LIST_META, OBJECT_META};
-use super::{Bool, FieldType, Message, each, one, plain, pointer, text, texts};
+use super::{Bool, FieldType, Message, each, one, part, plain, pointer, text, texts};
 
 pub(super) static VERSIONS: Message =
     Message { fields: &[texts(1, "versions"), each(2, "serverAddressByClientCIDRs", &SERVER_ADDRESS)] };
@@ -14,7 +14,7 @@ pub(super) static GROUP: Message = Message {
     fields: &[
         text(1, "name"),
         each(2, "versions", &GROUP_VERSION),
-        one(3, "preferredVersion", &GROUP_VERSION),
+        part(3, "preferredVersion", &GROUP_VERSION),
         each(4, "serverAddressByClientCIDRs", &SERVER_ADDRESS),
     ],
 };
@@ -40,10 +40,10 @@ static RESOURCE: Message = Message {
 };
 
 pub(super) static AGGREGATED: Message =
-    Message { fields: &[one(1, "metadata", &LIST_META), each(2, "items", &AGGREGATED_GROUP)] };
+    Message { fields: &[part(1, "metadata", &LIST_META), each(2, "items", &AGGREGATED_GROUP)] };
 
 static AGGREGATED_GROUP: Message =
-    Message { fields: &[one(1, "metadata", &OBJECT_META), each(2, "versions", &AGGREGATED_VERSION)] };
+    Message { fields: &[part(1, "metadata", &OBJECT_META), each(2, "versions", &AGGREGATED_VERSION)] };
 
 static AGGREGATED_VERSION: Message = Message {
     fields: &[text(1, "version"), each(2, "resources", &AGGREGATED_RESOURCE), text(3, "freshness")],

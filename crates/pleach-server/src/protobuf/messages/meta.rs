@@ -1,7 +1,7 @@
 //! Messages of `meta/v1`: metadata, lists, statuses, options, selectors.
 
 use super::{
-    Bool, FieldType, Int, Json, Message, Text, Time, each, many, map, one, plain, pointer, text, texts,
+    Bool, FieldType, Int, Json, Message, Text, Time, each, many, map, one, part, plain, pointer, text, texts,
 };
 
 pub(crate) static OBJECT_META: Message = Message {
@@ -58,7 +58,7 @@ pub(crate) static LIST_META: Message = Message {
 
 pub(crate) static STATUS: Message = Message {
     fields: &[
-        one(1, "metadata", &LIST_META),
+        part(1, "metadata", &LIST_META),
         text(2, "status"),
         text(3, "message"),
         text(4, "reason"),
@@ -94,7 +94,7 @@ pub(crate) static DELETE_OPTIONS: Message = Message {
 static PRECONDITIONS: Message =
     Message { fields: &[pointer(1, "uid", Text), pointer(2, "resourceVersion", Text)] };
 
-pub(crate) static PARTIAL_OBJECT_METADATA: Message = Message { fields: &[one(1, "metadata", &OBJECT_META)] };
+pub(crate) static PARTIAL_OBJECT_METADATA: Message = Message { fields: &[part(1, "metadata", &OBJECT_META)] };
 
 pub(super) static LABEL_SELECTOR: Message =
     Message { fields: &[map(1, "matchLabels", Text), each(2, "matchExpressions", &SELECTOR_REQUIREMENT)] };

@@ -1,12 +1,12 @@
 //! Messages of `authentication.k8s.io` and `authorization.k8s.io`.
 
 use super::meta::{OBJECT_META, SELECTOR_REQUIREMENT};
-use super::{Bool, FieldType, Message, each, map, one, plain, text, texts};
+use super::{Bool, FieldType, Message, each, map, one, part, plain, text, texts};
 
 pub(super) static SELF_REVIEW: Message =
-    Message { fields: &[one(1, "metadata", &OBJECT_META), one(2, "status", &SELF_REVIEW_STATUS)] };
+    Message { fields: &[part(1, "metadata", &OBJECT_META), part(2, "status", &SELF_REVIEW_STATUS)] };
 
-static SELF_REVIEW_STATUS: Message = Message { fields: &[one(1, "userInfo", &USER_INFO)] };
+static SELF_REVIEW_STATUS: Message = Message { fields: &[part(1, "userInfo", &USER_INFO)] };
 
 static USER_INFO: Message = Message {
     fields: &[text(1, "username"), text(2, "uid"), texts(3, "groups"), map(4, "extra", FieldType::TextList)],
@@ -14,9 +14,9 @@ static USER_INFO: Message = Message {
 
 pub(super) static SELF_ACCESS_REVIEW: Message = Message {
     fields: &[
-        one(1, "metadata", &OBJECT_META),
-        one(2, "spec", &SELF_ACCESS_SPEC),
-        one(3, "status", &ACCESS_STATUS),
+        part(1, "metadata", &OBJECT_META),
+        part(2, "spec", &SELF_ACCESS_SPEC),
+        part(3, "status", &ACCESS_STATUS),
     ],
 };
 
@@ -29,9 +29,9 @@ static SELF_ACCESS_SPEC: Message = Message {
 
 pub(super) static ACCESS_REVIEW: Message = Message {
     fields: &[
-        one(1, "metadata", &OBJECT_META),
-        one(2, "spec", &ACCESS_SPEC),
-        one(3, "status", &ACCESS_STATUS),
+        part(1, "metadata", &OBJECT_META),
+        part(2, "spec", &ACCESS_SPEC),
+        part(3, "status", &ACCESS_STATUS),
     ],
 };
 
@@ -75,7 +75,11 @@ static ACCESS_STATUS: Message = Message {
 };
 
 pub(super) static RULES_REVIEW: Message = Message {
-    fields: &[one(1, "metadata", &OBJECT_META), one(2, "spec", &RULES_SPEC), one(3, "status", &RULES_STATUS)],
+    fields: &[
+        part(1, "metadata", &OBJECT_META),
+        part(2, "spec", &RULES_SPEC),
+        part(3, "status", &RULES_STATUS),
+    ],
 };
 
 static RULES_SPEC: Message = Message { fields: &[text(1, "namespace")] };
