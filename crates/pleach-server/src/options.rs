@@ -425,7 +425,11 @@ mod tests {
     use super::*;
 
     fn delete(query: &str, body: &str) -> Result<bool, String> {
-        let options = delete_options(&Query::parse(Some(query)), body.as_bytes(), false);
+        let options = if body.is_empty() {
+            delete_options_of_query(&Query::parse(Some(query)))
+        } else {
+            delete_options(&pleach_json::parse(body.as_bytes()).expect("the body is JSON"))
+        };
         options.map(|options| options.ignore_store_read_error).map_err(|error| error.to_string())
     }
 
