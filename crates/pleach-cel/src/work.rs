@@ -82,6 +82,12 @@ impl<'i> Work<'i> {
         self.done.set(self.done.get().saturating_add(steps));
     }
 
+    /// Counts steps that the request's meter knows of already.
+    pub(crate) fn note_reported(&self, steps: u64) {
+        self.note(steps);
+        self.reported.set(self.reported.get().saturating_add(steps));
+    }
+
     /// Counts steps that are about to be taken; an error if there are too many.
     #[inline]
     pub(crate) fn charge(&self, steps: u64) -> Result<(), Fault> {

@@ -28,11 +28,12 @@ impl std::fmt::Display for Exhausted {
 
 impl std::error::Error for Exhausted {}
 
-/// Takes steps from what is left.
+/// Takes steps from what is left, and charges them to the request, which may end here.
 pub(crate) fn spend(left: &mut u64, steps: u64) -> Result<(), Exhausted> {
     match left.checked_sub(steps) {
         Some(rest) => {
             *left = rest;
+            pleach_work::charge(steps);
             Ok(())
         }
         None => {
@@ -43,7 +44,7 @@ pub(crate) fn spend(left: &mut u64, steps: u64) -> Result<(), Exhausted> {
 }
 
 /// Bytes that are one step: a look at each, and another one by the engine.
-const BYTES_PER_STEP: usize = 8;
+const BYTES_PER_STEP: usize = 4;
 /// How many bytes are looked at between two looks at what is left.
 const BATCH: usize = 256;
 /// States of the pattern that are one step when a state of the automaton is made of them.

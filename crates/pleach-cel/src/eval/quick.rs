@@ -103,6 +103,8 @@ impl<'a> Place<'a> {
             }
             (QualifierKind::Attribute(key), DeclKind::Map(element), Value::Object(members)) => {
                 let (name, key_cost) = machine.peek_key(*key)?;
+                // It is compared with several others.
+                machine.note_bytes(name.len().saturating_mul(4));
                 *cost += key_cost;
                 (members.get(name)?, element)
             }
@@ -363,7 +365,7 @@ impl<'a> Machine<'a, '_> {
                 let mut left = self.work.left();
                 let all = left;
                 let found = call.regex.as_ref()?.is_match_within(text, &mut left);
-                self.work.note(all - left);
+                self.work.note_reported(all - left);
                 // The long way finds out that the work is used up.
                 found.ok()?
             }

@@ -53,7 +53,7 @@ pub(super) fn within<R>(
     let before = work.left();
     let mut left = before;
     let answer = ask(&mut left);
-    work.charge(before - left)?;
+    work.note_reported(before - left);
     answer.map_err(|Exhausted| work.exceed())
 }
 
