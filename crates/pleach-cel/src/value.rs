@@ -32,7 +32,7 @@ pub use crate::value::duration::Duration;
 pub use crate::value::fault::Fault;
 pub use crate::value::key::{Itself, Key, Rare};
 pub use crate::value::list::List;
-pub use crate::value::map::Map;
+pub use crate::value::map::{Map, OwnedMap};
 pub use crate::value::quantity::Quantity;
 pub use crate::value::semver::Semver;
 pub use crate::value::timestamp::{Civil, Timestamp};
@@ -163,6 +163,11 @@ impl<'a> CelValue<'a> {
             Self::String(text) => Some(text.as_str()),
             _ => None,
         }
+    }
+
+    /// Whether it holds other values.
+    pub(crate) fn is_container(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Map(_) | Self::Optional(Some(_)))
     }
 
     /// The name of the value's type, as `type(x)` shows it.

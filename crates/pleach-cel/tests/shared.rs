@@ -246,6 +246,33 @@ fn an_evaluation_is_charged_to_its_request() {
     assert_eq!(pleach_work::with_limit(100_000, run), Err(pleach_work::Stopped::Budget));
 }
 
+#[test]
+fn values_as_deep_as_an_object_can_be() {
+    let deep = |open: &str, close: &str| {
+        let levels = 9_900 / close.len();
+        let text = format!("{}1{}", open.repeat(levels), close.repeat(levels));
+        pleach_json::parse(text.as_bytes()).expect("within the limit of levels")
+    };
+    let declarations = Declarations::new().with("object", DeclType::other(pleach_cel::Type::Dyn));
+    for (why, object) in
+        [("lists", deep("[", "]")), ("maps", deep("{\"a\":", "}")), ("both", deep("[{\"a\":", "}]"))]
+    {
+        for source in [
+            "google.protobuf.ListValue{values: [object, object]} == google.protobuf.ListValue{values: [object]}",
+            "google.protobuf.ListValue{values: [object]} != google.protobuf.ListValue{values: [object]}",
+            "'%s'.format([object]) == '' || object == object || [object].indexOf(object) == 0",
+        ] {
+            let checked = Environment::stored().compile(source, &declarations).expect(source);
+            let program = Program::new(&checked).expect(source);
+            let bound = [pleach_cel::Bound::Value(&object)];
+            let evaluation = program.run(&Activation::of_others(&bound), PER_CALL_LIMIT);
+            within_bounds(why, &evaluation, PER_CALL_LIMIT);
+            let end = evaluation.result.map(|_| ());
+            assert!(end.is_ok() || end == Err(Fault::CostExceeded), "{why}: {source}: {end:?}");
+        }
+    }
+}
+
 /// A source of numbers that look random.
 struct Dice(u64);
 

@@ -6,7 +6,7 @@
 use crate::decl::{DeclKind, DeclType, ListKind};
 use crate::value::{CelValue, Fault, read, read_untyped};
 use crate::work::Work;
-use pleach_json::{Str, Value};
+use pleach_json::{Str, Value, grow_stack_to_drop};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -30,6 +30,15 @@ pub struct OwnedList<'a> {
     items: Vec<CelValue<'a>>,
     /// Set on what `+` makes of a list with a schema: it is still a set or a map.
     decl: Option<&'a DeclType>,
+}
+
+/// A list made from an object may be as deep as the object.
+impl Drop for OwnedList<'_> {
+    fn drop(&mut self) {
+        if self.items.iter().any(CelValue::is_container) {
+            grow_stack_to_drop(|| self.items.clear());
+        }
+    }
 }
 
 /// The elements of a list one by one.

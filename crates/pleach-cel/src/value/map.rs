@@ -8,9 +8,10 @@ use crate::names;
 use crate::value::list::ScalarKey;
 use crate::value::{CelValue, Fault, Key, Text, read, read_untyped};
 use crate::work::Work;
-use pleach_json::{Str, Value};
+use pleach_json::{Str, Value, grow_stack_to_drop};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// A map or an object.
@@ -24,13 +25,34 @@ pub enum Map<'a> {
         decl: Option<&'a DeclType>,
     },
     /// Computed.
-    Owned(Arc<BTreeMap<Key<'a>, CelValue<'a>>>),
+    Owned(Arc<OwnedMap<'a>>),
+}
+
+/// The entries of a computed map.
+#[derive(Clone, Debug)]
+pub struct OwnedMap<'a>(BTreeMap<Key<'a>, CelValue<'a>>);
+
+/// A map made from an object may be as deep as the object.
+impl Drop for OwnedMap<'_> {
+    fn drop(&mut self) {
+        if self.0.values().any(CelValue::is_container) {
+            grow_stack_to_drop(|| self.0.clear());
+        }
+    }
+}
+
+impl<'a> Deref for OwnedMap<'a> {
+    type Target = BTreeMap<Key<'a>, CelValue<'a>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl<'a> Map<'a> {
     /// A computed map.
     pub fn of(entries: BTreeMap<Key<'a>, CelValue<'a>>) -> Self {
-        Self::Owned(Arc::new(entries))
+        Self::Owned(Arc::new(OwnedMap(entries)))
     }
 
     /// How many members it has; of an object all count, declared or not.
@@ -117,8 +139,9 @@ impl<'a> Map<'a> {
     /// Charges for what a walk over the entries does before the first and between them.
     pub(crate) fn charge_walk(&self, work: &Work<'_>) -> Result<(), Fault> {
         match self {
+            // The names of all members are escaped, though only some are declared.
             Self::View { decl: Some(decl), members } if decl.as_object().is_some() => {
-                work.charge(members.len() as u64)
+                work.charge(members.iter().map(|(name, _)| 1 + name.len() as u64 / 16).sum())
             }
             Self::View { .. } => Ok(()),
             Self::Owned(entries) => {
@@ -148,13 +171,13 @@ impl<'a> Map<'a> {
                 for (key, value) in &view {
                     entries.insert(Key::charged(work, &key)?, work.read(value)?);
                 }
-                Arc::new(entries)
+                Arc::new(OwnedMap(entries))
             }
         };
         if entries.contains_key(&typed) {
             return Err(Fault::error(format!("insert failed: key {} already exists", text(key))));
         }
-        Arc::make_mut(&mut entries).insert(typed, value);
+        Arc::make_mut(&mut entries).0.insert(typed, value);
         Ok(Self::Owned(entries))
     }
 }
