@@ -78,8 +78,11 @@ impl Api {
         path: &str,
         body: &str,
         patience: Duration,
-    ) -> std::io::Result<u16> {
-        Ok(self.endpoint.send(method, path, &[], Some(body), patience)?.status)
+    ) -> std::io::Result<Answer> {
+        let answer = self.endpoint.send(method, path, &[], Some(body), patience)?;
+        let status = answer.status;
+        let body = serde_json::from_slice(&answer.body()?).unwrap_or(Value::Null);
+        Ok(Answer { status, body })
     }
 
     /// The text that a path answers with.
