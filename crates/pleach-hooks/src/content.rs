@@ -179,7 +179,7 @@ mod tests {
     async fn what_unpacks_to_more_than_its_bound_is_refused_early() {
         use std::io::Write as _;
         let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        packer.write_all(&[b' '; 1 << 20]).expect("memory takes everything");
+        packer.write_all(&vec![b' '; 1 << 20]).expect("memory takes everything");
         // Several in a row unpack to one.
         let packed = packer.finish().expect("memory takes everything").repeat(64);
         let budget = Budget::default();

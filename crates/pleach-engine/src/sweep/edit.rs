@@ -19,9 +19,11 @@ impl Engine {
     pub(super) fn target_of(&self, key: &Key) -> Option<Target> {
         let (group, plural, rest) = keys::split(key)?;
         let kind = self.catalog.get(group, plural)?;
-        let (namespace, name) = match kind.is_namespaced() {
-            true => rest.split_once('/').map(|(namespace, name)| (Some(namespace.into()), name))?,
-            false => (None, rest),
+        let (namespace, name) = if kind.is_namespaced() {
+            let (namespace, name) = rest.split_once('/')?;
+            (Some(namespace.into()), name)
+        } else {
+            (None, rest)
         };
         let version = kind.storage;
         Some(Target { kind, version, namespace, name: Some(name.into()), subresource: Subresource::None })

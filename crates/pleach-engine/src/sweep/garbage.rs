@@ -214,11 +214,10 @@ impl GarbageCollector {
         let key = keys::object(&kind.storage_group, &kind.plural, namespace, text(reference, "name"));
         let Some(record) = self.engine.stored(&key).await? else { return Ok(Owner::Gone) };
         let value = record.parse()?;
-        Ok(match ObjectMeta::of(&value).uid() == uid {
-            false => Owner::Gone,
-            true if waits_for_dependents(&value) => Owner::Waiting,
-            true => Owner::Solid,
-        })
+        if ObjectMeta::of(&value).uid() != uid {
+            return Ok(Owner::Gone);
+        }
+        Ok(if waits_for_dependents(&value) { Owner::Waiting } else { Owner::Solid })
     }
 }
 

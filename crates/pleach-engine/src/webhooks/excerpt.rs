@@ -42,7 +42,7 @@ mod tests {
         assert_eq!(excerpt(&"x".repeat(256)), "x".repeat(256));
         assert_eq!(excerpt(&"x".repeat(257)), format!("{}...", "x".repeat(256)));
         assert_eq!(excerpt_of("a\u{fc}", 2), "a...");
-        assert_eq!(excerpt_bytes(&[b'x'; 1 << 20]), format!("{}...", "x".repeat(256)));
+        assert_eq!(excerpt_bytes(&vec![b'x'; 1 << 20]), format!("{}...", "x".repeat(256)));
         assert_eq!(excerpt_bytes(b"a\xff"), "a\u{fffd}");
     }
 }

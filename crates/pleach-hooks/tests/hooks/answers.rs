@@ -300,7 +300,7 @@ async fn packed_answers_are_bounded_by_what_they_unpack_to() {
     use std::io::Write as _;
     let (root, good) = good();
     let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
-    packer.write_all(&[b' '; 1 << 20]).expect("memory takes everything");
+    packer.write_all(&vec![b' '; 1 << 20]).expect("memory takes everything");
     // Several in a row unpack to one.
     let packed = packer.finish().expect("memory takes everything").repeat(20);
     let head =
@@ -359,7 +359,7 @@ async fn a_call_that_is_dropped_closes_its_connection() {
     .await;
     let caller = HttpCaller::new();
     tokio::select! {
-        _ = call_within(&caller, &url, &root.pem, Duration::from_secs(60)) => panic!("there is no answer"),
+        _ = call_within(&caller, &url, &root.pem, Duration::from_mins(1)) => panic!("there is no answer"),
         asked = was_asked => asked.expect("the webhook was asked"),
     }
     was_closed.await.expect("the webhook sees the end");
