@@ -16,12 +16,13 @@ mod queue;
 mod reconcile;
 
 use std::collections::HashSet;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use memchr::memmem::Finder;
 use pleach_json::Str;
 use pleach_store::{Event, Key, RangeQuery, Revision, StoreError, WatchItem};
+use pleach_work::Constant;
 
 use self::controller::{Change, Runner};
 use self::definitions::DefinitionFinalizer;
@@ -40,8 +41,8 @@ const RESTART_AFTER: Duration = Duration::from_secs(1);
 const PAGE: usize = 1000;
 
 /// What the bytes of an object with owners, and of one that is being deleted, have in them.
-static OWNED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"ownerReferences\":"));
-static DELETING: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"deletionTimestamp\":"));
+static OWNED: Constant<Finder<'static>> = Constant::new(|| Finder::new("\"ownerReferences\":"));
+static DELETING: Constant<Finder<'static>> = Constant::new(|| Finder::new("\"deletionTimestamp\":"));
 
 impl Engine {
     /// Runs the background controllers until it is dropped.
