@@ -31,3 +31,9 @@ pub mod reviews;
 pub mod serve;
 pub mod tls;
 pub mod watching;
+
+/// The object in a request body in protobuf, for fuzzing.
+#[doc(hidden)]
+pub fn read_protobuf(body: &[u8]) -> Option<pleach_json::Value> {
+    protobuf::object(body)
+}

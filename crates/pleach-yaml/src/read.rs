@@ -71,6 +71,13 @@ pub fn parse_strict_with(bytes: &[u8], hints: Hints<'_>, read_before: bool) -> R
     read(bytes, true, hints, read_before)
 }
 
+/// The same as [`parse`] without the short ways, for tests that compare them.
+#[doc(hidden)]
+pub fn parse_slowly(bytes: &[u8]) -> Result<Parsed, YamlError> {
+    let (text, _) = characters::decode(bytes)?;
+    read_yaml(text, false)
+}
+
 fn read(bytes: &[u8], strict: bool, hints: Hints<'_>, read_before: bool) -> Result<Parsed, YamlError> {
     let (text, traits) = characters::decode(bytes)?;
     if let Some((value, spans)) = json::read(&text, traits, hints, read_before) {

@@ -3,7 +3,8 @@
 //! Half of all inputs are text as it is, for the lexer and the parser; the rest chooses among forms
 //! of the grammar, names and functions, so that most of them have types that fit.
 
-use crate::Bytes;
+use crate::bytes::Bytes;
+use crate::schemas::{name as any_name, value};
 use pleach_cel::{DeclType, Declarations, ListKind, ObjectType};
 use pleach_json::{Map, Value};
 
@@ -12,7 +13,7 @@ const MAX_LENGTH: u64 = 6;
 const MAX_ITEMS: u64 = 3;
 
 /// The source of a rule.
-pub fn source(bytes: &mut Bytes<'_>) -> String {
+pub(crate) fn source(bytes: &mut Bytes<'_>) -> String {
     if bytes.next() % 2 == 0 {
         let text = String::from_utf8_lossy(bytes.0).into_owned();
         bytes.0 = &[];
@@ -25,7 +26,7 @@ pub fn source(bytes: &mut Bytes<'_>) -> String {
 }
 
 /// The variables of a rule: `self` with bounds on everything, and `oldSelf`.
-pub fn declarations() -> Declarations {
+pub(crate) fn declarations() -> Declarations {
     let text = || DeclType::string(Some(MAX_LENGTH as i64), None);
     let item = ObjectType::new("self.l.@idx").with_field("s", text()).with_field("i", DeclType::integer());
     let object = ObjectType::new("self")
@@ -45,12 +46,12 @@ pub fn declarations() -> Declarations {
 
 /// An object of that schema, or nearly: some of its fields are absent, null or of another type if
 /// `fitting` is false.
-pub fn object(bytes: &mut Bytes<'_>, fitting: bool) -> Value {
+pub(crate) fn object(bytes: &mut Bytes<'_>, fitting: bool) -> Value {
     let mut out = Map::new();
     for name in ["b", "d", "h", "i", "l", "m", "n", "s", "t", "v"] {
         let choice = bytes.next();
         if !fitting && choice % 8 == 0 {
-            out.insert(name, crate::value(bytes, 2));
+            out.insert(name, value(bytes, 2));
         }
         if choice % 4 == 0 {
             continue;
@@ -66,7 +67,7 @@ pub fn object(bytes: &mut Bytes<'_>, fitting: bool) -> Value {
             "v" => text(bytes),
             "n" => (0..count).map(|_| Value::Int(i64::from(bytes.next()))).collect::<Vec<_>>().into(),
             "h" => (0..count).map(|_| text(bytes)).collect::<Vec<_>>().into(),
-            "m" => (0..count).map(|_| (bytes.name().into(), text(bytes))).collect::<Map>().into(),
+            "m" => (0..count).map(|_| (any_name(bytes).into(), text(bytes))).collect::<Map>().into(),
             _ => {
                 let mut item = || Map::from_iter([("s".into(), text(bytes)), ("i".into(), Value::Int(7))]);
                 (0..count).map(|_| Value::from(item())).collect::<Vec<_>>().into()

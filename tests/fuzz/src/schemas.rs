@@ -1,40 +1,22 @@
-//! What the fuzz targets share: schemas and values made from bytes.
+//! Schemas and values made from bytes.
 //!
 //! A fuzzer that mutates JSON text mostly finds syntax errors. Here every byte string is a schema:
 //! bytes choose keywords, types and names, and what is left over is ignored.
 
-pub mod cel;
-
+use crate::bytes::Bytes;
 use pleach_json::{Map, Value, json};
 
 const NAMES: [&str; 8] = ["a", "b", "spec", "metadata", "kind", "apiVersion", "x y", ""];
 const TYPES: [&str; 8] = ["object", "array", "string", "integer", "number", "boolean", "", "null"];
 const RULES: [&str; 6] = ["true", "self == oldSelf", "self.a == 'x'", "self.all(x, x == x)", "(", ""];
 
-/// Bytes that are used up one by one; after the last one there are only zeroes.
-pub struct Bytes<'a>(pub &'a [u8]);
-
-impl Bytes<'_> {
-    /// The next byte.
-    pub fn next(&mut self) -> u8 {
-        let Some((first, rest)) = self.0.split_first() else { return 0 };
-        self.0 = rest;
-        *first
-    }
-
-    /// One of these.
-    pub fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
-        from[usize::from(self.next()) % from.len()]
-    }
-
-    /// A name.
-    pub fn name(&mut self) -> &'static str {
-        self.pick(&NAMES)
-    }
+/// A name.
+pub(crate) fn name(bytes: &mut Bytes<'_>) -> &'static str {
+    bytes.pick(&NAMES)
 }
 
 /// A schema as JSON.
-pub fn schema(bytes: &mut Bytes<'_>, depth: usize) -> Value {
+pub(crate) fn schema(bytes: &mut Bytes<'_>, depth: usize) -> Value {
     let mut out = Map::new();
     let keywords = bytes.next() % 6;
     let type_ = bytes.pick(&TYPES);
@@ -56,7 +38,7 @@ fn keyword(bytes: &mut Bytes<'_>, depth: usize, out: &mut Map) {
     match choice {
         0..=2 => {
             let count = bytes.next() % 4;
-            let members = (0..count).map(|_| (bytes.name().into(), schema(bytes, depth - 1)));
+            let members = (0..count).map(|_| (name(bytes).into(), schema(bytes, depth - 1)));
             out.insert("properties", members.collect::<Map>());
         }
         3 => drop(out.insert("items", schema(bytes, depth - 1))),
@@ -68,9 +50,9 @@ fn keyword(bytes: &mut Bytes<'_>, depth: usize, out: &mut Map) {
             let list: Vec<Value> = (0..count).map(|_| schema(bytes, depth - 1)).collect();
             out.insert(keyword, list);
         }
-        9 => drop(out.insert("dependencies", json!({(bytes.name()): schema(bytes, depth - 1)}))),
+        9 => drop(out.insert("dependencies", json!({(name(bytes)): schema(bytes, depth - 1)}))),
         10 => drop(out.insert("additionalProperties", bytes.next() % 2 == 0)),
-        11 => drop(out.insert("required", json!([bytes.name()]))),
+        11 => drop(out.insert("required", json!([name(bytes)]))),
         12 => drop(out.insert("default", value(bytes, 2))),
         13 => drop(out.insert("enum", json!([value(bytes, 1), value(bytes, 0)]))),
         14 => drop(out.insert("nullable", true)),
@@ -83,15 +65,15 @@ fn keyword(bytes: &mut Bytes<'_>, depth: usize, out: &mut Map) {
         21 => drop(out.insert("x-kubernetes-embedded-resource", true)),
         22 => drop(out.insert("x-kubernetes-int-or-string", true)),
         23 => drop(out.insert("x-kubernetes-list-type", bytes.pick(&["set", "map", "atomic", "zz"]))),
-        24 => drop(out.insert("x-kubernetes-list-map-keys", json!([bytes.name()]))),
+        24 => drop(out.insert("x-kubernetes-list-map-keys", json!([name(bytes)]))),
         25 => drop(out.insert("x-kubernetes-map-type", bytes.pick(&["granular", "atomic"]))),
         26 => drop(out.insert(
             "x-kubernetes-validations",
             json!([{"rule": bytes.pick(&RULES), "fieldPath": bytes.pick(&["", ".a", "['a']"])}]),
         )),
         27 => {
-            let fields = Map::from_iter([(bytes.name().into(), bytes.name().into())]);
-            out.insert("x-kubernetes-unions", json!([{"discriminator": bytes.name(), "fields": fields}]));
+            let fields = Map::from_iter([(name(bytes).into(), name(bytes).into())]);
+            out.insert("x-kubernetes-unions", json!([{"discriminator": name(bytes), "fields": fields}]));
         }
         28 => drop(out.insert("format", bytes.pick(&["date", "int32", "byte", "zz"]))),
         29 => drop(out.insert("uniqueItems", true)),
@@ -101,21 +83,21 @@ fn keyword(bytes: &mut Bytes<'_>, depth: usize, out: &mut Map) {
 }
 
 /// A value.
-pub fn value(bytes: &mut Bytes<'_>, depth: usize) -> Value {
+pub(crate) fn value(bytes: &mut Bytes<'_>, depth: usize) -> Value {
     match bytes.next() % if depth == 0 { 6 } else { 10 } {
         0 => Value::Null,
         1 => Value::Bool(true),
         2 => Value::Int(i64::from(bytes.next()) - 5),
         3 => Value::Float(f64::from(bytes.next()) / 2.0),
         4 => Value::from("2024-01-01"),
-        5 => Value::from(bytes.name()),
+        5 => Value::from(name(bytes)),
         6 | 7 => {
             let count = bytes.next() % 4;
             (0..count).map(|_| value(bytes, depth - 1)).collect::<Vec<_>>().into()
         }
         _ => {
             let count = bytes.next() % 4;
-            let members = (0..count).map(|_| (bytes.name().into(), value(bytes, depth - 1)));
+            let members = (0..count).map(|_| (name(bytes).into(), value(bytes, depth - 1)));
             members.collect::<Map>().into()
         }
     }
