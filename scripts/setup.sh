@@ -81,4 +81,12 @@ if ! [ -x "$tools/bin/kubectl-1.$minor" ]; then
     -ldflags "-s -w $version.gitMajor=1 $version.gitMinor=$minor $version.gitVersion=v1.$newest" .
 fi
 
+# Unoptimized: it builds in about a minute of two cores, and the check takes a second either way.
+if ! [ -x "$tools/bin/cargo-deny" ]; then
+  say 'cargo-deny'
+  CARGO_PROFILE_DEV_DEBUG=0 CARGO_TARGET_DIR="$tools/cargo-deny-build" \
+    cargo install --quiet --locked --debug --root "$tools" cargo-deny@0.20.2
+  rm -rf "$tools/cargo-deny-build"
+fi
+
 say "done, in $tools"
