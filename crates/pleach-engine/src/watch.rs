@@ -67,6 +67,14 @@ enum Source {
 }
 
 impl Notice {
+    /// The object, if it is one of the initial state.
+    pub fn initial(&self) -> Option<&Object> {
+        match &self.source {
+            Source::Initial(object) => Some(object),
+            Source::Shared { .. } => None,
+        }
+    }
+
     /// The object to show.
     pub fn object(&self) -> Result<Object, Rejection> {
         match &self.source {

@@ -1,95 +1,163 @@
-//! Response bodies: bytes that are there, or a stream of events.
+//! Response bodies: bytes that are there, pieces that are made as they are taken, or a stream of events.
 
-use std::convert::Infallible;
+use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Buf as _, Bytes};
 use http_body::{Frame, SizeHint};
-use tokio::sync::mpsc;
 
 use crate::chunk::{Chunk, Stored};
 use crate::documents::rope::Rope;
-use crate::listing::Stream;
+use crate::pieces::Pieces;
+use crate::watch_queue::Receiver;
+
+/// Larger bodies are handed over in parts, so that the server knows how far the client has got.
+const PART: usize = 64 * 1024;
 
 /// The body of a response.
-pub enum Body {
+pub struct Body {
+    content: Content,
+    /// The request's place among those in flight, until the body is sent.
+    _place: Option<Arc<dyn Send + Sync>>,
+}
+
+enum Content {
     /// Bytes that are there.
     Full(Bytes),
-    /// A stored object, until it is sent.
-    Stored(Option<Stored>),
-    /// Frames as they come; the end of the channel is the end of the body.
-    Stream(mpsc::Receiver<Bytes>),
+    /// A stored object.
+    Stored(Stored),
+    /// Events as they come.
+    Events(Receiver),
     /// Bytes that lie in many places.
     Rope(Rope),
-    /// Frames that are made when the client is ready for them.
-    Pieces(Stream),
+    /// Pieces that are made when the client is ready for them.
+    Pieces(Box<dyn Pieces>),
 }
 
 impl Body {
     /// No bytes.
     pub fn empty() -> Self {
-        Self::Full(Bytes::new())
+        Self::from(Bytes::new())
+    }
+
+    /// Events as they come; the end of the queue is the end of the body.
+    pub fn events(queue: Receiver) -> Self {
+        Content::Events(queue).into()
+    }
+
+    /// Pieces that are made when the client is ready for them.
+    pub fn pieces(pieces: Box<dyn Pieces>) -> Self {
+        Content::Pieces(pieces).into()
+    }
+
+    /// Keeps a request's place among those in flight until the body is sent.
+    #[must_use]
+    pub fn holding(self, place: Arc<dyn Send + Sync>) -> Self {
+        Self { _place: Some(place), ..self }
+    }
+
+    /// About how much memory it holds.
+    pub fn held(&self) -> usize {
+        match &self.content {
+            Content::Full(bytes) => bytes.len(),
+            Content::Stored(stored) => stored.remaining(),
+            // Their queues have bounds of their own; documents are shared by all who ask for them.
+            Content::Events(_) | Content::Rope(_) => 0,
+            Content::Pieces(pieces) => pieces.held(),
+        }
+    }
+}
+
+impl From<Content> for Body {
+    fn from(content: Content) -> Self {
+        Self { content, _place: None }
     }
 }
 
 impl From<Vec<u8>> for Body {
     fn from(bytes: Vec<u8>) -> Self {
-        Self::Full(bytes.into())
+        Content::Full(bytes.into()).into()
     }
 }
 
 impl From<Bytes> for Body {
     fn from(bytes: Bytes) -> Self {
-        Self::Full(bytes)
+        Content::Full(bytes).into()
+    }
+}
+
+impl From<Stored> for Body {
+    fn from(stored: Stored) -> Self {
+        Content::Stored(stored).into()
     }
 }
 
 impl From<Rope> for Body {
     fn from(rope: Rope) -> Self {
-        Self::Rope(rope)
+        Content::Rope(rope).into()
     }
 }
 
+/// A body that cannot be continued.
+#[derive(Clone, Copy, Debug)]
+pub struct Broken;
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the rest of the answer could not be made")
+    }
+}
+
+impl std::error::Error for Broken {}
+
 impl http_body::Body for Body {
     type Data = Chunk;
-    type Error = Infallible;
+    type Error = Broken;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Chunk>, Infallible>>> {
-        let next = match &mut *self {
-            Self::Full(bytes) if bytes.is_empty() => None,
-            Self::Full(bytes) => Some(std::mem::take(bytes).into()),
-            Self::Stored(stored) => stored.take().map(Chunk::Stored),
-            Self::Rope(rope) => rope.next().map(Chunk::from),
-            Self::Stream(frames) => match frames.poll_recv(cx) {
-                Poll::Ready(frame) => frame.map(Chunk::from),
+    ) -> Poll<Option<Result<Frame<Chunk>, Broken>>> {
+        let next = match &mut self.content {
+            Content::Full(bytes) if bytes.is_empty() => None,
+            Content::Full(bytes) if bytes.len() > PART => Some(bytes.split_to(PART).into()),
+            Content::Full(bytes) => Some(std::mem::take(bytes).into()),
+            Content::Stored(stored) if !stored.has_remaining() => None,
+            Content::Stored(stored) => Some(Chunk::Stored(stored.split_to(PART))),
+            Content::Rope(rope) => rope.next().map(Chunk::from),
+            Content::Events(events) => match events.poll_next(cx) {
+                Poll::Ready(event) => event,
                 Poll::Pending => return Poll::Pending,
             },
-            Self::Pieces(pieces) => pieces.next().map(Chunk::from),
+            Content::Pieces(pieces) => match pieces.next() {
+                Some(Ok(piece)) => Some(piece.into()),
+                Some(Err(rejection)) => {
+                    tracing::error!(%rejection, "an answer ends in the middle");
+                    return Poll::Ready(Some(Err(Broken)));
+                }
+                None => None,
+            },
         };
         Poll::Ready(next.map(|chunk| Ok(Frame::data(chunk))))
     }
 
     fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Full(bytes) => bytes.is_empty(),
-            Self::Stored(stored) => stored.is_none(),
-            Self::Rope(rope) => rope.left() == 0,
-            Self::Stream(_) | Self::Pieces(_) => false,
+        match &self.content {
+            Content::Full(bytes) => bytes.is_empty(),
+            Content::Stored(stored) => !stored.has_remaining(),
+            Content::Rope(rope) => rope.left() == 0,
+            Content::Events(_) | Content::Pieces(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Stored(stored) => {
-                SizeHint::with_exact(stored.as_ref().map_or(0, |stored| stored.remaining() as u64))
-            }
-            Self::Rope(rope) => SizeHint::with_exact(rope.left() as u64),
-            Self::Stream(_) | Self::Pieces(_) => SizeHint::default(),
+        match &self.content {
+            Content::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Content::Stored(stored) => SizeHint::with_exact(stored.remaining() as u64),
+            Content::Rope(rope) => SizeHint::with_exact(rope.left() as u64),
+            Content::Events(_) | Content::Pieces(_) => SizeHint::default(),
         }
     }
 }

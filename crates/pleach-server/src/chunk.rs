@@ -1,12 +1,13 @@
 //! What a body is sent in: bytes in one place, or a stored object with its resource version put in.
 //!
 //! A stored object lacks its resource version, which is known only after it was stored. It is not copied to
-//! put it in: what is sent is pointed at in four places, and encryption is the first to copy it.
+//! put it in: what is sent is pointed at in a few places, and encryption is the first to copy it.
 
 use std::io::IoSlice;
 
 use bytes::{Buf, Bytes};
 use pleach_engine::record::Record;
+use pleach_json::Str;
 
 /// A part of a body.
 #[derive(Debug)]
@@ -23,44 +24,64 @@ impl From<Bytes> for Chunk {
     }
 }
 
-/// A stored object with its resource version put in, and the end of the line.
-#[derive(Debug)]
+/// A stored object with its resource version put in, and what stands before and behind it.
+#[derive(Clone, Debug)]
 pub struct Stored {
+    before: &'static [u8],
     head: Bytes,
     /// The resource version.
-    member: String,
+    member: Str,
     tail: Bytes,
+    behind: &'static [u8],
     /// How much has been sent.
     sent: usize,
+    /// Where it ends.
+    end: usize,
 }
 
-const LINE_END: &[u8] = b"\n";
-
 impl Stored {
-    /// An object that is sendable as it is stored.
+    /// An object that is sendable as it is stored, and the end of the line.
     pub fn new(record: &Record) -> Self {
-        let (head, member, tail) = record.pieces();
-        Self { head, member, tail, sent: 0 }
+        Self::within(record, b"", b"\n")
     }
 
-    fn parts(&self) -> [&[u8]; 4] {
-        [&self.head, self.member.as_bytes(), &self.tail, LINE_END]
+    /// An object that is sendable as it is stored, between other text.
+    pub fn within(record: &Record, before: &'static [u8], behind: &'static [u8]) -> Self {
+        let (head, member, tail) = record.pieces();
+        let end = before.len() + head.len() + member.len() + tail.len() + behind.len();
+        Self { before, head, member: member.into(), tail, behind, sent: 0, end }
+    }
+
+    /// Takes some off the front.
+    #[must_use]
+    pub fn split_to(&mut self, length: usize) -> Self {
+        let end = self.end.min(self.sent + length);
+        let front = Self { end, ..self.clone() };
+        self.sent = end;
+        front
+    }
+
+    fn parts(&self) -> [&[u8]; 5] {
+        [self.before, &self.head, self.member.as_bytes(), &self.tail, self.behind]
     }
 
     /// What is left of each part.
     fn left(&self) -> impl Iterator<Item = &[u8]> {
-        let mut sent = self.sent;
+        let (mut sent, mut left) = (self.sent, self.end - self.sent);
         self.parts().into_iter().filter_map(move |part| {
             let gone = sent.min(part.len());
             sent -= gone;
-            Some(&part[gone..]).filter(|left| !left.is_empty())
+            let part = &part[gone..];
+            let part = &part[..left.min(part.len())];
+            left -= part.len();
+            Some(part).filter(|part| !part.is_empty())
         })
     }
 }
 
 impl Buf for Stored {
     fn remaining(&self) -> usize {
-        self.parts().iter().map(|part| part.len()).sum::<usize>() - self.sent
+        self.end - self.sent
     }
 
     fn chunk(&self) -> &[u8] {
@@ -155,6 +176,21 @@ mod tests {
         }
         let (stored, whole) = stored(12);
         assert_eq!(Chunk::Stored(stored).copy_to_bytes(whole.len()), whole);
+    }
+
+    #[test]
+    fn parts_of_it_are_what_it_is() {
+        for length in [1, 3, 10, 50] {
+            let (mut stored, whole) = stored(4_711);
+            let mut all = Vec::new();
+            while stored.has_remaining() {
+                let mut part = stored.split_to(length);
+                let size = part.remaining();
+                assert!(size <= length);
+                all.extend_from_slice(&part.copy_to_bytes(size));
+            }
+            assert_eq!(all, whole);
+        }
     }
 
     #[test]

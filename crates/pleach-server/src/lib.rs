@@ -21,6 +21,7 @@ pub mod kubeconfig;
 pub mod listing;
 pub mod metrics;
 pub mod options;
+pub mod pieces;
 mod protobuf;
 pub mod query;
 pub mod request_body;
@@ -30,6 +31,7 @@ pub mod respond;
 pub mod reviews;
 pub mod serve;
 pub mod tls;
+pub mod watch_queue;
 pub mod watching;
 
 /// The object in a request body in protobuf, for fuzzing.

@@ -18,11 +18,11 @@ use pleach_meta::names::check_path_segment_name;
 use pleach_meta::{Reason, Status, StatusDetails};
 
 use crate::accept::{
-    Accepted, Encoding, Endpoint, MetaVersion, Transform, is_produced, negotiate_complaint, negotiate_object,
+    Accepted, Encoding, Endpoint, Transform, is_produced, negotiate_complaint, negotiate_object,
 };
 use crate::app::{App, Call, too_many_requests, verb};
 use crate::body::Body;
-use crate::listing::Pieces;
+use crate::listing::{List, Shown};
 use crate::metrics::Labels;
 use crate::options;
 use crate::protobuf;
@@ -75,7 +75,9 @@ pub async fn serve(
                 if mutating {
                     app.keep_step().await;
                 }
-                place.hold(one(app, call, info, target, verb, body, &mut context)).await
+                let response =
+                    place.clone().hold(one(app, call, info, target, verb, body, &mut context)).await;
+                response.map(|body| body.holding(place))
             }
             None => too_many_requests(),
         }
@@ -443,10 +445,7 @@ fn answer(
     look: &Look,
 ) -> Result<Response<Body>, Rejection> {
     match look.accepted.transform {
-        Transform::None if look.accepted.encoding == Encoding::Json && !look.pretty => {
-            Ok(respond::object(code, &object, look))
-        }
-        Transform::None => Ok(respond::value(code, &object.into_value()?, look)),
+        Transform::None => respond::object(code, object, look),
         Transform::Partial(version) => {
             let partial = shape::partial(&object.into_value()?, version.api_version());
             Ok(respond::value(code, &partial, look))
@@ -458,7 +457,11 @@ fn answer(
             if let Some(rv) = value.at(&["metadata", "resourceVersion"]) {
                 metadata.insert("resourceVersion", rv.clone());
             }
-            let table = table(app, call, target, &[value], version, metadata)?;
+            let include = include_object(call)?;
+            let now = app.engine.now_seconds();
+            let row = shape::row(&target.kind, target.version(), &value, include, version.api_version(), now);
+            let columns = shape::column_definitions(&target.kind, target.version());
+            let table = shape::table(columns, vec![row], version.api_version(), metadata);
             Ok(respond::value(code, &table, look))
         }
     }
@@ -478,7 +481,7 @@ fn answer_scale(app: &App, call: &Call, scale: Value, look: &Look) -> Result<Res
     Ok(respond::value(StatusCode::OK, &value, look))
 }
 
-/// A list in the form asked for.
+/// A list in the form asked for. Its items are put into that form as they are sent.
 fn answer_list(
     app: &App,
     call: &Call,
@@ -487,41 +490,55 @@ fn answer_list(
     look: &Look,
 ) -> Result<Response<Body>, Rejection> {
     let transform = look.accepted.transform;
-    if transform == Transform::None && look.accepted.encoding == Encoding::Json && !look.pretty {
-        return Ok(respond::list(list_pieces(target, listing), look));
-    }
     let metadata = list_metadata(&listing, transform == Transform::None && target.kind.is_custom());
     if look.accepted.encoding == Encoding::Protobuf
         && let Some(message) = list_message(target, transform, &metadata, &listing)?
     {
         return Ok(respond::bytes(StatusCode::OK, Encoding::Protobuf, message, look));
     }
-    let mut items: Vec<Value> =
-        listing.items.into_iter().map(Object::into_value).collect::<Result<_, _>>()?;
-    let value = match transform {
+    let items = listing.items;
+    let (mut before, mut after) = (Map::new(), Map::new());
+    let list = match transform {
         Transform::None => {
-            if !target.kind.is_custom() {
-                let members = items.iter_mut().filter_map(Value::as_object_mut);
-                members.for_each(|members| members.retain(|key, _| !TYPE_MEMBERS.contains(&key.as_str())));
-            }
-            let mut out = Map::new();
-            out.insert("apiVersion", target.version().api_version.clone());
-            out.insert("items", items);
-            out.insert("kind", target.kind.list_kind.clone());
-            out.insert("metadata", metadata);
-            out.into()
+            before.insert("apiVersion", target.version().api_version.clone());
+            after.insert("kind", target.kind.list_kind.clone());
+            after.insert("metadata", metadata);
+            let without: &[_] = if target.kind.is_custom() { &[] } else { &TYPE_MEMBERS };
+            List { before, key: "items", items, shown: None, without, after }
         }
         Transform::Partial(_) => {
             return Err(partial_of_list(target));
         }
+        Transform::PartialList(version) if items.is_empty() => {
+            let list = shape::partial_list(Vec::new(), version.api_version(), metadata);
+            return Ok(respond::value(StatusCode::OK, &list, look));
+        }
         Transform::PartialList(version) => {
             let version = version.api_version();
-            let items = items.iter().map(|item| shape::partial(item, version)).collect();
-            shape::partial_list(items, version, metadata)
+            before.insert("apiVersion", version);
+            after.insert("kind", "PartialObjectMetadataList");
+            after.insert("metadata", metadata);
+            let shown: Shown =
+                Box::new(move |item| Ok(Object::Value(shape::partial(&item.into_value()?, version))));
+            List { before, key: "items", items, shown: Some(shown), without: &[], after }
         }
-        Transform::Table(version) => table(app, call, target, &items, version, metadata)?,
+        Transform::Table(version) => {
+            let include = include_object(call)?;
+            let version = version.api_version();
+            let now = app.engine.now_seconds();
+            before.insert("apiVersion", version);
+            before.insert("columnDefinitions", shape::column_definitions(&target.kind, target.version()));
+            before.insert("kind", "Table");
+            before.insert("metadata", metadata);
+            let (kind, at) = (target.kind.clone(), target.version);
+            let shown: Shown = Box::new(move |item| {
+                let item = item.into_value()?;
+                Ok(Object::Value(shape::row(&kind, &kind.versions[at], &item, include, version, now)))
+            });
+            List { before, key: "rows", items, shown: Some(shown), without: &[], after }
+        }
     };
-    Ok(respond::value(StatusCode::OK, &value, look))
+    respond::list(list, look)
 }
 
 fn partial_of_list(target: &Target) -> Rejection {
@@ -533,20 +550,6 @@ fn partial_of_list(target: &Target) -> Rejection {
 
 /// What items of built-in kinds have not in a list, which says it for all of them.
 const TYPE_MEMBERS: [&str; 2] = ["apiVersion", "kind"];
-
-/// A list as JSON, from objects that are mostly bytes already.
-fn list_pieces(target: &Target, listing: Listing) -> Pieces {
-    let mut head = b"{\"apiVersion\":".to_vec();
-    pleach_json::write_string(&target.version().api_version, &mut head);
-    head.extend_from_slice(b",\"items\":[");
-    let mut tail = b"],\"kind\":".to_vec();
-    pleach_json::write_string(&target.kind.list_kind, &mut tail);
-    tail.extend_from_slice(b",\"metadata\":");
-    pleach_json::write_to(&list_metadata(&listing, target.kind.is_custom()).into(), &mut tail);
-    tail.extend_from_slice(b"}\n");
-    let pieces = Pieces::new(head, listing.items, tail);
-    if target.kind.is_custom() { pieces } else { pieces.without(&TYPE_MEMBERS) }
-}
 
 /// A list in protobuf; `None` if it is asked for as something that is none.
 fn list_message(
@@ -601,24 +604,6 @@ pub fn include_object(call: &Call) -> Result<IncludeObject, Rejection> {
             "Unable to convert to Table as requested: includeObject: Invalid value: \"{other}\": must be 'Metadata', 'Object', 'None', or empty"
         ))),
     }
-}
-
-fn table(
-    app: &App,
-    call: &Call,
-    target: &Target,
-    items: &[Value],
-    version: MetaVersion,
-    metadata: Map,
-) -> Result<Value, Rejection> {
-    let include = include_object(call)?;
-    let now = app.engine.now_seconds();
-    let (kind, kind_version) = (&target.kind, target.version());
-    let rows = items
-        .iter()
-        .map(|item| shape::row(kind, kind_version, item, include, version.api_version(), now))
-        .collect();
-    Ok(shape::table(shape::column_definitions(kind, kind_version), rows, version.api_version(), metadata))
 }
 
 async fn watch(app: &Arc<App>, call: &Call, target: Target, context: &mut Context) -> Response<Body> {

@@ -15,11 +15,12 @@ use pleach_meta::Status;
 use crate::accept::{Accepted, Encoding, Transform};
 use crate::body::Body;
 use crate::chunk::Stored;
-use crate::listing::{Compressed, PIECE, Pieces, Stream};
+use crate::listing::List;
+use crate::pieces::{Begun, Compressed, Indented, PIECE, Pieces, Slices, Yaml};
 use crate::protobuf;
 
 /// Answers from this size on are compressed for clients that can read it.
-const GZIP_FROM: usize = PIECE;
+const GZIP_FROM: usize = 128 * 1024;
 /// All warnings of an answer together, in characters.
 const WARNINGS_TOTAL: usize = 4096;
 /// One warning, when they have to be shortened.
@@ -59,22 +60,21 @@ pub fn reads_gzip(headers: &HeaderMap) -> bool {
 
 /// A value in the agreed encoding.
 pub fn value(code: StatusCode, value: &Value, look: &Look) -> Response<Body> {
-    match look.accepted.encoding {
-        Encoding::Yaml => bytes(code, Encoding::Yaml, pleach_yaml::to_yaml(value).into_bytes(), look),
-        Encoding::Protobuf if let Some(message) = protobuf::encode(value) => {
-            bytes(code, Encoding::Protobuf, message, look)
-        }
-        Encoding::Json | Encoding::Protobuf => {
-            let mut out = Vec::with_capacity(1024);
-            if look.pretty {
-                pleach_json::write_pretty_to(value, 2, &mut out);
-            } else {
-                pleach_json::write_to(value, &mut out);
-            }
-            out.push(b'\n');
-            bytes(code, Encoding::Json, out, look)
-        }
+    if look.accepted.encoding == Encoding::Protobuf
+        && let Some(message) = protobuf::encode(value)
+    {
+        return bytes(code, Encoding::Protobuf, message, look);
     }
+    let mut out = Vec::with_capacity(1024);
+    pleach_json::write_to(value, &mut out);
+    if look.accepted.encoding == Encoding::Yaml {
+        return text_of(code, Encoding::Yaml, Yaml::new(value.clone(), out.len()), look);
+    }
+    out.push(b'\n');
+    if look.pretty {
+        return text_of(code, Encoding::Json, Indented::new(Slices(Bytes::from(out))), look);
+    }
+    bytes(code, Encoding::Json, out, look)
 }
 
 /// Bytes that are in the encoding already.
@@ -83,25 +83,86 @@ pub fn bytes(code: StatusCode, encoding: Encoding, bytes: Vec<u8>, look: &Look) 
     let body = if compress { gzip(&bytes) } else { bytes };
     let mut response = of_encoding(code, encoding, body.into());
     if compress {
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+        say_compressed(response.headers_mut());
     }
     response
 }
 
 /// An object: as it is stored, where that is what a reader would get.
-pub fn object(code: StatusCode, object: &Object, look: &Look) -> Response<Body> {
-    if let Object::Stored(record) = object {
-        let stored = Stored::new(record);
-        if !look.gzip || stored.remaining() < GZIP_FROM {
-            return of_encoding(code, Encoding::Json, Body::Stored(Some(stored)));
+pub fn object(code: StatusCode, object: Object, look: &Look) -> Result<Response<Body>, Rejection> {
+    let record = match object {
+        Object::Value(object) => return Ok(value(code, &object, look)),
+        Object::Stored(record) if look.accepted.encoding == Encoding::Yaml => {
+            let size = record.json().len();
+            return Ok(text_of(code, Encoding::Yaml, Yaml::new(record.parse()?, size), look));
+        }
+        Object::Stored(record) if look.accepted.encoding == Encoding::Protobuf => {
+            return Ok(value(code, &record.parse()?, look));
+        }
+        Object::Stored(record) => record,
+    };
+    let stored = Stored::new(&record);
+    if look.pretty {
+        return Ok(text_of(code, Encoding::Json, Indented::new(Slices(stored)), look));
+    }
+    if look.gzip && stored.remaining() >= GZIP_FROM {
+        return Ok(text_of(code, Encoding::Json, Slices(stored), look));
+    }
+    Ok(of_encoding(code, Encoding::Json, stored.into()))
+}
+
+/// Text that is made in pieces; the first of them are there, and nothing can go wrong with the rest.
+fn text_of(
+    code: StatusCode,
+    encoding: Encoding,
+    pieces: impl Pieces + 'static,
+    look: &Look,
+) -> Response<Body> {
+    stream(code, encoding, pieces, look).unwrap_or_else(|error| rejection(error, &Look::plain()))
+}
+
+/// A list or a table in the agreed encoding, made as the client takes it.
+pub fn list(list: List, look: &Look) -> Result<Response<Body>, Rejection> {
+    match (look.accepted.encoding, look.pretty) {
+        (Encoding::Yaml, _) => stream(StatusCode::OK, Encoding::Yaml, list.yaml(), look),
+        (Encoding::Protobuf, _) => Ok(value(StatusCode::OK, &list.into_value()?, look)),
+        (_, true) => stream(StatusCode::OK, Encoding::Json, Indented::new(list.json()), look),
+        (_, false) => stream(StatusCode::OK, Encoding::Json, list.json(), look),
+    }
+}
+
+/// Pieces: whole if they are few, else as the client takes them. What fails at the beginning can still be said.
+fn stream(
+    code: StatusCode,
+    encoding: Encoding,
+    mut pieces: impl Pieces + 'static,
+    look: &Look,
+) -> Result<Response<Body>, Rejection> {
+    // Whether an answer is worth compressing is known when so much of it is there.
+    let wanted = if look.gzip { GZIP_FROM } else { PIECE };
+    let (mut first, mut ended) = (Bytes::new(), false);
+    while first.len() < wanted && !ended {
+        match pieces.next().transpose()? {
+            Some(piece) if first.is_empty() => first = piece,
+            Some(piece) => first = [first, piece].concat().into(),
+            None => ended = true,
         }
     }
-    let mut out = Vec::new();
-    object.write_json(&mut out);
-    out.push(b'\n');
-    bytes(code, Encoding::Json, out, look)
+    if ended && first.len() < GZIP_FROM {
+        return Ok(of_encoding(code, encoding, first.into()));
+    }
+    let begun = Begun { first, rest: pieces };
+    if !look.gzip {
+        return Ok(of_encoding(code, encoding, Body::pieces(Box::new(begun))));
+    }
+    let mut response = of_encoding(code, encoding, Body::pieces(Box::new(Compressed::new(begun))));
+    say_compressed(response.headers_mut());
+    Ok(response)
+}
+
+fn say_compressed(headers: &mut HeaderMap) {
+    headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
 }
 
 fn of_encoding(code: StatusCode, encoding: Encoding, body: Body) -> Response<Body> {
@@ -110,26 +171,6 @@ fn of_encoding(code: StatusCode, encoding: Encoding, body: Body) -> Response<Bod
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(encoding.media_type()));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    response
-}
-
-/// A list: whole if it is small, else as the client takes it.
-pub fn list(mut pieces: Pieces, look: &Look) -> Response<Body> {
-    let first = pieces.next().unwrap_or_default();
-    if pieces.is_done() {
-        return bytes(StatusCode::OK, Encoding::Json, first, look);
-    }
-    let mut response = bytes(StatusCode::OK, Encoding::Json, Vec::new(), look);
-    let rest = std::iter::once(first).chain(pieces);
-    let stream: Stream = if look.gzip {
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
-        Box::new(Compressed::new(rest).map(Bytes::from))
-    } else {
-        Box::new(rest.map(Bytes::from))
-    };
-    *response.body_mut() = Body::Pieces(stream);
     response
 }
 
@@ -165,20 +206,12 @@ fn status_with(status: &Status, resume: Option<String>, look: &Look) -> Response
         Encoding::Protobuf => {
             bytes(code, Encoding::Protobuf, protobuf::status(status, resume.as_deref()), look)
         }
-        Encoding::Yaml => {
-            bytes(code, Encoding::Yaml, pleach_yaml::to_yaml(&status.to_value()).into_bytes(), look)
-        }
-        Encoding::Json => {
-            let mut out = if look.pretty {
-                let mut out = Vec::new();
-                pleach_json::write_pretty_to(&status.to_value(), 2, &mut out);
-                out
-            } else {
-                status_json(status, resume.as_deref())
-            };
+        Encoding::Json if !look.pretty => {
+            let mut out = status_json(status, resume.as_deref());
             out.push(b'\n');
             bytes(code, Encoding::Json, out, look)
         }
+        Encoding::Yaml | Encoding::Json => value(code, &status.to_value(), look),
     };
     if let Some(details) = &status.details
         && details.retry_after_seconds > 0
@@ -266,7 +299,7 @@ fn member(out: &mut Vec<u8>, key: &str, text: &str, first: bool) {
 
 /// Text that is no API object: health, and paths nobody serves.
 pub fn text(code: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
-    let mut response = Response::new(Body::Full(text.into()));
+    let mut response = Response::new(Body::from(text.into()));
     *response.status_mut() = code;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));

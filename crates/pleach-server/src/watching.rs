@@ -1,6 +1,7 @@
 //! A watch on the wire: one JSON document or protobuf message per event, as long as client, server and kind last.
 //!
 //! A frame is worked out once for all watchers that want the same (see the engine's event cache).
+//! The initial state is not copied: each object is sent from where it is stored.
 //! A client that does not read fills its small queue; the engine's watch then falls behind and ends
 //! with an error the client knows, and no event is skipped.
 
@@ -20,19 +21,18 @@ use pleach_json::{Map, Value};
 use pleach_meta::Status;
 use pleach_meta::selector::FieldSelector;
 use pleach_store::Revision;
-use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use crate::accept::{Accepted, Encoding, MetaVersion, Transform};
 use crate::app::{App, Call};
 use crate::body::Body;
+use crate::chunk::{Chunk, Stored};
 use crate::options;
 use crate::protobuf;
 use crate::resource::include_object;
 use crate::respond::status_json;
+use crate::watch_queue::{self, Sender};
 
-/// Frames a client may be behind before the server waits for it.
-const QUEUE: usize = 64;
 /// How often a client that asked for bookmarks gets one.
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 /// How long before its end a watch says where to go on.
@@ -63,11 +63,11 @@ pub async fn open(
         Encoding::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
         Encoding::Json | Encoding::Yaml => "application/json",
     };
-    let (frames, body) = mpsc::channel(QUEUE);
+    let (frames, body) = watch_queue::queue();
     match opened {
         Err(status) => {
             // The stream begins and ends with the error.
-            let _ = frames.try_send(shape.error(&status));
+            frames.first(shape.error(&status).into());
         }
         Ok(stream) => {
             let timeout =
@@ -77,7 +77,7 @@ pub async fn open(
             tokio::spawn(run.run(stream));
         }
     }
-    let mut response = Response::new(Body::Stream(body));
+    let mut response = Response::new(Body::events(body));
     *response.status_mut() = StatusCode::OK;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -161,7 +161,7 @@ struct Run {
     shape: Shape,
     bookmarks: bool,
     deadline: Instant,
-    frames: mpsc::Sender<Bytes>,
+    frames: Sender,
 }
 
 impl Run {
@@ -186,7 +186,7 @@ impl Run {
                     let Some(revision) = stream.progress().filter(|revision| *revision > told) else { continue };
                     told = revision;
                     let frame = self.bookmark(stream.target(), revision, false, &mut first_table);
-                    if self.frames.send(frame).await.is_err() {
+                    if self.frames.send(frame.into()).await.is_err() {
                         return;
                     }
                     continue;
@@ -200,10 +200,10 @@ impl Run {
                         continue;
                     }
                     told = revision;
-                    Ok(self.bookmark(stream.target(), revision, true, &mut first_table))
+                    Ok(self.bookmark(stream.target(), revision, true, &mut first_table).into())
                 }
                 Some(Item::Failed(status)) => {
-                    let _ = self.frames.send(self.shape.error(&status)).await;
+                    let _ = self.frames.send(self.shape.error(&status).into()).await;
                     return;
                 }
             };
@@ -214,21 +214,28 @@ impl Run {
                     }
                 }
                 Err(rejection) => {
-                    let _ = self.frames.send(self.shape.error(&rejection.into_status())).await;
+                    let _ = self.frames.send(self.shape.error(&rejection.into_status()).into()).await;
                     return;
                 }
             }
         }
     }
 
-    fn frame(&self, target: &Target, notice: &Notice, first_table: &mut bool) -> Result<Bytes, Rejection> {
+    fn frame(&self, target: &Target, notice: &Notice, first_table: &mut bool) -> Result<Chunk, Rejection> {
         let event_type = notice.change.as_str();
+        // An object of the initial state is sent as it is stored: whoever watches shares it with the store.
+        if self.shape.transform == Transform::None
+            && self.shape.encoding != Encoding::Protobuf
+            && let Some(Object::Stored(record)) = notice.initial()
+        {
+            return Ok(Chunk::Stored(Stored::within(record, ADDED, EVENT_END)));
+        }
         if let Some(key) = self.shape.key() {
-            notice.frame(key, |object| self.encode(event_type, object))
+            notice.frame(key, |object| self.encode(event_type, object)).map(Chunk::from)
         } else {
             let value = notice.object()?.into_value()?;
             let table = self.table(target, &value, self.shape.include, first_table);
-            Ok(self.shape.event(event_type, &table))
+            Ok(self.shape.event(event_type, &table).into())
         }
     }
 
@@ -303,6 +310,10 @@ impl Run {
     }
 }
 
+/// What stands before an object that is there already when a watch begins.
+const ADDED: &[u8] = b"{\"type\":\"ADDED\",\"object\":";
+const EVENT_END: &[u8] = b"}\n";
+
 /// `{"type":…,"object":…}` and a newline.
 fn event(event_type: &str, object: &[u8]) -> Bytes {
     let mut out = Vec::with_capacity(object.len() + 40);
@@ -310,6 +321,6 @@ fn event(event_type: &str, object: &[u8]) -> Bytes {
     out.extend_from_slice(event_type.as_bytes());
     out.extend_from_slice(b"\",\"object\":");
     out.extend_from_slice(object);
-    out.extend_from_slice(b"}\n");
+    out.extend_from_slice(EVENT_END);
     out.into()
 }
