@@ -29,7 +29,7 @@ use crate::query::Query;
 use crate::request_body::Unread;
 use crate::request_info::{PathInfo, parse};
 use crate::respond::{self, Look};
-use crate::{discovery, health, resource, reviews};
+use crate::{discovery, health, memory, resource, reviews};
 
 /// What a request says, read once.
 pub struct Call {
@@ -192,6 +192,14 @@ impl App {
     async fn route(self: &Arc<Self>, call: &Call, body: &mut Unread, labels: &mut Labels) -> Response<Body> {
         if call.user.is_anonymous() && !is_public(&call.path) {
             return forbidden(call);
+        }
+        // Deletions need little, and may make room.
+        if memory::is_short()
+            && !is_public(&call.path)
+            && call.path != "/metrics"
+            && call.method != Method::DELETE
+        {
+            return too_many_requests();
         }
         match parse(&call.path) {
             PathInfo::Resource(info) => {

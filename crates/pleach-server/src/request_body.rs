@@ -7,6 +7,8 @@ use http_body_util::{BodyExt as _, Limited};
 use hyper::body::{Body as _, Incoming};
 use pleach_engine::Rejection;
 
+use crate::memory::Receiving;
+
 /// The largest request body.
 pub const BODY_LIMIT: usize = 3 * 1024 * 1024;
 /// How much of a body that nobody asked for is read all the same, as Go's server does.
@@ -15,17 +17,21 @@ const DRAIN_LIMIT: usize = 256 * 1024;
 const DRAIN_TIME: Duration = Duration::from_secs(2);
 
 /// A body that has been read or not.
-pub struct Unread(Option<Incoming>);
+pub struct Unread {
+    body: Option<Incoming>,
+    /// What was read, counted as long as the request is worked on.
+    receiving: Receiving,
+}
 
 impl Unread {
     /// Not yet read.
     pub fn new(body: Incoming) -> Self {
-        Self(Some(body))
+        Self { body: Some(body), receiving: Receiving::default() }
     }
 
     /// Reads it, up to the limit. What was read before is gone.
     pub async fn read(&mut self) -> Result<Bytes, Rejection> {
-        let Some(mut body) = self.0.take() else { return Ok(Bytes::new()) };
+        let Some(mut body) = self.body.take() else { return Ok(Bytes::new()) };
         let mut left = BODY_LIMIT;
         // Most bodies are one frame, whose bytes are taken as they are.
         let (mut first, mut rest) = (Bytes::new(), Vec::new());
@@ -38,6 +44,9 @@ impl Unread {
             left = left
                 .checked_sub(data.len())
                 .ok_or_else(|| Rejection::TooLarge(format!("limit is {BODY_LIMIT}")))?;
+            if !self.receiving.more(data.len()) {
+                return Err(Rejection::TooManyRequests);
+            }
             if first.is_empty() {
                 first = data;
             } else {
@@ -57,7 +66,7 @@ impl Unread {
     /// Reads what nobody wanted: a connection that is closed on unread bytes is reset, and the client
     /// may never see the answer that was sent before.
     pub async fn drain(self) {
-        let Some(body) = self.0.filter(|body| !body.is_end_stream()) else { return };
+        let Some(body) = self.body.filter(|body| !body.is_end_stream()) else { return };
         let rest = Limited::new(body, DRAIN_LIMIT).collect();
         // Rare, so it takes no room in the future of every request.
         let _ = Box::pin(tokio::time::timeout(DRAIN_TIME, rest)).await;

@@ -1,9 +1,10 @@
 //! The listener: TLS, HTTP/1.1 and HTTP/2, limits per connection, and a shutdown that loses nothing.
 //!
 //! A connection gets a deadline for its handshake and for each request's headers, and is closed when nothing
-//! has been under way on it for a while; how many there may be is bounded, and beyond the bound new ones wait
-//! in the kernel's queue. On shutdown the listener closes, watches end, requests under way are answered, and
-//! what is left after a while is cut.
+//! has been under way on it for a while, or when its peer takes nothing although something waits for it. How many
+//! there may be is bounded, and beyond the bound a new one takes the place of another ([`crate::connections`]).
+//! On shutdown the listener closes, watches end, requests under way are answered, and what is left after a while
+//! is cut.
 
 use std::convert::Infallible;
 use std::os::fd::AsRawFd as _;
@@ -11,20 +12,23 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use http::{Request, Response};
+use http::header::AUTHORIZATION;
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 
-use crate::app::App;
-use crate::auth::{Authenticator, User};
+use crate::app::{App, too_many_requests};
+use crate::auth::{Authenticator, User, is_public};
 use crate::busy::{Answer, Busy, Connected, UnderWay};
+use crate::connections::Connections;
 use crate::cpu::CpuGuard;
+use crate::stall::{Stall, Streams};
 
 /// Bounds on what one client, or many, can take.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +47,13 @@ pub struct Limits {
     pub streams: u32,
     /// Time for requests under way when the server stops.
     pub drain: Duration,
+    /// Time within which a peer must take a byte that waits for it. A stream of HTTP/2 has twice this for each
+    /// part of its answer.
+    pub unread: Duration,
+    /// Memory of answers that one connection has not taken, before its further requests wait.
+    pub connection_answers: usize,
+    /// Memory of all answers that have not been taken, before requests are refused.
+    pub answers: usize,
 }
 
 impl Default for Limits {
@@ -52,9 +63,12 @@ impl Default for Limits {
             handshake: Duration::from_secs(10),
             header_read: Duration::from_secs(32),
             idle: Duration::from_secs(90),
-            header_bytes: 1024 * 1024,
+            header_bytes: 64 * 1024,
             streams: 1_000,
             drain: Duration::from_secs(10),
+            unread: Duration::from_mins(1),
+            connection_answers: 4 << 20,
+            answers: 256 << 20,
         }
     }
 }
@@ -69,12 +83,9 @@ pub async fn serve(
 ) {
     let http = Arc::new(http(limits));
     let slots = Arc::new(Semaphore::new(limits.connections));
+    let connections = Arc::new(Connections::new(limits.connection_answers, limits.answers));
     tokio::pin!(stop);
     loop {
-        let slot = tokio::select! {
-            () = &mut stop => break,
-            slot = slots.clone().acquire_owned() => slot.expect("the semaphore is never closed"),
-        };
         let stream = tokio::select! {
             () = &mut stop => break,
             accepted = listener.accept() => match accepted {
@@ -82,14 +93,25 @@ pub async fn serve(
                 Err(error) => {
                     // Out of file descriptors, most likely: wait for some connection to end.
                     tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    connections.make_place();
+                    tokio::time::sleep(NO_PLACE).await;
                     continue;
                 }
             },
         };
-        let (tls, app, http) = (tls.clone(), app.clone(), http.clone());
+        let slot = tokio::select! {
+            () = &mut stop => break,
+            slot = place(&slots, &connections) => slot,
+        };
+        let (tls, app, http, connections) = (tls.clone(), app.clone(), http.clone(), connections.clone());
         tokio::spawn(async move {
-            connection(stream, tls, app, &http, limits).await;
+            let busy = Arc::new(Busy::new(connections.clone()));
+            let id = connections.add(busy.clone());
+            tokio::select! {
+                () = connection(stream, tls, app, &http, limits, busy.clone(), connections.clone()) => {}
+                () = busy.is_cut() => {}
+            }
+            connections.remove(id);
             drop(slot);
         });
     }
@@ -98,16 +120,33 @@ pub async fn serve(
     let all_ended = slots.acquire_many(limits.connections as u32);
     if tokio::time::timeout(limits.drain, all_ended).await.is_err() {
         tracing::warn!("some connections were still busy and have been cut");
+        connections.cut_all();
     }
     app.end_computations();
+}
+
+/// How long to wait before another connection is asked to give way.
+const NO_PLACE: Duration = Duration::from_millis(50);
+
+/// A place for a connection: if there is none, another one gives way.
+async fn place(slots: &Arc<Semaphore>, connections: &Connections) -> OwnedSemaphorePermit {
+    loop {
+        if let Ok(slot) = slots.clone().try_acquire_owned() {
+            return slot;
+        }
+        connections.make_place();
+        if let Ok(Ok(slot)) = tokio::time::timeout(NO_PLACE, slots.clone().acquire_owned()).await {
+            return slot;
+        }
+    }
 }
 
 /// How often a silent peer is asked whether it is still there.
 const KEEPALIVE: TcpKeepalive =
     TcpKeepalive::new().with_time(Duration::from_secs(30)).with_interval(Duration::from_secs(15));
 
-fn http(limits: Limits) -> auto::Builder<TokioExecutor> {
-    let mut http = auto::Builder::new(TokioExecutor::new());
+fn http(limits: Limits) -> auto::Builder<Streams> {
+    let mut http = auto::Builder::new(Streams::new(limits.unread * 2));
     // With a clock before 1970 writing the date would panic.
     let dated = SystemTime::now() >= SystemTime::UNIX_EPOCH;
     http.http1()
@@ -121,6 +160,7 @@ fn http(limits: Limits) -> auto::Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams)
         .max_header_list_size(limits.header_bytes as u32)
+        .max_send_buf_size(64 * 1024)
         .adaptive_window(false)
         .initial_stream_window_size(256 * 1024)
         .initial_connection_window_size(1024 * 1024);
@@ -131,33 +171,39 @@ async fn connection(
     stream: TcpStream,
     tls: TlsAcceptor,
     app: Arc<App>,
-    http: &auto::Builder<TokioExecutor>,
+    http: &auto::Builder<Streams>,
     limits: Limits,
+    busy: Arc<Busy>,
+    connections: Arc<Connections>,
 ) {
     let _ = stream.set_nodelay(true);
     // A peer that is gone without a word is noticed below HTTP: pings of HTTP/2 cost every request.
     let _ = SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE);
     let peer = stream.peer_addr().ok();
     let cpu = Arc::new(CpuGuard::new(app.cpu_lanes(), Some(stream.as_raw_fd())));
-    let stream = match tokio::time::timeout(limits.handshake, tls.accept(stream)).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => {
-            tracing::debug!(%error, ?peer, "TLS handshake failed");
-            return;
-        }
-        Err(_) => {
-            tracing::debug!(?peer, "TLS handshake took too long");
-            return;
-        }
-    };
+    let stream =
+        match tokio::time::timeout(limits.handshake, tls.accept(Stall::new(stream, limits.unread))).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => {
+                tracing::debug!(%error, ?peer, "TLS handshake failed");
+                return;
+            }
+            Err(_) => {
+                tracing::debug!(?peer, "TLS handshake took too long");
+                return;
+            }
+        };
     let user = stream
         .get_ref()
         .1
         .peer_certificates()
         .and_then(|chain| chain.first())
         .and_then(Authenticator::from_certificate);
+    if user.is_some() {
+        busy.set_known();
+    }
     let mut stopping = app.stopping();
-    let client = Arc::new(Client { app, user, busy: Busy::new(), cpu });
+    let client = Arc::new(Client { app, user, busy, cpu, connections });
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service(client.clone())));
     let mut stop = pin!(stopping.wait_for(|stopping| *stopping));
     let mut rest = pin!(client.busy.rests_for(limits.idle));
@@ -191,9 +237,10 @@ struct Client {
     app: Arc<App>,
     /// Who its certificate names.
     user: Option<User>,
-    busy: Busy,
+    busy: Arc<Busy>,
     /// Looks after requests that take long to compute.
     cpu: Arc<CpuGuard>,
+    connections: Arc<Connections>,
 }
 
 impl Connected for Client {
@@ -212,8 +259,17 @@ fn service(
         let under_way = UnderWay::on(client.clone());
         // An HTTP/2 stream moves this future some ten times on its way into and out of a task.
         Box::pin(async move {
-            let Client { app, user, cpu, .. } = under_way.connection();
+            let Client { app, user, cpu, busy, connections } = under_way.connection();
+            // Whoever does not take answers gets no more of them.
+            busy.has_room().await;
+            if connections.are_full() && !is_public(request.uri().path()) {
+                return Ok(too_many_requests().map(|body| under_way.with(body)));
+            }
+            let tells_who = request.headers().contains_key(AUTHORIZATION);
             let response = app.handle(request, user.as_ref(), cpu.clone()).await;
+            if tells_who && response.status() != StatusCode::UNAUTHORIZED {
+                busy.set_known();
+            }
             Ok(response.map(|body| under_way.with(body)))
         })
     })

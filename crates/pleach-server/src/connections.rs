@@ -1,0 +1,173 @@
+//! All connections: what their unsent answers hold together, and which of them is closed when there are too many.
+//!
+//! When a new connection comes and there is no place for it, another one gives way: first those on which no user
+//! has made himself known, the oldest first, then those on which nothing is under way, the longest first. So a
+//! crowd of strangers displaces only strangers. When unsent answers hold too much, the connection that holds most
+//! and takes nothing is cut.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::busy::Busy;
+
+/// How long a connection must have taken nothing before it is cut to make room.
+const STALLED: Duration = Duration::from_secs(2);
+
+/// All connections.
+#[derive(Debug)]
+pub struct Connections {
+    /// What unsent answers of one connection may hold before it has to wait.
+    per_connection: usize,
+    /// What unsent answers may hold together.
+    limit: usize,
+    held: AtomicUsize,
+    all: Mutex<All>,
+}
+
+#[derive(Debug, Default)]
+struct All {
+    next: u64,
+    open: HashMap<u64, Arc<Busy>>,
+    /// When it was last looked which connections take something, and how much each had taken then.
+    looked: Option<(Instant, HashMap<u64, usize>)>,
+}
+
+impl Connections {
+    /// None yet.
+    pub fn new(per_connection: usize, limit: usize) -> Self {
+        Self { per_connection, limit, held: AtomicUsize::new(0), all: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, All> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a connection, until [`Connections::remove`].
+    pub fn add(&self, connection: Arc<Busy>) -> u64 {
+        let mut all = self.lock();
+        let id = all.next;
+        all.next += 1;
+        all.open.insert(id, connection);
+        id
+    }
+
+    /// The connection has ended.
+    pub fn remove(&self, id: u64) {
+        self.lock().open.remove(&id);
+    }
+
+    /// Cuts every connection.
+    pub fn cut_all(&self) {
+        self.lock().open.values().for_each(|connection| connection.cut());
+    }
+
+    /// Closes one connection, so that there is a place for another; whether there is one that may be closed.
+    pub fn make_place(&self) -> bool {
+        let all = self.lock();
+        let stranger = all.open.values().filter(|one| !one.is_known()).min_by_key(|one| one.opened());
+        let resting = || {
+            let resting = all.open.values().filter(|one| !one.is_under_way());
+            resting.min_by_key(|one| one.opened() + one.rested_at())
+        };
+        let given_up = stranger.or_else(resting);
+        given_up.inspect(|one| one.cut()).is_some()
+    }
+
+    /// What unsent answers of one connection may hold.
+    pub fn per_connection(&self) -> usize {
+        self.per_connection
+    }
+
+    /// What unsent answers hold together.
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn hold(&self, bytes: usize) {
+        self.held.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn release(&self, bytes: usize) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether unsent answers hold as much as they may. If so, one that takes nothing is cut.
+    pub fn are_full(&self) -> bool {
+        if self.held() < self.limit {
+            return false;
+        }
+        let mut all = self.lock();
+        let now = Instant::now();
+        let taken = |all: &All| all.open.iter().map(|(id, one)| (*id, one.taken())).collect();
+        match &all.looked {
+            Some((since, before)) if now - *since >= STALLED => {
+                let stalled = all.open.iter().filter(|(id, one)| before.get(id) == Some(&one.taken()));
+                if let Some((_, most)) =
+                    stalled.max_by_key(|(_, one)| one.held()).filter(|(_, one)| one.held() > 0)
+                {
+                    tracing::warn!(bytes = most.held(), "a client that does not read its answers was cut");
+                    most.cut();
+                }
+                let recent = now - *since >= 10 * STALLED;
+                if recent {
+                    all.looked = None;
+                }
+            }
+            Some(_) => {}
+            None => all.looked = Some((now, taken(&all))),
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{sleep, timeout};
+
+    use super::*;
+
+    fn connection(among: &Arc<Connections>) -> Arc<Busy> {
+        let one = Arc::new(Busy::new(among.clone()));
+        among.add(one.clone());
+        one
+    }
+
+    async fn is_cut(one: &Busy) -> bool {
+        timeout(Duration::from_millis(1), one.is_cut()).await.is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn strangers_give_way_first_and_the_oldest_of_them() {
+        let among = Arc::new(Connections::new(1, 1));
+        let known = connection(&among);
+        known.set_known();
+        sleep(Duration::from_secs(1)).await;
+        let old = connection(&among);
+        sleep(Duration::from_secs(1)).await;
+        let young = connection(&among);
+        assert!(among.make_place());
+        assert!(is_cut(&old).await && !is_cut(&young).await && !is_cut(&known).await);
+        young.set_known();
+        old.set_known();
+        assert!(among.make_place());
+        assert!(is_cut(&known).await, "it has rested longest");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_holds_most_and_takes_nothing_is_cut() {
+        let among = Arc::new(Connections::new(1, 1_000));
+        assert!(!among.are_full());
+        among.hold(2_000);
+        let one = connection(&among);
+        assert!(among.are_full());
+        sleep(STALLED).await;
+        assert!(among.are_full());
+        assert!(!is_cut(&one).await, "it holds nothing");
+        among.release(2_000);
+        assert!(!among.are_full());
+    }
+}

@@ -1,0 +1,178 @@
+//! Peers that do not read are let go.
+//!
+//! [`Stall`] is around a socket: when it takes not one byte for a while although some wait, it fails, and with it
+//! the connection. HTTP/2 has windows of its own: a stream whose client opens none waits without a byte on the
+//! socket. [`Streams`] runs streams, and ends one whose answer has not got on.
+
+use std::future::{Future, poll_fn};
+use std::io::{self, IoSlice};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep};
+
+use crate::busy::watch_answers;
+
+/// A socket that fails when its peer takes nothing for some time.
+pub struct Stall<S> {
+    socket: S,
+    patience: Duration,
+    /// Runs from the first time that the socket took nothing.
+    timer: Option<Pin<Box<Sleep>>>,
+    /// Whether it took something since the timer was set.
+    got_on: bool,
+}
+
+impl<S> Stall<S> {
+    /// Around a socket.
+    pub fn new(socket: S, patience: Duration) -> Self {
+        Self { socket, patience, timer: None, got_on: false }
+    }
+
+    fn judge<T>(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if result.is_ready() {
+            self.got_on = true;
+            return result;
+        }
+        let timer = self.timer.get_or_insert_with(|| {
+            self.got_on = false;
+            Box::pin(sleep(self.patience))
+        });
+        while timer.as_mut().poll(cx).is_ready() {
+            if !std::mem::take(&mut self.got_on) {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            timer.as_mut().reset(Instant::now() + self.patience);
+        }
+        Poll::Pending
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Stall<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_read(cx, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Stall<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.socket).poll_write(cx, bytes);
+        self.judge(cx, result)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
+        self.judge(cx, result)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+/// Runs the streams of HTTP/2 connections.
+#[derive(Clone, Copy, Debug)]
+pub struct Streams {
+    patience: Duration,
+}
+
+impl Streams {
+    /// A stream must take a part of its answer within this time.
+    pub fn new(patience: Duration) -> Self {
+        Self { patience }
+    }
+}
+
+impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Streams {
+    fn execute(&self, stream: F) {
+        tokio::spawn(attended(stream, self.patience));
+    }
+}
+
+/// Runs a stream until it ends, or a part of its answer has waited too long.
+async fn attended(stream: impl Future<Output = ()>, patience: Duration) {
+    let mut stream = pin!(stream);
+    let mut timer: Option<Pin<Box<Sleep>>> = None;
+    // Whether a part of the answer waits to be taken, and how many there were; the last as the timer was set.
+    let (mut waits, mut parts, mut before) = (false, 0_usize, 0_usize);
+    poll_fn(|cx| {
+        let (ended, handed_over) = watch_answers(|| stream.as_mut().poll(cx));
+        if ended.is_ready() {
+            return Poll::Ready(());
+        }
+        if let Some(handed_over) = handed_over {
+            waits = handed_over;
+            parts += 1;
+        }
+        if !waits {
+            timer = None;
+            return Poll::Pending;
+        }
+        let timer = timer.get_or_insert_with(|| {
+            before = parts;
+            Box::pin(sleep(patience))
+        });
+        while timer.as_mut().poll(cx).is_ready() {
+            if parts == before {
+                tracing::debug!("an answer that its client does not take was given up");
+                return Poll::Ready(());
+            }
+            before = parts;
+            timer.as_mut().reset(Instant::now() + patience);
+        }
+        Poll::Pending
+    })
+    .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_takes_nothing_is_let_go() {
+        let minute = Duration::from_mins(1);
+        let (server, _client) = duplex(10);
+        let mut server = Stall::new(server, minute);
+        let began = Instant::now();
+        let error = server.write_all(&[0; 100]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(began.elapsed(), minute);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_takes_little_is_kept() {
+        let minute = Duration::from_mins(1);
+        let (server, mut client) = duplex(10);
+        let mut server = Stall::new(server, minute);
+        let reader = tokio::spawn(async move {
+            let mut read = 0;
+            while read < 100 {
+                sleep(minute * 2 / 3).await;
+                read += client.read(&mut [0; 5]).await.unwrap();
+            }
+        });
+        server.write_all(&[0; 100]).await.unwrap();
+        reader.await.unwrap();
+    }
+}
