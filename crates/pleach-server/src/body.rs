@@ -26,8 +26,8 @@ pub struct Body {
 enum Content {
     /// Bytes that are there.
     Full(Bytes),
-    /// A stored object.
-    Stored(Stored),
+    /// A stored object, until it is sent.
+    Stored(Option<Stored>),
     /// Events as they come.
     Events(Receiver),
     /// Bytes that lie in many places.
@@ -62,7 +62,7 @@ impl Body {
     pub fn held(&self) -> usize {
         match &self.content {
             Content::Full(bytes) => bytes.len(),
-            Content::Stored(stored) => stored.remaining(),
+            Content::Stored(stored) => stored.as_ref().map_or(0, Stored::remaining),
             // Their queues have bounds of their own; documents are shared by all who ask for them.
             Content::Events(_) | Content::Rope(_) => 0,
             Content::Pieces(pieces) => pieces.held(),
@@ -90,7 +90,7 @@ impl From<Bytes> for Body {
 
 impl From<Stored> for Body {
     fn from(stored: Stored) -> Self {
-        Content::Stored(stored).into()
+        Content::Stored(Some(stored)).into()
     }
 }
 
@@ -124,8 +124,10 @@ impl http_body::Body for Body {
             Content::Full(bytes) if bytes.is_empty() => None,
             Content::Full(bytes) if bytes.len() > PART => Some(bytes.split_to(PART).into()),
             Content::Full(bytes) => Some(std::mem::take(bytes).into()),
-            Content::Stored(stored) if !stored.has_remaining() => None,
-            Content::Stored(stored) => Some(Chunk::Stored(stored.split_to(PART))),
+            Content::Stored(Some(stored)) if stored.remaining() > PART => {
+                Some(Chunk::Stored(stored.split_to(PART)))
+            }
+            Content::Stored(stored) => stored.take().map(Chunk::Stored),
             Content::Rope(rope) => rope.next().map(Chunk::from),
             Content::Events(events) => match events.poll_next(cx) {
                 Poll::Ready(event) => event,
@@ -146,7 +148,7 @@ impl http_body::Body for Body {
     fn is_end_stream(&self) -> bool {
         match &self.content {
             Content::Full(bytes) => bytes.is_empty(),
-            Content::Stored(stored) => !stored.has_remaining(),
+            Content::Stored(stored) => stored.is_none(),
             Content::Rope(rope) => rope.left() == 0,
             Content::Events(_) | Content::Pieces(_) => false,
         }
@@ -155,7 +157,7 @@ impl http_body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match &self.content {
             Content::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Content::Stored(stored) => SizeHint::with_exact(stored.remaining() as u64),
+            Content::Stored(_) => SizeHint::with_exact(self.held() as u64),
             Content::Rope(rope) => SizeHint::with_exact(rope.left() as u64),
             Content::Events(_) | Content::Pieces(_) => SizeHint::default(),
         }

@@ -37,8 +37,25 @@ pub mod tls;
 pub mod watch_queue;
 pub mod watching;
 
-/// The object in a request body in protobuf, for fuzzing.
+/// Reading and writing protobuf, for fuzzing.
 #[doc(hidden)]
-pub fn read_protobuf(body: &[u8]) -> Option<pleach_json::Value> {
-    protobuf::object(body)
+pub mod fuzzing {
+    use pleach_json::Value;
+
+    use crate::protobuf;
+
+    /// The object of this kind in a request body.
+    pub fn read_protobuf(body: &[u8], api_version: &str, kind: &str) -> Option<Value> {
+        protobuf::object(body, api_version, kind).ok()
+    }
+
+    /// The options in the body of a deletion.
+    pub fn read_protobuf_delete_options(body: &[u8]) -> Option<Value> {
+        protobuf::delete_options(body).ok()
+    }
+
+    /// An object as a response body.
+    pub fn write_protobuf(object: &Value) -> Option<Vec<u8>> {
+        protobuf::encode(object)
+    }
 }

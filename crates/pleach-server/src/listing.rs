@@ -182,6 +182,10 @@ fn write_some(item: &mut Chunk, out: &mut Vec<u8>) -> bool {
 impl Pieces for JsonList {
     fn next(&mut self) -> Option<Result<Bytes, Rejection>> {
         let mut out = std::mem::take(&mut self.head);
+        if self.begun && (self.current.is_some() || self.items.left.len() > 0) {
+            // More than one piece: the rest are full, but for the last.
+            out.reserve(PIECE + PIECE / 4);
+        }
         while out.len() < PIECE {
             if let Some(mut current) = self.current.take() {
                 if !write_some(&mut current, &mut out) {

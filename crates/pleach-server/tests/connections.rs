@@ -85,7 +85,12 @@ impl Server {
     }
 
     async fn with_webhook(webhook: Webhook) -> Self {
-        let inflight = InflightLimits::default();
+        let limits =
+            Limits { header_read: IDLE, idle: IDLE, drain: Duration::from_secs(1), ..Limits::default() };
+        Self::start_with(limits, InflightLimits::default(), webhook).await
+    }
+
+    async fn start_with(limits: Limits, inflight: InflightLimits, webhook: Webhook) -> Self {
         let engine =
             Engine::new(Arc::new(ModelStore::new()), Arc::new(Now), Arc::new(Random), Admission::default())
                 .with_caller(Arc::new(BoundedCaller::new(webhook, &inflight)));
@@ -96,8 +101,6 @@ impl Server {
         let serving = authority.serving(&tls::serving_names(address.ip())).unwrap();
         let config = tls::server_config(&serving, &authority.certificate).unwrap();
         let app = Arc::new(App::new(Arc::new(engine), Authenticator::new("secret"), &inflight));
-        let limits =
-            Limits { header_read: IDLE, idle: IDLE, drain: Duration::from_secs(1), ..Limits::default() };
         let (stop, stopped) = oneshot::channel::<()>();
         let stop_at = async move { drop(stopped.await) };
         let ended = tokio::spawn(serve(listener, TlsAcceptor::from(Arc::new(config)), app, limits, stop_at));
@@ -125,7 +128,10 @@ impl Server {
 
     /// A write like any other, which must work.
     async fn create_a_map(&self) {
-        let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}"#;
+        self.create(r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}"#).await;
+    }
+
+    async fn create(&self, map: &str) {
         let mut stream = self.post("/api/v1/namespaces/default/configmaps", map).await;
         read_until(&mut stream, "201 Created").await;
     }
@@ -190,6 +196,114 @@ async fn a_watch_keeps_its_connection() {
     tokio::time::sleep(IDLE * 5).await;
     server.create_a_map().await;
     read_until(&mut watch, r#""type":"ADDED""#).await;
+}
+
+/// A server with more in a list than sockets and windows hold, and one place for reads.
+async fn with_a_large_list(unread: Duration) -> Server {
+    let limits = Limits { unread, ..Limits::default() };
+    let server = Server::start_with(limits, one_read(), Webhook::default()).await;
+    for i in 0..24 {
+        let text = "x".repeat(900_000);
+        let map = format!(
+            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"m{i}"}},"data":{{"x":"{text}"}}}}"#
+        );
+        server.create(&map).await;
+    }
+    server
+}
+
+/// One place for reads, and none in reserve.
+fn one_read() -> InflightLimits {
+    InflightLimits { readonly: 1, reserved_readonly: 0, ..InflightLimits::default() }
+}
+
+const LIST: &str = "GET /api/v1/namespaces/default/configmaps";
+
+impl Server {
+    /// The status of a read.
+    async fn status(&self) -> String {
+        let mut stream = self.connect("http/1.1").await;
+        stream.write_all(request(&format!("{LIST}/m0"), "\r\n").as_bytes()).await.unwrap();
+        read_until(&mut stream, "\r\n").await[9..12].to_owned()
+    }
+
+    /// Waits until there is a place for a read.
+    async fn is_free(&self) {
+        for _ in 0..400 {
+            if self.status().await == "200" {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("no place for a read");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_holds_its_place_until_it_is_taken() {
+    let server = with_a_large_list(Duration::from_mins(10)).await;
+    let mut slow = server.connect("http/1.1").await;
+    slow.write_all(request(LIST, "\r\n").as_bytes()).await.unwrap();
+    read_until(&mut slow, "200 OK").await;
+    assert_eq!(server.status().await, "429", "the list has not been taken");
+    let mut left = Vec::new();
+    while !left.ends_with(b"0\r\n\r\n") {
+        left.drain(..left.len().saturating_sub(8));
+        assert!(slow.read_buf(&mut left).await.unwrap() > 0, "the list goes on");
+    }
+    server.is_free().await;
+}
+
+#[tokio::test]
+async fn a_peer_that_takes_nothing_is_cut() {
+    let server = with_a_large_list(IDLE).await;
+    let mut slow = server.connect("http/1.1").await;
+    slow.write_all(request(LIST, "\r\n").as_bytes()).await.unwrap();
+    server.is_free().await;
+    let mut rest = Vec::new();
+    let _ = slow.read_to_end(&mut rest).await;
+    assert!(!rest.ends_with(b"0\r\n\r\n"), "the list has no regular end");
+}
+
+#[tokio::test]
+async fn a_stream_that_takes_nothing_is_given_up_and_its_connection_is_not() {
+    let server = with_a_large_list(IDLE).await;
+    let socket = server.connect("h2").await;
+    let (requests, connection) =
+        h2::client::Builder::new().initial_window_size(0).handshake::<_, bytes::Bytes>(socket).await.unwrap();
+    let driver = tokio::spawn(connection);
+    let ask = async |path: &str| {
+        let request = http::Request::get(format!("https://x{path}")).header("authorization", "Bearer secret");
+        let mut requests = requests.clone().ready().await.unwrap();
+        requests.send_request(request.body(()).unwrap(), true).unwrap().0.await.unwrap()
+    };
+    let list = ask("/api/v1/namespaces/default/configmaps").await;
+    assert_eq!(list.status(), 200);
+    assert_eq!(
+        ask("/api/v1/namespaces/default/configmaps/m0").await.status(),
+        429,
+        "the only place is taken"
+    );
+    server.is_free().await;
+    assert!(list.into_body().data().await.unwrap().is_err(), "the stream was reset");
+    assert_eq!(ask("/api/v1/namespaces/default/configmaps/m0").await.status(), 200, "the connection goes on");
+    driver.abort();
+}
+
+#[tokio::test]
+async fn connections_give_way_when_there_are_too_many() {
+    let limits = Limits { connections: 4, ..Limits::default() };
+    let server = Server::start_with(limits, InflightLimits::default(), Webhook::default()).await;
+    let mut known = server.connect("http/1.1").await;
+    known.write_all(request("GET /api/v1/namespaces", "\r\n").as_bytes()).await.unwrap();
+    read_until(&mut known, "200 OK").await;
+    let mut strangers = Vec::new();
+    for _ in 0..20 {
+        strangers.push(TcpStream::connect(server.address).await.unwrap());
+    }
+    server.create_a_map().await;
+    known.write_all(request("GET /version", "\r\n").as_bytes()).await.unwrap();
+    read_until(&mut known, "gitVersion").await;
 }
 
 #[tokio::test]

@@ -92,6 +92,10 @@ pub(crate) struct ServeOptions {
     /// object, until it is smaller again; 0: no bound.
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub quota_backend_bytes: u64,
+    /// How much memory the server may use, in bytes or with a unit (512Mi, 2G): from nine tenths of it on,
+    /// requests are refused. The limit of the control group if not given.
+    #[arg(long, value_name = "BYTES", value_parser = crate::machine::parse_bytes)]
+    pub memory_limit: Option<u64>,
     /// Where to write the kubeconfig; beside the data if not given.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,

@@ -3,6 +3,7 @@
 mod cli;
 mod data_dir;
 mod files;
+mod machine;
 mod no_disk;
 mod parts;
 mod serve;

@@ -22,8 +22,8 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::{LogFormat, ServeOptions};
 use crate::data_dir::{DataDir, write_private};
-use crate::no_disk;
 use crate::parts::{SystemClock, SystemRandomness};
+use crate::{machine, no_disk};
 
 /// Deep recursion is handled by growing the stack; this is for ordinary depth.
 const STACK: usize = 4 * 1024 * 1024;
@@ -70,30 +70,8 @@ fn start_logging(options: &ServeOptions) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Every connection is an open file; the system's default for them is for programs without many.
-#[cfg(target_os = "linux")]
-fn allow_many_connections() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    // A failure leaves what there was, and connections beyond it wait.
-    let _ = setrlimit(Resource::Nofile, limit);
-}
-
-#[cfg(not(target_os = "linux"))]
-fn allow_many_connections() {}
-
-/// How many files the process may open.
-fn open_files() -> usize {
-    #[cfg(target_os = "linux")]
-    if let Some(files) = rustix::process::getrlimit(rustix::process::Resource::Nofile).current {
-        return usize::try_from(files).unwrap_or(usize::MAX);
-    }
-    usize::MAX
-}
-
 async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>> {
-    allow_many_connections();
+    machine::allow_many_files();
     // Signals first: from here on the server stops in an orderly way whenever it is asked to.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let directory = match (&options.data_dir, options.in_memory) {
@@ -114,7 +92,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     } else {
         Arc::new(kept.open(directory.store())?)
     };
-    let limits = InflightLimits::default().for_open_files(open_files());
+    let limits = InflightLimits::default().for_open_files(machine::open_files());
     let engine = Arc::new(
         Engine::new(store.clone(), Arc::new(SystemClock), Arc::new(SystemRandomness), admission(&options)?)
             .with_gates(options.feature_gates)
@@ -153,7 +131,11 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         }
         tracing::info!("stopping");
     };
-    serve(listener, TlsAcceptor::from(Arc::new(config)), app, Limits::default(), stop).await;
+    let memory = options.memory_limit.or_else(machine::memory_limit);
+    if let Some(limit) = memory {
+        tokio::spawn(pleach_server::memory::keep_below(limit));
+    }
+    serve(listener, TlsAcceptor::from(Arc::new(config)), app, connection_limits(memory), stop).await;
     sweeper.abort();
     drop((engine, store));
     Ok(())
@@ -161,6 +143,17 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
 
 fn is_no_space(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+}
+
+/// What clients may take, of what the machine has.
+fn connection_limits(memory: Option<u64>) -> Limits {
+    let usual = Limits::default();
+    let share = memory.map_or(usize::MAX, |limit| (limit / 8) as usize);
+    Limits {
+        connections: machine::connections(usual.connections),
+        answers: usual.answers.min(share),
+        ..usual
+    }
 }
 
 fn admission(options: &ServeOptions) -> Result<Admission, String> {

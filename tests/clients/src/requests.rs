@@ -110,6 +110,20 @@ impl Api {
         (status, media, answer.body().unwrap_or_else(|error| panic!("{method} {path}: {error}")))
     }
 
+    /// How long the body of an answer is.
+    pub fn length(&self, path: &str, headers: &[(&str, &str)]) -> std::io::Result<usize> {
+        let headers: Vec<_> = headers.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        let answer = self.endpoint.send("GET", path, &headers, None, crate::SOON)?;
+        assert_eq!(answer.status, 200, "{path}");
+        answer.body().map(|body| body.len())
+    }
+
+    /// Asks for something and reads no more than the beginning of the answer.
+    #[track_caller]
+    pub fn open(&self, path: &str) -> Connection {
+        self.endpoint.send("GET", path, &[], None, crate::SOON).expect("a request is answered")
+    }
+
     /// Sends a request without saying who asks.
     pub fn nobody(&self, method: &str, path: &str) -> std::io::Result<Answer> {
         Self { endpoint: Endpoint::new(self.endpoint.port, "") }.raw_with(method, path, &[], None)

@@ -27,11 +27,26 @@ impl Running {
 
     /// A server with arguments of the test's own.
     pub fn start(arguments: &[&str]) -> Self {
+        Self::start_with(&binary(), arguments)
+    }
+
+    /// A server that may open so many files.
+    pub fn with_files(files: usize, arguments: &[&str]) -> Self {
+        let script = tempfile::tempdir().expect("a temporary directory can be made");
+        let path = script.path().join("pleach");
+        let text = format!("#!/bin/sh\nulimit -n {files}\nexec {} \"$@\"\n", binary().display());
+        std::fs::write(&path, text).expect("a script can be written");
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(&path, executable).expect("and be made executable");
+        Self::start_with(&path, arguments)
+    }
+
+    fn start_with(program: &Path, arguments: &[&str]) -> Self {
         let home = tempfile::tempdir().expect("a temporary directory can be made");
         let kubeconfig = home.path().join("kubeconfig");
         let mut all = vec!["--kubeconfig", kubeconfig.to_str().expect("a path of ours is text")];
         all.extend_from_slice(arguments);
-        let server = TestServer::start(&binary(), &all).expect("the server starts");
+        let server = TestServer::start(program, &all).expect("the server starts");
         Self { server, home }
     }
 
@@ -58,6 +73,13 @@ impl Running {
     /// The process.
     pub fn pid(&self) -> u32 {
         self.server.pid()
+    }
+
+    /// Megabytes of memory that it holds.
+    pub fn resident(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("Linux says it");
+        line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("a number") / 1024
     }
 
     /// Asks the server to stop, and waits until it has; whether it ended well.

@@ -1,25 +1,46 @@
 //! Request bodies in protobuf.
 
-use pleach_server::read_protobuf;
+use pleach_json::{parse, to_vec};
+use pleach_server::fuzzing::{read_protobuf, read_protobuf_delete_options, write_protobuf};
 
-/// Any bytes: an object or nothing, the same every time, that can be written as JSON.
+use crate::bytes::Bytes;
+
+/// A byte that chooses a kind, and a body, with an envelope or without: an object that can be written as JSON, or
+/// nothing. Written as protobuf it is read and written the same.
 pub(super) fn protobuf(data: &[u8]) {
-    check(data);
-    // Without an envelope, in one of each kind.
-    for (api_version, kind) in KINDS {
-        check(&enclose(api_version, kind, data));
+    let mut bytes = Bytes(data);
+    let (api_version, kind) = KINDS[usize::from(bytes.next()) % KINDS.len()];
+    let enclosed;
+    let body = if bytes.0.starts_with(MAGIC) {
+        bytes.0
+    } else {
+        enclosed = enclose(api_version, kind, bytes.0);
+        &enclosed
+    };
+    if kind == "DeleteOptions" {
+        let _ = read_protobuf_delete_options(body);
+        return;
     }
+    let Some(object) = read_protobuf(body, api_version, kind) else { return };
+    let text = to_vec(&object);
+    assert_eq!(to_vec(&parse(&text).expect("the object is JSON")), text);
+    let Some(written) = write_protobuf(&object) else { return };
+    let again = read_protobuf(&written, api_version, kind).expect("what was written is read");
+    assert_eq!(write_protobuf(&again), Some(written), "{text:?}", text = String::from_utf8_lossy(&text));
 }
 
-fn check(body: &[u8]) {
-    let Some(object) = read_protobuf(body) else { return };
-    let text = pleach_json::to_vec(&object);
-    assert_eq!(pleach_json::to_vec(&pleach_json::parse(&text).expect("the object is JSON")), text);
-    assert_eq!(read_protobuf(body), Some(object));
-}
+const MAGIC: &[u8] = b"k8s\0";
 
-const KINDS: [(&str, &str); 4] =
-    [("v1", "ConfigMap"), ("v1", "Secret"), ("v1", "Event"), ("coordination.k8s.io/v1", "Lease")];
+const KINDS: [(&str, &str); 8] = [
+    ("v1", "ConfigMap"),
+    ("v1", "Secret"),
+    ("v1", "Event"),
+    ("v1", "Namespace"),
+    ("coordination.k8s.io/v1", "Lease"),
+    ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
+    ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
+    ("v1", "DeleteOptions"),
+];
 
 fn field(number: u8, content: &[u8]) -> Vec<u8> {
     let mut out = vec![number << 3 | 2];
@@ -35,7 +56,7 @@ fn field(number: u8, content: &[u8]) -> Vec<u8> {
 
 fn enclose(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
     let type_meta = [field(1, api_version.as_bytes()), field(2, kind.as_bytes())].concat();
-    [b"k8s\0".to_vec(), field(1, &type_meta), field(2, raw)].concat()
+    [MAGIC.to_vec(), field(1, &type_meta), field(2, raw)].concat()
 }
 
 pub(super) fn protobuf_seeds() -> Vec<Vec<u8>> {
@@ -57,8 +78,20 @@ pub(super) fn protobuf_seeds() -> Vec<Vec<u8>> {
     .concat();
     let raw =
         [field(1, &metadata), field(2, &entry("key", "data")), field(3, &entry("bin", "\0\x01"))].concat();
-    let mut all: Vec<Vec<u8>> = KINDS.iter().map(|(version, kind)| enclose(version, kind, &raw)).collect();
-    all.push(raw);
-    all.push(b"k8s\0".to_vec());
+    // A schema in schemas, as a CRD has it: maps of messages that hold the same message.
+    let leaf = [field(5, b"string"), field(9, b"^a$"), vec![15 << 3, 3]].concat();
+    let member = [field(1, b"spec"), field(2, &leaf)].concat();
+    let schema = [field(5, b"object"), field(29, &member), field(8, &field(1, b"{\"a\":1}"))].concat();
+    let version = [field(1, b"v1"), vec![2 << 3, 1, 3 << 3, 1], field(4, &field(1, &schema))].concat();
+    let names = [field(1, b"foos"), field(4, b"Foo")].concat();
+    let crd = [field(1, b"g"), field(3, &names), field(4, b"Namespaced"), field(7, &version)].concat();
+    let crd = [field(1, &metadata), field(2, &crd)].concat();
+    let mut all = Vec::new();
+    for (number, (api_version, kind)) in (0_u8..).zip(KINDS) {
+        all.push([&[number][..], &raw].concat());
+        all.push([&[number][..], &enclose(api_version, kind, &raw)].concat());
+        all.push([&[number][..], &crd].concat());
+    }
+    all.push(b"\0k8s\0".to_vec());
     all
 }

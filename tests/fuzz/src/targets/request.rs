@@ -135,7 +135,10 @@ pub(super) fn path_query(data: &[u8]) {
     for patch_type in [PatchType::Json, PatchType::Apply] {
         let _ = options::patch_options(&query, patch_type);
     }
-    let _ = options::delete_options(&query, query.text("body").as_bytes(), query.get("yaml").is_some());
+    let _ = options::delete_options_of_query(&query);
+    if let Ok(body) = pleach_json::parse(query.text("body").as_bytes()) {
+        let _ = options::delete_options(&body);
+    }
 }
 
 fn put_together(info: &ResourcePath<'_>) -> String {
