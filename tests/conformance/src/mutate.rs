@@ -136,7 +136,7 @@ pub fn mutate(request: &Request, others: &[Request], random: &mut Random) -> Req
             2 => set_header(&mut out, "Accept", random.one_of(&ACCEPTED)),
             3 => out.path = path(&out.path, random),
             4 | 5 => out.path = query(&out.path, random),
-            6 => out.body = others[random.below(others.len())].body.clone(),
+            6 => out.body.clone_from(&others[random.below(others.len())].body),
             _ => {
                 if let Some(body) = &out.body {
                     out.body = Some(mutate_body(body, others, random));
@@ -164,7 +164,7 @@ fn path(path: &str, random: &mut Random) -> String {
             .insert(at, random.one_of(&["status", "scale", "finalize", "watch", "namespaces", ""]).into()),
         2 => {
             parts[at] =
-                random.one_of(&["..", ".", "%2F", "%00", "%", "%ff", "é", "a%2Fb", "v1", "default"]).into()
+                random.one_of(&["..", ".", "%2F", "%00", "%", "%ff", "é", "a%2Fb", "v1", "default"]).into();
         }
         3 => parts[at].push_str(random.one_of(&["x", "%20", "/", "//", ";a=b", "."])),
         _ => parts.push(random.one_of(&["status", "scale", "x", "log", ""]).into()),
@@ -309,7 +309,7 @@ fn mutate_value(value: &mut Value, others: &[Request], random: &mut Random) {
                 json!(u64::MAX),
                 json!(1e300),
                 json!(-0.0),
-                json!(12345678),
+                json!(12_345_678),
                 json!(""),
                 json!([]),
                 json!({}),

@@ -9,7 +9,7 @@ use rustls::{ClientConnection, StreamOwned};
 
 use crate::http::Endpoint;
 
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 type Stream = BufReader<StreamOwned<ClientConnection, TcpStream>>;
 

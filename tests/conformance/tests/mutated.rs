@@ -20,7 +20,7 @@ use serde_json::Value;
 /// How many clients there are at once.
 const CLIENTS: usize = 8;
 /// How many requests of a case are sent: some cases are tables of hundreds.
-const REQUESTS: usize = 4;
+const REQUESTS: usize = 3;
 
 /// The requests of a recorded case.
 struct Case {
