@@ -81,7 +81,7 @@ impl Walk {
         for i in 0..items.len() {
             match &items[i] {
                 Value::Null => {
-                    filled |= wants_default(of_items) && replace(&mut items[i], of_items, &mut self.growth)
+                    filled |= wants_default(of_items) && replace(&mut items[i], of_items, &mut self.growth);
                 }
                 item @ (Value::Object(_) | Value::Array(_)) => {
                     let settled = settled.and_then(|settled| settled.get(i));

@@ -21,10 +21,10 @@ const TOKEN: &str = "Bearer conformance";
 /// The server has a kind that takes everything.
 fn with_foos(server: &Running) -> Api {
     let api = server.api();
-    let mut foo = definition("foos", "Foo", json!({}));
-    foo["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-preserve-unknown-fields"] =
+    let mut crd = definition("foos", "Foo", json!({}));
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-preserve-unknown-fields"] =
         true.into();
-    api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &foo);
+    api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &crd);
     eventually("the kind is served", || (api.get(FOOS).status == 200).then_some(()));
     api
 }
