@@ -232,6 +232,7 @@ impl<'i> Work<'i> {
     }
 
     /// The elements of a list, one step each.
+    #[inline]
     pub(crate) fn items<'a>(&self, list: &List<'a>) -> impl Iterator<Item = Result<CelValue<'a>, Fault>> {
         list.iter().map(|item| {
             self.charge(1)?;

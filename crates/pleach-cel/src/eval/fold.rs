@@ -76,7 +76,7 @@ impl<'a> Machine<'a, '_> {
                 // The first error stays, and what does not decide changes nothing.
                 _ => {}
             }
-            self.work.charge(1)?;
+            self.work.look()?;
         }
         self.charge(1)?;
         accumulator
@@ -132,7 +132,7 @@ impl<'a> Machine<'a, '_> {
             return Err(fault.clone());
         }
         self.slots[fold.accu_slot as usize] = Slot::Ready(next);
-        self.work.charge(1)?;
+        self.work.look()?;
         Ok(true)
     }
 

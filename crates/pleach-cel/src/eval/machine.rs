@@ -50,6 +50,8 @@ pub(super) struct Machine<'a, 'm> {
     pub(super) work: &'m Work<'m>,
     cost: u64,
     limit: u64,
+    /// What evaluating a node counts as work.
+    node_weight: u64,
     patterns: Vec<Regex>,
     /// How many nodes are being evaluated, one inside the other.
     depth: u32,
@@ -64,7 +66,8 @@ impl<'a, 'm> Machine<'a, 'm> {
         slots: &'m mut [Slot<'a>],
         work: &'m Work<'m>,
     ) -> Self {
-        Self { program, activation, slots, work, cost: 0, limit, patterns: Vec::new(), depth: 0 }
+        let node_weight = program.node_weight;
+        Self { program, activation, slots, work, cost: 0, limit, node_weight, patterns: Vec::new(), depth: 0 }
     }
 
     /// Takes back what was charged.
@@ -98,7 +101,7 @@ impl<'a, 'm> Machine<'a, 'm> {
     #[inline]
     pub(super) fn nested<R>(&mut self, step: impl FnOnce(&mut Self) -> Result<R, Fault>) -> Result<R, Fault> {
         self.depth += 1;
-        self.work.note(self.program.node_weight);
+        self.work.note(self.node_weight);
         // Looking at the stack takes longer than most nodes do. So does looking at the work: it is
         // looked at here because of nodes that have several parents, and once in every round of a loop.
         let result = if self.depth.is_multiple_of(STACK_CHECK_EVERY) {

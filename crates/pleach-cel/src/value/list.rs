@@ -133,8 +133,12 @@ impl<'a> List<'a> {
     pub(crate) fn push(self, work: &Work<'_>, value: CelValue<'a>) -> Result<Self, Fault> {
         match self {
             Self::Owned(mut list) if list.decl.is_none() => {
-                let copied = if Arc::get_mut(&mut list).is_some() { 0 } else { list.items.len() };
-                work.build_items(copied + 1)?;
+                if let Some(own) = Arc::get_mut(&mut list) {
+                    work.build_items(1)?;
+                    own.items.push(value);
+                    return Ok(Self::Owned(list));
+                }
+                work.build_items(list.items.len() + 1)?;
                 Arc::make_mut(&mut list).items.push(value);
                 Ok(Self::Owned(list))
             }
