@@ -268,8 +268,20 @@ impl<'a> Decoder<'a> {
                 }
             }
             (GoType::Slice(of), Value::Array(items)) => {
+                pleach_work::charge(8 * items.len() as u64);
+                // What is made of an empty object is shared: a list of them would grow a hundredfold.
+                let mut made_of_empty: Option<Value> = None;
                 for (i, item) in items.iter_mut().enumerate() {
+                    let empty =
+                        matches!((of, &*item), (GoType::Struct(_), Value::Object(map)) if map.is_empty());
+                    if let Some(made) = made_of_empty.as_ref().filter(|_| empty) {
+                        *item = made.clone();
+                        continue;
+                    }
                     self.value(item, of, Place { path: &place.path.index(i), owner: place.owner })?;
+                    if empty {
+                        made_of_empty = Some(item.clone());
+                    }
                 }
             }
             (GoType::Pointer(to), _) => self.value(value, to, place)?,

@@ -22,6 +22,7 @@ pub fn merge_patch(target: Value, patch: &Value) -> Result<Value, MergePatchErro
 /// Both are sorted, so one walk along them does: a patch costs no more than its own length, save
 /// for the moving of members that it adds or takes away.
 fn merge_maps(mut target: Map, patch: &Map) -> Map {
+    pleach_work::charge(4 * patch.len() as u64 + target.len() as u64 / 4);
     let mut added: Vec<(Str, Value)> = Vec::new();
     let mut deleted = false;
     {

@@ -48,6 +48,7 @@ fn merge_maps(mut original: Map, patch: &Map, schema: &StrategicSchema) -> Resul
         }
         None => {}
     }
+    pleach_work::charge((4 * patch.len() + original.len()) as u64);
     retain_keys(&mut original, patch)?;
     // Lists with an order are dealt with first; their members need no further look.
     let ordered = list::merge_ordered(&mut original, patch, schema)?;

@@ -25,7 +25,7 @@ use crate::trail::Trail;
 pub(crate) struct Growth(usize);
 
 /// The most bytes that defaults may add to an object.
-const MAX_GROWTH: usize = 32 << 20;
+const MAX_GROWTH: usize = 16 << 20;
 
 /// More steps than any budget has.
 const TOO_MUCH: u64 = 1 << 40;

@@ -94,7 +94,7 @@ enum Identity<'a> {
     Float(u64),
     Text(&'a Str),
     /// Arrays and objects are told apart by their JSON, in which `1` and `1.0` are the same.
-    Json(String),
+    Json(Box<str>),
 }
 
 fn identity(value: &Value) -> Identity<'_> {
@@ -113,7 +113,7 @@ fn identity(value: &Value) -> Identity<'_> {
 fn json(value: &Value) -> Identity<'static> {
     let text = pleach_json::to_string(value);
     charge(4 + text.len() as u64 / 4);
-    Identity::Json(text)
+    Identity::Json(text.into_boxed_str())
 }
 
 /// Calls `second` with every position where an identity comes for the second time.

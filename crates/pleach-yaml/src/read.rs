@@ -19,6 +19,7 @@ mod resolve;
 use std::borrow::Cow;
 
 use pleach_json::{Hints, Spans, Value};
+use pleach_work::charge;
 
 use crate::error::{DuplicateKeys, YamlError};
 use compose::Composer;
@@ -85,6 +86,7 @@ fn read(bytes: &[u8], strict: bool, hints: Hints<'_>, read_before: bool) -> Resu
         let spans = spans.filter(|_| matches!(text, Cow::Borrowed(_)) && text.len() == bytes.len());
         return Ok(Parsed { value, duplicates: DuplicateKeys::default(), spans });
     }
+    charge(text.len() as u64);
     if let Some(value) = read_manifest(&text) {
         return Ok(value.into());
     }
@@ -103,7 +105,7 @@ fn read_yaml(mut text: Cow<'_, str>, strict: bool) -> Result<Parsed, YamlError> 
     let mut repairs = 0_usize;
     loop {
         // The parser is not ours: it takes some 100 nanoseconds for a short token.
-        pleach_work::charge(4 * text.len() as u64);
+        charge(4 * text.len() as u64);
         let mut stream = Stream::new(&text, true);
         let nodes = match stream.document() {
             Ok(Some(nodes)) => nodes,

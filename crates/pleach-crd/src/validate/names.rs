@@ -2,12 +2,12 @@
 
 use pleach_json::Str;
 use pleach_meta::names::check_dns1035_label;
-use pleach_meta::{FieldError, Path};
+use pleach_meta::{FieldError, FieldErrors, Path};
 
 use crate::types::Names;
 
 pub(super) fn validate(names: &Names, path: &Path<'_>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     for (key, name) in [("plural", &names.plural), ("singular", &names.singular)] {
         if !name.is_empty() {
             label(name, &path.child(key), &mut errors);
@@ -29,16 +29,19 @@ pub(super) fn validate(names: &Names, path: &Path<'_>) -> Vec<FieldError> {
         errors.push(FieldError::invalid(path.child("listKind"), names.list_kind.clone(), detail));
     }
     labels(names.categories(), &path.child("categories"), &mut errors);
-    errors
+    errors.into()
 }
 
-fn labels(names: &[Str], path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn labels(names: &[Str], path: &Path<'_>, errors: &mut FieldErrors) {
     for (i, name) in names.iter().enumerate() {
+        if errors.is_full() {
+            return;
+        }
         label(name, &path.index(i), errors);
     }
 }
 
-fn label(name: &Str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn label(name: &Str, path: &Path<'_>, errors: &mut FieldErrors) {
     let messages = check_dns1035_label(name);
     if !messages.is_empty() {
         errors.push(FieldError::invalid(path, name.clone(), messages.join(",")));

@@ -30,6 +30,7 @@ pub struct FieldSelector {
 impl FieldSelector {
     /// Reads the text form; the error is what the API server says.
     pub fn parse(text: &str) -> Result<Self, String> {
+        pleach_work::charge(text.len() as u64);
         let mut requirements = Vec::new();
         for term in terms(text) {
             if term.is_empty() {

@@ -186,6 +186,7 @@ impl LabelSelector {
     pub fn parse(text: &str) -> Result<Self, String> {
         // A NUL ends the text, as it does for the scanner of the API server.
         let text = text.split('\0').next().unwrap_or_default();
+        pleach_work::charge(text.len() as u64);
         let mut requirements = parse::parse(text)?;
         requirements.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(Self { requirements, nothing: false })

@@ -14,6 +14,7 @@ use super::{DELETE_FROM, Directive, ORDER, PATCH, Result, directive, error, merg
 
 /// Merges the items of a list that the schema knows as mergeable.
 pub(super) fn merge(original: Vec<Value>, patch: &[Value], schema: &StrategicSchema) -> Result<Vec<Value>> {
+    pleach_work::charge(32 * (original.len() + patch.len()) as u64);
     check_types(&original, patch, schema)?;
     let order = names(patch.iter().filter(|item| item.get(PATCH).is_none()), schema)?;
     let before = names(&original, schema)?;
@@ -31,6 +32,7 @@ pub(super) fn merge_ordered(
     for (key, order) in patch {
         let Some(field) = key.strip_prefix(ORDER) else { continue };
         let order = as_list(order)?;
+        pleach_work::charge(32 * order.len() as u64);
         let child = schema.field(field);
         let changes = match patch.get(field) {
             Some(Value::Null) | None => None,

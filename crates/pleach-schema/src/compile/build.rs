@@ -14,8 +14,12 @@ use crate::keywords::KEYWORDS;
 use crate::run_rules::Rule;
 use crate::{JSONSchemaProps, SchemaOrBool, coerce, prune};
 
+/// What making a node takes.
+const STEPS_PER_NODE: u64 = 64;
+
 /// Compiles a node and all below it.
 pub(super) fn build(schema: &JSONSchemaProps, options: SchemaOptions, root: bool) -> NodeRef {
+    pleach_work::charge(STEPS_PER_NODE);
     let child = |schema: &JSONSchemaProps| grow_stack(|| build(schema, options, false));
     let (required, is_required) = distinct(schema.required());
     let properties: Box<[Property]> = schema

@@ -47,12 +47,24 @@ impl Matches {
     }
 }
 
+/// Steps that no budget has: a search that takes more ends its request.
+const MOST_STEPS: u64 = 1 << 40;
+
+/// Searches and charges for it. Where nothing is bounded the search goes to its end.
+fn is_match(regex: &Regex, text: &str) -> bool {
+    const MOST_AT_ONCE: u64 = 100_000_000;
+    let mut left = MOST_AT_ONCE;
+    if let Ok(found) = regex.is_match_within(text, &mut left) {
+        charge(1 + (MOST_AT_ONCE - left));
+        return found;
+    }
+    charge(MOST_STEPS);
+    regex.is_match(text)
+}
+
 impl Check for Matches {
     fn accepts(&self, value: &Value) -> bool {
-        value.as_str().is_none_or(|text| {
-            charge(1 + text.len() as u64 / 8);
-            self.regex().as_ref().is_ok_and(|regex| regex.is_match(text))
-        })
+        value.as_str().is_none_or(|text| self.regex().as_ref().is_ok_and(|regex| is_match(regex, text)))
     }
     fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
         let pattern = match self.regex() {

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use pleach_json::{Map, Str, Value, grow_stack};
 
-use super::nodes::{Kind, Node, NodeId, Nodes};
+use super::nodes::{Kind, MAX_NODES, Node, NodeId, Nodes};
 use super::resolve::{Scalar, resolve};
 use crate::error::{DuplicateKey, DuplicateKeys, Place, Stage, YamlError};
 use crate::go;
@@ -17,6 +17,8 @@ use crate::spans::{Children, Span, SpanTree, Spans};
 /// What is recorded beside a value: nothing, or where it stands.
 trait Track {
     type Tree;
+    /// Whether trees say anything.
+    const KEPT: bool;
     fn leaf(span: &Span) -> Self::Tree;
     fn sequence(span: &Span, items: Vec<Self::Tree>) -> Self::Tree;
     fn mapping(span: &Span, members: Vec<(Str, Self::Tree)>) -> Self::Tree;
@@ -27,6 +29,7 @@ struct NoSpans;
 
 impl Track for NoSpans {
     type Tree = ();
+    const KEPT: bool = false;
     fn leaf(_: &Span) {}
     fn sequence(_: &Span, _: Vec<()>) {}
     fn mapping(_: &Span, _: Vec<(Str, ())>) {}
@@ -37,6 +40,7 @@ struct WithSpans;
 
 impl Track for WithSpans {
     type Tree = SpanTree;
+    const KEPT: bool = true;
 
     fn leaf(span: &Span) -> SpanTree {
         SpanTree::leaf(span.clone())
@@ -181,7 +185,7 @@ impl<'a, 'n> Composer<'a, 'n> {
             Kind::Scalar { .. } => {
                 let scalar = self.scalar(node)?;
                 self.not_finite |= matches!(&scalar, Scalar::Float(float) if !float.is_finite());
-                Ok((scalar.into_value(), T::leaf(&node.span)))
+                Ok((scalar.into_value(), T::leaf(&node.span())))
             }
             Kind::Sequence(children) => grow_stack(|| {
                 let mut items = Vec::with_capacity(children.len());
@@ -189,9 +193,11 @@ impl<'a, 'n> Composer<'a, 'n> {
                 for &child in children {
                     let (item, tree) = self.node::<T>(child)?;
                     items.push(item);
-                    trees.push(tree);
+                    if T::KEPT {
+                        trees.push(tree);
+                    }
                 }
-                Ok((Value::from(items), T::sequence(&node.span, trees)))
+                Ok((Value::from(items), T::sequence(&node.span(), trees)))
             }),
             Kind::Mapping(children) => grow_stack(|| {
                 let mut members = Members::<T> {
@@ -200,7 +206,7 @@ impl<'a, 'n> Composer<'a, 'n> {
                     seen: HashSet::new(),
                 };
                 self.mapping(children, &mut members)?;
-                Ok((Value::Object(Map::from(members.values)), T::mapping(&node.span, members.trees)))
+                Ok((Value::Object(Map::from(members.values)), T::mapping(&node.span(), members.trees)))
             }),
             Kind::Alias(target) => {
                 self.enter(*target, node)?;
@@ -224,11 +230,13 @@ impl<'a, 'n> Composer<'a, 'n> {
             let name = self.key(pair[0])?;
             let (value_of, mut tree) = self.node::<T>(pair[1])?;
             if self.strict && !members.seen.insert(name.clone().into()) {
-                self.note_duplicate(value.line, &name);
+                self.note_duplicate(value.line(), &name);
             }
-            T::set_key(&mut tree, &key.span);
+            T::set_key(&mut tree, &key.span());
             let name = self.key_text(name, &value_of);
-            members.trees.push((name.clone(), tree));
+            if T::KEPT {
+                members.trees.push((name.clone(), tree));
+            }
             members.values.push((name, value_of));
         }
         Ok(())
@@ -343,17 +351,21 @@ impl<'a, 'n> Composer<'a, 'n> {
         if self.expanding.insert(target) {
             return Ok(());
         }
-        let name = self.text.get(alias.span.clone()).unwrap_or_default().trim_start_matches('*');
+        let name = self.text.get(alias.span()).unwrap_or_default().trim_start_matches('*');
         Err(self.decode_error(&format!("anchor '{name}' value contains itself"), alias))
     }
 
     /// Counts a node and stops when too many of them come from aliases.
     fn charge(&mut self) -> Result<(), YamlError> {
+        pleach_work::charge(4);
         self.decoded += 1;
         if self.expanding.is_empty() {
             return Ok(());
         }
         self.decoded_in_alias += 1;
+        if self.decoded > MAX_NODES {
+            return Err(excessive_aliasing());
+        }
         if self.decoded_in_alias > 100
             && self.decoded > 1000
             && self.decoded_in_alias as f64 / self.decoded as f64 > allowed_alias_ratio(self.decoded)
@@ -373,9 +385,9 @@ impl<'a, 'n> Composer<'a, 'n> {
     }
 
     fn place(&self, node: &Node<'_>) -> Place {
-        let before = &self.text[..node.span.start.min(self.text.len())];
+        let before = &self.text[..node.span().start.min(self.text.len())];
         let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
-        Place { line: node.line, column, offset: node.span.start }
+        Place { line: node.line(), column, offset: node.span().start }
     }
 }
 

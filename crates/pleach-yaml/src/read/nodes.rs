@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use granit_parser::{Event, Options, Parser, ScalarStyle, StructureStyle, Tag};
+use pleach_work::charge;
 
 use super::faults;
 use crate::error::{Place, Stage, YamlError};
@@ -15,15 +16,39 @@ use crate::spans::Span;
 /// Collections may be nested this deep.
 const MAX_DEPTH: usize = 10_000;
 
+/// The most nodes of a document. Each takes two bytes at least where it is stored, so that no larger one fits into
+/// the store as it is by default; a tree of more takes too much memory.
+pub(super) const MAX_NODES: usize = 800_000;
+
+/// What reading a node costs beside its text.
+const STEPS_PER_NODE: u64 = 16;
+
 /// A node by its place in [`Nodes`].
-pub(super) type NodeId = usize;
+pub(super) type NodeId = u32;
 
 pub(super) struct Node<'a> {
     pub(super) kind: Kind<'a>,
     pub(super) tag: Option<Box<str>>,
-    /// Counted from one.
-    pub(super) line: usize,
-    pub(super) span: Span,
+    /// Counted from one. Half a word each, as there may be many.
+    line: u32,
+    start: u32,
+    end: u32,
+}
+
+impl<'a> Node<'a> {
+    fn new(kind: Kind<'a>, tag: Option<Box<str>>, line: usize, span: Span) -> Self {
+        Self { kind, tag, line: line as u32, start: span.start as u32, end: span.end as u32 }
+    }
+
+    /// The line it starts on, counted from one.
+    pub(super) fn line(&self) -> usize {
+        self.line as usize
+    }
+
+    /// Where it is in the text.
+    pub(super) fn span(&self) -> Span {
+        self.start as usize..self.end as usize
+    }
 }
 
 pub(super) enum Kind<'a> {
@@ -47,7 +72,7 @@ pub(super) struct Nodes<'a> {
 
 impl<'a> Nodes<'a> {
     pub(super) fn get(&self, id: NodeId) -> &Node<'a> {
-        &self.all[id]
+        &self.all[id as usize]
     }
 
     pub(super) fn root(&self) -> NodeId {
@@ -56,7 +81,7 @@ impl<'a> Nodes<'a> {
 
     /// Whether there is nothing between the document markers.
     pub(super) fn is_empty_document(&self) -> bool {
-        let root = &self.all[self.root];
+        let root = self.get(self.root);
         root.tag.is_none() && matches!(&root.kind, Kind::Scalar { text, plain: true } if text.is_empty())
     }
 }
@@ -190,7 +215,7 @@ impl<'a> Stream<'a> {
                 Event::DocumentEnd => return Ok(builder.finish()),
                 Event::Alias(anchor) => {
                     let target = builder.anchors.get(&anchor).copied().unwrap_or_default();
-                    builder.add(Node { kind: Kind::Alias(target), tag: None, line, span: range });
+                    builder.add(Node::new(Kind::Alias(target), None, line, range))?;
                 }
                 Event::UnresolvedAlias(name) => {
                     let name = name.split(|c| !faults::is_name(c)).next().unwrap_or_default();
@@ -216,18 +241,17 @@ impl<'a> Stream<'a> {
                     if !builder.in_flow() {
                         faults::check_tab(self.text, range.start)?;
                     }
-                    let node =
-                        Node { kind: Kind::Scalar { text, plain }, tag: short(tag), line, span: range };
-                    let id = builder.add(node);
+                    let node = Node::new(Kind::Scalar { text, plain }, short(tag), line, range);
+                    let id = builder.add(node)?;
                     builder.anchor(anchor, id);
                 }
                 Event::SequenceStart(style, anchor, tag) => {
                     let start =
                         if style == StructureStyle::Block { self.dash_of(range.start) } else { range.start };
-                    builder.start(style, anchor, short(tag), line, start..range.end);
+                    builder.start(style, anchor, short(tag), line, start..range.end)?;
                 }
                 Event::MappingStart(style, anchor, tag) => {
-                    builder.start(style, anchor, short(tag), line, range);
+                    builder.start(style, anchor, short(tag), line, range)?;
                 }
                 Event::SequenceEnd => builder.close(range.end, Kind::Sequence),
                 Event::MappingEnd => {
@@ -293,11 +317,20 @@ struct Open {
 }
 
 impl<'a> Builder<'a> {
-    fn add(&mut self, node: Node<'a>) -> NodeId {
-        let id = self.all.len();
+    fn add(&mut self, node: Node<'a>) -> Result<NodeId, YamlError> {
+        charge(STEPS_PER_NODE);
+        if self.all.len() >= MAX_NODES {
+            let message = format!("document has more than {MAX_NODES} nodes");
+            return Err(YamlError::new(Stage::Decode, message, None));
+        }
+        if self.all.len() == self.all.capacity() {
+            // Less than twice as many: the tree is the largest thing there is.
+            self.all.reserve_exact(16 + self.all.len() / 4);
+        }
+        let id = self.all.len() as NodeId;
         self.all.push(node);
         self.children.push(id);
-        id
+        Ok(id)
     }
 
     fn start(
@@ -307,17 +340,18 @@ impl<'a> Builder<'a> {
         tag: Option<Box<str>>,
         line: usize,
         span: Span,
-    ) {
+    ) -> Result<(), YamlError> {
         let flow = self.in_flow() || style == StructureStyle::Flow;
-        let id = self.add(Node { kind: Kind::Open, tag, line, span });
+        let id = self.add(Node::new(Kind::Open, tag, line, span))?;
         self.anchor(anchor, id);
         self.open.push(Open { id, first_child: self.children.len(), flow });
+        Ok(())
     }
 
     /// The last node starts on `line` because its properties do.
     fn starts_on(&mut self, line: usize) {
         if let Some(node) = self.all.last_mut() {
-            node.line = node.line.min(line);
+            node.line = node.line.min(line as u32);
         }
     }
 
@@ -339,9 +373,9 @@ impl<'a> Builder<'a> {
     /// Where the mapping that ends has a colon without a key.
     fn left_out_key(&self, text: &str) -> Option<usize> {
         let keys = self.children[self.open.last()?.first_child..].iter().step_by(2);
-        keys.map(|&key| &self.all[key]).find_map(|key| {
+        keys.map(|&key| &self.all[key as usize]).find_map(|key| {
             let empty = matches!(&key.kind, Kind::Scalar { text, plain: true } if text.is_empty());
-            let start = key.span.start;
+            let start = key.start as usize;
             let left_out = empty
                 && key.tag.is_none()
                 && text[start..].starts_with(':')
@@ -357,11 +391,11 @@ impl<'a> Builder<'a> {
         // A block collection is met to end where the next thing begins; it is over after its last
         // child.
         let end = match children.last() {
-            Some(&last) if !open.flow => self.all[last].span.end,
+            Some(&last) if !open.flow => self.all[last as usize].end as usize,
             _ => end,
         };
-        let node = &mut self.all[open.id];
-        node.span.end = end.max(node.span.start);
+        let node = &mut self.all[open.id as usize];
+        node.end = (end as u32).max(node.start);
         node.kind = kind(children);
     }
 

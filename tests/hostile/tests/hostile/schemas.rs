@@ -63,16 +63,19 @@ pub(crate) fn all() -> Vec<Make> {
         (json!({"type": "array", "items": items}), list(fitting(2), |_| json!(0)))
     }));
     all.push(object("schema: junctors at every level", || {
+        // As many as fit: each level doubles the text.
         let nested =
-            (0..200).fold(json!({"maximum": -1}), |below, _| json!({"allOf": [(below.clone()), below]}));
+            (0..13).fold(json!({"maximum": -1}), |below, _| json!({"allOf": [(below.clone()), below]}));
         (json!({"type": "integer", "allOf": [nested]}), json!(5))
     }));
     all.push(object("schema: junctors over a deep object", || {
-        let leaf = json!({"x-kubernetes-preserve-unknown-fields": true});
-        let schema = (0..500).fold(leaf, |below, _| {
+        let leaf = json!({"type": "object", "additionalProperties": {"type": "integer"}});
+        let wide: Value = (0..fitting(24)).map(|n| (format!("k{n}").into(), json!(1))).collect::<Map>().into();
+        // As many as fit: each level doubles the text.
+        let schema = (0..11).fold(leaf, |below, _| {
             json!({"type": "object", "properties": {"a": (below.clone())}, "anyOf": [{"properties": {"a": below}}]})
         });
-        (schema, (0..500).fold(json!(1), |below, _| json!({"a": below})))
+        (schema, (0..11).fold(wide, |below, _| json!({"a": below})))
     }));
     all.push(object("schema: not of not", || {
         let not = (0..1_000).fold(json!({"maximum": 1}), |below, _| json!({"not": below}));
