@@ -32,12 +32,12 @@ const fn row(
 /// All targets: the function, its seeds, the steps it may take (for an empty input, and per byte), and the bytes it
 /// may allocate.
 pub static TARGETS: &[Target] = &[
-    row("json", json::json, json::json_seeds, (2_000, 8), (200_000, 2_000)),
+    row("json", json::json, json::json_seeds, (10_000, 32), (200_000, 2_000)),
     row("json_hints", json::json_hints, json::json_hints_seeds, (4_000, 32), (400_000, 2_000)),
-    row("yaml", yaml::yaml, yaml::yaml_seeds, (4_000, 64), (64_000_000, 16_000)),
+    row("yaml", yaml::yaml, yaml::yaml_seeds, (32_000_000, 64), (64_000_000, 16_000)),
     row("json_patch", patch::json_patch, patch::json_patch_seeds, (20_000, 64), (16_000_000, 8_000)),
     row("merge_patch", patch::merge_patches, patch::merge_patch_seeds, (4_000, 32), (200_000, 1_000)),
-    row("strategic_patch", patch::strategic_patch, patch::strategic_seeds, (4_000, 64), (400_000, 1_000)),
+    row("strategic_patch", patch::strategic_patch, patch::strategic_seeds, (4_000, 64), (400_000, 8_000)),
     row("managed_fields", apply::managed_fields, apply::managed_fields_seeds, (10_000, 64), (400_000, 1_000)),
     row("apply", apply::apply, apply::apply_seeds, (20_000, 128), (2_000_000, 2_000)),
     row("protobuf", protobuf::protobuf, protobuf::protobuf_seeds, (10_000, 64), (400_000, 1_000)),

@@ -13,54 +13,55 @@ use pleach_store_log::{Disk, DiskFile, LogStore, Options};
 
 use crate::bytes::{Bytes, SEPARATOR};
 
+/// The content of a file, which outlives its name while it is open.
+type Inode = Arc<Mutex<Vec<u8>>>;
+
 /// A directory in memory.
 #[derive(Debug, Clone, Default)]
-struct Memory(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
+struct Memory(Arc<Mutex<BTreeMap<String, Inode>>>);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Memory {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn of(files: BTreeMap<String, Vec<u8>>) -> Self {
+        let inode = |(name, content)| (name, Arc::new(Mutex::new(content)));
+        Self(Arc::new(Mutex::new(files.into_iter().map(inode).collect())))
+    }
+
+    fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        lock(&self.0).iter().map(|(name, inode)| (name.clone(), lock(inode).clone())).collect()
     }
 }
 
 #[derive(Debug)]
-struct File {
-    disk: Memory,
-    name: String,
-}
-
-impl File {
-    fn with<T>(&self, work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-        // A file that was removed while it is open goes on without a name; nothing depends on its content.
-        work(self.disk.lock().get_mut(&self.name).unwrap_or(&mut Vec::new()))
-    }
-}
+struct File(Inode);
 
 impl Disk for Memory {
     fn list(&self) -> io::Result<Vec<String>> {
-        Ok(self.lock().keys().cloned().collect())
+        Ok(lock(&self.0).keys().cloned().collect())
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        self.lock().insert(name.into(), Vec::new());
+        lock(&self.0).insert(name.into(), Inode::default());
         self.open(name)
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        if !self.lock().contains_key(name) {
-            return Err(io::ErrorKind::NotFound.into());
-        }
-        Ok(Box::new(File { disk: self.clone(), name: name.into() }))
+        let inode = lock(&self.0).get(name).cloned().ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(File(inode)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let content = self.lock().remove(from).ok_or(io::ErrorKind::NotFound)?;
-        self.lock().insert(to.into(), content);
+        let mut names = lock(&self.0);
+        let inode = names.remove(from).ok_or(io::ErrorKind::NotFound)?;
+        names.insert(to.into(), inode);
         Ok(())
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.lock().remove(name).map(drop).ok_or(io::ErrorKind::NotFound.into())
+        lock(&self.0).remove(name).map(drop).ok_or(io::ErrorKind::NotFound.into())
     }
 
     fn sync_names(&self) -> io::Result<()> {
@@ -70,29 +71,28 @@ impl Disk for Memory {
 
 impl DiskFile for File {
     fn size(&self) -> io::Result<u64> {
-        Ok(self.with(|content| content.len() as u64))
+        Ok(lock(&self.0).len() as u64)
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        Ok(self.with(|content| {
-            let from = content.get(offset as usize..).unwrap_or_default();
-            let size = from.len().min(buffer.len());
-            buffer[..size].copy_from_slice(&from[..size]);
-            size
-        }))
+        let content = lock(&self.0);
+        let from = content.get(offset as usize..).unwrap_or_default();
+        let size = from.len().min(buffer.len());
+        buffer[..size].copy_from_slice(&from[..size]);
+        Ok(size)
     }
 
     fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.with(|content| {
-            let end = offset as usize + bytes.len();
-            content.resize(content.len().max(end), 0);
-            content[offset as usize..end].copy_from_slice(bytes);
-        });
+        let mut content = lock(&self.0);
+        let end = offset as usize + bytes.len();
+        let size = content.len().max(end);
+        content.resize(size, 0);
+        content[offset as usize..end].copy_from_slice(bytes);
         Ok(())
     }
 
     fn truncate(&mut self, size: u64) -> io::Result<()> {
-        self.with(|content| content.resize(size as usize, 0));
+        lock(&self.0).resize(size as usize, 0);
         Ok(())
     }
 
@@ -113,17 +113,20 @@ fn content(store: &LogStore) -> Content {
 }
 
 fn open(disk: &Memory) -> Result<LogStore, StoreError> {
-    Options::new().open_disk(Arc::new(disk.clone()))
+    Options::new().reserve_bytes(0).open_disk(Arc::new(disk.clone()))
 }
 
-/// A directory as the input says: it is refused or recovered; recovering again finds the same,
+/// A directory as the input says: it is refused and left as it was, or recovered; recovering again finds the same,
 /// and the store takes a write that is there afterwards.
 pub(super) fn log(data: &[u8]) {
     let disk = directory(data);
+    let before = disk.files();
     let store = match open(&disk) {
         Ok(store) => store,
         Err(error) => {
-            assert!(!error.to_string().is_empty());
+            if matches!(error, StoreError::Damaged { .. }) {
+                assert_eq!(disk.files(), before, "a damaged store is left as it is: {error}");
+            }
             return;
         }
     };
@@ -144,18 +147,13 @@ pub(super) fn log(data: &[u8]) {
 /// The files of an input: a list of files, a separator, and changes to them.
 fn directory(data: &[u8]) -> Memory {
     let mut bytes = Bytes(data);
-    let disk = Memory::default();
-    for _ in 0..bytes.next() % 4 {
-        let (name, content) = file(&mut bytes);
-        disk.lock().insert(name, content);
-    }
+    let mut files: BTreeMap<String, Vec<u8>> = (0..bytes.next() % 4).map(|_| file(&mut bytes)).collect();
     if bytes.next() == SEPARATOR {
-        let mut files = disk.lock();
         for _ in 0..bytes.next() % 8 {
             change(&mut files, &mut bytes);
         }
     }
-    disk
+    Memory::of(files)
 }
 
 fn change(files: &mut BTreeMap<String, Vec<u8>>, bytes: &mut Bytes<'_>) {
