@@ -42,10 +42,19 @@ impl std::fmt::Debug for Terminal<'_> {
 impl Color {
     /// Whether standard output shows colours. `no_color` says that `NO_COLOR` is set.
     pub fn on_stdout(self, no_color: bool) -> bool {
+        self.on(no_color, std::io::stdout().is_terminal())
+    }
+
+    /// The same of standard error.
+    pub fn on_stderr(self, no_color: bool) -> bool {
+        self.on(no_color, std::io::stderr().is_terminal())
+    }
+
+    fn on(self, no_color: bool, is_terminal: bool) -> bool {
         match self {
             Self::Always => true,
             Self::Never => false,
-            Self::Auto => !no_color && std::io::stdout().is_terminal(),
+            Self::Auto => !no_color && is_terminal,
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http::header::{ACCEPT, AUTHORIZATION, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
@@ -71,6 +71,9 @@ impl Call {
         }
     }
 }
+
+/// A request that takes longer is logged. A watch takes as long as it takes to begin.
+const SLOW: Duration = Duration::from_secs(1);
 
 /// From how many writes at once waiting for one another costs less than it saves.
 const MANY_WRITES: usize = 8;
@@ -172,15 +175,7 @@ impl App {
                     Some(Err(interrupted)) => self.interrupted(interrupted, deadline),
                     None => deadline.missed(),
                 };
-                tracing::debug!(
-                    method = %call.method,
-                    path = call.path,
-                    user = call.user.name.as_str(),
-                    agent = call.header(USER_AGENT).unwrap_or_default(),
-                    code = response.status().as_u16(),
-                    micros = started.elapsed().as_micros() as u64,
-                    "request"
-                );
+                log(&call, parts.uri.query(), response.status(), started.elapsed());
                 response
             }
         };
@@ -288,6 +283,30 @@ fn too_much_work() -> Status {
         "Request entity too large: processing it takes more than {REQUEST_STEPS} steps, which is the limit for one request"
     );
     Status::failure(413, Reason::RequestEntityTooLarge, message).with_details(StatusDetails::default())
+}
+
+/// Logs a request; one that failed here or took long is worth it by default.
+fn log(call: &Call, query: Option<&str>, code: StatusCode, took: Duration) {
+    macro_rules! event {
+        ($level:expr) => {
+            tracing::event!(
+                $level,
+                method = %call.method,
+                path = call.path,
+                query = query.unwrap_or_default(),
+                user = call.user.name.as_str(),
+                agent = call.header(USER_AGENT).unwrap_or_default(),
+                code = code.as_u16(),
+                micros = took.as_micros() as u64,
+                "request"
+            )
+        };
+    }
+    if code.is_server_error() || took >= SLOW {
+        event!(tracing::Level::INFO);
+    } else {
+        event!(tracing::Level::DEBUG);
+    }
 }
 
 /// The path without escapes; `None` where a percent sign starts none, which Go's server refuses before

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     let cli = cli::Cli::parse();
     let result = match cli.command {
-        cli::Command::Serve(options) => serve::run(options),
+        cli::Command::Serve(options) => serve::run(options, cli.color),
         cli::Command::Store(command) => store::run(command),
         cli::Command::Files(command) => return files::run(&command, cli.color),
     };

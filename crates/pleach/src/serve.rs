@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pleach_cli::Color;
 use pleach_engine::{Admission, Engine};
 use pleach_hooks::HttpCaller;
 use pleach_server::app::App;
@@ -36,8 +37,8 @@ const BLOCKING_THREADS: usize = 1_024;
 const SHUTDOWN: Duration = Duration::from_secs(1);
 
 /// Runs the server until it is told to stop.
-pub(crate) fn run(options: ServeOptions) -> Result<(), Box<dyn Error>> {
-    start_logging(&options)?;
+pub(crate) fn run(options: ServeOptions, color: Color) -> Result<(), Box<dyn Error>> {
+    start_logging(&options, color)?;
     let runtime = runtime()?;
     let result = runtime.block_on(serve_until_stopped(options));
     // What still computes does not keep the process; everything acknowledged is on disk.
@@ -59,10 +60,14 @@ fn runtime() -> std::io::Result<Runtime> {
     builder.build()
 }
 
-fn start_logging(options: &ServeOptions) -> Result<(), Box<dyn Error>> {
+fn start_logging(options: &ServeOptions, color: Color) -> Result<(), Box<dyn Error>> {
     let filter = EnvFilter::try_new(&options.log_level)
         .map_err(|error| format!("--log-level {}: {error}", options.log_level))?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(color.on_stderr(no_color));
     match options.log_format {
         LogFormat::Text => log.with_target(false).init(),
         LogFormat::Json => log.json().init(),

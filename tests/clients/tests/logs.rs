@@ -1,0 +1,47 @@
+//! What the server logs when nobody asked for more.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+
+use pleach_clients::{Api, binary, eventually};
+use pleach_conformance::Endpoint;
+
+#[test]
+fn failed_requests_are_told_without_colours() {
+    let home = tempfile::tempdir().unwrap();
+    let log = home.path().join("log");
+    let kubeconfig = home.path().join("kubeconfig");
+    let mut child = Command::new(binary())
+        .args(["serve", "--in-memory", "--port", "0", "--token", "t", "--kubeconfig"])
+        .arg(kubeconfig)
+        .env_remove("NO_COLOR")
+        .env_remove("PLEACH_LOG")
+        .stdout(Stdio::piped())
+        .stderr(File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    // Open until the end: the server writes more than one line.
+    let mut printed = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    printed.read_line(&mut line).unwrap();
+    let port = line.trim().rsplit(':').next().unwrap().parse().unwrap();
+    let api = Api::new(Endpoint::new(port, "t"));
+    let path = "/api/v1/namespaces/default/configmaps";
+    let headers = [("User-Agent", "tester")];
+    // A bad resource version is a 500, as upstream has it; a name that does not exist is nobody's failure.
+    let failed = api.raw_with("GET", &format!("{path}/a?resourceVersion=x"), &headers, None).unwrap();
+    assert_eq!((failed.status, api.get(&format!("{path}/none")).status), (500, 404));
+    let told = eventually("the failure is logged", || {
+        let told = fs::read_to_string(&log).unwrap();
+        told.contains("code=500").then_some(told)
+    });
+    let _ = child.kill();
+    let _ = child.wait();
+    for part in ["method=GET", path, "resourceVersion=x", "user=\"admin\"", "agent=\"tester\"", "micros="] {
+        assert!(told.contains(part), "{part} in {told}");
+    }
+    assert!(!told.contains('\u{1b}') && !told.contains("code=404"), "{told}");
+}
