@@ -170,7 +170,7 @@ impl Walk {
     }
 
     fn items(&mut self, list: &ListShape<'_>, items: &Array, member: bool, like: Option<Like<'_>>) -> Map {
-        charge(4 * items.len() as u64);
+        charge(16 * items.len() as u64);
         let mut steps = begin(items.len(), member);
         let mut plain = true;
         for (i, item) in items.iter().enumerate() {

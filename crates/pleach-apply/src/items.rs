@@ -206,7 +206,7 @@ pub(crate) fn together<'v>(list: &ListShape<'v>, first: &'v [Value], second: &'v
         Relation::Keys(keys) => keys.len(),
         Relation::Atomic | Relation::Set => 1,
     };
-    charge(((first.len() + second.len()) * (8 + 2 * per_item)) as u64);
+    charge(((first.len() + second.len()) * (32 + 4 * per_item)) as u64);
     let mut items = Vec::with_capacity(first.len() + second.len());
     for (second, values) in [(false, first), (true, second)] {
         items.extend(values.iter().enumerate().filter_map(|(place, value)| {

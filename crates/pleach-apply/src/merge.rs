@@ -321,6 +321,7 @@ impl Walk<'_> {
     }
 
     fn merge_groups(&mut self, list: &ListShape<'_>, was: &[Value], is: &[Value], depth: usize) -> Merged {
+        charge(32 * (was.len() + is.len()) as u64);
         let Groups { mut all, live, config } = Groups::of(list, was, is);
         let mut out: Vec<Value> = Vec::with_capacity(live.len().max(config.len()));
         let (mut l, mut c) = (0, 0);

@@ -42,7 +42,7 @@ pub fn remove(value: Value, fields: &Set, of: Type<'_>) -> Value {
             if items.is_empty() || matches!(list.relation, Relation::Atomic) {
                 return Value::Null;
             }
-            charge(2 * items.len() as u64);
+            charge(16 * items.len() as u64);
             let mut kept = Vec::with_capacity(items.len());
             for item in items {
                 let node = step(&list, &item).ok().and_then(|element| fields.node(&element));

@@ -211,7 +211,7 @@ impl Writer<'_> {
     }
 
     fn items(&mut self, list: &ListShape<'_>, items: &Array) -> Option<()> {
-        charge(2 * items.len() as u64);
+        charge(8 * items.len() as u64);
         self.out.extend_from_slice(br#"{".":{}"#);
         let start = self.out.len();
         let mut rows: SmallVec<[Row; 8]> = SmallVec::with_capacity(items.len());

@@ -443,7 +443,7 @@ fn repeated_references(references: &[Value]) -> Option<Vec<usize>> {
         return (!repeated.is_empty()).then_some(repeated);
     }
     // What is equal has the same text; `1` and `1.0` have it too, and are compared.
-    let mut seen: HashMap<Box<[u8]>, Vec<usize>> = HashMap::with_capacity(references.len());
+    let mut seen: HashMap<Box<[u8]>, Vec<usize>> = HashMap::new();
     let mut repeated = Vec::new();
     for (i, reference) in references.iter().enumerate() {
         let alike = seen.entry(pleach_json::to_vec(reference).into_boxed_slice()).or_default();

@@ -100,7 +100,7 @@ impl<'v> Deletions<'v> {
         let mut by_text: HashMap<String, Vec<&Value>> = HashMap::with_capacity(values.len());
         for value in values {
             // `1` and `1.0` have one text and are two values.
-            let alike = by_text.entry(to_string(value)).or_default();
+            let alike = by_text.entry(text_of(value)).or_default();
             if !alike.contains(&value) {
                 alike.push(value);
             }
@@ -273,11 +273,18 @@ fn names<'v>(items: impl IntoIterator<Item = &'v Value>, schema: &StrategicSchem
 fn name_of(item: &Value, key: Option<&str>) -> Result<String> {
     match (item, key) {
         (Value::Object(map), Some(key)) => match map.get(key) {
-            Some(name) => Ok(to_string(name)),
+            Some(name) => Ok(text_of(name)),
             None => Err(no_key(item, key)),
         },
-        _ => Ok(to_string(item)),
+        _ => Ok(text_of(item)),
     }
+}
+
+/// The text of a value, in no more memory than it needs: there may be many.
+fn text_of(value: &Value) -> String {
+    let mut text = to_string(value);
+    text.shrink_to_fit();
+    text
 }
 
 fn no_key(item: &Value, key: &str) -> crate::StrategicError {
@@ -293,5 +300,5 @@ fn as_list(value: &Value) -> Result<&[Value]> {
 
 fn unique(items: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut seen = std::collections::HashSet::new();
-    items.filter(|item| seen.insert(to_string(item))).collect()
+    items.filter(|item| seen.insert(text_of(item))).collect()
 }

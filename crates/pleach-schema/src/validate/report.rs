@@ -36,6 +36,8 @@ impl Reporter<'_> {
         if self.errors.is_full() {
             return 0;
         }
+        // Looking for what to say takes longer than looking whether there is anything.
+        charge(3);
         let before = self.errors.len();
         let count = grow_stack(|| self.visit_here(node, value, at, old, top));
         if self.errors.len() > before

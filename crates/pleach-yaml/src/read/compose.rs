@@ -102,7 +102,7 @@ impl From<Scalar> for KeyOf {
 }
 
 /// The most bytes of text that may come from aliases.
-const MAX_ALIAS_BYTES: usize = 16 << 20;
+const MAX_ALIAS_BYTES: usize = 8 << 20;
 
 /// The most bytes of keys that are reported to be set again.
 const MAX_DUPLICATE_BYTES: usize = 1 << 20;

@@ -325,7 +325,7 @@ impl<'a> Builder<'a> {
         }
         if self.all.len() == self.all.capacity() {
             // Less than twice as many: the tree is the largest thing there is.
-            self.all.reserve_exact(16 + self.all.len() / 4);
+            self.all.reserve_exact(16 + self.all.len() / 8);
         }
         let id = self.all.len() as NodeId;
         self.all.push(node);

@@ -4,9 +4,7 @@ use pleach_apply::{Request, Tracker, Type, Versions};
 use pleach_json::{Map, Value, json};
 use pleach_schema::{Schema, SchemaOptions};
 
-use crate::{Attack, BODY, attack, fitting};
-
-type Make = Box<dyn FnOnce() -> Attack>;
+use crate::{BODY, Make, attack, fitting};
 
 struct Kind(Schema);
 

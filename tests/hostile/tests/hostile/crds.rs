@@ -7,9 +7,7 @@ use pleach_meta::Status;
 use pleach_schema::formats::Compat;
 use pleach_schema::{Schema, SchemaOptions};
 
-use crate::{Attack, BODY, SCALE, attack, fitting};
-
-type Make = Box<dyn FnOnce() -> Attack>;
+use crate::{BODY, Make, SCALE, attack, fitting};
 
 fn crd_of(versions: Value) -> Value {
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "ks.g.io"},

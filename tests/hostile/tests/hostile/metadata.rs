@@ -9,9 +9,7 @@ use pleach_meta::object_meta::{
 };
 use pleach_meta::{Path, Status};
 
-use crate::{Attack, BODY, attack, fitting};
-
-type Make = Box<dyn FnOnce() -> Attack>;
+use crate::{BODY, Make, attack, fitting};
 
 /// Metadata that is decoded, checked as new and as changed, and refused.
 fn metadata(name: &'static str, make: impl FnOnce() -> Value + 'static) -> Make {

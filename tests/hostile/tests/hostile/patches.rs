@@ -5,9 +5,7 @@ use pleach_patch::{
     JsonPatch, StrategicSchema, apply_json_patch, create_merge_patch, merge_patch, strategic_merge_patch,
 };
 
-use crate::{Attack, BODY, SCALE, attack, fitting};
-
-type Make = Box<dyn FnOnce() -> Attack>;
+use crate::{Attack, BODY, Make, SCALE, attack, fitting};
 
 /// As many operations as a patch may have.
 const OPERATIONS: usize = 10_000;
@@ -105,7 +103,8 @@ pub(crate) fn all() -> Vec<Make> {
             |_| format!(r#"{{"op":"test","path":"{}"}}"#, "/a".repeat(100)),
         ),
         Box::new(|| {
-            let keys: String = (0..fitting(12)).map(|n| format!("\"k{n:07}\":1,")).collect();
+            let keys: Vec<String> = (0..fitting(12)).map(|n| format!("\"k{n:07}\":1,")).collect();
+            let keys = keys.concat();
             let text = format!("[{{{keys}\"op\":\"test\",\"path\":\"\"}}]");
             attack("JSON patch: an operation of many members", text.len(), move || {
                 JsonPatch::parse_strict(text.as_bytes()).is_ok()

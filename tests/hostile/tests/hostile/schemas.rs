@@ -4,9 +4,7 @@ use pleach_json::{Map, Value, json};
 use pleach_meta::Status;
 use pleach_schema::{Record, Schema, SchemaOptions, SettleOptions};
 
-use crate::{Attack, BODY, SCALE, attack, fitting};
-
-type Make = Box<dyn FnOnce() -> Attack>;
+use crate::{BODY, Make, SCALE, attack, fitting};
 
 fn compiled(of_spec: Value) -> Schema {
     let schema = json!({"type": "object", "properties": {"spec": of_spec}});

@@ -4,9 +4,7 @@ use pleach_json::{MAX_DEPTH, Value, parse, parse_strict};
 use pleach_jsonpath::JsonPath;
 use pleach_meta::{FieldSelector, LabelSelector};
 
-use crate::{Attack, BODY, attack, fitting};
-
-type Make = Box<dyn FnOnce() -> Attack>;
+use crate::{BODY, Make, attack, fitting};
 
 /// A text that is read as JSON.
 fn json(name: &'static str, text: impl FnOnce() -> Vec<u8> + 'static) -> Make {
@@ -66,7 +64,7 @@ pub(crate) fn all() -> Vec<Make> {
         json("JSON: keys set twice in deep objects", || {
             let key = "k".repeat(BODY / 8 / 1_000);
             deep(&key, &format!("{{{}\"z\":1}}", "\"a\":1,".repeat(2_000)), 5_000)
-                .replacen("{", "{\"a\":1,\"a\":1,", 4_000)
+                .replacen('{', "{\"a\":1,\"a\":1,", 4_000)
                 .into()
         }),
         json("JSON: deeper than it may be", || "[".repeat(BODY).into()),
