@@ -20,9 +20,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 const SHORT: Duration = Duration::from_millis(1);
 /// How long a computation has a lane while others wait for one.
 const TURN: Duration = Duration::from_millis(20);
-/// How long to wait for another thread to take over; it is asked again after the next slice.
-const HAND_OVER: Duration = Duration::from_millis(2);
-/// How often a computation that waits for a lane looks at its deadline and its client.
+/// How often a computation that waits looks at its deadline and its client.
 const WAITING: Duration = Duration::from_millis(50);
 
 /// The lanes that all long computations share.
@@ -139,7 +137,7 @@ impl CpuGuard {
             return wait();
         }
         tokio::task::block_in_place(|| {
-            wait_for_another_worker();
+            wait_for_another_worker(|| self.may_go_on(run.deadline))?;
             wait()
         })
     }
@@ -180,8 +178,8 @@ impl Supervisor for CpuGuard {
 
 /// Waits until a task of the runtime ran, that is, until some worker is there for others. While a thread is
 /// inside of `block_in_place`, the runtime starts another worker in its place; returning before that one has
-/// begun would take the place back.
-fn wait_for_another_worker() {
+/// begun, which may take a while on a busy machine, would take the place back.
+fn wait_for_another_worker(may_wait: impl Fn() -> Result<(), Stopped>) -> Result<(), Stopped> {
     let begun = Arc::new((Mutex::new(false), Condvar::new()));
     tokio::spawn({
         let begun = begun.clone();
@@ -190,8 +188,12 @@ fn wait_for_another_worker() {
             begun.1.notify_all();
         }
     });
-    let waiting = begun.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let _ = begun.1.wait_timeout_while(waiting, HAND_OVER, |begun| !*begun);
+    let mut has_begun = begun.0.lock().unwrap_or_else(PoisonError::into_inner);
+    while !*has_begun {
+        has_begun = begun.1.wait_timeout(has_begun, WAITING).unwrap_or_else(PoisonError::into_inner).0;
+        may_wait()?;
+    }
+    Ok(())
 }
 
 /// Whether the peer of a socket of this process has closed its side; `false` where that cannot be found out.
