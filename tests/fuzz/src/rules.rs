@@ -14,7 +14,7 @@ const MAX_ITEMS: u64 = 3;
 
 /// The source of a rule.
 pub(crate) fn source(bytes: &mut Bytes<'_>) -> String {
-    if bytes.next() % 2 == 0 {
+    if bytes.next().is_multiple_of(2) {
         let text = String::from_utf8_lossy(bytes.0).into_owned();
         bytes.0 = &[];
         return text;
@@ -50,10 +50,10 @@ pub(crate) fn object(bytes: &mut Bytes<'_>, fitting: bool) -> Value {
     let mut out = Map::new();
     for name in ["b", "d", "h", "i", "l", "m", "n", "s", "t", "v"] {
         let choice = bytes.next();
-        if !fitting && choice % 8 == 0 {
+        if !fitting && choice.is_multiple_of(8) {
             out.insert(name, value(bytes, 2));
         }
-        if choice % 4 == 0 {
+        if choice.is_multiple_of(4) {
             continue;
         }
         let count = u64::from(choice / 4) % (MAX_ITEMS + 1);
@@ -61,10 +61,9 @@ pub(crate) fn object(bytes: &mut Bytes<'_>, fitting: bool) -> Value {
             "b" => Value::Bool(choice % 8 < 4),
             "d" => Value::Float(f64::from(choice) / 2.0 - 20.0),
             "i" => Value::Int(i64::from(choice) - 100),
-            "s" => text(bytes),
             "t" => Value::from("2024-02-29T12:00:00Z"),
             "v" if choice % 8 < 4 => Value::from(i64::from(choice)),
-            "v" => text(bytes),
+            "s" | "v" => text(bytes),
             "n" => (0..count).map(|_| Value::Int(i64::from(bytes.next()))).collect::<Vec<_>>().into(),
             "h" => (0..count).map(|_| text(bytes)).collect::<Vec<_>>().into(),
             "m" => (0..count).map(|_| (any_name(bytes).into(), text(bytes))).collect::<Map>().into(),
@@ -315,7 +314,7 @@ fn optional(bytes: &mut Bytes<'_>, depth: u8, out: &mut String) {
         "optional.ofNonZeroValue(self.s)",
         "self.n.first()",
     ]));
-    if depth > 0 && bytes.next() % 2 == 0 {
+    if depth > 0 && bytes.next().is_multiple_of(2) {
         out.push_str(bytes.pick(&[".optMap(x, ", ".optFlatMap(x, optional.of(", ".or(optional.of("]));
         let closing = if out.ends_with("x, ") { ")" } else { "))" };
         integer(bytes, depth - 1, out);

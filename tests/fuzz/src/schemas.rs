@@ -51,7 +51,7 @@ fn keyword(bytes: &mut Bytes<'_>, depth: usize, out: &mut Map) {
             out.insert(keyword, list);
         }
         9 => drop(out.insert("dependencies", json!({(name(bytes)): schema(bytes, depth - 1)}))),
-        10 => drop(out.insert("additionalProperties", bytes.next() % 2 == 0)),
+        10 => drop(out.insert("additionalProperties", bytes.next().is_multiple_of(2))),
         11 => drop(out.insert("required", json!([name(bytes)]))),
         12 => drop(out.insert("default", value(bytes, 2))),
         13 => drop(out.insert("enum", json!([value(bytes, 1), value(bytes, 0)]))),
@@ -61,7 +61,7 @@ fn keyword(bytes: &mut Bytes<'_>, depth: usize, out: &mut Map) {
         17 => drop(out.insert("minimum", small(bytes))),
         18 => drop(out.insert("maxItems", small(bytes))),
         19 => drop(out.insert("maxProperties", small(bytes))),
-        20 => drop(out.insert("x-kubernetes-preserve-unknown-fields", bytes.next() % 8 != 0)),
+        20 => drop(out.insert("x-kubernetes-preserve-unknown-fields", !bytes.next().is_multiple_of(8))),
         21 => drop(out.insert("x-kubernetes-embedded-resource", true)),
         22 => drop(out.insert("x-kubernetes-int-or-string", true)),
         23 => drop(out.insert("x-kubernetes-list-type", bytes.pick(&["set", "map", "atomic", "zz"]))),

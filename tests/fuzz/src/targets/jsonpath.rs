@@ -33,9 +33,9 @@ pub(super) fn jsonpath(data: &[u8]) {
 pub(super) fn jsonpath_seeds() -> Vec<Vec<u8>> {
     let mut all = seeds(&[
         r#"{.a[*].b}{"\t"}{.d.e\.f[1][-1:]}"#,
-        r#"{range .a[?(@.b>1)]}{.c}, {end}{..b}"#,
-        r#"{.a[0,1]['b','c']}{$.g}{@}{.a[::2]}{.d['e.f']}"#,
-        r#".a.b.c"#,
+        r"{range .a[?(@.b>1)]}{.c}, {end}{..b}",
+        r"{.a[0,1]['b','c']}{$.g}{@}{.a[::2]}{.d['e.f']}",
+        r".a.b.c",
         r#"{.x..y[?(@.z=="a" || @.z!='b')]}¦{"x":{"k":{"y":[{"z":"a"},{"z":"c"}]}}}"#,
         r#"{range .items[*]}[{.metadata.name},{.spec.a[?(@.n<=5)].m}]{"\n"}{end}¦{"items":[{"metadata":{"name":"a"},"spec":{"a":[{"n":5,"m":true}]}},{}]}"#,
         r#"{.a[-3:5:-1]}{.*}{..*}¦{"a":[1,2,3,4],"b":{"c":[{}]}}"#,

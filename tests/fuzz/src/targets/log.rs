@@ -181,7 +181,7 @@ fn change(files: &mut BTreeMap<String, Vec<u8>>, bytes: &mut Bytes<'_>) {
 
 /// A file with a header and frames. In the first format, which every version reads.
 fn file(bytes: &mut Bytes<'_>) -> (String, Vec<u8>) {
-    let is_checkpoint = bytes.next() % 4 == 0;
+    let is_checkpoint = bytes.next().is_multiple_of(4);
     let base = u64::from(bytes.next());
     let salt = u32::from(bytes.next());
     let mut out = b"pleach\0\n".to_vec();
@@ -198,7 +198,7 @@ fn file(bytes: &mut Bytes<'_>) -> (String, Vec<u8>) {
             if is_checkpoint { checkpoint(bytes, base, &mut items) } else { commits(bytes, &mut revision) };
         frame(&mut out, salt, &body);
     }
-    if is_checkpoint && bytes.next() % 8 != 0 {
+    if is_checkpoint && !bytes.next().is_multiple_of(8) {
         frame(&mut out, salt, &[&u32::MAX.to_le_bytes()[..], &items.to_le_bytes()].concat());
     }
     (format!("{base:020}.{}", if is_checkpoint { "checkpoint" } else { "log" }), out)
@@ -244,7 +244,7 @@ fn commits(bytes: &mut Bytes<'_>, revision: &mut u64) -> Vec<u8> {
         out.extend_from_slice(&count.to_le_bytes());
         for _ in 0..count {
             text(bytes, &mut out);
-            if bytes.next() % 4 == 0 {
+            if bytes.next().is_multiple_of(4) {
                 out.extend_from_slice(&u32::MAX.to_le_bytes());
             } else {
                 text(bytes, &mut out);
