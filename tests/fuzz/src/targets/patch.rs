@@ -7,22 +7,22 @@ use pleach_patch::{
 
 use crate::bytes::{long, seeds, split};
 
-/// Both readers of patches agree (the strict one refuses more), a patch does the same every time, and its result can be written and read.
+/// Both readers of patches agree (the strict one refuses more), a patch does the same every time, and its result can be
+/// written and read.
 pub(super) fn json_patch(data: &[u8]) {
     let (document, patch) = split(data);
     let read = JsonPatch::parse(patch);
-    if let Ok(strict) = JsonPatch::parse_strict(patch) {
-        assert_eq!(read.as_ref().ok(), Some(&strict.patch), "what is read strictly is read the same");
-    }
+    let strict = JsonPatch::parse_strict(patch).ok().map(|strict| strict.patch);
+    assert!(read.is_ok() || strict.is_none(), "what is read strictly is read");
     let (Ok(document), Ok(patch)) = (parse(document), read) else { return };
     let result = apply_json_patch(document.clone(), &patch);
-    let again = apply_json_patch(document.clone(), &patch);
+    let again = apply_json_patch(document.clone(), strict.as_ref().unwrap_or(&patch));
     match (result, again) {
         (Ok(result), Ok(again)) => {
             assert_eq!(result, again);
             assert!(!patch.is_empty() || result == document);
-            let text = to_vec(&result);
-            assert_eq!(to_vec(&parse(&text).expect("the result can be stored")), text);
+            let stored = parse(&to_vec(&result)).expect("the result can be stored");
+            assert!(stored == result || !result.reads_back(None));
         }
         (Err(a), Err(b)) => assert_eq!(a.to_string(), b.to_string()),
         other => panic!("{other:?}"),

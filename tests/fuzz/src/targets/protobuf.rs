@@ -23,7 +23,8 @@ pub(super) fn protobuf(data: &[u8]) {
     }
     let Some(object) = read_protobuf(body, api_version, kind) else { return };
     let text = to_vec(&object);
-    assert_eq!(to_vec(&parse(&text).expect("the object is JSON")), text);
+    let stored = parse(&text).expect("the object is JSON");
+    assert!(stored == object || !object.reads_back(None));
     let Some(written) = write_protobuf(&object) else { return };
     let again = read_protobuf(&written, api_version, kind).expect("what was written is read");
     assert_eq!(write_protobuf(&again), Some(written), "{text:?}", text = String::from_utf8_lossy(&text));
