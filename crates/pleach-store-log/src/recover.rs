@@ -150,7 +150,15 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    fn replay(&mut self, segments: &[Revision]) -> Result<(), StoreError> {
+    fn replay(&mut self, mut segments: &[Revision]) -> Result<(), StoreError> {
+        // Nothing is written behind a header that is not durable: a newest segment without one holds
+        // nothing, and the one before it is gone on with.
+        let mut without_header = None;
+        if let Some((&newest, others)) = segments.split_last()
+            && self.has_no_header(newest)?
+        {
+            (without_header, segments) = (Some(newest), others);
+        }
         for (position, &base) in segments.iter().enumerate() {
             let name = log::segment_name(base);
             // A segment is spare when the one after it begins no later than the checkpoint ends.
@@ -165,7 +173,23 @@ impl Recovery<'_> {
             }
             self.replay_segment(&name, base, next)?;
         }
+        if let Some(base) = without_header {
+            let name = log::segment_name(base);
+            if base > self.found.index.current() {
+                return Err(self.gap(&name, base));
+            }
+            self.found.broken = Some(format!("{name} has no header"));
+            self.found.spare.push(name);
+        }
         Ok(())
+    }
+
+    fn has_no_header(&self, base: Revision) -> Result<bool, StoreError> {
+        let name = log::segment_name(base);
+        let file =
+            self.disk.open(&name).map_err(|error| StoreError::io(format!("cannot open {name}"), error))?;
+        let mut frames = Frames::begin(&*file, &name)?;
+        Ok(frames.size() <= HEADER as u64 && frames.header(FileKind::Log).is_err())
     }
 
     fn replay_segment(
@@ -177,13 +201,6 @@ impl Recovery<'_> {
         let file =
             self.disk.open(name).map_err(|error| StoreError::io(format!("cannot open {name}"), error))?;
         let mut frames = Frames::begin(&*file, name)?;
-        // Nothing is written behind a header that is not durable: it holds nothing.
-        if next.is_none() && frames.size() <= HEADER as u64 && frames.header(FileKind::Log).is_err() {
-            self.found.spare.push(name.to_owned());
-            self.found.broken = Some(format!("{name} has no header"));
-            return Ok(());
-        }
-        frames.offset = 0;
         let found = frames.header(FileKind::Log)?;
         if found != base {
             return Err(StoreError::damaged(format!("{name} follows revision {found}")));

@@ -180,6 +180,32 @@ fn a_missing_segment_is_noticed() {
 }
 
 #[test]
+fn a_newest_segment_without_a_header_changes_nothing_about_those_before_it() {
+    let (disk, model) = written();
+    let disk = without_note(&disk);
+    let log = file_with(&disk, ".log");
+    for base in [1, 4, 7] {
+        for content in [&b""[..], b"half a header"] {
+            let whole = disk.copy();
+            let name = crate::log::segment_name(Revision(base));
+            if name == log {
+                continue;
+            }
+            crate::disk::Disk::create(&whole, &name).expect("a file");
+            whole.with_file(&name, |bytes| bytes.extend_from_slice(content));
+            let broken = whole.copy();
+            broken.with_file(&log, |bytes| bytes[HEADER + 20] ^= 1);
+            for _ in 0..2 {
+                is_refused(&broken, &log, &format!("{name} beside a damaged segment"));
+                let store = open(&whole, Options::new()).expect("a store");
+                assert_eq!(revision(&store), revision(&model), "{name}");
+                assert_prefix(&store, &model, &name);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_newer_format_is_refused() {
     let (disk, _) = written();
     let log = file_with(&disk, ".log");
