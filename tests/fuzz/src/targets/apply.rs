@@ -117,7 +117,10 @@ pub(super) fn apply(data: &[u8]) {
         Ok(applied) => {
             let again = tracker.apply(Some(&applied.object), &config, false, &|_| ());
             let again = again.expect("what was applied is applied again without conflicts");
-            assert_eq!(again.object, applied.object);
+            // Without any owner all fields have one again, as upstream has it: `before-first-apply`.
+            if applied.object.at(&["metadata", "managedFields"]).is_some() {
+                assert_eq!(again.object, applied.object);
+            }
         }
         Err(ApplyError::Conflicts(conflicts)) => assert!(!conflicts.causes().is_empty()),
         Err(ApplyError::BadRequest(text) | ApplyError::Failed(text)) => assert!(!text.is_empty()),
