@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use pleach_engine::Rejection;
 
@@ -11,8 +11,9 @@ use crate::memory::Receiving;
 
 /// The largest request body.
 pub const BODY_LIMIT: usize = 3 * 1024 * 1024;
-/// How much of a body that nobody asked for is read all the same, as Go's server does.
-const DRAIN_LIMIT: usize = 256 * 1024;
+/// How much of a body that is not wanted is read and thrown away: a little more than a body may have, so that a
+/// client that was refused sees why.
+const DRAIN_LIMIT: usize = 2 * BODY_LIMIT;
 /// How long that may take.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
 
@@ -32,6 +33,15 @@ impl Unread {
     /// Reads it, up to the limit. What was read before is gone.
     pub async fn read(&mut self) -> Result<Bytes, Rejection> {
         let Some(mut body) = self.body.take() else { return Ok(Bytes::new()) };
+        let read = self.read_all(&mut body).await;
+        if read.is_err() {
+            // The rest is still to be drained.
+            self.body = Some(body);
+        }
+        read
+    }
+
+    async fn read_all(&mut self, body: &mut Incoming) -> Result<Bytes, Rejection> {
         let mut left = BODY_LIMIT;
         // Most bodies are one frame, whose bytes are taken as they are.
         let (mut first, mut rest) = (Bytes::new(), Vec::new());
@@ -63,11 +73,17 @@ impl Unread {
         Ok(rest.concat().into())
     }
 
-    /// Reads what nobody wanted: a connection that is closed on unread bytes is reset, and the client
+    /// Reads what is left and throws it away: a connection that is closed on unread bytes is reset, and the client
     /// may never see the answer that was sent before.
     pub async fn drain(self) {
-        let Some(body) = self.body.filter(|body| !body.is_end_stream()) else { return };
-        let rest = Limited::new(body, DRAIN_LIMIT).collect();
+        let Some(mut body) = self.body.filter(|body| !body.is_end_stream()) else { return };
+        let rest = async move {
+            let mut left = DRAIN_LIMIT;
+            while let Some(Ok(frame)) = body.frame().await {
+                let Some(less) = left.checked_sub(frame.data_ref().map_or(0, Bytes::len)) else { return };
+                left = less;
+            }
+        };
         // Rare, so it takes no room in the future of every request.
         let _ = Box::pin(tokio::time::timeout(DRAIN_TIME, rest)).await;
     }
