@@ -271,6 +271,11 @@ mod tests {
             ("keys are sorted", json!({"k:{\"b\":1,\"a\":2}": {}}), json!({"k:{\"a\":2,\"b\":1}": {}})),
             ("numbers are numbers", json!({"v:1e3": {}}), json!({"v:1000": {}})),
             ("texts are escaped", json!({"v:\"<\"": {}}), json!({"v:\"\\u003c\"": {}})),
+            (
+                "steps that are written differently and are the same are one",
+                json!({"i:0": {}, "i:-0": {".": {}, "f:a": {}}, "v:1": {}, "v:1e0": {"f:b": {}}}),
+                json!({"i:0": {".": {}, "f:a": {}}, "v:1": {".": {}, "f:b": {}}}),
+            ),
             ("keys that are null are none", json!({"k:null": {}}), json!({"k:{}": {}})),
         ] {
             assert_eq!(encode_fields(&decode_fields(&fields).unwrap()), want, "{why}");

@@ -123,9 +123,23 @@ impl Set {
         }
     }
 
-    /// Brings steps that were pushed out of order into order. Each was pushed once.
+    /// Brings steps that were pushed out of order into order, and joins those that are the same.
     pub(crate) fn sort(&mut self) {
         self.0.sort_by(|a, b| a.element.cmp(&b.element));
+        if self.0.is_sorted_by(|a, b| a.element < b.element) {
+            return;
+        }
+        let mut joined: Vec<Node> = Vec::with_capacity(self.0.len());
+        for node in self.0.drain(..) {
+            match joined.last_mut() {
+                Some(last) if last.element == node.element => {
+                    last.member |= node.member;
+                    last.children = last.children.union(&node.children);
+                }
+                _ => joined.push(node),
+            }
+        }
+        self.0 = joined;
     }
 
     /// Whether a path is a member.

@@ -63,11 +63,13 @@ pub(super) fn merge_patches(data: &[u8]) {
     }
 }
 
-/// Whether a null stands where a merge patch would mean removal.
+/// Whether a null stands where a merge patch means removal: upstream's library also removes those in lists that are
+/// added.
 fn has_null_member(value: &Value) -> bool {
     let nested = |value: &Value| pleach_json::grow_stack(|| has_null_member(value));
     match value {
         Value::Object(members) => members.values().any(|value| value.is_null() || nested(value)),
+        Value::Array(items) => items.iter().any(nested),
         _ => false,
     }
 }
