@@ -65,12 +65,10 @@ pub(super) fn cel_check(data: &[u8]) {
 const FOR_OBJECTS: usize = 64;
 
 /// Functions whose estimate is an upper bound.
-const BOUNDED: [&str; 24] = [
+const BOUNDED: [&str; 22] = [
     "_&&_",
     "_||_",
     "!_",
-    "_==_",
-    "_!=_",
     "_<_",
     "_<=_",
     "_>_",
@@ -97,7 +95,7 @@ const BOUNDED: [&str; 24] = [
 /// It is none, as it is not for the API server: where a value does not fit its schema; where types
 /// are only known at run time; for functions whose estimate looks at one operand and whose cost at
 /// another (`startsWith`, `endsWith`), at a longest format that is none (`validate`), or at no size
-/// at all (objects with `==`, IPv6 addresses with `!=`, the libraries of lists and sets); and where
+/// at all (`==` and `!=`, the libraries of lists and sets); and where
 /// something is selected from what was computed, which costs one more than estimated.
 pub(super) fn cel_eval(data: &[u8]) {
     let (rule, objects) = data.split_at(data.len().saturating_sub(FOR_OBJECTS));
