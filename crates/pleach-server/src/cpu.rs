@@ -34,7 +34,7 @@ pub struct CpuLanes {
 #[derive(Debug)]
 struct Lanes {
     free: usize,
-    /// Those who wait, by number; the first is next.
+    /// Computations that wait for a lane, by ticket number; the first is next.
     queue: VecDeque<u64>,
     next_number: u64,
 }

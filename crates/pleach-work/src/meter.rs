@@ -50,7 +50,7 @@ pub struct Meter {
     state: Option<Box<State>>,
 }
 
-/// What a meter knows; lies with the thread while the meter is entered.
+/// The state of a meter; thread-local while the meter is entered.
 pub(crate) struct State {
     /// Steps it may still take, counted from `entered_at` on.
     left: u64,
