@@ -11,7 +11,7 @@ use pleach_apply::{ApplyError, Tracker};
 use pleach_crd::Scale;
 use pleach_json::{Hints, Phrases, Piece, Spans, Value};
 use pleach_meta::object_meta::ObjectMeta;
-use pleach_schema::Beside;
+use pleach_schema::Baseline;
 
 use crate::decode;
 use crate::engine::Engine;
@@ -201,10 +201,10 @@ impl Apply<'_> {
             tracker = tracker.since(said.config(), &said.result);
         }
         let settled = live.and_then(Live::piece).map(|piece| piece.value());
-        let beside = settled.map_or(Beside::Others, Beside::Settled);
+        let baseline = settled.map_or(Baseline::Unknown, Baseline::Settled);
         let fill_defaults = |object: &mut Value| {
             if self.target.kind.is_custom() {
-                self.target.version().schema.get().fill_defaults(object, beside);
+                self.target.version().schema.get().fill_defaults(object, baseline);
             }
         };
         let applied = tracker
@@ -233,7 +233,7 @@ impl Apply<'_> {
     /// The object as its kind is decoded: typed kinds wholly, custom resources only their metadata.
     fn settled(&self, object: Value) -> Result<Settled, Rejection> {
         if !self.target.kind.is_custom() {
-            let decoded = decode::object(self.target, object, false, Beside::Others);
+            let decoded = decode::object(self.target, object, false, Baseline::Unknown);
             return decoded.map(|decoded| decoded.value).map_err(Rejection::BadRequest);
         }
         settle::applied(object)

@@ -8,7 +8,7 @@ use pleach_json::{Hints, Map, Value, ValueKind};
 use pleach_meta::GroupVersion;
 use pleach_meta::go_format::{go_type, go_v};
 use pleach_meta::go_struct::{Decoder, in_document_order};
-use pleach_schema::Beside;
+use pleach_schema::Baseline;
 
 use crate::keyed_data;
 use crate::kind::{Kind, Strategy};
@@ -85,8 +85,8 @@ pub fn decode(
     if !kind.is_custom() && type_meta.kind != kind.kind {
         return Err(not_registered(kind, &type_meta));
     }
-    let beside = hints.like.map_or(Beside::Nobody, |piece| Beside::Settled(piece.value()));
-    let mut decoded = object(target, raw, strictly, beside)
+    let baseline = hints.like.map_or(Baseline::None, |piece| Baseline::Settled(piece.value()));
+    let mut decoded = object(target, raw, strictly, baseline)
         .map_err(|error| cannot_be_handled(kind, &version.name, &error))?;
     let typed = matches!(kind.strategy, Strategy::CustomResourceDefinition | Strategy::WebhookConfiguration);
     if typed && body.format == Format::Json {
@@ -104,7 +104,7 @@ pub fn object(
     target: &Target,
     mut value: Value,
     strictly: bool,
-    beside: Beside<'_>,
+    baseline: Baseline<'_>,
 ) -> Result<Decoded, String> {
     let mut strict = Vec::new();
     if target.kind.strategy == Strategy::CustomResourceDefinition {
@@ -124,7 +124,7 @@ pub fn object(
         }
     }
     let metadata = value.get("metadata").filter(|metadata| metadata.is_container());
-    let known = beside.settled().and_then(|settled| settled.get("metadata")).zip(metadata);
+    let known = baseline.settled().and_then(|settled| settled.get("metadata")).zip(metadata);
     if !known.is_some_and(|(known, metadata)| known.is_same(metadata)) {
         strict.extend(decode_metadata(&mut value, strictly)?);
     }
@@ -133,7 +133,7 @@ pub fn object(
         strict.extend(unknown.into_iter().filter(|_| strictly));
     }
     keyed_data::check_bytes(&target.kind, &value)?;
-    let (value, unknown) = settle::request(&target.kind, target.version, value, beside, strictly)?;
+    let (value, unknown) = settle::request(&target.kind, target.version, value, baseline, strictly)?;
     strict.extend(unknown);
     Ok(Decoded { value, strict })
 }

@@ -6,7 +6,7 @@
 use pleach_json::Value;
 use pleach_meta::FieldError;
 use pleach_patch::{Fault, JsonPatch, MAX_OPERATIONS};
-use pleach_schema::Beside;
+use pleach_schema::Baseline;
 
 use crate::decode;
 use crate::engine::Engine;
@@ -145,8 +145,8 @@ impl Intent for Patch<'_> {
         let patched = self.apply(live)?;
         let strictly = self.validation != FieldValidation::Ignore;
         check_type_meta(&patched)?;
-        let beside = live.piece().map_or(Beside::Others, |piece| Beside::Settled(piece.value()));
-        let decoded = decode::object(self.target, patched, strictly, beside)
+        let baseline = live.piece().map_or(Baseline::Unknown, |piece| Baseline::Settled(piece.value()));
+        let decoded = decode::object(self.target, patched, strictly, baseline)
             .map_err(|error| self.invalid(live, &error))?;
         let mut strict = self.strict.clone();
         strict.extend(decoded.strict.iter().map(|path| format!("unknown field \"{path}\"")));

@@ -5,7 +5,7 @@
 
 use pleach_json::Value;
 use pleach_meta::object_meta::decode_stored;
-use pleach_schema::{Beside, Record, SettleOptions};
+use pleach_schema::{Baseline, Record, SettleOptions};
 
 use crate::kind::{Kind, Strategy};
 use crate::prepare::metadata_mut;
@@ -53,7 +53,7 @@ pub(crate) fn applied(mut value: Value) -> Result<Settled, Rejection> {
 /// What a webhook made of an object: defaulted, not pruned, and nulls stay, as upstream has it.
 pub(crate) fn mutated(kind: &Kind, version: usize, mut value: Value) -> Settled {
     if value.get("kind").and_then(Value::as_str) == Some(kind.kind.as_str()) {
-        kind.versions[version].schema.get().fill_defaults(&mut value, Beside::Others);
+        kind.versions[version].schema.get().fill_defaults(&mut value, Baseline::Unknown);
     }
     Settled(value)
 }
@@ -63,7 +63,7 @@ pub(crate) fn request(
     kind: &Kind,
     version: usize,
     mut value: Value,
-    beside: Beside<'_>,
+    baseline: Baseline<'_>,
     strictly: bool,
 ) -> Result<(Settled, Vec<String>), String> {
     let record = if strictly { Record::Unknown } else { Record::Nothing };
@@ -73,7 +73,7 @@ pub(crate) fn request(
         return Ok((Settled(value), Vec::new()));
     }
     let settled = schema
-        .settle_beside(&mut value, beside, SettleOptions::request(record))
+        .settle_against(&mut value, baseline, SettleOptions::request(record))
         .map_err(|error| error.to_string())?;
     let mut unknown = settled.pruned;
     unknown.extend(settled.unknown_metadata);

@@ -106,7 +106,7 @@ pub use options::{Environments, Expressions, Options};
 pub use props::{JSONSchemaProps, SchemaBox, SchemaList, SchemaMap, SchemaOrArray, SchemaOrBool};
 pub use record::Settled;
 pub use run_rules::{RuleOutcome, run_rules};
-pub use settle::{Beside, Record, SettleOptions};
+pub use settle::{Baseline, Record, SettleOptions};
 pub use stages::{Verdict, Write};
 pub use structural::Structural;
 

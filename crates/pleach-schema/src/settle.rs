@@ -51,23 +51,23 @@ impl SettleOptions {
     pub const CONVERTED: Self = Self { record: Record::Nothing, stored: true, defaults: false };
 }
 
-/// Who else has a part in an object that is settled.
+/// The object that an object to be settled may share containers with.
 #[derive(Clone, Copy, Debug)]
-pub enum Beside<'a> {
-    /// Nobody.
-    Nobody,
-    /// Others, of whom nothing is known.
-    Others,
-    /// An object that is settled: what the two share is not looked at.
+pub enum Baseline<'a> {
+    /// There is none: the object shares nothing.
+    None,
+    /// It may share containers with an object that is not known to be settled.
+    Unknown,
+    /// A settled object: containers shared with it are skipped.
     Settled(&'a Value),
 }
 
-impl<'a> Beside<'a> {
-    /// The object that is settled.
+impl<'a> Baseline<'a> {
+    /// The settled object, if there is one.
     pub fn settled(self) -> Option<&'a Value> {
         match self {
             Self::Settled(value) => Some(value),
-            Self::Nobody | Self::Others => None,
+            Self::None | Self::Unknown => None,
         }
     }
 }
@@ -75,26 +75,26 @@ impl<'a> Beside<'a> {
 impl Schema {
     /// Settles an object. An error is a request's: an embedded resource that is none.
     pub fn settle(&self, object: &mut Value, options: SettleOptions) -> Result<Settled, FieldError> {
-        self.settle_beside(object, Beside::Others, options)
+        self.settle_against(object, Baseline::Unknown, options)
     }
 
-    /// Only fills in defaults. An object that has them all is not opened to change, and what it shares with
-    /// one that is settled stays shared.
-    pub fn fill_defaults(&self, object: &mut Value, beside: Beside<'_>) {
+    /// Only fills in defaults. An object that has them all is not copied, and what it shares with a settled
+    /// baseline stays shared.
+    pub fn fill_defaults(&self, object: &mut Value, baseline: Baseline<'_>) {
         let root = self.root();
         if root.below().embedded_resources() {
             default::default(object, root);
-        } else if survey(object, beside.settled(), root).defaults {
+        } else if survey(object, baseline.settled(), root).defaults {
             // Whether something would have to be pruned is not asked.
-            fill(object, beside.settled(), root);
+            fill(object, baseline.settled(), root);
         }
     }
 
-    /// The same as [`Self::settle`] for an object that may share something with others.
-    pub fn settle_beside(
+    /// The same as [`Self::settle`], skipping what the object shares with a settled baseline.
+    pub fn settle_against(
         &self,
         object: &mut Value,
-        beside: Beside<'_>,
+        baseline: Baseline<'_>,
         options: SettleOptions,
     ) -> Result<Settled, FieldError> {
         let mut settled = Settled::default();
@@ -103,11 +103,11 @@ impl Schema {
         // Whoever wants to know why nothing was done gets all the walks.
         let needs = if embedded || options.record == Record::Everything {
             Needs { pruning: true, defaults: true }
-        } else if !matches!(beside, Beside::Others) && options.defaults {
-            // There is nothing to lose by opening to change what nobody has.
-            Needs { pruning: fill(object, beside.settled(), root), defaults: false }
+        } else if !matches!(baseline, Baseline::Unknown) && options.defaults {
+            // Nothing that is shared with an unknown object would be copied.
+            Needs { pruning: fill(object, baseline.settled(), root), defaults: false }
         } else {
-            survey(object, beside.settled(), root)
+            survey(object, baseline.settled(), root)
         };
         if needs.pruning && !self.preserves_unknown_fields() {
             if options.record == Record::Nothing {

@@ -13,7 +13,7 @@ use futures_util::{StreamExt as _, stream};
 use pleach_json::{Map, Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_patch::JsonPatch;
-use pleach_schema::Beside;
+use pleach_schema::Baseline;
 
 use super::answer::{self, Answer};
 use super::attributes::{Attributes, Operation};
@@ -306,7 +306,7 @@ impl Engine {
             return self.convert(kind, version, target.version, settled.into_value()).await;
         }
         let seen = Target { version, ..target.clone() };
-        let decoded = decode::object(&seen, patched, false, Beside::Others);
+        let decoded = decode::object(&seen, patched, false, Baseline::Unknown);
         let settled = decoded.map_err(Rejection::internal)?.value;
         self.convert(kind, version, target.version, settled.into_value()).await
     }
