@@ -17,7 +17,7 @@ mod update;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use pleach_json::{Map, Phrase, Phrases, Str, Value};
+use pleach_json::{InternedObject, InternedObjects, Map, Str, Value};
 use pleach_work::{Constant, charge};
 
 pub use self::apply::Applied;
@@ -113,7 +113,7 @@ pub struct Tracker<'a> {
     /// The live object is as a write in this version left it.
     live_is_tracked: bool,
     /// Fields that others own, of objects like this.
-    usual: Option<&'a Phrases>,
+    usual: Option<&'a InternedObjects>,
     /// What the manager applied last.
     since: Option<Since<'a>>,
 }
@@ -134,7 +134,7 @@ impl<'a> Tracker<'a> {
 
     /// Says which fields are often owned: whoever owns just these shares them.
     #[must_use]
-    pub fn usually(mut self, usual: &'a Phrases) -> Self {
+    pub fn usually(mut self, usual: &'a InternedObjects) -> Self {
         self.usual = Some(usual);
         self
     }
@@ -150,7 +150,7 @@ impl<'a> Tracker<'a> {
     /// The fields that an object is found to have among those that are often owned; the first to be tried
     /// are the most likely.
     fn recognized(&self, first: Option<&Encoded>, has: impl Fn(&Map) -> bool) -> Option<Encoded> {
-        let others = self.usual.into_iter().flat_map(Phrases::known).map(Phrase::object);
+        let others = self.usual.into_iter().flat_map(InternedObjects::objects).map(InternedObject::object);
         let mut all = first.map(Encoded::members).into_iter().chain(others);
         all.find(|fields| has(fields)).map(|fields| Encoded::from_map(fields.clone()))
     }

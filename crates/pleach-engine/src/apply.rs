@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use pleach_apply::{ApplyError, Tracker};
 use pleach_crd::Scale;
-use pleach_json::{Hints, Phrases, Piece, Spans, Value};
+use pleach_json::{Hints, InternedObjects, SpannedValue, Spans, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_schema::Baseline;
 
@@ -45,8 +45,8 @@ impl Engine {
         let said = last.as_ref().and_then(|last| last.said.clone());
         let said = said.filter(|said| said.is_by(&manager.name, manager.subresource, fingerprint));
         let configuration = match &said {
-            Some(said) => Configuration::decode(body, Some(said.piece()), true),
-            None => Configuration::decode(body, last.as_ref().map(Last::piece), false),
+            Some(said) => Configuration::decode(body, Some(said.spanned()), true),
+            None => Configuration::decode(body, last.as_ref().map(Last::spanned), false),
         }?;
         let usual = self.usual.of(target.kind.storage_version().fingerprint());
         let mut apply = Apply { target, manager, configuration, options, usual, said };
@@ -148,10 +148,10 @@ struct Configuration {
 }
 
 impl Configuration {
-    /// Decodes a body; `like` is an object that it is probably like, or what was `said` before.
-    fn decode(body: &Body, like: Option<Piece<'_>>, said: bool) -> Result<Self, Rejection> {
+    /// Decodes a body; `baseline` is the live object, or the configuration that was `said` before.
+    fn decode(body: &Body, baseline: Option<SpannedValue<'_>>, said: bool) -> Result<Self, Rejection> {
         let bad = |error: String| Rejection::BadRequest(format!("error decoding YAML: {error}"));
-        let hints = Hints { like, spans: true, ..Hints::default() };
+        let hints = Hints { baseline, spans: true, ..Hints::default() };
         let parsed = pleach_yaml::parse_strict_with(&body.bytes, hints, said)
             .map_err(|error| bad(format!("error converting YAML to JSON: {error}")))?;
         debug_assert_eq!(
@@ -184,7 +184,7 @@ struct Apply<'a> {
     configuration: Configuration,
     options: &'a WriteOptions,
     /// The fields that managers of such objects own.
-    usual: Arc<Phrases>,
+    usual: Arc<InternedObjects>,
     /// What the manager said last of this object.
     said: Option<Arc<Said>>,
 }
@@ -200,7 +200,7 @@ impl Apply<'_> {
         if let Some(said) = self.said.as_ref().filter(|_| self.target.kind.strategy == Strategy::Custom) {
             tracker = tracker.since(said.config(), &said.result);
         }
-        let settled = live.and_then(Live::piece).map(|piece| piece.value());
+        let settled = live.and_then(Live::spanned).map(|spanned| spanned.value());
         let baseline = settled.map_or(Baseline::Unknown, Baseline::Settled);
         let fill_defaults = |object: &mut Value| {
             if self.target.kind.is_custom() {

@@ -85,7 +85,7 @@ pub fn decode(
     if !kind.is_custom() && type_meta.kind != kind.kind {
         return Err(not_registered(kind, &type_meta));
     }
-    let baseline = hints.like.map_or(Baseline::None, |piece| Baseline::Settled(piece.value()));
+    let baseline = hints.baseline.map_or(Baseline::None, |spanned| Baseline::Settled(spanned.value()));
     let mut decoded = object(target, raw, strictly, baseline)
         .map_err(|error| cannot_be_handled(kind, &version.name, &error))?;
     let typed = matches!(kind.strategy, Strategy::CustomResourceDefinition | Strategy::WebhookConfiguration);

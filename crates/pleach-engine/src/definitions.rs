@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use pleach_crd::{ApiVersion, Crd, GroupNames, Names};
-use pleach_json::{Phrases, Str};
+use pleach_json::{InternedObjects, Str};
 use pleach_store::{Commit, Expect, RangeQuery, Revision, StoreError};
 use tokio::sync::Mutex;
 
@@ -208,7 +208,7 @@ impl Engine {
                 let mut value = crd.encode(ApiVersion::V1);
                 crate::managed::track_own_status(self, stored.encode(ApiVersion::V1), &mut value);
                 let fingerprint = self.definition_fingerprint();
-                let bytes = encode(&mut value, fingerprint, &Phrases::default());
+                let bytes = encode(&mut value, fingerprint, &InternedObjects::default());
                 let commit = Commit::put(key.clone(), Expect::At(record.revision), bytes);
                 match self.store.commit(commit).await {
                     Ok(committed) => revision = committed,

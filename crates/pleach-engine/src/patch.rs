@@ -145,7 +145,7 @@ impl Intent for Patch<'_> {
         let patched = self.apply(live)?;
         let strictly = self.validation != FieldValidation::Ignore;
         check_type_meta(&patched)?;
-        let baseline = live.piece().map_or(Baseline::Unknown, |piece| Baseline::Settled(piece.value()));
+        let baseline = live.spanned().map_or(Baseline::Unknown, |spanned| Baseline::Settled(spanned.value()));
         let decoded = decode::object(self.target, patched, strictly, baseline)
             .map_err(|error| self.invalid(live, &error))?;
         let mut strict = self.strict.clone();

@@ -71,7 +71,7 @@ impl Engine {
         }
         let (stored, value) = {
             let usual = self.usual.of(kind.storage_version().fingerprint());
-            let hints = Hints { phrases: Some(&usual), ..Hints::default() };
+            let hints = Hints { interned: Some(&usual), ..Hints::default() };
             settled(kind, record, hints).map_err(|rejection| rejection.about(key))?
         };
         let mut live = Live::from(self.convert(kind, stored, target.version, value).await?);

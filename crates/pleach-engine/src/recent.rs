@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use foldhash::fast::RandomState;
-use pleach_json::{Piece, Spans, Str, Value};
+use pleach_json::{SpannedValue, Spans, Str, Value};
 use pleach_store::{Key, Revision};
 
 use crate::convert::Conversions;
@@ -64,15 +64,15 @@ impl Text {
         Self { bytes: record.bytes().clone(), spans: Arc::new(spans) }
     }
 
-    fn piece<'a>(&'a self, value: &'a Value) -> Piece<'a> {
-        Piece::new(value, &self.bytes, &self.spans)
+    fn spanned<'a>(&'a self, value: &'a Value) -> SpannedValue<'a> {
+        SpannedValue::new(value, &self.bytes, &self.spans)
     }
 }
 
 impl Live {
     /// The object with its text, if that is at hand.
-    pub(crate) fn piece(&self) -> Option<Piece<'_>> {
-        self.text.as_ref().map(|text| text.piece(&self.value))
+    pub(crate) fn spanned(&self) -> Option<SpannedValue<'_>> {
+        self.text.as_ref().map(|text| text.spanned(&self.value))
     }
 }
 
@@ -101,8 +101,8 @@ impl Said {
     }
 
     /// What was said, with its text.
-    pub(crate) fn piece(&self) -> Piece<'_> {
-        Piece::new(&self.saying.config, &self.saying.text, &self.saying.spans)
+    pub(crate) fn spanned(&self) -> SpannedValue<'_> {
+        SpannedValue::new(&self.saying.config, &self.saying.text, &self.saying.spans)
     }
 
     /// Whether it is this one who said it, under the same schema.
@@ -122,8 +122,8 @@ pub(crate) struct Last {
 
 impl Last {
     /// The object with its text.
-    pub(crate) fn piece(&self) -> Piece<'_> {
-        self.text.piece(&self.value)
+    pub(crate) fn spanned(&self) -> SpannedValue<'_> {
+        self.text.spanned(&self.value)
     }
 }
 

@@ -18,7 +18,9 @@
 use std::cell::RefCell;
 
 use bytes::Bytes;
-use pleach_json::{Hints, Map, Phrases, Piece, Spans, Value, write_beside, write_to, write_with};
+use pleach_json::{
+    Hints, InternedObjects, Map, SpannedValue, Spans, Value, write_spanned, write_to, write_with,
+};
 use pleach_store::Revision;
 
 use crate::rejection::Rejection;
@@ -143,35 +145,39 @@ fn unreadable(revision: Revision, why: String) -> Rejection {
 }
 
 /// Encodes an object for the store. `object` must be in the storage version; its resource version is
-/// left out of the bytes. `phrases` may be in its metadata.
-pub fn encode(object: &mut Value, fingerprint: u64, phrases: &Phrases) -> Bytes {
-    encode_with(object, fingerprint, None, Writer::new(phrases)).0
+/// left out of the bytes. `interned` may be in its metadata.
+pub fn encode(object: &mut Value, fingerprint: u64, interned: &InternedObjects) -> Bytes {
+    encode_with(object, fingerprint, None, Writer::new(interned)).0
 }
 
 /// The same for an object whose managed fields are written already and not in it.
 pub(crate) fn encode_new(object: &mut Value, fingerprint: u64, managed: &[u8]) -> Bytes {
-    let nothing = Phrases::default();
+    let nothing = InternedObjects::default();
     encode_with(object, fingerprint, None, Writer { managed: Some(managed), ..Writer::new(&nothing) }).0
 }
 
 /// The same for an object that has much in common with one whose record is at hand. Where its containers
 /// are in the record comes with it.
-pub(crate) fn encode_beside(
+pub(crate) fn encode_spanned(
     object: &mut Value,
     fingerprint: u64,
-    phrases: &Phrases,
-    earlier: Option<Piece<'_>>,
+    interned: &InternedObjects,
+    earlier: Option<SpannedValue<'_>>,
 ) -> (Bytes, Spans) {
-    let writer = Writer { spans: Some(Spans::default()), ..Writer::new(phrases) };
+    let writer = Writer { spans: Some(Spans::default()), ..Writer::new(interned) };
     let (bytes, writer) = encode_with(object, fingerprint, earlier, writer);
-    debug_assert_eq!(bytes, encode(object, fingerprint, &Phrases::default()), "copied is what is written");
+    debug_assert_eq!(
+        bytes,
+        encode(object, fingerprint, &InternedObjects::default()),
+        "copied is what is written"
+    );
     (bytes, writer.spans.unwrap_or_default())
 }
 
 fn encode_with<'a>(
     object: &mut Value,
     fingerprint: u64,
-    earlier: Option<Piece<'_>>,
+    earlier: Option<SpannedValue<'_>>,
     mut writer: Writer<'a>,
 ) -> (Bytes, Writer<'a>) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -198,7 +204,7 @@ fn encode_with<'a>(
 /// Writes an object and finds the place of its resource version: before the first metadata key that
 /// sorts after it. There is always one, `uid`.
 struct Writer<'a> {
-    phrases: &'a Phrases,
+    interned: &'a InternedObjects,
     /// Where containers are, if that is wanted.
     spans: Option<Spans>,
     /// Managed fields that are still to be put in.
@@ -209,13 +215,13 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(phrases: &'a Phrases) -> Self {
-        Self { phrases, spans: None, managed: None, gap: None, careful: false }
+    fn new(interned: &'a InternedObjects) -> Self {
+        Self { interned, spans: None, managed: None, gap: None, careful: false }
     }
 }
 
 impl Writer<'_> {
-    fn object(&mut self, object: &Value, earlier: Option<Piece<'_>>, out: &mut Vec<u8>) {
+    fn object(&mut self, object: &Value, earlier: Option<SpannedValue<'_>>, out: &mut Vec<u8>) {
         let Value::Object(members) = object else { return write_to(object, out) };
         self.members(
             members,
@@ -254,10 +260,10 @@ impl Writer<'_> {
         }
     }
 
-    fn value(&mut self, value: &Value, earlier: Option<Piece<'_>>, out: &mut Vec<u8>) {
+    fn value(&mut self, value: &Value, earlier: Option<SpannedValue<'_>>, out: &mut Vec<u8>) {
         match &mut self.spans {
-            Some(spans) => write_beside(value, earlier, self.phrases, spans, out),
-            None => write_with(value, self.phrases, out),
+            Some(spans) => write_spanned(value, earlier, self.interned, spans, out),
+            None => write_with(value, self.interned, out),
         }
     }
 
@@ -265,12 +271,12 @@ impl Writer<'_> {
     fn members<'e>(
         &mut self,
         members: &Map,
-        earlier: Option<Piece<'e>>,
+        earlier: Option<SpannedValue<'e>>,
         out: &mut Vec<u8>,
         before: impl Fn(&mut Self, &str, &mut Vec<u8>),
-        write: impl Fn(&mut Self, &str, &Value, Option<Piece<'e>>, &mut Vec<u8>),
+        write: impl Fn(&mut Self, &str, &Value, Option<SpannedValue<'e>>, &mut Vec<u8>),
     ) {
-        let mut parts = earlier.map(Piece::parts);
+        let mut children = earlier.map(SpannedValue::children);
         if let Some(spans) = &mut self.spans {
             spans.begin(out.len());
         }
@@ -282,7 +288,7 @@ impl Writer<'_> {
             before(self, key, out);
             pleach_json::write_string(key, out);
             out.push(b':');
-            let part = parts.as_mut().and_then(|parts| parts.member(i, key));
+            let part = children.as_mut().and_then(|children| children.member(i, key));
             write(self, key, value, part, out);
         }
         out.push(b'}');
@@ -298,7 +304,7 @@ mod tests {
 
     fn record(json: &str, fingerprint: u64) -> Record {
         let mut value = pleach_json::parse(json.as_bytes()).unwrap();
-        Record::open(encode(&mut value, fingerprint, &Phrases::default()), Revision(42)).unwrap()
+        Record::open(encode(&mut value, fingerprint, &InternedObjects::default()), Revision(42)).unwrap()
     }
 
     #[test]

@@ -12,7 +12,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use pleach_json::{Map, Phrase, Phrases, Value};
+use pleach_json::{InternedObject, InternedObjects, Map, Value};
 use pleach_work::Constant;
 
 /// Kinds are spread over this many shelves.
@@ -41,14 +41,14 @@ pub(crate) struct Usual {
 }
 
 struct Shelf {
-    known: RwLock<Arc<Phrases>>,
+    known: RwLock<Arc<InternedObjects>>,
     once: Mutex<Once>,
     /// How many objects in a row had a set that is not known.
     vain: AtomicU32,
 }
 
 /// Nothing known.
-static NOTHING: Constant<Arc<Phrases>> = Constant::new(Arc::default);
+static NOTHING: Constant<Arc<InternedObjects>> = Constant::new(Arc::default);
 
 /// Sets that were seen once, in a ring.
 #[derive(Default)]
@@ -64,7 +64,7 @@ struct Once {
 impl Default for Usual {
     fn default() -> Self {
         let shelf = || Shelf {
-            known: RwLock::new(Arc::new(Phrases::new(FIELDS, Vec::new()))),
+            known: RwLock::new(Arc::new(InternedObjects::new(FIELDS, Vec::new()))),
             once: Mutex::default(),
             vain: AtomicU32::new(0),
         };
@@ -78,7 +78,7 @@ impl Usual {
     }
 
     /// What is known of objects of a version, given by its fingerprint.
-    pub(crate) fn of(&self, version: u64) -> Arc<Phrases> {
+    pub(crate) fn of(&self, version: u64) -> Arc<InternedObjects> {
         let shelf = self.shelf(version);
         if !shelf.is_worth_a_try() {
             return NOTHING.clone();
@@ -98,7 +98,7 @@ impl Usual {
 
     /// Looks at the field sets of a new object that is about to be stored; those that are known already
     /// come to be shared. What is known then comes back.
-    pub(crate) fn see(&self, version: u64, object: &mut Value) -> Arc<Phrases> {
+    pub(crate) fn see(&self, version: u64, object: &mut Value) -> Arc<InternedObjects> {
         let shelf = self.shelf(version);
         if !shelf.is_worth_a_try() {
             shelf.vain.fetch_add(1, Ordering::Relaxed);
@@ -117,8 +117,8 @@ impl Usual {
             .collect();
         let mut vain = false;
         for (i, set) in unknown {
-            if let Some(phrase) = known.known().iter().find(|phrase| *phrase.object() == set) {
-                let shared = Value::Object(phrase.object().clone());
+            if let Some(interned) = known.objects().iter().find(|interned| *interned.object() == set) {
+                let shared = Value::Object(interned.object().clone());
                 let entries =
                     object.get_mut("metadata").and_then(|metadata| metadata.get_mut("managedFields"));
                 if let Some(entry) =
@@ -171,7 +171,7 @@ impl Shelf {
 
     fn knows(&self, fields: &[u8]) -> bool {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.known().iter().any(|phrase| phrase.text() == fields)
+        known.objects().iter().any(|interned| interned.text() == fields)
     }
 
     /// Remembers a set that is written. Whether it was seen before comes back; it is known from then on.
@@ -192,7 +192,7 @@ impl Shelf {
     }
 
     /// Remembers a set. If it was seen before it is known from now on, and all that is known comes back.
-    fn seen(&self, set: Map) -> Option<Arc<Phrases>> {
+    fn seen(&self, set: Map) -> Option<Arc<InternedObjects>> {
         let mut once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(at) = once.sets.iter().position(|seen| *seen == set) else {
             let next = once.next;
@@ -205,18 +205,18 @@ impl Shelf {
     }
 
     /// Makes a set one of those that are known.
-    fn learn(&self, set: Map, once: &mut Once) -> Option<Arc<Phrases>> {
-        let phrase = Phrase::new(set)?;
+    fn learn(&self, set: Map, once: &mut Once) -> Option<Arc<InternedObjects>> {
+        let interned = InternedObject::new(set)?;
         // Only who holds the lock adds to what is known.
-        let mut sets = self.known.read().unwrap_or_else(PoisonError::into_inner).known().to_vec();
+        let mut sets = self.known.read().unwrap_or_else(PoisonError::into_inner).objects().to_vec();
         if sets.len() < SETS {
-            sets.push(phrase);
+            sets.push(interned);
         } else {
             let next = once.next_known;
-            sets[next] = phrase;
+            sets[next] = interned;
             once.next_known = (next + 1) % SETS;
         }
-        let known = Arc::new(Phrases::new(FIELDS, sets));
+        let known = Arc::new(InternedObjects::new(FIELDS, sets));
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = known.clone();
         Some(known)
     }
@@ -245,39 +245,40 @@ mod tests {
     #[test]
     fn what_was_seen_twice_is_shared_from_then_on() {
         let usual = Usual::default();
-        assert!(usual.see(7, &mut object(&[set(1), set(2)])).known().is_empty());
+        assert!(usual.see(7, &mut object(&[set(1), set(2)])).objects().is_empty());
         let mut second = object(&[set(2), set(3)]);
         let known = usual.see(7, &mut second);
-        assert_eq!(known.known().len(), 1);
+        assert_eq!(known.objects().len(), 1);
         assert!(known.text_of(&sets(&second)[0]).is_some());
         let mut third = object(&[set(2), json!({})]);
         let before = third.clone();
         let known = usual.see(7, &mut third);
         assert_eq!(third, before);
-        assert!(sets(&third)[0].is_same(known.known()[0].object()));
+        assert!(sets(&third)[0].is_same(known.objects()[0].object()));
         assert_eq!(known.text_of(&sets(&third)[0]), Some(&br#"{"f:spec":{"f:2":{}}}"#[..]));
-        assert!(usual.of(1 << 32).known().is_empty(), "another shelf");
+        assert!(usual.of(1 << 32).objects().is_empty(), "another shelf");
     }
 
     #[test]
     fn what_was_written_twice_is_known() {
         let usual = Usual::default();
-        let known =
-            |n: usize| usual.of(7).known().iter().any(|phrase| Some(phrase.object()) == set(n).as_object());
+        let known = |n: usize| {
+            usual.of(7).objects().iter().any(|interned| Some(interned.object()) == set(n).as_object())
+        };
         for n in [1, 2, 1] {
             usual.see_text(7, set(n).to_string().as_bytes());
         }
         assert!(known(1) && !known(2));
         usual.see_text(7, set(1).to_string().as_bytes());
-        assert_eq!(usual.of(7).known().len(), 1, "once is enough");
+        assert_eq!(usual.of(7).objects().len(), 1, "once is enough");
         for _ in 0..3 {
             usual.see_text(7, b"{\"f:a\":{}}");
             usual.see_text(7, b"no JSON");
         }
-        assert_eq!(usual.of(7).known().len(), 1, "short ones are written as fast");
+        assert_eq!(usual.of(7).objects().len(), 1, "short ones are written as fast");
         let mut second = object(&[set(1)]);
         usual.see(7, &mut second);
-        assert!(sets(&second)[0].is_same(usual.of(7).known()[0].object()));
+        assert!(sets(&second)[0].is_same(usual.of(7).objects()[0].object()));
     }
 
     #[test]
@@ -286,16 +287,16 @@ mod tests {
         for n in 0..20 {
             usual.see(7, &mut object(&[set(n)]));
         }
-        assert!(usual.of(7).known().is_empty(), "each was seen once");
+        assert!(usual.of(7).objects().is_empty(), "each was seen once");
         for n in 0..100 {
             for _ in 0..3 {
                 usual.see(7, &mut object(&[set(n)]));
             }
         }
         let known = usual.of(7);
-        assert_eq!(known.known().len(), SETS);
+        assert_eq!(known.objects().len(), SETS);
         let last = set(99);
-        assert!(known.known().iter().any(|phrase| Some(phrase.object()) == last.as_object()));
+        assert!(known.objects().iter().any(|interned| Some(interned.object()) == last.as_object()));
         let long: Map = (0..MOST_STEPS).map(|n| (format!("f:{n}").into(), json!({"f:x": {}}))).collect();
         for _ in 0..3 {
             assert!(usual.see(7, &mut object(&[long.clone().into()])).text_of(&long).is_none(), "too long");
@@ -306,11 +307,11 @@ mod tests {
         for n in 1_000..2_000 {
             usual.see(7, &mut object(&[set(n)]));
         }
-        assert!(usual.of(7).known().is_empty(), "no two objects had a set in common");
+        assert!(usual.of(7).objects().is_empty(), "no two objects had a set in common");
         for _ in 0..200 {
             usual.see(7, &mut object(&[set(7)]));
         }
-        assert!(!usual.of(7).known().is_empty(), "until they had");
+        assert!(!usual.of(7).objects().is_empty(), "until they had");
         // No managed fields, and some that are none.
         for mut odd in [json!({}), json!(null), json!({"metadata": {"managedFields": [1, {"fieldsV1": 2}]}})]
         {

@@ -205,7 +205,8 @@ impl Engine {
         // A client that changes an object sends all of it: what did not change is at hand.
         let last = self.recent.last(&target.key_of(target.name()), target.version().fingerprint());
         let usual = self.usual.of(target.kind.storage_version().fingerprint());
-        let hints = Hints { like: last.as_ref().map(Last::piece), phrases: Some(&usual), ..Hints::default() };
+        let hints =
+            Hints { baseline: last.as_ref().map(Last::spanned), interned: Some(&usual), ..Hints::default() };
         let mut settled = decode(target, body, options.field_validation, hints, context)?;
         settled.edit(|value| check_identity(target, value))?;
         let may_create = target.kind.creates_on_update() && target.subresource == Subresource::None;

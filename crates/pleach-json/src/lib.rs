@@ -7,10 +7,10 @@
 
 mod error;
 mod extent;
+mod interned;
 mod macros;
 mod map;
 mod parse;
-mod phrase;
 mod shared;
 mod skim;
 mod spans;
@@ -20,12 +20,12 @@ mod write;
 
 pub use error::ParseError;
 pub use extent::Extent;
+pub use interned::{InternedObject, InternedObjects};
 pub use map::{Ascending, Map};
 pub use parse::{Hints, MAX_DEPTH, Parsed, parse, parse_strict, parse_strict_with, parse_with};
-pub use phrase::{Phrase, Phrases};
 pub use skim::{copy_without, member};
 pub use smol_str::SmolStr as Str;
-pub use spans::{Parts, Piece, Spans, write_beside};
+pub use spans::{SpannedChildren, SpannedValue, Spans, write_spanned};
 pub use stack::{grow_stack, grow_stack_to_drop};
 pub use value::{Array, Value, ValueKind};
 pub use write::{

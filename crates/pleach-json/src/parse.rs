@@ -8,16 +8,16 @@
 //! Syntax errors win over numbers that fit no float64, as they do upstream, where the syntax of
 //! the whole text is checked before anything is decoded.
 
+mod baseline;
 mod duplicates;
-mod like;
 mod number;
 mod string;
 
 use std::borrow::Cow;
 
 use crate::error::{Context, ParseError};
-use crate::{Map, Phrases, Piece, Spans, Str, Value};
-use like::Like;
+use crate::{InternedObjects, Map, SpannedValue, Spans, Str, Value};
+use baseline::Baseline;
 use string::plain_string;
 
 /// Arrays and objects may be nested this deep.
@@ -31,24 +31,25 @@ pub struct Parsed {
     /// Paths such as `spec.a[0].b` of keys that were set again, in document order, each once, at
     /// most a hundred.
     pub duplicates: Vec<String>,
-    /// Where its containers are in the text, if that was asked for and no key is set twice.
+    /// The spans of its containers, if asked for and no key is set twice.
     pub spans: Option<Spans>,
 }
 
-/// What a text probably says: what is found in it need not be read.
+/// What is known of a text before it is parsed. Hints change what parsing costs and what is shared, never the
+/// result.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hints<'h> {
-    /// A value that it is much like. What is equal in both is taken from there and shared with it.
-    pub like: Option<Piece<'h>>,
-    /// Objects that may stand in it.
-    pub phrases: Option<&'h Phrases>,
-    /// Whether to tell where its containers are.
+    /// An earlier value to compare with. Equal containers are shared with it.
+    pub baseline: Option<SpannedValue<'h>>,
+    /// Objects that may occur in it.
+    pub interned: Option<&'h InternedObjects>,
+    /// Whether to record the spans of containers.
     pub spans: bool,
 }
 
 impl<'h> From<&'h Value> for Hints<'h> {
-    fn from(like: &'h Value) -> Self {
-        Self { like: Some(like.into()), ..Self::default() }
+    fn from(baseline: &'h Value) -> Self {
+        Self { baseline: Some(baseline.into()), ..Self::default() }
     }
 }
 
@@ -57,7 +58,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, ParseError> {
     parse_with(bytes, Hints::default())
 }
 
-/// The same for a text of which something is known.
+/// The same with hints.
 pub fn parse_with(bytes: &[u8], hints: Hints<'_>) -> Result<Value, ParseError> {
     parse_text(bytes, hints).map(|(read, _)| read.value)
 }
@@ -67,7 +68,7 @@ pub fn parse_strict(bytes: &[u8]) -> Result<Parsed, ParseError> {
     parse_strict_with(bytes, Hints::default())
 }
 
-/// The same for a text of which something is known.
+/// The same with hints.
 pub fn parse_strict_with(bytes: &[u8], hints: Hints<'_>) -> Result<Parsed, ParseError> {
     let (Read { value, repeated, spans }, text) = parse_text(bytes, hints)?;
     let duplicates = if repeated { duplicates::find(&text) } else { Vec::new() };
@@ -85,15 +86,15 @@ struct Read {
 fn parse_text<'a>(bytes: &'a [u8], hints: Hints<'_>) -> Result<(Read, Cow<'a, str>), ParseError> {
     // A byte may begin a container, which takes some tens of nanoseconds; most take one.
     pleach_work::charge(bytes.len() as u64);
-    let like = Like::of(hints.like);
+    let baseline = Baseline::of(hints.baseline);
     if let Ok(text) = std::str::from_utf8(bytes) {
-        let mut parser = Parser::new(text, hints.phrases);
+        let mut parser = Parser::new(text, hints.interned);
         parser.spans = hints.spans.then(Spans::default);
-        return Ok((parser.document(like)?, Cow::Borrowed(text)));
+        return Ok((parser.document(baseline)?, Cow::Borrowed(text)));
     }
     // Nothing stands where it stood before the repair.
     let text = string::repair(bytes);
-    let read = Parser::new(&text, hints.phrases).document(like);
+    let read = Parser::new(&text, hints.interned).document(baseline);
     Ok((read.map_err(|error| error.in_unrepaired(bytes))?, Cow::Owned(text)))
 }
 
@@ -110,9 +111,9 @@ enum Kind {
 #[derive(Clone, Copy)]
 struct Frame<'a, 'l> {
     kind: Kind,
-    /// What it is probably like.
-    like: Like<'l>,
-    /// No container in it turned out to be unlike, so that the whole may be the same.
+    /// The container it is compared with.
+    baseline: Baseline<'l>,
+    /// All containers in it so far equal those of the baseline, so that the whole may.
     same: bool,
     /// Where its items or members start on their scratch vector.
     start: usize,
@@ -134,7 +135,7 @@ struct Parser<'a, 'l> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    phrases: Option<&'l Phrases>,
+    interned: Option<&'l InternedObjects>,
     frames: Vec<Frame<'a, 'l>>,
     items: Vec<Value>,
     members: Vec<(Str, Value)>,
@@ -142,19 +143,19 @@ struct Parser<'a, 'l> {
     unescaped: String,
     /// Some object set a key twice.
     repeated: bool,
-    /// Where containers are, if that is wanted.
+    /// The spans so far, if asked for.
     spans: Option<Spans>,
     /// The first number beyond float64.
     out_of_range: Option<ParseError>,
 }
 
 impl<'a, 'l> Parser<'a, 'l> {
-    fn new(text: &'a str, phrases: Option<&'l Phrases>) -> Self {
+    fn new(text: &'a str, interned: Option<&'l InternedObjects>) -> Self {
         Self {
             text,
             bytes: text.as_bytes(),
             at: 0,
-            phrases,
+            interned,
             frames: Vec::with_capacity(16),
             items: Vec::with_capacity(16),
             members: Vec::with_capacity(32),
@@ -165,28 +166,28 @@ impl<'a, 'l> Parser<'a, 'l> {
         }
     }
 
-    fn document(mut self, like: Like<'l>) -> Result<Read, ParseError> {
-        let value = self.value(like)?;
+    fn document(mut self, baseline: Baseline<'l>) -> Result<Read, ParseError> {
+        let value = self.value(baseline)?;
         if self.next_token().is_some() {
             return Err(self.unexpected(Context::AfterTopLevel));
         }
         match self.out_of_range {
             Some(error) => Err(error),
             None => {
-                // Who takes a container from this text must not overlook that it sets a key twice.
+                // A container copied from this text later would hide its duplicate key.
                 let spans = self.spans.filter(|_| !self.repeated);
                 Ok(Read { value, repeated: self.repeated, spans })
             }
         }
     }
 
-    fn value(&mut self, root: Like<'l>) -> Result<Value, ParseError> {
+    fn value(&mut self, root: Baseline<'l>) -> Result<Value, ParseError> {
         // Where the reader stands is kept apart, for the sake of speed, and put back for whoever else
         // needs it.
         let text = self.text;
         let mut at = self.at;
         let mut key = Key::Plain("");
-        let mut frame = Frame { kind: Kind::Root, like: root, same: true, start: 0, key };
+        let mut frame = Frame { kind: Kind::Root, baseline: root, same: true, start: 0, key };
         loop {
             let mut value = match next_token(text, &mut at) {
                 Some(b'"') => match plain_string(text, &mut at) {
@@ -195,42 +196,48 @@ impl<'a, 'l> Parser<'a, 'l> {
                 },
                 Some(b'{') => {
                     self.check_depth(at)?;
-                    let like = self.like_below(&mut frame, key);
+                    let baseline = self.baseline_below(&mut frame, key);
                     let begin = at;
                     at += 1;
                     if next_token(text, &mut at) == Some(b'}') {
                         at += 1;
                         Value::object()
-                    } else if let Some((same, end)) = self.phrase(&frame, key, begin) {
+                    } else if let Some((same, end)) = self.interned_at(&frame, key, begin) {
                         at = end;
                         same
-                    } else if let Some((same, end)) = self.found(like, begin) {
+                    } else if let Some((same, end)) = self.unchanged(baseline, begin) {
                         at = end;
                         same
                     } else {
                         self.begin(begin);
                         self.frames.push(frame);
-                        frame =
-                            Frame { kind: Kind::Object, like, same: true, start: self.members.len(), key };
+                        frame = Frame {
+                            kind: Kind::Object,
+                            baseline,
+                            same: true,
+                            start: self.members.len(),
+                            key,
+                        };
                         key = self.key_at(&mut at)?;
                         continue;
                     }
                 }
                 Some(b'[') => {
                     self.check_depth(at)?;
-                    let like = self.like_below(&mut frame, key);
+                    let baseline = self.baseline_below(&mut frame, key);
                     let begin = at;
                     at += 1;
                     if next_token(text, &mut at) == Some(b']') {
                         at += 1;
                         Value::from(Vec::new())
-                    } else if let Some((same, end)) = self.found(like, begin) {
+                    } else if let Some((same, end)) = self.unchanged(baseline, begin) {
                         at = end;
                         same
                     } else {
                         self.begin(begin);
                         self.frames.push(frame);
-                        frame = Frame { kind: Kind::Array, like, same: true, start: self.items.len(), key };
+                        frame =
+                            Frame { kind: Kind::Array, baseline, same: true, start: self.items.len(), key };
                         continue;
                     }
                 }
@@ -258,8 +265,8 @@ impl<'a, 'l> Parser<'a, 'l> {
                             Some(b']') => at += 1,
                             _ => return Err(self.unexpected_at(at, Context::AfterElement)),
                         }
-                        let like = frame.like.items().filter(|_| frame.same);
-                        value = match like {
+                        let baseline = frame.baseline.items().filter(|_| frame.same);
+                        value = match baseline {
                             Some(items) if items[..] == self.items[frame.start..] => {
                                 self.items.truncate(frame.start);
                                 Value::Array(items.clone())
@@ -282,8 +289,8 @@ impl<'a, 'l> Parser<'a, 'l> {
                             Some(b'}') => at += 1,
                             _ => return Err(self.unexpected_at(at, Context::AfterMember)),
                         }
-                        let like = frame.like.members().filter(|_| frame.same);
-                        value = match like {
+                        let baseline = frame.baseline.members().filter(|_| frame.same);
+                        value = match baseline {
                             Some(members) if members.entries() == &self.members[frame.start..] => {
                                 self.members.truncate(frame.start);
                                 Value::Object(members.clone())
@@ -325,8 +332,8 @@ impl<'a, 'l> Parser<'a, 'l> {
         let written = members.len();
         let map = Map::from(members);
         self.repeated |= map.len() != written;
-        match frame.like.members().filter(|_| frame.same) {
-            // Who writes keys in another order may still have written the same.
+        match frame.baseline.members().filter(|_| frame.same) {
+            // The same members in another order.
             Some(earlier) if *earlier == map => earlier.clone(),
             _ => {
                 frame.same = false;
@@ -335,21 +342,21 @@ impl<'a, 'l> Parser<'a, 'l> {
         }
     }
 
-    /// What a container is like, if it stands here as it would be written, and where it ends. It is not
-    /// asked for the document itself, which is sent because something changed.
+    /// The container of the baseline, if its text is at this offset, and the offset after it. Not tried for the
+    /// document itself, which is sent because something changed.
     #[inline]
-    fn found(&mut self, like: Like<'l>, at: usize) -> Option<(Value, usize)> {
+    fn unchanged(&mut self, baseline: Baseline<'l>, at: usize) -> Option<(Value, usize)> {
         if self.frames.is_empty() {
             return None;
         }
-        let (piece, end) = like.found(self.bytes, at)?;
+        let (spanned, end) = baseline.find_at(self.bytes, at)?;
         if let Some(spans) = &mut self.spans {
-            spans.copied(at, piece);
+            spans.copied(at, spanned);
         }
-        Some((piece.value().clone(), end))
+        Some((spanned.value().clone(), end))
     }
 
-    /// A container begins here that is not empty.
+    /// A container that is not empty begins here.
     #[inline]
     fn begin(&mut self, at: usize) {
         if let Some(spans) = &mut self.spans {
@@ -357,11 +364,11 @@ impl<'a, 'l> Parser<'a, 'l> {
         }
     }
 
-    /// The object that begins here, if it is known by heart, and where it ends.
+    /// The interned object whose text is at this offset, and the offset after it.
     #[inline]
-    fn phrase(&mut self, frame: &Frame<'a, 'l>, key: Key<'a>, at: usize) -> Option<(Value, usize)> {
-        let phrases = self.phrases.filter(|_| frame.kind == Kind::Object)?;
-        let (object, end) = phrases.found(self.key_text(key), self.bytes, at)?;
+    fn interned_at(&mut self, frame: &Frame<'a, 'l>, key: Key<'a>, at: usize) -> Option<(Value, usize)> {
+        let interned = self.interned.filter(|_| frame.kind == Kind::Object)?;
+        let (object, end) = interned.find_at(self.key_text(key), self.bytes, at)?;
         if let Some(spans) = &mut self.spans {
             spans.begin(at);
             spans.end(end, true);
@@ -369,13 +376,13 @@ impl<'a, 'l> Parser<'a, 'l> {
         Some((Value::Object(object.clone()), end))
     }
 
-    /// What the container that begins here is probably like.
+    /// The baseline of the container that begins here.
     #[inline]
-    fn like_below(&self, frame: &mut Frame<'a, 'l>, key: Key<'a>) -> Like<'l> {
+    fn baseline_below(&self, frame: &mut Frame<'a, 'l>, key: Key<'a>) -> Baseline<'l> {
         match frame.kind {
-            Kind::Root => frame.like,
-            Kind::Object => frame.like.member(self.members.len() - frame.start, self.key_text(key)),
-            Kind::Array => frame.like.item(self.items.len() - frame.start),
+            Kind::Root => frame.baseline,
+            Kind::Object => frame.baseline.member(self.members.len() - frame.start, self.key_text(key)),
+            Kind::Array => frame.baseline.item(self.items.len() - frame.start),
         }
     }
 

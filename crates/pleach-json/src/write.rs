@@ -16,7 +16,7 @@ pub use indent::{DEEPEST, Indenter};
 pub use number::{format_float, write_float, write_int};
 pub use string::write_string;
 
-use crate::{Map, Phrases, Str, Value};
+use crate::{InternedObjects, Map, Str, Value};
 use room::Room;
 
 /// The value as JSON text.
@@ -45,8 +45,8 @@ pub fn write_to(value: &Value, out: &mut Vec<u8>) {
 }
 
 /// Appends the value as JSON text, where most of some objects is known.
-pub fn write_with(value: &Value, phrases: &Phrases, out: &mut Vec<u8>) {
-    write(value, out, &mut Phrased(phrases));
+pub fn write_with(value: &Value, interned: &InternedObjects, out: &mut Vec<u8>) {
+    write(value, out, &mut WithInterned(interned));
 }
 
 /// Appends the value as JSON text with a line per item; see [`to_string_pretty`].
@@ -64,7 +64,7 @@ trait Layout {
     fn colon(&mut self, out: &mut Room<'_>);
     /// The text of an object, where that is known.
     #[inline]
-    fn phrase(&self, _: &Map) -> Option<&[u8]> {
+    fn interned(&self, _: &Map) -> Option<&[u8]> {
         None
     }
 }
@@ -80,9 +80,9 @@ impl Layout for Compact {
     }
 }
 
-struct Phrased<'p>(&'p Phrases);
+struct WithInterned<'p>(&'p InternedObjects);
 
-impl Layout for Phrased<'_> {
+impl Layout for WithInterned<'_> {
     #[inline]
     fn line(&mut self, _: &mut Room<'_>, _: usize) {}
     #[inline]
@@ -90,7 +90,7 @@ impl Layout for Phrased<'_> {
         out.byte(b':');
     }
     #[inline]
-    fn phrase(&self, object: &Map) -> Option<&[u8]> {
+    fn interned(&self, object: &Map) -> Option<&[u8]> {
         self.0.text_of(object)
     }
 }
@@ -141,7 +141,7 @@ fn write<L: Layout>(root: &Value, out: &mut Vec<u8>, layout: &mut L) {
                 frames.push(std::mem::replace(&mut frame, Frame::Array(items.iter())));
                 first = true;
             }
-            Value::Object(map) => match layout.phrase(map) {
+            Value::Object(map) => match layout.interned(map) {
                 Some(text) => out.slice(text),
                 None => {
                     out.byte(b'{');

@@ -2,7 +2,7 @@
 //! object that can no longer be converted or validated goes like the others.
 
 use futures_util::future::join_all;
-use pleach_json::{Phrases, Value};
+use pleach_json::{InternedObjects, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_store::{Commit, Expect, Key, RangeQuery, StoreError};
 
@@ -99,6 +99,6 @@ fn commit(key: &Key, record: &Record, value: &mut Value, finished: bool) -> Comm
     if finished {
         Commit::delete(key.clone(), expect)
     } else {
-        Commit::put(key.clone(), expect, encode(value, record.fingerprint(), &Phrases::default()))
+        Commit::put(key.clone(), expect, encode(value, record.fingerprint(), &InternedObjects::default()))
     }
 }

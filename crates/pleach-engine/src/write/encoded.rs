@@ -3,7 +3,7 @@
 //! The last stage of a write before the commit: the version that is stored, and its bytes.
 
 use bytes::Bytes;
-use pleach_json::{Phrases, Piece, Spans, Value};
+use pleach_json::{InternedObjects, SpannedValue, Spans, Value};
 use pleach_store::Key;
 
 use super::valid::{Approved, Parcel};
@@ -12,7 +12,7 @@ use crate::kind::Strategy;
 use crate::limits;
 use crate::prepare;
 use crate::recent::{Known, Live};
-use crate::record::{Record, encode, encode_beside, encode_new};
+use crate::record::{Record, encode, encode_new, encode_spanned};
 use crate::rejection::Rejection;
 use crate::settle;
 use crate::target::Target;
@@ -56,7 +56,7 @@ impl Engine {
             return Ok(bytes);
         }
         if may_be_dropped && (drop_managed_fields(&mut stored) || written.is_some()) {
-            let bytes = encode(&mut stored, fingerprint, &Phrases::default());
+            let bytes = encode(&mut stored, fingerprint, &InternedObjects::default());
             if self.is_storable(key, &bytes, None) {
                 return Ok(bytes);
             }
@@ -84,12 +84,12 @@ impl Engine {
         let Parcel { value, mut known, touched, .. } = approved.into_parts();
         let mut stored = self.to_storage(target, value).await?;
         let (mut bytes, mut clean, mut spans) =
-            self.encode_beside(target, &mut stored, live.piece(), touched)?;
+            self.encode_spanned(target, &mut stored, live.spanned(), touched)?;
         limits::check_record_nesting(&bytes, &stored, Some(&live.value))?;
         if !self.is_storable(key, &bytes, Some(record)) {
             if may_be_dropped && drop_managed_fields(&mut stored) {
                 known.tracked = false;
-                (bytes, clean, spans) = self.encode_beside(target, &mut stored, live.piece(), touched)?;
+                (bytes, clean, spans) = self.encode_spanned(target, &mut stored, live.spanned(), touched)?;
             }
             if !self.is_storable(key, &bytes, Some(record)) {
                 return Err(Rejection::stored_too_large());
@@ -105,7 +105,7 @@ impl Engine {
     /// The bytes of a live object with a mark of the server's own.
     pub(crate) async fn encode_marked(&self, target: &Target, marked: Value) -> Result<Bytes, Rejection> {
         let mut stored = self.to_storage(target, marked).await?;
-        self.encode_beside(target, &mut stored, None, false).map(|(bytes, ..)| bytes)
+        self.encode_spanned(target, &mut stored, None, false).map(|(bytes, ..)| bytes)
     }
 
     /// What a read would give if an object had been stored; its resource version stays what it is.
@@ -133,17 +133,17 @@ impl Engine {
 
     /// The bytes of an object, whether a reader of them would have just that object, and where its
     /// containers are in them.
-    fn encode_beside(
+    fn encode_spanned(
         &self,
         target: &Target,
         stored: &mut Value,
-        earlier: Option<Piece<'_>>,
+        earlier: Option<SpannedValue<'_>>,
         touched: bool,
     ) -> Result<(Bytes, bool, Spans), Rejection> {
         let kind = &target.kind;
         let (fingerprint, clean) = fingerprint_of(target, stored, touched)?;
         let usual = self.usual.of(kind.storage_version().fingerprint());
-        let (bytes, spans) = encode_beside(stored, fingerprint, &usual, earlier);
+        let (bytes, spans) = encode_spanned(stored, fingerprint, &usual, earlier);
         let settled = clean && kind.strategy != Strategy::CustomResourceDefinition;
         Ok((bytes, settled, spans))
     }

@@ -29,7 +29,7 @@ pub(super) fn read(
         return None;
     }
     let mut value = parsed.value;
-    let settled = hints.like.filter(|_| read_before).map(|like| like.value());
+    let settled = hints.baseline.filter(|_| read_before).map(|baseline| baseline.value());
     // Few texts have a float that is written otherwise.
     (is_settled(&value, settled) || settle(&mut value)).then_some((value, parsed.spans))
 }

@@ -1,8 +1,8 @@
 //! JSON: reading, writing, and reading with hints.
 
 use pleach_json::{
-    Hints, Map, Phrase, Phrases, Piece, Spans, Value, copy_without, json, member, parse, parse_strict,
-    parse_strict_with, parse_with, to_string_pretty, to_vec, write_beside, write_with,
+    Hints, InternedObject, InternedObjects, Map, SpannedValue, Spans, Value, copy_without, json, member,
+    parse, parse_strict, parse_strict_with, parse_with, to_string_pretty, to_vec, write_spanned, write_with,
 };
 
 use crate::bytes::{Bytes, long, seeds};
@@ -109,27 +109,27 @@ pub(super) fn json_hints(data: &[u8]) {
             _ => {}
         }
     }
-    let phrases = phrases();
+    let interned = interned();
     let alone = parse_strict(&changed);
 
     // As a body that is like the stored object, which was written by us.
     let (mut stored, mut spans) = (Vec::new(), Spans::default());
-    write_beside(&first.value, None, &phrases, &mut spans, &mut stored);
+    write_spanned(&first.value, None, &interned, &mut spans, &mut stored);
     assert_eq!(stored, to_vec(&first.value));
-    let mut with_phrases = Vec::new();
-    write_with(&first.value, &phrases, &mut with_phrases);
-    assert_eq!(with_phrases, stored);
-    let piece = Piece::new(&first.value, &stored, &spans);
-    let like = first.value.reads_back(None).then_some(piece);
-    agree(&changed, Hints { like, phrases: Some(&phrases), spans: true }, &alone, &phrases);
-    agree(&changed, Hints { like: Some((&first.value).into()), ..Hints::default() }, &alone, &phrases);
+    let mut with_interned = Vec::new();
+    write_with(&first.value, &interned, &mut with_interned);
+    assert_eq!(with_interned, stored);
+    let spanned = SpannedValue::new(&first.value, &stored, &spans);
+    let baseline = first.value.reads_back(None).then_some(spanned);
+    agree(&changed, Hints { baseline, interned: Some(&interned), spans: true }, &alone, &interned);
+    agree(&changed, Hints { baseline: Some((&first.value).into()), ..Hints::default() }, &alone, &interned);
 
     // As a body that is like the one before it.
     if let Some(spans) = &first.spans
         && first.value.reads_back(None)
     {
-        let like = Some(Piece::new(&first.value, text, spans));
-        agree(&changed, Hints { like, phrases: Some(&phrases), spans: true }, &alone, &phrases);
+        let baseline = Some(SpannedValue::new(&first.value, text, spans));
+        agree(&changed, Hints { baseline, interned: Some(&interned), spans: true }, &alone, &interned);
     }
 }
 
@@ -137,7 +137,7 @@ fn agree(
     text: &[u8],
     hints: Hints<'_>,
     alone: &Result<pleach_json::Parsed, pleach_json::ParseError>,
-    phrases: &Phrases,
+    interned: &InternedObjects,
 ) {
     let hinted = parse_strict_with(text, hints);
     let plain = parse_with(text, hints);
@@ -151,8 +151,8 @@ fn agree(
             {
                 // A copy that shares everything is taken from the text, blanks and all.
                 let (mut out, mut again) = (Vec::new(), Spans::default());
-                let piece = Piece::new(&hinted.value, text, spans);
-                write_beside(&hinted.value.clone(), Some(piece), phrases, &mut again, &mut out);
+                let spanned = SpannedValue::new(&hinted.value, text, spans);
+                write_spanned(&hinted.value.clone(), Some(spanned), interned, &mut again, &mut out);
                 assert_eq!(parse(&out).expect("what was written is read"), hinted.value);
             }
         }
@@ -164,13 +164,13 @@ fn agree(
     }
 }
 
-fn phrases() -> Phrases {
+fn interned() -> InternedObjects {
     let known = [json!({"f:a": {}, "f:b": {".": {}}}), json!({"a": 1})];
     let objects = known.into_iter().filter_map(|value| match value {
         Value::Object(members) => Some(members),
         _ => None,
     });
-    Phrases::new("fieldsV1", objects.filter_map(|object: Map| Phrase::new(object)).collect())
+    InternedObjects::new("fieldsV1", objects.filter_map(|object: Map| InternedObject::new(object)).collect())
 }
 
 pub(super) fn json_hints_seeds() -> Vec<Vec<u8>> {

@@ -1,19 +1,18 @@
-//! Objects that stand alike in many texts.
+//! Interned objects: values of one key that occur in many documents, kept with their JSON text.
 //!
-//! Thousands of objects have the same `fieldsV1`, thousands of characters long. Whoever knows a few of
-//! them by heart need not spell them: where one stands in a text it is recognized by comparing bytes and
-//! shared, and where a shared one is written its text is copied.
+//! Thousands of objects have the same `fieldsV1`, thousands of characters long. The parser recognizes an
+//! interned object by comparing bytes and shares it; the writer copies the text of a shared one.
 
 use crate::{Map, Value, to_vec};
 
 /// An object and its text.
 #[derive(Clone, Debug)]
-pub struct Phrase {
+pub struct InternedObject {
     object: Map,
     text: Box<[u8]>,
 }
 
-impl Phrase {
+impl InternedObject {
     /// An object that reads back as it is (see [`Value::reads_back`]) and is not empty.
     pub fn new(object: Map) -> Option<Self> {
         let value = Value::Object(object);
@@ -31,45 +30,45 @@ impl Phrase {
         &self.object
     }
 
-    /// What it is written as.
+    /// Its JSON text.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 }
 
-/// Objects that are known by heart: the values of one key, wherever that stands.
+/// The interned values of one key, at any depth of a document.
 #[derive(Clone, Debug, Default)]
-pub struct Phrases {
+pub struct InternedObjects {
     key: &'static str,
-    known: Vec<Phrase>,
+    objects: Vec<InternedObject>,
 }
 
-impl Phrases {
+impl InternedObjects {
     /// Values of a key.
-    pub fn new(key: &'static str, known: Vec<Phrase>) -> Self {
-        Self { key, known }
+    pub fn new(key: &'static str, objects: Vec<InternedObject>) -> Self {
+        Self { key, objects }
     }
 
-    /// What is known.
-    pub fn known(&self) -> &[Phrase] {
-        &self.known
+    /// All of them.
+    pub fn objects(&self) -> &[InternedObject] {
+        &self.objects
     }
 
-    /// The text of an object that is shared with one of them.
+    /// The text of an object that shares its members with one of them.
     #[inline]
     pub fn text_of(&self, object: &Map) -> Option<&[u8]> {
-        self.known.iter().find(|phrase| phrase.object.is_same(object)).map(Phrase::text)
+        self.objects.iter().find(|interned| interned.object.is_same(object)).map(InternedObject::text)
     }
 
     /// The object that begins here as the value of `key`, and where it ends.
     #[inline]
-    pub(crate) fn found(&self, key: &str, text: &[u8], at: usize) -> Option<(&Map, usize)> {
+    pub(crate) fn find_at(&self, key: &str, text: &[u8], at: usize) -> Option<(&Map, usize)> {
         if key != self.key {
             return None;
         }
-        // No object's text is the beginning of another's.
-        let phrase = self.known.iter().find(|phrase| text[at..].starts_with(&phrase.text))?;
-        Some((&phrase.object, at + phrase.text.len()))
+        // No object's text is a prefix of another's.
+        let interned = self.objects.iter().find(|interned| text[at..].starts_with(&interned.text))?;
+        Some((&interned.object, at + interned.text.len()))
     }
 }
 
@@ -78,26 +77,26 @@ mod tests {
     use super::*;
     use crate::{Hints, json, parse, parse_strict_with, write_with};
 
-    fn phrases(known: &[Value]) -> Phrases {
-        let phrase = |value: &Value| Phrase::new(value.as_object().unwrap().clone()).unwrap();
-        Phrases::new("x", known.iter().map(phrase).collect())
+    fn interned(known: &[Value]) -> InternedObjects {
+        let interned = |value: &Value| InternedObject::new(value.as_object().unwrap().clone()).unwrap();
+        InternedObjects::new("x", known.iter().map(interned).collect())
     }
 
-    /// How many known objects a value shares.
-    fn count(value: &Value, phrases: &Phrases) -> usize {
+    /// How many interned objects a value shares.
+    fn count(value: &Value, interned: &InternedObjects) -> usize {
         match value {
-            Value::Object(map) if phrases.text_of(map).is_some() => 1,
-            Value::Object(map) => map.values().map(|value| count(value, phrases)).sum(),
-            Value::Array(items) => items.iter().map(|item| count(item, phrases)).sum(),
+            Value::Object(map) if interned.text_of(map).is_some() => 1,
+            Value::Object(map) => map.values().map(|value| count(value, interned)).sum(),
+            Value::Array(items) => items.iter().map(|item| count(item, interned)).sum(),
             _ => 0,
         }
     }
 
     #[test]
-    fn what_is_recognized_is_shared_and_the_value_is_the_same() {
+    fn recognized_objects_are_shared_and_equal_to_what_is_parsed() {
         let known = [json!({"a": {"b": {}}}), json!({"a": {}}), json!({"k:\"q\"": 1.5})];
-        let phrases = phrases(&known);
-        let hints = Hints { phrases: Some(&phrases), ..Hints::default() };
+        let interned = interned(&known);
+        let hints = Hints { interned: Some(&interned), ..Hints::default() };
         for (text, shared) in [
             (r#"{"l":[{"x":{"a":{"b":{}}}},{"x":{"a":{}}}]}"#, 2),
             (r#"{"x": {"a":{}} , "y":{"a":{}}}"#, 1),
@@ -110,9 +109,9 @@ mod tests {
             let plain = crate::parse_strict(text.as_bytes()).unwrap();
             let parsed = parse_strict_with(text.as_bytes(), hints).unwrap();
             assert_eq!(parsed, plain, "{text}");
-            assert_eq!(count(&parsed.value, &phrases), shared, "{text}");
+            assert_eq!(count(&parsed.value, &interned), shared, "{text}");
             let mut written = Vec::new();
-            write_with(&parsed.value, &phrases, &mut written);
+            write_with(&parsed.value, &interned, &mut written);
             assert_eq!(written, to_vec(&plain.value), "{text}");
         }
         for text in [r#"{"x":{"a":{}"#, r#"{"x":{"a":{}}"#, r#"{"x":{"a":{}}}}"#, r#"{"x":{"a":{}}x}"#] {
@@ -126,10 +125,10 @@ mod tests {
     }
 
     #[test]
-    fn what_would_not_read_back_is_no_phrase() {
-        assert!(Phrase::new(Map::new()).is_none());
-        assert!(Phrase::new(json!({"a": 1.0}).as_object().unwrap().clone()).is_none());
-        let known = Phrase::new(json!({"a": 1}).as_object().unwrap().clone()).unwrap();
+    fn objects_that_do_not_round_trip_are_not_interned() {
+        assert!(InternedObject::new(Map::new()).is_none());
+        assert!(InternedObject::new(json!({"a": 1.0}).as_object().unwrap().clone()).is_none());
+        let known = InternedObject::new(json!({"a": 1}).as_object().unwrap().clone()).unwrap();
         assert_eq!(parse(known.text()).unwrap(), Value::from(known.object().clone()));
     }
 }

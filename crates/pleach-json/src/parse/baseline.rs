@@ -1,25 +1,24 @@
-//! What a text is probably like: a value that was read before.
+//! The baseline of a parse: an earlier value that the text is compared with, container by container.
 //!
-//! A client that changes an object sends all of it again. While such a text is read, the parser goes
-//! along the value there is already, and what is equal is taken from there. Where the text is what this
-//! crate would write, and most clients write the same, that is seen by comparing bytes; nothing of it
-//! is read as JSON. Otherwise a container that turns out equal is taken from there when it ends, and
-//! what was read of it is dropped before it ever got memory of its own.
+//! A client that updates an object sends all of it again. Containers that are equal in the text and in the
+//! baseline are shared with the baseline. Where the text is what this crate would write, and most clients
+//! write the same, equality is a comparison of bytes and the container is not parsed. Otherwise an equal
+//! container is found when it ends, before memory is allocated for it.
 
-use crate::spans::Parts;
-use crate::{Array, Map, Piece, Value};
+use crate::spans::SpannedChildren;
+use crate::{Array, Map, SpannedValue, Value};
 
-/// The container that the one being read is compared with, if there is one.
+/// The container that the one being parsed is compared with, if there is one.
 #[derive(Clone, Copy)]
-pub(super) struct Like<'l>(Option<Parts<'l>>);
+pub(super) struct Baseline<'l>(Option<SpannedChildren<'l>>);
 
-impl<'l> Like<'l> {
-    pub(super) fn of(piece: Option<Piece<'l>>) -> Self {
-        Self(piece.filter(|piece| piece.value().is_container()).map(Piece::parts))
+impl<'l> Baseline<'l> {
+    pub(super) fn of(spanned: Option<SpannedValue<'l>>) -> Self {
+        Self(spanned.filter(|spanned| spanned.value().is_container()).map(SpannedValue::children))
     }
 
     fn value(&self) -> Option<&'l Value> {
-        self.0.as_ref().map(|parts| parts.of().value())
+        self.0.as_ref().map(|children| children.of().value())
     }
 
     pub(super) fn items(&self) -> Option<&'l Array> {
@@ -30,24 +29,23 @@ impl<'l> Like<'l> {
         self.value().and_then(Value::as_object)
     }
 
-    /// The container itself, if it stands in the text at this place as it would be written, and where
-    /// it ends.
+    /// The container itself, if its text is at this offset, and the offset after it.
     #[inline]
-    pub(super) fn found(&self, text: &[u8], at: usize) -> Option<(&Piece<'l>, usize)> {
-        let piece = self.0.as_ref()?.of();
-        let own = piece.text()?;
-        // No container's text is the beginning of another's.
-        text[at..].starts_with(own).then(|| (piece, at + own.len()))
+    pub(super) fn find_at(&self, text: &[u8], at: usize) -> Option<(&SpannedValue<'l>, usize)> {
+        let spanned = self.0.as_ref()?.of();
+        let own = spanned.text()?;
+        // No container's text is a prefix of another's.
+        text[at..].starts_with(own).then(|| (spanned, at + own.len()))
     }
 
-    /// What the member `key` is like, which is read after `before` others.
+    /// The baseline of the member `key`, which is parsed after `before` others.
     pub(super) fn member(&mut self, before: usize, key: &str) -> Self {
-        Self::of(self.0.as_mut().and_then(|parts| parts.member(before, key)))
+        Self::of(self.0.as_mut().and_then(|children| children.member(before, key)))
     }
 
-    /// What an item is like.
+    /// The baseline of an item.
     pub(super) fn item(&mut self, i: usize) -> Self {
-        Self::of(self.0.as_mut().and_then(|parts| parts.item(i)))
+        Self::of(self.0.as_mut().and_then(|children| children.item(i)))
     }
 }
 
@@ -56,7 +54,7 @@ mod tests {
     use crate::{Value, json, parse_strict_with};
 
     #[test]
-    fn what_is_equal_is_shared_and_nothing_else_changes() {
+    fn equal_containers_are_shared_and_the_result_is_the_same() {
         let earlier = json!({
             "a": {"b": [1, {"c": "x"}], "d": {"e": 1.5}},
             "empty": {}, "f": [[], [2]], "g": {"h": {"i": true}},
@@ -68,7 +66,11 @@ mod tests {
                 &["a", "f", "g"][..],
             ),
             ("in any order", r#"{"g":{"h":{"i":true}},"a":{"d":{"e":1.5},"b":[1,{"c":"x"}]}}"#, &["a", "g"]),
-            ("what changed is not", r#"{"a":{"b":[1,{"c":"x"}],"d":{"e":2}},"g":{"h":{"i":true}}}"#, &["g"]),
+            (
+                "changed containers are not",
+                r#"{"a":{"b":[1,{"c":"x"}],"d":{"e":2}},"g":{"h":{"i":true}}}"#,
+                &["g"],
+            ),
             ("an integer is no float", r#"{"f":[[],[2.0]],"g":{"h":{"i":true}}}"#, &["g"]),
             ("a key too many", r#"{"g":{"h":{"i":true},"j":0}}"#, &[]),
             ("a key too few", r#"{"f":[[]],"a":{"d":{"e":1.5}}}"#, &[]),
@@ -84,7 +86,7 @@ mod tests {
                 assert_eq!(is, shared.contains(&key), "{why}: {key}");
             }
         }
-        // What only looks alike is read.
+        // What only looks alike is parsed.
         let odd = json!({"s": {"line": "a\nb", "q": "\"\\<é", "n": 12, "f": 0.25, "t": true, "z": null}});
         for text in [
             "{\"s\":{\"f\":0.25,\"line\":\"a\nb\",\"n\":12,\"q\":\"\",\"t\":true,\"z\":null}}",
