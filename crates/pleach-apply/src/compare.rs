@@ -7,7 +7,7 @@ use pleach_work::charge;
 
 use crate::element::PathElement;
 use crate::fits::fits;
-use crate::items::{Item, together};
+use crate::items::{Item, grouped_by_key};
 use crate::same::{asks_first, same};
 use crate::set::Set;
 use crate::shape::{ListShape, MapShape, Relation, Shape, Type};
@@ -82,9 +82,9 @@ pub fn compare(old: &Value, new: &Value, of: Type<'_>) -> Comparison {
     Walk { checks: false, fits: true }.visit(Some(old), Some(new), of, 0).1
 }
 
-/// Compares two values, and tells whether nothing is wrong with the first if nothing is with the
-/// second. Only what differs must be looked at to know: what the two have in common is right.
-pub(crate) fn compare_beside(old: &Value, new: &Value, of: Type<'_>) -> (Comparison, bool) {
+/// Compares two values, and says whether the first fits the type, given that the second does. Only what differs
+/// is checked.
+pub(crate) fn compare_and_check(old: &Value, new: &Value, of: Type<'_>) -> (Comparison, bool) {
     let mut walk = Walk { checks: true, fits: true };
     let comparison = walk.visit(Some(old), Some(new), of, 0).1;
     (comparison, walk.fits)
@@ -196,10 +196,10 @@ impl Walk {
 
     fn items(&mut self, list: &ListShape<'_>, old: &[Value], new: &[Value], depth: usize) -> Comparison {
         let mut out = Comparison::default();
-        let all = together(list, old, new);
+        let all = grouped_by_key(list, old, new);
         // What has no key is not among them.
         self.fits &= all.len() == old.len() + new.len();
-        for items in all.chunk_by(Item::is_like) {
+        for items in all.chunk_by(Item::has_same_key) {
             let (was, is) = items.split_at(items.partition_point(|item| !item.second));
             let (first_old, first_new) =
                 (was.first().map(|item| item.value), is.first().map(|item| item.value));

@@ -7,18 +7,18 @@
 //! Whoever asks for the fields of a value that came with a request must also know whether it fits its
 //! type. Both answers come from one walk: it goes where [`fits`](crate::fits) would go.
 //!
-//! A value that has much in common with another has fields in common with it. Where the fields of the
-//! other are at hand they are shared, and what the two values share is not looked at.
+//! With a [`FieldsBaseline`], the field set of an earlier value, equal parts are shared with it and containers that
+//! both values share are skipped.
 
 use pleach_json::{Array, Map, Str, Value, grow_stack};
 use pleach_work::charge;
 use smallvec::SmallVec;
 
 use crate::encoded::{DOT, Encoded};
+use crate::fields_baseline::{FieldsBaseline, Steps, begin, end};
 use crate::fields_v1::field_key;
 use crate::fits::{fits, is_fit};
 use crate::items::{Key, is_each_once, key};
-use crate::like::{Like, Steps, begin, end};
 use crate::set::{Node, Set};
 use crate::shape::{ListShape, MapShape, Relation, Shape, Type};
 
@@ -30,9 +30,13 @@ pub fn fields_of(value: &Value, of: Type<'_>) -> Set {
 
 /// The fields that whoever applies a value owns, and whether nothing is wrong with the value. No item
 /// may be in a list twice.
-pub(crate) fn applied_fields(value: &Value, of: Type<'_>, like: Option<Like<'_>>) -> (Encoded, bool) {
+pub(crate) fn applied_fields(
+    value: &Value,
+    of: Type<'_>,
+    baseline: Option<FieldsBaseline<'_>>,
+) -> (Encoded, bool) {
     let mut walk = Walk { containers: false, checks: true, once: true, fits: true };
-    let fields = walk.fields(value, of, false, like).1;
+    let fields = walk.fields(value, of, false, baseline).1;
     (Encoded::from_map(fields), walk.fits)
 }
 
@@ -44,36 +48,36 @@ pub(crate) fn new_fields(value: &Value, of: Type<'_>) -> (Encoded, bool) {
     (Encoded::from_map(fields), walk.fits)
 }
 
-/// Whether [`applied_fields`], without what is nobody's, are these, and nothing is wrong with the value.
-pub(crate) fn are_applied_fields(value: &Value, of: Type<'_>, fields: &Map, nobodys: &Nobodys<'_>) -> bool {
+/// Whether [`applied_fields`], without the unowned ones, are these, and the value fits its type.
+pub(crate) fn are_applied_fields(value: &Value, of: Type<'_>, fields: &Map, unowned: &Unowned<'_>) -> bool {
     let mut walk = Walk { containers: false, checks: true, once: true, fits: true };
-    walk.whole_object_has(value, of, fields, nobodys) && walk.fits
+    walk.whole_object_has(value, of, fields, unowned) && walk.fits
 }
 
-/// What does not come to be owned.
-pub(crate) struct Nobodys<'a> {
+/// Fields that get no owner.
+pub(crate) struct Unowned<'a> {
     /// Fields that are never owned; what is in them may be.
     pub(crate) stripped: &'a Set,
     /// Fields that the request leaves as they are, with all that is in them.
     pub(crate) reset: Option<&'a Set>,
 }
 
-impl Nobodys<'_> {
-    /// The fields that are left of these.
-    pub(crate) fn taken_from(&self, fields: &mut Encoded) {
+impl Unowned<'_> {
+    /// Removes them from a field set.
+    pub(crate) fn remove_from(&self, fields: &mut Encoded) {
         if let Some(reset) = self.reset {
             fields.subtract_whole(reset);
         }
         fields.subtract(self.stripped);
     }
 
-    /// What the two say of a field of the whole object.
+    /// The nodes of a top-level field in both sets.
     pub(crate) fn of(&self, field: &str) -> (Option<&Node>, Option<&Node>) {
         (self.reset.and_then(|reset| named(reset, field)), named(self.stripped, field))
     }
 }
 
-/// What a set says of a field.
+/// The node of a field.
 pub(crate) fn named<'s>(set: &'s Set, field: &str) -> Option<&'s Node> {
     set.nodes().iter().find(|node| node.element.is_field(field))
 }
@@ -92,8 +96,14 @@ struct Walk {
 impl Walk {
     /// Whether the value is a member by itself, and what is in it. `member` says whether it is one
     /// whatever it is.
-    fn fields(&mut self, value: &Value, of: Type<'_>, member: bool, like: Option<Like<'_>>) -> (bool, Map) {
-        let same = like.and_then(|like| like.of(value));
+    fn fields(
+        &mut self,
+        value: &Value,
+        of: Type<'_>,
+        member: bool,
+        baseline: Option<FieldsBaseline<'_>>,
+    ) -> (bool, Map) {
+        let same = baseline.and_then(|baseline| baseline.of(value));
         match of.shape(Some(value)) {
             Shape::Scalar(scalar) => {
                 self.fits &= is_fit(scalar, value);
@@ -104,7 +114,7 @@ impl Walk {
                 (Relation::Atomic, _) => self.whole(value, of),
                 (_, Value::Array(items)) => match same {
                     Some(fields) => (false, fields.clone()),
-                    None => (false, grow_stack(|| self.items(&list, items, member, like))),
+                    None => (false, grow_stack(|| self.items(&list, items, member, baseline))),
                 },
                 _ => {
                     self.fits &= value.is_null();
@@ -116,7 +126,7 @@ impl Walk {
             Shape::Map(map) => match value {
                 Value::Object(members) => match same {
                     Some(fields) => (false, fields.clone()),
-                    None => (false, grow_stack(|| self.members(&map, members, member, like))),
+                    None => (false, grow_stack(|| self.members(&map, members, member, baseline))),
                 },
                 _ => {
                     self.fits &= value.is_null();
@@ -131,10 +141,16 @@ impl Walk {
         (true, Map::new())
     }
 
-    fn members(&mut self, map: &MapShape<'_>, members: &Map, member: bool, like: Option<Like<'_>>) -> Map {
+    fn members(
+        &mut self,
+        map: &MapShape<'_>,
+        members: &Map,
+        member: bool,
+        baseline: Option<FieldsBaseline<'_>>,
+    ) -> Map {
         charge(2 * members.len() as u64);
         let (mut fields, others) = (map.fields(), map.others());
-        let mut steps = Steps::new(members.len(), member, like);
+        let mut steps = Steps::new(members.len(), member, baseline);
         for (i, (key, value)) in members.entries().iter().enumerate() {
             let (declared, named) = fields.next_step(key);
             let step = || named.cloned().unwrap_or_else(|| field_key(key));
@@ -152,11 +168,11 @@ impl Walk {
                 continue;
             }
             let member = self.containers || declared.is_none();
-            let like = like
+            let baseline = baseline
                 .filter(|_| value.is_container())
-                .and_then(|like| steps.below(key).map(|fields| like.member(i, key, fields)));
+                .and_then(|baseline| steps.below(key).map(|fields| baseline.member(i, key, fields)));
             let (whole, below) = match declared.or(others) {
-                Some(of) => self.fields(value, of, member, like),
+                Some(of) => self.fields(value, of, member, baseline),
                 None => {
                     self.fits = false;
                     (false, Map::new())
@@ -169,7 +185,13 @@ impl Walk {
         steps.end()
     }
 
-    fn items(&mut self, list: &ListShape<'_>, items: &Array, member: bool, like: Option<Like<'_>>) -> Map {
+    fn items(
+        &mut self,
+        list: &ListShape<'_>,
+        items: &Array,
+        member: bool,
+        baseline: Option<FieldsBaseline<'_>>,
+    ) -> Map {
         charge(16 * items.len() as u64);
         let mut steps = begin(items.len(), member);
         let mut plain = true;
@@ -179,9 +201,9 @@ impl Walk {
                 continue;
             };
             plain &= is_plain(&key);
-            let item_like = like.and_then(|like| like.item(i, list, &key, steps.len()));
-            let step = item_like.map_or_else(|| key.text(), |(_, step)| step.clone());
-            let below = self.fields(item, list.items, true, item_like.map(|(like, _)| like)).1;
+            let item_baseline = baseline.and_then(|baseline| baseline.item(i, list, &key, steps.len()));
+            let step = item_baseline.map_or_else(|| key.text(), |(_, step)| step.clone());
+            let below = self.fields(item, list.items, true, item_baseline.map(|(baseline, _)| baseline)).1;
             steps.push((step, below.into()));
         }
         let mut twice = false;
@@ -201,19 +223,19 @@ impl Walk {
             // Numbers that are equal can be written in two ways.
             self.fits = !twice && (plain || is_each_once(list, items));
         }
-        end(steps, member, like)
+        end(steps, member, baseline)
     }
 }
 
 /// The same walk along fields that are expected: nothing is made, and it ends where they differ.
 impl Walk {
-    /// Whether a whole object has these fields that are somebody's.
+    /// Whether a whole object has exactly these fields, without the unowned ones.
     fn whole_object_has(
         &mut self,
         object: &Value,
         of: Type<'_>,
         expected: &Map,
-        nobodys: &Nobodys<'_>,
+        unowned: &Unowned<'_>,
     ) -> bool {
         let (Shape::Map(map), Value::Object(members)) = (of.shape(Some(object)), object) else {
             return false;
@@ -227,16 +249,16 @@ impl Walk {
             let (declared, step) = fields.next_step(key);
             let Some(of) = declared.or(others) else { return false };
             let member = self.containers || declared.is_none();
-            let is = match nobodys.of(key) {
+            let is = match unowned.of(key) {
                 (None, None) => self.member_is(key, step, value, of, member, &mut expected),
                 (Some(reset), _) if reset.member => {
                     self.fits = self.fits && fits(value, of, self.once);
                     true
                 }
-                (None, Some(nobodys)) if nobodys.member => {
-                    self.left_is(key, value, of, &nobodys.children, &mut expected)
+                (None, Some(unowned)) if unowned.member => {
+                    self.left_is(key, value, of, &unowned.children, &mut expected)
                 }
-                // Nobody asks for such a thing: it is worked out in the other way.
+                // No such sets exist; the caller builds the set.
                 _ => false,
             };
             if !is {
@@ -246,13 +268,13 @@ impl Walk {
         expected.is_empty()
     }
 
-    /// The same for a member that is nobody's, like some of what is in it.
+    /// The same for a member that is unowned, like some of its own members.
     fn left_is(
         &mut self,
         key: &str,
         value: &Value,
         of: Type<'_>,
-        nobodys: &Set,
+        unowned: &Set,
         expected: &mut &[(Str, Value)],
     ) -> bool {
         let (map, members) = match (of.shape(Some(value)), value) {
@@ -274,7 +296,7 @@ impl Walk {
         members.entries().iter().all(|(key, value)| {
             let (declared, step) = fields.next_step(key);
             let Some(of) = declared.or(others) else { return false };
-            match named(nobodys, key) {
+            match named(unowned, key) {
                 // What is in a container might be somebody's.
                 Some(_) => {
                     self.fits = self.fits && fits(value, of, self.once);

@@ -129,11 +129,11 @@ pub(crate) fn has_key(list: &ListShape<'_>, item: &Value) -> bool {
 
 /// Whether no item is there twice.
 pub(crate) fn is_each_once(list: &ListShape<'_>, items: &[Value]) -> bool {
-    items.len() < 2 || together(list, items, &[]).windows(2).all(|pair| !pair[0].is_like(&pair[1]))
+    items.len() < 2 || grouped_by_key(list, items, &[]).windows(2).all(|pair| !pair[0].has_same_key(&pair[1]))
 }
 
-/// Whether two lists have the same items in the same order, as far as items are told apart.
-pub(crate) fn are_told_apart_alike(list: &ListShape<'_>, first: &[Value], second: &[Value]) -> bool {
+/// Whether two lists have items with the same keys in the same order.
+pub(crate) fn have_same_keys(list: &ListShape<'_>, first: &[Value], second: &[Value]) -> bool {
     first.len() == second.len()
         && first.iter().zip(second).all(|(a, b)| match (key(list, a), key(list, b)) {
             (Ok(a), Ok(b)) => a.cmp(&b).is_eq(),
@@ -188,8 +188,8 @@ pub(crate) struct Item<'v> {
 }
 
 impl Item<'_> {
-    /// Whether two items are not told apart.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
+    /// Whether two items have the same key.
+    pub(crate) fn has_same_key(&self, other: &Self) -> bool {
         self.hash == other.hash && self.key.cmp(&other.key).is_eq()
     }
 
@@ -199,8 +199,8 @@ impl Item<'_> {
     }
 }
 
-/// The items of two lists, those that are not told apart together: the first list's, then the second's,
-/// in their order. The groups are in no order that matters. Items without a key are left out.
+/// The items of two lists, grouped by key: the first list's, then the second's, in their order. The order of the
+/// groups is arbitrary. Items without a key are left out.
 pub(crate) fn together<'v>(list: &ListShape<'v>, first: &'v [Value], second: &'v [Value]) -> Vec<Item<'v>> {
     let per_item = match list.relation {
         Relation::Keys(keys) => keys.len(),

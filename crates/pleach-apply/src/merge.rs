@@ -9,14 +9,14 @@
 //! of the two values it is, and makes a value only where it is neither: what is handed on whole is not
 //! walked again by whoever compares it with where it came from.
 //!
-//! Who applies applies again, and says mostly what it said before: where that is so, and what came of it is
-//! still there, that is what comes of it again.
+//! A configuration is mostly the one applied before. Where both share a container and the live object still has
+//! what the last merge made of it, that is the result again ([`LastMerge`]).
 
 use pleach_json::{Map, Str, Value, grow_stack};
 use pleach_work::charge;
 
 use crate::compare::{items_of, members_of, pairs};
-use crate::items::{Item, are_told_apart_alike, together};
+use crate::items::{Item, grouped_by_key, have_same_keys};
 use crate::same::{asks_first, exact, same};
 use crate::set::Set;
 use crate::shape::{ListShape, MapShape, Relation, Shape, Type};
@@ -29,19 +29,19 @@ pub fn merge(live: &Value, config: &Value, of: Type<'_>) -> Value {
 
 /// The same; nothing if that is the live value, to the letter.
 pub(crate) fn changes(live: &Value, config: &Value, of: Type<'_>) -> Option<Changed> {
-    changes_since(live, config, None, None, of)
+    changes_after(live, config, None, None, of)
 }
 
-/// The same after an earlier merge. Of what is reset after a merge nothing is known.
-pub(crate) fn changes_since(
+/// The same after an earlier merge. Fields that are reset after a merge are never taken from it.
+pub(crate) fn changes_after(
     live: &Value,
     config: &Value,
-    since: Option<Since<'_>>,
+    last: Option<LastMerge<'_>>,
     reset: Option<&Set>,
     of: Type<'_>,
 ) -> Option<Changed> {
     let mut walk = Walk { differs: false, reset };
-    let merged = walk.visit(Some(live), config, since, of, 0);
+    let merged = walk.visit(Some(live), config, last, of, 0);
     let changed = (!merged.is_live()).then(|| Changed {
         value: merged.value(Some(live), config).unwrap_or_default(),
         differs: walk.differs,
@@ -53,27 +53,27 @@ pub(crate) fn changes_since(
         value
     };
     debug_assert!(
-        since.is_none() || value(&changed) == value(&changes(live, config, of)),
-        "what comes of a configuration is what came of it"
+        last.is_none() || value(&changed) == value(&changes(live, config, of)),
+        "the result of the last merge is the result of this one"
     );
     changed
 }
 
-/// A configuration that was merged before, and the value that came of it.
+/// The last merge of the same manager: its configuration and its result.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Since<'v> {
+pub(crate) struct LastMerge<'v> {
     pub(crate) config: &'v Value,
-    /// It has all that the configuration says, and perhaps more.
+    /// Has everything in the configuration, and perhaps more.
     pub(crate) result: &'v Value,
 }
 
-impl Since<'_> {
-    /// Whether both values are what they were.
+impl LastMerge<'_> {
+    /// Whether both values are shared with the last merge.
     fn is(&self, live: &Value, config: &Value) -> bool {
         self.config.is_same(config) && self.result.is_same(live)
     }
 
-    /// Its members, to be asked for in ascending order of their keys.
+    /// Its members, asked for in ascending order of their keys.
     fn members(self) -> Option<impl FnMut(&str) -> Option<Self>> {
         let (config, result) = (self.config.as_object()?, self.result.as_object()?);
         let (mut config, mut result) = (config.ascending(), result.ascending());
@@ -154,7 +154,7 @@ impl<'v> Groups<'v> {
     fn of(list: &ListShape<'v>, live: &'v [Value], config: &'v [Value]) -> Self {
         let mut all = Vec::with_capacity(live.len().max(config.len()));
         let mut places = [vec![None; live.len()], vec![None; config.len()]];
-        for items in together(list, live, config).chunk_by(Item::is_like) {
+        for items in grouped_by_key(list, live, config).chunk_by(Item::has_same_key) {
             let of_live = items.partition_point(|item| !item.second);
             for item in items {
                 places[usize::from(item.second)][item.place] = Some((all.len(), item.value));
@@ -195,24 +195,24 @@ impl Walk<'_> {
         &mut self,
         live: Option<&Value>,
         config: &Value,
-        since: Option<Since<'_>>,
+        last: Option<LastMerge<'_>>,
         of: Type<'_>,
         depth: usize,
     ) -> Merged {
         let Some(there) = live else { return self.leaf(None, config) };
-        if since.is_some_and(|since| since.is(there, config)) {
+        if last.is_some_and(|last| last.is(there, config)) {
             return Merged::Live;
         }
         // When the two are of different shapes the configuration's counts.
         match of.shape(Some(config)) {
             Shape::List(list) if !matches!(list.relation, Relation::Atomic) && !items_of(live).is_empty() => {
                 unless_equal(there, config, depth, || {
-                    self.merge_items(&list, items_of(live), items_of(Some(config)), since, depth + 1)
+                    self.merge_items(&list, items_of(live), items_of(Some(config)), last, depth + 1)
                 })
             }
             Shape::Map(map) if !map.is_atomic && !members_of(live).is_empty() => {
                 unless_equal(there, config, depth, || {
-                    self.merge_members(&map, members_of(live), members_of(Some(config)), since, depth + 1)
+                    self.merge_members(&map, members_of(live), members_of(Some(config)), last, depth + 1)
                 })
             }
             Shape::Scalar(_) | Shape::List(_) | Shape::Map(_) => self.leaf(live, config),
@@ -224,14 +224,14 @@ impl Walk<'_> {
         map: &MapShape<'_>,
         live: &[(Str, Value)],
         config: &[(Str, Value)],
-        since: Option<Since<'_>>,
+        last: Option<LastMerge<'_>>,
         depth: usize,
     ) -> Merged {
         charge(2 * (live.len() + config.len()) as u64);
         let (mut fields, others) = (map.fields(), map.others());
         let mut all = Vec::with_capacity(live.len().max(config.len()));
         let (mut is_live, mut is_config) = (true, true);
-        let mut since = since.and_then(Since::members);
+        let mut last = last.and_then(LastMerge::members);
         pairs(live, config, |key, live, config| {
             let merged = match config {
                 // What the configuration says nothing about stays as it is.
@@ -240,9 +240,8 @@ impl Walk<'_> {
                 Some(config) if live.is_some_and(|live| is_there(live, config)) => Merged::Both,
                 Some(config) => match fields.next(key).or(others) {
                     Some(of) => {
-                        let since =
-                            since.as_mut().filter(|_| config.is_container() && self.stays(key, depth));
-                        self.visit(live, config, since.and_then(|since| since(key)), of, depth)
+                        let last = last.as_mut().filter(|_| config.is_container() && self.stays(key, depth));
+                        self.visit(live, config, last.and_then(|last| last(key)), of, depth)
                     }
                     None => self.leaf(live, config),
                 },
@@ -274,11 +273,11 @@ impl Walk<'_> {
         list: &ListShape<'_>,
         live: &[Value],
         config: &[Value],
-        since: Option<Since<'_>>,
+        last: Option<LastMerge<'_>>,
         depth: usize,
     ) -> Merged {
-        if are_told_apart_alike(list, live, config) {
-            return self.merge_pairs(list, live, config, since, depth);
+        if have_same_keys(list, live, config) {
+            return self.merge_pairs(list, live, config, last, depth);
         }
         self.merge_groups(list, live, config, depth)
     }
@@ -295,17 +294,17 @@ impl Walk<'_> {
         list: &ListShape<'_>,
         live: &[Value],
         config: &[Value],
-        since: Option<Since<'_>>,
+        last: Option<LastMerge<'_>>,
         depth: usize,
     ) -> Merged {
         let pairs = || live.iter().zip(config);
-        // With the same keys at the same places the one item came of the other.
-        let since = since.filter(|since| {
-            are_told_apart_alike(list, items_of(Some(since.config)), config)
-                && are_told_apart_alike(list, items_of(Some(since.result)), live)
+        // With the same keys in the same order, items correspond by position.
+        let last = last.filter(|last| {
+            have_same_keys(list, items_of(Some(last.config)), config)
+                && have_same_keys(list, items_of(Some(last.result)), live)
         });
         let visit = |(i, (live, config)): (usize, (&Value, &Value))| {
-            self.visit(Some(live), config, since.and_then(|since| since.item(i)), list.items, depth)
+            self.visit(Some(live), config, last.and_then(|last| last.item(i)), list.items, depth)
         };
         let all: Vec<_> = pairs().enumerate().map(visit).collect();
         match (all.iter().all(Merged::is_live), all.iter().all(Merged::is_config)) {

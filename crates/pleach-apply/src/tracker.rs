@@ -21,14 +21,14 @@ use pleach_json::{InternedObject, InternedObjects, Map, Str, Value};
 use pleach_work::{Constant, charge};
 
 pub use self::apply::Applied;
-pub use self::update::Written;
+pub use self::update::ManagedFieldsText;
 use crate::compare::{Comparison, compare};
 use crate::conflict::Conflicts;
 use crate::encoded::Encoded;
 use crate::entries::Entries;
-use crate::fields::Nobodys;
+use crate::fields::Unowned;
 use crate::managed_fields::Identity;
-use crate::merge::Since;
+use crate::merge::LastMerge;
 use crate::reconcile::reconcile;
 use crate::set::Set;
 use crate::shape::Type;
@@ -112,52 +112,51 @@ pub struct Tracker<'a> {
     request: Request<'a>,
     /// The live object is as a write in this version left it.
     live_is_tracked: bool,
-    /// Fields that others own, of objects like this.
-    usual: Option<&'a InternedObjects>,
-    /// What the manager applied last.
-    since: Option<Since<'a>>,
+    /// Field sets that objects of the kind have in common.
+    field_sets: Option<&'a InternedObjects>,
+    last_merge: Option<LastMerge<'a>>,
 }
 
 impl<'a> Tracker<'a> {
     /// A tracker for one request.
     pub fn new(versions: &'a dyn Versions, request: Request<'a>) -> Self {
-        Self { versions, request, live_is_tracked: false, usual: None, since: None }
+        Self { versions, request, live_is_tracked: false, field_sets: None, last_merge: None }
     }
 
-    /// Says that the live object is what a tracker made for the same versions and the same version of
-    /// the request left, so that neither it nor its owners need be looked at again.
+    /// Says that a tracker with the same versions and the same version of the request wrote the live object's
+    /// managed fields, so that neither they nor the object need be checked.
     #[must_use]
-    pub fn after_itself(mut self, live_is_tracked: bool) -> Self {
+    pub fn with_tracked_live(mut self, live_is_tracked: bool) -> Self {
         self.live_is_tracked = live_is_tracked;
         self
     }
 
-    /// Says which fields are often owned: whoever owns just these shares them.
+    /// Field sets that objects of the kind have in common: a manager with one of these shares it.
     #[must_use]
-    pub fn usually(mut self, usual: &'a InternedObjects) -> Self {
-        self.usual = Some(usual);
+    pub fn with_field_sets(mut self, field_sets: &'a InternedObjects) -> Self {
+        self.field_sets = Some(field_sets);
         self
     }
 
-    /// Says what the manager applied last, in the same version and under the same types, and the object that
-    /// this left, which has all that was said. What is said again need not be worked out again.
+    /// The configuration that the manager applied last, in the same version and under the same types, and the
+    /// object that resulted. Where the new configuration shares containers with it, its results are used again.
     #[must_use]
-    pub fn since(mut self, config: &'a Value, result: &'a Value) -> Self {
-        self.since = Some(Since { config, result });
+    pub fn with_last_applied(mut self, config: &'a Value, result: &'a Value) -> Self {
+        self.last_merge = Some(LastMerge { config, result });
         self
     }
 
-    /// The fields that an object is found to have among those that are often owned; the first to be tried
-    /// are the most likely.
+    /// The first of the known field sets that an object has; `first` is tried before the others.
     fn recognized(&self, first: Option<&Encoded>, has: impl Fn(&Map) -> bool) -> Option<Encoded> {
-        let others = self.usual.into_iter().flat_map(InternedObjects::objects).map(InternedObject::object);
+        let others =
+            self.field_sets.into_iter().flat_map(InternedObjects::objects).map(InternedObject::object);
         let mut all = first.map(Encoded::members).into_iter().chain(others);
         all.find(|fields| has(fields)).map(|fields| Encoded::from_map(fields.clone()))
     }
 
-    /// What nobody owns after a request.
-    fn nobodys(&self) -> Nobodys<'_> {
-        Nobodys { stripped: &STRIPPED, reset: self.versions.reset(self.request.api_version) }
+    /// The fields that get no owner in this request.
+    fn unowned(&self) -> Unowned<'_> {
+        Unowned { stripped: &STRIPPED, reset: self.versions.reset(self.request.api_version) }
     }
 
     /// The owners of the live object.

@@ -11,7 +11,7 @@ use pleach_meta::go_format::{go_type, go_v, quote};
 use pleach_work::charge;
 
 use crate::fits::fits;
-use crate::items::{Item, key, step, together};
+use crate::items::{Item, grouped_by_key, key, step};
 use crate::shape::{ListShape, MapShape, Relation, Scalar, Shape, Type};
 
 /// What is wrong with a value, in one text; `duplicates` says whether a list may have an item twice.
@@ -156,8 +156,8 @@ impl Walk {
 /// Which items are there before; nothing if none is.
 fn again(list: &ListShape<'_>, items: &Array) -> Vec<bool> {
     let mut again = Vec::new();
-    for items_alike in together(list, items, &[]).chunk_by(Item::is_like) {
-        for item in &items_alike[1..] {
+    for same_key in grouped_by_key(list, items, &[]).chunk_by(Item::has_same_key) {
+        for item in &same_key[1..] {
             again.resize(items.len(), false);
             again[item.place] = true;
         }

@@ -16,14 +16,15 @@ use pleach_schema::Baseline;
 use crate::decode;
 use crate::engine::Engine;
 use crate::kind::Strategy;
+use crate::live::Live;
 use crate::managed::{Endpoint, Manager, scale as owners};
 use crate::options::{Body, Context, FieldValidation, WriteOptions};
-use crate::recent::{Last, Live, Said, Saying};
 use crate::rejection::Rejection;
 use crate::scale;
 use crate::settle::{self, Settled};
 use crate::target::{Subresource, Target};
 use crate::write::{self, Done, Intent};
+use crate::write_cache::{AppliedConfiguration, LastApplied, LastStored};
 
 /// How often an apply tries again when the object comes and goes meanwhile.
 const RACES: usize = 16;
@@ -40,16 +41,18 @@ impl Engine {
         let key = target.key_of(target.name());
         let manager = Manager::update(self, target, options, context);
         let fingerprint = target.version().fingerprint();
-        let last = self.recent.last(&key, fingerprint);
-        // Who applies says mostly what it said before, or what is there.
-        let said = last.as_ref().and_then(|last| last.said.clone());
-        let said = said.filter(|said| said.is_by(&manager.name, manager.subresource, fingerprint));
-        let configuration = match &said {
-            Some(said) => Configuration::decode(body, Some(said.spanned()), true),
-            None => Configuration::decode(body, last.as_ref().map(Last::spanned), false),
+        let last = self.write_cache.last_stored(&key, fingerprint);
+        // A configuration is mostly the one applied before, or the live object.
+        let last_applied = last.as_ref().and_then(|last| last.last_applied.clone());
+        let last_applied =
+            last_applied.filter(|last| last.is_by(&manager.name, manager.subresource, fingerprint));
+        let record_spans = self.write_cache.is_on();
+        let configuration = match &last_applied {
+            Some(last) => Configuration::decode(body, Some(last.spanned()), true, record_spans),
+            None => Configuration::decode(body, last.as_ref().map(LastStored::spanned), false, record_spans),
         }?;
-        let usual = self.usual.of(target.kind.storage_version().fingerprint());
-        let mut apply = Apply { target, manager, configuration, options, usual, said };
+        let field_sets = self.write_cache.field_sets(target.kind.storage_version().fingerprint());
+        let mut apply = Apply { target, manager, configuration, options, field_sets, last_applied };
         for _ in 0..RACES {
             match self.write_over(target, &mut apply, options, context).await {
                 // What is not there is created.
@@ -79,11 +82,11 @@ impl Engine {
         context: &mut Context,
     ) -> Result<Value, Rejection> {
         let paths = target.version().scale.as_ref().ok_or_else(|| Rejection::NotFound(target.subject()))?;
-        let configuration = Configuration::decode(body, None, false)?;
+        let configuration = Configuration::decode(body, None, false, false)?;
         let manager = Manager::update(self, target, options, context);
         let main = Target { subresource: Subresource::None, ..target.clone() };
-        let usual = Arc::default();
-        let apply = Apply { target, manager, configuration, options, usual, said: None };
+        let field_sets = Arc::default();
+        let apply = Apply { target, manager, configuration, options, field_sets, last_applied: None };
         let object = self.write_over(&main, &mut ApplyScale(apply, paths), options, context).await?;
         scale::from_object(paths, &object.into_value()?)
     }
@@ -148,11 +151,16 @@ struct Configuration {
 }
 
 impl Configuration {
-    /// Decodes a body; `baseline` is the live object, or the configuration that was `said` before.
-    fn decode(body: &Body, baseline: Option<SpannedValue<'_>>, said: bool) -> Result<Self, Rejection> {
+    /// Decodes a body; `baseline` is the live object, or the last applied configuration if `is_configuration`.
+    fn decode(
+        body: &Body,
+        baseline: Option<SpannedValue<'_>>,
+        is_configuration: bool,
+        record_spans: bool,
+    ) -> Result<Self, Rejection> {
         let bad = |error: String| Rejection::BadRequest(format!("error decoding YAML: {error}"));
-        let hints = Hints { baseline, spans: true, ..Hints::default() };
-        let parsed = pleach_yaml::parse_strict_with(&body.bytes, hints, said)
+        let hints = Hints { baseline, spans: record_spans, ..Hints::default() };
+        let parsed = pleach_yaml::parse_strict_with(&body.bytes, hints, is_configuration)
             .map_err(|error| bad(format!("error converting YAML to JSON: {error}")))?;
         debug_assert_eq!(
             Some(&parsed.value),
@@ -183,10 +191,10 @@ struct Apply<'a> {
     manager: Manager,
     configuration: Configuration,
     options: &'a WriteOptions,
-    /// The fields that managers of such objects own.
-    usual: Arc<InternedObjects>,
-    /// What the manager said last of this object.
-    said: Option<Arc<Said>>,
+    /// Field sets that objects of the kind have in common.
+    field_sets: Arc<InternedObjects>,
+    /// What the same manager applied before.
+    last_applied: Option<Arc<LastApplied>>,
 }
 
 impl Apply<'_> {
@@ -194,11 +202,13 @@ impl Apply<'_> {
     fn onto(&self, live: Option<&Live>, context: &mut Context) -> Result<Settled, Rejection> {
         let endpoint = Endpoint::over(self.target, live);
         let mut tracker = Tracker::new(&endpoint, self.manager.request(self.target))
-            .usually(&self.usual)
-            .after_itself(live.is_some_and(|live| live.known.tracked));
-        // Others may be rewritten after an apply.
-        if let Some(said) = self.said.as_ref().filter(|_| self.target.kind.strategy == Strategy::Custom) {
-            tracker = tracker.since(said.config(), &said.result);
+            .with_field_sets(&self.field_sets)
+            .with_tracked_live(live.is_some_and(|live| live.verified.tracked));
+        // Objects of built-in kinds may be rewritten after an apply.
+        if let Some(last) =
+            self.last_applied.as_ref().filter(|_| self.target.kind.strategy == Strategy::Custom)
+        {
+            tracker = tracker.with_last_applied(last.config(), &last.result);
         }
         let settled = live.and_then(Live::spanned).map(|spanned| spanned.value());
         let baseline = settled.map_or(Baseline::Unknown, Baseline::Settled);
@@ -272,9 +282,9 @@ impl Intent for Apply<'_> {
         Some(true)
     }
 
-    fn saying(&mut self) -> Option<Saying> {
+    fn applied_configuration(&mut self) -> Option<AppliedConfiguration> {
         let (text, spans) = self.configuration.text.take()?;
-        Some(Saying {
+        Some(AppliedConfiguration {
             manager: self.manager.name.clone(),
             subresource: self.manager.subresource,
             fingerprint: self.target.version().fingerprint(),

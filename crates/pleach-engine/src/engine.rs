@@ -13,11 +13,10 @@ use pleach_store::{Key, Store};
 use crate::catalog::Catalog;
 use crate::event_cache::EventCache;
 use crate::gates::Gates;
-use crate::recent::Recent;
 use crate::record::Record;
 use crate::rejection::Rejection;
-use crate::usual::Usual;
 use crate::webhooks::caller::{Caller, Nobody};
+use crate::write_cache::WriteCache;
 
 /// Where the time comes from.
 pub trait Clock: Send + Sync + 'static {
@@ -74,8 +73,7 @@ pub struct Engine {
     pub(crate) caller: Arc<dyn Caller>,
     pub(crate) hooks: crate::webhooks::Registry,
     pub(crate) events: EventCache,
-    pub(crate) recent: Recent,
-    pub(crate) usual: Usual,
+    pub(crate) write_cache: WriteCache,
     pub(crate) crds: crate::crd::Definitions,
     pub(crate) kind_generations: crate::generations::Generations,
     pub(crate) work: crate::sweep::WorkQueue,
@@ -100,8 +98,7 @@ impl Engine {
             caller: Arc::new(Nobody),
             hooks: crate::webhooks::Registry::default(),
             events: EventCache::default(),
-            recent: Recent::default(),
-            usual: Usual::default(),
+            write_cache: WriteCache::default(),
             crds: crate::crd::Definitions::default(),
             kind_generations: crate::generations::Generations::default(),
             work: crate::sweep::WorkQueue::default(),
@@ -119,6 +116,14 @@ impl Engine {
     #[must_use]
     pub fn with_max_request_bytes(mut self, bytes: usize) -> Self {
         self.max_request_bytes = bytes;
+        self
+    }
+
+    /// Turns the write cache on or off; it is on otherwise. Without it every write parses, validates and tracks
+    /// all of its object.
+    #[must_use]
+    pub fn with_write_cache(mut self, on: bool) -> Self {
+        self.write_cache = if on { WriteCache::default() } else { WriteCache::off() };
         self
     }
 

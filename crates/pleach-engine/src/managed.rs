@@ -8,7 +8,7 @@ pub(crate) mod scale;
 
 use std::borrow::Cow;
 
-use pleach_apply::{ManagedFields, Request, Set, Tracker, Type, Versions, Written};
+use pleach_apply::{ManagedFields, ManagedFieldsText, Request, Set, Tracker, Type, Versions};
 use pleach_json::{Map, Str, Value, json};
 use pleach_schema::{Schema, SchemaOptions};
 use pleach_work::Constant;
@@ -18,9 +18,9 @@ use crate::convert::Conversions;
 use crate::engine::Engine;
 use crate::kind::{Conversion, Strategy};
 use crate::limits;
+use crate::live::Live;
 use crate::options::{Context, WriteOptions};
 use crate::prepare::metadata_mut;
-use crate::recent::Live;
 use crate::rejection::Rejection;
 use crate::target::{Subresource, Target};
 
@@ -64,7 +64,7 @@ impl Manager {
 /// comes back.
 pub(crate) fn track(target: &Target, live: Option<&Live>, new: &mut Value, manager: &Manager) -> bool {
     Tracker::new(&Endpoint::over(target, live), manager.request(target))
-        .after_itself(live.is_some_and(|live| live.known.tracked))
+        .with_tracked_live(live.is_some_and(|live| live.verified.tracked))
         .update(live.map(|live| &live.value), new)
 }
 
@@ -93,12 +93,13 @@ fn blank(target: &Target) -> Option<&'static Value> {
 }
 
 /// The managed fields of a new object as text, where that is told without making a value of them.
-pub(crate) fn written(target: &Target, new: &Value, manager: &Manager) -> Option<Written> {
+pub(crate) fn text_of_new(target: &Target, new: &Value, manager: &Manager) -> Option<ManagedFieldsText> {
     // What is converted on its way to the store has them in it.
     if target.version != target.kind.storage || blank(target).is_some() {
         return None;
     }
-    let written = Tracker::new(&Endpoint::over(target, None), manager.request(target)).written(new)?;
+    let written =
+        Tracker::new(&Endpoint::over(target, None), manager.request(target)).managed_fields_text(new)?;
     debug_assert!(
         // What is nested too deep is refused later.
         pleach_json::parse(written.text()).is_err_and(|_| limits::check_nesting(new, None).is_err())
@@ -115,7 +116,7 @@ pub(crate) fn written(target: &Target, new: &Value, manager: &Manager) -> Option
 /// Puts managed fields that are written already into an object.
 ///
 /// An object that is nested too deep to be stored has managed fields that are nested too deep to be read.
-pub(crate) fn put_written(object: &mut Value, written: &Written) -> Result<(), Rejection> {
+pub(crate) fn put_text(object: &mut Value, written: &ManagedFieldsText) -> Result<(), Rejection> {
     limits::check_nesting(object, None)?;
     let managed = pleach_json::parse(written.text())
         .map_err(|error| Rejection::internal(format!("managed fields cannot be read: {error}")))?;

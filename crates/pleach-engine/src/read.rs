@@ -12,13 +12,14 @@ use pleach_store::{Key, Revision};
 use crate::convert::{self, Converted, version_of};
 use crate::engine::Engine;
 use crate::kind::Kind;
+use crate::live::{Live, Verified};
 use crate::object::Object;
 use crate::options::Freshness;
-use crate::recent::{Known, Live, Saying};
 use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::settle;
 use crate::target::Target;
+use crate::write_cache::AppliedConfiguration;
 
 /// How long a read waits for a state that has not happened yet.
 const FUTURE_PATIENCE: Duration = Duration::from_secs(3);
@@ -56,12 +57,12 @@ impl Engine {
     /// A stored object as a request's version shows it, parsed.
     pub(crate) async fn live(&self, target: &Target, key: &Key, record: &Record) -> Result<Live, Rejection> {
         let kind = &target.kind;
-        // What was written a moment ago is at hand, if it is in the shape its schema promises now.
+        // A cached value is as good as the record if the record is settled under the schema as it is now.
         if record.is_sendable(kind.storage_version().fingerprint())
-            && let Some(mut live) = self.recent.get(&kind.versions, key, record.revision)
+            && let Some(mut live) = self.write_cache.live(&kind.versions, key, record.revision)
         {
             if target.version != kind.storage {
-                live.known = Known::default();
+                live.verified = Verified::default();
                 live.text = None;
                 let value = std::mem::take(&mut live.value);
                 live.value = self.convert(kind, kind.storage, target.version, value).await?;
@@ -70,8 +71,8 @@ impl Engine {
             return Ok(live);
         }
         let (stored, value) = {
-            let usual = self.usual.of(kind.storage_version().fingerprint());
-            let hints = Hints { interned: Some(&usual), ..Hints::default() };
+            let sets = self.write_cache.field_sets(kind.storage_version().fingerprint());
+            let hints = Hints { interned: Some(&sets), ..Hints::default() };
             settled(kind, record, hints).map_err(|rejection| rejection.about(key))?
         };
         let mut live = Live::from(self.convert(kind, stored, target.version, value).await?);
@@ -79,21 +80,21 @@ impl Engine {
         Ok(live)
     }
 
-    /// Keeps what was stored at hand for the next write.
+    /// Puts what was stored into the write cache.
     pub(crate) fn remember(
         &self,
         target: &Target,
         key: Key,
         record: &Record,
         stored: Option<(Value, Spans)>,
-        known: Known,
-        saying: Option<Saying>,
+        verified: Verified,
+        applied: Option<AppliedConfiguration>,
     ) {
         let Some((mut value, spans)) = stored else { return };
-        let known = if target.version == target.kind.storage { known } else { Known::default() };
+        let verified = if target.version == target.kind.storage { verified } else { Verified::default() };
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion", record.revision.to_string());
-            self.recent.put(&target.kind.versions, key, record, (value, spans), known, saying);
+            self.write_cache.put(&target.kind.versions, key, record, (value, spans), verified, applied);
         }
     }
 

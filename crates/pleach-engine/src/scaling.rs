@@ -7,9 +7,9 @@ use pleach_meta::object_meta::ObjectMeta;
 use pleach_patch::JsonPatch;
 
 use crate::engine::Engine;
+use crate::live::Live;
 use crate::managed::{Manager, scale as scale_owners};
 use crate::options::{Body, Context, FieldValidation, Format, PatchType, Unreadable, WriteOptions};
-use crate::recent::Live;
 use crate::rejection::{Rejection, Subject};
 use crate::scale;
 use crate::settle::{self, Settled};

@@ -16,8 +16,8 @@ use pleach_schema::Write;
 use crate::builtin;
 use crate::keyed_data;
 use crate::kind::{Kind, Strategy};
+use crate::live::Live;
 use crate::options::Context;
-use crate::recent::Live;
 use crate::target::{Subresource, Target};
 use crate::webhooks;
 
@@ -99,7 +99,7 @@ pub(crate) fn update(
     let only_status = target.subresource == Subresource::Status;
     let write = if only_status && kind.is_custom() { Write::Status(old) } else { Write::Update(old) };
     let schema = target.version().schema.get();
-    let verdict = schema.validate_after(object, write, old.known.sound, errors, |errors| {
+    let verdict = schema.validate_after(object, write, old.verified.valid, errors, |errors| {
         errors.extend(scale_errors(target, object, only_status));
         errors.extend(keyed_data::validate(kind, object, Some(old)));
         errors.extend(builtin::lease::validate(kind, object));

@@ -23,17 +23,18 @@ use crate::admission;
 use crate::decode::decode;
 use crate::engine::Engine;
 use crate::kind::{Kind, Strategy};
+use crate::live::Live;
 use crate::managed::Manager;
 use crate::object::Object;
 use crate::options::{Body, Context, WriteOptions};
 use crate::prepare;
 use crate::read::previewed;
-use crate::recent::{Last, Live, Saying};
 use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::settle::Settled;
 use crate::target::{Subresource, Target};
 use crate::webhooks::Operation;
+use crate::write_cache::{AppliedConfiguration, LastStored};
 
 /// How often a generated name is tried.
 const NAME_ATTEMPTS: usize = 8;
@@ -65,8 +66,8 @@ pub(crate) trait Intent: Send + Sync {
         None
     }
 
-    /// What was said, if that is what an apply is, to know it when it is said again.
-    fn saying(&mut self) -> Option<Saying> {
+    /// The configuration of an apply, for the write cache.
+    fn applied_configuration(&mut self) -> Option<AppliedConfiguration> {
         None
     }
 
@@ -144,7 +145,7 @@ impl Engine {
         context: &mut Context,
         manager: Option<&Manager>,
     ) -> Result<Object, Rejection> {
-        let draft = Draft::create(target, settled, manager, context)?;
+        let draft = Draft::create(target, settled, manager, self.write_cache.is_on(), context)?;
         admission::namespace_lifecycle(self, target, draft.value()).await?;
         let told = || options.to_value("CreateOptions");
         let question = self.question(target, Operation::Create, "", options.dry_run, told);
@@ -202,11 +203,15 @@ impl Engine {
         options: &WriteOptions,
         context: &mut Context,
     ) -> Result<Done, Rejection> {
-        // A client that changes an object sends all of it: what did not change is at hand.
-        let last = self.recent.last(&target.key_of(target.name()), target.version().fingerprint());
-        let usual = self.usual.of(target.kind.storage_version().fingerprint());
-        let hints =
-            Hints { baseline: last.as_ref().map(Last::spanned), interned: Some(&usual), ..Hints::default() };
+        // A client that changes an object sends all of it.
+        let last =
+            self.write_cache.last_stored(&target.key_of(target.name()), target.version().fingerprint());
+        let sets = self.write_cache.field_sets(target.kind.storage_version().fingerprint());
+        let hints = Hints {
+            baseline: last.as_ref().map(LastStored::spanned),
+            interned: Some(&sets),
+            ..Hints::default()
+        };
         let mut settled = decode(target, body, options.field_validation, hints, context)?;
         settled.edit(|value| check_identity(target, value))?;
         let may_create = target.kind.creates_on_update() && target.subresource == Subresource::None;
@@ -289,7 +294,7 @@ impl Engine {
             return self.remove(target, key, record, approved.into_parts().value).await;
         }
         let may_be_dropped = intent.tracks_managers().is_none();
-        let Encoded { bytes, stored, known } =
+        let Encoded { bytes, stored, verified } =
             self.encode_over(target, key, approved, live, record, may_be_dropped).await?;
         let new = Record::open(bytes.clone(), record.revision)?;
         if new.json() == record.json() {
@@ -299,7 +304,7 @@ impl Engine {
         match self.store.commit(Commit::put(key.clone(), Expect::At(record.revision), bytes.clone())).await {
             Ok(revision) => {
                 let new = new.at(revision);
-                self.remember(target, key.clone(), &new, stored, known, intent.saying());
+                self.remember(target, key.clone(), &new, stored, verified, intent.applied_configuration());
                 self.committed(&target.kind, target.name()).await;
                 Ok(Some(previewed(new, preview)))
             }

@@ -90,7 +90,8 @@ impl Fixture {
             Arc::new(Standstill),
             Arc::new(Counting::default()),
             Admission::default(),
-        );
+        )
+        .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none());
         engine.start().await.unwrap();
         let engine = Arc::new(engine);
         tokio::spawn(engine.clone().sweep());

@@ -93,6 +93,7 @@ impl Fixture {
         let store = Arc::new(ModelStore::default());
         let engine =
             Engine::new(store, Arc::new(Standstill), Arc::new(Counting::default()), Admission::default())
+                .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none())
                 .with_caller(Arc::new(Shared(webhooks.clone())));
         engine.start().await.unwrap();
         let fixture = Self { engine, webhooks };

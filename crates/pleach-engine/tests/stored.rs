@@ -58,7 +58,9 @@ impl Fixture {
     async fn with(how: impl FnOnce(Engine) -> Engine) -> Self {
         let store = Arc::new(ModelStore::new());
         let (clock, randomness) = (Arc::new(Standstill), Arc::new(Counting::default()));
-        let engine = how(Engine::new(store.clone(), clock, randomness, Admission::default()));
+        let engine = Engine::new(store.clone(), clock, randomness, Admission::default())
+            .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none());
+        let engine = how(engine);
         engine.start().await.unwrap();
         let fixture = Self { store, engine: Arc::new(engine) };
         let version = |name: &str| {

@@ -96,6 +96,9 @@ pub(crate) struct ServeOptions {
     /// requests are refused. The limit of the control group if not given.
     #[arg(long, value_name = "BYTES", value_parser = crate::machine::parse_bytes)]
     pub memory_limit: Option<u64>,
+    /// Turn the write cache off (see ARCHITECTURE.md); for tests and measurements.
+    #[arg(long, hide = true, env = "PLEACH_NO_WRITE_CACHE", value_parser = clap::builder::BoolishValueParser::new())]
+    pub no_write_cache: bool,
     /// Where to write the kubeconfig; beside the data if not given.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,

@@ -101,6 +101,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     let engine = Arc::new(
         Engine::new(store.clone(), Arc::new(SystemClock), Arc::new(SystemRandomness), admission(&options)?)
             .with_gates(options.feature_gates)
+            .with_write_cache(!options.no_write_cache)
             .with_max_request_bytes(usize::try_from(options.max_request_bytes)?)
             .with_caller(Arc::new(BoundedCaller::new(HttpCaller::new(), &limits))),
     );

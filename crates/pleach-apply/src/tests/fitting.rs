@@ -6,16 +6,16 @@ use proptest::prelude::*;
 use pleach_json::{Map, Str, Value, json};
 use pleach_schema::{Schema, SchemaOptions};
 
-use crate::compare::{compare, compare_beside};
-use crate::fields::{Nobodys, applied_fields, are_applied_fields, new_fields};
+use crate::compare::{compare, compare_and_check};
+use crate::fields::{Unowned, applied_fields, are_applied_fields, new_fields};
+use crate::fields_baseline::{FieldsBaseline, share};
+use crate::fields_text::write_new_fields;
 use crate::fits::fits;
-use crate::like::{Like, share};
-use crate::merge::{Since, changes, changes_since, merge};
+use crate::merge::{LastMerge, changes, changes_after, merge};
 use crate::same::{exact, same};
 use crate::set::Set;
 use crate::shape::Type;
 use crate::validate::words;
-use crate::written::write_new_fields;
 
 fn schema() -> Schema {
     let text = || json!({"type": "string"});
@@ -138,15 +138,15 @@ proptest! {
         };
         let stripped = Set::of_fields(&[&["apiVersion"], &["kind"], &["metadata"], &["metadata", "name"], &["metadata", "uid"]]);
         let reset = Set::of_fields(&[&["spec"]]);
-        let nobodys = Nobodys { stripped: &stripped, reset: status.then_some(&reset) };
+        let unowned = Unowned { stripped: &stripped, reset: status.then_some(&reset) };
         for (a, b) in [(whole(&a, labels), whole(&b, 0)), (whole(&a, labels), whole(&a, labels))] {
             let owned = |value: &Value| {
                 let (mut fields, fits) = applied_fields(value, of, None);
-                nobodys.taken_from(&mut fields);
+                unowned.remove_from(&mut fields);
                 (fields, fits)
             };
             let ((expected, _), (fields, fitting)) = (owned(&a), owned(&b));
-            let is = are_applied_fields(&b, of, expected.members(), &nobodys);
+            let is = are_applied_fields(&b, of, expected.members(), &unowned);
             prop_assert!(!is || (fields == expected && fitting), "{} {:?}", b, expected);
             if fields == expected && fits(&b, of, true) {
                 prop_assert!(is, "{} {:?}", b, expected);
@@ -167,9 +167,9 @@ proptest! {
         }
         let stripped = Set::of_fields(&[&["apiVersion"], &["kind"], &["metadata"], &["metadata", "name"], &["metadata", "uid"]]);
         let reset = Set::of_fields(&[&["spec"]]);
-        let nobodys = Nobodys { stripped: &stripped, reset: status.then_some(&reset) };
+        let unowned = Unowned { stripped: &stripped, reset: status.then_some(&reset) };
         let mut text = b"before".to_vec();
-        let Some(sound) = write_new_fields(&whole, of, &nobodys, &mut text) else {
+        let Some(sound) = write_new_fields(&whole, of, &unowned, &mut text) else {
             // Nothing that is plain and fits is given up on.
             let spec = format!("{:?}", whole.get("spec"));
             let odd = spec.contains("null") || spec.contains(|c: char| !c.is_ascii() || "\\.<>&".contains(c));
@@ -178,7 +178,7 @@ proptest! {
             return Ok(());
         };
         let (mut fields, fitting) = new_fields(&whole, of);
-        nobodys.taken_from(&mut fields);
+        unowned.remove_from(&mut fields);
         prop_assert!(fitting);
         prop_assert_eq!(String::from_utf8_lossy(&text[6..]).into_owned(), fields.into_value().to_string());
         let (values, lists) = (schema.validate_value(&whole), schema.validate_lists(&whole));
@@ -199,27 +199,27 @@ proptest! {
         };
         let stripped = Set::of_fields(&[&["apiVersion"], &["kind"], &["metadata"], &["metadata", "name"]]);
         let reset = Set::of_fields(&[&["status"]]);
-        let nobodys = Nobodys { stripped: &stripped, reset: status.then_some(&reset) };
-        let owned = |value: &Value, like: Option<Like<'_>>| {
-            let (mut fields, fits) = applied_fields(value, of, like);
-            nobodys.taken_from(&mut fields);
-            if let Some(like) = like {
-                share(&mut fields, like);
+        let unowned = Unowned { stripped: &stripped, reset: status.then_some(&reset) };
+        let owned = |value: &Value, baseline: Option<FieldsBaseline<'_>>| {
+            let (mut fields, fits) = applied_fields(value, of, baseline);
+            unowned.remove_from(&mut fields);
+            if let Some(baseline) = baseline {
+                share(&mut fields, baseline);
             }
             (fields, fits)
         };
-        let like = whole(&[&a], 1);
-        let (known, fits) = owned(&like, None);
+        let baseline = whole(&[&a], 1);
+        let (known, fits) = owned(&baseline, None);
         prop_assume!(fits);
         for (specs, labels) in [(vec![&a], 1), (vec![&a, &b], labels), (vec![&b, &a], 1), (vec![&b], labels)] {
             let text = pleach_json::to_vec(&whole(&specs, labels));
-            let beside = pleach_json::parse_with(&text, (&like).into()).unwrap();
-            let alone = owned(&beside, None);
-            for value in [Some(&like), None] {
-                let both = owned(&beside, Some(Like { value, fields: known.members() }));
-                prop_assert_eq!(&both, &alone, "{} {}", like, beside);
+            let parsed = pleach_json::parse_with(&text, (&baseline).into()).unwrap();
+            let alone = owned(&parsed, None);
+            for value in [Some(&baseline), None] {
+                let both = owned(&parsed, Some(FieldsBaseline { value, fields: known.members() }));
+                prop_assert_eq!(&both, &alone, "{} {}", baseline, parsed);
                 if alone.0 == known {
-                    prop_assert!(both.0.members().is_same(known.members()), "{} {}", like, beside);
+                    prop_assert!(both.0.members().is_same(known.members()), "{} {}", baseline, parsed);
                 }
             }
         }
@@ -237,8 +237,8 @@ proptest! {
             for again in [a.clone(), merge(&a, &b, of), b.clone()] {
                 let text = pleach_json::to_vec(&again);
                 let again = pleach_json::parse_with(&text, (&a).into()).unwrap();
-                let since = Since { config: &a, result: &said };
-                let known = changes_since(&between, &again, Some(since), None, of).map(|changed| changed.value);
+                let since = LastMerge { config: &a, result: &said };
+                let known = changes_after(&between, &again, Some(since), None, of).map(|changed| changed.value);
                 prop_assert_eq!(known, changes(&between, &again, of).map(|changed| changed.value));
             }
         }
@@ -249,7 +249,7 @@ proptest! {
         let schema = schema();
         let of = Type::of(&schema);
         prop_assume!(fits(&new, of, false));
-        let (comparison, does) = compare_beside(&old, &new, of);
+        let (comparison, does) = compare_and_check(&old, &new, of);
         prop_assert_eq!(does, fits(&old, of, false));
         prop_assert_eq!(&comparison, &compare(&old, &new, of));
         prop_assert_eq!(comparison, compare(&new, &old, of).reversed());
@@ -273,7 +273,7 @@ proptest! {
 }
 
 #[test]
-fn an_item_is_like_the_one_of_its_key() {
+fn the_baseline_of_an_item_is_the_item_with_its_key() {
     let list = |item: Value| {
         json!({
             "type": "array", "items": (item),
@@ -299,12 +299,12 @@ fn an_item_is_like_the_one_of_its_key() {
     ] {
         // What stands at the same place in the same words is shared, whatever its key.
         let now = pleach_json::parse_with(&pleach_json::to_vec(&now), (&earlier).into()).unwrap();
-        let like = Like { value: Some(&earlier), fields: fields.members() };
-        assert_eq!(applied_fields(&now, of, Some(like)), applied_fields(&now, of, None), "{now}");
+        let baseline = FieldsBaseline { value: Some(&earlier), fields: fields.members() };
+        assert_eq!(applied_fields(&now, of, Some(baseline)), applied_fields(&now, of, None), "{now}");
         let live = json!({"parts": [(part("a", "X")), (part("b", "Y"))]});
         let said = merge(&live, &earlier, of);
-        let since = Since { config: &earlier, result: &said };
-        let known = changes_since(&said, &now, Some(since), None, of).map(|changed| changed.value);
+        let since = LastMerge { config: &earlier, result: &said };
+        let known = changes_after(&said, &now, Some(since), None, of).map(|changed| changed.value);
         assert_eq!(known, changes(&said, &now, of).map(|changed| changed.value), "{now}");
     }
 }

@@ -10,9 +10,9 @@ use crate::compare::{Comparison, compare};
 use crate::encoded::Encoded;
 use crate::entries::{Entries, Entry};
 use crate::fields::{applied_fields, are_applied_fields, fields_of};
-use crate::like::{Like, share};
+use crate::fields_baseline::{FieldsBaseline, share};
 use crate::managed_fields::Identity;
-use crate::merge::changes_since;
+use crate::merge::changes_after;
 use crate::reconcile::name_fields;
 use crate::remove::remove;
 use crate::same::same;
@@ -119,28 +119,30 @@ impl Tracker<'_> {
         };
         let identity = Identity::apply(self.request.manager, self.request.subresource);
         let api_version: Str = self.request.api_version.into();
-        let nobodys = self.nobodys();
+        let unowned = self.unowned();
         let last = entries.position(&identity).map(|at| &entries.0[at]);
         let last = last.filter(|last| last.api_version == api_version).map(|last| &last.fields);
-        let since = self.since.filter(|_| self.live_is_tracked);
-        let like = last.zip(since).and_then(|(last, since)| {
+        let last_merge = self.last_merge.filter(|_| self.live_is_tracked);
+        let baseline = last.zip(last_merge).and_then(|(last, last_merge)| {
             // It owns what it said last time, if that is what it got then.
-            let then = fields_in(since.result, &identity)?;
-            last.members().is_same(then).then_some(Like { value: Some(since.config), fields: then })
+            let then = fields_in(last_merge.result, &identity)?;
+            last.members()
+                .is_same(then)
+                .then_some(FieldsBaseline { value: Some(last_merge.config), fields: then })
         });
-        let known = match like {
-            Some(like) => {
-                let (mut fields, fits) = applied_fields(config, of, Some(like));
-                nobodys.taken_from(&mut fields);
-                share(&mut fields, like);
+        let known = match baseline {
+            Some(baseline) => {
+                let (mut fields, fits) = applied_fields(config, of, Some(baseline));
+                unowned.remove_from(&mut fields);
+                share(&mut fields, baseline);
                 fits.then_some(fields)
             }
             // Most managers own what they owned, or what others own of such objects.
-            None => self.recognized(last, |usual| are_applied_fields(config, of, usual, &nobodys)),
+            None => self.recognized(last, |fields| are_applied_fields(config, of, fields, &unowned)),
         };
         debug_assert!(known.as_ref().is_none_or(|known| {
             let (mut alone, fits) = applied_fields(config, of, None);
-            nobodys.taken_from(&mut alone);
+            unowned.remove_from(&mut alone);
             fits && *known == alone
         }));
         let fields = match known {
@@ -150,7 +152,7 @@ impl Tracker<'_> {
                 if !fits {
                     validate(config, of, false).map_err(|error| failed("patch", config, &error))?;
                 }
-                if let Some(reset) = nobodys.reset {
+                if let Some(reset) = unowned.reset {
                     fields.subtract_whole(reset);
                 }
                 fields
@@ -162,7 +164,7 @@ impl Tracker<'_> {
         self.reconciled(live, &mut entries, self.live_is_tracked).map_err(ApplyError::Failed)?;
 
         // Nothing where that is the live object.
-        let merged = changes_since(live, config, since, nobodys.reset, of);
+        let merged = changes_after(live, config, last_merge, unowned.reset, of);
         let last = entries.position(&identity).map(|at| entries.0.remove(at));
         let time = last.as_ref().and_then(|entry| entry.time.clone());
         entries.0.push(Entry { identity: identity.clone(), api_version, time, fields });

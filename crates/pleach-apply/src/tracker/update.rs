@@ -6,37 +6,37 @@ use pleach_json::Value;
 
 use super::apply::described;
 use super::{ApplyError, Request, STRIPPED, Tracker, cap, empty_object, managed_of, put_managed};
-use crate::compare::{Comparison, compare_beside};
+use crate::compare::{Comparison, compare_and_check};
 use crate::encoded::Encoded;
 use crate::entries::{Entries, Entry};
 use crate::fields::new_fields;
+use crate::fields_text::write_new_fields;
 use crate::fits::fits;
 use crate::managed_fields::Identity;
 use crate::validate::validate;
-use crate::written::write_new_fields;
 
 /// The `metadata.managedFields` of a new object, as text.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct ManagedFieldsText {
     text: Vec<u8>,
     fields: Range<usize>,
     sound: bool,
 }
 
-impl Written {
+impl ManagedFieldsText {
     /// All of it.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Whether it turned out on the way that the schema accepts all members of the object but its type and
-    /// metadata, and that no list of a kind that must not holds anything twice.
+    /// Whether the schema accepts all members of the object but its type and metadata, and lists have no
+    /// duplicates where they must not.
     pub fn is_sound(&self) -> bool {
         self.sound
     }
 
     /// The `fieldsV1` of its only entry.
-    pub fn fields(&self) -> &[u8] {
+    pub fn field_set(&self) -> &[u8] {
         &self.text[self.fields.clone()]
     }
 }
@@ -69,9 +69,9 @@ impl Tracker<'_> {
         true
     }
 
-    /// The `metadata.managedFields` of a new object that brings none, as text: what [`Self::update`] would write
-    /// into it. `None` if it takes that to tell.
-    pub fn written(&self, new: &Value) -> Option<Written> {
+    /// The `metadata.managedFields` of a new object that brings none, as text: what [`Self::update`] would put
+    /// into it. `None` in unusual cases, where only [`Self::update`] works.
+    pub fn managed_fields_text(&self, new: &Value) -> Option<ManagedFieldsText> {
         let text = |key: &str| new.get(key).and_then(Value::as_str).unwrap_or_default();
         let Request { manager, api_version, kind, subresource, time } = self.request;
         if !managed_of(new).is_null() || text("apiVersion") != api_version || text("kind") != kind {
@@ -87,10 +87,10 @@ impl Tracker<'_> {
         text.push(b'[');
         let mut sound = None;
         let fields = entry.write(&mut text, |out| {
-            sound = write_new_fields(new, self.own_type(), &self.nobodys(), out);
+            sound = write_new_fields(new, self.own_type(), &self.unowned(), out);
         });
         text.push(b']');
-        Some(Written { text, fields, sound: sound? })
+        Some(ManagedFieldsText { text, fields, sound: sound? })
     }
 
     /// The owners before the write: the request's if it brings any that make sense, else the live
@@ -146,7 +146,7 @@ impl Tracker<'_> {
             if !fits {
                 check("new", new)?;
             }
-            self.nobodys().taken_from(&mut fields);
+            self.unowned().remove_from(&mut fields);
             self.give(&mut entries, identity, fields, false);
             return Ok(entries);
         }
@@ -158,10 +158,10 @@ impl Tracker<'_> {
                 &empty
             }
         };
-        // Beside what fits, only what differs need be looked at.
+        // The live object fits its type, so only what differs is checked.
         let own = if self.live_is_tracked {
             debug_assert!(fits(live, of, false), "{live:?} is not as it was left");
-            let (back, fits) = compare_beside(new, live, of);
+            let (back, fits) = compare_and_check(new, live, of);
             if !fits {
                 check("new", new)?;
             }
@@ -170,7 +170,7 @@ impl Tracker<'_> {
             if !fits(new, of, false) {
                 check("new", new)?;
             }
-            let (own, fits) = compare_beside(live, new, of);
+            let (own, fits) = compare_and_check(live, new, of);
             if !fits {
                 check("live", live)?;
             }
@@ -183,7 +183,7 @@ impl Tracker<'_> {
         let Comparison { added, modified, removed } = &own;
         let mut changed =
             if added.is_empty() { Encoded::from(modified) } else { Encoded::from(&modified.union(added)) };
-        self.nobodys().taken_from(&mut changed);
+        self.unowned().remove_from(&mut changed);
         // Who owns already what it wrote keeps what it has: it would only lose it and get it back.
         let keeps = entries.position(&identity).is_some_and(|at| {
             let owned = &entries.0[at].fields;

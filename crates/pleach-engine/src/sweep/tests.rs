@@ -95,6 +95,7 @@ impl Fixture {
         let webhook = Webhook::default();
         let (store, admission) = (Arc::new(ModelStore::default()), Admission::default());
         let engine = Engine::new(store, Arc::new(Standstill), Arc::new(Counting::default()), admission)
+            .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none())
             .with_caller(Arc::new(webhook.clone()));
         engine.start().await.unwrap();
         let engine = Arc::new(engine);

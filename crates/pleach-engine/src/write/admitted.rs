@@ -3,17 +3,17 @@
 //! The third stage of a write. What a webhook makes of an object is settled before it goes on, as what its
 //! author made of it was.
 
-use pleach_apply::Written;
+use pleach_apply::ManagedFieldsText;
 use pleach_json::Value;
 
 use super::Intent;
 use super::draft::{Draft, align_namespace, dedup_owner_references};
 use crate::engine::Engine;
 use crate::limits;
+use crate::live::Live;
 use crate::managed::{self, scale as owners};
 use crate::options::Context;
 use crate::prepare;
-use crate::recent::Live;
 use crate::rejection::Rejection;
 use crate::scale;
 use crate::webhooks::Question;
@@ -22,7 +22,7 @@ use crate::webhooks::Question;
 #[derive(Clone)]
 pub(crate) struct Admitted {
     value: Value,
-    written: Option<Written>,
+    written: Option<ManagedFieldsText>,
     tracked: bool,
     changed: bool,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Admitted {
 pub(super) struct Parts {
     pub(super) value: Value,
     /// The owners as text, where they are not in the object.
-    pub(super) written: Option<Written>,
+    pub(super) written: Option<ManagedFieldsText>,
     /// Whether the owners are told for the whole object.
     pub(super) tracked: bool,
     /// Whether others than its author changed it.
@@ -68,7 +68,7 @@ impl Engine {
         limits::check_nesting(&value, None)?;
         if let Some(written) = written {
             // Who is asked sees who owns what.
-            managed::put_written(&mut value, &written)?;
+            managed::put_text(&mut value, &written)?;
         }
         let (value, changed) = Box::pin(self.mutated(question, value, None, context)).await?;
         Ok(Admitted { value, written: None, tracked, changed })

@@ -2,15 +2,15 @@
 //!
 //! The second stage of a write, after settling.
 
-use pleach_apply::Written;
+use pleach_apply::ManagedFieldsText;
 use pleach_json::Value;
 use pleach_meta::object_meta::ObjectMeta;
 
 use super::Intent;
+use crate::live::Live;
 use crate::managed::{self, Manager};
 use crate::options::Context;
 use crate::prepare;
-use crate::recent::Live;
 use crate::rejection::Rejection;
 use crate::settle::Settled;
 use crate::target::Target;
@@ -22,17 +22,19 @@ const SYSTEM_FIELDS: usize = 6;
 pub(crate) struct Draft {
     value: Value,
     /// The owners as text, where they are not in the object.
-    written: Option<Written>,
+    written: Option<ManagedFieldsText>,
     /// Whether the owners are told for the whole object.
     tracked: bool,
 }
 
 impl Draft {
-    /// A new object. `manager` owns its fields; none when they are worked out already.
+    /// A new object. `manager` owns its fields; none when its managed fields are complete. They are kept out of the
+    /// object, as text, if that is possible and `as_text` is set.
     pub(super) fn create(
         target: &Target,
         settled: Settled,
         manager: Option<&Manager>,
+        as_text: bool,
         context: &mut Context,
     ) -> Result<Self, Rejection> {
         let mut value = settled.into_value();
@@ -41,7 +43,7 @@ impl Draft {
         align_namespace(target, &mut value)?;
         dedup_owner_references(&mut value, "", context);
         prepare::read(&target.kind, &mut value);
-        let written = manager.and_then(|manager| owned(target, &mut value, manager));
+        let written = manager.and_then(|manager| owned(target, &mut value, manager, as_text));
         Ok(Self { value, written, tracked: false })
     }
 
@@ -71,14 +73,14 @@ impl Draft {
     }
 
     /// The object, its owners as text if they are not in it, and whether they are told for all of it.
-    pub(super) fn into_parts(self) -> (Value, Option<Written>, bool) {
+    pub(super) fn into_parts(self) -> (Value, Option<ManagedFieldsText>, bool) {
         (self.value, self.written, self.tracked)
     }
 }
 
 /// Makes a manager the owner of a new object's fields: in the object, or as text that belongs there.
-fn owned(target: &Target, value: &mut Value, manager: &Manager) -> Option<Written> {
-    let written = managed::written(target, value, manager);
+fn owned(target: &Target, value: &mut Value, manager: &Manager, as_text: bool) -> Option<ManagedFieldsText> {
+    let written = if as_text { managed::text_of_new(target, value, manager) } else { None };
     if written.is_none() {
         managed::track_new(target, value, manager);
     }

@@ -10,8 +10,8 @@ use super::valid::{Approved, Parcel};
 use crate::engine::Engine;
 use crate::kind::Strategy;
 use crate::limits;
+use crate::live::{Live, Verified};
 use crate::prepare;
-use crate::recent::{Known, Live};
 use crate::record::{Record, encode, encode_new, encode_spanned};
 use crate::rejection::Rejection;
 use crate::settle;
@@ -24,8 +24,7 @@ pub(super) struct Encoded {
     /// The same as a value, without the resource version, and where its containers are in the record, if a
     /// reader of the record would have just that.
     pub(super) stored: Option<(Value, Spans)>,
-    /// What is known of it.
-    pub(super) known: Known,
+    pub(super) verified: Verified,
 }
 
 impl Engine {
@@ -45,11 +44,11 @@ impl Engine {
         let (fingerprint, _) = fingerprint_of(target, &stored, touched)?;
         let version = target.kind.storage_version().fingerprint();
         let bytes = if let Some(written) = &written {
-            self.usual.see_text(version, written.fields());
+            self.write_cache.intern_field_set_text(version, written.field_set());
             encode_new(&mut stored, fingerprint, written.text())
         } else {
-            let usual = self.usual.see(version, &mut stored);
-            encode(&mut stored, fingerprint, &usual)
+            let sets = self.write_cache.intern_field_sets(version, &mut stored);
+            encode(&mut stored, fingerprint, &sets)
         };
         limits::check_record_nesting(&bytes, &stored, None)?;
         if self.is_storable(key, &bytes, None) {
@@ -81,14 +80,14 @@ impl Engine {
         record: &Record,
         may_be_dropped: bool,
     ) -> Result<Encoded, Rejection> {
-        let Parcel { value, mut known, touched, .. } = approved.into_parts();
+        let Parcel { value, mut verified, touched, .. } = approved.into_parts();
         let mut stored = self.to_storage(target, value).await?;
         let (mut bytes, mut clean, mut spans) =
             self.encode_spanned(target, &mut stored, live.spanned(), touched)?;
         limits::check_record_nesting(&bytes, &stored, Some(&live.value))?;
         if !self.is_storable(key, &bytes, Some(record)) {
             if may_be_dropped && drop_managed_fields(&mut stored) {
-                known.tracked = false;
+                verified.tracked = false;
                 (bytes, clean, spans) = self.encode_spanned(target, &mut stored, live.spanned(), touched)?;
             }
             if !self.is_storable(key, &bytes, Some(record)) {
@@ -99,7 +98,7 @@ impl Engine {
         // Only what reads back is what a reader of the bytes would have.
         let earlier = live.text.is_some().then_some(&live.value);
         let stored = value.filter(|value| value.reads_back(earlier)).map(|value| (value, spans));
-        Ok(Encoded { bytes, stored, known })
+        Ok(Encoded { bytes, stored, verified })
     }
 
     /// The bytes of a live object with a mark of the server's own.
@@ -112,7 +111,7 @@ impl Engine {
     pub(super) async fn as_if_stored(&self, target: &Target, approved: Approved) -> Result<Value, Rejection> {
         let Parcel { mut value, written, .. } = approved.into_parts();
         if let Some(written) = written {
-            crate::managed::put_written(&mut value, &written)?;
+            crate::managed::put_text(&mut value, &written)?;
         }
         let stored = self.to_storage(target, value).await?;
         limits::check_nesting(&stored, None)?;
@@ -142,8 +141,8 @@ impl Engine {
     ) -> Result<(Bytes, bool, Spans), Rejection> {
         let kind = &target.kind;
         let (fingerprint, clean) = fingerprint_of(target, stored, touched)?;
-        let usual = self.usual.of(kind.storage_version().fingerprint());
-        let (bytes, spans) = encode_spanned(stored, fingerprint, &usual, earlier);
+        let sets = self.write_cache.field_sets(kind.storage_version().fingerprint());
+        let (bytes, spans) = encode_spanned(stored, fingerprint, &sets, earlier);
         let settled = clean && kind.strategy != Strategy::CustomResourceDefinition;
         Ok((bytes, settled, spans))
     }

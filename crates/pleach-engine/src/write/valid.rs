@@ -2,7 +2,7 @@
 //!
 //! The fourth and fifth stage of a write.
 
-use pleach_apply::Written;
+use pleach_apply::ManagedFieldsText;
 use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
@@ -10,10 +10,10 @@ use pleach_meta::object_meta::ObjectMeta;
 use super::admitted::{Admitted, Parts};
 use super::{Intent, conflict};
 use crate::engine::Engine;
+use crate::live::{Live, Verified};
 use crate::managed;
 use crate::options::Context;
 use crate::prepare;
-use crate::recent::{Known, Live};
 use crate::rejection::Rejection;
 use crate::scale;
 use crate::settle;
@@ -27,8 +27,8 @@ const NAME_BASE: usize = 58;
 /// An object that nothing is wrong with.
 pub(crate) struct Valid {
     value: Value,
-    written: Option<Written>,
-    known: Known,
+    written: Option<ManagedFieldsText>,
+    verified: Verified,
     /// Whether others than its author changed it.
     changed: bool,
     /// Whether reading it may change it again: something was put in or taken out after defaulting.
@@ -38,8 +38,8 @@ pub(crate) struct Valid {
 /// An object that nobody objects to.
 pub(crate) struct Approved {
     value: Value,
-    written: Option<Written>,
-    known: Known,
+    written: Option<ManagedFieldsText>,
+    verified: Verified,
     touched: bool,
 }
 
@@ -47,8 +47,8 @@ pub(crate) struct Approved {
 pub(super) struct Parcel {
     pub(super) value: Value,
     /// The owners as text, where they are not in the object.
-    pub(super) written: Option<Written>,
-    pub(super) known: Known,
+    pub(super) written: Option<ManagedFieldsText>,
+    pub(super) verified: Verified,
     /// Whether reading it may change it again.
     pub(super) touched: bool,
 }
@@ -78,7 +78,7 @@ impl Valid {
             return Err(Rejection::Invalid { subject: target.kind.own_subject(&value), errors });
         }
         let touched = changed || had_status && value.get("status").is_none();
-        Ok(Self { value, written, known: Known::default(), changed, touched })
+        Ok(Self { value, written, verified: Verified::default(), changed, touched })
     }
 
     /// An object that is to replace a live one.
@@ -93,20 +93,20 @@ impl Valid {
         check_resource_version(target, &mut value, live, intent.is_unconditional())?;
         prepare::restore_system_fields(&mut value, live);
         prepare::for_update(&target.kind, target.version, target.subresource, &mut value, live);
-        let (errors, sound) = validate::update(target, &value, live, context);
+        let (errors, valid) = validate::update(target, &value, live, context);
         if !errors.is_empty() {
             return Err(Rejection::Invalid { subject: target.kind.own_subject(&value), errors });
         }
-        let known = if changed { Known::default() } else { Known { sound, tracked } };
+        let verified = if changed { Verified::default() } else { Verified { valid, tracked } };
         // A Scale may bring objects that hold its number, without the defaults that readers see in them.
         let touched = changed || intent.scale().is_some();
-        Ok(Self { value, written, known, changed, touched })
+        Ok(Self { value, written, verified, changed, touched })
     }
 }
 
 impl Approved {
-    fn unasked(Valid { value, written, known, touched, .. }: Valid) -> Self {
-        Self { value, written, known, touched }
+    fn unasked(Valid { value, written, verified, touched, .. }: Valid) -> Self {
+        Self { value, written, verified, touched }
     }
 
     /// What was approved. What a webhook added and the schema does not know is dropped: no reader would see it.
@@ -128,8 +128,8 @@ impl Approved {
     }
 
     pub(super) fn into_parts(self) -> Parcel {
-        let Self { value, written, known, touched } = self;
-        Parcel { value, written, known, touched }
+        let Self { value, written, verified, touched } = self;
+        Parcel { value, written, verified, touched }
     }
 }
 

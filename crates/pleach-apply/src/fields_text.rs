@@ -1,8 +1,8 @@
-//! The fields of a new object, written down as they are found.
+//! The `fieldsV1` of a new object, written as text without building a set.
 //!
-//! Whoever creates an object owns all of it: a `fieldsV1` as long as the object, of which nothing is asked
-//! but its text. This goes where [`new_fields`](crate::fields::new_fields) goes and makes nothing but that.
-//! Where something is out of the ordinary it gives up, and the other finds out what.
+//! The creator of an object owns all of its fields, and only the text of that set is needed. This visits the same
+//! fields as [`new_fields`](crate::fields::new_fields). In unusual cases (duplicate items, wrong types, keys that
+//! need escapes) it returns `None`, and the caller builds the set.
 //!
 //! The object must also be validated, which is a walk along the same schema: on the way every value is shown
 //! to its schema too. Whether all are accepted comes out; what is wrong is not looked for here.
@@ -15,7 +15,7 @@ use pleach_schema::compile::Property;
 use pleach_work::charge;
 use smallvec::SmallVec;
 
-use crate::fields::{Nobodys, named};
+use crate::fields::{Unowned, named};
 use crate::fields_v1::is_all_plain;
 use crate::fits::{fits, is_fit};
 use crate::items::{Key, key};
@@ -30,11 +30,11 @@ use crate::shape::{ListShape, MapShape, Relation, Shape, Type};
 pub(crate) fn write_new_fields(
     object: &Value,
     of: Type<'_>,
-    nobodys: &Nobodys<'_>,
+    unowned: &Unowned<'_>,
     out: &mut Vec<u8>,
 ) -> Option<bool> {
     let mut writer = Writer { out, sound: true };
-    writer.whole_object(object, of, nobodys)?;
+    writer.whole_object(object, of, unowned)?;
     Some(writer.sound)
 }
 
@@ -51,7 +51,7 @@ struct Row {
 }
 
 impl Writer<'_> {
-    fn whole_object(&mut self, object: &Value, of: Type<'_>, nobodys: &Nobodys<'_>) -> Option<()> {
+    fn whole_object(&mut self, object: &Value, of: Type<'_>, unowned: &Unowned<'_>) -> Option<()> {
         let (Shape::Map(map), Value::Object(members)) = (of.shape(Some(object)), object) else { return None };
         if map.is_atomic {
             return None;
@@ -61,13 +61,13 @@ impl Writer<'_> {
         for (key, value) in members.entries() {
             let (declared, property) = fields.next_property(key);
             let of = declared.or(others)?;
-            match nobodys.of(key) {
+            match unowned.of(key) {
                 (None, None) => self.member(key, property, value, of)?,
                 (Some(reset), _) if reset.member => {
                     self.see_whole(value, of);
                     fits(value, of, false).then_some(())?;
                 }
-                (None, Some(nobodys)) if nobodys.member => self.left(key, value, of, &nobodys.children)?,
+                (None, Some(unowned)) if unowned.member => self.left(key, value, of, &unowned.children)?,
                 // Nobody asks for such a thing.
                 _ => return None,
             }
@@ -79,7 +79,7 @@ impl Writer<'_> {
     }
 
     /// What is left of a member that is nobody's, like some of what is in it.
-    fn left(&mut self, key: &str, value: &Value, of: Type<'_>, nobodys: &Set) -> Option<()> {
+    fn left(&mut self, key: &str, value: &Value, of: Type<'_>, unowned: &Set) -> Option<()> {
         let (map, members) = match (of.shape(Some(value)), value) {
             (Shape::Scalar(scalar), _) => return is_fit(scalar, value).then_some(()),
             (Shape::Map(map), Value::Object(members)) if !map.is_atomic => (map, members),
@@ -92,7 +92,7 @@ impl Writer<'_> {
         for (key, value) in members.entries() {
             let (declared, property) = fields.next_property(key);
             let of = declared.or(others)?;
-            match named(nobodys, key) {
+            match named(unowned, key) {
                 // What is in a container might be somebody's.
                 Some(_) => (!value.is_container() && fits(value, of, false)).then_some(())?,
                 None => self.member(key, property, value, of)?,

@@ -1,8 +1,8 @@
-//! Fields that a value probably has, because another has them that it has much in common with.
+//! Field sets by comparison with an earlier value's.
 //!
-//! Who says again what it said before owns again what it owned. Where the fields of an earlier value are at
-//! hand those of a new one are found by going along them: nothing is made as long as they are the same, and
-//! what the two values share is not looked at.
+//! An applied configuration mostly has the fields of the one before. The field set of a new value is found along
+//! the set of the earlier one: parts that are equal are shared with it, and containers that both values share are
+//! skipped.
 
 use pleach_json::{Map, Str, Value};
 
@@ -10,21 +10,21 @@ use crate::encoded::{DOT, Encoded};
 use crate::items::{Key, key};
 use crate::shape::ListShape;
 
-/// Fields that a value probably has, and perhaps a value that has them.
+/// The field set of an earlier value, and perhaps the value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Like<'a> {
-    /// Has these fields and those that were taken from them. What is shared with it is not looked at.
+pub(crate) struct FieldsBaseline<'a> {
+    /// Has these fields, and perhaps unowned ones. Containers shared with it are skipped.
     pub(crate) value: Option<&'a Value>,
     pub(crate) fields: &'a Map,
 }
 
-impl<'a> Like<'a> {
-    /// The fields, if a value is the one that has them.
+impl<'a> FieldsBaseline<'a> {
+    /// The fields, if `value` is the earlier value.
     pub(crate) fn of(&self, value: &Value) -> Option<&'a Map> {
         self.value.is_some_and(|known| known.is_same(value)).then_some(self.fields)
     }
 
-    /// What a member is like that has these fields, which is probably at a place.
+    /// The baseline of a member with these fields, probably at index `i`.
     pub(crate) fn member(&self, i: usize, key: &str, fields: &'a Map) -> Self {
         let members = self.value.and_then(Value::as_object);
         let value = members.and_then(|members| match members.entries().get(i) {
@@ -34,7 +34,7 @@ impl<'a> Like<'a> {
         Self { value, fields }
     }
 
-    /// What an item is like, which is probably at a place, and its step.
+    /// The baseline of an item, probably at index `i`, and its path element.
     pub(crate) fn item(
         &self,
         i: usize,
@@ -51,14 +51,14 @@ impl<'a> Like<'a> {
             }
         };
         let items = self.value.and_then(Value::as_array);
-        // Of what is there twice nothing is told.
+        // Fields of duplicate items are not known one by one.
         let items = items.filter(|items| items.len() + usize::from(is_dotted(steps)) == steps.len());
         let has_step = |item: &&Value| key(list, item).is_ok_and(|key| key.is_written(step));
         let value = items.and_then(|items| items.get(i)).filter(has_step);
         below.as_object().map(|fields| (Self { value, fields }, step))
     }
 
-    /// Whether the fields are these, as far as that is told without a look into what they hold.
+    /// Whether the fields are these, comparing children by identity.
     fn is(&self, steps: &[(Str, Value)]) -> bool {
         let same = |(a, b): (&(Str, Value), &(Str, Value))| a.1.is_same(&b.1) && a.0 == b.0;
         let own = self.fields.entries();
@@ -66,35 +66,36 @@ impl<'a> Like<'a> {
     }
 }
 
-/// Whether these are the steps below one that is a member itself.
+/// Whether these are the children of an element that is a member itself.
 fn is_dotted(steps: &[(Str, Value)]) -> bool {
     steps.first().is_some_and(|(first, _)| *first == DOT)
 }
 
-/// The steps of an object's members: those that are expected, as long as they are, without making any.
+/// The path elements of an object's members; shared with the baseline as long as they are equal.
 pub(crate) struct Steps<'a> {
-    like: Option<&'a Map>,
-    /// How many of those expected have come.
+    baseline: Option<&'a Map>,
+    /// How many of the baseline's have been matched.
     at: usize,
-    /// Those that came, if they are not the ones that were expected.
+    /// The elements, once they differ from the baseline's.
     own: Option<Vec<(Str, Value)>>,
     capacity: usize,
     member: bool,
 }
 
 impl<'a> Steps<'a> {
-    /// The steps below one that is a member itself, or is not.
-    pub(crate) fn new(capacity: usize, member: bool, like: Option<Like<'a>>) -> Self {
-        let like = like.map(|like| like.fields).filter(|fields| is_dotted(fields.entries()) == member);
-        let own = if like.is_some() { None } else { Some(begin(capacity, member)) };
-        Self { like, at: usize::from(member && like.is_some()), own, capacity, member }
+    /// The children of an element that is a member itself, or is not.
+    pub(crate) fn new(capacity: usize, member: bool, baseline: Option<FieldsBaseline<'a>>) -> Self {
+        let baseline =
+            baseline.map(|baseline| baseline.fields).filter(|fields| is_dotted(fields.entries()) == member);
+        let own = if baseline.is_some() { None } else { Some(begin(capacity, member)) };
+        Self { baseline, at: usize::from(member && baseline.is_some()), own, capacity, member }
     }
 
-    /// What is expected below the step of a member; members are asked for in order.
+    /// The baseline's fields below a member; members are asked for in order.
     pub(crate) fn below(&mut self, key: &str) -> Option<&'a Map> {
-        let steps = self.like?.entries();
+        let steps = self.baseline?.entries();
         let is_before = |(step, _): &&(Str, Value)| step.strip_prefix("f:").is_some_and(|name| name < key);
-        // Those that were expected before it do not come any more.
+        // Elements before it are missing here.
         let missing = steps[self.at..].iter().take_while(is_before).count();
         if missing > 0 {
             self.differ();
@@ -104,19 +105,22 @@ impl<'a> Steps<'a> {
         if step.strip_prefix("f:") == Some(key) { below.as_object() } else { None }
     }
 
-    /// From here on they are not the ones that were expected.
+    /// From here on the elements differ from the baseline's.
     fn differ(&mut self) {
         if self.own.is_none() {
-            let came = self.like.map_or(&[][..], |like| &like.entries()[..self.at]);
+            let came = self.baseline.map_or(&[][..], |baseline| &baseline.entries()[..self.at]);
             let mut own = Vec::with_capacity(came.len().max(self.capacity + usize::from(self.member)));
             own.extend_from_slice(came);
             self.own = Some(own);
         }
     }
 
-    /// The next step that came, and what is below it.
+    /// Adds the next element and what is below it.
     pub(crate) fn push(&mut self, is_step: impl Fn(&str) -> bool, step: impl FnOnce() -> Str, below: Map) {
-        let expected = self.like.and_then(|like| like.entries().get(self.at)).filter(|next| is_step(&next.0));
+        let expected = self
+            .baseline
+            .and_then(|baseline| baseline.entries().get(self.at))
+            .filter(|next| is_step(&next.0));
         if self.own.is_none()
             && !expected
                 .is_some_and(|(_, there)| there.as_object().is_some_and(|there| there.is_same(&below)))
@@ -129,22 +133,21 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// What is below a step: nothing if there is only the step.
+    /// The finished children: empty if there is only the member itself.
     pub(crate) fn end(mut self) -> Map {
-        if self.like.is_some_and(|like| self.at < like.len()) {
+        if self.baseline.is_some_and(|baseline| self.at < baseline.len()) {
             self.differ();
         }
-        match (self.own, self.like) {
-            (None, Some(like)) => like.clone(),
+        match (self.own, self.baseline) {
+            (None, Some(baseline)) => baseline.clone(),
             (own, _) => end(own.unwrap_or_default(), self.member, None),
         }
     }
 }
 
-/// Shares what is equal in the fields of two whole objects, of which one had fields taken from it after
-/// they were found.
-pub(crate) fn share(fields: &mut Encoded, like: Like<'_>) {
-    let known = like.fields;
+/// Shares equal parts of an object's field set with the baseline's, after unowned fields were removed.
+pub(crate) fn share(fields: &mut Encoded, baseline: FieldsBaseline<'_>) {
+    let known = baseline.fields;
     let members = fields.members();
     if members.is_same(known) {
         return;
@@ -153,15 +156,15 @@ pub(crate) fn share(fields: &mut Encoded, like: Like<'_>) {
     for (i, (step, below)) in members.entries().iter().enumerate() {
         if let (Value::Object(below), Some(Value::Object(own))) = (below, known.get(step))
             && !below.is_same(own)
-            && (Like { value: None, fields: own }).is(below.entries())
+            && (FieldsBaseline { value: None, fields: own }).is(below.entries())
         {
             shared.entries_mut()[i].1 = Value::Object(own.clone());
         }
     }
-    *fields = Encoded::from_map(if like.is(shared.entries()) { known.clone() } else { shared });
+    *fields = Encoded::from_map(if baseline.is(shared.entries()) { known.clone() } else { shared });
 }
 
-/// Room for the steps below one, which may be a member itself.
+/// Children of an element, which may be a member itself.
 pub(crate) fn begin(capacity: usize, member: bool) -> Vec<(Str, Value)> {
     if capacity == 0 {
         return Vec::new();
@@ -173,11 +176,11 @@ pub(crate) fn begin(capacity: usize, member: bool) -> Vec<(Str, Value)> {
     steps
 }
 
-/// What is below a step: nothing if there is only the step.
-pub(crate) fn end(steps: Vec<(Str, Value)>, member: bool, like: Option<Like<'_>>) -> Map {
-    match like {
+/// The finished children: empty if there is only the member itself.
+pub(crate) fn end(steps: Vec<(Str, Value)>, member: bool, baseline: Option<FieldsBaseline<'_>>) -> Map {
+    match baseline {
         _ if steps.len() <= usize::from(member) => Map::new(),
-        Some(like) if like.is(&steps) => like.fields.clone(),
+        Some(baseline) if baseline.is(&steps) => baseline.fields.clone(),
         _ => Map::from_sorted(steps),
     }
 }
