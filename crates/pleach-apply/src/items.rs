@@ -201,7 +201,11 @@ impl Item<'_> {
 
 /// The items of two lists, grouped by key: the first list's, then the second's, in their order. The order of the
 /// groups is arbitrary. Items without a key are left out.
-pub(crate) fn together<'v>(list: &ListShape<'v>, first: &'v [Value], second: &'v [Value]) -> Vec<Item<'v>> {
+pub(crate) fn grouped_by_key<'v>(
+    list: &ListShape<'v>,
+    first: &'v [Value],
+    second: &'v [Value],
+) -> Vec<Item<'v>> {
     let per_item = match list.relation {
         Relation::Keys(keys) => keys.len(),
         Relation::Atomic | Relation::Set => 1,
