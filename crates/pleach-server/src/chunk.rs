@@ -145,7 +145,7 @@ mod tests {
     fn stored(revision: u64) -> (Stored, Vec<u8>) {
         let mut object =
             pleach_json::json!({"kind": "Foo", "metadata": {"name": "x", "uid": "u"}, "spec": {"a": 1}});
-        let bytes = pleach_engine::record::encode(&mut object, 9, &pleach_json::Phrases::default());
+        let bytes = pleach_engine::record::encode(&mut object, 9, &pleach_json::InternedObjects::default());
         let record = Record::open(bytes, Revision(revision)).unwrap();
         let mut whole = Vec::new();
         record.write_to(&mut whole);
