@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pleach_store::{Expect, Key, Op, RangeQuery, Store, contract::Dice, contract::block_on};
+use pleach_store::{Expect, Key, Op, RangeQuery, Store, contract::TestRng, contract::block_on};
 use pleach_store_log::{LogStore, Options};
 
 use crate::{cpu, median, memory, report};
@@ -77,8 +77,8 @@ pub(crate) fn large_store(room: &Path, objects: usize) {
     let current = block_on(store.revision()).expect("a revision");
     block_on(store.compact(current)).expect("a compaction");
     let stats = block_on(store.stats()).expect("figures");
-    let mut dice = Dice::new(1);
-    let keys: Vec<Key> = (0..200_000).map(|_| Key::new(name(dice.roll(objects as u64) as usize))).collect();
+    let mut rng = TestRng::new(1);
+    let keys: Vec<Key> = (0..200_000).map(|_| Key::new(name(rng.below(objects as u64) as usize))).collect();
     let mut each: Vec<f64> = (0..5)
         .map(|_| {
             let begin = cpu::of_thread();
@@ -92,7 +92,7 @@ pub(crate) fn large_store(room: &Path, objects: usize) {
     report("point read", &found, "under 2 µs");
     let mut pages: Vec<f64> = (0..200)
         .map(|_| {
-            let query = RangeQuery::prefix("/registry/").after(&keys[dice.roll(1_000) as usize]).limit(500);
+            let query = RangeQuery::prefix("/registry/").after(&keys[rng.below(1_000) as usize]).limit(500);
             let begin = Instant::now();
             black_box(block_on(store.range(query)).expect("a page"));
             begin.elapsed().as_secs_f64() * 1e6

@@ -12,7 +12,7 @@ use pleach_engine::target::{Subresource, Target};
 use pleach_engine::{Admission, Clock, Engine, Randomness};
 use pleach_json::{Value, json, to_vec};
 use pleach_store::{
-    Answer, Commit, Key, ModelStore, Range, RangeQuery, Revision, Stats, Store, Versioned, Watch,
+    Commit, Key, ModelStore, Range, RangeQuery, Revision, Stats, Store, StoreFuture, Versioned, Watch,
 };
 
 /// A store that once commits without ever saying so.
@@ -23,15 +23,15 @@ struct Mute {
 }
 
 impl Store for Mute {
-    fn get<'a>(&'a self, key: &'a Key, at: Option<Revision>) -> Answer<'a, Option<Versioned>> {
+    fn get<'a>(&'a self, key: &'a Key, at: Option<Revision>) -> StoreFuture<'a, Option<Versioned>> {
         self.store.get(key, at)
     }
 
-    fn range(&self, query: RangeQuery) -> Answer<'_, Range> {
+    fn range(&self, query: RangeQuery) -> StoreFuture<'_, Range> {
         self.store.range(query)
     }
 
-    fn commit(&self, commit: Commit) -> Answer<'_, Revision> {
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, Revision> {
         let answer = self.store.commit(commit);
         if !self.once.swap(false, Ordering::SeqCst) {
             return answer;
@@ -42,19 +42,19 @@ impl Store for Mute {
         })
     }
 
-    fn watch(&self, prefix: Key, after: Revision) -> Answer<'_, Watch> {
+    fn watch(&self, prefix: Key, after: Revision) -> StoreFuture<'_, Watch> {
         self.store.watch(prefix, after)
     }
 
-    fn revision(&self) -> Answer<'_, Revision> {
+    fn revision(&self) -> StoreFuture<'_, Revision> {
         self.store.revision()
     }
 
-    fn compact(&self, before: Revision) -> Answer<'_, ()> {
+    fn compact(&self, before: Revision) -> StoreFuture<'_, ()> {
         self.store.compact(before)
     }
 
-    fn stats(&self) -> Answer<'_, Stats> {
+    fn stats(&self) -> StoreFuture<'_, Stats> {
         self.store.stats()
     }
 }

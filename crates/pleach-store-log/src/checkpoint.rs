@@ -1,8 +1,7 @@
 //! Checkpoints: everything that exists at one revision, in one file.
 //!
-//! Written beside the log under a temporary name, synced, then renamed: a checkpoint is there
-//! whole or not at all. Backups are the same file somewhere else. Reading one does not need it
-//! in memory at once.
+//! Written beside the log under a temporary name, synced, then renamed, so it is complete or absent. A
+//! backup is the same file elsewhere. Reading streams it.
 
 use pleach_store::{Key, Revision, StoreError, Versioned};
 
@@ -13,7 +12,7 @@ use crate::{
 };
 
 const SUFFIX: &str = ".checkpoint";
-/// The end of names of files not finished yet; what a crash leaves under one is removed.
+/// The suffix of unfinished files; recovery removes them.
 pub(crate) const UNFINISHED: &str = ".tmp";
 /// A frame of items is written out when it reaches this size.
 pub(crate) const FRAME_BYTES: usize = 256 << 10;
@@ -41,7 +40,7 @@ pub(crate) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Begins the file `name`, to hold what exists at a revision.
+    /// Creates the file `name` for the state at a revision.
     pub(crate) fn begin(disk: &'a dyn Disk, name: &str, revision: Revision) -> Result<Self, StoreError> {
         let salt = Salt::draw();
         let begin = || {
@@ -73,7 +72,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Closes the file and gives it its name, durably. Its size.
+    /// Closes, renames and syncs the file. Returns its size.
     pub(crate) fn finish(mut self) -> Result<u64, StoreError> {
         self.flush()?;
         format::put_end(&mut self.frame, self.items);
@@ -94,7 +93,7 @@ fn failed(error: std::io::Error) -> StoreError {
     StoreError::io("cannot write a checkpoint", error)
 }
 
-/// Reads a checkpoint, handing over each item. Its revision, how many items, and its size.
+/// Reads a checkpoint item by item. Returns its revision, the number of items, and its size.
 pub(crate) fn read(
     disk: &dyn Disk,
     name: &str,

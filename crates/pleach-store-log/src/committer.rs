@@ -1,14 +1,13 @@
-//! The one thread that writes.
+//! The committer thread: group commit.
 //!
-//! Callers queue their commits; the thread takes all that wait, judges them one after the other,
-//! writes those that hold as one frame, syncs once, and only then lets anybody see them: first
-//! the index, then the callers, then the watchers. While it syncs, the next batch gathers, and for
-//! a moment after it if more are to be expected (see [`Pace`]).
+//! Callers queue commits. The thread takes all that are queued, evaluates them in order, appends those
+//! that succeed as one frame, syncs once, and then makes them visible: first in the index, then to the
+//! callers, then to the watchers. The next batch gathers during the sync, and for a moment after it if
+//! more commits are expected (see [`BatchDelay`]).
 //!
-//! **Invariants:** nothing is visible, to readers or in an answer, before it is durable; that is
-//! why even a conflict is answered only after the sync: what it found may be of the same frame.
-//! Commits are judged against the index and what came before them in the frame, so the frame as
-//! a whole is one piece of history.
+//! **Invariants:** nothing is visible, to readers or in a result, before it is durable. Even a conflict
+//! is returned only after the sync, since it may be with a commit of the same frame. Commits are
+//! evaluated against the index and the earlier commits of the frame.
 
 use std::{
     collections::HashMap,
@@ -23,48 +22,48 @@ use pleach_store::{Batch, Commit, Key, Revision, StoreError, Versioned};
 use tokio::sync::oneshot;
 
 use crate::{
+    batch_delay::BatchDelay,
     format,
     index::Index,
     log::Log,
-    pace::Pace,
     shared::{STEP, Shared},
 };
 
-/// A frame takes no more commits once it is this large.
+/// The size from which a frame takes no more commits.
 const FRAME_BYTES: usize = 4 << 20;
-/// How many commits the publisher may be behind before writing waits for it.
+/// How many commits the publisher may be behind before the committer waits for it.
 const PUBLISHER_LAG: u64 = 16_384;
 
 pub(crate) type Reply = oneshot::Sender<Result<Revision, StoreError>>;
 
-/// Commits that wait to be written.
+/// Commits to be written.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<PendingCommits>,
     arrived: Condvar,
 }
 
-/// What the thread takes from the queue.
-struct Taken {
+/// What the committer takes from the queue.
+struct Work {
     commits: Vec<(Commit, Reply)>,
     compacted: Option<Revision>,
     roll: bool,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingCommits {
     commits: Vec<(Commit, Reply)>,
-    /// The thread sleeps until so many wait.
+    /// The committer sleeps until so many are queued.
     wanted: usize,
-    /// History was given up before this revision, and the log does not say so yet.
+    /// A compaction that the log does not record yet.
     compacted: Option<Revision>,
-    /// A new segment is to be begun.
+    /// A new segment was requested.
     roll: bool,
     closed: bool,
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, PendingCommits> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -81,31 +80,31 @@ impl Queue {
         true
     }
 
-    /// Has the log say, with the next commit, that history was given up.
+    /// Records a compaction in the log, with the next commit.
     pub(crate) fn note_compaction(&self, before: Revision) {
         let mut waiting = self.lock();
         waiting.compacted = waiting.compacted.max(Some(before));
     }
 
-    /// Has the thread begin a new segment of the log.
+    /// Requests a new segment of the log.
     pub(crate) fn request_roll(&self) {
         self.lock().roll = true;
         self.arrived.notify_one();
     }
 
-    /// Takes no more commits; those that wait are still written.
+    /// Takes no more commits; queued ones are still written.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.arrived.notify_one();
     }
 
-    /// Everything that waits, once something does, and once there are as many as `expected` or
-    /// `patience` has run out; `None` when there will be nothing more.
-    fn take(&self, (expected, patience): (usize, Duration)) -> Option<Taken> {
+    /// Everything queued, once there is something, and once there are `expected` commits or `patience`
+    /// has passed; `None` when the queue is closed and empty.
+    fn take(&self, (expected, patience): (usize, Duration)) -> Option<Work> {
         let mut waiting = self.lock();
         if expected > 1 {
             waiting.wanted = expected;
-            let short = |waiting: &mut Waiting| waiting.commits.len() < expected && !waiting.closed;
+            let short = |waiting: &mut PendingCommits| waiting.commits.len() < expected && !waiting.closed;
             let waited = self.arrived.wait_timeout_while(waiting, patience, short);
             waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -116,33 +115,33 @@ impl Queue {
             }
             waiting = self.arrived.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
-        // What was noted goes with the next commit.
+        // A compaction is recorded with the next commit.
         let compacted = if waiting.commits.is_empty() { None } else { waiting.compacted.take() };
         let roll = mem::take(&mut waiting.roll);
-        Some(Taken { commits: mem::take(&mut waiting.commits), compacted, roll })
+        Some(Work { commits: mem::take(&mut waiting.commits), compacted, roll })
     }
 }
 
 /// Runs until the queue is closed and empty.
 pub(crate) fn run(shared: &Shared, log: Log) {
     let mut committer = Committer { shared, log, frame: Vec::new(), synced_in: Duration::ZERO };
-    let mut pace = Pace::default();
-    while let Some(taken) = shared.queue.take(pace.wait(committer.synced_in)) {
-        let Taken { commits, mut compacted, roll } = taken;
+    let mut batch_delay = BatchDelay::default();
+    while let Some(taken) = shared.queue.take(batch_delay.wait(committer.synced_in)) {
+        let Work { commits, mut compacted, roll } = taken;
         if roll {
             committer.roll();
         }
         if commits.is_empty() {
             continue;
         }
-        pace.learn(commits.len());
+        batch_delay.observe(commits.len());
         let mut commits = commits.into_iter().peekable();
         while commits.peek().is_some() {
             committer.wait_for_publisher();
             committer.write(&mut commits, compacted.take());
         }
-        committer.look_after_history();
-        // When the processors are busy, with callers' work for the most part, it is done first.
+        committer.request_compaction();
+        // On a busy machine, let the callers go on first.
         thread::yield_now();
     }
     committer.log.close();
@@ -156,16 +155,16 @@ struct Committer<'a> {
     synced_in: Duration,
 }
 
-/// Commits of one frame, judged and not yet durable.
-struct Draft<'a> {
+/// Commits of one frame, evaluated and not yet durable.
+struct PendingFrame<'a> {
     index: &'a Index,
     current: Revision,
     batches: Vec<Batch>,
-    /// What they leave under the keys they change.
+    /// The values after these commits, of the keys they change.
     changed: HashMap<Key, Option<Versioned>, RandomState>,
 }
 
-impl Draft<'_> {
+impl PendingFrame<'_> {
     fn live(&self, key: &Key) -> Option<Versioned> {
         match self.changed.get(key) {
             Some(changed) => changed.clone(),
@@ -173,14 +172,14 @@ impl Draft<'_> {
         }
     }
 
-    /// Judges a commit; what it adds to the frame, if anything, is the last of `batches`.
-    fn judge(&mut self, commit: Commit) -> Result<Revision, StoreError> {
+    /// Evaluates a commit; its changes, if any, become the last of `batches`.
+    fn evaluate(&mut self, commit: Commit) -> Result<Revision, StoreError> {
         commit.expectations(|key| self.live(key))?;
         let revision = self.current.next();
         let mut events = Vec::with_capacity(commit.ops.len());
         for op in commit.ops {
             let previous = self.live(&op.key);
-            // Keys are shared by all versions of them.
+            // All versions of a key share its text.
             let key = previous.as_ref().map_or(op.key, |previous| previous.key.clone());
             events.extend(Index::event(revision, key, op.value, previous));
         }
@@ -196,11 +195,11 @@ impl Draft<'_> {
 }
 
 impl Committer<'_> {
-    /// Writes one frame of commits and answers them.
+    /// Writes one frame of commits and replies to their callers.
     fn write(&mut self, commits: &mut impl Iterator<Item = (Commit, Reply)>, compacted: Option<Revision>) {
         let mut answers = Vec::new();
         self.frame.clear();
-        // A commit of many megabytes is rare; its room is not kept for the next.
+        // Commits of many megabytes are rare; their buffer is not kept.
         self.frame.shrink_to(2 * FRAME_BYTES);
         format::begin_frame(&mut self.frame);
         let (base, batches) = {
@@ -210,37 +209,42 @@ impl Committer<'_> {
             if let Some(compacted) = compacted {
                 format::put_compacted(&mut self.frame, compacted);
             }
-            let mut draft =
-                Draft { index: &index, current: base, batches: Vec::new(), changed: HashMap::default() };
+            let mut frame_commits = PendingFrame {
+                index: &index,
+                current: base,
+                batches: Vec::new(),
+                changed: HashMap::default(),
+            };
             while self.frame.len() < FRAME_BYTES
                 && let Some((commit, reply)) = commits.next()
             {
-                let before = draft.batches.len();
-                let live = |key: &Key| draft.live(key).map(|live| live.value.len() as u64);
-                let judged = self.shared.space.judge(&commit, live).and_then(|()| draft.judge(commit));
-                answers.push((reply, judged));
-                for batch in &draft.batches[before..] {
+                let before = frame_commits.batches.len();
+                let live = |key: &Key| frame_commits.live(key).map(|live| live.value.len() as u64);
+                let result =
+                    self.shared.space.admit(&commit, live).and_then(|()| frame_commits.evaluate(commit));
+                answers.push((reply, result));
+                for batch in &frame_commits.batches[before..] {
                     format::put_commit(&mut self.frame, batch);
                 }
             }
-            (base, draft.batches)
+            (base, frame_commits.batches)
         };
         if !batches.is_empty()
             && let Err(error) = self.make_durable(base, Revision(base.0 + batches.len() as u64))
         {
             for (reply, _) in answers {
-                // A caller that is gone does not want to know.
+                // The caller may be gone.
                 let _ = reply.send(Err(error.clone()));
             }
             return;
         }
         let current = Revision(base.0 + batches.len() as u64);
-        self.show(batches);
+        self.apply_to_index(batches);
         for (reply, answer) in answers {
             let _ = reply.send(answer);
         }
-        if !self.shared.hub.skip(base, current) {
-            self.shared.committed.ring();
+        if !self.shared.watchers.skip(base, current) {
+            self.shared.committed.notify();
         }
     }
 
@@ -249,8 +253,8 @@ impl Committer<'_> {
         let mut appended = self.log.append(&mut self.frame, (base, last));
         if let Err(error) = &appended {
             let reserve = self.shared.space.failed(error, &*self.shared.disk);
-            self.shared.grown.ring();
-            // Once more, with what was held back; most of it is for others.
+            self.shared.grown.notify();
+            // One retry with the released reserve, if this frame needs no more than half of it.
             if reserve / 2 >= self.frame.len() as u64 {
                 appended = self.log.append(&mut self.frame, (base, last));
             }
@@ -260,12 +264,12 @@ impl Committer<'_> {
             self.shared.set_failed(Arc::clone(reason));
         }
         let place = appended?;
-        self.note_place(place, self.frame.len() as u64);
+        self.record_segment_size(place, self.frame.len() as u64);
         Ok(())
     }
 
-    /// Notes how long a segment is.
-    fn note_place(&self, (segment, size): (Revision, u64), written: u64) {
+    /// Records the size of a segment.
+    fn record_segment_size(&self, (segment, size): (Revision, u64), written: u64) {
         let mut files = self.shared.files();
         match files.segments.back_mut() {
             Some((base, known)) if *base == segment => *known = size,
@@ -273,27 +277,27 @@ impl Committer<'_> {
         }
         let used = files.bytes();
         drop(files);
-        self.shared.space.note(used, written);
-        if self.shared.space.is_pressed(used) {
-            self.shared.grown.ring();
+        self.shared.space.record_usage(used, written);
+        if self.shared.space.should_shrink(used) {
+            self.shared.grown.notify();
         }
     }
 
-    /// Begins a new segment.
+    /// Starts a new segment.
     fn roll(&mut self) {
         let current = self.shared.index().current();
         match self.log.roll(current) {
-            Ok(Some(place)) => self.note_place(place, place.1),
+            Ok(Some(place)) => self.record_segment_size(place, place.1),
             Ok(None) => {}
             Err(error) => {
                 self.shared.space.failed(&error, &*self.shared.disk);
             }
         }
-        self.shared.rolled.ring();
+        self.shared.rolled.notify();
     }
 
-    /// Lets readers see commits that are durable.
-    fn show(&self, batches: Vec<Batch>) {
+    /// Makes durable commits visible to readers.
+    fn apply_to_index(&self, batches: Vec<Batch>) {
         let mut batches = batches.into_iter().peekable();
         while batches.peek().is_some() {
             let (mut index, mut changes) = (self.shared.index_mut(), 0);
@@ -306,24 +310,24 @@ impl Committer<'_> {
         }
     }
 
-    /// The publisher never waits for a watcher, so this ends; it bounds what waits in between, in
-    /// number and in bytes: history that was not handed out yet cannot be let go of.
+    /// Bounds what is committed and not published, in commits and bytes: compaction cannot drop it. The
+    /// publisher never waits for a watcher, so this ends.
     fn wait_for_publisher(&self) {
         let behind = || {
             let index = self.shared.index();
-            let lag = index.current().0 - self.shared.hub.published().0;
+            let lag = index.current().0 - self.shared.watchers.published().0;
             let large = index.history_size().1 > self.shared.options.history_bytes.saturating_mul(2);
             lag > PUBLISHER_LAG || (lag > 0 && large)
         };
         while behind() && !self.shared.closing.load(Relaxed) {
-            self.shared.committed.ring();
+            self.shared.committed.notify();
             self.shared.published.wait(Some(Duration::from_millis(10)));
         }
     }
 
-    /// Calls for compaction when history has outgrown its bounds. When it has outgrown them twice
-    /// over, nobody came: the compactor is stuck or starved, and it is done here.
-    fn look_after_history(&self) {
+    /// Requests compaction when history exceeds its bounds. At twice the bounds the maintenance thread
+    /// is stuck or starved, and compaction is done here.
+    fn request_compaction(&self) {
         let options = &self.shared.options;
         let (commits, bytes) = {
             let index = self.shared.index();
@@ -334,9 +338,9 @@ impl Committer<'_> {
                 || bytes > options.history_bytes.saturating_mul(times)
         };
         if exceeded(2) {
-            crate::keeper::shorten_history(self.shared);
+            crate::maintenance::compact_to_bounds(self.shared);
         } else if exceeded(1) {
-            self.shared.grown.ring();
+            self.shared.grown.notify();
         }
     }
 }

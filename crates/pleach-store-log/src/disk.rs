@@ -1,9 +1,9 @@
-//! The files below the store, as few operations as it needs.
+//! File system abstraction: the operations that the store needs.
 //!
-//! The seam exists so that tests can put a disk here that fails on the n-th call or forgets what
-//! was not synced. A disk is one flat directory. **What the store relies on:** a write is on disk
-//! only after [`DiskFile::sync`] of that file; a created, renamed or removed name only after
-//! [`Disk::sync_names`]; a rename replaces its target in one step.
+//! A trait so that tests can use a simulated disk that fails on the n-th call or loses unsynced data. A
+//! disk is one flat directory. **The store relies on:** a write is durable only after
+//! [`DiskFile::sync`] of that file; a created, renamed or removed name only after [`Disk::sync_names`];
+//! a rename replaces its target atomically.
 
 mod real;
 #[cfg(test)]
@@ -15,24 +15,24 @@ pub use real::RealDisk;
 
 /// One directory of files.
 pub trait Disk: Send + Sync + fmt::Debug + 'static {
-    /// The names of the files there are.
+    /// The names of all files.
     fn list(&self) -> io::Result<Vec<String>>;
-    /// An empty file under this name, whatever was there before.
+    /// Creates an empty file, replacing what had its name.
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
-    /// A file that exists.
+    /// Opens a file that exists.
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
-    /// Gives a file another name, replacing what had it.
+    /// Renames a file, replacing what had that name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, name: &str) -> io::Result<()>;
-    /// Makes names created, changed or removed so far durable.
+    /// Syncs the directory: creations, renames and removals become durable.
     fn sync_names(&self) -> io::Result<()>;
 
-    /// Holds room on the disk under a name; removing it gives the room back.
+    /// Allocates space under a name; removing the file frees it.
     fn reserve(&self, name: &str, bytes: u64) -> io::Result<()> {
         const CHUNK: usize = 64 << 10;
         let mut file = self.create(name)?;
-        // Nothing that a file system could leave out or compress.
+        // Nothing a file system could compress or leave as a hole.
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut offset = 0;
         while offset < bytes {
@@ -50,7 +50,7 @@ pub trait Disk: Send + Sync + fmt::Debug + 'static {
         file.sync()
     }
 
-    /// How much room there is, if the disk can say.
+    /// Free space, if known.
     fn free(&self) -> Option<u64> {
         None
     }
@@ -64,9 +64,9 @@ pub trait DiskFile: Send + fmt::Debug {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes all the bytes at an offset.
     fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()>;
-    /// Cuts the file to a length.
+    /// Truncates the file.
     fn truncate(&mut self, size: u64) -> io::Result<()>;
-    /// Makes the content and length durable.
+    /// Syncs content and length.
     fn sync(&mut self) -> io::Result<()>;
 }
 

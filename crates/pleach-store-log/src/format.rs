@@ -1,6 +1,6 @@
-//! The bytes in the files: headers, frames, and what is in them.
+//! The file format: headers, frames, log entries and checkpoint items.
 //!
-//! Every file begins with a header and goes on with frames. A frame is written and judged whole:
+//! Every file is a header followed by frames. A frame is valid as a whole or not at all:
 //!
 //! ```text
 //! header  magic[8] version:u32 kind:u32 revision:u64 salt:u32 crc:u32   32 bytes
@@ -8,23 +8,22 @@
 //!
 //! log         a frame is one group commit: base:u64, then entries
 //!               1 revision:u64 count:u32 (key:u32+bytes, value:u32+bytes | u32::MAX for a delete)…
-//!               2 oldest:u64                            history before it was given up
+//!               2 oldest:u64                            compaction
 //! checkpoint  frames of items (key, created:u64, revision:u64, value), then one closing frame:
 //!               u32::MAX items:u64
 //! ```
 //!
-//! Integers are little-endian. `base` is the revision the log had before the frame, so a missing
-//! frame shows. The salt is drawn for each file, so that no value a client stores can pass for a
-//! frame, or look like the beginning of one, when a broken file is searched. In version 1, which is
-//! still read and gone on with, the magic is the same in all files. A `version` this program does not
-//! know is refused. Nothing here does IO.
+//! Integers are little-endian. `base` is the revision before the frame, so that a missing frame is
+//! noticed. The salt is random per file, so that no stored value can pass for a frame, or the start of
+//! one, when a damaged file is searched. In version 1, which is still read and appended to, the magic
+//! is the same in all files. An unknown `version` is refused. No IO here.
 
 use std::hash::{BuildHasher, Hasher};
 
 use bytes::Bytes;
 use pleach_store::{Batch, Key, Revision, StoreError, Versioned};
 
-/// The format this program writes, and the newest it reads.
+/// The format version written here, and the newest that is read.
 pub(crate) const VERSION: u32 = 2;
 /// How long a header is.
 pub(crate) const HEADER: usize = 32;
@@ -49,7 +48,7 @@ pub(crate) enum FileKind {
     Checkpoint,
 }
 
-/// What tells a file's frames from those of others: their checksums and magic depend on it.
+/// Random per file; checksums and magic of its frames depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Salt {
     seed: u32,
@@ -57,9 +56,9 @@ pub(crate) struct Salt {
 }
 
 impl Salt {
-    /// A salt nobody can guess.
+    /// An unpredictable salt.
     pub(crate) fn draw() -> Self {
-        // The standard library's hasher is seeded at random; a hash of nothing is the seed's.
+        // The standard library's hasher has a random seed; the hash of nothing exposes it.
         let seed = std::collections::hash_map::RandomState::new().build_hasher().finish() as u32;
         Self::of(seed, VERSION)
     }
@@ -68,7 +67,7 @@ impl Salt {
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(b"frame");
         hasher.update(&seed.to_le_bytes());
-        // Never zero: that is what a file is full of where nothing was written.
+        // Never zero, which is what unwritten parts of a file hold.
         let magic = if version == 1 { FRAME_MAGIC } else { (hasher.finalize() | 1).to_le_bytes() };
         Self { seed, magic }
     }
@@ -95,7 +94,7 @@ pub(crate) fn header(kind: FileKind, revision: Revision, salt: Salt) -> [u8; HEA
     bytes
 }
 
-/// The revision and salt in a header, if it is sound, of this kind, and not newer than we are.
+/// The revision and salt of a header, if it is valid, of this kind, and of a known version.
 pub(crate) fn read_header(
     bytes: &[u8; HEADER],
     kind: FileKind,
@@ -106,7 +105,7 @@ pub(crate) fn read_header(
         return Err(StoreError::damaged(format!("{name} does not begin like a file of this store")));
     }
     let version = reader.u32().unwrap_or_default();
-    // Judged before the checksum: a newer format may place that elsewhere.
+    // Before the checksum: a newer format may have that elsewhere.
     if version > VERSION {
         return Err(StoreError::damaged(format!(
             "{name} has format version {version}, and this program reads up to {VERSION}: use a newer program"
@@ -118,7 +117,7 @@ pub(crate) fn read_header(
     if reader.u32() != Some(crc32fast::hash(&bytes[..28])) {
         return Err(StoreError::damaged(format!("the header of {name} has a wrong checksum")));
     }
-    // So that there is always a next one.
+    // So that a next revision exists.
     if revision.0 > u64::MAX / 2 {
         return Err(StoreError::damaged(format!("the header of {name} has an impossible revision")));
     }
@@ -128,7 +127,7 @@ pub(crate) fn read_header(
     Ok((revision, salt))
 }
 
-/// The salt in a header, which may be damaged elsewhere.
+/// The salt of a header that may be damaged elsewhere.
 pub(crate) fn salt_of(bytes: &[u8; HEADER]) -> Salt {
     let mut reader = Reader(&bytes[8..]);
     let version = reader.u32().unwrap_or_default();
@@ -136,21 +135,21 @@ pub(crate) fn salt_of(bytes: &[u8; HEADER]) -> Salt {
     Salt::of(seed, if version == 1 { 1 } else { VERSION })
 }
 
-/// The version of a header that is not damaged and newer than we are.
+/// The version of an undamaged header that is newer than [`VERSION`].
 pub(crate) fn newer_version(bytes: &[u8; HEADER]) -> Option<u32> {
     let version = Reader(&bytes[8..]).u32()?;
-    // A number that programs may reach; a large one is damage.
+    // A large number is damage.
     (bytes[..8] == MAGIC && version > VERSION && version < VERSION + 100).then_some(version)
 }
 
-/// Begins a frame at the end of `buffer`; the answer goes to [`finish_frame`].
+/// Starts a frame at the end of `buffer`; the result is for [`finish_frame`].
 pub(crate) fn begin_frame(buffer: &mut Vec<u8>) -> usize {
     let start = buffer.len();
     buffer.extend_from_slice(&[0; FRAME]);
     start
 }
 
-/// Fills in the magic, size and checksum of the frame begun at `start`.
+/// Fills in the magic, size and checksum of the frame started at `start`.
 pub(crate) fn finish_frame(buffer: &mut [u8], start: usize, salt: Salt) {
     let size = (buffer.len() - start - FRAME) as u32;
     buffer[start..start + 4].copy_from_slice(&salt.magic);
@@ -159,7 +158,7 @@ pub(crate) fn finish_frame(buffer: &mut [u8], start: usize, salt: Salt) {
     buffer[start + 8..start + 12].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// The size and checksum a frame's first bytes promise; `None` when they are no frame's.
+/// The size and checksum in a frame's header; `None` if it is not one.
 pub(crate) fn frame_head(bytes: &[u8; FRAME], salt: Salt) -> Option<(usize, u32)> {
     let mut reader = Reader(bytes.strip_prefix(&salt.magic)?);
     let size = reader.u32()? as usize;
@@ -167,24 +166,23 @@ pub(crate) fn frame_head(bytes: &[u8; FRAME], salt: Salt) -> Option<(usize, u32)
     (size <= FRAME_LIMIT).then_some((size, crc))
 }
 
-/// Whether a body is the one its frame promised.
+/// Whether the body matches its frame's checksum.
 pub(crate) fn frame_holds(salt: Salt, crc: u32, body: &[u8]) -> bool {
     salt.crc(body.len() as u32, body) == crc
 }
 
-/// What a search for a frame came to.
+/// The result of a search for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Search {
-    /// A sound frame begins at this offset.
+    /// A valid frame starts at this offset.
     Found(usize),
     /// There is none.
     Nothing,
-    /// Too much looks like the beginning of one. In version 1 a client can store such values.
+    /// Too many candidates: in version 1 a client can store values that look like frames.
     GaveUp,
 }
 
-/// Where in `bytes` a sound frame begins, looking at every offset. The work is bounded by a constant
-/// times the size.
+/// Searches `bytes` for a valid frame, at every offset. The work is linear in the size.
 pub(crate) fn find_frame(bytes: &[u8], salt: Salt) -> Search {
     let (mut from, mut budget) = (0, bytes.len().saturating_mul(16));
     while let Some(at) = bytes[from..].windows(salt.magic.len()).position(|window| window == salt.magic) {
@@ -223,13 +221,13 @@ pub(crate) fn put_commit(buffer: &mut Vec<u8>, batch: &Batch) {
     }
 }
 
-/// History given up, as a log entry.
+/// A compaction, as a log entry.
 pub(crate) fn put_compacted(buffer: &mut Vec<u8>, oldest: Revision) {
     buffer.push(COMPACTED);
     buffer.extend_from_slice(&oldest.0.to_le_bytes());
 }
 
-/// What a checkpoint of so many keys takes, their names and values taking so many bytes.
+/// The size of a checkpoint of this many keys, whose keys and values have this many bytes.
 pub(crate) fn checkpoint_bytes(keys: u64, bytes: u64) -> u64 {
     let items = bytes + keys * 24;
     let frames = items / crate::checkpoint::FRAME_BYTES as u64 + 2;
@@ -258,18 +256,18 @@ fn put_bytes(buffer: &mut Vec<u8>, bytes: &[u8]) {
 /// An entry of the log.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// A commit: what it left under each key it changed.
+    /// A commit: the new values of the keys it changed.
     Commit {
         /// Its revision.
         revision: Revision,
         /// Keys and their new values; `None`: deleted.
         changes: Vec<(Key, Option<Bytes>)>,
     },
-    /// History before this revision was given up.
+    /// A compaction: history before this revision is gone.
     Compacted(Revision),
 }
 
-/// The body of a log frame: its base and its entries. `None`: it does not read as one.
+/// Decodes the body of a log frame: its base and its entries. `None` if it is malformed.
 pub(crate) fn read_log_frame(body: &[u8]) -> Option<(Revision, Vec<Entry>)> {
     let mut reader = Reader(body);
     let base = Revision(reader.u64()?);
@@ -297,15 +295,15 @@ pub(crate) fn read_log_frame(body: &[u8]) -> Option<(Revision, Vec<Entry>)> {
     Some((base, entries))
 }
 
-/// What the body of a checkpoint frame says.
+/// The body of a checkpoint frame.
 pub(crate) enum Items {
     /// Some of the items.
     Some(Vec<Versioned>),
-    /// There are no more; this is how many there were.
+    /// The last frame, with the number of items.
     End(u64),
 }
 
-/// The body of a checkpoint frame. `None`: it does not read as one.
+/// Decodes the body of a checkpoint frame. `None` if it is malformed.
 pub(crate) fn read_items(body: &[u8]) -> Option<Items> {
     let mut reader = Reader(body);
     if let Some(mut end) = body.strip_prefix(&DELETE.to_le_bytes()).map(Reader) {

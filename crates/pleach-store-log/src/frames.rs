@@ -1,7 +1,6 @@
-//! Reading a file frame by frame.
+//! Reads a file frame by frame.
 //!
-//! It says what is there, sound or not; what that means is for the caller to judge. A file need
-//! not be in memory at once.
+//! Broken frames are reported, not interpreted. The file need not fit in memory.
 
 use pleach_store::{Revision, StoreError};
 
@@ -22,13 +21,13 @@ pub(crate) struct Frames<'a> {
     body: Vec<u8>,
 }
 
-/// What comes next in a file.
+/// The next frame of a file.
 pub(crate) enum Next<'a> {
-    /// A sound frame's body.
+    /// The body of a valid frame.
     Frame(&'a [u8]),
-    /// Nothing: the file ends after a sound frame.
+    /// The file ends after a valid frame.
     End,
-    /// Something that is not a sound frame, up to the end of the file.
+    /// Not a valid frame.
     Broken,
 }
 
@@ -59,7 +58,7 @@ impl<'a> Frames<'a> {
         Ok(revision)
     }
 
-    /// Reads the header of a file that may be damaged: only what is needed for its frames.
+    /// Reads the header of a file that may be damaged: only the salt.
     pub(crate) fn header_leniently(&mut self) -> Result<(), StoreError> {
         let mut header = [0; HEADER];
         if !self.fill(&mut header, 0)? {
@@ -96,8 +95,8 @@ impl<'a> Frames<'a> {
         Ok(Next::Frame(&self.body))
     }
 
-    /// Where the next sound frame begins behind the broken one at the current offset: the offset is
-    /// moved there when there is one.
+    /// Searches for the next valid frame after the broken one at the current offset, and moves there if
+    /// there is one.
     pub(crate) fn search(&mut self) -> Result<Search, StoreError> {
         let mut rest = vec![0; usize::try_from(self.size - self.offset).unwrap_or(usize::MAX)];
         let read = self.fill(&mut rest, self.offset)?;

@@ -1,16 +1,16 @@
-//! Everything that is stored, in memory: what each key was over time, and what each commit did.
+//! The in-memory index: all keys with their versions, and the history of commits.
 //!
-//! A key has a *slot*, numbered, with its versions. Point reads find it by hash ([`names`]),
-//! ranges in key order ([`order`]), and neither copies bytes. Commits in memory are the *history*:
-//! watches replay it, and compaction walks it, since each superseded version belongs to exactly
-//! one event. The index does no IO and knows no lock; its owner keeps it behind one that is held
-//! for microseconds, which is why everything long comes in steps here.
+//! Each key has a numbered *slot* with its versions, found by hash ([`hash_index`]) for point reads and
+//! in key order ([`ordered_index`]) for ranges; neither copies bytes. The *history* is the commits in
+//! memory: watches replay it, and compaction walks it, since each superseded version belongs to exactly
+//! one event. No IO and no lock here: the owner's lock is held for microseconds, so long operations
+//! come in steps.
 //!
 //! **Invariants:** history holds the commits `pruned + 1 ..= current`, without a gap; a chain
 //! answers for every revision from `pruned` on; `pruned <= oldest <= current`.
 
-mod names;
-mod order;
+mod hash_index;
+mod ordered_index;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -18,22 +18,22 @@ mod tests;
 use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 
 use bytes::Bytes;
-use names::Names;
-use order::Order;
+use hash_index::HashIndex;
+use ordered_index::OrderedIndex;
 use pleach_store::{Batch, Event, Key, Revision, StoreError, Versioned};
 use slots::{Slot, Slots, Version};
 
 use crate::format;
 
-/// What an event costs in memory beside the value it superseded, roughly.
+/// Approximate memory of an event besides the value it superseded.
 const EVENT_BYTES: u64 = 256;
 
-/// The whole store in memory.
+/// The index.
 #[derive(Debug)]
 pub(crate) struct Index {
     slots: Slots,
-    names: Names,
-    order: Order,
+    by_hash: HashIndex,
+    by_key: OrderedIndex,
     history: VecDeque<Batch>,
     pruned: Revision,
     oldest: Revision,
@@ -45,12 +45,12 @@ pub(crate) struct Index {
     history_bytes: u64,
 }
 
-/// How much of a range one step may do.
+/// The bounds of one step of a range read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
     /// Return at most this many items.
     pub(crate) items: usize,
-    /// Look at no more than this many keys.
+    /// Visit no more than this many keys.
     pub(crate) visits: usize,
 }
 
@@ -59,12 +59,12 @@ pub(crate) struct Step {
 pub(crate) enum Stop {
     /// At the end of the range.
     End,
-    /// Before this key, having done as much as the step allows.
+    /// Before this key, at the bounds of the step.
     Before(Key),
 }
 
 impl Stop {
-    /// The key to go on from, if there is more.
+    /// The key to continue from, if there is more.
     pub(crate) fn before(self) -> Option<Key> {
         match self {
             Self::End => None,
@@ -74,12 +74,12 @@ impl Stop {
 }
 
 impl Index {
-    /// An empty index whose history begins at a revision.
+    /// An empty index whose history starts at a revision.
     pub(crate) fn new(revision: Revision) -> Self {
         Self {
             slots: Slots::default(),
-            names: Names::default(),
-            order: Order::default(),
+            by_hash: HashIndex::default(),
+            by_key: OrderedIndex::default(),
             history: VecDeque::new(),
             pruned: revision,
             oldest: revision,
@@ -100,7 +100,7 @@ impl Index {
         self.oldest
     }
 
-    /// History up to here has been let go of; at most `oldest`, less while something needs it.
+    /// History up to here has been dropped; at most `oldest`, less while something needs it.
     pub(crate) fn pruned(&self) -> Revision {
         self.pruned
     }
@@ -115,13 +115,13 @@ impl Index {
         format::checkpoint_bytes(self.keys, self.key_bytes + self.value_bytes)
     }
 
-    /// Events in the history, and roughly the bytes that it alone keeps.
+    /// Events in the history, and approximately the bytes that only history keeps alive.
     pub(crate) fn history_size(&self) -> (u64, u64) {
         (self.history_events, self.history_bytes)
     }
 
-    /// The revision a question is about, if it can still and already be answered.
-    pub(crate) fn moment(&self, at: Option<Revision>) -> Result<Revision, StoreError> {
+    /// The revision to read at: an error if it is compacted or in the future.
+    pub(crate) fn resolve_revision(&self, at: Option<Revision>) -> Result<Revision, StoreError> {
         match at {
             None => Ok(self.current),
             Some(at) if at < self.oldest => Err(StoreError::Compacted { requested: at, oldest: self.oldest }),
@@ -130,26 +130,26 @@ impl Index {
         }
     }
 
-    /// What exists under a key now.
+    /// The current value of a key.
     pub(crate) fn live(&self, key: &str) -> Option<Versioned> {
         self.find(key)?.live()
     }
 
-    /// What the value under a key takes, if it exists now.
+    /// The size of the current value of a key.
     pub(crate) fn value_size(&self, key: &str) -> Option<u64> {
         self.live(key).map(|live| live.value.len() as u64)
     }
 
-    /// What existed under a key at a revision not yet pruned.
+    /// The value of a key at a revision not yet pruned.
     pub(crate) fn get(&self, key: &str, at: Revision) -> Option<Versioned> {
         self.find(key)?.at(at)
     }
 
     fn find(&self, key: &str) -> Option<&Slot> {
-        self.names.find(key, &self.slots).map(|slot| self.slots.get(slot))
+        self.by_hash.find(key, &self.slots).map(|slot| self.slots.get(slot))
     }
 
-    /// Puts in an item of a checkpoint. For an index being built, before any commit.
+    /// Adds an item of a checkpoint, before any commit.
     pub(crate) fn load(&mut self, item: Versioned) {
         self.keys += 1;
         self.key_bytes += item.key.as_str().len() as u64;
@@ -159,13 +159,13 @@ impl Index {
     }
 
     fn insert(&mut self, key: Key, version: Version) {
-        let hash = self.names.hash(key.as_str());
+        let hash = self.by_hash.hash(key.as_str());
         let slot = self.slots.insert(Slot::new(key, version));
-        self.names.insert(hash, slot);
-        self.order.insert(slot, &self.slots);
+        self.by_hash.insert(hash, slot);
+        self.by_key.insert(slot, &self.slots);
     }
 
-    /// The events a change makes here and now: `None` when it changes nothing.
+    /// The event of a change; `None` when it changes nothing.
     pub(crate) fn event(
         revision: Revision,
         key: Key,
@@ -204,7 +204,7 @@ impl Index {
             created: event.value.as_ref().map_or(event.revision, |value| value.created),
             value: event.value.as_ref().map(|value| value.value.clone()),
         };
-        let found = self.names.find(event.key.as_str(), &self.slots);
+        let found = self.by_hash.find(event.key.as_str(), &self.slots);
         let name = event.key.as_str().len() as u64;
         match (&event.previous, &event.value) {
             (None, Some(_)) => (self.keys, self.key_bytes) = (self.keys + 1, self.key_bytes + name),
@@ -216,14 +216,14 @@ impl Index {
             return;
         };
         match (&event.previous, &event.value) {
-            (None, Some(_)) => self.order.revive(slot, &self.slots),
-            (Some(_), None) => self.order.bury(slot, &self.slots),
+            (None, Some(_)) => self.by_key.mark_live(slot, &self.slots),
+            (Some(_), None) => self.by_key.mark_deleted(slot, &self.slots),
             _ => {}
         }
         self.slots.get_mut(slot).push(version);
     }
 
-    /// Collects what existed in a range at a revision, as far as one step goes.
+    /// Collects what existed in a range at a revision, within the bounds of one step.
     pub(crate) fn collect(
         &self,
         (start, end): (&str, Option<&str>),
@@ -232,7 +232,7 @@ impl Index {
         items: &mut Vec<Versioned>,
     ) -> Stop {
         let (full, mut visits) = (items.len().saturating_add(step.items), 0);
-        let stopped = self.order.walk(start, &self.slots, |slot| {
+        let stopped = self.by_key.walk(start, &self.slots, |slot| {
             if end.is_some_and(|end| slot.key().as_str() >= end) {
                 return ControlFlow::Break(Stop::End);
             }
@@ -248,7 +248,7 @@ impl Index {
 
     /// How many keys of a range exist now.
     pub(crate) fn count(&self, (start, end): (&str, Option<&str>)) -> u64 {
-        self.order.count(start, end, &self.slots)
+        self.by_key.count(start, end, &self.slots)
     }
 
     /// The commits after a revision, oldest first. `after` is not before [`Index::pruned`].
@@ -257,14 +257,14 @@ impl Index {
         self.history.range(skip.min(self.history.len())..)
     }
 
-    /// Gives up answering for what is before a revision. Nothing is let go of yet.
+    /// Makes revisions before `before` unreadable. Nothing is dropped yet.
     pub(crate) fn compact(&mut self, before: Revision) {
         debug_assert!(before <= self.current);
         self.oldest = self.oldest.max(before);
     }
 
-    /// Lets go of history up to `floor`, and of the versions it superseded, until `limit` events
-    /// are gone. Gives back what may be expensive to drop, to be dropped without the lock.
+    /// Drops history up to `floor`, and the versions it superseded, up to `limit` events. They are
+    /// returned, to be dropped outside the lock.
     pub(crate) fn prune(&mut self, floor: Revision, limit: usize) -> Vec<Batch> {
         let floor = floor.min(self.oldest);
         let (mut gone, mut events) = (Vec::new(), 0);
@@ -278,20 +278,20 @@ impl Index {
                 self.history_events -= 1;
                 let previous = event.previous.as_ref().map_or(0, |previous| previous.value.len() as u64);
                 self.history_bytes -= EVENT_BYTES + previous;
-                self.forget(event);
+                self.prune_key(event);
             }
             gone.push(batch);
         }
         gone
     }
 
-    /// Drops the versions of a key that an event up to `pruned` superseded, and the key itself
-    /// when nothing is left of it.
-    fn forget(&mut self, event: &Event) {
-        let Some(slot) = self.names.find(event.key.as_str(), &self.slots) else { return };
+    /// Drops the versions of a key that an event up to `pruned` superseded, and the slot when it has
+    /// none left.
+    fn prune_key(&mut self, event: &Event) {
+        let Some(slot) = self.by_hash.find(event.key.as_str(), &self.slots) else { return };
         if self.slots.get_mut(slot).forget(event.revision) {
-            self.order.remove(slot, &self.slots);
-            self.names.remove(event.key.as_str(), slot);
+            self.by_key.remove(slot, &self.slots);
+            self.by_hash.remove(event.key.as_str(), slot);
             self.slots.remove(slot);
         }
     }

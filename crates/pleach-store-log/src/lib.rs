@@ -1,36 +1,33 @@
-//! The embedded store: durable, revisioned, watchable, in one directory.
+//! Log-structured embedded store: durable, revisioned, watchable, in one directory.
 //!
 //! ```text
-//!  commit ──► queue ──► committer ──► log (one write, one sync per batch) ──► index ──► answer
+//!  commit ──► queue ──► committer ──► log (one write, one sync per batch) ──► index ──► reply
 //!                                                                              │
 //!  get, range ◄── index in memory ◄────────────────────────────────────────────┤
-//!  watch ◄── mailbox, or history in the index ◄── publisher ◄──────────────────┘
-//!                                   keeper: compaction by age, count and size; checkpoints
+//!  watch ◄── queue, or history in the index ◄── publisher ◄────────────────────┘
+//!                                   maintenance: compaction by age, count and size; checkpoints
 //! ```
 //!
-//! Everything that exists is in memory, with the history that is still kept; the disk has an
-//! append-only log and now and then a checkpoint that makes the log's older part superfluous.
-//! `docs/design/001-what-keeps-the-objects.md` argues for it.
+//! All current values and the kept history are in memory; the disk has an append-only log, and
+//! checkpoints that replace its older part. See `docs/design/001-what-keeps-the-objects.md`.
 //!
 //! The crate knows bytes, keys and revisions. It never knows JSON or Kubernetes.
 //!
 //! **Invariant:** what was acknowledged is on disk; what is on disk after a crash is a prefix of
 //! history that contains everything acknowledged.
 
-mod archive;
-mod bell;
+mod backup;
+mod batch_delay;
 mod checkpoint;
 mod committer;
 mod disk;
-mod feed;
 mod format;
 mod frames;
-mod hub;
 mod index;
-mod keeper;
 mod log;
+mod maintenance;
+mod notify;
 mod options;
-mod pace;
 mod publisher;
 mod range;
 mod recover;
@@ -38,12 +35,14 @@ mod repair;
 mod shared;
 mod space;
 mod store;
-mod synced;
+mod sync_marker;
 #[cfg(test)]
 mod tests;
+mod watch_stream;
+mod watchers;
 
-pub use archive::{Report, backup, check, restore};
+pub use backup::{Report, backup, check, restore};
 pub use disk::{Disk, DiskFile, RealDisk};
 pub use options::Options;
-pub use repair::{Repair, Repaired, repair};
+pub use repair::{Repair, RepairReport, repair};
 pub use store::LogStore;

@@ -1,18 +1,17 @@
-//! The log on disk: segments, appended to by one thread.
+//! The write-ahead log: segment files, appended to by the committer thread.
 //!
-//! A segment is named after the revision it follows. Only the newest is written to; it is closed
-//! when it is large enough. A new segment's header and name are durable before anything in it is.
-//! The file for the next one is opened well before it is needed, so that a process that has run out of
-//! file descriptors can go on; when there is none to be had, the segment just gets longer.
+//! A segment is named after the revision it follows. Only the newest is written to; it is closed when
+//! it is large enough. A new segment's header and name are durable before its first frame. The file of
+//! the next segment is opened early, so that a process out of file descriptors can go on; if that
+//! fails, the current segment grows.
 //!
 //! **Invariant:** `append` returns `Ok` only when the frame is durable. A frame whose write or sync
-//! failed is cut off, so that what was refused does not come back.
+//! failed is truncated, so that a refused commit does not come back.
 //!
-//! What follows a failure depends on what it was. A disk that is full, a process out of descriptors
-//! and the like end some time: the next append tries again. A cut that succeeded leaves the segment as
-//! it was after the last sync that did; otherwise the segment is left alone and a new one begun, and
-//! whatever is in the old one after the new one's revision counts for nothing. After any other failed
-//! write or sync (a broken disk) nothing is ever written again: a second sync may lie.
+//! After a transient error (a full disk, no descriptors) the next append tries again: if the truncation
+//! succeeded, in the same segment; if not, in a new one, and frames of the old segment after the new
+//! one's base are ignored. After any other failed write or sync the log is read-only: a second sync may
+//! report success for lost data.
 
 use std::{io, sync::Arc};
 
@@ -22,7 +21,7 @@ use crate::{
     checkpoint::UNFINISHED,
     disk::{Disk, DiskFile},
     format::{self, FileKind, Salt},
-    synced::{Note, Synced},
+    sync_marker::{SyncMarker, SyncedPosition},
 };
 
 const SUFFIX: &str = ".log";
@@ -37,20 +36,20 @@ pub(crate) fn segment_base(name: &str) -> Option<Revision> {
     name.strip_suffix(SUFFIX).filter(|digits| digits.len() == 20)?.parse().ok().map(Revision)
 }
 
-/// Where frames are appended.
+/// The open log.
 #[derive(Debug)]
 pub(crate) struct Log {
     disk: Arc<dyn Disk>,
     segment: Option<Segment>,
-    /// An empty file for the next segment, under a name that opening the store removes.
+    /// An empty file for the next segment, under a temporary name.
     next: Option<Box<dyn DiskFile>>,
     /// A segment that reaches this size is closed.
     segment_bytes: u64,
     sync: bool,
-    note: Note,
+    marker: SyncMarker,
     failed: Option<Arc<str>>,
-    /// A failure was reported, and no append has succeeded since.
-    troubled: bool,
+    /// An error was logged, and no append has succeeded since.
+    failing: bool,
 }
 
 #[derive(Debug)]
@@ -61,14 +60,14 @@ pub(crate) struct Segment {
     pub(crate) size: u64,
 }
 
-/// Whether a failure says that there is no room on the disk.
+/// Whether the error is `ENOSPC` or a quota.
 pub(crate) fn is_no_space(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// Whether a failure is of a kind that ends without a restart, and leaves what was synced alone.
+/// Whether an error can go away without a restart, and does not affect synced data.
 fn is_transient(error: &StoreError) -> bool {
-    /// `ENFILE`, `EMFILE`, `ENOBUFS`: not among the kinds of the standard library.
+    /// `ENFILE`, `EMFILE`, `ENOBUFS`: not among [`io::ErrorKind`]s.
     const RAW: [i32; 3] = [23, 24, 105];
     let StoreError::Io { source, .. } = error else { return false };
     is_no_space(source)
@@ -83,7 +82,7 @@ fn is_transient(error: &StoreError) -> bool {
 }
 
 impl Log {
-    /// A log that goes on in a segment, or in a new one when there is none.
+    /// A log that continues in a segment, or in a new one when there is none.
     pub(crate) fn new(disk: Arc<dyn Disk>, segment: Option<Segment>, segment_bytes: u64, sync: bool) -> Self {
         Self {
             disk,
@@ -91,19 +90,19 @@ impl Log {
             next: None,
             segment_bytes,
             sync,
-            note: Note::default(),
+            marker: SyncMarker::default(),
             failed: None,
-            troubled: false,
+            failing: false,
         }
     }
 
-    /// Why the log takes no more frames.
+    /// Why the log is read-only.
     pub(crate) fn failed(&self) -> Option<&Arc<str>> {
         self.failed.as_ref()
     }
 
-    /// Appends a frame with this body that follows `base` and ends at `last`, and makes it durable.
-    /// `frame` was begun with [`format::begin_frame`]. The segment it is in now, and that one's size.
+    /// Appends a frame that follows `base` and ends at `last`, and syncs. `frame` was started with
+    /// [`format::begin_frame`]. Returns the segment it is in and the segment's size.
     pub(crate) fn append(
         &mut self,
         frame: &mut [u8],
@@ -113,7 +112,7 @@ impl Log {
             return Err(StoreError::ReadOnly { reason: Arc::clone(reason) });
         }
         let mut written = self.write(frame, base);
-        // A file may not get longer for reasons of its own; another one may.
+        // A file may fail to grow for reasons of its own; try another.
         if let Err(StoreError::Io { source, .. }) = &written
             && source.kind() == io::ErrorKind::FileTooLarge
             && self.segment.as_ref().is_some_and(|segment| segment.base != base)
@@ -122,21 +121,21 @@ impl Log {
             written = self.write(frame, base);
         }
         let (segment, size) = written?;
-        if std::mem::take(&mut self.troubled) {
-            tracing::info!("the store takes writes again");
+        if std::mem::take(&mut self.failing) {
+            tracing::info!("the store is writable again");
         }
         // Without syncs nothing is known to be durable.
         if self.sync {
-            self.note.write(&*self.disk, Synced { revision: last, segment, offset: size });
+            self.marker.write(&*self.disk, SyncedPosition { revision: last, segment, offset: size });
         }
         if self.next.is_none() && size > self.segment_bytes / 2 {
-            // Tried again with the next frame.
+            // Retried with the next frame.
             self.next = self.disk.create(&next_name()).ok();
         }
         Ok((segment, size))
     }
 
-    /// Begins a new segment at `base`, so that the one before it is not written to any more.
+    /// Starts a new segment at `base`.
     pub(crate) fn roll(&mut self, base: Revision) -> Result<Option<(Revision, u64)>, StoreError> {
         if self.failed.is_some() || self.segment.as_ref().is_none_or(|segment| segment.base == base) {
             return Ok(None);
@@ -147,7 +146,7 @@ impl Log {
                 self.segment = Some(segment);
                 Ok(Some(place))
             }
-            Err(NotBegun { error, named }) => {
+            Err(SegmentError { error, named }) => {
                 if named {
                     self.segment = None;
                 }
@@ -156,9 +155,9 @@ impl Log {
         }
     }
 
-    /// Makes the note of what is durable durable itself.
+    /// Syncs the sync marker.
     pub(crate) fn close(mut self) {
-        self.note.sync();
+        self.marker.sync();
         if self.next.take().is_some() {
             let _ = self.disk.remove(&next_name());
         }
@@ -171,9 +170,9 @@ impl Log {
                 let open = open.is_some();
                 match self.begin_segment(base) {
                     Ok(segment) => self.segment = Some(segment),
-                    // The segment gets longer than it should.
-                    Err(NotBegun { named: false, .. }) if open => {}
-                    Err(NotBegun { error, .. }) => {
+                    // The current segment grows past its limit.
+                    Err(SegmentError { named: false, .. }) if open => {}
+                    Err(SegmentError { error, .. }) => {
                         self.segment = None;
                         self.report(&error);
                         return Err(error);
@@ -188,7 +187,7 @@ impl Log {
             Ok(()) => Ok((segment.base, segment.size)),
             Err(error) => {
                 let size = segment.size;
-                // Best effort, on a disk that has just failed.
+                // Best effort: the disk has just failed.
                 let cut = segment.file.truncate(size).and_then(|()| segment.file.sync());
                 if is_transient(&error) {
                     self.report(&error);
@@ -196,8 +195,8 @@ impl Log {
                         self.segment = None;
                     }
                 } else {
-                    tracing::error!(%error, "the store takes no more writes until it is opened again");
-                    let reason = format!("{error}; it can be read, and written again once reopened");
+                    tracing::error!(%error, "the store is read-only until it is reopened");
+                    let reason = format!("{error}; the store is read-only until it is reopened");
                     self.failed = Some(reason.into());
                 }
                 Err(error)
@@ -206,12 +205,12 @@ impl Log {
     }
 
     fn report(&mut self, error: &StoreError) {
-        if !std::mem::replace(&mut self.troubled, true) {
-            tracing::error!(%error, "a write to the store failed; the next one is tried");
+        if !std::mem::replace(&mut self.failing, true) {
+            tracing::error!(%error, "write to the log failed; later writes will be tried");
         }
     }
 
-    fn begin_segment(&mut self, base: Revision) -> Result<Segment, NotBegun> {
+    fn begin_segment(&mut self, base: Revision) -> Result<Segment, SegmentError> {
         let (salt, disk) = (Salt::draw(), &self.disk);
         let next = self.next.take();
         let begin = || {
@@ -222,17 +221,17 @@ impl Log {
         };
         let named = || disk.rename(&next_name(), &segment_name(base)).and_then(|()| disk.sync_names());
         let failed = |error| StoreError::io("cannot begin a new segment of the log", error);
-        let segment = begin().map_err(|error| NotBegun { error: failed(error), named: false })?;
-        named().map_err(|error| NotBegun { error: failed(error), named: true })?;
+        let segment = begin().map_err(|error| SegmentError { error: failed(error), named: false })?;
+        named().map_err(|error| SegmentError { error: failed(error), named: true })?;
         Ok(segment)
     }
 }
 
-/// Why there is no new segment.
-struct NotBegun {
+/// A new segment could not be started.
+struct SegmentError {
     error: StoreError,
-    /// Whether a file of its name may be there. If so, the segment before it must not be written to:
-    /// its frames would come after the revision at which another one begins.
+    /// Whether its file may exist. If so, the segment before it must not be written to: frames after
+    /// the new segment's base are ignored.
     named: bool,
 }
 

@@ -1,4 +1,4 @@
-//! How a store is opened.
+//! Options for opening a store.
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use crate::{
     store::LogStore,
 };
 
-/// What can be chosen when a store is opened; the rest has production defaults.
+/// Options for opening a store, with production defaults.
 #[derive(Debug, Clone)]
 pub struct Options {
     pub(crate) history_age: Duration,
@@ -51,67 +51,67 @@ impl Options {
         Self::default()
     }
 
-    /// How long history is kept at most; what is older is compacted. Five minutes.
+    /// How long history is kept; older history is compacted. 5 minutes.
     #[must_use]
     pub fn history_age(mut self, age: Duration) -> Self {
         self.history_age = age;
         self
     }
 
-    /// How many commits of history are kept at most. 200,000.
+    /// How many commits of history are kept. 200,000.
     #[must_use]
     pub fn history_commits(mut self, commits: u64) -> Self {
         self.history_commits = commits.max(1);
         self
     }
 
-    /// How much memory history may take, roughly, beside what exists now. 64 MiB.
+    /// Approximate memory limit of history. 64 MiB.
     #[must_use]
     pub fn history_bytes(mut self, bytes: u64) -> Self {
         self.history_bytes = bytes.max(1);
         self
     }
 
-    /// How many commits wait in memory for one watcher before it reads from history. 256.
+    /// How many commits are queued for one watcher before it reads from history. 256.
     #[must_use]
     pub fn watch_queue(mut self, commits: usize) -> Self {
         self.watch_queue = commits.max(1);
         self
     }
 
-    /// How many bytes of commits wait in memory for one watcher before it reads from history. What
-    /// it reads there at a time is bounded by the same number, or one commit. 1 MiB.
+    /// How many bytes of commits are queued for one watcher before it reads from history. Also bounds
+    /// what it reads from history at a time, except for a single commit. 1 MiB.
     #[must_use]
     pub fn watch_queue_bytes(mut self, bytes: usize) -> Self {
         self.watch_queue_bytes = bytes;
         self
     }
 
-    /// The largest value a commit may put. 1.5 MiB, as etcd's `--max-request-bytes`. What is stored
-    /// already may be larger.
+    /// The largest value of a put. 1.5 MiB, as etcd's `--max-request-bytes`. Stored values may be
+    /// larger.
     #[must_use]
     pub fn value_bytes(mut self, bytes: u64) -> Self {
         self.value_bytes = bytes;
         self
     }
 
-    /// How many bytes of files the store may take before it accepts only deletes; zero: any number.
-    /// History is given up and the log shortened before that. Zero.
+    /// The size of the store's files over which only deletes are allowed; zero: no quota. Before that,
+    /// history is compacted and a checkpoint written. Zero.
     #[must_use]
     pub fn quota_bytes(mut self, bytes: u64) -> Self {
         self.quota_bytes = bytes;
         self
     }
 
-    /// How much of the disk is held back for deletes and checkpoints when it is full, at most; it is
-    /// as much as a checkpoint would take, 4 MiB at least. Zero: nothing. 64 MiB.
+    /// The largest reserve file, which leaves space for deletes and checkpoints when the disk is full;
+    /// its size is that of a checkpoint, at least 4 MiB. Zero: none. 64 MiB.
     #[must_use]
     pub fn reserve_bytes(mut self, bytes: u64) -> Self {
         self.reserve_bytes = bytes;
         self
     }
 
-    /// The largest commit taken, keys and values together. 64 MiB; never above 512 MiB.
+    /// The largest commit, keys and values together. 64 MiB; at most 512 MiB.
     #[must_use]
     pub fn commit_bytes(mut self, bytes: u64) -> Self {
         self.commit_bytes = bytes.min(512 << 20);
@@ -125,26 +125,26 @@ impl Options {
         self
     }
 
-    /// How much of the log must be superfluous before a checkpoint is written, unless the
-    /// checkpoint itself is larger. 64 MiB.
+    /// How much garbage the log must have before a checkpoint is written, unless the checkpoint itself
+    /// is larger. 64 MiB.
     #[must_use]
     pub fn checkpoint_bytes(mut self, bytes: u64) -> Self {
         self.checkpoint_bytes = bytes;
         self
     }
 
-    /// Whether a commit waits until it is on disk. Without it, a crash of the machine (not of the
-    /// process) loses what was acknowledged, and may damage the store. For tests.
+    /// Whether commits are synced. Without it a crash of the machine (not of the process) loses
+    /// acknowledged commits and may damage the store. For tests.
     #[must_use]
     pub fn sync(mut self, sync: bool) -> Self {
         self.sync = sync;
         self
     }
 
-    /// Opens the store in a directory, which is created if need be, and recovers it after a crash.
+    /// Opens the store in a directory, which is created if missing, and recovers it after a crash.
     pub fn open(self, directory: impl AsRef<Path>) -> Result<LogStore, StoreError> {
         let directory = directory.as_ref();
-        let disk = RealDisk::hold(directory).map_err(|error| cannot_open(directory, error))?;
+        let disk = RealDisk::open_exclusive(directory).map_err(|error| cannot_open(directory, error))?;
         self.open_disk(Arc::new(disk))
     }
 

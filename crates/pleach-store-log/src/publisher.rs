@@ -1,18 +1,18 @@
-//! The thread between the committer and the watchers.
+//! The publisher thread: delivers commits to watchers.
 //!
-//! It follows the history in the index, so there is no queue of its own to bound, and it never
-//! waits for a watcher. Compaction leaves it what it has not handed out yet.
+//! It reads history from the index, so it needs no bounded queue, and never waits for a watcher.
+//! Compaction keeps what it has not delivered.
 
 use pleach_store::Batch;
 
 use crate::shared::{STEP, Shared};
 
-/// Hands commits to the watchers until the store is closed.
+/// Delivers commits to the watchers until the store is closed.
 pub(crate) fn run(shared: &Shared) {
     loop {
         let batches: Vec<Batch> = {
             let index = shared.index();
-            index.history(shared.hub.published()).take(4 * STEP).cloned().collect()
+            index.history(shared.watchers.published()).take(4 * STEP).cloned().collect()
         };
         if batches.is_empty() {
             if shared.is_closing() {
@@ -21,7 +21,7 @@ pub(crate) fn run(shared: &Shared) {
             shared.committed.wait(None);
             continue;
         }
-        shared.hub.publish(&batches);
-        shared.published.ring();
+        shared.watchers.publish(&batches);
+        shared.published.notify();
     }
 }

@@ -1,8 +1,7 @@
 //! Range reads, in steps.
 //!
-//! A step holds the index's lock for a few hundred keys. A range that takes more than one pins
-//! its revision in between, so that compaction leaves it readable, and lets the caller's executor
-//! run other tasks now and then.
+//! A step holds the index lock for a few hundred keys. Between steps the revision is pinned against
+//! compaction, and other tasks of the executor get to run.
 
 use std::{future::poll_fn, task::Poll};
 
@@ -13,55 +12,57 @@ use crate::{
     shared::{Pin, Shared},
 };
 
-/// How many keys are looked at under one hold of the lock.
-const LOOK: usize = 512;
-/// How many steps are done before other tasks may run.
-const LOOKS: usize = 16;
+/// How many keys are visited per hold of the lock.
+const KEYS_PER_STEP: usize = 512;
+/// How many steps are done before the task yields.
+const STEPS_PER_YIELD: usize = 16;
 
 /// Reads a range.
 pub(crate) async fn read(shared: &Shared, query: RangeQuery) -> Result<Range, StoreError> {
     let limit = query.limit.unwrap_or(usize::MAX);
-    let (mut range, mut from, pin) = begin(shared, &query, limit)?;
+    let (mut range, mut from, pin) = first_step(shared, &query, limit)?;
     let end = query.end.as_ref().map(Key::as_str);
-    let mut looks = 0;
+    let mut steps = 0;
     while let Some(start) = &from {
         if range.items.len() == limit {
             range.remaining = count(shared, (start.as_str(), end), pin.as_ref()).await;
             range.more = range.remaining > 0;
             break;
         }
-        looks += 1;
-        if looks % LOOKS == 0 {
+        steps += 1;
+        if steps % STEPS_PER_YIELD == 0 {
             yield_now().await;
         }
-        let step = Step { items: limit - range.items.len(), visits: LOOK };
+        let step = Step { items: limit - range.items.len(), visits: KEYS_PER_STEP };
         let stop = shared.index().collect((start.as_str(), end), range.revision, step, &mut range.items);
         from = stop.before();
     }
     Ok(range)
 }
 
-/// The first step, which for most ranges is the last; where to go on if not, and what keeps the
-/// revision readable until then.
-fn begin<'a>(
+/// The first step, which for most ranges is the last. Returns where to continue, with a pin on the
+/// revision, if there is more.
+fn first_step<'a>(
     shared: &'a Shared,
     query: &RangeQuery,
     limit: usize,
 ) -> Result<(Range, Option<Key>, Option<Pin<'a>>), StoreError> {
     let index = shared.index();
-    let revision = index.moment(query.at)?;
+    let revision = index.resolve_revision(query.at)?;
     let mut range = Range { items: Vec::new(), revision, more: false, remaining: 0 };
     if query.is_empty() {
         return Ok((range, None, None));
     }
     let span = (query.start.as_str(), query.end.as_ref().map(Key::as_str));
-    let from = index.collect(span, revision, Step { items: limit, visits: LOOK }, &mut range.items).before();
+    let from = index
+        .collect(span, revision, Step { items: limit, visits: KEYS_PER_STEP }, &mut range.items)
+        .before();
     let pin = from.is_some().then(|| shared.pin(&index, revision));
     Ok((range, from, pin))
 }
 
-/// How many keys existed in a range at a pinned revision: how many exist now, less those created
-/// and more those deleted since.
+/// How many keys existed in a range at a pinned revision: the current count, corrected by later
+/// creations and deletions.
 async fn count(shared: &Shared, (start, end): (&str, Option<&str>), pin: Option<&Pin<'_>>) -> u64 {
     let (mut count, current) = {
         let index = shared.index();
@@ -80,7 +81,7 @@ async fn count(shared: &Shared, (start, end): (&str, Option<&str>), pin: Option<
     count
 }
 
-/// Takes a step of history into account, from after `seen` up to `current`.
+/// Corrects the count by a step of history, after `seen` up to `current`.
 fn count_back(
     shared: &Shared,
     (start, end): (&str, Option<&str>),
@@ -89,11 +90,12 @@ fn count_back(
 ) -> (Revision, u64) {
     let within = |key: &str| key >= start && end.is_none_or(|end| key < end);
     let index = shared.index();
-    for batch in index.history(seen).take(LOOK).take_while(|batch| batch.revision() <= current) {
+    for batch in index.history(seen).take(KEYS_PER_STEP).take_while(|batch| batch.revision() <= current) {
         seen = batch.revision();
         for event in batch.iter().filter(|event| within(event.key.as_str())) {
             match (&event.previous, &event.value) {
-                // Wrapping: creations may be taken off before the deletions that outweigh them.
+                // Wrapping: creations may be subtracted before the deletions that outweigh them are
+                // added.
                 (Some(_), None) => count = count.wrapping_add(1),
                 (None, Some(_)) => count = count.wrapping_sub(1),
                 _ => {}
@@ -103,7 +105,7 @@ fn count_back(
     (seen, count)
 }
 
-/// Lets other tasks of the caller's executor run.
+/// Lets other tasks of the executor run.
 async fn yield_now() {
     let mut yielded = false;
     poll_fn(|cx| {

@@ -1,13 +1,12 @@
-//! From the files to the index: what opening does.
+//! Recovery: builds the index from the checkpoint and the log when a store is opened.
 //!
-//! The newest checkpoint is read and the log after it replayed. Every frame is checked, and every
-//! commit must be the next. A broken end of the newest segment is what a crash leaves of a group
-//! commit that was not acknowledged; it is cut off. Anything else that does not add up is damage: a
-//! broken frame before the end, a gap, less than what was noted as synced ([`crate::synced`]). Then
-//! the store is not opened, and nothing is changed: silently dropping commits that were acknowledged
-//! is worse.
+//! Loads the newest checkpoint and replays the log after it. Every frame is checked, and revisions must
+//! be consecutive. A broken end of the newest segment is an unacknowledged group commit that a crash
+//! interrupted; it is truncated. Everything else is damage: a broken frame before the end, a gap, a log
+//! that ends before the [sync marker](crate::sync_marker). Then the store is not opened and nothing is
+//! changed: silently dropping acknowledged commits would be worse.
 //!
-//! **Invariant:** recovering twice is recovering once; a crash in here leaves the same to do.
+//! **Invariant:** recovery is idempotent; a crash during it leaves the same to do.
 
 use std::sync::Arc;
 
@@ -21,30 +20,30 @@ use crate::{
     frames::{Frames, Next},
     index::Index,
     log::{self, Segment},
-    synced::{self, Synced},
+    sync_marker::{self, SyncedPosition},
 };
 
 /// What was found on disk.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) index: Index,
-    /// The segment to go on in.
+    /// The segment to append to.
     pub(crate) segment: Option<Segment>,
     /// The revision of the checkpoint, if there is one, and its size.
     pub(crate) checkpoint: Option<(Revision, u64)>,
-    /// The segments that are needed, oldest first, and their sizes.
+    /// The segments in use, oldest first, with their sizes.
     pub(crate) segments: Vec<(Revision, u64)>,
     /// Commits replayed from the log.
     pub(crate) replayed: u64,
-    /// Bytes of an unfinished write at the end of the log.
+    /// Bytes of an incomplete write at the end of the log.
     pub(crate) torn: u64,
-    /// Files that are not needed any more, and leftovers of a crash.
+    /// Obsolete files, and leftovers of a crash.
     spare: Vec<String>,
-    /// The end of the log that does not check out, as a sentence.
+    /// What is broken at the end of the log.
     broken: Option<String>,
 }
 
-/// What to do about damage, to be read after it was described.
+/// Appended to the description of damage.
 const ADVICE: &str =
     "restore a backup, or see what can be saved with `pleach store repair --dry-run <data directory>`";
 
@@ -55,30 +54,30 @@ fn advise(error: StoreError) -> StoreError {
     }
 }
 
-/// Whether recovery may mend what a crash left.
+/// Whether recovery may change files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// The directory is ours: remove leftovers, cut off a broken end.
-    Mend,
-    /// Another process may be writing: look, and change nothing.
-    Look,
+    /// The directory is locked: remove leftovers, truncate a broken end.
+    ReadWrite,
+    /// Another process may be writing: change nothing.
+    ReadOnly,
 }
 
 /// Reads what is on disk.
 pub(crate) fn recover(disk: &Arc<dyn Disk>, mode: Mode) -> Result<Recovered, StoreError> {
     let mut found = read(disk).map_err(advise)?;
-    if mode == Mode::Mend {
-        mend(&**disk, &mut found)?;
+    if mode == Mode::ReadWrite {
+        clean_up(&**disk, &mut found)?;
     }
     Ok(found)
 }
 
 fn read(disk: &Arc<dyn Disk>) -> Result<Recovered, StoreError> {
-    // Before the files: a process that has the store open may be writing both.
-    let synced = synced::read(&**disk)
-        .map_err(|error| StoreError::io(format!("cannot read {}", synced::NAME), error))?;
+    // Before the files: an open store writes the marker after the log.
+    let synced = sync_marker::read(&**disk)
+        .map_err(|error| StoreError::io(format!("cannot read {}", sync_marker::NAME), error))?;
     let names = disk.list().map_err(|error| StoreError::io("cannot list the store's directory", error))?;
-    let mut recovery = Recovery { disk, found: nothing() };
+    let mut recovery = Recovery { disk, found: empty() };
     recovery.found.spare.extend(names.iter().filter(|name| name.ends_with(UNFINISHED)).cloned());
     let mut checkpoints: Vec<Revision> =
         names.iter().filter_map(|name| checkpoint::checkpoint_revision(name)).collect();
@@ -91,30 +90,30 @@ fn read(disk: &Arc<dyn Disk>) -> Result<Recovered, StoreError> {
     segments.sort_unstable();
     recovery.replay(&segments)?;
     if let Some(synced) = synced {
-        recovery.judge(synced, &names)?;
+        recovery.check_marker(synced, &names)?;
     }
     Ok(recovery.found)
 }
 
-/// Removes what is not needed and cuts off an unfinished write.
-fn mend(disk: &dyn Disk, found: &mut Recovered) -> Result<(), StoreError> {
+/// Removes obsolete files and truncates an incomplete write.
+fn clean_up(disk: &dyn Disk, found: &mut Recovered) -> Result<(), StoreError> {
     for name in found.spare.drain(..) {
         disk.remove(&name).map_err(|error| StoreError::io(format!("cannot remove {name}"), error))?;
     }
     if let Some(Segment { base, file, size, .. }) = &mut found.segment {
         let name = log::segment_name(*base);
         if found.torn > 0 {
-            tracing::info!(segment = name, bytes = found.torn, "cutting off an unfinished write");
+            tracing::info!(segment = name, bytes = found.torn, "truncating an incomplete write");
             let cut = file.truncate(*size).and_then(|()| file.sync());
-            cut.map_err(|error| StoreError::io(format!("cannot mend the end of {name}"), error))?;
+            cut.map_err(|error| StoreError::io(format!("cannot truncate {name}"), error))?;
         }
-        // Its name may be younger than the last time that names were synced.
+        // The segment's name may not be synced yet.
         disk.sync_names().map_err(|error| StoreError::io("cannot sync the store's directory", error))?;
     }
     Ok(())
 }
 
-fn nothing() -> Recovered {
+fn empty() -> Recovered {
     Recovered {
         index: Index::new(Revision::FIRST),
         segment: None,
@@ -151,8 +150,8 @@ impl Recovery<'_> {
     }
 
     fn replay(&mut self, mut segments: &[Revision]) -> Result<(), StoreError> {
-        // Nothing is written behind a header that is not durable: a newest segment without one holds
-        // nothing, and the one before it is gone on with.
+        // Frames are written only after the header is durable: a newest segment without one is empty,
+        // and the one before it is continued.
         let mut without_header = None;
         if let Some((&newest, others)) = segments.split_last()
             && self.has_no_header(newest)?
@@ -161,7 +160,7 @@ impl Recovery<'_> {
         }
         for (position, &base) in segments.iter().enumerate() {
             let name = log::segment_name(base);
-            // A segment is spare when the one after it begins no later than the checkpoint ends.
+            // A segment is obsolete when the next one starts at or before the checkpoint.
             let checkpoint = self.found.checkpoint.map(|(revision, _)| revision);
             let next = segments.get(position + 1).copied();
             if next.is_some_and(|next| Some(next) <= checkpoint) {
@@ -205,8 +204,7 @@ impl Recovery<'_> {
         if found != base {
             return Err(StoreError::damaged(format!("{name} follows revision {found}")));
         }
-        // What is behind the revision at which the next segment begins was refused, and could not be
-        // cut off at the time.
+        // Frames after the base of the next segment were refused and could not be truncated.
         while next.is_none_or(|next| self.found.index.current() < next) {
             let offset = frames.offset;
             match frames.next()? {
@@ -234,13 +232,13 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// Compares what was found with what was noted as synced.
-    fn judge(&self, synced: Synced, names: &[String]) -> Result<(), StoreError> {
+    /// Compares what was recovered with the sync marker.
+    fn check_marker(&self, synced: SyncedPosition, names: &[String]) -> Result<(), StoreError> {
         let current = self.found.index.current();
         if synced.revision <= current {
             return Ok(());
         }
-        let Synced { revision, segment, offset } = synced;
+        let SyncedPosition { revision, segment, offset } = synced;
         let name = log::segment_name(segment);
         let why = match &self.found.broken {
             _ if !names.contains(&name) => format!("{name} is missing"),
@@ -263,7 +261,7 @@ impl Recovery<'_> {
         }
         for entry in entries {
             match entry {
-                // The checkpoint has it.
+                // Contained in the checkpoint.
                 Entry::Commit { revision, .. } if revision <= index.current() => {}
                 Entry::Commit { revision, changes } => {
                     if names_a_key_twice(&changes) {
@@ -273,7 +271,7 @@ impl Recovery<'_> {
                         .into_iter()
                         .filter_map(|(key, value)| {
                             let previous = index.live(key.as_str());
-                            // Keys are shared by all versions of them.
+                            // All versions of a key share its text.
                             let key = previous.as_ref().map_or(key, |previous| previous.key.clone());
                             Index::event(revision, key, value, previous)
                         })

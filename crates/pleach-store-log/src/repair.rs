@@ -1,9 +1,8 @@
-//! Repair: what can be read of a damaged store, made into one that opens.
+//! Repair: rebuilds a damaged store from what can be read of it.
 //!
-//! Opening refuses a store whose files do not add up. This reads them all the same: it goes over what
-//! is broken to the next sound frame, and says what is missing. The result is a checkpoint of what was
-//! found; the files it was found in are kept aside. A sound store is left alone, except for keys that
-//! are to be deleted.
+//! Opening refuses damaged files. Repair skips what is broken to the next intact frame and reports what
+//! is missing. The result is a checkpoint; the damaged files are kept in a subdirectory. An intact
+//! store is left alone, except for keys to be deleted.
 
 use std::{
     collections::BTreeMap,
@@ -24,59 +23,59 @@ use crate::{
     log,
     options::{Options, cannot_open},
     recover::{self, Mode},
-    synced,
+    sync_marker,
 };
 
-/// What a repair is to do.
+/// Options of a repair.
 #[derive(Debug, Clone, Default)]
 pub struct Repair {
-    /// Say what would be done, and do nothing.
+    /// Report what would be done, and change nothing.
     pub dry_run: bool,
-    /// Keys to delete, whatever is stored under them.
+    /// Keys to delete.
     pub delete_keys: Vec<Key>,
-    /// How many revisions to skip when commits were lost. Clients have seen the lost ones, and must
-    /// not take new ones for them.
+    /// How many revisions to skip when commits were lost: clients may have seen the lost revisions,
+    /// which must not be reused.
     pub skip: u64,
 }
 
-/// What a repair found and did.
+/// The result of a repair.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Repaired {
-    /// What does not add up, a sentence each. Empty: the store is sound.
+pub struct RepairReport {
+    /// Descriptions of the damage. Empty: the store is intact.
     pub damage: Vec<String>,
-    /// Commits that cannot be read, from the first revision to the last of each run. What they changed
-    /// is as it was before them.
+    /// Ranges of revisions whose commits cannot be read. Their changes are missing.
     pub lost: Vec<(Revision, Revision)>,
-    /// Keys whose value the caller could not decode, and why. They are kept unless they are deleted.
+    /// Keys whose value could not be decoded, with the reason. They are kept unless deleted by the
+    /// caller.
     pub undecodable: Vec<(Key, String)>,
-    /// Keys that were deleted because the caller said so.
+    /// Keys that were deleted.
     pub deleted: Vec<Key>,
     /// Keys to be deleted that do not exist.
     pub unknown: Vec<Key>,
-    /// Where what was changed or removed is kept, if there was anything.
+    /// The directory with copies of what was changed or removed, if anything was.
     pub kept_in: Option<PathBuf>,
-    /// What the store holds afterwards.
+    /// How many keys the store has afterwards.
     pub keys: u64,
-    /// Where its history ends.
+    /// The revision of the store afterwards.
     pub revision: Revision,
 }
 
-/// Repairs the store in a directory that no process has open. `decode` says what is wrong with a
-/// value, if anything is.
+/// Repairs the store in a directory that no process has open. `decode` returns what is wrong with a
+/// value.
 pub fn repair(
     directory: impl AsRef<Path>,
     plan: &Repair,
     decode: impl Fn(&Versioned) -> Result<(), String>,
-) -> Result<Repaired, StoreError> {
+) -> Result<RepairReport, StoreError> {
     let directory = directory.as_ref();
     if !directory.is_dir() {
         return Err(cannot_open(directory, io::ErrorKind::NotFound.into()));
     }
-    let disk = RealDisk::hold(directory).map_err(|error| cannot_open(directory, error))?;
+    let disk = RealDisk::open_exclusive(directory).map_err(|error| cannot_open(directory, error))?;
     let disk: Arc<dyn Disk> = Arc::new(disk);
-    let mut repaired = Repaired::default();
-    let (items, sound) = match recover::recover(&disk, Mode::Look) {
+    let mut repaired = RepairReport::default();
+    let (items, sound) = match recover::recover(&disk, Mode::ReadOnly) {
         Ok(found) => {
             repaired.revision = found.index.current();
             (live_items(&found.index), true)
@@ -105,8 +104,8 @@ pub fn repair(
     if plan.dry_run || (sound && removed.is_empty()) {
         return Ok(repaired);
     }
-    let aside = make_aside(directory)?;
-    keep_values(&aside, &removed)?;
+    let aside = make_repair_directory(directory)?;
+    save_deleted_values(&aside, &removed)?;
     repaired.kept_in = Some(aside.clone());
     if sound {
         delete(disk, &repaired.deleted)?;
@@ -125,7 +124,7 @@ fn live_items(index: &Index) -> BTreeMap<Key, Versioned> {
     items.into_iter().map(|item| (item.key.clone(), item)).collect()
 }
 
-/// Files of a newer program are not damaged, and must not be taken apart.
+/// Files of a newer format are not damaged.
 fn refuse_newer(disk: &dyn Disk) -> Result<(), StoreError> {
     for name in names(disk)? {
         let Ok(file) = disk.open(&name) else { continue };
@@ -150,14 +149,14 @@ fn names(disk: &dyn Disk) -> Result<Vec<String>, StoreError> {
 /// What can be read of a damaged store.
 struct Salvage<'a> {
     disk: &'a dyn Disk,
-    repaired: &'a mut Repaired,
+    repaired: &'a mut RepairReport,
     items: BTreeMap<Key, Versioned>,
     current: Revision,
 }
 
 fn salvage(
     disk: &dyn Disk,
-    repaired: &mut Repaired,
+    repaired: &mut RepairReport,
     skip: u64,
 ) -> Result<BTreeMap<Key, Versioned>, StoreError> {
     let names = names(disk)?;
@@ -167,7 +166,7 @@ fn salvage(
     let mut segments: Vec<Revision> = names.iter().filter_map(|name| log::segment_base(name)).collect();
     segments.sort_unstable();
     let mut salvage = Salvage { disk, repaired, items: BTreeMap::new(), current: Revision::FIRST };
-    // The newest of which anything can be read; usually there is one.
+    // The newest that can be read; usually there is only one.
     while let Some(revision) = checkpoints.pop() {
         if salvage.checkpoint(revision) {
             break;
@@ -179,7 +178,7 @@ fn salvage(
             salvage.segment(base, next);
         }
     }
-    let synced = synced::read(disk).ok().flatten();
+    let synced = sync_marker::read(disk).ok().flatten();
     if let Some(synced) = synced
         && synced.revision > salvage.current
     {
@@ -193,8 +192,8 @@ fn salvage(
 }
 
 impl Salvage<'_> {
-    fn say(&mut self, what: String) {
-        // The first is what opening said.
+    fn report(&mut self, what: String) {
+        // The first one came from recovery.
         if !self.repaired.damage.contains(&what) {
             self.repaired.damage.push(what);
         }
@@ -204,15 +203,15 @@ impl Salvage<'_> {
         self.repaired.lost.push((self.current.next(), last));
     }
 
-    /// Reads the frames of a file, going over what is broken.
+    /// Reads the frames of a file, skipping what is broken.
     fn frames(&mut self, name: &str, mut each: impl FnMut(&mut Self, &[u8], u64)) -> bool {
         let Ok(file) = self.disk.open(name) else {
-            self.say(format!("{name} cannot be opened"));
+            self.report(format!("{name} cannot be opened"));
             return false;
         };
         let Ok(mut frames) = Frames::begin(&*file, name) else { return false };
         if frames.header_leniently().is_err() {
-            self.say(format!("{name} has no header"));
+            self.report(format!("{name} has no header"));
             return false;
         }
         loop {
@@ -226,20 +225,20 @@ impl Salvage<'_> {
                 Ok(Next::Broken) => {
                     let found = frames.search();
                     let until = if let Ok(Search::Found(_)) = found { frames.offset } else { frames.size() };
-                    self.say(format!("{name}: bytes {offset} to {until} cannot be read"));
+                    self.report(format!("{name}: bytes {offset} to {until} cannot be read"));
                     if !matches!(found, Ok(Search::Found(_))) {
                         return true;
                     }
                 }
                 Err(error) => {
-                    self.say(error.to_string());
+                    self.report(error.to_string());
                     return true;
                 }
             }
         }
     }
 
-    /// Whether anything could be read of the checkpoint of a revision.
+    /// Reads a checkpoint; `false` if nothing of it is readable.
     fn checkpoint(&mut self, revision: Revision) -> bool {
         let name = checkpoint::checkpoint_name(revision);
         let (mut count, mut ended) = (0, None);
@@ -249,7 +248,7 @@ impl Salvage<'_> {
                 salvage.items.extend(items.into_iter().map(|item| (item.key.clone(), item)));
             }
             Some(Items::End(items)) => ended = Some(items),
-            None => salvage.say(format!("{name} holds something unreadable at byte {offset}")),
+            None => salvage.report(format!("{name} holds something unreadable at byte {offset}")),
         });
         if !read || (count == 0 && ended.is_none()) {
             return false;
@@ -257,9 +256,9 @@ impl Salvage<'_> {
         match ended {
             Some(wanted) if wanted > count => {
                 let missing = wanted - count;
-                self.say(format!("{name}: {missing} of {wanted} keys cannot be read"));
+                self.report(format!("{name}: {missing} of {wanted} keys cannot be read"));
             }
-            None => self.say(format!("{name} has lost its end, and with it an unknown number of keys")),
+            None => self.report(format!("{name} has lost its end, and with it an unknown number of keys")),
             Some(_) => {}
         }
         self.current = revision;
@@ -270,13 +269,13 @@ impl Salvage<'_> {
         let name = log::segment_name(base);
         self.frames(&name, |salvage, body, offset| match format::read_log_frame(body) {
             Some((_, entries)) => entries.into_iter().for_each(|entry| salvage.entry(entry, next)),
-            None => salvage.say(format!("{name} holds something unreadable at byte {offset}")),
+            None => salvage.report(format!("{name} holds something unreadable at byte {offset}")),
         });
     }
 
     fn entry(&mut self, entry: Entry, next: Option<Revision>) {
         let Entry::Commit { revision, changes } = entry else { return };
-        // What is behind the beginning of the next segment was refused at the time.
+        // Frames after the base of the next segment were refused.
         if revision <= self.current || next.is_some_and(|next| revision > next) {
             return;
         }
@@ -296,8 +295,8 @@ impl Salvage<'_> {
     }
 }
 
-/// A directory for what is changed or removed.
-fn make_aside(directory: &Path) -> Result<PathBuf, StoreError> {
+/// Creates the directory for what is changed or removed.
+fn make_repair_directory(directory: &Path) -> Result<PathBuf, StoreError> {
     let mut number = 1_u64;
     loop {
         let aside = directory.join(format!("repair-{number}"));
@@ -309,8 +308,8 @@ fn make_aside(directory: &Path) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// Keeps deleted values, in files that are numbered, and their keys in another.
-fn keep_values(aside: &Path, removed: &[Versioned]) -> Result<(), StoreError> {
+/// Saves deleted values in numbered files, with an index of their keys.
+fn save_deleted_values(aside: &Path, removed: &[Versioned]) -> Result<(), StoreError> {
     let keep = || {
         let mut keys = String::new();
         for (number, item) in removed.iter().enumerate() {
@@ -322,7 +321,7 @@ fn keep_values(aside: &Path, removed: &[Versioned]) -> Result<(), StoreError> {
     keep().map_err(|error| StoreError::io(format!("cannot write to {}", aside.display()), error))
 }
 
-/// Deletes keys of a sound store.
+/// Deletes keys of an intact store.
 fn delete(disk: Arc<dyn Disk>, keys: &[Key]) -> Result<(), StoreError> {
     let store = Options::new().reserve_bytes(0).open_disk(disk)?;
     let ops = keys.iter().map(|key| Op::delete(key.clone(), Expect::Anything));
@@ -333,8 +332,8 @@ fn delete(disk: Arc<dyn Disk>, keys: &[Key]) -> Result<(), StoreError> {
     answer.blocking_recv().unwrap_or(Err(StoreError::Closed)).map(drop)
 }
 
-/// Puts a checkpoint of what was found in the place of the files it was found in. Interrupted, it
-/// leaves a store that can be repaired again, to the same end.
+/// Replaces the damaged files by a checkpoint. If interrupted, repair can be run again with the same
+/// result.
 fn replace(
     disk: &dyn Disk,
     directory: &Path,
@@ -343,10 +342,11 @@ fn replace(
     revision: Revision,
 ) -> Result<(), StoreError> {
     let old = names(disk)?;
-    for name in old.iter().map(String::as_str).chain([synced::NAME]) {
+    for name in old.iter().map(String::as_str).chain([sync_marker::NAME]) {
         let (from, to) = (directory.join(name), aside.join(name));
-        // The note goes on being written to. Where there are no links, a copy.
-        let linked = if name == synced::NAME { Err(()) } else { fs::hard_link(&from, &to).map_err(drop) };
+        // The marker is written in place, so it is copied. So are all where there are no hard links.
+        let linked =
+            if name == sync_marker::NAME { Err(()) } else { fs::hard_link(&from, &to).map_err(drop) };
         match linked.or_else(|()| fs::copy(&from, &to).map(drop)) {
             Err(error) if from.exists() => {
                 return Err(StoreError::io(format!("cannot keep a copy of {name}"), error));

@@ -1,7 +1,7 @@
-//! What the threads and callers of one store share.
+//! State shared by the threads and callers of one open store.
 //!
-//! The index is behind one lock, held for microseconds: for reading by everybody, for writing by
-//! the committer and by compaction, both in short steps. Nobody does IO under it.
+//! The index has one lock, held for microseconds: shared by readers, exclusive for the committer and
+//! compaction, both in short steps. No IO under it.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -14,39 +14,39 @@ use std::{
 use pleach_store::{Batch, Revision, StoreError};
 
 use crate::{
-    bell::Bell,
     committer::Queue,
     disk::Disk,
-    hub::{Capacity, Hub},
     index::Index,
+    notify::Notify,
     options::Options,
     space::Space,
+    watchers::{Capacity, Watchers},
 };
 
-/// How many changes are taken in or let go of under one hold of the lock, give or take a commit.
+/// How many changes are applied or pruned per hold of the index lock, at least; a commit is not split.
 pub(crate) const STEP: usize = 64;
 
 /// One open store.
 #[derive(Debug)]
 pub(crate) struct Shared {
     index: RwLock<Index>,
-    /// Revisions being read in steps, and by how many readers; compaction leaves them readable.
+    /// Revisions in use by range reads and snapshots, with how many; compaction keeps them.
     pins: Mutex<BTreeMap<Revision, usize>>,
-    pub(crate) hub: Hub,
+    pub(crate) watchers: Watchers,
     pub(crate) queue: Queue,
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) options: Options,
     files: Mutex<Files>,
-    /// Rung when there is something to publish.
-    pub(crate) committed: Bell,
-    /// Rung when something was published.
-    pub(crate) published: Bell,
-    /// Rung when history or the log have grown.
-    pub(crate) grown: Bell,
-    /// Rung when a new segment was begun because it was asked for, or could not be.
-    pub(crate) rolled: Bell,
+    /// There is something to publish.
+    pub(crate) committed: Notify,
+    /// Something was published.
+    pub(crate) published: Notify,
+    /// History or the log has grown.
+    pub(crate) grown: Notify,
+    /// A requested segment was started, or could not be.
+    pub(crate) rolled: Notify,
     pub(crate) space: Space,
-    /// Held while a checkpoint is written: one at a time.
+    /// Held while a checkpoint is written.
     pub(crate) checkpointing: Mutex<()>,
     pub(crate) closing: AtomicBool,
     pub(crate) compactions: AtomicU64,
@@ -54,19 +54,19 @@ pub(crate) struct Shared {
     failed: Mutex<Option<Arc<str>>>,
 }
 
-/// What is on disk.
+/// The files on disk.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     /// Segments, oldest first: the revision each follows, and its size.
     pub(crate) segments: VecDeque<(Revision, u64)>,
     /// The checkpoint: its revision and size.
     pub(crate) checkpoint: Option<(Revision, u64)>,
-    /// Why the last checkpoint or removal of old files did not succeed.
-    pub(crate) trouble: Option<Arc<str>>,
+    /// Why the last checkpoint, or removal of old files, failed.
+    pub(crate) maintenance_error: Option<Arc<str>>,
 }
 
 impl Files {
-    /// Bytes of segments that a checkpoint at `revision` would make superfluous.
+    /// Bytes of segments that a checkpoint at `revision` would replace.
     pub(crate) fn spare_bytes(&self, revision: Revision) -> u64 {
         let nexts = self.segments.iter().skip(1);
         self.segments.iter().zip(nexts).filter(|(_, next)| next.0 <= revision).map(|(spare, _)| spare.1).sum()
@@ -80,21 +80,21 @@ impl Files {
 impl Shared {
     pub(crate) fn new(index: Index, files: Files, disk: Arc<dyn Disk>, options: Options) -> Self {
         Self {
-            hub: Hub::new(
+            watchers: Watchers::new(
                 index.current(),
                 Capacity { commits: options.watch_queue, bytes: options.watch_queue_bytes },
             ),
             index: RwLock::new(index),
             pins: Mutex::default(),
             queue: Queue::default(),
-            rolled: Bell::default(),
+            rolled: Notify::default(),
             space: Space::new(options.quota_bytes, options.reserve_bytes, files.bytes()),
             disk,
             options,
             files: Mutex::new(files),
-            committed: Bell::default(),
-            published: Bell::default(),
-            grown: Bell::default(),
+            committed: Notify::default(),
+            published: Notify::default(),
+            grown: Notify::default(),
             checkpointing: Mutex::default(),
             closing: AtomicBool::new(false),
             compactions: AtomicU64::new(0),
@@ -115,7 +115,7 @@ impl Shared {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why the store takes no writes.
+    /// Why the store is read-only.
     pub(crate) fn failed(&self) -> Option<Arc<str>> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -128,8 +128,8 @@ impl Shared {
         self.closing.load(Relaxed)
     }
 
-    /// Keeps a revision readable until the pin is dropped. `index` proves that compaction is not
-    /// under way and that the revision was judged under the same hold.
+    /// Keeps a revision readable until the pin is dropped. `index` proves that the revision was found
+    /// readable under the same lock.
     pub(crate) fn pin(&self, _index: &Index, revision: Revision) -> Pin<'_> {
         *self.pins().entry(revision).or_default() += 1;
         Pin { shared: self, revision }
@@ -139,7 +139,7 @@ impl Shared {
         self.pins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives up history before a revision, then lets go of it as far as nobody needs it.
+    /// Compacts history before a revision, then prunes it as far as nothing needs it.
     pub(crate) fn compact(&self, before: Revision) -> Result<(), StoreError> {
         {
             let mut index = self.index_mut();
@@ -156,14 +156,14 @@ impl Shared {
         Ok(())
     }
 
-    /// Lets go of history that was given up and that nobody needs any more.
+    /// Prunes compacted history that no reader needs and that was published.
     pub(crate) fn prune(&self) {
         loop {
             let mut index = self.index_mut();
             let needed = self.pins().keys().next().copied().unwrap_or(Revision(u64::MAX));
-            let gone: Vec<Batch> = index.prune(needed.min(self.hub.published()), STEP);
+            let gone: Vec<Batch> = index.prune(needed.min(self.watchers.published()), STEP);
             drop(index);
-            // Dropped here, after the lock.
+            // Dropped outside the lock.
             if gone.is_empty() {
                 return;
             }
@@ -171,7 +171,7 @@ impl Shared {
     }
 }
 
-/// Keeps a revision readable.
+/// Keeps a revision readable while it exists.
 #[derive(Debug)]
 pub(crate) struct Pin<'a> {
     shared: &'a Shared,

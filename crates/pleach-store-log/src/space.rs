@@ -1,12 +1,11 @@
-//! Room on the disk: the reserve, the quota, and which commits are taken when there is little left.
+//! Disk space: the reserve file, the quota, and which commits are allowed when space is low.
 //!
-//! A store that cannot write cannot delete either, and so could never get out of a full disk. The
-//! reserve is a file of a few megabytes that is given back when the disk is full. From then on only
-//! commits that help are taken, until there is room for the reserve again. The quota does the same
-//! without a full disk, as etcd's does.
+//! A store that cannot write cannot delete either, and could never recover from a full disk. So a
+//! reserve file of a few megabytes is removed when the disk is full, and from then on only commits that
+//! free space are allowed, until the reserve fits again. The quota works the same, as etcd's does.
 //!
-//! Commits that help are deletes. Updates that hardly grow anything are taken as well, for a while: an
-//! object with finalizers is deleted by updates.
+//! Besides deletes, updates that hardly grow are allowed for a while: an object with finalizers is
+//! deleted by updates.
 
 use std::{
     io,
@@ -20,50 +19,54 @@ use pleach_store::{Commit, Key, StoreError};
 
 use crate::{disk::Disk, log::is_no_space};
 
-/// The name of the reserve.
+/// The name of the reserve file.
 pub(crate) const NAME: &str = "RESERVE";
-/// The smallest reserve worth having, and the usual one.
-const LEAST: u64 = 64 << 10;
-const USUAL: u64 = 4 << 20;
-/// How much an update may add when there is little room: setting a deletion timestamp does.
-const HARDLY: u64 = 512;
+/// The smallest useful reserve, and the default.
+const MIN_RESERVE: u64 = 64 << 10;
+const DEFAULT_RESERVE: u64 = 4 << 20;
+/// How much an update may grow a value when space is low: enough for a deletion timestamp.
+const SMALL_GROWTH: u64 = 512;
 
-/// How much room there is.
+/// Accounting of disk space.
 #[derive(Debug)]
 pub(crate) struct Space {
     state: Mutex<State>,
-    /// Whether commits are looked at.
-    short: AtomicBool,
-    /// Zero: any number of bytes.
+    /// Only commits that free space are allowed.
+    low: AtomicBool,
+    /// Zero: no quota.
     quota: u64,
     /// The largest reserve; zero: none.
-    most: u64,
+    max_reserve: u64,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The size of the reserve, as far as there is one.
+    /// The size of the reserve file.
     reserve: u64,
-    /// What the store's files take.
+    /// Bytes of the store's files.
     used: u64,
     full: Option<Full>,
 }
 
-/// The disk is full.
+/// The disk was found full.
 #[derive(Debug)]
 struct Full {
-    why: StoreError,
-    /// What the reserve gave.
-    given: u64,
-    /// What was written since.
-    spent: u64,
+    error: StoreError,
+    /// Bytes of the reserve that were released.
+    released: u64,
+    /// Bytes written since.
+    written: u64,
 }
 
 impl Space {
-    pub(crate) fn new(quota: u64, most: u64, used: u64) -> Self {
-        let space =
-            Self { state: Mutex::new(State { used, ..State::default() }), short: false.into(), quota, most };
-        space.settle(&space.lock());
+    pub(crate) fn new(quota: u64, max_reserve: u64, used: u64) -> Self {
+        let space = Self {
+            state: Mutex::new(State { used, ..State::default() }),
+            low: false.into(),
+            quota,
+            max_reserve,
+        };
+        space.update_low(&space.lock());
         space
     }
 
@@ -75,16 +78,16 @@ impl Space {
         self.quota > 0 && state.used > self.quota
     }
 
-    fn settle(&self, state: &State) {
-        self.short.store(state.full.is_some() || self.over_quota(state), Relaxed);
+    fn update_low(&self, state: &State) {
+        self.low.store(state.full.is_some() || self.over_quota(state), Relaxed);
     }
 
-    /// Whether only commits that help are taken.
-    pub(crate) fn is_short(&self) -> bool {
-        self.short.load(Relaxed)
+    /// Whether only commits that free space are allowed.
+    pub(crate) fn is_low(&self) -> bool {
+        self.low.load(Relaxed)
     }
 
-    /// Why only commits that help are taken.
+    /// Why only commits that free space are allowed (etcd: the NOSPACE alarm).
     pub(crate) fn alarm(&self) -> Option<Arc<str>> {
         let state = self.lock();
         self.refusal(&state).map(|why| why.to_string().into())
@@ -92,114 +95,114 @@ impl Space {
 
     fn refusal(&self, state: &State) -> Option<StoreError> {
         if let Some(full) = &state.full {
-            return Some(full.why.clone());
+            return Some(full.error.clone());
         }
         self.over_quota(state).then_some(StoreError::QuotaExceeded { used: state.used, quota: self.quota })
     }
 
-    /// Whether a commit is taken with the room there is. `size` is what a key's value takes now.
-    pub(crate) fn judge(
+    /// Whether a commit is allowed. `size` is the current size of a key's value.
+    pub(crate) fn admit(
         &self,
         commit: &Commit,
         size: impl Fn(&Key) -> Option<u64>,
     ) -> Result<(), StoreError> {
-        if !self.is_short() {
+        if !self.is_low() {
             return Ok(());
         }
         let state = self.lock();
         let Some(refusal) = self.refusal(&state) else { return Ok(()) };
         let taken = match growth(commit, size) {
-            Growth::Less => true,
-            Growth::Hardly => match &state.full {
-                Some(full) => full.spent < full.given / 2,
+            Growth::Shrinks => true,
+            Growth::AboutSame => match &state.full {
+                Some(full) => full.written < full.released / 2,
                 None => state.used - self.quota < self.quota / 8,
             },
-            Growth::More => false,
+            Growth::Grows => false,
         };
         if taken { Ok(()) } else { Err(refusal) }
     }
 
-    /// Notes what the files take now, `written` bytes more than before.
-    pub(crate) fn note(&self, used: u64, written: u64) {
-        if self.quota == 0 && !self.is_short() {
+    /// Records the size of the files, after `written` bytes were added.
+    pub(crate) fn record_usage(&self, used: u64, written: u64) {
+        if self.quota == 0 && !self.is_low() {
             return;
         }
         let mut state = self.lock();
         let before = self.over_quota(&state);
         state.used = used;
         if let Some(full) = &mut state.full {
-            full.spent += written;
+            full.written += written;
         }
         match (before, self.over_quota(&state)) {
             (false, true) => {
                 tracing::error!(
                     used,
                     quota = self.quota,
-                    "the store is over its quota; only deletes are taken"
+                    "the store is over its quota; only deletes are allowed"
                 );
             }
             (true, false) => tracing::info!(used, quota = self.quota, "the store is within its quota again"),
             _ => {}
         }
-        self.settle(&state);
+        self.update_low(&state);
     }
 
-    /// Whether the files should be made smaller, if they can be.
-    pub(crate) fn is_pressed(&self, used: u64) -> bool {
-        (self.quota > 0 && used > self.quota / 4 * 3) || (self.is_short() && self.is_full())
+    /// Whether the files should be made smaller, if possible.
+    pub(crate) fn should_shrink(&self, used: u64) -> bool {
+        (self.quota > 0 && used > self.quota / 4 * 3) || (self.is_low() && self.is_full())
     }
 
     pub(crate) fn is_full(&self) -> bool {
         self.lock().full.is_some()
     }
 
-    /// Whether making the files smaller, to this size, would end an alarm.
-    pub(crate) fn would_end(&self, used: u64, then: u64) -> bool {
+    /// Whether shrinking the files to size `then` would clear the alarm.
+    pub(crate) fn would_clear_alarm(&self, used: u64, then: u64) -> bool {
         self.quota > 0 && used > self.quota && then <= self.quota
     }
 
-    /// Takes note of a failure; when it was for want of room, gives the reserve back: its size.
+    /// Handles a failed write. If the disk is full, releases the reserve and returns its size.
     pub(crate) fn failed(&self, error: &StoreError, disk: &dyn Disk) -> u64 {
         let StoreError::Io { source, .. } = error else { return 0 };
         if !is_no_space(source) {
             return 0;
         }
         let mut state = self.lock();
-        let given = std::mem::take(&mut state.reserve);
-        let freed = if given > 0 && disk.remove(NAME).is_ok() { given } else { 0 };
+        let released = std::mem::take(&mut state.reserve);
+        let freed = if released > 0 && disk.remove(NAME).is_ok() { released } else { 0 };
         match &mut state.full {
-            Some(full) => full.given += freed,
+            Some(full) => full.released += freed,
             none => {
-                tracing::error!(%error, reserve = freed, "the disk is full; only deletes are taken");
-                *none = Some(Full { why: error.clone(), given: freed, spent: 0 });
+                tracing::error!(%error, reserve = freed, "the disk is full; only deletes are allowed");
+                *none = Some(Full { error: error.clone(), released: freed, written: 0 });
             }
         }
-        self.settle(&state);
+        self.update_low(&state);
         freed
     }
 
-    /// Looks after the reserve, which should be large enough for a checkpoint of this size. Ends the
-    /// alarm when there is room for it again.
-    pub(crate) fn look_after_reserve(&self, disk: &dyn Disk, checkpoint: u64) {
+    /// Keeps the reserve large enough for a checkpoint of this size. Clears the alarm when the reserve
+    /// fits again.
+    pub(crate) fn maintain_reserve(&self, disk: &dyn Disk, checkpoint: u64) {
         let mut state = self.lock();
         let free = disk.free();
-        let wanted = (checkpoint + (1 << 20)).max(USUAL).min(self.most);
+        let wanted = (checkpoint + (1 << 20)).max(DEFAULT_RESERVE).min(self.max_reserve);
         let wanted = match &state.full {
-            // What there was, so that the alarm does not come and go.
-            Some(full) if full.given > 0 => full.given,
-            Some(_) => wanted.min(USUAL),
+            // As much as before, so that the alarm does not flap.
+            Some(full) if full.released > 0 => full.released,
+            Some(_) => wanted.min(DEFAULT_RESERVE),
             None => wanted.min(free.map_or(u64::MAX, |free| (free + state.reserve) / 8)),
         };
         let was_full = state.full.is_some();
         if was_full && free.is_some_and(|free| free < wanted + wanted / 2) {
             return;
         }
-        // A little less than wanted is left as it is.
-        if wanted >= LEAST && state.reserve < wanted / 4 * 3 {
+        // A slightly smaller reserve is left alone.
+        if wanted >= MIN_RESERVE && state.reserve < wanted / 4 * 3 {
             match disk.reserve(NAME, wanted) {
                 Ok(()) => state.reserve = wanted,
                 Err(error) => {
-                    tracing::debug!(%error, "no room is held back on the disk");
+                    tracing::debug!(%error, "cannot write the reserve file");
                     state.reserve = 0;
                     let _ = disk.remove(NAME);
                     return;
@@ -207,17 +210,17 @@ impl Space {
             }
         }
         if was_full {
-            tracing::info!("there is room on the disk again");
+            tracing::info!("disk space is available again");
             state.full = None;
-            self.settle(&state);
+            self.update_low(&state);
         }
     }
 
-    /// Finds the reserve that an earlier process left.
+    /// Takes over the reserve file of an earlier process.
     pub(crate) fn adopt(&self, disk: &dyn Disk) {
         let found = disk.open(NAME).and_then(|file| file.size());
         match found {
-            Ok(size) if self.most > 0 => self.lock().reserve = size,
+            Ok(size) if self.max_reserve > 0 => self.lock().reserve = size,
             Ok(_) => {
                 let _: io::Result<()> = disk.remove(NAME);
             }
@@ -226,15 +229,15 @@ impl Space {
     }
 }
 
-/// What a commit does to the number of bytes that exist.
+/// How a commit changes the size of what is stored.
 #[derive(Debug, PartialEq, Eq)]
 enum Growth {
-    /// It only deletes.
-    Less,
-    /// It adds no key, and hardly a byte.
-    Hardly,
-    /// It adds.
-    More,
+    /// Only deletes.
+    Shrinks,
+    /// Adds no key, and at most [`SMALL_GROWTH`] bytes.
+    AboutSame,
+    /// Anything else.
+    Grows,
 }
 
 fn growth(commit: &Commit, size: impl Fn(&Key) -> Option<u64>) -> Growth {
@@ -245,14 +248,14 @@ fn growth(commit: &Commit, size: impl Fn(&Key) -> Option<u64>) -> Growth {
             puts = true;
             after += value.len() as u64;
             if now.is_none() {
-                return Growth::More;
+                return Growth::Grows;
             }
         }
         before += now.unwrap_or(0);
     }
     match puts {
-        false => Growth::Less,
-        true if after <= before + HARDLY => Growth::Hardly,
-        true => Growth::More,
+        false => Growth::Shrinks,
+        true if after <= before + SMALL_GROWTH => Growth::AboutSame,
+        true => Growth::Grows,
     }
 }

@@ -1,4 +1,4 @@
-//! `LogStore`: the store's face.
+//! [`LogStore`]: the implementation of [`Store`].
 
 use std::{
     fmt,
@@ -9,23 +9,23 @@ use std::{
 };
 
 use pleach_store::{
-    Answer, Commit, Key, Range, RangeQuery, Revision, Stats, Store, StoreError, Versioned, Watch,
+    Commit, Key, Range, RangeQuery, Revision, Stats, Store, StoreError, StoreFuture, Versioned, Watch,
 };
 use tokio::sync::oneshot;
 
 use crate::{
     committer,
     disk::Disk,
-    feed::LogFeed,
-    keeper,
     log::Log,
+    maintenance,
     options::Options,
     publisher, range,
     recover::{self, Mode},
     shared::{Files, Shared},
+    watch_stream::LogWatchStream,
 };
 
-/// A durable store in a directory. Dropping it writes what waits and releases the directory.
+/// A durable store in a directory. Dropping it writes queued commits and unlocks the directory.
 pub struct LogStore {
     pub(crate) shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -37,21 +37,22 @@ impl LogStore {
         Options::new().open(directory)
     }
 
-    /// What can be chosen when a store is opened.
+    /// Options for opening a store.
     pub fn options() -> Options {
         Options::new()
     }
 
     pub(crate) fn start(disk: Arc<dyn Disk>, options: Options) -> Result<Self, StoreError> {
-        let found = recover::recover(&disk, Mode::Mend)?;
+        let found = recover::recover(&disk, Mode::ReadWrite)?;
         let log = Log::new(Arc::clone(&disk), found.segment, options.segment_bytes, options.sync);
-        let files = Files { segments: found.segments.into(), checkpoint: found.checkpoint, trouble: None };
+        let files =
+            Files { segments: found.segments.into(), checkpoint: found.checkpoint, maintenance_error: None };
         let shared = Arc::new(Shared::new(found.index, files, disk, options));
         shared.space.adopt(&*shared.disk);
         let mut store = Self { shared, threads: Vec::new() };
         store.spawn("store-commit", move |shared| committer::run(shared, log))?;
         store.spawn("store-publish", publisher::run)?;
-        store.spawn("store-keep", keeper::run)?;
+        store.spawn("store-keep", maintenance::run)?;
         Ok(store)
     }
 
@@ -63,12 +64,12 @@ impl LogStore {
         Ok(())
     }
 
-    /// Writes a checkpoint now, removing what it makes superfluous, whatever it costs.
+    /// Writes a checkpoint now, and removes the files it replaces.
     pub fn checkpoint(&self) -> Result<(), StoreError> {
-        keeper::write_checkpoint(&self.shared)
+        maintenance::write_checkpoint(&self.shared)
     }
 
-    /// Writes what waits, ends all watches, and releases the directory.
+    /// Writes queued commits, ends all watches, and unlocks the directory.
     pub fn close(self) {
         drop(self);
     }
@@ -76,23 +77,23 @@ impl LogStore {
     fn shut_down(&mut self) {
         self.shared.queue.close();
         let mut threads = self.threads.drain(..);
-        // The committer finishes first: what it still writes is still published.
+        // The committer first: what it still writes is published.
         if let Some(committer) = threads.next() {
             let _ = committer.join();
         }
         self.shared.closing.store(true, Relaxed);
-        self.shared.committed.ring();
-        self.shared.grown.ring();
-        self.shared.rolled.ring();
+        self.shared.committed.notify();
+        self.shared.grown.notify();
+        self.shared.rolled.notify();
         for thread in threads {
             let _ = thread.join();
         }
-        self.shared.hub.close();
+        self.shared.watchers.close();
     }
 
-    /// Judges a commit as far as can be done without queueing it. What is stored now is durable,
-    /// so an expectation that fails against it has failed.
-    fn judge(&self, commit: &Commit) -> Result<(), StoreError> {
+    /// Checks a commit before it is queued. Visible values are durable, so a failed expectation is
+    /// final.
+    fn precheck(&self, commit: &Commit) -> Result<(), StoreError> {
         commit.check()?;
         commit.check_values(self.shared.options.value_bytes)?;
         let size = commit.ops.iter().map(|op| {
@@ -104,7 +105,7 @@ impl LogStore {
         }
         let index = self.shared.index();
         commit.expectations(|key| index.live(key.as_str()))?;
-        self.shared.space.judge(commit, |key| index.value_size(key.as_str()))?;
+        self.shared.space.admit(commit, |key| index.value_size(key.as_str()))?;
         drop(index);
         match self.shared.failed() {
             Some(reason) => Err(StoreError::ReadOnly { reason }),
@@ -113,27 +114,27 @@ impl LogStore {
     }
 }
 
-/// An answer that is there already.
-fn now<'a, T: Send + 'a>(answer: Result<T, StoreError>) -> Answer<'a, T> {
+/// A ready future.
+fn now<'a, T: Send + 'a>(answer: Result<T, StoreError>) -> StoreFuture<'a, T> {
     Box::pin(ready(answer))
 }
 
 impl Store for LogStore {
-    fn get<'a>(&'a self, key: &'a Key, at: Option<Revision>) -> Answer<'a, Option<Versioned>> {
+    fn get<'a>(&'a self, key: &'a Key, at: Option<Revision>) -> StoreFuture<'a, Option<Versioned>> {
         let index = self.shared.index();
         let found = match at {
             None => Ok(index.live(key.as_str())),
-            Some(_) => index.moment(at).map(|at| index.get(key.as_str(), at)),
+            Some(_) => index.resolve_revision(at).map(|at| index.get(key.as_str(), at)),
         };
         now(found)
     }
 
-    fn range(&self, query: RangeQuery) -> Answer<'_, Range> {
+    fn range(&self, query: RangeQuery) -> StoreFuture<'_, Range> {
         Box::pin(range::read(&self.shared, query))
     }
 
-    fn commit(&self, commit: Commit) -> Answer<'_, Revision> {
-        if let Err(error) = self.judge(&commit) {
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, Revision> {
+        if let Err(error) = self.precheck(&commit) {
             return now(Err(error));
         }
         let (reply, answer) = oneshot::channel();
@@ -143,20 +144,20 @@ impl Store for LogStore {
         Box::pin(async move { answer.await.unwrap_or(Err(StoreError::Closed)) })
     }
 
-    fn watch(&self, prefix: Key, after: Revision) -> Answer<'_, Watch> {
-        let judged = self.shared.index().moment(Some(after));
-        now(judged.map(|after| Watch::new(LogFeed::new(Arc::clone(&self.shared), prefix, after))))
+    fn watch(&self, prefix: Key, after: Revision) -> StoreFuture<'_, Watch> {
+        let checked = self.shared.index().resolve_revision(Some(after));
+        now(checked.map(|after| Watch::new(LogWatchStream::new(Arc::clone(&self.shared), prefix, after))))
     }
 
-    fn revision(&self) -> Answer<'_, Revision> {
+    fn revision(&self) -> StoreFuture<'_, Revision> {
         now(Ok(self.shared.index().current()))
     }
 
-    fn compact(&self, before: Revision) -> Answer<'_, ()> {
+    fn compact(&self, before: Revision) -> StoreFuture<'_, ()> {
         now(self.shared.compact(before))
     }
 
-    fn stats(&self) -> Answer<'_, Stats> {
+    fn stats(&self) -> StoreFuture<'_, Stats> {
         let mut stats = Stats::default();
         {
             let index = self.shared.index();
@@ -165,11 +166,11 @@ impl Store for LogStore {
             (stats.keys, stats.value_bytes) = index.live_size();
             (stats.history, stats.history_bytes) = index.history_size();
         }
-        stats.watchers = self.shared.hub.watchers();
+        stats.watchers = self.shared.watchers.count();
         {
             let files = self.shared.files();
             stats.disk_bytes = files.bytes();
-            stats.trouble.clone_from(&files.trouble);
+            stats.maintenance_error.clone_from(&files.maintenance_error);
         }
         stats.checkpoints = self.shared.checkpoints.load(Relaxed);
         stats.compactions = self.shared.compactions.load(Relaxed);
@@ -183,7 +184,7 @@ impl Store for LogStore {
     }
 }
 
-/// Says where it is, not everything that is in it.
+/// Prints where it is, not its content.
 impl fmt::Debug for LogStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LogStore").field("revision", &self.shared.index().current()).finish_non_exhaustive()

@@ -1,22 +1,22 @@
-//! Tests that look at the store from below: faults, crashes, damage.
+//! Tests on the simulated disk: faults, crashes, damage.
 
-mod bounds;
+mod bug_classes;
 mod damage;
+mod disk_full;
 mod faults;
-mod ledger;
-mod room;
+mod watch_memory;
 
 use std::sync::Arc;
 
 use pleach_store::{
     Batch, Bytes, Commit, Expect, Key, ModelStore, Op, RangeQuery, Revision, Store, StoreError, Watch,
     WatchItem,
-    contract::{Dice, block_on},
+    contract::{TestRng, block_on},
 };
 
 use crate::{LogStore, Options, disk::sim::SimDisk};
 
-/// Everything small, so that a short workload turns every corner.
+/// Small limits, so that a short workload reaches every code path.
 fn small() -> Options {
     Options::new().segment_bytes(600).checkpoint_bytes(1).watch_queue(2)
 }
@@ -47,7 +47,7 @@ fn oldest(store: &dyn Store) -> Revision {
     block_on(store.stats()).expect("figures").oldest
 }
 
-/// Waits until something holds that another thread brings about.
+/// Waits for a condition that another thread establishes.
 #[track_caller]
 fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = std::time::Instant::now();
@@ -57,7 +57,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Why the store takes only deletes.
+/// Why the store allows only deletes.
 fn alarm(store: &dyn Store) -> Option<Arc<str>> {
     block_on(store.stats()).expect("figures").no_space
 }
@@ -75,8 +75,8 @@ fn next(watch: &mut Watch) -> Result<Batch, StoreError> {
     }
 }
 
-/// The store holds a prefix of what the model holds: every list and every event it still answers
-/// for is the model's. The model has forgotten nothing.
+/// Asserts that the store holds a prefix of what the model holds: every readable list and event is
+/// equal. The model has the whole history.
 #[track_caller]
 fn assert_prefix(store: &dyn Store, model: &ModelStore, context: &str) {
     let (first, last) = (oldest(store), revision(store));
@@ -92,13 +92,13 @@ fn assert_prefix(store: &dyn Store, model: &ModelStore, context: &str) {
     }
 }
 
-/// A random commit without expectations, which means the same whenever it is judged.
-fn random_commit(dice: &mut Dice, number: u64) -> Commit {
-    let op = |dice: &mut Dice, slot: u64| {
-        let key = Key::new(format!("k/{}/{}", slot, dice.roll(4)));
-        let size = dice.roll(120) as usize;
-        let value = (dice.roll(4) > 0).then(|| Bytes::from(format!("{number}:{}", "x".repeat(size))));
+/// A random commit without expectations, whose result does not depend on its order.
+fn random_commit(rng: &mut TestRng, number: u64) -> Commit {
+    let op = |rng: &mut TestRng, slot: u64| {
+        let key = Key::new(format!("k/{}/{}", slot, rng.below(4)));
+        let size = rng.below(120) as usize;
+        let value = (rng.below(4) > 0).then(|| Bytes::from(format!("{number}:{}", "x".repeat(size))));
         Op { key, expect: Expect::Anything, value }
     };
-    (0..=dice.roll(3)).map(|slot| op(dice, slot)).collect()
+    (0..=rng.below(3)).map(|slot| op(rng, slot)).collect()
 }

@@ -1,8 +1,8 @@
-//! Watchers that come, lag, catch up and go, while others write, compact and write checkpoints.
+//! Watchers come, lag, catch up and go, during writes, compactions and checkpoints.
 //!
-//! Each lists at a revision, watches from there, and replays the events onto its list: every
-//! previous value must be the one it has, progress must neither go back nor run ahead, and in
-//! the end its list must be the store's. Timing decides what happens; nothing may be wrong.
+//! Each lists at a revision, watches from there, and replays the events onto its list: every previous
+//! value must match, progress must neither go back nor run ahead, and in the end its list must be the
+//! store's.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use std::{
 
 use pleach_store::{
     Batch, Commit, Expect, Key, RangeQuery, Revision, Store, StoreError, Versioned, WatchItem,
-    contract::{Dice, block_on},
+    contract::{TestRng, block_on},
 };
 use pleach_store_log::{LogStore, Options};
 use tempfile::TempDir;
@@ -32,20 +32,20 @@ fn watchers_replay_to_what_is_there_whatever_happens_around_them() {
     let (stop, events) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let writers = (0..3).map(|number| {
         let (store, stop) = (Arc::clone(&store), Arc::clone(&stop));
-        thread::spawn(move || write(&store, &stop, Dice::new(number)))
+        thread::spawn(move || write(&store, &stop, TestRng::new(number)))
     });
     let writers: Vec<_> = writers.collect();
     let watchers = (0..4).map(|number| {
         let (store, events) = (Arc::clone(&store), Arc::clone(&events));
         thread::spawn(move || {
-            let (mut dice, begin) = (Dice::new(100 + number), Instant::now());
+            let (mut rng, begin) = (TestRng::new(100 + number), Instant::now());
             while begin.elapsed() < LASTS {
-                events.fetch_add(follow(&store, &mut dice), Relaxed);
+                events.fetch_add(follow(&store, &mut rng), Relaxed);
             }
         })
     });
     let watchers: Vec<_> = watchers.collect();
-    // Writers write until the last watcher has what it waits for.
+    // Writers write until the last watcher is done.
     for watcher in watchers {
         watcher.join().expect("no panic");
     }
@@ -55,32 +55,32 @@ fn watchers_replay_to_what_is_there_whatever_happens_around_them() {
     }
     let stats = block_on(store.stats()).expect("figures");
     assert!(events.load(Relaxed) > 100 && stats.compactions > 0, "too little happened: {stats:?}");
-    assert_eq!((stats.watchers, stats.trouble), (0, None));
+    assert_eq!((stats.watchers, stats.maintenance_error), (0, None));
 }
 
-fn write(store: &LogStore, stop: &AtomicBool, mut dice: Dice) {
+fn write(store: &LogStore, stop: &AtomicBool, mut rng: TestRng) {
     for number in 0_u64.. {
         if stop.load(Relaxed) {
             return;
         }
-        let key = format!("p{}/{}", dice.roll(3), dice.roll(4));
-        let commit = match dice.roll(5) {
+        let key = format!("p{}/{}", rng.below(3), rng.below(4));
+        let commit = match rng.below(5) {
             0 => Commit::delete(key, Expect::Anything),
             _ => Commit::put(key, Expect::Anything, number.to_string().into_bytes()),
         };
         block_on(store.commit(commit)).expect("a commit");
-        if dice.roll(40) == 0 {
-            thread::sleep(Duration::from_micros(dice.roll(2_000)));
+        if rng.below(40) == 0 {
+            thread::sleep(Duration::from_micros(rng.below(2_000)));
         }
     }
 }
 
-/// One watch, from some point in the past until it has seen enough. How many events it saw.
-fn follow(store: &LogStore, dice: &mut Dice) -> u64 {
-    let everything = dice.roll(2) == 0;
-    let prefix = if everything { String::new() } else { format!("p{}/", dice.roll(3)) };
+/// One watch, from some revision in the past. Returns how many events it saw.
+fn follow(store: &LogStore, rng: &mut TestRng) -> u64 {
+    let everything = rng.below(2) == 0;
+    let prefix = if everything { String::new() } else { format!("p{}/", rng.below(3)) };
     let current = block_on(store.revision()).expect("a revision").0;
-    let mut seen = Revision(current.saturating_sub(dice.roll(2) * dice.roll(900)).max(1));
+    let mut seen = Revision(current.saturating_sub(rng.below(2) * rng.below(900)).max(1));
     let list = |at| block_on(store.range(RangeQuery::prefix(&prefix).at(at)));
     let begin = match (list(seen), block_on(store.watch(Key::new(prefix.as_str()), seen))) {
         (Ok(list), Ok(watch)) => Some((list, watch)),
@@ -90,7 +90,7 @@ fn follow(store: &LogStore, dice: &mut Dice) -> u64 {
     let Some((listed, mut watch)) = begin else { return 0 };
     let mut state: BTreeMap<Key, Versioned> =
         listed.items.into_iter().map(|item| (item.key.clone(), item)).collect();
-    let (mut progress, wanted) = (watch.progress(), dice.roll(1_500));
+    let (mut progress, wanted) = (watch.progress(), rng.below(1_500));
     for count in 0..wanted {
         assert!(watch.progress() >= progress, "progress went back from {progress}");
         progress = watch.progress();
@@ -102,11 +102,11 @@ fn follow(store: &LogStore, dice: &mut Dice) -> u64 {
                 replay(&batch, &mut state);
             }
             Ok(WatchItem::Progress(_)) => {}
-            Err(StoreError::Overtaken) => return count,
+            Err(StoreError::WatchCompacted) => return count,
             Err(other) => panic!("{other}"),
         }
-        if dice.roll(150) == 0 {
-            thread::sleep(Duration::from_micros(dice.roll(6_000)));
+        if rng.below(150) == 0 {
+            thread::sleep(Duration::from_micros(rng.below(6_000)));
         }
     }
     match list(seen) {

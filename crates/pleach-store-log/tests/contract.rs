@@ -1,5 +1,5 @@
-//! The embedded store keeps the contract, with its defaults and with everything made small so
-//! that every corner is turned: queues overflow, segments end, history is short of memory.
+//! The store contract, with default options and with small limits: queues overflow, segments are
+//! closed, history is compacted.
 
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
-//! A real process without file descriptors: what is open is written on with, and what is not is opened
-//! once there are descriptors again.
+//! A process out of file descriptors goes on writing to open files, and opens new ones once it can.
 //!
-//! The test runs itself as a child with a low limit, because a limit is the whole process's.
+//! The test runs itself as a child with a low limit, because the limit is per process.
 
 use std::{fs::File, path::Path, process::Command};
 
@@ -19,13 +18,13 @@ fn put(store: &LogStore, n: u64) -> Result<Revision, pleach_store::StoreError> {
     block_on(store.commit(Commit::put(format!("k/{}", n % 20), Expect::Anything, vec![b'x'; 500])))
 }
 
-/// Takes all descriptors there are.
+/// Uses up all descriptors.
 fn take_all() -> Vec<File> {
     std::iter::from_fn(|| File::open("/dev/null").ok()).collect()
 }
 
 fn child(directory: &Path) {
-    // A store that has no segment yet cannot begin one, and says so.
+    // A store without a segment cannot start one, and returns an error.
     let store = open(&directory.join("new"));
     let taken = take_all();
     assert!(taken.len() < 100, "the limit is low: {} were free", taken.len());
@@ -35,7 +34,7 @@ fn child(directory: &Path) {
     put(&store, 0).expect("a write");
     drop(store);
 
-    // One that has goes on in it, however long it gets.
+    // A store with a segment goes on in it.
     let store = open(&directory.join("old"));
     put(&store, 0).expect("a write");
     let taken = take_all();

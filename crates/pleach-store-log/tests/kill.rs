@@ -1,10 +1,9 @@
-//! The real process, killed: what it said was written is there, and nothing else.
+//! `kill -9` of a real process: acknowledged commits are there, and nothing else.
 //!
-//! This program is its own victim. As a child it opens the store in a directory and has several
-//! threads write to it, reporting each commit once it is acknowledged. The parent kills it at a
-//! random moment, often while it is still recovering from the last time, opens the store itself
-//! and compares. History is short and segments small, so compaction and checkpoints are always
-//! under way. It has no test harness because the harness would have to be killed with it.
+//! As a child, this program opens the store and writes from several threads, reporting each commit once
+//! it is acknowledged. The parent kills it at a random moment, often during recovery, opens the store
+//! and compares. Small limits keep compaction and checkpoints busy. There is no test harness, because
+//! it would be killed as well.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +17,7 @@ use std::{
 
 use pleach_store::{
     Commit, Expect, Key, Op, RangeQuery, Revision, Store, WatchItem,
-    contract::{Dice, block_on},
+    contract::{TestRng, block_on},
 };
 use pleach_store_log::{LogStore, Options};
 use tempfile::TempDir;
@@ -33,11 +32,11 @@ fn main() {
     }
     let directory = TempDir::new().expect("a directory");
     let mut written = Written::default();
-    let mut dice = Dice::new(u64::from(std::process::id()));
+    let mut rng = TestRng::new(u64::from(std::process::id()));
     let begin = Instant::now();
     for round in 0..ROUNDS {
-        // Two out of three die early, in recovery or shortly after; the others while they write.
-        let end = if round % 3 == 0 { End::Writing(dice.roll(120)) } else { End::Early(dice.roll(25)) };
+        // Two of three are killed early, during recovery or shortly after; the others while they write.
+        let end = if round % 3 == 0 { End::Writing(rng.below(120)) } else { End::Early(rng.below(25)) };
         run_and_kill(directory.path(), end, &mut written);
         written.check(directory.path(), round);
     }
@@ -68,7 +67,7 @@ fn value_of(n: u64) -> Vec<u8> {
     format!("{n} {}", "x".repeat((n % 700) as usize)).into_bytes()
 }
 
-/// Each commit counts on under one key and adds another key; every fourth takes one away again.
+/// Each commit increments a counter under one key and adds another key; every fourth deletes one.
 fn write_forever(store: &LogStore, writer: u64) {
     let counter = format!("count/{writer}");
     let found = block_on(store.get(&Key::new(counter.as_str()), None)).expect("a read");
@@ -82,18 +81,18 @@ fn write_forever(store: &LogStore, writer: u64) {
             ops.push(Op::delete(format!("item/{writer}/{:08}", n - 3), Expect::Anything));
         }
         let revision = block_on(store.commit(Commit::from_iter(ops))).expect("a commit");
-        // One write, so that a line is there whole or not at all.
+        // One write, so that lines are complete.
         let line = format!("{writer} {n} {revision}\n");
         std::io::stdout().write_all(line.as_bytes()).expect("a line");
     }
 }
 
-/// What the children said.
+/// What the children reported.
 #[derive(Default)]
 struct Written {
     /// By writer, the last count that was acknowledged.
     counts: BTreeMap<u64, u64>,
-    /// The last revision that was.
+    /// The last acknowledged revision.
     revision: Revision,
 }
 
@@ -142,8 +141,8 @@ fn run_and_kill(directory: &Path, end: End, written: &mut Written) {
 }
 
 impl Written {
-    /// Everything acknowledged is there; beyond that, at most the one commit each writer had
-    /// under way. The counts are taken over: from now on they are what is there.
+    /// Everything acknowledged is there, plus at most one commit in flight per writer. The counters
+    /// found become the expected ones.
     fn check(&mut self, directory: &Path, round: u64) {
         let store = options().open(directory).expect("a store");
         let current = block_on(store.revision()).expect("a revision");
@@ -169,7 +168,7 @@ impl Written {
             }
             self.counts.insert(writer, count);
         }
-        // All the history that is left comes, once and in order.
+        // All kept history arrives once and in order.
         let mut seen = block_on(store.stats()).expect("figures").oldest;
         let mut watch = block_on(store.watch(Key::new(""), seen)).expect("a watch");
         while seen < current {

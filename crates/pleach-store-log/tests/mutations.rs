@@ -1,8 +1,8 @@
-//! Files with random damage: opening them gives everything acknowledged before the damage, or an error
-//! that says so. It never panics, and never allocates more than a constant times the size of the files.
+//! Randomly damaged files: opening them gives everything acknowledged before the damage, or an error.
+//! It never panics, and allocates at most a constant times the size of the files.
 //!
-//! One test, because the counters of the allocator are the process's. Seeded; `PLEACH_MUTATIONS` sets
-//! how many rounds are done.
+//! A single test, because the allocator's counters are per process. Seeded; `PLEACH_MUTATIONS` sets the
+//! number of rounds.
 
 use std::{
     alloc::System,
@@ -13,7 +13,7 @@ use std::{
 
 use pleach_store::{
     Commit, Expect, Key, ModelStore, Range, RangeQuery, Revision, Store, StoreError, WatchItem,
-    contract::{Dice, block_on},
+    contract::{TestRng, block_on},
 };
 use pleach_store_log::{Disk, DiskFile, LogStore, Options};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -21,7 +21,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// What opening may allocate, all in all: so many times the size of the files, and for itself.
+/// Bound of what opening may allocate: a multiple of the files' size, plus a constant.
 const TIMES: usize = 48;
 const ITSELF: usize = 1 << 20;
 
@@ -132,8 +132,8 @@ fn options() -> Options {
     Options::new().segment_bytes(3_000).checkpoint_bytes(u64::MAX).reserve_bytes(0)
 }
 
-/// A store with a checkpoint, some segments and a note, all that was ever in it, and after which
-/// revision each segment's frames end.
+/// A store with a checkpoint, segments and a sync marker; its model; and the revision at the end of
+/// each frame.
 struct Written {
     files: Memory,
     model: ModelStore,
@@ -145,19 +145,19 @@ fn written(seed: u64) -> Written {
     let disk = Arc::new(Memory::default());
     let model = ModelStore::new();
     let store = options().open_disk(Arc::<Memory>::clone(&disk) as Arc<dyn Disk>).expect("a store");
-    let mut dice = Dice::new(seed);
+    let mut rng = TestRng::new(seed);
     let mut ends = Vec::new();
     for n in 0..40 {
-        let key = format!("k/{}", dice.roll(9));
-        let value: Vec<u8> = (0..dice.roll(400)).map(|_| dice.roll(256) as u8).collect();
-        let commit = if dice.roll(5) == 0 {
+        let key = format!("k/{}", rng.below(9));
+        let value: Vec<u8> = (0..rng.below(400)).map(|_| rng.below(256) as u8).collect();
+        let commit = if rng.below(5) == 0 {
             Commit::delete(key.as_str(), Expect::Anything)
         } else {
             Commit::put(key.as_str(), Expect::Anything, value)
         };
         let wanted = block_on(model.commit(commit.clone())).expect("the model takes it");
         assert_eq!(block_on(store.commit(commit)).expect("a commit"), wanted);
-        // A delete of nothing may come first, and begins no segment.
+        // A delete of an absent key may come first; it starts no segment.
         if let Some(newest) = disk.names().into_iter().rfind(|name| name.ends_with(".log")) {
             let end = lock(&disk.content(&newest)).len();
             ends.push((newest, end, wanted));
@@ -171,23 +171,23 @@ fn written(seed: u64) -> Written {
     Written { files: disk.copy(), model, ends }
 }
 
-/// Damages one file somewhere: its name, and from which byte on it differs.
-fn damage(files: &Memory, dice: &mut Dice) -> (String, usize) {
+/// Damages one file; returns its name and the first byte that differs.
+fn damage(files: &Memory, rng: &mut TestRng) -> (String, usize) {
     let names: Vec<String> = files.names();
-    let name = names[dice.roll(names.len() as u64) as usize].clone();
+    let name = names[rng.below(names.len() as u64) as usize].clone();
     let content = files.content(&name);
     let mut bytes = lock(&content);
     let size = bytes.len() as u64;
-    let at = dice.roll(size.max(1)) as usize;
-    let until = (at + 1 + dice.roll(64) as usize).min(bytes.len());
+    let at = rng.below(size.max(1)) as usize;
+    let until = (at + 1 + rng.below(64) as usize).min(bytes.len());
     let before = bytes.clone();
-    match dice.roll(8) {
-        0 => bytes[at] ^= 1 << dice.roll(8),
+    match rng.below(8) {
+        0 => bytes[at] ^= 1 << rng.below(8),
         1 => bytes.truncate(at),
         2 => bytes[at..until].fill(0),
-        3 => bytes[at..until].iter_mut().for_each(|byte| *byte = dice.roll(256) as u8),
-        4 => bytes.extend((0..=dice.roll(100)).map(|_| dice.roll(256) as u8)),
-        // A length or a count, as large as it gets.
+        3 => bytes[at..until].iter_mut().for_each(|byte| *byte = rng.below(256) as u8),
+        4 => bytes.extend((0..=rng.below(100)).map(|_| rng.below(256) as u8)),
+        // A maximal length or count.
         5 => bytes[at..until.min(at + 4)].fill(0xff),
         6 => {
             let part = bytes[at..until].to_vec();
@@ -207,7 +207,7 @@ fn list(store: &dyn Store, at: Revision) -> Range {
     block_on(store.range(RangeQuery::prefix("").at(at))).expect("a range")
 }
 
-/// What the store has is the model's, as far as it goes.
+/// Asserts that the store holds a prefix of the model.
 fn assert_prefix(store: &LogStore, model: &ModelStore, context: &str) -> Revision {
     let stats = block_on(store.stats()).expect("figures");
     assert!(stats.revision <= block_on(model.revision()).expect("a revision"), "{context}");
@@ -222,7 +222,7 @@ fn assert_prefix(store: &LogStore, model: &ModelStore, context: &str) -> Revisio
     stats.revision
 }
 
-/// Opens what there is, counting.
+/// Opens the files, counting allocations.
 fn open(files: Memory, context: &str) -> Result<LogStore, StoreError> {
     let size = files.size();
     let region = Region::new(ALLOCATOR);
@@ -237,11 +237,11 @@ fn random_damage(rounds: u64) -> (u64, u64) {
     for seed in 0..rounds {
         let all = written(seed / 50);
         let last = all.ends.last().expect("a commit").2;
-        let mut dice = Dice::new(seed);
+        let mut rng = TestRng::new(seed);
         let files = all.files.copy();
-        let (name, from) = damage(&files, &mut dice);
+        let (name, from) = damage(&files, &mut rng);
         let context = format!("seed {seed}: {name} from byte {from}");
-        // Every other time without the note, as after a power cut.
+        // Every other time without the sync marker, as after a power cut.
         let noted = seed % 2 == 0 && name != "SYNCED";
         if !noted {
             let _ = Disk::remove(&files, "SYNCED");
@@ -267,26 +267,26 @@ fn random_damage(rounds: u64) -> (u64, u64) {
     (opened, refused)
 }
 
-/// A frame that checks out may say anything: a writer with a fault, or somebody who means harm.
+/// A frame with a correct checksum may hold anything: from a faulty or malicious writer.
 fn sound_nonsense(rounds: u64) {
     for seed in 0..rounds {
         let all = written(seed / 50);
-        let mut dice = Dice::new(seed ^ 0xabcd);
+        let mut rng = TestRng::new(seed ^ 0xabcd);
         let files = all.files.copy();
         let names: Vec<_> = files.names().into_iter().filter(|name| name != "SYNCED").collect();
-        let name = &names[dice.roll(names.len() as u64) as usize];
+        let name = &names[rng.below(names.len() as u64) as usize];
         {
             let content = files.content(name);
             let mut bytes = lock(&content);
-            // The header's checksum is of the first 28 bytes; the frame's is of salt, size and body.
+            // The header's checksum covers the first 28 bytes; the frame's covers salt, size and body.
             let salt = bytes[24..28].to_vec();
             let (start, head) = (32, 12);
             let size =
                 u32::from_le_bytes(bytes[start + 4..start + 8].try_into().expect("four bytes")) as usize;
             let body = start + head..start + head + size;
-            for _ in 0..=dice.roll(3) {
-                let at = body.start + dice.roll(size as u64) as usize;
-                bytes[at] = [0, 1, 2, 0xff, dice.roll(256) as u8][dice.roll(5) as usize];
+            for _ in 0..=rng.below(3) {
+                let at = body.start + rng.below(size as u64) as usize;
+                bytes[at] = [0, 1, 2, 0xff, rng.below(256) as u8][rng.below(5) as usize];
             }
             let mut crc = crc32fast::Hasher::new();
             crc.update(&salt);

@@ -1,4 +1,4 @@
-//! Damaged stores are made into ones that open, and what is lost is said.
+//! Damaged stores are repaired, and the losses reported.
 
 use std::{
     collections::BTreeMap,
@@ -8,9 +8,9 @@ use std::{
 
 use pleach_store::{
     Commit, Expect, Key, RangeQuery, Revision, Store, StoreError, Versioned,
-    contract::{Dice, block_on},
+    contract::{TestRng, block_on},
 };
-use pleach_store_log::{LogStore, Options, Repair, Repaired, check, repair};
+use pleach_store_log::{LogStore, Options, Repair, RepairReport, check, repair};
 use tempfile::TempDir;
 
 const SKIP: u64 = 1_000;
@@ -25,8 +25,8 @@ fn put(store: &LogStore, key: &str, value: &str) -> Revision {
     block_on(store.commit(Commit::put(key, Expect::Anything, value.as_bytes().to_vec()))).expect("a write")
 }
 
-/// Twenty commits, each of a key of its own: `k/02` is of revision 2. With a checkpoint of the first
-/// half if one is wanted.
+/// Twenty commits, each of its own key: `k/02` is at revision 2. Optionally with a checkpoint of the
+/// first half.
 fn filled(directory: &Path, checkpoint: bool) {
     let store = Options::new().reserve_bytes(0).open(directory).expect("a store");
     for n in 2..22 {
@@ -50,7 +50,7 @@ fn change(path: &Path, how: impl FnOnce(&mut Vec<u8>)) {
     fs::write(path, bytes).expect("a file");
 }
 
-/// Where the frame is that holds some text.
+/// The offset of the frame that contains some text.
 fn place_of(path: &Path, text: &str) -> usize {
     let bytes = fs::read(path).expect("a file");
     bytes.windows(text.len()).position(|part| part == text.as_bytes()).expect("the text")
@@ -76,9 +76,9 @@ fn all_but(missing: &[u64]) -> Vec<String> {
     (2..22).filter(|n| !missing.contains(n)).map(|n| format!("k/{n:02}")).collect()
 }
 
-/// Repairs a damaged store, dry first; what was said.
+/// Repairs a damaged store, first as a dry run; returns the report.
 #[track_caller]
-fn mended(directory: &Path, plan: &Repair) -> Repaired {
+fn mended(directory: &Path, plan: &Repair) -> RepairReport {
     assert!(matches!(LogStore::open(directory), Err(StoreError::Damaged { .. })), "it is damaged");
     let before = files(directory);
     let dry = repair(directory, &Repair { dry_run: true, ..plan.clone() }, FINE).expect("a dry run");
@@ -151,7 +151,7 @@ fn a_damaged_checkpoint_is_read_as_far_as_it_goes() {
     let checkpoint = file(room.path(), ".checkpoint");
     let at = place_of(&checkpoint, "k/05");
     change(&checkpoint, |bytes| bytes[at] ^= 1);
-    // All its items are in one frame; the log before it happens to be there still.
+    // All its items are in one frame; the log before it still exists.
     let done = mended(room.path(), &plan());
     assert!(
         done.damage.iter().any(|said| said.contains("10 of 10 keys cannot be read")),
@@ -159,7 +159,7 @@ fn a_damaged_checkpoint_is_read_as_far_as_it_goes() {
         done.damage
     );
 
-    // A damaged header alone costs nothing.
+    // A damaged header alone loses nothing.
     let room = TempDir::new().expect("a directory");
     filled(room.path(), true);
     for suffix in [".checkpoint", ".log"] {
@@ -219,13 +219,13 @@ fn whatever_the_damage_the_result_opens_and_has_nothing_that_was_not_stored() {
         for (name, bytes) in &originals[(seed % 2) as usize] {
             fs::write(room.path().join(name), bytes).expect("a file");
         }
-        let mut dice = Dice::new(seed);
-        for _ in 0..=dice.roll(3) {
+        let mut rng = TestRng::new(seed);
+        for _ in 0..=rng.below(3) {
             let suffix =
-                ["log", "checkpoint", "SYNCED"][dice.roll(if seed % 2 == 0 { 3 } else { 1 }) as usize];
+                ["log", "checkpoint", "SYNCED"][rng.below(if seed % 2 == 0 { 3 } else { 1 }) as usize];
             change(&file(room.path(), suffix), |bytes| {
-                let at = dice.roll(bytes.len().max(1) as u64) as usize;
-                match dice.roll(4) {
+                let at = rng.below(bytes.len().max(1) as u64) as usize;
+                match rng.below(4) {
                     0 => bytes.truncate(at),
                     1 => bytes.iter_mut().skip(at).take(40).for_each(|byte| *byte = 0),
                     2 => bytes.iter_mut().skip(at).take(4).for_each(|byte| *byte = 0xff),
@@ -236,7 +236,7 @@ fn whatever_the_damage_the_result_opens_and_has_nothing_that_was_not_stored() {
         let done = repair(room.path(), &plan(), FINE);
         match done {
             Ok(_) => {}
-            // The damage hit the version and left a number that could be a newer program's.
+            // The damage made the version look newer.
             Err(StoreError::Damaged { reason }) if reason.contains("newer program") => continue,
             Err(other) => panic!("seed {seed}: {other}"),
         }

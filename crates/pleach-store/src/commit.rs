@@ -1,18 +1,17 @@
-//! What a commit asks for: changes, each with what must hold first.
+//! Commits: changes with preconditions, applied atomically.
 
 use bytes::Bytes;
 use smallvec::{SmallVec, smallvec};
 
 use crate::{Key, Revision, StoreError, Versioned};
 
-/// The largest value a store takes unless it is told otherwise: the default of etcd's
-/// `--max-request-bytes`.
+/// The default limit on values, as etcd's `--max-request-bytes`.
 pub const VALUE_LIMIT: u64 = 1_572_864;
 
-/// What must be true of a key for a commit to happen.
+/// A precondition on a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Expect {
-    /// Nothing: the write happens whatever is there.
+    /// None: the write always happens.
     Anything,
     /// The key does not exist.
     Absent,
@@ -21,7 +20,7 @@ pub enum Expect {
 }
 
 impl Expect {
-    /// Whether a key last written at `found` (`None`: not there) meets the expectation.
+    /// Whether a key last written at `found` (`None`: absent) meets the precondition.
     pub fn holds(self, found: Option<Revision>) -> bool {
         match self {
             Self::Anything => true,
@@ -36,10 +35,10 @@ impl Expect {
 pub struct Op {
     /// The key to change.
     pub key: Key,
-    /// What must hold for the whole commit to happen.
+    /// The precondition; if it fails, the whole commit fails.
     pub expect: Expect,
-    /// The bytes to keep; `None` deletes. Deleting what is not there changes nothing, so with
-    /// [`Expect::Absent`] it is a bare condition.
+    /// The new value; `None` deletes. Deleting an absent key changes nothing, so with
+    /// [`Expect::Absent`] it is only a precondition.
     pub value: Option<Bytes>,
 }
 
@@ -55,10 +54,10 @@ impl Op {
     }
 }
 
-/// Changes that happen together at one revision, or not at all.
+/// Changes that happen together at one revision, or not at all (etcd: a transaction).
 ///
-/// A key may appear once. A commit that changes nothing (no operations, or only deletes of what
-/// is not there) makes no history and answers the current revision.
+/// A key may appear once. A commit that changes nothing (no operations, or only deletes of absent keys)
+/// returns the current revision.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Commit {
     /// The changes.
@@ -76,7 +75,7 @@ impl Commit {
         Op::delete(key, expect).into()
     }
 
-    /// Refuses what no backend can carry out: a key named twice.
+    /// Refuses a commit that names a key twice.
     pub fn check(&self) -> Result<(), StoreError> {
         if self.ops.len() < 2 {
             return Ok(());
@@ -98,8 +97,7 @@ impl Commit {
         }
     }
 
-    /// The first expectation that does not hold, as the error a commit answers with. `live` says
-    /// what is stored under a key.
+    /// The first precondition that fails, as an error. `live` returns the current value of a key.
     pub fn expectations(&self, live: impl Fn(&Key) -> Option<Versioned>) -> Result<(), StoreError> {
         for op in &self.ops {
             if op.expect == Expect::Anything {

@@ -1,7 +1,7 @@
-//! What every backend does, as tests over a store.
+//! The contract suite: tests that every [`Store`](crate::Store) implementation passes.
 //!
-//! Each function is handed an empty store and panics when the store breaks the contract. A
-//! backend calls all of them through [`contract!`](crate::contract), which makes a test of each:
+//! Each function gets an empty store and panics when the contract is broken. A backend calls all of
+//! them through [`contract!`](crate::contract), which makes a test of each:
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -10,7 +10,7 @@
 //! pleach_store::contract!(|| (Arc::new(ModelStore::new()) as Arc<dyn Store>, ()));
 //! ```
 //!
-//! The functions need no particular executor; [`block_on`] is enough of one.
+//! The functions need no particular executor; [`block_on`] is enough.
 
 mod commits;
 mod compaction;
@@ -37,10 +37,10 @@ use crate::{
     Batch, Bytes, Commit, Event, Expect, Key, RangeQuery, Revision, Store, StoreError, Watch, WatchItem,
 };
 
-/// How long a test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a test waits for an event.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Makes a test of each function of the contract. The argument is a function that gives an empty
+/// Makes a test of each function of the contract. The argument is a function that returns an empty
 /// store, as `Arc<dyn Store>`, and a guard that is dropped after the test.
 #[macro_export]
 macro_rules! contract {
@@ -104,15 +104,15 @@ macro_rules! contract {
             failed_commits_make_no_events
             events_come_in_order_under_racing_writers
             compacted_reads_and_watches_say_so
-            compaction_keeps_what_it_must
+            reads_and_watches_from_the_compacted_revision_succeed
             compaction_of_the_future_is_refused
             compaction_does_not_go_back
             compaction_keeps_old_keys_and_forgets_deleted_ones
             a_watch_after_the_compacted_revision_misses_no_delete
-            a_slow_watcher_is_told_or_misses_nothing
+            a_slow_watcher_gets_an_error_or_misses_nothing
             compaction_does_not_disturb_watchers_that_keep_up
             reads_in_steps_survive_compaction
-            figures_add_up
+            stats_add_up
             random_operations_match_the_model
             random_transactions_match_the_model
         );
@@ -177,14 +177,14 @@ async fn watch(store: &dyn Store, prefix: &str, after: Revision) -> Watch {
 
 /// The next batch of a watch, skipping progress.
 async fn next(watch: &mut Watch) -> Result<Batch, StoreError> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let item = poll_fn(|cx| match watch.poll_next(cx) {
             Poll::Pending if Instant::now() > deadline => {
                 panic!("no event came; the watch is at {}", watch.progress())
             }
             Poll::Pending => {
-                // A backend that forgets to wake its reader fails by the deadline and not by hanging.
+                // A backend that does not wake its reader fails at the deadline instead of hanging.
                 thread::sleep(Duration::from_micros(200));
                 cx.waker().wake_by_ref();
                 Poll::Pending
@@ -198,10 +198,10 @@ async fn next(watch: &mut Watch) -> Result<Batch, StoreError> {
     }
 }
 
-/// Whether a watch has nothing to give after the store has been given time to bring it.
+/// Whether a watch has no event after the store had time to deliver it.
 async fn is_quiet(store: &dyn Store, watch: &mut Watch) -> bool {
     let current = store.revision().await.expect("a revision");
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     poll_fn(|cx| match watch.poll_next(cx) {
         Poll::Ready(Some(Ok(WatchItem::Progress(_)))) => {
             cx.waker().wake_by_ref();
@@ -219,7 +219,7 @@ async fn is_quiet(store: &dyn Store, watch: &mut Watch) -> bool {
     .await
 }
 
-/// An event in a line: `+` created, `~` updated, `-` deleted; the value, and the one before.
+/// An event as a line: `+` created, `~` updated, `-` deleted; the value, and the previous one.
 fn line(event: &Event) -> String {
     let text = |side: &Option<crate::Versioned>| {
         side.as_ref().map(|side| String::from_utf8_lossy(&side.value).into_owned()).unwrap_or_default()

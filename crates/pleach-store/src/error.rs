@@ -1,82 +1,82 @@
-//! Why a store turned a question down.
+//! [`StoreError`].
 
 use std::{io, sync::Arc};
 
 use crate::{Expect, Key, Revision, Versioned};
 
-/// Why a store could not answer. Cloneable, because commits that share a sync share its failure.
+/// An error of a store. `Clone`, because commits that share a sync share its failure.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// An expectation of the commit did not hold; nothing was changed.
+    /// A precondition of the commit failed; nothing was changed.
     #[error("key {key} is not as the commit expected ({expected:?}): {}", found_sentence(found.as_ref()))]
     Conflict {
-        /// The first key whose expectation failed.
+        /// The first key whose precondition failed.
         key: Key,
-        /// What the commit expected of it.
+        /// The precondition.
         expected: Expect,
-        /// What is there instead.
+        /// The current value.
         found: Option<Versioned>,
     },
-    /// The revision is no longer kept.
+    /// The revision has been compacted.
     #[error("revision {requested} has been compacted; the oldest kept is {oldest}")]
     Compacted {
-        /// The revision asked for.
+        /// The requested revision.
         requested: Revision,
-        /// The oldest revision that still answers.
+        /// The oldest readable revision.
         oldest: Revision,
     },
-    /// The revision has not happened yet.
+    /// The revision is in the future.
     #[error("revision {requested} is in the future; the store is at {current}")]
     Future {
-        /// The revision asked for.
+        /// The requested revision.
         requested: Revision,
-        /// Where history ends now.
+        /// The current revision.
         current: Revision,
     },
-    /// A watcher fell so far behind that what it had yet to see is no longer kept.
-    #[error("the watcher was overtaken: changes it had not read yet have been compacted")]
-    Overtaken,
+    /// A watch fell so far behind that changes it has not returned were compacted.
+    #[error("the watch fell behind: changes it had not read yet have been compacted")]
+    WatchCompacted,
     /// A commit named the same key twice.
     #[error("a commit names key {key} twice")]
     Duplicate {
         /// The key named twice.
         key: Key,
     },
-    /// A value, or a commit as a whole, larger than the backend takes.
+    /// A value, or a commit as a whole, is over the limit.
     #[error("{size} bytes are more than the {limit} that this store takes at once")]
     TooLarge {
         /// The size of the value or commit.
         size: u64,
-        /// The most the backend takes.
+        /// The limit.
         limit: u64,
     },
-    /// The store has outgrown its quota: it takes deletes, and no commit that adds to it.
+    /// The store is over its quota: only deletes are allowed.
     #[error("the store takes {used} bytes of its quota of {quota}; deletes go on")]
     QuotaExceeded {
-        /// The bytes the store takes.
+        /// The bytes in use.
         used: u64,
-        /// The bytes it may take.
+        /// The quota.
         quota: u64,
     },
-    /// An earlier failure left the store unable to write; reads go on.
+    /// An earlier failure made the store read-only.
     #[error("the store takes no writes: {reason}")]
     ReadOnly {
-        /// What happened, as a sentence.
+        /// What happened.
         reason: Arc<str>,
     },
-    /// The backend failed below the store.
+    /// An IO error.
     #[error("{doing}: {source}")]
     Io {
-        /// What was being done, to be read before a colon.
+        /// The operation.
         doing: Arc<str>,
-        /// What the system said.
+        /// The cause.
         source: Arc<io::Error>,
     },
-    /// What is stored does not add up.
+    /// The stored data is damaged.
     #[error("the stored data is damaged: {reason}")]
     Damaged {
-        /// What does not add up, and where.
+        /// What is damaged, and where.
         reason: Arc<str>,
     },
     /// The store has been closed.
@@ -85,12 +85,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// A failure of the system below while `doing` something.
+    /// An IO error during an operation.
     pub fn io(doing: impl Into<Arc<str>>, source: io::Error) -> Self {
         Self::Io { doing: doing.into(), source: Arc::new(source) }
     }
 
-    /// Stored data that does not add up.
+    /// Damaged data.
     pub fn damaged(reason: impl Into<Arc<str>>) -> Self {
         Self::Damaged { reason: reason.into() }
     }

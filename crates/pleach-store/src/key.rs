@@ -1,7 +1,7 @@
-//! The name something is stored under.
+//! [`Key`]: a key of the store.
 //!
-//! Keys are UTF-8 and ordered bytewise, which for UTF-8 is also the order of code points; that
-//! is what lets [`Key::prefix_end`] name the end of a prefix with another key.
+//! Keys are UTF-8 and ordered bytewise, which is also the order of code points, so that
+//! [`Key::prefix_end`] is itself a key.
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
@@ -20,18 +20,18 @@ impl Key {
         &self.0
     }
 
-    /// Whether this key lies under `prefix`. Every key lies under the empty one.
+    /// Whether this key has the prefix.
     pub fn starts_with(&self, prefix: &str) -> bool {
         self.0.as_bytes().starts_with(prefix.as_bytes())
     }
 
-    /// The smallest key behind everything that starts with `prefix`; `None` when nothing can be
-    /// behind it (the empty prefix, or one made of the last code point only).
+    /// The smallest key after all keys with this prefix; `None` when there is none (the empty prefix,
+    /// or one of only the last code point).
     pub fn prefix_end(prefix: &str) -> Option<Self> {
         let mut head = prefix;
         while let Some(last) = head.chars().next_back() {
             head = &head[..head.len() - last.len_utf8()];
-            // `char` ranges step over the surrogates, which have no place in UTF-8.
+            // `char` ranges skip the surrogates.
             if let Some(next) = (last..=char::MAX).nth(1) {
                 let mut end = String::with_capacity(head.len() + next.len_utf8());
                 end.push_str(head);

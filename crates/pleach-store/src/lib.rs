@@ -1,23 +1,21 @@
-//! Bytes under keys, along one line of history.
+//! The storage interface: a revisioned key-value store with watches, like etcd's MVCC store.
 //!
-//! This crate is the seam between the engine and whatever keeps its objects. It knows keys,
-//! bytes and revisions; it never knows JSON or Kubernetes, and it never touches a disk, a clock
-//! or a thread. It holds:
+//! Knows keys, bytes and revisions; never JSON or Kubernetes, a disk, a clock or a thread.
 //!
-//! * [`Store`], the trait: read, range, commit, watch, compact, and the values they speak of;
-//! * [`ModelStore`], a map behind a lock: what "correct" means, and the store of tests and of
-//!   servers that may forget everything when they stop;
-//! * `contract` (feature `contract`): functions over a store that every backend passes.
+//! * [`Store`], the trait: get, range, commit, watch, compact;
+//! * [`ModelStore`], an in-memory reference implementation, for tests and for servers without a data
+//!   directory;
+//! * `contract` (feature `contract`): the tests that every backend passes.
 //!
 //! **Invariants** every backend keeps:
-//! * history is one line: each commit that changes anything has the next revision, and every
-//!   change of that commit carries it;
-//! * a read at a revision sees exactly the commits up to it, all of each or nothing of it;
-//! * a watch gives every change after its starting point once, in order, or ends with an error;
-//! * after `compact(r)`, reads at `r` or later and watches after `r` or later still answer, and
-//!   older ones fail with [`StoreError::Compacted`];
-//! * a commit with a value over the store's limit ([`VALUE_LIMIT`] unless it is told otherwise)
-//!   fails with [`StoreError::TooLarge`] and changes nothing.
+//! * history is linear: each commit that changes anything has the next revision, which all its changes
+//!   carry;
+//! * a read at a revision sees exactly the commits up to it, each as a whole;
+//! * a watch returns every change after its starting revision once, in order, or ends with an error;
+//! * after `compact(r)`, reads at `r` or later and watches after `r` or later succeed, and older ones
+//!   fail with [`StoreError::Compacted`];
+//! * a commit with a value over the limit ([`VALUE_LIMIT`] by default) fails with
+//!   [`StoreError::TooLarge`] and changes nothing.
 
 mod commit;
 #[cfg(feature = "contract")]
@@ -36,6 +34,6 @@ pub use error::StoreError;
 pub use key::Key;
 pub use model::ModelStore;
 pub use range::{Range, RangeQuery};
-pub use store::{Answer, Stats, Store};
+pub use store::{Stats, Store, StoreFuture};
 pub use version::{Revision, Versioned};
-pub use watch::{Batch, Event, Feed, Watch, WatchItem};
+pub use watch::{Batch, Event, Watch, WatchItem, WatchStream};

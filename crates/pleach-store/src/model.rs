@@ -1,9 +1,8 @@
-//! `ModelStore`: a map behind a lock.
+//! [`ModelStore`]: the reference implementation, in memory.
 //!
-//! It is what "correct" means: other backends are compared with it. Never fast, never clever:
-//! every question takes the one lock, every commit wakes every watcher, and a watcher is a
-//! cursor into the shared history, so that it can neither miss nor repeat anything. It is also
-//! the store of servers that may forget everything when they stop.
+//! Other backends are compared with it, so it is simple rather than fast: every operation takes the one
+//! lock, every commit wakes every watcher, and a watcher is a cursor into the shared history. Also used
+//! by servers without a data directory.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -14,8 +13,8 @@ use std::{
 };
 
 use crate::{
-    Answer, Batch, Commit, Event, Feed, Key, Range, RangeQuery, Revision, Stats, Store, StoreError,
-    VALUE_LIMIT, Versioned, Watch, WatchItem,
+    Batch, Commit, Event, Key, Range, RangeQuery, Revision, Stats, Store, StoreError, StoreFuture,
+    VALUE_LIMIT, Versioned, Watch, WatchItem, WatchStream,
 };
 
 /// An in-memory store. Clones share it.
@@ -24,7 +23,7 @@ pub struct ModelStore {
     state: Arc<Mutex<State>>,
     /// How many commits of history are kept before the oldest are compacted.
     keep: usize,
-    /// The largest value taken.
+    /// The limit on values.
     value_limit: u64,
 }
 
@@ -32,11 +31,11 @@ pub struct ModelStore {
 struct State {
     current: Revision,
     oldest: Revision,
-    /// Per key, what it was over time, oldest first; a deletion is an entry without a value.
+    /// The versions of each key, oldest first; a deletion has no value.
     chains: BTreeMap<Key, Vec<Entry>>,
-    /// What each commit changed, oldest first, after `oldest`.
+    /// The history after `oldest`, oldest first.
     history: VecDeque<Batch>,
-    /// Watchers that wait, by number.
+    /// Wakers of waiting watchers, by number.
     waiting: BTreeMap<u64, Waker>,
     watchers: u64,
     next_watcher: u64,
@@ -88,22 +87,22 @@ impl ModelStore {
     }
 }
 
-/// A panic elsewhere cannot leave the state half changed: nothing in here panics midway.
+/// Nothing panics while the state is half changed.
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Store for ModelStore {
-    fn get<'a>(&'a self, key: &'a Key, at: Option<Revision>) -> Answer<'a, Option<Versioned>> {
+    fn get<'a>(&'a self, key: &'a Key, at: Option<Revision>) -> StoreFuture<'a, Option<Versioned>> {
         let state = self.lock();
-        Box::pin(ready(state.moment(at).map(|at| state.get(key, at))))
+        Box::pin(ready(state.resolve_revision(at).map(|at| state.get(key, at))))
     }
 
-    fn range(&self, query: RangeQuery) -> Answer<'_, Range> {
+    fn range(&self, query: RangeQuery) -> StoreFuture<'_, Range> {
         Box::pin(ready(self.lock().range(&query)))
     }
 
-    fn commit(&self, commit: Commit) -> Answer<'_, Revision> {
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, Revision> {
         if let Err(error) = commit.check_values(self.value_limit) {
             return Box::pin(ready(Err(error)));
         }
@@ -119,9 +118,9 @@ impl Store for ModelStore {
         Box::pin(ready(answer))
     }
 
-    fn watch(&self, prefix: Key, after: Revision) -> Answer<'_, Watch> {
+    fn watch(&self, prefix: Key, after: Revision) -> StoreFuture<'_, Watch> {
         let mut state = self.lock();
-        if let Err(error) = state.moment(Some(after)) {
+        if let Err(error) = state.resolve_revision(Some(after)) {
             return Box::pin(ready(Err(error)));
         }
         state.watchers += 1;
@@ -132,21 +131,21 @@ impl Store for ModelStore {
         Box::pin(ready(Ok(Watch::new(cursor))))
     }
 
-    fn revision(&self) -> Answer<'_, Revision> {
+    fn revision(&self) -> StoreFuture<'_, Revision> {
         Box::pin(ready(Ok(self.lock().current)))
     }
 
-    fn compact(&self, before: Revision) -> Answer<'_, ()> {
+    fn compact(&self, before: Revision) -> StoreFuture<'_, ()> {
         let mut state = self.lock();
         if before > state.current {
             return Box::pin(ready(Err(StoreError::Future { requested: before, current: state.current })));
         }
         state.compact(before);
-        // A watcher that waits has seen everything, so compaction cannot overtake it.
+        // A waiting watcher has seen everything, so compaction does not affect it.
         Box::pin(ready(Ok(())))
     }
 
-    fn stats(&self) -> Answer<'_, Stats> {
+    fn stats(&self) -> StoreFuture<'_, Stats> {
         let state = self.lock();
         let live = state.chains.values().filter_map(|chain| chain.last()?.value.as_ref());
         let (keys, value_bytes) =
@@ -170,8 +169,8 @@ impl Store for ModelStore {
 }
 
 impl State {
-    /// The revision a question is about, if it can still and already be answered.
-    fn moment(&self, at: Option<Revision>) -> Result<Revision, StoreError> {
+    /// The revision to read at: an error if it is compacted or in the future.
+    fn resolve_revision(&self, at: Option<Revision>) -> Result<Revision, StoreError> {
         match at {
             None => Ok(self.current),
             Some(at) if at < self.oldest => Err(StoreError::Compacted { requested: at, oldest: self.oldest }),
@@ -185,7 +184,7 @@ impl State {
     }
 
     fn range(&self, query: &RangeQuery) -> Result<Range, StoreError> {
-        let revision = self.moment(query.at)?;
+        let revision = self.resolve_revision(query.at)?;
         if query.is_empty() {
             return Ok(Range { items: Vec::new(), revision, more: false, remaining: 0 });
         }
@@ -236,7 +235,7 @@ impl State {
             self.history.pop_front();
         }
         self.chains.retain(|_, chain| {
-            // The last entry up to `before` still answers reads there, unless it says "deleted".
+            // The last version up to `before` is still read there, unless it is a deletion.
             let upto = chain.partition_point(|entry| entry.revision <= before);
             let spare = match upto.checked_sub(1) {
                 Some(last) if chain[last].value.is_some() => last,
@@ -253,7 +252,7 @@ fn value_at(chain: &[Entry], at: Revision) -> Option<Versioned> {
     chain[..upto].last()?.value.clone()
 }
 
-/// A watcher: how far it has read in the shared history.
+/// A watch: a position in the shared history.
 struct Cursor {
     state: Arc<Mutex<State>>,
     number: u64,
@@ -261,11 +260,11 @@ struct Cursor {
     seen: Revision,
 }
 
-impl Feed for Cursor {
+impl WatchStream for Cursor {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<WatchItem, StoreError>>> {
         let mut state = lock(&self.state);
         if self.seen < state.oldest {
-            return Poll::Ready(Some(Err(StoreError::Overtaken)));
+            return Poll::Ready(Some(Err(StoreError::WatchCompacted)));
         }
         let next = state.history.partition_point(|batch| batch.revision() <= self.seen);
         for batch in state.history.range(next..) {

@@ -1,8 +1,8 @@
-//! Ordered reads of many keys.
+//! Range reads.
 
 use crate::{Key, Revision, Versioned};
 
-/// Which keys to read, in order, and as of when.
+/// A range read: which keys, and at which revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeQuery {
     /// The first key that may be returned.
@@ -36,7 +36,7 @@ impl RangeQuery {
         self
     }
 
-    /// The same range, without what sorts up to and including `key`: the next page after it.
+    /// The same range after `key`: the next page.
     #[must_use]
     pub fn after(mut self, key: &Key) -> Self {
         let mut start = String::with_capacity(key.as_str().len() + 1);
@@ -46,20 +46,20 @@ impl RangeQuery {
         self
     }
 
-    /// Whether no key can be in the range (its end is not after its start).
+    /// Whether the range is empty (its end is not after its start).
     pub fn is_empty(&self) -> bool {
         self.end.as_ref().is_some_and(|end| *end <= self.start)
     }
 }
 
-/// What a range read found.
+/// The result of a range read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
     /// The items, ordered by key.
     pub items: Vec<Versioned>,
-    /// The revision the read saw: the one asked for, or the latest.
+    /// The revision of the read: the requested one, or the latest.
     pub revision: Revision,
-    /// Whether the limit cut the range short.
+    /// Whether there are more items than the limit.
     pub more: bool,
     /// How many keys of the range come after the last item, at that revision; zero unless `more`.
     pub remaining: u64,

@@ -1,40 +1,39 @@
-//! The seam: what the engine asks of whatever keeps its objects.
+//! [`Store`]: the storage interface of the engine.
 
 use std::{pin::Pin, sync::Arc};
 
 use crate::{Commit, Key, Range, RangeQuery, Revision, StoreError, Versioned, Watch};
 
-/// An answer that may take a while.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+/// The result of a store operation, as a boxed future.
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// Bytes under keys, along one line of history.
+/// A revisioned key-value store.
 ///
-/// Codecs, retries and caches are the engine's, written once; a backend keeps the invariants in
-/// the crate's documentation and nothing more. Reads never wait for writes.
+/// A backend keeps the invariants in the crate's documentation; codecs, retries and caches are the
+/// engine's. Reads never wait for writes.
 pub trait Store: Send + Sync + 'static {
-    /// What is stored under a key, now or at a revision.
-    fn get<'a>(&'a self, key: &'a Key, at: Option<Revision>) -> Answer<'a, Option<Versioned>>;
+    /// The value of a key, now or at a revision.
+    fn get<'a>(&'a self, key: &'a Key, at: Option<Revision>) -> StoreFuture<'a, Option<Versioned>>;
 
     /// Many keys in order, now or at a revision.
-    fn range(&self, query: RangeQuery) -> Answer<'_, Range>;
+    fn range(&self, query: RangeQuery) -> StoreFuture<'_, Range>;
 
-    /// All or nothing: every expectation held and history grew by one, or nothing happened.
-    /// Once answered, the commit is as durable as the backend makes anything. Dropping the
-    /// answer does not take the commit back.
-    fn commit(&self, commit: Commit) -> Answer<'_, Revision>;
+    /// Atomic: all preconditions held and the revision grew by one, or nothing happened. A successful
+    /// commit is as durable as the backend makes it. Dropping the future does not cancel the commit.
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, Revision>;
 
     /// Changes under a prefix with a revision greater than `after`.
-    fn watch(&self, prefix: Key, after: Revision) -> Answer<'_, Watch>;
+    fn watch(&self, prefix: Key, after: Revision) -> StoreFuture<'_, Watch>;
 
-    /// Where history ends now.
-    fn revision(&self) -> Answer<'_, Revision>;
+    /// The current revision.
+    fn revision(&self) -> StoreFuture<'_, Revision>;
 
-    /// Gives up history before a revision. Reads at `before` and watches after it still answer.
-    /// Asking for what is already given up does nothing.
-    fn compact(&self, before: Revision) -> Answer<'_, ()>;
+    /// Compacts history before a revision. Reads at `before` and watches after it still succeed.
+    /// Compacting again, or less, does nothing.
+    fn compact(&self, before: Revision) -> StoreFuture<'_, ()>;
 
-    /// Figures about the store.
-    fn stats(&self) -> Answer<'_, Stats>;
+    /// Statistics.
+    fn stats(&self) -> StoreFuture<'_, Stats>;
 
     /// [`Store::get`] at latest without a future, for backends that read from memory; `None`
     /// when the backend has to wait for something.
@@ -44,36 +43,35 @@ pub trait Store: Send + Sync + 'static {
     }
 }
 
-/// Figures about a store.
+/// Statistics of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Where history ends.
+    /// The current revision.
     pub revision: Revision,
-    /// The oldest revision that still answers.
+    /// The oldest readable revision.
     pub oldest: Revision,
-    /// Keys that exist now.
+    /// The number of keys.
     pub keys: u64,
-    /// Bytes of the values that exist now.
+    /// Bytes of the current values.
     pub value_bytes: u64,
-    /// Changes kept for reads and watches in the past.
+    /// Events in the history.
     pub history: u64,
     /// Open watches.
     pub watchers: u64,
     /// Bytes on disk; zero for a store that has none.
     pub disk_bytes: u64,
-    /// Roughly the memory that history takes beside what exists now.
+    /// Approximate memory of the history.
     pub history_bytes: u64,
     /// How many times history was compacted since the store was opened.
     pub compactions: u64,
     /// How many checkpoints were written since the store was opened.
     pub checkpoints: u64,
-    /// Why what the store does by itself (checkpoints, removal of old files) did not succeed the
-    /// last time. It is tried again, and writes go on.
-    pub trouble: Option<Arc<str>>,
-    /// Why the store takes only deletes, when it does: the disk is full, or the store over its quota.
-    /// It ends by itself when there is room.
+    /// Why the last checkpoint, or removal of old files, failed. It is retried, and writes go on.
+    pub maintenance_error: Option<Arc<str>>,
+    /// Why only deletes are allowed: the disk is full, or the store is over its quota. Cleared when
+    /// there is space.
     pub no_space: Option<Arc<str>>,
-    /// Why the store takes no writes, when it does not.
+    /// Why the store is read-only.
     pub read_only: Option<Arc<str>>,
 }

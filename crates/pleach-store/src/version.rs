@@ -6,14 +6,13 @@ use bytes::Bytes;
 
 use crate::Key;
 
-/// A point in history. The first one, of a store nothing was ever written to, is
-/// [`Revision::FIRST`]; each commit that changes something is the next.
+/// A revision: the number of a commit. An empty store is at [`Revision::FIRST`]; each commit that
+/// changes something is the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Revision(pub u64);
 
 impl Revision {
-    /// Where history begins: the revision of an empty store. One and not zero, because zero
-    /// means "any" to clients.
+    /// The revision of an empty store. Not zero, which means "any" to clients.
     pub const FIRST: Self = Self(1);
 
     /// The revision after this one.
@@ -35,15 +34,15 @@ impl fmt::Display for Revision {
     }
 }
 
-/// A value as it was left by one commit. Cloning shares the key and the bytes.
+/// A key and its value at a revision (etcd: `KeyValue`). Cloning shares the key and the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Versioned {
     /// The key it is stored under.
     pub key: Key,
     /// The bytes.
     pub value: Bytes,
-    /// The commit that made the key exist, since it last did not.
+    /// The commit that created the key (etcd: `create_revision`).
     pub created: Revision,
-    /// The commit that wrote these bytes.
+    /// The commit that wrote the value (etcd: `mod_revision`).
     pub revision: Revision,
 }

@@ -1,8 +1,7 @@
-//! Following changes.
+//! Watches.
 //!
-//! A backend implements [`Feed`]; a caller holds the [`Watch`] around it. Dropping the watch ends
-//! it. Nothing here runs by itself: a watch costs its reader's polls and whatever its backend
-//! keeps for it, which is bounded.
+//! A backend implements [`WatchStream`]; callers use the [`Watch`] around it. Dropping the watch ends
+//! it. A backend's memory for a watch is bounded.
 
 use std::{
     fmt,
@@ -23,9 +22,9 @@ pub struct Event {
     pub revision: Revision,
     /// The key that changed.
     pub key: Key,
-    /// What is there now; `None`: it was deleted.
+    /// The new value; `None`: deleted.
     pub value: Option<Versioned>,
-    /// What was there before; `None`: it was created.
+    /// The previous value; `None`: created.
     pub previous: Option<Versioned>,
 }
 
@@ -51,7 +50,7 @@ impl Batch {
         self.0[0].revision
     }
 
-    /// Roughly the memory that the batch keeps from being freed: keys, values and previous values.
+    /// Approximate memory that the batch keeps alive: keys, values and previous values.
     pub fn bytes(&self) -> usize {
         let size = |side: &Option<Versioned>| side.as_ref().map_or(0, |side| side.value.len());
         let event = |event: &Event| event.key.as_str().len() + size(&event.value) + size(&event.previous);
@@ -84,70 +83,68 @@ impl<'a> IntoIterator for &'a Batch {
     }
 }
 
-/// What a watch gives.
+/// An item of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchItem {
     /// Changes: all that one commit made under the prefix.
     Events(Batch),
-    /// Nothing under the prefix is left to give up to this revision. Backends that cannot answer
-    /// [`Watch::progress`] from memory send these now and then; others never do.
+    /// There are no more changes under the prefix up to this revision. Only from backends that cannot
+    /// answer [`Watch::progress`] from memory (etcd: progress notifications).
     Progress(Revision),
 }
 
-/// The backend's end of a watch.
-pub trait Feed: Send + 'static {
-    /// The next item; after an error or `None` it is not asked again.
+/// A backend's side of a watch.
+pub trait WatchStream: Send + 'static {
+    /// The next item. Not called again after an error or `None`.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<WatchItem, StoreError>>>;
 
-    /// The latest revision up to which every change under the prefix has been given. Never ahead
-    /// of a change that `poll_next` has yet to return.
+    /// The latest revision up to which every change under the prefix has been returned.
     fn progress(&self) -> Revision;
 }
 
 /// Changes under a prefix after a revision: each once, in order, without gaps.
 pub struct Watch {
-    feed: Option<Box<dyn Feed>>,
+    watch_stream: Option<Box<dyn WatchStream>>,
     progress: Revision,
 }
 
 impl Watch {
-    /// A watch over a backend's feed.
-    pub fn new(feed: impl Feed) -> Self {
-        let progress = feed.progress();
-        Self { feed: Some(Box::new(feed)), progress }
+    /// A watch over a backend's stream.
+    pub fn new(watch_stream: impl WatchStream) -> Self {
+        let progress = watch_stream.progress();
+        Self { watch_stream: Some(Box::new(watch_stream)), progress }
     }
 
-    /// The next item. An error is the last thing before `None`. Cancel safe: dropping the future
-    /// loses nothing.
+    /// The next item. An error is the last item. Cancel safe.
     pub async fn next(&mut self) -> Option<Result<WatchItem, StoreError>> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
     /// [`Watch::next`] for callers that poll.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<WatchItem, StoreError>>> {
-        let Some(feed) = &mut self.feed else {
+        let Some(watch_stream) = &mut self.watch_stream else {
             return Poll::Ready(None);
         };
-        let polled = feed.poll_next(cx);
+        let polled = watch_stream.poll_next(cx);
         if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
-            self.progress = feed.progress();
-            self.feed = None;
+            self.progress = watch_stream.progress();
+            self.watch_stream = None;
         }
         polled
     }
 
-    /// The latest revision up to which everything under the prefix has been returned by
-    /// [`Watch::next`]: what a bookmark may say. It moves on with writes elsewhere, too, and
-    /// never runs ahead of an event not yet returned.
+    /// The latest revision up to which all changes under the prefix have been returned by
+    /// [`Watch::next`], for bookmarks. It advances with writes elsewhere, and is never ahead of an
+    /// event not yet returned.
     pub fn progress(&self) -> Revision {
-        self.feed.as_ref().map_or(self.progress, |feed| feed.progress())
+        self.watch_stream.as_ref().map_or(self.progress, |watch_stream| watch_stream.progress())
     }
 }
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch")
-            .field("open", &self.feed.is_some())
+            .field("open", &self.watch_stream.is_some())
             .field("progress", &self.progress())
             .finish()
     }

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use pleach_engine::record::Record;
 use pleach_store::{Key, Versioned};
-use pleach_store_log::{Repair, Repaired};
+use pleach_store_log::{Repair, RepairReport};
 
 use crate::cli::StoreCommand;
 use crate::data_dir::DataDir;
@@ -52,7 +52,7 @@ fn decode(item: &Versioned) -> Result<(), String> {
 }
 
 /// What a repair found and did, for a person.
-fn account(repaired: &Repaired, dry_run: bool) -> String {
+fn account(repaired: &RepairReport, dry_run: bool) -> String {
     let mut text = String::new();
     let mut say = |line: String| {
         text.push_str(&line);

@@ -1,4 +1,4 @@
-//! A directory of the file system, held by one process at a time.
+//! [`RealDisk`]: a directory of the file system, locked by one process.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -10,28 +10,26 @@ use std::{
 
 use super::{Disk, DiskFile};
 
-/// The file whose lock says that a process has the directory open. Never removed: a lock on a
-/// file that another process can replace would guard nothing.
+/// The lock file. Never removed: a lock on a replaceable file guards nothing.
 const LOCK: &str = "LOCK";
 
-/// A directory of the file system. Files in it are private to their owner.
+/// A directory of the file system. Its files are private to their owner.
 #[derive(Debug)]
 pub struct RealDisk {
     directory: PathBuf,
-    /// Holds the lock until it is dropped; the system releases it when the process dies.
+    /// Held until dropped; the system releases it when the process dies.
     held: Option<File>,
-    /// The directory itself, open from the beginning: syncing names must not need a descriptor when
-    /// there are none left.
+    /// The open directory: syncing names must not need a new descriptor.
     opened: File,
-    /// Directories in which others were created on the way to this one; synced with the first
-    /// names in it, so that opening an empty store does not wait for the disk.
+    /// Parent directories that were created; synced with the first names in the directory, so that
+    /// opening an empty store does not wait for the disk.
     created_in: Mutex<Vec<PathBuf>>,
 }
 
 impl RealDisk {
-    /// Takes the directory for this process, creating it if need be. Fails with
-    /// [`io::ErrorKind::WouldBlock`] when another process has it.
-    pub fn hold(directory: &Path) -> io::Result<Self> {
+    /// Locks the directory, creating it if missing. Fails with [`io::ErrorKind::WouldBlock`] when
+    /// another process has locked it.
+    pub fn open_exclusive(directory: &Path) -> io::Result<Self> {
         let missing = directory.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.is_dir());
         let parent_of = |path: &Path| match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -62,8 +60,8 @@ impl RealDisk {
         }
     }
 
-    /// Looks at a directory without taking it, to read what a process may be writing.
-    pub fn look(directory: &Path) -> io::Result<Self> {
+    /// Opens a directory without locking it, to read what a process may be writing.
+    pub fn open_read_only(directory: &Path) -> io::Result<Self> {
         if !fs::metadata(directory)?.is_dir() {
             return Err(io::Error::new(io::ErrorKind::NotADirectory, "not a directory"));
         }
@@ -80,7 +78,7 @@ impl Disk for RealDisk {
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
-            // Names that are not UTF-8 are not ours.
+            // File names that are not UTF-8 are not ours.
             if let Ok(name) = entry?.file_name().into_string() {
                 names.push(name);
             }

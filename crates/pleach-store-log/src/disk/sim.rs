@@ -1,9 +1,8 @@
-//! A disk in memory that fails when told to, and forgets what was not synced when it crashes.
+//! Simulated disk: in memory, with injected faults and crashes.
 //!
-//! Every call that changes something is counted. From a chosen call on the disk can fail, once or
-//! for good, and a failing write may have written a part. A *crash* makes another disk with what
-//! could be left: everything synced; of what was not, any sectors of any writes, and any of the
-//! creations, renames and removals.
+//! Calls that change something are counted. From a chosen call on the disk can fail, once or for good,
+//! and a failing write may be partial. A *crash* gives a disk with what could be left: everything
+//! synced; of the rest, any sectors of any writes, and any of the creations, renames and removals.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-use pleach_store::contract::Dice;
+use pleach_store::contract::TestRng;
 
 use super::{Disk, DiskFile};
 
@@ -26,7 +25,7 @@ pub(crate) struct Fault {
     pub(crate) sticky: bool,
     /// How much of a failing write is written, in percent.
     pub(crate) torn: usize,
-    /// The error of the system that it is; a failure of no known kind if not given.
+    /// The `errno` of the failure; other errors if not given.
     pub(crate) code: Option<i32>,
 }
 
@@ -42,11 +41,11 @@ struct State {
     unsynced_names: Vec<NameChange>,
     calls: u64,
     fault: Option<Fault>,
-    /// What creating a file says, if it does not succeed.
+    /// The `errno` of creating a file, if that fails.
     no_create: Option<i32>,
-    /// How many bytes fit.
+    /// The capacity in bytes.
     capacity: Option<u64>,
-    /// Room held back, by name.
+    /// Reserved space, by name.
     reserved: BTreeMap<String, u64>,
 }
 
@@ -116,7 +115,7 @@ fn missing() -> io::Error {
 }
 
 impl State {
-    /// Counts a call; fails it if it is its turn.
+    /// Counts a call, and fails it if it is the chosen one.
     fn call(&mut self) -> Result<(), Fault> {
         let number = self.calls;
         self.calls += 1;
@@ -147,24 +146,24 @@ impl SimDisk {
         self.0.lock().unwrap()
     }
 
-    /// Fails as said from now on; calls are counted from zero again.
+    /// Sets a fault; calls are counted from zero again.
     pub(crate) fn set_fault(&self, fault: Option<Fault>) {
         let mut state = self.lock();
         state.fault = fault;
         state.calls = 0;
     }
 
-    /// Lets so many bytes fit; what is there stays.
+    /// Sets the capacity.
     pub(crate) fn set_capacity(&self, bytes: Option<u64>) {
         self.lock().capacity = bytes;
     }
 
-    /// What fits still.
+    /// The free space.
     pub(crate) fn room(&self) -> u64 {
         self.lock().free()
     }
 
-    /// What creating a file says from now on: an error of the system, or nothing.
+    /// The `errno` that creating a file fails with from now on.
     pub(crate) fn set_no_create(&self, code: Option<i32>) {
         self.lock().no_create = code;
     }
@@ -180,23 +179,23 @@ impl SimDisk {
         self.lock().calls
     }
 
-    /// What a crash now could leave.
-    pub(crate) fn crash(&self, dice: &mut Dice) -> Self {
+    /// A disk as a crash now could leave it.
+    pub(crate) fn crash(&self, rng: &mut TestRng) -> Self {
         let state = self.lock();
         let mut names = state.synced_names.clone();
-        // Most file systems keep the first so many; some keep any.
-        let in_order = dice.roll(2) == 0;
-        let kept = dice.roll(state.unsynced_names.len() as u64 + 1) as usize;
+        // Most file systems keep a prefix; some keep any subset.
+        let in_order = rng.below(2) == 0;
+        let kept = rng.below(state.unsynced_names.len() as u64 + 1) as usize;
         for (number, change) in state.unsynced_names.iter().enumerate() {
-            if if in_order { number < kept } else { dice.roll(2) == 0 } {
+            if if in_order { number < kept } else { rng.below(2) == 0 } {
                 change.apply(&mut names);
             }
         }
-        let inodes = state.inodes.iter().map(|inode| inode.crash(dice)).collect();
+        let inodes = state.inodes.iter().map(|inode| inode.crash(rng)).collect();
         Self(Arc::new(Mutex::new(State { inodes, synced_names: names.clone(), names, ..State::default() })))
     }
 
-    /// The bytes of a file, to be looked at or changed behind the store's back.
+    /// The bytes of a file, to be read or changed without the store's knowledge.
     pub(crate) fn with_file<T>(&self, name: &str, body: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let mut state = self.lock();
         let inode = state.names[name];
@@ -205,7 +204,7 @@ impl SimDisk {
         result
     }
 
-    /// The names of the files there are.
+    /// The names of all files.
     pub(crate) fn list_names(&self) -> Vec<String> {
         self.lock().names.keys().cloned().collect()
     }
@@ -224,22 +223,22 @@ impl SimDisk {
 }
 
 impl Inode {
-    fn crash(&self, dice: &mut Dice) -> Self {
+    fn crash(&self, rng: &mut TestRng) -> Self {
         let mut content = self.synced.clone();
-        // Sometimes all of it made it, sometimes nothing.
-        let luck = dice.roll(4);
+        // Sometimes everything is kept, sometimes nothing.
+        let luck = rng.below(4);
         for change in &self.unsynced {
             match change {
                 _ if luck == 0 => {}
                 change if luck == 1 => change.apply(&mut content),
                 Change::Truncate(_) => {
-                    if dice.roll(2) == 0 {
+                    if rng.below(2) == 0 {
                         change.apply(&mut content);
                     }
                 }
                 Change::Write(offset, bytes) => {
                     for (sector, part) in bytes.chunks(SECTOR).enumerate() {
-                        if dice.roll(3) > 0 {
+                        if rng.below(3) > 0 {
                             Change::Write(offset + sector * SECTOR, part.to_vec()).apply(&mut content);
                         }
                     }
@@ -378,7 +377,7 @@ impl DiskFile for SimFile {
 
     fn sync(&mut self) -> io::Result<()> {
         let mut state = self.disk.lock();
-        // A failed sync is the nasty kind: what it was about is neither safe nor known to be lost.
+        // After a failed sync the data is neither durable nor known to be lost.
         state.call().map_err(broken)?;
         let inode = &mut state.inodes[self.inode];
         inode.synced = inode.content.clone();

@@ -1,7 +1,6 @@
 //! Numbered slots, one per key, each with the versions of that key.
 //!
-//! Slots live in blocks that never move, so the store does not pause to copy a million of them
-//! when it grows.
+//! Slots are in blocks that never move, so that growing does not copy them.
 
 use std::collections::VecDeque;
 
@@ -10,7 +9,7 @@ use pleach_store::{Key, Revision, Versioned};
 
 const BLOCK: usize = 1024;
 
-/// What a key was from one commit on.
+/// A version of a key.
 #[derive(Debug, Clone)]
 pub(super) struct Version {
     pub(super) revision: Revision,
@@ -24,8 +23,7 @@ pub(super) struct Version {
 pub(super) struct Slot {
     key: Key,
     head: Version,
-    /// Versions before the head, oldest first; they come at one end and go at the other. Boxed:
-    /// few keys have any, and a slot is paid for by every key.
+    /// Versions before the head, oldest first. Boxed: few keys have any, and every key pays for a slot.
     #[expect(clippy::box_collection, reason = "eight bytes in the slot instead of thirty-two")]
     older: Option<Box<VecDeque<Version>>>,
 }
@@ -71,11 +69,11 @@ impl Slot {
     pub(super) fn forget(&mut self, floor: Revision) -> bool {
         if self.head.revision <= floor {
             self.older = None;
-            // A deletion at or before the floor reads the same as never having been.
+            // A deletion at or before the floor reads as if the key had never existed.
             return self.head.value.is_none();
         }
         if let Some(older) = &mut self.older {
-            // The last version up to the floor still answers reads there, unless it says "deleted".
+            // The last version up to the floor is still read there, unless it is a deletion.
             let upto = older.partition_point(|version| version.revision <= floor);
             let spare = match upto.checked_sub(1) {
                 Some(last) if older[last].value.is_some() => last,

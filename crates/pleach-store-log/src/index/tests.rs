@@ -1,8 +1,8 @@
-//! The index beside a plain map, with enough keys that leaves split and merge.
+//! Model test of the index, with enough keys that leaves split and merge.
 
 use std::collections::BTreeMap;
 
-use pleach_store::contract::Dice;
+use pleach_store::contract::TestRng;
 
 use super::*;
 
@@ -25,13 +25,13 @@ fn commit(index: &mut Index, changes: &[(String, bool)]) {
 }
 
 #[track_caller]
-fn check(index: &Index, plain: &Plain, at: Revision, dice: &mut Dice) {
+fn check(index: &Index, plain: &Plain, at: Revision, rng: &mut TestRng) {
     let mut items = Vec::new();
     assert!(matches!(index.collect(("", None), at, step(), &mut items), Stop::End));
     let found = items.iter().map(|item| (item.key.as_str(), item.revision));
     assert!(found.eq(plain.iter().map(|(key, revision)| (key.as_str(), *revision))), "the list at {at}");
     for _ in 0..5 {
-        let (start, end) = (key(dice.roll(6_000)), key(dice.roll(6_000)));
+        let (start, end) = (key(rng.below(6_000)), key(rng.below(6_000)));
         let mut items = Vec::new();
         index.collect((&start, Some(&end)), at, step(), &mut items);
         let wanted = if start < end { plain.range(start.clone()..end.clone()).count() } else { 0 };
@@ -50,16 +50,16 @@ fn key(n: u64) -> String {
 
 #[test]
 fn random_changes_match_a_plain_map() {
-    let mut dice = Dice::new(4);
+    let mut rng = TestRng::new(4);
     let mut index = Index::new(Revision::FIRST);
     let mut plain = Plain::new();
     let mut past: Vec<(Revision, Plain)> = Vec::new();
     for round in 0..120_u64 {
-        // Grows, shrinks to little, grows again, so that leaves split, merge and are reused.
+        // Grows, shrinks, grows again, so that leaves split, merge and are reused.
         let growing = (round / 30) % 2 == 0;
         for _ in 0..4 {
             let changes: BTreeMap<String, bool> = (0..100)
-                .map(|_| (key(dice.roll(6_000)), dice.roll(20) < if growing { 17 } else { 1 }))
+                .map(|_| (key(rng.below(6_000)), rng.below(20) < if growing { 17 } else { 1 }))
                 .collect();
             let changes: Vec<_> = changes.into_iter().collect();
             commit(&mut index, &changes);
@@ -73,9 +73,9 @@ fn random_changes_match_a_plain_map() {
             }
         }
         past.push((index.current(), plain.clone()));
-        check(&index, &plain, index.current(), &mut dice);
-        let (at, then) = &past[dice.roll(past.len() as u64) as usize];
-        check(&index, then, *at, &mut dice);
+        check(&index, &plain, index.current(), &mut rng);
+        let (at, then) = &past[rng.below(past.len() as u64) as usize];
+        check(&index, then, *at, &mut rng);
         if round % 7 == 6 {
             let (floor, _) = past[past.len() / 2];
             index.compact(floor);
@@ -90,7 +90,7 @@ fn random_changes_match_a_plain_map() {
     index.compact(index.current());
     while !index.prune(index.current(), 1_000).is_empty() {}
     assert_eq!((index.live_size(), index.history_size()), ((0, 0), (0, 0)), "nothing is left behind");
-    check(&index, &Plain::new(), index.current(), &mut dice);
+    check(&index, &Plain::new(), index.current(), &mut rng);
 }
 
 #[test]
@@ -102,11 +102,11 @@ fn keys_that_come_in_order_fill_their_leaves() {
     }
     assert_eq!(index.count(("", None)), 10_000);
     assert_eq!(index.count((&key(500), Some(&key(9_500)))), 9_000);
-    assert!(index.order.leaves() <= 10_000 / 400, "{} leaves", index.order.leaves());
+    assert!(index.by_key.leaves() <= 10_000 / 400, "{} leaves", index.by_key.leaves());
 }
 
 #[test]
-fn a_step_stops_where_it_is_told() {
+fn a_step_stops_at_its_bounds() {
     let mut index = Index::new(Revision::FIRST);
     let changes: Vec<_> = (0..10).map(|n| (key(n), true)).collect();
     commit(&mut index, &changes);

@@ -1,9 +1,9 @@
-//! Damage is told from a crash, byte by byte.
+//! Damage is distinguished from a crash, byte by byte.
 
 use super::*;
 use crate::format::HEADER;
 
-/// A store of several commits in one segment, closed; the model of it.
+/// A closed store of several commits in one segment, and its model.
 fn written() -> (SimDisk, ModelStore) {
     let (disk, model) = (SimDisk::new(), ModelStore::new());
     let store = open(&disk, Options::new()).expect("a store");
@@ -24,10 +24,10 @@ fn file_with(disk: &SimDisk, suffix: &str) -> String {
     files_with(disk, suffix).pop().expect("such a file")
 }
 
-/// What a store that was not closed by this program leaves: no note of what was synced.
-fn without_note(disk: &SimDisk) -> SimDisk {
+/// A disk without the sync marker.
+fn without_marker(disk: &SimDisk) -> SimDisk {
     let copy = disk.copy();
-    crate::disk::Disk::remove(&copy, crate::synced::NAME).expect("a note");
+    crate::disk::Disk::remove(&copy, crate::sync_marker::NAME).expect("a marker");
     copy
 }
 
@@ -76,7 +76,7 @@ fn a_log_that_is_shorter_than_what_was_synced_is_noticed() {
 }
 
 #[test]
-fn a_write_behind_what_was_synced_is_cut_off_wherever_it_ends() {
+fn an_incomplete_write_after_the_sync_marker_is_truncated() {
     let (disk, model) = written();
     let log = file_with(&disk, ".log");
     let size = disk.with_file(&log, |bytes| bytes.len());
@@ -95,9 +95,9 @@ fn a_write_behind_what_was_synced_is_cut_off_wherever_it_ends() {
 }
 
 #[test]
-fn without_a_note_only_the_last_frame_can_look_unfinished() {
+fn without_a_sync_marker_only_the_last_frame_can_look_unfinished() {
     let (disk, model) = written();
-    let disk = without_note(&disk);
+    let disk = without_marker(&disk);
     let log = file_with(&disk, ".log");
     let size = disk.with_file(&log, |bytes| bytes.len());
     let last = revision(&model);
@@ -119,9 +119,9 @@ fn without_a_note_only_the_last_frame_can_look_unfinished() {
 }
 
 #[test]
-fn without_a_note_a_log_cut_anywhere_is_a_prefix() {
+fn without_a_sync_marker_a_log_cut_anywhere_is_a_prefix() {
     let (disk, model) = written();
-    let disk = without_note(&disk);
+    let disk = without_marker(&disk);
     let log = file_with(&disk, ".log");
     let size = disk.with_file(&log, |bytes| bytes.len());
     for at in 0..size {
@@ -182,7 +182,7 @@ fn a_missing_segment_is_noticed() {
 #[test]
 fn a_newest_segment_without_a_header_changes_nothing_about_those_before_it() {
     let (disk, model) = written();
-    let disk = without_note(&disk);
+    let disk = without_marker(&disk);
     let log = file_with(&disk, ".log");
     for base in [1, 4, 7] {
         for content in [&b""[..], b"half a header"] {
@@ -216,10 +216,10 @@ fn a_newer_format_is_refused() {
 }
 
 #[test]
-fn what_a_client_stores_cannot_pass_for_a_frame() {
+fn a_stored_value_cannot_pass_for_a_frame() {
     let (disk, _) = written();
     let log = file_with(&disk, ".log");
-    // Frames of this very log, as a client that has read the file of another store might send.
+    // Frames of this log, as a client that has read another store's file might send.
     let frames = disk.with_file(&log, |bytes| bytes[HEADER..].to_vec());
     let other = SimDisk::new();
     let store = open(&other, Options::new()).expect("a store");
@@ -227,8 +227,8 @@ fn what_a_client_stores_cannot_pass_for_a_frame() {
     put(&store, "b", frames).expect("a write");
     drop(store);
     let log = file_with(&other, ".log");
-    // The last frame, with those in it, never made it to the disk whole.
-    let other = without_note(&other);
+    // The last frame, which contains them, is incomplete.
+    let other = without_marker(&other);
     other.with_file(&log, |bytes| {
         let end = bytes.len() - 1;
         bytes[end] ^= 1;
@@ -238,11 +238,11 @@ fn what_a_client_stores_cannot_pass_for_a_frame() {
 }
 
 #[test]
-fn a_sound_frame_that_makes_no_sense_is_damage() {
+fn a_valid_frame_with_invalid_content_is_damage() {
     use crate::format;
     let (disk, _) = written();
     let log = file_with(&disk, ".log");
-    let mut dice = Dice::new(11);
+    let mut rng = TestRng::new(11);
     for round in 0..300 {
         let copy = disk.copy();
         copy.with_file(&log, |bytes| {
@@ -250,13 +250,13 @@ fn a_sound_frame_that_makes_no_sense_is_damage() {
             let (_, salt) =
                 format::read_header(&header, format::FileKind::Log, &log).expect("a sound header");
             let start = format::begin_frame(bytes);
-            // Follows on the last revision, then anything.
+            // The right base, then random bytes.
             format::put_base(bytes, Revision(7));
-            bytes.extend((0..=dice.roll(40)).map(|_| dice.roll(4) as u8));
+            bytes.extend((0..=rng.below(40)).map(|_| rng.below(4) as u8));
             format::finish_frame(bytes, start, salt);
         });
         match open(&copy, Options::new()) {
-            // By chance it was something: history given up, most likely.
+            // The bytes happened to be valid, most likely a compaction.
             Ok(store) => assert_eq!(revision(&store), Revision(7), "round {round}"),
             Err(StoreError::Damaged { reason }) => assert!(reason.contains("unreadable"), "{reason}"),
             Err(other) => panic!("round {round}: {other}"),
@@ -265,8 +265,8 @@ fn a_sound_frame_that_makes_no_sense_is_damage() {
 }
 
 #[test]
-fn a_store_of_the_first_format_is_read_and_gone_on_with() {
-    // As the first version of this program wrote it: three commits, the note not yet invented.
+fn a_store_of_format_version_1_is_read_and_appended_to() {
+    // Written by the first version of this program: three commits, no sync marker.
     const FIRST: &[u8] = include_bytes!("first_format.log");
     let disk = SimDisk::new();
     let name = crate::log::segment_name(Revision::FIRST);
@@ -291,8 +291,8 @@ fn a_store_of_the_first_format_is_read_and_gone_on_with() {
     let versions: Vec<u8> =
         files_with(&disk, ".log").iter().map(|name| disk.with_file(name, |bytes| bytes[8])).collect();
     assert_eq!(versions, [1, 2]);
-    // What a client stored cannot make a search for frames take long.
-    let copy = without_note(&disk);
+    // Stored values cannot make a search for frames slow.
+    let copy = without_marker(&disk);
     let last = file_with(&copy, ".log");
     crate::disk::Disk::remove(&copy, &last).expect("a removal");
     copy.with_file(&name, |bytes| {

@@ -1,12 +1,12 @@
-//! Every call to the disk fails once, in every way, and then the power goes.
+//! Fault injection: every call to the disk fails once, in every way, followed by a crash.
 //!
-//! After each: what was acknowledged is there, what is there is a prefix of what was attempted,
-//! reads go on while writes fail, and the store can be opened and written to again.
+//! After each: acknowledged commits are there, the content is a prefix of what was attempted, reads go
+//! on while writes fail, and the store can be opened and written to again.
 
 use super::*;
 use crate::disk::sim::Fault;
 
-/// What a run did before it was stopped.
+/// What a workload did before it was stopped.
 struct Run {
     /// Everything attempted, as if it had all succeeded.
     attempted: ModelStore,
@@ -15,23 +15,23 @@ struct Run {
     failed: bool,
 }
 
-/// A short life: commits, several at a time, a compaction and a checkpoint in between.
-fn live(disk: &SimDisk, seed: u64) -> Run {
+/// A short workload: concurrent commits, a compaction and a checkpoint.
+fn run_workload(disk: &SimDisk, seed: u64) -> Run {
     let attempted = ModelStore::new();
     let mut run = Run { attempted, acknowledged: Revision::FIRST, failed: false };
     let Ok(store) = open(disk, small()) else {
         run.failed = true;
         return run;
     };
-    let mut dice = Dice::new(seed);
+    let mut rng = TestRng::new(seed);
     for round in 0..8 {
         // Queued together, so that some share a frame.
-        let commits: Vec<_> = (0..3).map(|n| random_commit(&mut dice, round * 3 + n)).collect();
+        let commits: Vec<_> = (0..3).map(|n| random_commit(&mut rng, round * 3 + n)).collect();
         let answers: Vec<_> = commits.iter().map(|commit| store.commit(commit.clone())).collect();
         let mut stopped = false;
         for (commit, answer) in commits.into_iter().zip(answers) {
             let answer = block_on(answer);
-            // Without a segment there is nothing to write to, and nothing was written.
+            // Without a segment nothing was written.
             if matches!(&answer, Err(StoreError::Io { doing, .. }) if doing.contains("begin a new segment")) {
                 run.failed = true;
                 continue;
@@ -49,7 +49,7 @@ fn live(disk: &SimDisk, seed: u64) -> Run {
         }
         if stopped {
             run.failed = true;
-            // Reads go on, and show nothing that was not acknowledged; writes say why not.
+            // Reads go on and show only acknowledged commits; writes return the reason.
             assert_eq!(revision(&store), run.acknowledged, "seed {seed}");
             assert_prefix(&store, &run.attempted, "while it takes no writes");
             let refused = put(&store, "late", "x");
@@ -60,14 +60,14 @@ fn live(disk: &SimDisk, seed: u64) -> Run {
         if round == 3 || round == 6 {
             let before = Revision(run.acknowledged.0.saturating_sub(2));
             block_on(store.compact(before)).expect("a compaction");
-            // A checkpoint that fails is tried again later; commits go on.
+            // A failed checkpoint is retried later; commits go on.
             run.failed |= store.checkpoint().is_err();
         }
     }
     run
 }
 
-/// What a crash left of a run opens, holds what it must, and takes writes.
+/// Asserts that a crashed store opens, holds what it must, and is writable.
 #[track_caller]
 fn survives(disk: &SimDisk, run: &Run, context: &str) {
     let store = open(disk, small()).unwrap_or_else(|error| panic!("{context}: {error}"));
@@ -83,79 +83,79 @@ fn survives(disk: &SimDisk, run: &Run, context: &str) {
     assert_eq!(found.expect("the key").value, "the crash", "{context}");
 }
 
-fn calls_of_a_whole_life() -> u64 {
+fn calls_of_a_workload() -> u64 {
     let disk = SimDisk::new();
-    assert!(!live(&disk, 7).failed);
+    assert!(!run_workload(&disk, 7).failed);
     // Grouping depends on timing: some runs make more calls than this one.
     disk.calls() + 10
 }
 
 #[test]
 fn any_call_may_fail_once() {
-    for at in 0..calls_of_a_whole_life() {
+    for at in 0..calls_of_a_workload() {
         for torn in [0, 40, 100] {
             let context = format!("call {at}, torn at {torn}%");
             let disk = SimDisk::new();
             disk.set_fault(Some(Fault { at, sticky: false, torn, code: None }));
-            let run = live(&disk, 7);
+            let run = run_workload(&disk, 7);
             disk.set_fault(None);
-            // The process ends, the machine does not: nothing unsynced is lost.
+            // Only the process ends: unsynced data is kept.
             survives(&disk.copy(), &run, &context);
             for seed in 0..3 {
-                survives(&disk.crash(&mut Dice::new(at * 10 + seed)), &run, &context);
+                survives(&disk.crash(&mut TestRng::new(at * 10 + seed)), &run, &context);
             }
         }
     }
 }
 
 #[test]
-fn the_power_may_go_at_any_call() {
-    for at in 0..calls_of_a_whole_life() {
+fn a_crash_at_any_disk_call_is_recovered_from() {
+    for at in 0..calls_of_a_workload() {
         for (seed, torn) in [(1, 0), (2, 70), (3, 100)] {
             let disk = SimDisk::new();
             disk.set_fault(Some(Fault { at, sticky: true, torn, code: None }));
-            let run = live(&disk, 7);
+            let run = run_workload(&disk, 7);
             for luck in 0..4 {
                 let context = format!("power off at call {at}, seed {seed}, luck {luck}");
-                survives(&disk.crash(&mut Dice::new(at * 100 + seed * 10 + luck)), &run, &context);
+                survives(&disk.crash(&mut TestRng::new(at * 100 + seed * 10 + luck)), &run, &context);
             }
         }
     }
 }
 
 #[test]
-fn the_power_may_go_again_during_recovery() {
-    for at in (0..calls_of_a_whole_life()).step_by(3) {
+fn a_crash_during_recovery_is_recovered_from() {
+    for at in (0..calls_of_a_workload()).step_by(3) {
         let disk = SimDisk::new();
         disk.set_fault(Some(Fault { at, sticky: true, torn: 60, code: None }));
-        let run = live(&disk, 7);
+        let run = run_workload(&disk, 7);
         for again in 0..6 {
-            let mut dice = Dice::new(at * 100 + again);
-            let left = disk.crash(&mut dice);
-            // Recovery makes few calls; each of them is the last in its turn.
+            let mut rng = TestRng::new(at * 100 + again);
+            let left = disk.crash(&mut rng);
+            // Recovery makes few calls; each is the last one in turn.
             left.set_fault(Some(Fault { at: again, sticky: true, torn: 0, code: None }));
             drop(open(&left, small()));
             left.set_fault(None);
-            survives(&left.crash(&mut dice), &run, &format!("power off at call {at}, then at {again}"));
+            survives(&left.crash(&mut rng), &run, &format!("power off at call {at}, then at {again}"));
         }
     }
 }
 
 #[test]
-fn random_lives_survive_random_ends() {
+fn random_workloads_survive_random_faults() {
     for seed in 100..160 {
-        let mut dice = Dice::new(seed);
+        let mut rng = TestRng::new(seed);
         let disk = SimDisk::new();
         let fault =
-            Fault { at: dice.roll(80), sticky: dice.roll(2) == 0, torn: dice.roll(101) as usize, code: None };
+            Fault { at: rng.below(80), sticky: rng.below(2) == 0, torn: rng.below(101) as usize, code: None };
         disk.set_fault(Some(fault));
-        let run = live(&disk, seed);
-        survives(&disk.crash(&mut dice), &run, &format!("seed {seed}, {fault:?}"));
+        let run = run_workload(&disk, seed);
+        survives(&disk.crash(&mut rng), &run, &format!("seed {seed}, {fault:?}"));
     }
 }
 
 #[test]
-fn a_conflict_with_something_not_yet_durable_is_not_answered_before_it_is() {
+fn a_conflict_is_not_returned_before_the_conflicting_commit_is_durable() {
     let disk = SimDisk::new();
     let store = open(&disk, small()).expect("a store");
     let first = put(&store, "a", "one").expect("a write");
@@ -163,7 +163,7 @@ fn a_conflict_with_something_not_yet_durable_is_not_answered_before_it_is() {
     let held = disk.clone();
     let create = |value: &'static str| store.commit(Commit::put("b", Expect::Absent, value));
     let (one, two) = (create("one"), create("two"));
-    // Had the second been told of the first, it would have seen what never happened.
+    // A conflict with the first commit would have exposed a commit that never happened.
     for answer in [block_on(one), block_on(two)] {
         assert!(matches!(answer, Err(StoreError::Io { .. } | StoreError::ReadOnly { .. })), "{answer:?}");
     }
@@ -172,7 +172,7 @@ fn a_conflict_with_something_not_yet_durable_is_not_answered_before_it_is() {
 }
 
 #[test]
-fn a_failed_checkpoint_stops_nothing_and_is_made_up_for() {
+fn a_failed_checkpoint_is_retried() {
     for at in 0..4 {
         let disk = SimDisk::new();
         let store = open(&disk, small()).expect("a store");
@@ -193,12 +193,11 @@ fn a_failed_checkpoint_stops_nothing_and_is_made_up_for() {
     }
 }
 
-/// Errors of the system that end by themselves: full, over quota, too many open files (in the process,
-/// in the system), interrupted.
+/// Transient errors: disk full, over quota, too many open files (process, system), interrupted.
 const TRANSIENT: [i32; 5] = [28, 122, 24, 23, 4];
 
 #[test]
-fn a_failure_that_ends_by_itself_is_forgotten() {
+fn transient_errors_are_recovered_from() {
     for code in TRANSIENT {
         for at in 0..60 {
             for torn in [0, 60, 100] {
@@ -225,12 +224,12 @@ fn a_failure_that_ends_by_itself_is_forgotten() {
                         let _ = store.checkpoint();
                     }
                 }
-                // One that failed may be retried by the caller; one that did not fail is there.
+                // A failed commit may be retried by the caller; a successful one is there.
                 assert!(failed <= 1, "{context}: {failed} failed");
                 assert_prefix(&store, &acknowledged, &context);
                 assert_eq!(block_on(store.stats()).expect("figures").read_only, None, "{context}");
                 for seed in 0..2 {
-                    let left = disk.crash(&mut Dice::new(at * 10 + seed));
+                    let left = disk.crash(&mut TestRng::new(at * 10 + seed));
                     let found = open(&left, small()).unwrap_or_else(|error| panic!("{context}: {error}"));
                     assert!(revision(&found) >= revision(&acknowledged), "{context}");
                     assert_prefix(&found, &acknowledged, &context);
@@ -244,8 +243,8 @@ fn a_failure_that_ends_by_itself_is_forgotten() {
 }
 
 #[test]
-fn a_write_that_cannot_be_cut_off_counts_for_nothing() {
-    // The write fails half done, the cut fails as well, and then all is well again.
+fn a_failed_write_that_cannot_be_truncated_is_ignored() {
+    // The write fails halfway, the truncation fails as well, then the disk works again.
     for (first, calls) in [(0, 2), (0, 3), (1, 2), (1, 3)] {
         let context = format!("calls {first} to {}", first + calls);
         let disk = SimDisk::new();
@@ -270,7 +269,7 @@ fn a_write_that_cannot_be_cut_off_counts_for_nothing() {
         }
         drop(store);
         for seed in 0..4 {
-            let left = disk.crash(&mut Dice::new(seed));
+            let left = disk.crash(&mut TestRng::new(seed));
             let found = open(&left, Options::new()).unwrap_or_else(|error| panic!("{context}: {error}"));
             assert_eq!(revision(&found), revision(&acknowledged), "{context}");
             assert_prefix(&found, &acknowledged, &context);
@@ -279,7 +278,7 @@ fn a_write_that_cannot_be_cut_off_counts_for_nothing() {
 }
 
 #[test]
-fn a_process_out_of_descriptors_goes_on_writing() {
+fn a_process_out_of_file_descriptors_goes_on_writing() {
     let disk = SimDisk::new();
     let store = open(&disk, small()).expect("a store");
     put(&store, "k/0", vec![b'x'; 300]).expect("a write");

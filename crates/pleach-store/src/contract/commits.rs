@@ -5,7 +5,7 @@ use std::{sync::Arc, thread};
 use super::{block_on, delete, key, put, value_of};
 use crate::{Bytes, Commit, Expect, Key, Op, RangeQuery, Revision, Store, StoreError, VALUE_LIMIT};
 
-/// Nothing was ever written, and clients never see revision zero.
+/// At revision one, never zero.
 pub async fn a_fresh_store_is_empty_at_the_first_revision(store: Arc<dyn Store>) {
     assert_eq!(store.revision().await.expect("a revision"), Revision::FIRST);
     assert_eq!(store.get(&key("a"), None).await.expect("a read"), None);
@@ -22,7 +22,7 @@ pub async fn a_created_key_reads_back(store: Arc<dyn Store>) {
     assert_eq!(store.revision().await.expect("a revision"), revision);
 }
 
-/// Create only if absent; the error shows what is there.
+/// Create only if absent; the error has the current value.
 pub async fn creating_what_exists_conflicts_and_shows_it(store: Arc<dyn Store>) {
     let first = put(&*store, "a", "one").await;
     let answer = store.commit(Commit::put("a", Expect::Absent, "two")).await;
@@ -33,7 +33,7 @@ pub async fn creating_what_exists_conflicts_and_shows_it(store: Arc<dyn Store>) 
     assert_eq!(value_of(&*store, "a").await.as_deref(), Some("one"));
 }
 
-/// Compare and commit.
+/// Compare and swap.
 pub async fn an_update_at_the_right_revision_replaces(store: Arc<dyn Store>) {
     let first = put(&*store, "a", "one").await;
     let second = store.commit(Commit::put("a", Expect::At(first), "two")).await.expect("an update");
@@ -41,7 +41,7 @@ pub async fn an_update_at_the_right_revision_replaces(store: Arc<dyn Store>) {
     assert_eq!(value_of(&*store, "a").await.as_deref(), Some("two"));
 }
 
-/// Neither the value nor the revision moves.
+/// Neither the value nor the revision changes.
 pub async fn a_stale_update_changes_nothing(store: Arc<dyn Store>) {
     let first = put(&*store, "a", "one").await;
     let second = put(&*store, "a", "two").await;
@@ -54,7 +54,7 @@ pub async fn a_stale_update_changes_nothing(store: Arc<dyn Store>) {
     assert_eq!(store.revision().await.expect("a revision"), second);
 }
 
-/// `found: None` is how a caller tells "gone" from "changed".
+/// `found: None` distinguishes "deleted" from "changed".
 pub async fn an_update_of_nothing_conflicts_with_nothing(store: Arc<dyn Store>) {
     let first = put(&*store, "a", "one").await;
     delete(&*store, "a").await;
@@ -62,7 +62,7 @@ pub async fn an_update_of_nothing_conflicts_with_nothing(store: Arc<dyn Store>) 
     assert!(matches!(&answer, Err(StoreError::Conflict { found: None, .. })), "{answer:?}");
 }
 
-/// Without an expectation a put creates or replaces.
+/// Without a precondition a put creates or replaces.
 pub async fn a_write_that_expects_anything_always_happens(store: Arc<dyn Store>) {
     put(&*store, "a", "one").await;
     put(&*store, "a", "two").await;
@@ -79,7 +79,7 @@ pub async fn a_delete_at_the_right_revision_removes(store: Arc<dyn Store>) {
     assert!(again.is_ok(), "a deleted key can be created: {again:?}");
 }
 
-/// The object someone changed meanwhile stays.
+/// An object that was changed meanwhile stays.
 pub async fn a_stale_delete_changes_nothing(store: Arc<dyn Store>) {
     let first = put(&*store, "a", "one").await;
     put(&*store, "a", "two").await;
@@ -88,20 +88,20 @@ pub async fn a_stale_delete_changes_nothing(store: Arc<dyn Store>) {
     assert_eq!(value_of(&*store, "a").await.as_deref(), Some("two"));
 }
 
-/// Deleting at a revision what is not there is a conflict, not a success.
+/// With a precondition, deleting an absent key is a conflict.
 pub async fn a_delete_of_nothing_with_an_expectation_conflicts(store: Arc<dyn Store>) {
     let answer = store.commit(Commit::delete("a", Expect::At(Revision::FIRST))).await;
     assert!(matches!(answer, Err(StoreError::Conflict { found: None, .. })), "{answer:?}");
 }
 
-/// History has no entries that change nothing.
+/// Commits that change nothing are not in the history.
 pub async fn a_delete_of_nothing_makes_no_history(store: Arc<dyn Store>) {
     let before = put(&*store, "a", "one").await;
     assert_eq!(delete(&*store, "b").await, before);
     assert_eq!(put(&*store, "c", "one").await, before.next());
 }
 
-/// `created` stays over updates and starts anew after a delete.
+/// `created` survives updates and is reset by a delete.
 pub async fn creation_is_remembered_until_the_key_is_gone(store: Arc<dyn Store>) {
     let first = put(&*store, "a", "one").await;
     put(&*store, "a", "two").await;
@@ -113,7 +113,7 @@ pub async fn creation_is_remembered_until_the_key_is_gone(store: Arc<dyn Store>)
     assert_eq!((found.created, found.revision), (again, again));
 }
 
-/// One line of history, for all keys together.
+/// Revisions are common to all keys.
 pub async fn every_commit_is_the_next_revision(store: Arc<dyn Store>) {
     let mut last = store.revision().await.expect("a revision");
     for round in 0..20 {
@@ -139,7 +139,7 @@ pub async fn a_large_value_reads_back(store: Arc<dyn Store>) {
     assert!(found.value == large);
 }
 
-/// Whatever else the commit says; and nothing of it happens.
+/// The whole commit is refused.
 pub async fn a_value_over_the_limit_is_refused(store: Arc<dyn Store>) {
     let first = put(&*store, "a", "one").await;
     let over: Bytes = vec![b'x'; VALUE_LIMIT as usize + 1].into();
@@ -155,7 +155,7 @@ pub async fn a_value_over_the_limit_is_refused(store: Arc<dyn Store>) {
     }
     assert_eq!(store.revision().await.expect("a revision"), first);
     assert_eq!(value_of(&*store, "a").await.as_deref(), Some("one"));
-    // The limit is on each value: together they may have more.
+    // The limit is on each value, not on their sum.
     let half: Bytes = vec![b'x'; VALUE_LIMIT as usize].into();
     let two = [Op::put("a", Expect::At(first), half.clone()), Op::put("b", Expect::Absent, half)];
     store.commit(Commit::from_iter(two)).await.expect("two values at the limit");
@@ -193,7 +193,7 @@ pub async fn a_transaction_has_one_revision(store: Arc<dyn Store>) {
     }
 }
 
-/// One expectation that fails stops everything.
+/// One failed precondition fails the whole commit.
 pub async fn a_transaction_is_all_or_nothing(store: Arc<dyn Store>) {
     let before = put(&*store, "a", "one").await;
     let commit: Commit = [
@@ -210,7 +210,7 @@ pub async fn a_transaction_is_all_or_nothing(store: Arc<dyn Store>) {
     assert_eq!(store.revision().await.expect("a revision"), before);
 }
 
-/// What would the second one expect?
+/// The second precondition would be ambiguous.
 pub async fn a_transaction_may_not_name_a_key_twice(store: Arc<dyn Store>) {
     let commit: Commit = ["a", "b", "a"].into_iter().map(|key| Op::put(key, Expect::Anything, "x")).collect();
     let answer = store.commit(commit).await;
@@ -224,7 +224,7 @@ pub async fn a_commit_of_nothing_answers_the_current_revision(store: Arc<dyn Sto
     assert_eq!(store.commit(Commit::default()).await.expect("nothing"), current);
 }
 
-/// Deleting with [`Expect::Absent`] only asks.
+/// Deleting with [`Expect::Absent`] is only a precondition.
 pub async fn a_bare_condition_guards_a_transaction(store: Arc<dyn Store>) {
     let guarded = |value: &'static str| -> Commit {
         [Op::delete("guard", Expect::Absent), Op::put("a", Expect::Anything, value)].into_iter().collect()
@@ -236,7 +236,7 @@ pub async fn a_bare_condition_guards_a_transaction(store: Arc<dyn Store>) {
     assert_eq!(value_of(&*store, "a").await.as_deref(), Some("one"));
 }
 
-/// Exactly one, and the others learn who.
+/// Exactly one succeeds, and the others see its value.
 pub async fn one_of_many_racing_creates_wins(store: Arc<dyn Store>) {
     for round in 0..10 {
         let at = Key::new(format!("race-{round}"));
@@ -262,7 +262,7 @@ pub async fn one_of_many_racing_creates_wins(store: Arc<dyn Store>) {
     }
 }
 
-/// A counter incremented by compare and commit counts every increment.
+/// A counter incremented by compare and swap counts every increment.
 pub async fn racing_updates_lose_nothing(store: Arc<dyn Store>) {
     const EACH: u64 = 25;
     put(&*store, "counter", "0").await;
@@ -292,7 +292,7 @@ pub async fn racing_updates_lose_nothing(store: Arc<dyn Store>) {
     assert_eq!(value_of(&*store, "counter").await, Some((4 * EACH).to_string()));
 }
 
-/// The way without a future, where there is one.
+/// `try_get`, where it is implemented.
 pub async fn reading_now_agrees_with_reading(store: Arc<dyn Store>) {
     put(&*store, "a", "one").await;
     for at in ["a", "b"] {
@@ -303,7 +303,7 @@ pub async fn reading_now_agrees_with_reading(store: Arc<dyn Store>) {
     }
 }
 
-/// A reader keeps what it read, whatever is written later.
+/// A reader keeps its bytes, whatever is written later.
 pub async fn shared_bytes_survive_later_writes(store: Arc<dyn Store>) {
     put(&*store, "a", "one").await;
     let found = store.get(&key("a"), None).await.expect("a read").expect("the key");

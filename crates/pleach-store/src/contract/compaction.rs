@@ -1,4 +1,4 @@
-//! Giving up history.
+//! Compaction.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ fn is_compacted<T: std::fmt::Debug>(answer: &Result<T, StoreError>, at: Revision
     assert_eq!((*requested, *oldest), (at, by));
 }
 
-/// Every question about what was given up.
+/// Reads and watches of every kind.
 pub async fn compacted_reads_and_watches_say_so(store: Arc<dyn Store>) {
     let first = put(&*store, "a", "one").await;
     put(&*store, "a", "two").await;
@@ -24,7 +24,7 @@ pub async fn compacted_reads_and_watches_say_so(store: Arc<dyn Store>) {
 }
 
 /// Reads at the compacted revision and later, and watches after it.
-pub async fn compaction_keeps_what_it_must(store: Arc<dyn Store>) {
+pub async fn reads_and_watches_from_the_compacted_revision_succeed(store: Arc<dyn Store>) {
     put(&*store, "a", "one").await;
     put(&*store, "b", "one").await;
     let kept = put(&*store, "a", "two").await;
@@ -37,7 +37,7 @@ pub async fn compaction_keeps_what_it_must(store: Arc<dyn Store>) {
     assert_eq!(store.revision().await.expect("a revision"), later, "compaction is no commit");
 }
 
-/// A mistake, most likely.
+/// Most likely a mistake.
 pub async fn compaction_of_the_future_is_refused(store: Arc<dyn Store>) {
     let current = put(&*store, "a", "one").await;
     let answer = store.compact(current.next()).await;
@@ -46,7 +46,7 @@ pub async fn compaction_of_the_future_is_refused(store: Arc<dyn Store>) {
     assert_eq!(value_of(&*store, "a").await.as_deref(), Some("one"));
 }
 
-/// Asking again, or for less, changes nothing.
+/// Compacting again, or less, changes nothing.
 pub async fn compaction_does_not_go_back(store: Arc<dyn Store>) {
     let first = put(&*store, "a", "one").await;
     let second = put(&*store, "a", "two").await;
@@ -59,7 +59,7 @@ pub async fn compaction_does_not_go_back(store: Arc<dyn Store>) {
     assert_eq!(&*found.value, b"two");
 }
 
-/// A key not written for long is not history, and a deleted one does not come back.
+/// A key that has not changed for long is kept, and a deleted one does not come back.
 pub async fn compaction_keeps_old_keys_and_forgets_deleted_ones(store: Arc<dyn Store>) {
     let old = put(&*store, "old", "one").await;
     put(&*store, "gone", "one").await;
@@ -96,8 +96,8 @@ pub async fn a_watch_after_the_compacted_revision_misses_no_delete(store: Arc<dy
     is_compacted(&store.watch(key(""), created).await.map(|_| ()), created, deleted);
 }
 
-/// A watcher that did not read gets everything, or an error after what it did get; never a gap.
-pub async fn a_slow_watcher_is_told_or_misses_nothing(store: Arc<dyn Store>) {
+/// A watcher that did not read gets everything, or an error after a prefix; never a gap.
+pub async fn a_slow_watcher_gets_an_error_or_misses_nothing(store: Arc<dyn Store>) {
     const ROUNDS: u64 = 3_000;
     let mut slow = watch(&*store, "a/", Revision::FIRST).await;
     let mut first = Revision::FIRST;
@@ -119,7 +119,7 @@ pub async fn a_slow_watcher_is_told_or_misses_nothing(store: Arc<dyn Store>) {
                     break;
                 }
             }
-            Err(StoreError::Overtaken) => {
+            Err(StoreError::WatchCompacted) => {
                 assert!(slow.next().await.is_none(), "an error ends a watch");
                 assert!(slow.progress() <= seen.max(Revision::FIRST), "progress is not ahead");
                 break;
@@ -129,7 +129,7 @@ pub async fn a_slow_watcher_is_told_or_misses_nothing(store: Arc<dyn Store>) {
     }
 }
 
-/// History is given up behind them, not under them.
+/// Only watchers that are behind are affected.
 pub async fn compaction_does_not_disturb_watchers_that_keep_up(store: Arc<dyn Store>) {
     let mut busy = watch(&*store, "a/", Revision::FIRST).await;
     let mut quiet = watch(&*store, "b/", Revision::FIRST).await;
@@ -143,7 +143,7 @@ pub async fn compaction_does_not_disturb_watchers_that_keep_up(store: Arc<dyn St
     assert_eq!(lines(&next(&mut quiet).await.expect("an event")), ["+b/1 v<"]);
 }
 
-/// A list at latest never fails because history was given up while it was being read.
+/// A list at latest does not fail because of a compaction during it.
 pub async fn reads_in_steps_survive_compaction(store: Arc<dyn Store>) {
     const KEYS: usize = 2_000;
     let ops = (0..KEYS).map(|n| Op::put(format!("k/{n:05}"), Expect::Absent, "v"));
@@ -173,7 +173,7 @@ pub async fn reads_in_steps_survive_compaction(store: Arc<dyn Store>) {
 }
 
 /// Keys, bytes, history.
-pub async fn figures_add_up(store: Arc<dyn Store>) {
+pub async fn stats_add_up(store: Arc<dyn Store>) {
     put(&*store, "a", "12345").await;
     put(&*store, "b", "123").await;
     put(&*store, "a", "1").await;
@@ -185,7 +185,7 @@ pub async fn figures_add_up(store: Arc<dyn Store>) {
     store.compact(last).await.expect("a compaction");
     let mut stats = store.stats().await.expect("figures");
     assert_eq!((stats.oldest, stats.keys, stats.compactions), (last, 1, 1));
-    // A backend may let go of it a little later, when nobody needs it any more.
+    // A backend may prune a little later.
     for _ in 0..10_000 {
         if stats.history > 0 {
             std::thread::sleep(std::time::Duration::from_millis(1));

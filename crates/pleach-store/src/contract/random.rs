@@ -1,4 +1,4 @@
-//! Random operations on a store and on the model side by side.
+//! Random operations on a store, compared with the model.
 //!
 //! The seed is printed when something differs; the same seed makes the same operations.
 
@@ -7,22 +7,22 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{block_on, key, next};
 use crate::{Batch, Commit, Expect, Key, ModelStore, Op, RangeQuery, Revision, Store, StoreError, Versioned};
 
-/// A small generator: tests need no better, and no dependency.
+/// A small random number generator, without a dependency.
 #[derive(Debug, Clone)]
-pub struct Dice(u64);
+pub struct TestRng(u64);
 
-impl Dice {
-    /// Dice that fall the same way for the same seed.
+impl TestRng {
+    /// The same seed gives the same numbers.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// A number below `sides`.
-    pub fn roll(&mut self, sides: u64) -> u64 {
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        (self.0 >> 11) % sides.max(1)
+        (self.0 >> 11) % bound.max(1)
     }
 }
 
@@ -36,34 +36,34 @@ pub async fn random_transactions_match_the_model(store: Arc<dyn Store>) {
     compare(&*store, 2, 600, 4).await;
 }
 
-/// Does the same random things to an empty store and to a model, and compares every answer; then
-/// checks that the list at each revision is what the events up to it add up to.
+/// Applies the same random operations to an empty store and to a model, and compares every result; then
+/// checks that the list at each revision matches the events up to it.
 pub async fn compare(store: &dyn Store, seed: u64, steps: usize, ops: u64) {
     let model = ModelStore::new();
-    let mut dice = Dice::new(seed);
+    let mut rng = TestRng::new(seed);
     let mut revisions = vec![Revision::FIRST];
     for step in 0..steps {
         let context = format!("seed {seed}, step {step}");
-        match dice.roll(20) {
+        match rng.below(20) {
             0..12 => {
-                let commit = random_commit(&mut dice, &revisions, ops);
+                let commit = random_commit(&mut rng, &revisions, ops);
                 let (mine, wanted) = (store.commit(commit.clone()).await, model.commit(commit.clone()).await);
                 assert_eq!(text(&mine), text(&wanted), "{context}: {commit:?}");
                 revisions.extend(mine.ok());
             }
             12..15 => {
-                let (at, when) = (random_key(&mut dice), random_moment(&mut dice, &revisions));
+                let (at, when) = (random_key(&mut rng), random_moment(&mut rng, &revisions));
                 let (mine, wanted) = (store.get(&at, when).await, model.get(&at, when).await);
                 assert_eq!(text(&mine), text(&wanted), "{context}: get {at} at {when:?}");
             }
             15..19 => {
-                let query = random_range(&mut dice, &revisions);
+                let query = random_range(&mut rng, &revisions);
                 let (mine, wanted) = (store.range(query.clone()).await, model.range(query.clone()).await);
                 assert_eq!(text(&mine), text(&wanted), "{context}: {query:?}");
             }
             _ => {
-                // Never far: the history is compared in the end.
-                let before = Revision(1 + dice.roll(revisions.len() as u64 / 4));
+                // Not far: the history is compared in the end.
+                let before = Revision(1 + rng.below(revisions.len() as u64 / 4));
                 let (mine, wanted) = (store.compact(before).await, model.compact(before).await);
                 assert_eq!(text(&mine), text(&wanted), "{context}: compact {before}");
             }
@@ -100,48 +100,48 @@ async fn lists_are_what_events_add_up_to(store: &dyn Store, model: &ModelStore, 
     }
 }
 
-/// Errors are compared by what they say.
+/// Errors are compared by their text.
 fn text<T: std::fmt::Debug>(answer: &Result<T, StoreError>) -> String {
     format!("{answer:?}")
 }
 
-/// Few keys, so that they meet.
-fn random_key(dice: &mut Dice) -> Key {
-    Key::new(format!("{}/{}", ["a", "a/b", "c"][dice.roll(3) as usize], dice.roll(8)))
+/// Few keys, so that they collide.
+fn random_key(rng: &mut TestRng) -> Key {
+    Key::new(format!("{}/{}", ["a", "a/b", "c"][rng.below(3) as usize], rng.below(8)))
 }
 
-fn random_moment(dice: &mut Dice, revisions: &[Revision]) -> Option<Revision> {
-    match dice.roll(10) {
+fn random_moment(rng: &mut TestRng, revisions: &[Revision]) -> Option<Revision> {
+    match rng.below(10) {
         0..4 => None,
-        9 => Some(Revision(dice.roll(revisions.len() as u64 + 4))),
-        _ => Some(revisions[dice.roll(revisions.len() as u64) as usize]),
+        9 => Some(Revision(rng.below(revisions.len() as u64 + 4))),
+        _ => Some(revisions[rng.below(revisions.len() as u64) as usize]),
     }
 }
 
-fn random_commit(dice: &mut Dice, revisions: &[Revision], ops: u64) -> Commit {
-    let count = 1 + dice.roll(ops);
+fn random_commit(rng: &mut TestRng, revisions: &[Revision], ops: u64) -> Commit {
+    let count = 1 + rng.below(ops);
     let random_op = |_| {
-        let expect = match dice.roll(8) {
+        let expect = match rng.below(8) {
             0..4 => Expect::Anything,
             4..6 => Expect::Absent,
             _ => Expect::At(
-                revisions[revisions.len() - 1 - dice.roll(revisions.len().min(12) as u64) as usize],
+                revisions[revisions.len() - 1 - rng.below(revisions.len().min(12) as u64) as usize],
             ),
         };
-        let value = (dice.roll(4) > 0).then(|| dice.roll(1_000_000).to_string().into());
-        Op { key: random_key(dice), expect, value }
+        let value = (rng.below(4) > 0).then(|| rng.below(1_000_000).to_string().into());
+        Op { key: random_key(rng), expect, value }
     };
     (0..count).map(random_op).collect()
 }
 
-fn random_range(dice: &mut Dice, revisions: &[Revision]) -> RangeQuery {
-    let mut query = match dice.roll(3) {
-        0 => RangeQuery::prefix(["", "a", "a/", "a/b/", "c/", "x"][dice.roll(6) as usize]),
-        1 => RangeQuery::prefix("").after(&random_key(dice)),
-        _ => RangeQuery { start: random_key(dice), end: Some(random_key(dice)), limit: None, at: None },
+fn random_range(rng: &mut TestRng, revisions: &[Revision]) -> RangeQuery {
+    let mut query = match rng.below(3) {
+        0 => RangeQuery::prefix(["", "a", "a/", "a/b/", "c/", "x"][rng.below(6) as usize]),
+        1 => RangeQuery::prefix("").after(&random_key(rng)),
+        _ => RangeQuery { start: random_key(rng), end: Some(random_key(rng)), limit: None, at: None },
     };
-    query.limit = (dice.roll(2) == 0).then(|| dice.roll(10) as usize);
-    query.at = random_moment(dice, revisions);
+    query.limit = (rng.below(2) == 0).then(|| rng.below(10) as usize);
+    query.at = random_moment(rng, revisions);
     query
 }
 

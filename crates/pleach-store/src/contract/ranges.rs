@@ -17,7 +17,7 @@ async fn fill(store: &dyn Store, keys: &[&str]) {
     }
 }
 
-/// Order is that of bytes, not of any language.
+/// Bytewise, not by any locale.
 pub async fn a_range_is_ordered_bytewise(store: Arc<dyn Store>) {
     fill(&*store, &["b", "ä", "a/z", "a", "B", "a-b", "a0"]).await;
     let range = store.range(RangeQuery::prefix("")).await.expect("a range");
@@ -25,7 +25,7 @@ pub async fn a_range_is_ordered_bytewise(store: Arc<dyn Store>) {
     assert_eq!(keys, ["B", "a", "a-b", "a/z", "a0", "b", "ä"]);
 }
 
-/// Neighbours of a prefix are not under it.
+/// Neighbours of a prefix do not have it.
 pub async fn a_prefix_ends_where_it_says(store: Arc<dyn Store>) {
     fill(&*store, &["a", "a/", "a/b", "a/b/c", "a/\u{10ffff}", "a0", "a.", "b/a"]).await;
     let found = list(&*store, RangeQuery::prefix("a/")).await;
@@ -52,7 +52,7 @@ pub async fn an_empty_or_backward_range_has_nothing(store: Arc<dyn Store>) {
     }
 }
 
-/// What remains is counted.
+/// The remaining items are counted.
 pub async fn a_limit_cuts_and_counts(store: Arc<dyn Store>) {
     fill(&*store, &["a/1", "a/2", "a/3", "a/4", "a/5", "b"]).await;
     delete(&*store, "a/4").await;
@@ -91,7 +91,7 @@ pub async fn pages_at_a_revision_are_one_list(store: Arc<dyn Store>) {
         if !page.more {
             break;
         }
-        // Between pages the world moves on.
+        // Writes between pages.
         put(&*store, "bb", &round.to_string()).await;
         put(&*store, "d", "changed").await;
         delete(&*store, "e").await;
@@ -104,7 +104,7 @@ pub async fn pages_at_a_revision_are_one_list(store: Arc<dyn Store>) {
     assert_eq!(remaining, [3, 1, 0]);
 }
 
-/// Continuing at latest is allowed to see what happened since.
+/// Continuing at latest may see later changes.
 pub async fn pages_at_latest_see_changes(store: Arc<dyn Store>) {
     fill(&*store, &["a", "b", "c"]).await;
     let page = store.range(RangeQuery::prefix("").limit(1)).await.expect("a page");
@@ -113,7 +113,7 @@ pub async fn pages_at_latest_see_changes(store: Arc<dyn Store>) {
     assert_eq!(rest, ["b=v", "bb=new", "c=v"]);
 }
 
-/// Deleted keys are back, later ones are not there yet, values are the old ones.
+/// Deleted keys exist, later ones do not, values are the old ones.
 pub async fn a_range_in_the_past_shows_the_past(store: Arc<dyn Store>) {
     let mut wanted = Vec::new();
     for (at, value) in [("a", "1"), ("b", "1"), ("a", "2"), ("b", ""), ("c", "1"), ("b", "2"), ("a", "")] {
@@ -127,7 +127,7 @@ pub async fn a_range_in_the_past_shows_the_past(store: Arc<dyn Store>) {
     assert!(list(&*store, RangeQuery::prefix("").at(Revision::FIRST)).await.is_empty());
 }
 
-/// The count is of the revision asked for, not of now.
+/// The count is at the requested revision.
 pub async fn what_remains_is_counted_in_the_past(store: Arc<dyn Store>) {
     fill(&*store, &["a", "b", "c", "d"]).await;
     let then = store.revision().await.expect("a revision");
@@ -159,7 +159,7 @@ pub async fn a_get_in_the_past_shows_the_past(store: Arc<dyn Store>) {
     }
 }
 
-/// Rather than the latest, or nothing.
+/// Not the latest, and not empty.
 pub async fn reads_in_the_future_say_so(store: Arc<dyn Store>) {
     let current = put(&*store, "a", "one").await;
     let ahead = Revision(current.0 + 5);
@@ -171,7 +171,7 @@ pub async fn reads_in_the_future_say_so(store: Arc<dyn Store>) {
     }
 }
 
-/// Longer than any step a backend may take at a time.
+/// Longer than a backend's step.
 pub async fn a_long_range_is_whole(store: Arc<dyn Store>) {
     const KEYS: usize = 3_000;
     for chunk in 0..KEYS / 100 {
@@ -193,7 +193,7 @@ pub async fn a_long_range_is_whole(store: Arc<dyn Store>) {
     assert_eq!(past.remaining as usize, KEYS - 10);
 }
 
-/// A token wanders between keys, in transactions; every read finds it exactly once.
+/// A token moves between keys, in transactions; every read finds it exactly once.
 pub async fn a_range_never_sees_half_a_transaction(store: Arc<dyn Store>) {
     const PLACES: usize = 700;
     let place = |n: usize| Key::new(format!("place/{n:04}"));

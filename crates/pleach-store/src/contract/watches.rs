@@ -1,11 +1,11 @@
-//! Watches: everything, once, in order.
+//! Watches: every event once, in order.
 
 use std::{future::poll_fn, sync::Arc, task::Poll, thread};
 
 use super::{block_on, delete, is_quiet, key, line, lines, next, put, watch};
 use crate::{Commit, Expect, Op, Revision, Store, StoreError, WatchItem};
 
-/// With the value before each.
+/// With the previous values.
 pub async fn a_watch_sees_create_update_and_delete(store: Arc<dyn Store>) {
     let mut watch = watch(&*store, "a", Revision::FIRST).await;
     let created = put(&*store, "a", "one").await;
@@ -24,7 +24,7 @@ pub async fn a_watch_sees_create_update_and_delete(store: Arc<dyn Store>) {
     assert!(is_quiet(&*store, &mut watch).await);
 }
 
-/// From every revision there was.
+/// From every past revision.
 pub async fn a_watch_from_the_past_replays_it(store: Arc<dyn Store>) {
     let wanted = ["+a 1<", "+b 1<", "~a 2<1", "-b <1", "+b 2<"];
     put(&*store, "a", "1").await;
@@ -41,7 +41,7 @@ pub async fn a_watch_from_the_past_replays_it(store: Arc<dyn Store>) {
     }
 }
 
-/// Begun in the past while others write.
+/// Started in the past, with concurrent writers.
 pub async fn a_watch_spans_past_and_present_without_a_gap(store: Arc<dyn Store>) {
     const COMMITS: u64 = 300;
     let first = put(&*store, "n/0", "0").await;
@@ -54,7 +54,7 @@ pub async fn a_watch_spans_past_and_present_without_a_gap(store: Arc<dyn Store>)
         })
     };
     let last = Revision(first.0 + COMMITS);
-    // One after the other, so that they begin at different distances from the present.
+    // One after the other, so that they start at different revisions.
     for after in [Revision::FIRST, first, Revision::FIRST] {
         let mut watch = watch(&*store, "n/", after).await;
         let mut seen = after;
@@ -67,7 +67,7 @@ pub async fn a_watch_spans_past_and_present_without_a_gap(store: Arc<dyn Store>)
     writer.join().expect("no panic");
 }
 
-/// And nothing of its neighbours.
+/// And no events of neighbours.
 pub async fn a_watch_sees_its_prefix_only(store: Arc<dyn Store>) {
     let mut watch = watch(&*store, "a/", Revision::FIRST).await;
     for at in ["a", "a/1", "a0", "b/1", "a/2", "A/1"] {
@@ -81,7 +81,7 @@ pub async fn a_watch_sees_its_prefix_only(store: Arc<dyn Store>) {
     assert!(is_quiet(&*store, &mut watch).await);
 }
 
-/// A prefix need not end at a slash, and a key is under itself.
+/// A prefix need not end with a slash, and a key has itself as a prefix.
 pub async fn a_prefix_is_not_a_path(store: Arc<dyn Store>) {
     let mut watch = watch(&*store, "a/b", Revision::FIRST).await;
     for at in ["a/b", "a/bc", "a/c", "a/b/c", "a/ä"] {
@@ -93,7 +93,7 @@ pub async fn a_prefix_is_not_a_path(store: Arc<dyn Store>) {
     assert!(is_quiet(&*store, &mut watch).await);
 }
 
-/// All it changed under the prefix, in the order it named them; live and replayed.
+/// All its changes under the prefix, in the commit's order; live and replayed.
 pub async fn a_transaction_is_one_batch(store: Arc<dyn Store>) {
     put(&*store, "a/2", "old").await;
     let begin = store.revision().await.expect("a revision");
@@ -116,7 +116,7 @@ pub async fn a_transaction_is_one_batch(store: Arc<dyn Store>) {
     assert_eq!(lines(&next(&mut other).await.expect("a batch")), ["+b/1 v<"]);
 }
 
-/// However many there are.
+/// For any number of watchers.
 pub async fn many_watchers_each_see_everything_once(store: Arc<dyn Store>) {
     let mut watches = Vec::new();
     for _ in 0..100 {
@@ -134,7 +134,7 @@ pub async fn many_watchers_each_see_everything_once(store: Arc<dyn Store>) {
     }
 }
 
-/// Everything, one namespace, one object: each gets what is its own.
+/// Everything, one namespace, one object.
 pub async fn watches_of_nested_prefixes_each_get_theirs(store: Arc<dyn Store>) {
     let prefixes = ["", "r/", "r/ns1/", "r/ns1/x", "r/ns2/", "ä"];
     let keys = ["r/ns1/x", "r/ns1/y", "r/ns2/x", "s/ns1/x", "r/ns1/xx", "ä", "öä"];
@@ -166,7 +166,7 @@ pub async fn a_watch_from_now_skips_the_past(store: Arc<dyn Store>) {
     assert_eq!(line(&next(&mut watch).await.expect("an event")[0]), "~a two<one");
 }
 
-/// The caller decides what to do about it.
+/// The caller decides what to do.
 pub async fn a_watch_in_the_future_is_refused(store: Arc<dyn Store>) {
     let current = put(&*store, "a", "one").await;
     let answer = store.watch(key("a"), current.next()).await.map(|_| ());
@@ -174,7 +174,7 @@ pub async fn a_watch_in_the_future_is_refused(store: Arc<dyn Store>) {
     assert_eq!((requested, found), (current.next(), current));
 }
 
-/// A watch costs nothing once it is dropped.
+/// A dropped watch leaves nothing behind.
 pub async fn a_dropped_watch_is_forgotten(store: Arc<dyn Store>) {
     let mut kept = watch(&*store, "a", Revision::FIRST).await;
     let dropped: Vec<_> =
@@ -186,7 +186,7 @@ pub async fn a_dropped_watch_is_forgotten(store: Arc<dyn Store>) {
     assert_eq!(line(&next(&mut kept).await.expect("an event")[0]), "+a one<");
 }
 
-/// A quiet prefix does not keep a watch's revision back.
+/// Progress advances even when nothing under the prefix changes.
 pub async fn progress_follows_writes_elsewhere(store: Arc<dyn Store>) {
     let mut watch = watch(&*store, "a", Revision::FIRST).await;
     for n in 0..10 {
@@ -196,7 +196,7 @@ pub async fn progress_follows_writes_elsewhere(store: Arc<dyn Store>) {
     }
 }
 
-/// A bookmark must not promise what was not delivered.
+/// A bookmark must not be ahead of events not yet returned.
 pub async fn progress_is_never_ahead_of_events(store: Arc<dyn Store>) {
     const COMMITS: u64 = 200;
     let mut watch = watch(&*store, "a/", Revision::FIRST).await;
@@ -204,7 +204,7 @@ pub async fn progress_is_never_ahead_of_events(store: Arc<dyn Store>) {
         let store = Arc::clone(&store);
         thread::spawn(move || {
             for n in 0..COMMITS {
-                // Every third commit is one the watch sees.
+                // Every third commit is under the watched prefix.
                 let prefix = if n % 3 == 0 { "a" } else { "b" };
                 block_on(put(&*store, &format!("{prefix}/{n}"), "v"));
             }
@@ -240,7 +240,7 @@ pub async fn a_cancelled_next_loses_nothing(store: Arc<dyn Store>) {
     }
 }
 
-/// Conflicts and deletes of nothing are not news.
+/// Conflicts and deletes of absent keys.
 pub async fn failed_commits_make_no_events(store: Arc<dyn Store>) {
     put(&*store, "a/1", "v").await;
     let now = store.revision().await.expect("a revision");
@@ -271,7 +271,7 @@ pub async fn events_come_in_order_under_racing_writers(store: Arc<dyn Store>) {
             for n in 0..EACH {
                 let at = format!("k{}", (n + writer) % 3);
                 if n % 5 == 4 {
-                    // May find nothing to delete; then nothing happens.
+                    // There may be nothing to delete.
                     block_on(delete(&*store, &at));
                 } else {
                     block_on(put(&*store, &at, &format!("{writer}-{n}")));

@@ -1,4 +1,4 @@
-//! Compaction and checkpoints that happen by themselves.
+//! Automatic compaction and checkpoints.
 
 use std::{
     path::Path,
@@ -74,7 +74,7 @@ fn the_log_is_kept_short() {
     for n in 0..3_000 {
         put(&store, &format!("k/{}", n % 10), 500);
     }
-    // Ten values, fifty commits of history, and what is not worth a checkpoint yet.
+    // Ten values, fifty commits of history, and garbage below the checkpoint threshold.
     wait_until("old segments are gone", || stats(&store).disk_bytes < 100_000);
     let wanted = block_on(store.range(RangeQuery::prefix(""))).expect("a range");
     drop(store);

@@ -1,4 +1,4 @@
-//! Backup, restore, check; and who may open what.
+//! Backup, restore, check, and locking.
 
 use std::{os::unix::fs::PermissionsExt, path::Path, sync::Arc, thread};
 
@@ -61,14 +61,14 @@ fn a_backup_of_a_closed_store_and_of_one_another_process_writes_to() {
     let mut last = Revision(0);
     for n in 0..10 {
         let file = room.path().join(format!("backup-{n}"));
-        // Through the directory alone, as another process would.
+        // Through the directory, as another process would.
         let report = backup(&directory, &file).expect("a backup");
         assert!(report.revision >= last, "later backups are later");
         last = report.revision;
         let target = room.path().join(format!("restored-{n}"));
         restore(&file, &target, 0).expect("a restore");
         let items = list(&LogStore::open(&target).expect("a store")).items;
-        assert!(items.windows(2).all(|pair| pair[0].value == pair[1].value), "a consistent moment");
+        assert!(items.windows(2).all(|pair| pair[0].value == pair[1].value), "a consistent snapshot");
     }
     writer.join().expect("no panic");
     let wanted = list(&store);

@@ -1,4 +1,4 @@
-//! One test for each kind of bug that revisioned, watchable stores have been found to have.
+//! One test for each class of bug found in revisioned, watchable stores.
 
 use super::*;
 use crate::disk::sim::Fault;
@@ -18,8 +18,8 @@ fn the_revision_does_not_go_back_after_a_crash() {
         if round % 3 == 0 {
             store.checkpoint().expect("a checkpoint");
         }
-        // Not closed: the disk is taken as it is, and the store forgotten.
-        left = left.crash(&mut Dice::new(round));
+        // Not closed: the store is dropped, the disk stays as it is.
+        left = left.crash(&mut TestRng::new(round));
     }
 }
 
@@ -31,7 +31,7 @@ fn a_revision_readers_have_seen_is_not_used_for_something_else() {
     disk.set_fault(Some(Fault { at: 0, sticky: true, torn: 50, code: None }));
     put(&store, "a", "lost").expect_err("the disk is broken");
     let seen = list_at(&store, None);
-    let left = disk.crash(&mut Dice::new(1));
+    let left = disk.crash(&mut TestRng::new(1));
     let store = open(&left, small()).expect("a store");
     assert_eq!(list_at(&store, Some(seen.revision)), seen);
 }
@@ -40,13 +40,13 @@ fn a_revision_readers_have_seen_is_not_used_for_something_else() {
 fn events_are_neither_lost_nor_doubled_when_a_queue_overflows() {
     let store = open(&SimDisk::new(), small()).expect("a store");
     let mut watch = watch(&store, "k/", Revision::FIRST);
-    let (mut seen, mut written, mut dice) = (Revision::FIRST, Revision::FIRST, Dice::new(3));
+    let (mut seen, mut written, mut rng) = (Revision::FIRST, Revision::FIRST, TestRng::new(3));
     while written.0 < 600 {
-        // In and out of step, many times.
-        for _ in 0..dice.roll(9) {
-            written = put(&store, &format!("k/{}", dice.roll(5)), "v").expect("a write");
+        // The watcher falls behind and catches up many times.
+        for _ in 0..rng.below(9) {
+            written = put(&store, &format!("k/{}", rng.below(5)), "v").expect("a write");
         }
-        for _ in 0..dice.roll(9) {
+        for _ in 0..rng.below(9) {
             if seen < written {
                 let batch = next(&mut watch).expect("an event");
                 assert_eq!(batch.revision(), seen.next());
@@ -85,10 +85,10 @@ fn events_are_in_order_while_a_watcher_catches_up_with_writers() {
 fn progress_is_not_ahead_of_events_while_a_watcher_is_behind() {
     let store = open(&SimDisk::new(), small()).expect("a store");
     let mut watch = watch(&store, "k/", Revision::FIRST);
-    let mut dice = Dice::new(9);
+    let mut rng = TestRng::new(9);
     let mut unread = std::collections::VecDeque::new();
     for _ in 0..500 {
-        match dice.roll(5) {
+        match rng.below(5) {
             0 | 1 => unread.push_back(put(&store, "k/1", "v").expect("a write")),
             2 | 3 => drop(put(&store, "other", "v").expect("a write")),
             _ => {
@@ -198,7 +198,7 @@ fn a_deleted_object_does_not_reappear() {
     gone(&store, "after a restart");
     store.checkpoint().expect("a checkpoint");
     gone(&store, "after a checkpoint");
-    let left = disk.crash(&mut Dice::new(5));
+    let left = disk.crash(&mut TestRng::new(5));
     gone(&open(&left, small()).expect("a store"), "after a crash");
 }
 
@@ -226,7 +226,7 @@ fn history_survives_a_restart_for_watches_that_resume() {
 }
 
 #[test]
-fn a_watcher_is_overtaken_only_when_history_is() {
+fn a_watch_fails_only_when_its_history_was_compacted() {
     let store = open(&SimDisk::new(), small()).expect("a store");
     let mut watch = watch(&store, "k/", Revision::FIRST);
     for n in 0..50 {
@@ -243,7 +243,7 @@ fn a_watcher_is_overtaken_only_when_history_is() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(error, StoreError::Overtaken), "{error}");
+    assert!(matches!(error, StoreError::WatchCompacted), "{error}");
     assert!(watch.progress() <= seen);
     assert!(block_on(watch.next()).is_none());
 }

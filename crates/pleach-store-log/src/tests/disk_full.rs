@@ -1,4 +1,4 @@
-//! A disk that is full, and a quota that is used up.
+//! A full disk, and an exhausted quota.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn object(n: u64) -> String {
     format!("k/{n:04}")
 }
 
-/// Fills the disk with objects of one KiB until the store takes no more; how many it took.
+/// Fills the disk with objects of 1 KiB until a write is refused; returns how many were written.
 fn fill(store: &LogStore) -> (u64, StoreError) {
     for n in 0..100_000 {
         if let Err(error) = put(store, &object(n), vec![b'x'; 1024]) {
@@ -27,7 +27,7 @@ fn full_disk() -> (SimDisk, LogStore, u64) {
     disk.set_capacity(Some(2048 * KIB));
     let store = open(&disk, options()).expect("a store");
     put(&store, "first", "x").expect("a write");
-    store.shared.grown.ring();
+    store.shared.grown.notify();
     wait_until("room is held back", || disk.room() < 1900 * KIB);
     let (taken, error) = fill(&store);
     assert!(
@@ -38,18 +38,18 @@ fn full_disk() -> (SimDisk, LogStore, u64) {
 }
 
 #[test]
-fn a_full_disk_takes_deletes_and_recovers_by_them() {
+fn a_full_disk_allows_deletes_and_recovers_by_them() {
     let (disk, store, taken) = full_disk();
     assert!(alarm(&store).expect("an alarm").contains("cannot write to the log"));
     assert_eq!(block_on(store.stats()).expect("figures").read_only, None);
-    // Reads go on, what was acknowledged is there.
+    // Reads go on, acknowledged commits are there.
     assert_eq!(list_at(&store, None).items.len() as u64, taken + 1);
     put(&store, "another", vec![b'x'; 2000]).expect_err("the disk is full");
     put(&store, &object(0), vec![b'y'; 1024]).expect("an update that adds nothing");
     for n in 0..taken {
         delete(&store, &object(n)).unwrap_or_else(|error| panic!("delete {n} of {taken}: {error}"));
     }
-    // Compaction and a checkpoint make room, and with it the alarm ends.
+    // Compaction and a checkpoint free space, which clears the alarm.
     wait_until("there is room again", || alarm(&store).is_none());
     for n in 0..100 {
         put(&store, &object(n), vec![b'z'; 1024]).expect("a write");
@@ -60,7 +60,7 @@ fn a_full_disk_takes_deletes_and_recovers_by_them() {
 }
 
 #[test]
-fn a_full_disk_recovers_when_others_make_room() {
+fn a_full_disk_recovers_when_space_is_freed_elsewhere() {
     let (disk, store, _) = full_disk();
     disk.set_capacity(Some(100 * 1024 * KIB));
     wait_until("there is room again", || alarm(&store).is_none());
@@ -69,11 +69,11 @@ fn a_full_disk_recovers_when_others_make_room() {
 }
 
 #[test]
-fn updates_do_not_use_up_what_is_held_back_for_deletes() {
+fn updates_do_not_use_up_the_reserve_for_deletes() {
     let (_disk, store, taken) = full_disk();
-    // As a controller that writes status again and again.
+    // Like a controller that keeps writing status.
     let refused = (0..10_000).find(|_| put(&store, &object(1), vec![b'y'; 1024]).is_err());
-    // It may be that compaction made room in between; what counts is that deletes go on.
+    // Compaction may have freed space meanwhile; deletes must go on in any case.
     let _ = refused;
     for n in 0..taken {
         delete(&store, &object(n)).unwrap_or_else(|error| panic!("delete {n} of {taken}: {error}"));
@@ -84,7 +84,7 @@ fn updates_do_not_use_up_what_is_held_back_for_deletes() {
 fn a_store_opens_on_a_full_disk() {
     let (disk, store, taken) = full_disk();
     drop(store);
-    // Somebody else took the last byte.
+    // Another program uses the last byte.
     let used = disk.total();
     let full = disk.copy();
     full.set_capacity(Some(used));
@@ -98,7 +98,7 @@ fn a_store_opens_on_a_full_disk() {
 }
 
 #[test]
-fn over_its_quota_a_store_takes_deletes_only_and_recovers_by_them() {
+fn over_quota_only_deletes_are_allowed() {
     let disk = SimDisk::new();
     let quota = 1024 * KIB;
     let options = || options().quota_bytes(quota).reserve_bytes(0);
@@ -128,7 +128,7 @@ fn history_does_not_use_up_a_quota() {
     for n in 0..10_000 {
         let mut written = put(&store, &object(n % 10), vec![b'x'; 1024]);
         if matches!(written, Err(StoreError::QuotaExceeded { .. })) {
-            // The compactor is starved on a busy machine: it is waited for, as a client would.
+            // Maintenance is starved on a busy machine: wait, as a client would.
             wait_until("the log is shortened", || alarm(&store).is_none());
             written = put(&store, &object(n % 10), vec![b'x'; 1024]);
         }

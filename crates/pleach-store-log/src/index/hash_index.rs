@@ -1,7 +1,7 @@
-//! From a key to its slot, by hash.
+//! Hash index: from a key to its slot.
 //!
-//! Sharded, so that growing one table stops the store for microseconds and not for milliseconds.
-//! A table keeps 32 bits of each hash beside the slot's number: it can grow without reading keys.
+//! Sharded, so that growing a table pauses the store for microseconds, not milliseconds. A table keeps
+//! 32 bits of each hash beside the slot's number, so it grows without reading keys.
 
 use std::hash::BuildHasher;
 
@@ -18,9 +18,9 @@ struct Name {
     slot: u32,
 }
 
-/// Which slot a key has. Seeded at random: keys are chosen by strangers.
+/// Slots by key. Seeded randomly, since clients choose keys.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct HashIndex {
     hasher: RandomState,
     shards: Vec<HashTable<Name>>,
 }
@@ -39,18 +39,18 @@ impl Hash {
     }
 }
 
-/// What a table hashes by: the tag, spread over 64 bits.
+/// The hash in a table: the tag, spread over 64 bits.
 fn spread(tag: u32) -> u64 {
     u64::from(tag).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-impl Default for Names {
+impl Default for HashIndex {
     fn default() -> Self {
         Self { hasher: RandomState::default(), shards: (0..SHARDS).map(|_| HashTable::new()).collect() }
     }
 }
 
-impl Names {
+impl HashIndex {
     pub(super) fn hash(&self, key: &str) -> Hash {
         Hash(self.hasher.hash_one(key))
     }

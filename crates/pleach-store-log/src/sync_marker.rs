@@ -1,13 +1,12 @@
-//! The note of how far the log was synced.
+//! The `SYNCED` file: which revision of the log is known to be durable.
 //!
-//! A frame at the end of the log that does not check out is one of two things: a write that a crash
-//! interrupted, about which no caller was told, or a commit that was acknowledged and is damaged now.
-//! The log alone cannot tell them apart, and neither can it tell that its newest segment is missing.
-//! So after each sync of the log the file `SYNCED` says which revision is durable. It is not synced
-//! itself except when the store is closed: the kernel writes it back after some seconds, and a process
-//! that is killed leaves it whole. An older note only says less; it never says too much.
+//! A broken frame at the end of the log is either a write that a crash interrupted, which was never
+//! acknowledged, or an acknowledged commit that is damaged. The log alone cannot tell them apart, nor
+//! that its newest segment is missing. So each sync of the log is followed by a write of the durable
+//! revision here. This file is synced only when the store is closed: the kernel writes it back within
+//! seconds, and it survives a killed process. A stale marker says less, never too much.
 //!
-//! Two slots, written in turn, in sectors of their own: at least one is sound.
+//! Two slots in sectors of their own, written in turn: at least one is intact.
 //!
 //! ```text
 //! slot    magic[8] version:u32 number:u64 revision:u64 segment:u64 offset:u64 crc:u32    48 bytes
@@ -26,30 +25,30 @@ const VERSION: u32 = 1;
 const SLOT: usize = 48;
 const SLOTS: [u64; 2] = [0, 512];
 
-/// What was durable when the note was written.
+/// What was durable when the marker was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Synced {
+pub(crate) struct SyncedPosition {
     /// The newest commit.
     pub(crate) revision: Revision,
-    /// The segment it is in, and how long that was.
+    /// The segment it is in, and the segment's size.
     pub(crate) segment: Revision,
     pub(crate) offset: u64,
 }
 
-/// The note's file.
+/// The open marker file.
 #[derive(Debug, Default)]
-pub(crate) struct Note {
+pub(crate) struct SyncMarker {
     file: Option<Box<dyn DiskFile>>,
     number: u64,
 }
 
-impl Note {
-    /// Notes what is durable. A failure leaves an older note, which is true as well.
-    pub(crate) fn write(&mut self, disk: &dyn Disk, synced: Synced) {
+impl SyncMarker {
+    /// Records the durable position. After a failure the older marker stays, which is true as well.
+    pub(crate) fn write(&mut self, disk: &dyn Disk, synced: SyncedPosition) {
         let _ = self.try_write(disk, synced);
     }
 
-    fn try_write(&mut self, disk: &dyn Disk, synced: Synced) -> io::Result<()> {
+    fn try_write(&mut self, disk: &dyn Disk, synced: SyncedPosition) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             none => {
@@ -69,7 +68,7 @@ impl Note {
         file.write_at(&encode(self.number, synced), SLOTS[(self.number % 2) as usize])
     }
 
-    /// Makes the note durable, as far as the disk lets us.
+    /// Syncs the marker; an error is ignored.
     pub(crate) fn sync(&mut self) {
         if let Some(file) = &mut self.file {
             let _ = file.sync();
@@ -77,8 +76,8 @@ impl Note {
     }
 }
 
-/// The note on a disk; `None` when there is none that can be read.
-pub(crate) fn read(disk: &dyn Disk) -> io::Result<Option<Synced>> {
+/// The marker on a disk; `None` if there is none, or none that is intact.
+pub(crate) fn read(disk: &dyn Disk) -> io::Result<Option<SyncedPosition>> {
     match disk.open(NAME) {
         Ok(file) => Ok(newest(&*file)?.map(|(_, synced)| synced)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -86,8 +85,8 @@ pub(crate) fn read(disk: &dyn Disk) -> io::Result<Option<Synced>> {
     }
 }
 
-fn newest(file: &dyn DiskFile) -> io::Result<Option<(u64, Synced)>> {
-    let mut newest: Option<(u64, Synced)> = None;
+fn newest(file: &dyn DiskFile) -> io::Result<Option<(u64, SyncedPosition)>> {
+    let mut newest: Option<(u64, SyncedPosition)> = None;
     for offset in SLOTS {
         let mut slot = [0; SLOT];
         if !file.fill_at(&mut slot, offset)? {
@@ -102,7 +101,7 @@ fn newest(file: &dyn DiskFile) -> io::Result<Option<(u64, Synced)>> {
     Ok(newest)
 }
 
-fn encode(number: u64, synced: Synced) -> [u8; SLOT] {
+fn encode(number: u64, synced: SyncedPosition) -> [u8; SLOT] {
     let mut slot = [0; SLOT];
     slot[..8].copy_from_slice(&MAGIC);
     slot[8..12].copy_from_slice(&VERSION.to_le_bytes());
@@ -114,14 +113,15 @@ fn encode(number: u64, synced: Synced) -> [u8; SLOT] {
     slot
 }
 
-fn decode(slot: &[u8; SLOT]) -> Option<(u64, Synced)> {
+fn decode(slot: &[u8; SLOT]) -> Option<(u64, SyncedPosition)> {
     let (content, crc) = slot.split_last_chunk::<4>()?;
     let version = content.strip_prefix(&MAGIC)?.first_chunk()?;
     if u32::from_le_bytes(*version) != VERSION || u32::from_le_bytes(*crc) != crc32fast::hash(content) {
         return None;
     }
     let field = |at: usize| Some(u64::from_le_bytes(*content.get(12 + at * 8..)?.first_chunk()?));
-    let synced = Synced { revision: Revision(field(1)?), segment: Revision(field(2)?), offset: field(3)? };
+    let synced =
+        SyncedPosition { revision: Revision(field(1)?), segment: Revision(field(2)?), offset: field(3)? };
     Some((field(0)?, synced))
 }
 
@@ -130,30 +130,30 @@ mod tests {
     use super::*;
     use crate::disk::sim::SimDisk;
 
-    fn at(revision: u64) -> Synced {
-        Synced { revision: Revision(revision), segment: Revision(1), offset: revision * 10 }
+    fn at(revision: u64) -> SyncedPosition {
+        SyncedPosition { revision: Revision(revision), segment: Revision(1), offset: revision * 10 }
     }
 
     #[test]
     fn the_newest_sound_slot_counts() {
         let disk = SimDisk::new();
-        assert_eq!(read(&disk).expect("no file is no note"), None);
-        let mut note = Note::default();
+        assert_eq!(read(&disk).expect("no file is no marker"), None);
+        let mut marker = SyncMarker::default();
         for revision in 2..9 {
-            note.write(&disk, at(revision));
-            assert_eq!(read(&disk).expect("a note"), Some(at(revision)));
+            marker.write(&disk, at(revision));
+            assert_eq!(read(&disk).expect("a marker"), Some(at(revision)));
         }
-        // Taken up again.
-        let mut note = Note::default();
-        note.write(&disk, at(9));
-        assert_eq!(read(&disk).expect("a note"), Some(at(9)));
+        // A second writer goes on with the numbers of the first.
+        let mut marker = SyncMarker::default();
+        marker.write(&disk, at(9));
+        assert_eq!(read(&disk).expect("a marker"), Some(at(9)));
         for byte in 0..SLOT {
             let copy = disk.copy();
             copy.with_file(NAME, |bytes| bytes[byte] ^= 1);
-            let found = read(&copy).expect("a note");
+            let found = read(&copy).expect("a marker");
             assert!(found == Some(at(8)) || found == Some(at(9)), "byte {byte}: {found:?}");
         }
         disk.with_file(NAME, Vec::clear);
-        assert_eq!(read(&disk).expect("an empty file is no note"), None);
+        assert_eq!(read(&disk).expect("an empty file is no marker"), None);
     }
 }

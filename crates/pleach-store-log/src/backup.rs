@@ -1,9 +1,8 @@
 //! Backup, restore and check, for the command line.
 //!
-//! A backup is one file: everything that existed at one revision. It is taken from a store open
-//! in this process, or from a directory that another process may be writing to: the files are
-//! only ever appended to or replaced whole, so reading them without asking gives a prefix of
-//! history, and at worst must be begun again when a file was replaced meanwhile.
+//! A backup is one file: everything that existed at one revision. It is taken from an open store, or
+//! from a directory that another process may be writing to: files are only appended to or replaced as a
+//! whole, so reading them gives a prefix of history, and is retried when a file was replaced meanwhile.
 
 use std::{io, path::Path, sync::Arc};
 
@@ -12,21 +11,21 @@ use pleach_store::{Revision, StoreError};
 use crate::{
     checkpoint::{self, Writer},
     disk::{Disk, RealDisk},
-    keeper::{self, Moment},
+    maintenance::{self, SnapshotAt},
     options::{Options, cannot_open},
     recover::{self, Mode, Recovered},
     shared::{Files, Shared},
     store::LogStore,
 };
 
-/// How often reading is begun again when files are replaced meanwhile.
+/// How often reading is retried when files are replaced meanwhile.
 const ATTEMPTS: usize = 10;
 
-/// What a store or a backup holds.
+/// Statistics of a store or a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Where history ends.
+    /// The current revision.
     pub revision: Revision,
     /// The oldest revision that can be read.
     pub oldest: Revision,
@@ -36,15 +35,15 @@ pub struct Report {
     pub value_bytes: u64,
     /// Bytes of the files.
     pub disk_bytes: u64,
-    /// Commits in the log after the checkpoint: what opening has to replay.
+    /// Commits in the log after the checkpoint, which opening replays.
     pub replayed: u64,
-    /// Bytes of an unfinished write at the end of the log. Normal after a crash, and in a store
-    /// that is being written to; opening cuts them off.
+    /// Bytes of an incomplete write at the end of the log. Normal after a crash, and while the store is
+    /// being written to; opening truncates them.
     pub unfinished: u64,
 }
 
 impl LogStore {
-    /// Writes a backup of everything as it is now to a file, while the store goes on.
+    /// Writes a backup to a file. Does not block commits.
     pub fn backup(&self, file: impl AsRef<Path>) -> Result<Report, StoreError> {
         write_backup(&self.shared, file.as_ref())
     }
@@ -52,19 +51,20 @@ impl LogStore {
 
 /// Writes a backup of the store in a directory to a file, whether or not a process has it open.
 pub fn backup(directory: impl AsRef<Path>, file: impl AsRef<Path>) -> Result<Report, StoreError> {
-    let (disk, found) = look(directory.as_ref())?;
-    let files = Files { segments: found.segments.into(), checkpoint: found.checkpoint, trouble: None };
+    let (disk, found) = read_store(directory.as_ref())?;
+    let files =
+        Files { segments: found.segments.into(), checkpoint: found.checkpoint, maintenance_error: None };
     write_backup(&Shared::new(found.index, files, disk, Options::new()), file.as_ref())
 }
 
-/// Makes a store of a backup, in a directory that has none.
+/// Restores a backup into a directory that has no store.
 ///
-/// History goes on `skip` revisions after the backup's. Clients may have seen revisions later
-/// than the backup; skipping more than can have happened keeps those from being used again.
+/// The revision continues `skip` after the backup's. Clients may have seen later revisions than the
+/// backup's; a skip larger than their number keeps those from being reused.
 pub fn restore(file: impl AsRef<Path>, directory: impl AsRef<Path>, skip: u64) -> Result<Report, StoreError> {
     let (source, name) = parent_of(file.as_ref())?;
     let directory = directory.as_ref();
-    let target = RealDisk::hold(directory).map_err(|error| cannot_open(directory, error))?;
+    let target = RealDisk::open_exclusive(directory).map_err(|error| cannot_open(directory, error))?;
     let names = target.list().map_err(|error| cannot_open(directory, error))?;
     if names
         .iter()
@@ -73,7 +73,7 @@ pub fn restore(file: impl AsRef<Path>, directory: impl AsRef<Path>, skip: u64) -
         let error = io::Error::new(io::ErrorKind::AlreadyExists, "there is a store in it already");
         return Err(cannot_open(directory, error));
     }
-    // Read whole and judged before anything is written: a damaged backup restores nothing.
+    // Read and checked as a whole before anything is written.
     let mut report = check_backup(&source, &name)?;
     let revision = Revision(report.revision.0.saturating_add(skip).min(u64::MAX / 2));
     let mut writer = Writer::begin(&target, &checkpoint::checkpoint_name(revision), revision)?;
@@ -94,15 +94,15 @@ pub fn restore(file: impl AsRef<Path>, directory: impl AsRef<Path>, skip: u64) -
     Ok(report)
 }
 
-/// Reads everything in a store's directory, or in a backup, and says what is there. The error
-/// says what is wrong with it. Changes nothing.
+/// Reads all of a store's directory, or of a backup, without changing it. The error says what is
+/// damaged.
 pub fn check(path: impl AsRef<Path>) -> Result<Report, StoreError> {
     let path = path.as_ref();
     if path.is_file() {
         let (source, name) = parent_of(path)?;
         return check_backup(&source, &name);
     }
-    let (_, found) = look(path)?;
+    let (_, found) = read_store(path)?;
     let (keys, value_bytes) = found.index.live_size();
     let log_bytes: u64 = found.segments.iter().map(|(_, size)| size).sum();
     Ok(Report {
@@ -125,21 +125,22 @@ fn check_backup(source: &RealDisk, name: &str) -> Result<Report, StoreError> {
 
 fn write_backup(shared: &Shared, file: &Path) -> Result<Report, StoreError> {
     let (target, name) = parent_of(file)?;
-    let (revision, disk_bytes) = keeper::write_snapshot(shared, &target, Some(&name), Moment::Latest)?;
+    let (revision, disk_bytes) =
+        maintenance::write_snapshot(shared, &target, Some(&name), SnapshotAt::Latest)?;
     let checked = check_backup(&target, &name)?;
     debug_assert_eq!((checked.revision, checked.disk_bytes), (revision, disk_bytes));
     Ok(checked)
 }
 
-/// Reads the store in a directory without taking it.
-fn look(directory: &Path) -> Result<(Arc<dyn Disk>, Recovered), StoreError> {
-    let disk = RealDisk::look(directory).map_err(|error| cannot_open(directory, error))?;
+/// Reads the store in a directory without locking it.
+fn read_store(directory: &Path) -> Result<(Arc<dyn Disk>, Recovered), StoreError> {
+    let disk = RealDisk::open_read_only(directory).map_err(|error| cannot_open(directory, error))?;
     let disk: Arc<dyn Disk> = Arc::new(disk);
     let mut attempt = 0;
     loop {
         attempt += 1;
-        match recover::recover(&disk, Mode::Look) {
-            // A checkpoint took the place of the files that were listed.
+        match recover::recover(&disk, Mode::ReadOnly) {
+            // A checkpoint has replaced the files that were listed.
             Err(StoreError::Io { source, .. })
                 if source.kind() == io::ErrorKind::NotFound && attempt < ATTEMPTS => {}
             found => return Ok((disk, found?)),
@@ -147,12 +148,12 @@ fn look(directory: &Path) -> Result<(Arc<dyn Disk>, Recovered), StoreError> {
     }
 }
 
-/// The directory of a file, as a disk, and the file's name.
+/// The directory of a file, as a [`RealDisk`], and the file's name.
 fn parent_of(file: &Path) -> Result<(RealDisk, String), StoreError> {
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = file.file_name().and_then(|name| name.to_str());
     let found = match name {
-        Some(name) => RealDisk::look(parent).map(|disk| (disk, name.to_owned())),
+        Some(name) => RealDisk::open_read_only(parent).map(|disk| (disk, name.to_owned())),
         None => Err(io::Error::new(io::ErrorKind::InvalidInput, "not the name of a file")),
     };
     found.map_err(|error| StoreError::io(format!("cannot use {}", file.display()), error))

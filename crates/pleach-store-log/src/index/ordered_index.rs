@@ -1,9 +1,8 @@
-//! Slots in the order of their keys, with counts.
+//! Ordered index: slots sorted by key, with counts.
 //!
-//! A sorted list cut into leaves of a few hundred slot numbers, the leaves in a `BTreeMap` by the
-//! lowest key each may hold. Four bytes per key instead of a tree node's share, and each leaf
-//! knows how many of its keys exist, so "how many remain after this page" adds up leaves instead
-//! of walking a million keys.
+//! A sorted list in leaves of a few hundred slot numbers; the leaves are in a `BTreeMap` by the lowest
+//! key each may hold. Four bytes per key. Each leaf knows how many of its keys exist, so counting what
+//! remains after a page adds up leaves instead of walking all keys.
 
 use std::{
     collections::BTreeMap,
@@ -15,9 +14,9 @@ use pleach_store::Key;
 use super::slots::{Slot, Slots};
 
 /// A leaf that reaches this size is split.
-const FULL: usize = 512;
+const MAX_LEAF: usize = 512;
 /// A leaf that shrinks to this size is merged into the one before it, if that has room.
-const SPARSE: usize = 64;
+const MIN_LEAF: usize = 64;
 
 #[derive(Debug, Default)]
 struct Leaf {
@@ -38,41 +37,41 @@ impl Leaf {
     }
 }
 
-/// All slots, ordered by key.
+/// All slots, sorted by key.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct OrderedIndex {
     /// Leaves by a bound: a leaf's keys are not before it, and before the next leaf's. The first
     /// bound is the empty key, so that every key has a leaf.
     leaves: BTreeMap<Key, Leaf>,
 }
 
-impl Default for Order {
+impl Default for OrderedIndex {
     fn default() -> Self {
         Self { leaves: BTreeMap::from([(Key::new(""), Leaf::default())]) }
     }
 }
 
-impl Order {
+impl OrderedIndex {
     fn leaf_mut(&mut self, key: &str) -> (&Key, &mut Leaf) {
         let upto = (Bound::Unbounded, Bound::Included(key));
         self.leaves.range_mut::<str, _>(upto).next_back().expect("the first leaf is bound by the empty key")
     }
 
-    /// Adds a slot whose key is not there yet.
+    /// Adds a slot with a new key.
     pub(super) fn insert(&mut self, slot: u32, all: &Slots) {
         let added = all.get(slot);
         let key = added.key().as_str();
         let (_, leaf) = self.leaf_mut(key);
-        // Keys often come in order: look at the end before searching.
+        // Keys often come in order: try the end before searching.
         let at = match leaf.slots.last() {
             Some(&last) if all.get(last).key().as_str() > key => leaf.seek(key, all),
             _ => leaf.slots.len(),
         };
         leaf.slots.insert(at, slot);
         leaf.live += u32::from(added.is_live());
-        if leaf.slots.len() >= FULL {
-            // When the key went to the end, more are likely to follow there: leave this leaf full.
-            let cut = if at + 1 == leaf.slots.len() { FULL - FULL / 8 } else { FULL / 2 };
+        if leaf.slots.len() >= MAX_LEAF {
+            // After an append more are likely to follow: leave this leaf full.
+            let cut = if at + 1 == leaf.slots.len() { MAX_LEAF - MAX_LEAF / 8 } else { MAX_LEAF / 2 };
             let right = Leaf::new(leaf.slots.split_off(cut), all);
             leaf.slots.shrink_to_fit();
             leaf.live -= right.live;
@@ -81,17 +80,17 @@ impl Order {
         }
     }
 
-    /// A slot's key exists again. To be told before the slot itself changes.
-    pub(super) fn revive(&mut self, slot: u32, all: &Slots) {
+    /// A slot's key exists again. Called before the slot changes.
+    pub(super) fn mark_live(&mut self, slot: u32, all: &Slots) {
         self.leaf_mut(all.get(slot).key().as_str()).1.live += 1;
     }
 
-    /// A slot's key was deleted. To be told before the slot itself changes.
-    pub(super) fn bury(&mut self, slot: u32, all: &Slots) {
+    /// A slot's key was deleted. Called before the slot changes.
+    pub(super) fn mark_deleted(&mut self, slot: u32, all: &Slots) {
         self.leaf_mut(all.get(slot).key().as_str()).1.live -= 1;
     }
 
-    /// Takes out a slot.
+    /// Removes a slot.
     pub(super) fn remove(&mut self, slot: u32, all: &Slots) {
         let gone = all.get(slot);
         let key = gone.key().as_str();
@@ -100,7 +99,7 @@ impl Order {
         debug_assert_eq!(leaf.slots.get(at), Some(&slot));
         leaf.slots.remove(at);
         leaf.live -= u32::from(gone.is_live());
-        if leaf.slots.len() <= SPARSE && !bound.as_str().is_empty() {
+        if leaf.slots.len() <= MIN_LEAF && !bound.as_str().is_empty() {
             let bound = bound.clone();
             self.merge_back(&bound);
         }
@@ -111,7 +110,7 @@ impl Order {
         let before = (Bound::Unbounded, Bound::Excluded(bound));
         let (at, previous) =
             self.leaves.range::<Key, _>(before).next_back().expect("only the first leaf has none before");
-        if size > 0 && previous.slots.len() + size > FULL / 2 {
+        if size > 0 && previous.slots.len() + size > MAX_LEAF / 2 {
             return;
         }
         let at = at.clone();
@@ -121,7 +120,7 @@ impl Order {
         previous.live += leaf.live;
     }
 
-    /// Visits slots in order from a key on, until told to stop; what it was told then.
+    /// Visits slots in order from a key until the callback breaks; returns its break value.
     pub(super) fn walk<B>(
         &self,
         start: &str,
@@ -147,7 +146,7 @@ impl Order {
         self.leaves.len()
     }
 
-    /// How many keys from `start` on and before `end` exist now.
+    /// How many keys in `start..end` exist now.
     pub(super) fn count(&self, start: &str, end: Option<&str>, all: &Slots) -> u64 {
         let from = self.rank(start, all);
         let to = match end {

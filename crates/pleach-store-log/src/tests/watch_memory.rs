@@ -1,10 +1,10 @@
-//! What a watcher that does not read keeps in memory, counted in bytes.
+//! Memory that watchers hold when they do not read.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use super::*;
 
-/// A value that says when it is gone.
+/// A value that counts its bytes while it exists.
 struct Counted(Vec<u8>, Arc<AtomicUsize>);
 
 impl AsRef<[u8]> for Counted {
@@ -24,8 +24,8 @@ fn counted(size: usize, alive: &Arc<AtomicUsize>) -> Bytes {
     Bytes::from_owner(Counted(vec![b'x'; size], Arc::clone(alive)))
 }
 
-/// Writes while fifty watchers do not read and history is given up at once; the bytes that are still
-/// in memory in the end, beside what exists.
+/// Writes while fifty watchers do not read and history is compacted at once. Returns the bytes still in
+/// memory in the end, besides current values.
 fn held_by_slow_watchers(sizes: impl Iterator<Item = usize>, limit: usize) -> (Vec<Watch>, usize) {
     let options = Options::new().watch_queue(1_000_000).watch_queue_bytes(limit);
     let store = open(&SimDisk::new(), options).expect("a store");
@@ -41,9 +41,9 @@ fn held_by_slow_watchers(sizes: impl Iterator<Item = usize>, limit: usize) -> (V
     put(&store, "other", "published").expect("a write");
     next(&mut level).expect("everything before it has been handed out");
     block_on(store.compact(revision(&store))).expect("a compaction");
-    assert!(store.shared.hub.fullest() <= limit);
+    assert!(store.shared.watchers.fullest() <= limit);
     let held = alive.load(SeqCst);
-    // Each gets what waits for it, without a gap, and then is told.
+    // Each gets what is queued for it, without a gap, and then an error.
     for watch in &mut watches {
         let mut seen = Revision::FIRST;
         let error = loop {
@@ -55,7 +55,7 @@ fn held_by_slow_watchers(sizes: impl Iterator<Item = usize>, limit: usize) -> (V
                 Err(error) => break error,
             }
         };
-        assert!(matches!(error, StoreError::Overtaken), "{error}");
+        assert!(matches!(error, StoreError::WatchCompacted), "{error}");
     }
     assert_eq!(alive.load(SeqCst), 0, "nothing is left when all has been read");
     (watches, held)
@@ -63,7 +63,7 @@ fn held_by_slow_watchers(sizes: impl Iterator<Item = usize>, limit: usize) -> (V
 
 #[test]
 fn slow_watchers_share_a_bounded_number_of_bytes() {
-    // An event has the value and the one before it; all watchers hold the same events.
+    // An event has the new and the previous value; all watchers share the events.
     let (_watches, held) = held_by_slow_watchers((0..500).map(|_| 10_000), 100_000);
     assert!(held > 0 && held <= 100_000, "{held} bytes");
 }

@@ -1,11 +1,10 @@
-//! The thread that keeps history and log short.
+//! The maintenance thread: automatic compaction, checkpoints, and removal of old log segments.
 //!
-//! It compacts history by age, by count and by size, and writes a checkpoint when enough of the
-//! log has become superfluous. A checkpoint is of the oldest revision that still answers, not of
-//! the newest: the log after it is then all the history there is, and survives a restart.
+//! History is compacted by age, count and size; a checkpoint is written when enough of the log is
+//! garbage. A checkpoint is of the oldest readable revision, not the newest: the log after it is then
+//! the whole history, which survives a restart.
 //!
-//! Trouble here (a full disk, most likely) is remembered and tried again; it does not stop
-//! commits, whose own writes will tell.
+//! An error here (most likely a full disk) is reported in `Stats` and retried; commits go on.
 
 use std::{
     collections::VecDeque,
@@ -24,52 +23,52 @@ use crate::{
     shared::Shared,
 };
 
-/// How often it is looked whether there is room again.
-const WHEN_SHORT: Duration = Duration::from_secs(1);
-/// Less room than this is not worth a checkpoint.
-const LITTLE: u64 = 16 << 10;
+/// How often free space is checked while it is low.
+const LOW_SPACE_POLL: Duration = Duration::from_secs(1);
+/// A checkpoint that frees less is not worth writing.
+const MIN_GAIN: u64 = 16 << 10;
 
 /// Runs until the store is closed.
 pub(crate) fn run(shared: &Shared) {
     let tick = (shared.options.history_age / 16).clamp(Duration::from_millis(10), Duration::from_secs(20));
-    let mut marks = Marks::default();
+    let mut times = RevisionTimes::default();
     if shared.files().bytes() > 0 {
-        shared.space.look_after_reserve(&*shared.disk, shared.index().checkpoint_bytes());
+        shared.space.maintain_reserve(&*shared.disk, shared.index().checkpoint_bytes());
     }
     loop {
-        shared.grown.wait(Some(if shared.space.is_short() { tick.min(WHEN_SHORT) } else { tick }));
+        shared.grown.wait(Some(if shared.space.is_low() { tick.min(LOW_SPACE_POLL) } else { tick }));
         if shared.is_closing() {
             return;
         }
-        let due = marks.due(Instant::now(), shared.index().current(), shared.options.history_age);
+        let due = times.passed(Instant::now(), shared.index().current(), shared.options.history_age);
         if let Some(due) = due {
-            // Never in the future: it was the current revision once.
+            // Cannot fail: it was the current revision once.
             let _ = shared.compact(due);
         }
-        shorten_history(shared);
-        // What readers and the publisher needed the last time may be free now.
+        compact_to_bounds(shared);
+        // Revisions that were pinned or unpublished the last time may be free now.
         shared.prune();
-        let kept = keep_log_short(shared);
-        shared.space.look_after_reserve(&*shared.disk, shared.index().checkpoint_bytes());
-        shared.files().trouble = kept.err().map(|error| {
-            tracing::warn!(%error, "the log could not be shortened; it will be tried again");
+        let kept = checkpoint_if_worthwhile(shared);
+        shared.space.maintain_reserve(&*shared.disk, shared.index().checkpoint_bytes());
+        shared.files().maintenance_error = kept.err().map(|error| {
+            tracing::warn!(%error, "checkpoint failed, will retry");
             error.to_string().into()
         });
     }
 }
 
-/// When history was how long.
+/// The current revision at past times.
 #[derive(Debug, Default)]
-struct Marks(VecDeque<(Instant, Revision)>);
+struct RevisionTimes(VecDeque<(Instant, Revision)>);
 
-impl Marks {
-    /// Notes where history ends now; the revision that was passed `age` ago or longer.
-    fn due(&mut self, now: Instant, current: Revision, age: Duration) -> Option<Revision> {
+impl RevisionTimes {
+    /// Records the current revision; returns the newest revision that is `age` old or older.
+    fn passed(&mut self, now: Instant, current: Revision, age: Duration) -> Option<Revision> {
         if self.0.back().is_none_or(|(_, last)| *last < current) {
             self.0.push_back((now, current));
         }
         let mut due = None;
-        // The commits after a mark are as old as the next mark, at most.
+        // The commits after an entry are at most as old as the next entry.
         while let Some((when, revision)) = self.0.front()
             && now.duration_since(*when) >= age
         {
@@ -84,16 +83,16 @@ impl Marks {
 }
 
 /// Compacts history that has outgrown its count or size.
-pub(crate) fn shorten_history(shared: &Shared) {
+pub(crate) fn compact_to_bounds(shared: &Shared) {
     loop {
         let target = {
             let index = shared.index();
             let (oldest, current) = (index.oldest(), index.current());
             let length = current.0 - oldest.0;
-            // What a reader pins stays in memory however far `oldest` goes.
+            // Pinned history stays in memory however far `oldest` goes.
             let prunable = index.pruned() == oldest;
             if length > shared.options.history_commits {
-                // A little more than needed, so as not to come back for every commit.
+                // Some more than needed, so as not to compact for every commit.
                 Some(Revision(current.0 - shared.options.history_commits * 7 / 8))
             } else if index.history_size().1 > shared.options.history_bytes && length > 0 && prunable {
                 Some(Revision(oldest.0 + length.div_ceil(4)))
@@ -108,10 +107,10 @@ pub(crate) fn shorten_history(shared: &Shared) {
     }
 }
 
-/// Writes a checkpoint if it is worth it, and removes what it makes superfluous.
-fn keep_log_short(shared: &Shared) -> Result<(), StoreError> {
+/// Writes a checkpoint, if the log has enough garbage, and removes the files it replaces.
+fn checkpoint_if_worthwhile(shared: &Shared) -> Result<(), StoreError> {
     let used = shared.files().bytes();
-    if shared.space.is_pressed(used) {
+    if shared.space.should_shrink(used) {
         return free_space(shared, used);
     }
     let oldest = shared.index().oldest();
@@ -123,34 +122,34 @@ fn keep_log_short(shared: &Shared) -> Result<(), StoreError> {
     if spare >= worth && spare > 0 { write_checkpoint(shared) } else { Ok(()) }
 }
 
-/// Gives up all history and leaves a checkpoint only, if that takes much less room.
+/// Drops all history and leaves only a checkpoint, if that saves much space.
 fn free_space(shared: &Shared, used: u64) -> Result<(), StoreError> {
     let then = shared.index().checkpoint_bytes() + format::HEADER as u64;
     let gain = used.saturating_sub(then);
     let fits = shared.disk.free().is_none_or(|free| free > then);
     let much = used / if shared.space.is_full() { 16 } else { 4 };
-    if !fits || gain < LITTLE || !(gain >= much || shared.space.would_end(used, then)) {
+    if !fits || gain < MIN_GAIN || !(gain >= much || shared.space.would_clear_alarm(used, then)) {
         return Ok(());
     }
-    // First the new segment: then the checkpoint is of a revision at or after its beginning, and the
-    // segments before it can go.
+    // The new segment first: the checkpoint is then of a revision at or after its start, and older
+    // segments can be removed.
     shared.queue.request_roll();
     shared.rolled.wait(Some(Duration::from_secs(5)));
     let current = shared.index().current();
     let _ = shared.compact(current);
     write_checkpoint(shared)?;
-    shared.space.note(shared.files().bytes(), 0);
+    shared.space.record_usage(shared.files().bytes(), 0);
     Ok(())
 }
 
-/// Writes a checkpoint of the oldest revision that answers, then removes older files.
+/// Writes a checkpoint of the oldest readable revision, then removes older files.
 pub(crate) fn write_checkpoint(shared: &Shared) -> Result<(), StoreError> {
     let _one_at_a_time = shared.checkpointing.lock().unwrap_or_else(PoisonError::into_inner);
     let before = shared.files().checkpoint;
     if before.is_some_and(|(before, _)| before == shared.index().oldest()) {
         return Ok(());
     }
-    let (revision, size) = write_snapshot(shared, &*shared.disk, None, Moment::Oldest)?;
+    let (revision, size) = write_snapshot(shared, &*shared.disk, None, SnapshotAt::Oldest)?;
     shared.checkpoints.fetch_add(1, Relaxed);
     let spare = {
         let mut files = shared.files();
@@ -170,32 +169,32 @@ pub(crate) fn write_checkpoint(shared: &Shared) -> Result<(), StoreError> {
     shared.disk.sync_names().map_err(|error| StoreError::io("cannot remove old files", error))
 }
 
-/// As of when a snapshot is.
+/// The revision of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Moment {
-    /// The oldest revision that answers.
+pub(crate) enum SnapshotAt {
+    /// The oldest readable revision.
     Oldest,
-    /// The latest one.
+    /// The current revision.
     Latest,
 }
 
-/// Writes everything that existed at a moment to a file on a disk, named after the revision
-/// unless it is given a name. Commits go on meanwhile. The revision and the size of the file.
+/// Writes everything that existed at a revision to a file, named after the revision unless `name` is
+/// given. Does not block commits. Returns the revision and the file's size.
 pub(crate) fn write_snapshot(
     shared: &Shared,
     disk: &dyn Disk,
     name: Option<&str>,
-    moment: Moment,
+    at: SnapshotAt,
 ) -> Result<(Revision, u64), StoreError> {
     let (revision, _pin) = {
         let index = shared.index();
-        let revision = if moment == Moment::Oldest { index.oldest() } else { index.current() };
+        let revision = if at == SnapshotAt::Oldest { index.oldest() } else { index.current() };
         (revision, shared.pin(&index, revision))
     };
     let name = name.map_or_else(|| checkpoint::checkpoint_name(revision), str::to_owned);
     let written = write_items(shared, disk, &name, revision);
     if written.is_err() {
-        // It would be removed when the store is opened the next time; a full disk wants it now.
+        // Opening the store would remove it, but a full disk needs the space now.
         let _ = disk.remove(&format!("{name}{UNFINISHED}"));
     }
     Ok((revision, written?))
