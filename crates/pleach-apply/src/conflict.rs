@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
+use pleach_go::strconv::quote;
 use pleach_meta::StatusCause;
 use pleach_meta::field_error::{MAX_BYTES, MAX_ERRORS};
-use pleach_meta::go_format::quote;
 
 use crate::element::PathElement;
 use crate::managed_fields::{Identity, Operation};

@@ -4,8 +4,9 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+use pleach_go::fmt::float_v;
+use pleach_go::strconv::quote;
 use pleach_json::{Str, Value, grow_stack};
-use pleach_meta::go_format::{float_v, quote};
 
 use crate::same::{hash, order};
 

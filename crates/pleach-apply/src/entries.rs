@@ -128,7 +128,7 @@ impl Entry {
             "FieldsV1" => {}
             "" => return Err(format!("missing fieldsType in managed fields entry {index}")),
             other => {
-                let other = pleach_meta::go_format::quote(other);
+                let other = pleach_go::strconv::quote(other);
                 return Err(format!("invalid fieldsType {other} in managed fields entry {index}"));
             }
         }

@@ -65,9 +65,9 @@ pub(crate) fn decode_element(key: &str) -> Result<Option<PathElement>, String> {
     Ok(Some(match kind {
         b'f' => PathElement::Field(rest.into()),
         b'v' => PathElement::Value(parsed()?),
-        b'i' => match rest.parse() {
+        b'i' => match pleach_go::strconv::atoi(rest) {
             Ok(index) => PathElement::Index(index),
-            Err(_) => return bad(&format!("strconv.Atoi: parsing \"{rest}\": invalid syntax")),
+            Err(error) => return bad(&error),
         },
         b'k' => match parsed()? {
             Value::Object(fields) => PathElement::Key(fields.into_vec().into()),

@@ -164,7 +164,7 @@ fn keyed<'v>(list: &ListShape<'v>, keys: &'v [Str], item: &'v Value) -> Result<K
         }
     }
     if fields.is_empty() {
-        let keys: Vec<_> = keys.iter().map(|key| pleach_meta::go_format::quote(key)).collect();
+        let keys: Vec<_> = keys.iter().map(|key| pleach_go::strconv::quote(key)).collect();
         return Err(format!(
             "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values for any key fields)",
             keys.join(" ")

@@ -6,8 +6,9 @@
 
 use std::fmt::Write as _;
 
+use pleach_go::fmt::{go_type, go_v};
+use pleach_go::strconv::quote;
 use pleach_json::{Array, Map, Value, grow_stack};
-use pleach_meta::go_format::{go_type, go_v, quote};
 use pleach_work::charge;
 
 use crate::fits::fits;

@@ -24,7 +24,6 @@ mod quantity;
 mod read;
 mod semver;
 mod timestamp;
-mod url;
 
 pub use crate::value::authz::Authz;
 pub use crate::value::cidr::Cidr;
@@ -36,14 +35,15 @@ pub use crate::value::map::{Map, OwnedMap};
 pub use crate::value::quantity::Quantity;
 pub use crate::value::semver::Semver;
 pub use crate::value::timestamp::{Civil, Timestamp};
-pub use crate::value::url::Url;
+pub use pleach_go::url::Url;
 
 pub(crate) use crate::value::cidr::parse_address;
 pub(crate) use crate::value::compare::{compare, equal, is_comparable, order};
 pub(crate) use crate::value::list::{Items, ScalarKey};
 pub(crate) use crate::value::map::{Entries, text as key_text};
 pub(crate) use crate::value::read::{read, read_untyped};
-pub(crate) use pleach_meta::go_format::{float_v as double_text, quote};
+pub(crate) use pleach_go::fmt::float_v as double_text;
+pub(crate) use pleach_go::strconv::quote;
 
 use crate::library::format::Format;
 

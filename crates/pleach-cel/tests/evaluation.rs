@@ -14,7 +14,7 @@ fn render(value: &CelValue<'_>) -> String {
         CelValue::Bool(b) => b.to_string(),
         CelValue::Int(i) => i.to_string(),
         CelValue::Uint(u) => format!("{u}u"),
-        CelValue::Double(d) => format!("double({})", pleach_meta::go_format::float_v(*d)),
+        CelValue::Double(d) => format!("double({})", pleach_go::fmt::float_v(*d)),
         CelValue::String(text) => pleach_json::to_string(&Value::from(text.as_str())),
         CelValue::Bytes(bytes) => {
             let hex: Vec<_> = bytes.iter().map(|b| format!("{b:02x}")).collect();

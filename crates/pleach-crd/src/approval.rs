@@ -2,10 +2,10 @@
 //!
 //! A CRD in `k8s.io`, `kubernetes.io` or below them must say who approved it, or that nobody did.
 
-use pleach_meta::go_format::quote;
+use pleach_go::strconv::quote;
+use pleach_go::url::Url;
 use pleach_meta::{FieldError, Path};
 
-use crate::go_url;
 use crate::types::Crd;
 
 /// The annotation.
@@ -39,11 +39,16 @@ pub fn approval(crd: &Crd) -> Approval {
         Approval::Missing
     } else if value.starts_with("unapproved") {
         Approval::Bypassed
-    } else if go_url::is_request_uri_with_host(value) {
+    } else if is_absolute_url(value) {
         Approval::Approved
     } else {
         Approval::Invalid
     }
+}
+
+/// Whether a text is a URL for a request, with scheme and host.
+fn is_absolute_url(text: &str) -> bool {
+    Url::parse_request_uri(text).is_ok_and(|url| !url.scheme().is_empty() && !url.host().is_empty())
 }
 
 fn missing_message() -> String {

@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
+use pleach_go::base64;
+use pleach_go::time::parse_rfc3339;
 use pleach_json::{Str, Value};
-use pleach_meta::go_struct::{self, decode_base64, encode_base64};
+use pleach_meta::go_struct;
 use pleach_meta::object_meta::OBJECT_META;
 use pleach_meta::path::Path;
-use pleach_meta::time::parse_rfc3339;
 use pleach_schema::Decoder;
 
 use crate::convert;
@@ -287,9 +288,9 @@ impl Reader<'_> {
     fn bytes(&mut self, value: &Value) -> Option<Str> {
         match value {
             Value::Null => None,
-            Value::String(text) => match decode_base64(text) {
+            Value::String(text) => match base64::decode(text) {
                 Ok(bytes) if bytes.is_empty() => None,
-                Ok(bytes) => Some(encode_base64(&bytes).into()),
+                Ok(bytes) => Some(base64::encode(&bytes).into()),
                 Err(error) => {
                     self.d.error(error);
                     None

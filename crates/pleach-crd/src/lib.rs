@@ -12,7 +12,6 @@ pub mod convert;
 pub mod decode;
 pub mod encode;
 mod go_json;
-mod go_url;
 pub mod naming;
 mod scaled;
 pub mod strategy;

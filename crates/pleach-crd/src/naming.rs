@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 
+use pleach_go::strconv::quote;
 use pleach_json::Str;
-use pleach_meta::go_format::quote;
 
 use crate::types::{Crd, Names};
 

@@ -3,9 +3,9 @@
 //! Paths are split at dots whatever else is in them. Where something on the way to a field is no
 //! object, the words are those of upstream's accessors.
 
+use pleach_go::fmt::{go_type, go_v};
 use pleach_json::Value;
 use pleach_meta::FieldError;
-use pleach_meta::go_format::{go_type, go_v};
 
 use crate::Scale;
 

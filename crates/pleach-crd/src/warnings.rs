@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use pleach_go::strconv::quote;
 use pleach_json::Str;
-use pleach_meta::go_format::quote;
 use pleach_meta::group_version::compare_kube_aware_versions;
 use pleach_schema::formats::{Compat, is_recognised};
 

@@ -4,9 +4,9 @@
 //! body's first bytes. Unknown and repeated fields are not wrong by themselves: they come back as a
 //! list, and the caller makes them warnings or a rejection.
 
+use pleach_go::fmt::{go_type, go_v};
 use pleach_json::{Hints, Map, Value, ValueKind};
 use pleach_meta::GroupVersion;
-use pleach_meta::go_format::{go_type, go_v};
 use pleach_meta::go_struct::{Decoder, in_document_order};
 use pleach_schema::Baseline;
 

@@ -149,7 +149,7 @@ impl Engine {
         let seconds = self.now_seconds();
         LAST_SECOND.with_borrow_mut(|(last, text)| {
             if *last != seconds || text.is_empty() {
-                *text = pleach_meta::time::Timestamp::from_seconds(seconds).to_rfc3339().into();
+                *text = pleach_go::time::Timestamp::from_seconds(seconds).to_rfc3339().into();
                 *last = seconds;
             }
             text.clone()

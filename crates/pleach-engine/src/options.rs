@@ -128,7 +128,7 @@ impl Context {
         }
         let product = self.user_agent.split('/').next().unwrap_or_default();
         let mut manager = String::new();
-        for c in product.chars().filter(|c| pleach_meta::go_format::is_print(*c)) {
+        for c in product.chars().filter(|c| pleach_go::strconv::is_print(*c)) {
             if manager.len() + c.len_utf8() > 128 {
                 break;
             }

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use pleach_go::strconv::quote;
 use pleach_json::Str;
-use pleach_meta::{FieldError, Reason, Status, StatusCause, StatusDetails, go_format::quote};
+use pleach_meta::{FieldError, Reason, Status, StatusCause, StatusDetails};
 use pleach_store::{Key, StoreError};
 
 /// How messages about failures of the server begin.

@@ -2,8 +2,8 @@
 //!
 //! Names and namespaces are decided by the key alone; labels and fields need the object.
 
+use pleach_go::strconv::quote;
 use pleach_json::Value;
-use pleach_meta::go_format::quote;
 use pleach_meta::selector::{FieldRequirement, FieldSelector, LabelSelector, field_text};
 use pleach_store::Key;
 

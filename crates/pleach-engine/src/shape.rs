@@ -5,9 +5,10 @@
 
 use std::borrow::Cow;
 
+use pleach_go::time::parse_rfc3339;
 use pleach_json::{Map, Value};
 use pleach_meta::object_meta::ObjectMeta;
-use pleach_meta::time::{human_duration, parse_rfc3339};
+use pleach_meta::time::human_duration;
 
 use crate::builtin::{columns, events};
 use crate::kind::{Cell, Column, Conversion, Kind, KindVersion, Strategy};

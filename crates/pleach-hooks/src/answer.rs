@@ -8,8 +8,8 @@ mod media;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use pleach_engine::webhooks::{EXCERPT, excerpt};
+use pleach_go::strconv::quote_bytes;
 use pleach_json::Value;
-use pleach_meta::go_format::quote;
 
 /// The body of a good answer, or what was wrong with a bad one.
 pub(crate) fn judge(status: StatusCode, headers: &HeaderMap, body: Bytes) -> Result<Bytes, String> {
@@ -71,20 +71,6 @@ fn sentence(code: u16, body: &[u8], is_text: bool) -> String {
         }
     };
     plain.to_owned()
-}
-
-/// Bytes that are mostly text as Go's `%q` prints them.
-fn quote_bytes(bytes: &[u8]) -> String {
-    let mut out = String::from("\"");
-    for chunk in bytes.utf8_chunks() {
-        let quoted = quote(chunk.valid());
-        out.push_str(&quoted[1..quoted.len() - 1]);
-        for byte in chunk.invalid() {
-            out.push_str(&format!("\\x{byte:02x}"));
-        }
-    }
-    out.push('"');
-    out
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pleach_engine::webhooks::excerpt;
-use pleach_meta::go_format;
+use pleach_go::strconv;
 
 /// As much as is looked at.
 const KEPT: usize = 4096;
@@ -43,7 +43,7 @@ impl Heard {
 
 /// What is shown of what was said.
 fn quote(text: &str) -> String {
-    go_format::quote(&excerpt(text))
+    strconv::quote(&excerpt(text))
 }
 
 fn malformed(text: &str) -> Option<String> {

@@ -10,7 +10,7 @@ use http::Uri;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use pleach_engine::webhooks::caller::Place;
 use pleach_engine::webhooks::excerpt;
-use pleach_meta::go_format::quote;
+use pleach_go::strconv::quote;
 
 use crate::words;
 

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
-use pleach_meta::go_format::quote;
+use pleach_go::strconv::quote;
 use rustls::AlertDescription;
 
 use crate::heard::Heard;

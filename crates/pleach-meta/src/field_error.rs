@@ -12,7 +12,8 @@ use pleach_json::Value;
 pub use list::{FieldErrors, MAX_BYTES, MAX_ERRORS};
 pub(crate) use list::{MORE, bodies};
 
-use crate::go_format::{float_v, quote};
+use pleach_go::fmt::float_v;
+use pleach_go::strconv::quote;
 
 /// The kinds of field error; each has a fixed reason and prefix on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -11,18 +11,17 @@
 //! Only the order differs: keys are met sorted here, in document order there; for unknown fields
 //! [`in_document_order`] mends that.
 
-mod base64;
 mod json;
 mod order;
 
 use std::fmt::Write as _;
 
+use pleach_go::base64;
 use pleach_json::{Map, Value, format_float};
 
 use crate::path::{Path, Segment};
-use crate::time::{is_normal_rfc3339, parse_rfc3339, parse_rfc3339_micro};
-pub use base64::{decode_base64, encode_base64};
 pub use order::in_document_order;
+use pleach_go::time::{is_normal_rfc3339, parse_rfc3339, parse_rfc3339_micro};
 
 /// The most unknown fields that are reported.
 pub const MAX_UNKNOWN_FIELDS: usize = 100;
@@ -258,8 +257,8 @@ impl<'a> Decoder<'a> {
             }
             // The text of a time is read by its own decoder, and what that says ends everything.
             (GoType::Time | GoType::MicroTime, other) => return Err(type_error(kind(other), ty, place)),
-            (GoType::Bytes, Value::String(text)) => match decode_base64(text) {
-                Ok(bytes) => *value = encode_base64(&bytes).into(),
+            (GoType::Bytes, Value::String(text)) => match base64::decode(text) {
+                Ok(bytes) => *value = base64::encode(&bytes).into(),
                 Err(error) => self.save(error),
             },
             (GoType::Map(of), Value::Object(map)) => {

@@ -4,7 +4,12 @@
 //! `ObjectMeta`, selectors. No IO, no clock, no schema.
 
 pub mod field_error;
-pub mod go_format;
+/// Moved to `pleach-go`.
+#[doc(hidden)]
+pub mod go_format {
+    pub use pleach_go::fmt::*;
+    pub use pleach_go::strconv::*;
+}
 pub mod go_struct;
 pub mod group_version;
 pub mod names;

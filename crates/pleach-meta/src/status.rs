@@ -141,7 +141,7 @@ impl Status {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let (bodies, complete) = bodies(errors);
         let told = aggregate_bodies(errors, &bodies, complete);
-        let message = format!("{qualified} {} is invalid: {told}", crate::go_format::quote(name));
+        let message = format!("{qualified} {} is invalid: {told}", pleach_go::strconv::quote(name));
         let cause = |(error, message): (&FieldError, String)| StatusCause {
             reason: error.error_type.reason().to_owned(),
             message,

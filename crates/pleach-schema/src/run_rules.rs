@@ -222,7 +222,7 @@ impl Runner<'_> {
             }
             Err(EvalError::CostExceeded) => {
                 let why = "no further validation rules will be run due to call cost exceeds limit for messageExpression";
-                let source = pleach_meta::go_format::quote(&rule.source().message_expression);
+                let source = pleach_go::strconv::quote(&rule.source().message_expression);
                 self.stop(place.node, at, format!("{why}: {source}")).map(|()| String::new())
             }
             Err(_) => Ok(rule.message()),

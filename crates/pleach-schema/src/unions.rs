@@ -19,8 +19,8 @@
 
 use std::collections::HashMap;
 
+use pleach_go::strconv::quote;
 use pleach_json::{Map, Str, Value};
-use pleach_meta::go_format::quote;
 use pleach_meta::{FieldError, Path};
 
 use crate::props::{JSONSchemaProps, SchemaList, Union};

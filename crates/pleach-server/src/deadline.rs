@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use http::{Response, StatusCode};
 use pleach_engine::Rejection;
-use pleach_meta::time::parse_duration;
+use pleach_go::time::parse_duration;
 use pleach_meta::{Reason, Status, StatusDetails};
 
 use crate::body::Body;

@@ -6,6 +6,7 @@ use pleach_engine::options::{
 };
 use pleach_engine::rejection::{Rejection, Subject};
 use pleach_engine::token::Token;
+use pleach_go::strconv;
 use pleach_json::{Str, Value};
 use pleach_meta::object_meta::validate_field_manager;
 use pleach_meta::selector::{FieldSelector, LabelSelector};
@@ -13,27 +14,8 @@ use pleach_meta::{FieldError, Path};
 
 use crate::query::Query;
 
-/// Go's words for text that is no integer.
 fn parse_int(text: &str) -> Result<i64, Rejection> {
-    text.parse().map_err(|error: std::num::ParseIntError| {
-        use std::num::IntErrorKind::{NegOverflow, PosOverflow};
-        let why = match error.kind() {
-            PosOverflow | NegOverflow => "value out of range",
-            _ => "invalid syntax",
-        };
-        Rejection::BadRequest(format!("strconv.ParseInt: parsing \"{text}\": {why}"))
-    })
-}
-
-/// Go's words for text that is no unsigned integer.
-fn parse_uint(text: &str) -> Result<u64, String> {
-    // Rust takes a plus sign, Go does not.
-    let parsed = if text.starts_with('+') { None } else { text.parse::<u64>().ok() };
-    parsed.ok_or_else(|| {
-        let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        let why = if digits { "value out of range" } else { "invalid syntax" };
-        format!("strconv.ParseUint: parsing \"{text}\": {why}")
-    })
+    strconv::parse_int(text).map_err(Rejection::BadRequest)
 }
 
 fn invalid_options(kind: &str, errors: Vec<FieldError>) -> Rejection {
@@ -160,7 +142,7 @@ pub fn list_options(query: &Query) -> Result<ListOptions, Rejection> {
     let freshness = if version.is_empty() {
         Freshness::Latest
     } else {
-        let number = parse_uint(version).map_err(|error| {
+        let number = strconv::parse_uint(version).map_err(|error| {
             Rejection::BadRequest(format!(
                 "invalid resource version: resourceVersion: Invalid value: \"{version}\": {error}"
             ))
@@ -219,7 +201,7 @@ pub fn watch_options(query: &Query) -> Result<(WatchOptions, Option<u64>), Rejec
     let number = if version.is_empty() {
         0
     } else {
-        parse_uint(version).map_err(|error| {
+        strconv::parse_uint(version).map_err(|error| {
             Rejection::Plain(format!("resourceVersion: Invalid value: \"{version}\": {error}"))
         })?
     };
@@ -239,7 +221,7 @@ pub fn watch_options(query: &Query) -> Result<(WatchOptions, Option<u64>), Rejec
 pub fn get_options(query: &Query) -> Result<Freshness, Rejection> {
     match query.text("resourceVersion") {
         "" => Ok(Freshness::Latest),
-        version => match parse_uint(version) {
+        version => match strconv::parse_uint(version) {
             Ok(0) => Ok(Freshness::Any),
             Ok(number) => Ok(Freshness::NotOlderThan(number)),
             Err(error) => {

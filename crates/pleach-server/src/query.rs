@@ -1,7 +1,7 @@
 //! Query strings, read as Go reads them: pairs that cannot be decoded are dropped, and the first
 //! value of a parameter counts.
 
-use percent_encoding::percent_decode_str;
+use pleach_go::url::parse_query;
 
 /// The parameters of a request.
 #[derive(Clone, Debug, Default)]
@@ -12,15 +12,7 @@ pub struct Query {
 impl Query {
     /// Reads what follows the question mark.
     pub fn parse(text: Option<&str>) -> Self {
-        let pairs = text
-            .unwrap_or_default()
-            .split('&')
-            .filter(|pair| !pair.is_empty() && !pair.contains(';'))
-            .filter_map(|pair| {
-                let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-                Some((unescape(key)?, unescape(value)?))
-            })
-            .collect();
+        let pairs = parse_query(text.unwrap_or_default()).collect();
         Self { pairs }
     }
 
@@ -48,21 +40,6 @@ impl Query {
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
-}
-
-/// Go's unescaping: plus is a space, a broken escape is an error, bytes need not be UTF-8.
-fn unescape(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
-    let broken = bytes.iter().enumerate().any(|(i, byte)| {
-        *byte == b'%'
-            && !(bytes.get(i + 1).is_some_and(u8::is_ascii_hexdigit)
-                && bytes.get(i + 2).is_some_and(u8::is_ascii_hexdigit))
-    });
-    if broken {
-        return None;
-    }
-    let spaced = text.replace('+', " ");
-    Some(percent_decode_str(&spaced).decode_utf8_lossy().into_owned())
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ fn formats(checked: &Checked, text: &[u8], args: &[ExprId]) -> Result<usize, (Op
             b's' => string(checked, arg).map_err(unfit)?,
             b'd' | b'f' | b'e' | b'x' | b'X' | b'o' | b'b' => number(checked, clause, arg).map_err(unfit)?,
             other => {
-                let shown = pleach_meta::go_format::quote(&char::from(other).to_string());
+                let shown = pleach_go::strconv::quote(&char::from(other).to_string());
                 return Err(unreadable(format!("unrecognized formatting clause {shown}")));
             }
         }

@@ -167,7 +167,7 @@ static FORMATS: [Format; 13] = [
     Format {
         name: "uri",
         pattern_cost: 276,
-        validate: |s| Url::check_request_uri(s).err().into_iter().collect(),
+        validate: |s| Url::parse_request_uri(s).err().into_iter().collect(),
     },
     Format {
         name: "uuid",

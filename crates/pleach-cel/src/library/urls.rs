@@ -1,5 +1,9 @@
 //! URLs as Go parses them.
 
+use std::collections::BTreeMap;
+
+use pleach_go::url::parse_query;
+
 use crate::function::{Call, Function, Library, Overload, StaticCost};
 use crate::types::T;
 use crate::value::{CelValue, Fault, Key, Map, Opaque, Url};
@@ -61,7 +65,7 @@ type Outcome<'v> = Result<CelValue<'v>, Fault>;
 fn parse(call: &Call<'_>, text: &str) -> Result<Result<Url, String>, Fault> {
     call.work.charge(text.len() as u64 / 4)?;
     call.work.build(2 * text.len())?;
-    Ok(Url::parse(text))
+    Ok(Url::parse_request_uri(text).and_then(|_| Url::parse(text)))
 }
 
 fn url<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
@@ -121,8 +125,11 @@ fn get_query<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
             call.work.charge(url.bytes() as u64)?;
             call.work.build(url.bytes().saturating_mul(64))?;
             let list = |values: Vec<String>| CelValue::list(values.into_iter().map(CelValue::from).collect());
-            let entries =
-                url.query().into_iter().map(|(key, values)| (Key::String(key.into()), list(values)));
+            let mut values = BTreeMap::<_, Vec<_>>::new();
+            for (key, value) in parse_query(url.raw_query()) {
+                values.entry(key).or_default().push(value);
+            }
+            let entries = values.into_iter().map(|(key, values)| (Key::String(key.into()), list(values)));
             Ok(CelValue::Map(Map::of(entries.collect())))
         }
         _ => call.no_such_overload(args),

@@ -24,7 +24,7 @@ const LOOSE_UNITS: [(&[&str], i64); 8] = [
 impl Duration {
     /// Reads Go's notation.
     pub fn parse(text: &str) -> Option<Self> {
-        pleach_meta::time::parse_duration(text).ok().map(Self)
+        pleach_go::time::parse_duration(text).ok().map(Self)
     }
 
     /// Reads what `format: duration` allows: Go's notation, or numbers with units anywhere in the
@@ -45,12 +45,7 @@ impl Duration {
                 rest = after;
                 continue;
             }
-            let Ok(count) = digits.parse::<i64>() else {
-                return Err(format!(
-                    "strconv.Atoi: parsing {}: value out of range",
-                    crate::value::quote(digits)
-                ));
-            };
+            let count = pleach_go::strconv::atoi(digits)?;
             let unit = unit_text[..end].to_lowercase();
             for (names, scale) in LOOSE_UNITS {
                 let last = names.len() - 1;

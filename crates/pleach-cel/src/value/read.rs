@@ -5,8 +5,8 @@
 
 use crate::decl::{DeclKind, DeclType};
 use crate::value::{CelValue, Duration, Fault, List, Map, Text, Timestamp};
+use pleach_go::fmt::go_type;
 use pleach_json::Value;
-use pleach_meta::go_format::go_type;
 
 /// The value at a place with a schema.
 #[inline]

@@ -1,5 +1,7 @@
 //! Semantic versions, read and ordered as the API server's library does.
 
+use pleach_go::strconv::parse_uint;
+
 use crate::value::quote;
 use std::cmp::Ordering;
 
@@ -147,14 +149,4 @@ fn identifier(text: &str) -> Result<Identifier, String> {
 
 fn is_identifier_byte(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'-'
-}
-
-fn parse_uint(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|error: std::num::ParseIntError| {
-        let reason = match error.kind() {
-            std::num::IntErrorKind::PosOverflow => "value out of range",
-            _ => "invalid syntax",
-        };
-        format!("strconv.ParseUint: parsing {}: {reason}", quote(text))
-    })
 }

@@ -6,6 +6,7 @@
 
 use crate::value::{Duration, quote};
 use jiff::tz::TimeZone;
+use pleach_go::strconv::atoi;
 use std::fmt::Write;
 
 /// A point in time between the years 1 and 9999.
@@ -321,18 +322,6 @@ fn fixed_digits(rest: &mut &str, count: usize) -> Option<i64> {
 fn literal(rest: &mut &str, wanted: char) -> Option<()> {
     *rest = rest.strip_prefix(wanted)?;
     Some(())
-}
-
-/// Go's `strconv.Atoi` with its error text.
-fn atoi(text: &str) -> Result<i64, String> {
-    text.parse().map_err(|error: std::num::ParseIntError| {
-        use std::num::IntErrorKind::{NegOverflow, PosOverflow};
-        let reason = match error.kind() {
-            PosOverflow | NegOverflow => "value out of range",
-            _ => "invalid syntax",
-        };
-        format!("strconv.Atoi: parsing {}: {reason}", quote(text))
-    })
 }
 
 fn is_leap(year: i64) -> bool {

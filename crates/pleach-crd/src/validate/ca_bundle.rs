@@ -3,15 +3,15 @@
 //! The frame is looked at: PEM blocks of certificates with something in them that has the outline of
 //! one. Whether a signature or a date is right shows when the webhook is called.
 
-use pleach_meta::go_struct::decode_base64;
+use pleach_go::base64;
 
 /// Says what is wrong with a bundle, given as base64.
 pub fn check_ca_bundle(base64: &str) -> Result<(), String> {
     check(base64).map_err(|error| format!("unable to load root certificates: {error}"))
 }
 
-fn check(base64: &str) -> Result<(), String> {
-    let bundle = decode_base64(base64)?;
+fn check(bundle: &str) -> Result<(), String> {
+    let bundle = base64::decode(bundle)?;
     let text = String::from_utf8_lossy(&bundle);
     let mut rest: &str = &text;
     let (mut blocks, mut certificates) = (0, 0);
@@ -46,7 +46,7 @@ fn next_block(text: &str) -> Option<(&str, Vec<u8>, &str)> {
         // Headers, if any, end with an empty line.
         let contents = inner.rsplit_once("\n\n").map_or(inner, |(_, contents)| contents);
         let packed: String = contents.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-        if let Ok(bytes) = decode_base64(&packed) {
+        if let Ok(bytes) = base64::decode(&packed) {
             return Some((label, bytes, after));
         }
         rest = after;
@@ -79,7 +79,7 @@ fn sequence(der: &[u8]) -> Option<(&[u8], &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use pleach_meta::go_struct::encode_base64;
+    use pleach_go::base64::encode;
 
     use super::*;
 
@@ -88,8 +88,8 @@ mod tests {
         let pem =
             |label: &str, body: &str| format!("-----BEGIN {label}-----\n{body}\n-----END {label}-----\n");
         for (text, want) in [
-            (pem("CERTIFICATE", &encode_base64(&[0x30, 2, 0x30, 0])), None),
-            (format!("some words\n{}", pem("CERTIFICATE", &encode_base64(&[0x30, 2, 0x30, 0]))), None),
+            (pem("CERTIFICATE", &encode(&[0x30, 2, 0x30, 0])), None),
+            (format!("some words\n{}", pem("CERTIFICATE", &encode(&[0x30, 2, 0x30, 0]))), None),
             ("a".to_owned(), Some("unable to parse bytes as PEM block")),
             (pem("CERTIFICATE", "!!"), Some("unable to parse bytes as PEM block")),
             (pem("X", "YQ=="), Some("no valid certificate authority data seen")),
@@ -100,7 +100,7 @@ mod tests {
             ),
         ] {
             let want = want.map(|w| format!("unable to load root certificates: {w}"));
-            assert_eq!(check_ca_bundle(&encode_base64(text.as_bytes())).err(), want, "{text}");
+            assert_eq!(check_ca_bundle(&encode(text.as_bytes())).err(), want, "{text}");
         }
     }
 }

@@ -3,11 +3,11 @@
 //! Odd: for a service the checks of name and namespace are swapped, so a missing name is reported
 //! as a missing namespace.
 
+use pleach_go::url::Url;
 use pleach_json::Str;
 use pleach_meta::names::check_dns1123_subdomain;
 use pleach_meta::{FieldError, Path};
 
-use crate::go_url;
 use crate::types::{ServiceReference, WebhookClientConfig};
 
 /// Adds what is wrong with the place of a webhook; certificates are not looked at.
@@ -21,28 +21,33 @@ pub fn validate_client_config(config: &WebhookClientConfig, path: &Path<'_>, err
 
 fn validate_url(text: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     const FORM: &str = "; desired format: https://host[/path]";
-    let url = match go_url::parse(text) {
+    let url = match Url::parse(text) {
         Ok(url) => url,
         Err(error) => {
             errors.push(FieldError::required(path, format!("url must be a valid URL: {error}{FORM}")));
             return;
         }
     };
-    if url.scheme != "https" {
+    if url.scheme() != "https" {
         let detail = format!("'https' is the only allowed URL scheme{FORM}");
-        errors.push(FieldError::invalid(path, url.scheme, detail));
+        errors.push(FieldError::invalid(path, url.scheme(), detail));
     }
-    if url.host.is_empty() {
-        errors.push(FieldError::invalid(path, url.host, format!("host must be specified{FORM}")));
+    if url.host().is_empty() {
+        errors.push(FieldError::invalid(path, url.host(), format!("host must be specified{FORM}")));
     }
-    if let Some(user) = url.user {
+    if let Some(user) = url.user() {
         errors.push(FieldError::invalid(path, user, "user information is not permitted in the URL"));
     }
-    if !url.fragment.is_empty() {
-        errors.push(FieldError::invalid(path, url.fragment, "fragments are not permitted in the URL"));
+    let fragment = url.fragment();
+    if !fragment.is_empty() {
+        errors.push(FieldError::invalid(path, fragment, "fragments are not permitted in the URL"));
     }
-    if !url.query.is_empty() {
-        errors.push(FieldError::invalid(path, url.query, "query parameters are not permitted in the URL"));
+    if !url.raw_query().is_empty() {
+        errors.push(FieldError::invalid(
+            path,
+            url.raw_query(),
+            "query parameters are not permitted in the URL",
+        ));
     }
 }
 

@@ -1,7 +1,7 @@
 //! One version: its deprecation, schema, subresources, columns and selectable fields.
 
+use pleach_go::strconv::is_print;
 use pleach_json::Value;
-use pleach_meta::go_format::is_print;
 use pleach_meta::{BadValue, FieldError, Path};
 
 use super::ratchets::old_selectable_fields;

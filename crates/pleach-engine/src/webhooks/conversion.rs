@@ -177,7 +177,7 @@ fn restored(from: &Value, converted: &Value) -> Result<Value, String> {
         None => return Err("missing metadata in converted object".into()),
         Some(Value::Object(given)) => given,
         Some(other) => {
-            let found = pleach_meta::go_format::go_type(other);
+            let found = pleach_go::fmt::go_type(other);
             return Err(format!("invalid metadata of type {found} in converted object"));
         }
     };
@@ -212,7 +212,7 @@ fn restored(from: &Value, converted: &Value) -> Result<Value, String> {
 
 /// Labels and annotations are texts by key.
 fn check_texts(key: &str, value: &Value) -> Result<(), String> {
-    let go_type = pleach_meta::go_format::go_type;
+    let go_type = pleach_go::fmt::go_type;
     let Some(members) = value.as_object() else {
         return Err(format!("invalid metadata.{key} of type {} in converted object", go_type(value)));
     };

@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use pleach_go::base64;
 use pleach_json::{Str, Value};
-use pleach_meta::go_struct::decode_base64;
 use pleach_meta::selector::LabelSelector;
 
 use super::attributes::{Attributes, Operation};
@@ -172,7 +172,7 @@ impl Hook {
 
 fn address(config: &Value) -> Option<Address> {
     let bundle = config.get("caBundle").and_then(Value::as_str).unwrap_or_default();
-    let ca_bundle = Bytes::from(decode_base64(bundle).unwrap_or_default());
+    let ca_bundle = Bytes::from(base64::decode(bundle).unwrap_or_default());
     let place = if let Some(url) = config.get("url").and_then(Value::as_str) {
         Place::Url(url.into())
     } else {

@@ -178,13 +178,8 @@ fn check_resource_version(
 ) -> Result<(), Rejection> {
     let found = ObjectMeta::of(live).resource_version();
     let given = ObjectMeta::of(value).resource_version();
-    let number = if given.is_empty() {
-        0
-    } else {
-        given.parse::<u64>().map_err(|_| {
-            Rejection::Plain(format!("strconv.ParseUint: parsing \"{given}\": invalid syntax"))
-        })?
-    };
+    let number =
+        if given.is_empty() { 0 } else { pleach_go::strconv::parse_uint(given).map_err(Rejection::Plain)? };
     if number == 0 {
         if unconditional || target.kind.allows_unconditional_update() {
             let found: Str = found.into();

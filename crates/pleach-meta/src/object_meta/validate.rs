@@ -9,7 +9,6 @@ use pleach_json::{Map, Str, Value};
 
 use super::{OWNER_REFERENCE, OWNER_REFERENCES, ObjectMeta};
 use crate::field_error::{BadValue, FieldError, FieldErrors};
-use crate::go_format::{is_print, quote};
 use crate::go_struct::GoType;
 use crate::group_version::GroupVersion;
 use crate::names::{
@@ -17,6 +16,7 @@ use crate::names::{
     check_path_segment_name, check_path_segment_prefix, check_qualified_name, mask_trailing_dash,
 };
 use crate::path::Path;
+use pleach_go::strconv::{is_print, quote};
 
 /// Most bytes that all keys and values of the annotations may have together.
 pub const TOTAL_ANNOTATION_SIZE_LIMIT: usize = 256 * 1024;

@@ -8,7 +8,7 @@ use std::fmt;
 
 use pleach_json::{Str, Value};
 
-use crate::go_format::float_v;
+use pleach_go::fmt::float_v;
 
 /// One condition on one field.
 #[derive(Clone, Debug, PartialEq, Eq)]

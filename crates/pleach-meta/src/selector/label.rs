@@ -8,9 +8,9 @@ use std::fmt;
 use pleach_json::{Map, Str, Value};
 
 use crate::field_error::{BadValue, FieldError, aggregate};
-use crate::go_format::quote;
 use crate::names::{check_label_value, check_qualified_name};
 use crate::path::Path;
+use pleach_go::strconv::quote;
 pub use validate::validate_label_selector;
 
 /// How a requirement compares.

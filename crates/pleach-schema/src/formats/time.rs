@@ -1,6 +1,6 @@
 //! `date`, `datetime` and `duration`.
 
-use pleach_meta::time::parse_duration;
+use pleach_go::time::parse_duration;
 
 use super::Format;
 

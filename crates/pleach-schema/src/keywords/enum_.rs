@@ -176,7 +176,7 @@ mod tests {
                 .iter()
                 .map(|v| match v {
                     Value::String(s) => format!("\"{s}\""),
-                    other => pleach_meta::go_format::quote(&pleach_json::to_string(other)),
+                    other => pleach_go::strconv::quote(&pleach_json::to_string(other)),
                 })
                 .collect();
             let body = pleach_meta::FieldError::duplicate("f", value.clone()).body();

@@ -43,7 +43,7 @@ impl Check for Has {
         })
     }
     fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
-        let shown = pleach_meta::go_format::quote(value.as_str().unwrap_or_default());
+        let shown = pleach_go::strconv::quote(value.as_str().unwrap_or_default());
         let detail = format!("{} in body must be of type {}: {shown}", at.name(), self.text);
         errors.push(FieldError::type_invalid(at.field(), value.clone(), detail));
     }

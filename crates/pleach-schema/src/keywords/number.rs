@@ -4,9 +4,9 @@
 //! therefore refuses every number, with an error about the bound. Integers are compared with the
 //! bound truncated to an integer when the bound fits the type, as floats when it does not.
 
+use pleach_go::fmt::float_v;
 use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
-use pleach_meta::go_format::float_v;
 
 use crate::compile::types::Types;
 use crate::validate::site::Site;

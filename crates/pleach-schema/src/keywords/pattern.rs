@@ -99,7 +99,7 @@ mod tests {
         ] {
             let want = format!(
                 "f: Invalid value: {}: f in body should match '{pattern}'",
-                pleach_meta::go_format::quote(text)
+                pleach_go::strconv::quote(text)
             );
             let schema = json!({"type": "string", "pattern": pattern});
             check(why, &schema, &json!(text), if fine { "" } else { &want });

@@ -6,8 +6,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use pleach_go::time::Timestamp;
 use pleach_json::{MAX_DEPTH, Map, Str, Value, grow_stack};
-use pleach_meta::time::Timestamp;
 use smallvec::SmallVec;
 
 use super::go_name::go_name;

@@ -6,8 +6,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use pleach_go::time::{parse_rfc3339, parse_rfc3339_micro};
 use pleach_json::{Map, Value, grow_stack};
-use pleach_meta::time::{parse_rfc3339, parse_rfc3339_micro};
 
 use super::messages::{Field, FieldType, JSON_SCHEMA_PROPS, Message, Rule};
 use super::wire::Writer;

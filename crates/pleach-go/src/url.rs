@@ -1,12 +1,10 @@
-//! URLs, read with the rules and error texts of Go's `net/url`.
-//!
-//! A text must be a URI for a request (absolute, or a path from the root) and is then taken apart
-//! as a reference, so that a fragment is split off.
+//! Go's `net/url`: parsing URLs and query strings, with its error messages.
 
-use crate::value::quote;
-use std::fmt::Write;
+use std::fmt::Write as _;
 
-/// A URL taken apart.
+use crate::strconv::quote;
+
+/// A parsed URL.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Url {
     scheme: String,
@@ -36,23 +34,17 @@ enum Place {
 }
 
 impl Url {
-    /// Reads a URL; the error is the API server's text.
+    /// `url.Parse`: a reference, whose fragment is split off.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let fail = |reason: String| format!("parse {}: {reason}", quote(text));
-        Self::check_request_uri(text)?;
         let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
-        let mut url = Self::parse_reference(rest, false)
-            .map_err(|reason| format!("parse {}: {reason}", quote(rest)))?;
-        url.fragment = unescape(fragment, Place::Fragment).map_err(fail)?;
+        let mut url = Self::parse_reference(rest, false).map_err(|reason| parse_error(rest, &reason))?;
+        url.fragment = unescape(fragment, Place::Fragment).map_err(|reason| parse_error(text, &reason))?;
         Ok(url)
     }
 
-    /// Whether the text is a URI for a request; the error is Go's text.
-    pub fn check_request_uri(text: &str) -> Result<(), String> {
-        match Self::parse_reference(text, true) {
-            Ok(_) => Ok(()),
-            Err(reason) => Err(format!("parse {}: {reason}", quote(text))),
-        }
+    /// `url.ParseRequestURI`: an absolute URI or an absolute path. A `#` is part of the path.
+    pub fn parse_request_uri(text: &str) -> Result<Self, String> {
+        Self::parse_reference(text, true).map_err(|reason| parse_error(text, &reason))
     }
 
     fn parse_reference(text: &str, for_request: bool) -> Result<Self, String> {
@@ -114,8 +106,8 @@ impl Url {
         Ok(())
     }
 
-    /// How long it is, about.
-    pub(crate) fn bytes(&self) -> usize {
+    /// The approximate length in bytes.
+    pub fn bytes(&self) -> usize {
         let userinfo = self
             .userinfo
             .as_ref()
@@ -128,6 +120,17 @@ impl Url {
     /// The scheme in lower case; empty if there is none.
     pub fn scheme(&self) -> &str {
         &self.scheme
+    }
+
+    /// User name and password, escaped (`Userinfo.String`).
+    pub fn user(&self) -> Option<String> {
+        let (name, password) = self.userinfo.as_ref()?;
+        let mut out = escape(name, Place::User);
+        if let Some(password) = password {
+            out.push(':');
+            out.push_str(&escape(password, Place::User));
+        }
+        Some(out)
     }
 
     /// Host and port.
@@ -158,21 +161,29 @@ impl Url {
         &self.escaped_path
     }
 
-    /// The values of the query by key, both unescaped; what cannot be read is left out.
-    pub fn query(&self) -> std::collections::BTreeMap<String, Vec<String>> {
-        let mut values = std::collections::BTreeMap::<_, Vec<_>>::new();
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        for part in self.query.as_deref().unwrap_or("").split('&') {
-            if part.is_empty() || part.contains(';') {
-                continue;
-            }
-            let (key, value) = part.split_once('=').unwrap_or((part, ""));
-            if let (Ok(key), Ok(value)) = (unescape(key, Place::Query), unescape(value, Place::Query)) {
-                values.entry(text(key)).or_default().push(text(value));
-            }
-        }
-        values
+    /// The query, still escaped.
+    pub fn raw_query(&self) -> &str {
+        self.query.as_deref().unwrap_or_default()
     }
+
+    /// The fragment, unescaped.
+    pub fn fragment(&self) -> String {
+        String::from_utf8_lossy(&self.fragment).into_owned()
+    }
+}
+
+/// The pairs of a query string (`url.ParseQuery`), unescaped and in order. Pairs with a semicolon or a
+/// broken escape are left out.
+pub fn parse_query(query: &str) -> impl Iterator<Item = (String, String)> {
+    let text = |part: &str| Some(String::from_utf8_lossy(&unescape(part, Place::Query).ok()?).into_owned());
+    query.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';')).filter_map(move |pair| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        Some((text(key)?, text(value)?))
+    })
+}
+
+fn parse_error(text: &str, reason: &str) -> String {
+    format!("parse {}: {reason}", quote(text))
 }
 
 fn split_scheme(text: &str) -> Result<(&str, &str), String> {
@@ -211,22 +222,26 @@ fn parse_host(host: &str) -> Result<String, String> {
     unescape(host, Place::Host).map(text)
 }
 
-/// The path as it is, if it is escaped properly; with the least escapes otherwise.
+/// `URL.EscapedPath`: the path as given if it is validly escaped, escaped anew otherwise.
 fn escaped_path(path: &str) -> Result<String, String> {
     let unescaped = unescape(path, Place::Path)?;
     let valid = |b: u8| b"!$&'()*+,;=:@[]%".contains(&b) || !should_escape(b, Place::Path);
     if path.bytes().all(valid) {
         return Ok(path.to_owned());
     }
-    let mut out = String::with_capacity(path.len() + 8);
-    for b in unescaped {
-        if should_escape(b, Place::Path) {
-            _ = write!(out, "%{b:02X}");
+    Ok(escape(&unescaped, Place::Path))
+}
+
+fn escape(bytes: &[u8], place: Place) -> String {
+    let mut out = String::with_capacity(bytes.len() + 8);
+    for &b in bytes {
+        if should_escape(b, place) {
+            let _ = write!(out, "%{b:02X}");
         } else {
             out.push(char::from(b));
         }
     }
-    Ok(out)
+    out
 }
 
 fn unescape(text: &str, place: Place) -> Result<Vec<u8>, String> {
@@ -274,5 +289,56 @@ fn should_escape(b: u8, place: Place) -> bool {
         Place::User => !b"$&+,;=".contains(&b),
         Place::Query => true,
         Place::Fragment => !b"$&+,/:;=?@!()*".contains(&b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_parsed_as_in_go() {
+        let url = Url::parse("https://u%3a:p%20q@h:80/x?a=b#f%41").unwrap();
+        assert_eq!(url.scheme(), "https");
+        assert_eq!(url.host(), "h:80");
+        assert_eq!(url.user().as_deref(), Some("u%3A:p%20q"));
+        assert_eq!(url.raw_query(), "a=b");
+        assert_eq!(url.fragment(), "fA");
+        for (text, scheme, host) in [
+            ("", "", ""),
+            ("HTTPS://h", "https", "h"),
+            ("https:foo", "https", ""),
+            ("//h/x", "", "h"),
+            ("///x", "", ""),
+            ("https://[::1]:80/x", "https", "[::1]:80"),
+            ("https://[fe80::1%25en0]/", "https", "[fe80::1%en0]"),
+            ("https://h?", "https", "h"),
+            ("https://h:", "https", "h:"),
+            ("a/b:c", "", ""),
+        ] {
+            let url = Url::parse(text).unwrap();
+            assert_eq!((url.scheme(), url.host()), (scheme, host), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_are_go_s() {
+        for (text, want) in [
+            ("https://[", "missing ']' in host"),
+            ("https://a b/c", "invalid character \" \" in host name"),
+            ("https://a:port/x", "invalid port \":port\" after host"),
+            ("https://a:1:2", "invalid port \":1:2\" after host"),
+            ("https://[::1]x/", "invalid port \"x\" after host"),
+            ("https://a%zz", "invalid URL escape \"%zz\""),
+            ("https://%41", "invalid URL escape \"%41\""),
+            ("https://a/%zz", "invalid URL escape \"%zz\""),
+            ("https://a/\u{1}", "net/url: invalid control character in URL"),
+            (":foo", "missing protocol scheme"),
+            ("1https://x", "first path segment in URL cannot contain colon"),
+            ("https://us er@h", "net/url: invalid userinfo"),
+            ("https://h#%zz", "invalid URL escape \"%zz\""),
+        ] {
+            assert_eq!(Url::parse(text).unwrap_err(), format!("parse {}: {want}", quote(text)));
+        }
     }
 }

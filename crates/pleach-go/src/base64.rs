@@ -1,4 +1,5 @@
-//! Base64 as Go reads it: line breaks are skipped, padding is wanted, and an error names the byte.
+//! Go's `encoding/base64`, standard encoding: line breaks are skipped, padding is required, and an
+//! error names the offset.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -15,7 +16,7 @@ fn sextet(b: u8) -> Option<u32> {
 }
 
 /// The bytes of a base64 text, or Go's complaint.
-pub fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
+pub fn decode(text: &str) -> Result<Vec<u8>, String> {
     let corrupt = |at: usize| format!("illegal base64 data at input byte {at}");
     let bytes = text.as_bytes();
     let mut rest = bytes.iter().copied().enumerate().filter(|(_, b)| !matches!(b, b'\r' | b'\n'));
@@ -59,7 +60,7 @@ pub fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
 }
 
 /// The base64 text of some bytes.
-pub fn encode_base64(bytes: &[u8]) -> String {
+pub fn encode(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
         let bits = group.iter().fold(0_u32, |bits, b| bits << 8 | u32::from(*b)) << (8 * (3 - group.len()));
@@ -81,11 +82,11 @@ mod tests {
     #[test]
     fn text_and_bytes_go_both_ways() {
         for text in ["", "a", "ab", "abc", "abcd", "not a cert", "\u{0}\u{ff}\u{10ffff}"] {
-            let encoded = encode_base64(text.as_bytes());
-            assert_eq!(decode_base64(&encoded).unwrap(), text.as_bytes(), "{encoded}");
+            let encoded = encode(text.as_bytes());
+            assert_eq!(decode(&encoded).unwrap(), text.as_bytes(), "{encoded}");
         }
-        assert_eq!(encode_base64(b"not a cert"), "bm90IGEgY2VydA==");
-        assert_eq!(decode_base64("YW\nJj\r\n").unwrap(), b"abc", "line breaks are skipped");
+        assert_eq!(encode(b"not a cert"), "bm90IGEgY2VydA==");
+        assert_eq!(decode("YW\nJj\r\n").unwrap(), b"abc", "line breaks are skipped");
     }
 
     #[test]
@@ -103,7 +104,7 @@ mod tests {
             ("YWI=a", 4),
         ] {
             let want = format!("illegal base64 data at input byte {at}");
-            assert_eq!(decode_base64(text).unwrap_err(), want, "{text}");
+            assert_eq!(decode(text).unwrap_err(), want, "{text}");
         }
     }
 }
