@@ -79,8 +79,8 @@ pub enum Endpoint {
     Watch,
     /// A document of its own: no transformations.
     Plain,
-    /// A complaint: no transformations either.
-    Complaint,
+    /// An error: no transformations either.
+    Error,
 }
 
 /// One clause of the header.
@@ -145,10 +145,10 @@ pub fn negotiate(header: Option<&str>, endpoint: Endpoint) -> Option<Accepted> {
     negotiate_object(header, endpoint, true)
 }
 
-/// How a complaint is written; JSON if nothing that is asked for will do.
-pub fn negotiate_complaint(header: Option<&str>) -> Accepted {
+/// The encoding of an error; JSON if nothing that is asked for will do.
+pub fn negotiate_error(header: Option<&str>) -> Accepted {
     let json = Accepted { encoding: Encoding::Json, transform: Transform::None, pretty: false };
-    negotiate(header, Endpoint::Complaint).unwrap_or(json)
+    negotiate(header, Endpoint::Error).unwrap_or(json)
 }
 
 /// Whether a path of a built-in kind is found at all by who asks for this: the types must be spelled out, and what is
@@ -198,7 +198,7 @@ fn transform(clause: &Clause<'_>, endpoint: Endpoint) -> Option<Transform> {
     if kind.is_empty() && version.is_empty() && group.is_empty() {
         return Some(Transform::None);
     }
-    if matches!(endpoint, Endpoint::Plain | Endpoint::Complaint) || kind.is_empty() {
+    if matches!(endpoint, Endpoint::Plain | Endpoint::Error) || kind.is_empty() {
         return None;
     }
     let version = match (group, version) {

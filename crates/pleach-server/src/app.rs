@@ -28,7 +28,7 @@ use crate::metrics::{Labels, Metrics};
 use crate::query::Query;
 use crate::request_body::Unread;
 use crate::request_info::{PathInfo, parse};
-use crate::respond::{self, Look};
+use crate::respond::{self, ResponseFormat};
 use crate::{discovery, health, memory, resource, reviews};
 
 /// What a request says, read once.
@@ -162,10 +162,11 @@ impl App {
         let user = self.authenticator.authenticate(certificate, authorization);
         let response = match (path, deadline, user) {
             (None, ..) => respond::text(StatusCode::BAD_REQUEST, "400 Bad Request"),
-            (_, Err(rejection), _) => respond::rejection(rejection, &Look::plain()),
-            (_, _, None) => {
-                respond::status(&Status::failure(401, Reason::Unauthorized, "Unauthorized"), &Look::plain())
-            }
+            (_, Err(rejection), _) => respond::rejection(rejection, &ResponseFormat::plain()),
+            (_, _, None) => respond::status(
+                &Status::failure(401, Reason::Unauthorized, "Unauthorized"),
+                &ResponseFormat::plain(),
+            ),
             (Some(path), Ok(deadline), Some(user)) => {
                 let call = Call { method: parts.method, path, query, headers: parts.headers, user };
                 let meter = meter(&call.method).deadline(deadline.at(started)).supervisor(cpu);
@@ -201,7 +202,7 @@ impl App {
                 if let Some(review) = reviews::find(&info) {
                     return match body.read().await {
                         Ok(bytes) => reviews::answer(call, review, &bytes),
-                        Err(rejection) => respond::rejection(rejection, &Look::plain()),
+                        Err(rejection) => respond::rejection(rejection, &ResponseFormat::plain()),
                     };
                 }
                 resource::serve(self, call, &info, body, labels).await
@@ -232,7 +233,7 @@ impl App {
             Interrupted::Stopped(stopped) => {
                 self.metrics.stopped(stopped);
                 match stopped {
-                    Stopped::Budget => respond::status(&too_much_work(), &Look::plain()),
+                    Stopped::Budget => respond::status(&too_much_work(), &ResponseFormat::plain()),
                     Stopped::Deadline => deadline.missed(),
                     // There is no client any more, or soon no server.
                     Stopped::Disconnected | Stopped::Shutdown => {
@@ -260,7 +261,7 @@ impl App {
     ///
     /// A write runs more code than the nearest cache holds. Here its first part ends; if the second
     /// parts of several run in a row, only the first of them waits for the code to be fetched.
-    pub async fn keep_step(&self) {
+    pub async fn yield_when_crowded(&self) {
         if self.inflight.mutating() >= MANY_WRITES {
             tokio::task::yield_now().await;
         }
@@ -369,7 +370,7 @@ fn forbidden(call: &Call) -> Response<Body> {
         )
         .with_details(StatusDetails::default()),
     };
-    respond::status(&status, &Look::plain())
+    respond::status(&status, &ResponseFormat::plain())
 }
 
 /// The verb of a method on a collection or an object; empty for methods nobody knows.
@@ -391,7 +392,7 @@ pub fn verb(method: &Method, name: &str, watch: bool) -> &'static str {
 pub fn too_many_requests() -> Response<Body> {
     let status = Status::failure(429, Reason::TooManyRequests, "Too many requests, please try again later.")
         .with_details(StatusDetails { retry_after_seconds: 1, ..StatusDetails::default() });
-    let mut response = respond::status(&status, &Look::plain());
+    let mut response = respond::status(&status, &ResponseFormat::plain());
     *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
     response
 }

@@ -58,7 +58,7 @@ impl Busy {
     }
 
     /// Ends when nothing has been under way for some time.
-    pub async fn rests_for(&self, time: Duration) {
+    pub async fn idle_for(&self, time: Duration) {
         loop {
             if self.is_under_way() {
                 sleep(time).await;
@@ -268,14 +268,14 @@ mod tests {
         let second = Duration::from_secs(1);
         let connection = connection();
         let began = Instant::now();
-        connection.0.rests_for(second * 3).await;
+        connection.0.idle_for(second * 3).await;
         assert_eq!(began.elapsed(), second * 3, "nothing ever came");
 
         let under_way = UnderWay::on(connection.clone());
         let answer = under_way.with(Body::empty());
         let rest = tokio::spawn({
             let connection = connection.clone();
-            async move { connection.0.rests_for(second * 3).await }
+            async move { connection.0.idle_for(second * 3).await }
         });
         sleep(second * 100).await;
         assert!(!rest.is_finished(), "an answer is under way");

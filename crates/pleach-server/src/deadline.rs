@@ -14,7 +14,7 @@ use pleach_meta::{Reason, Status, StatusDetails};
 
 use crate::body::Body;
 use crate::query::Query;
-use crate::respond::{self, Look};
+use crate::respond::{self, ResponseFormat};
 
 /// What a request gets at most.
 const REQUEST: Duration = Duration::from_mins(1);
@@ -60,7 +60,7 @@ impl Deadline {
         };
         let status = Status::failure(504, Reason::Timeout, why).with_details(StatusDetails::default());
         if self.of_writes {
-            return respond::status(&status, &Look::plain());
+            return respond::status(&status, &ResponseFormat::plain());
         }
         // Upstream's outermost layer knows no types.
         let typed = String::from_utf8(respond::status_json(&status, None)).unwrap_or_default();

@@ -19,7 +19,7 @@ use crate::app::{App, Call};
 use crate::body::Body;
 use crate::protobuf;
 use crate::request_info::{PathInfo, parse};
-use crate::respond::{self, Look};
+use crate::respond::{self, ResponseFormat};
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const AGGREGATED_MESSAGE: &str =
@@ -50,12 +50,16 @@ pub fn serve(app: &App, call: &Call) -> Response<Body> {
     if root && let Some(encoding) = wants_aggregated(accept.as_deref()) {
         return aggregated(app, call, matches!(info, PathInfo::CoreVersions), encoding);
     }
-    let plain = Look { pretty, ..Look::plain() };
+    let plain = ResponseFormat { pretty, ..ResponseFormat::plain() };
     let Some(accepted) = negotiate(accept.as_deref(), Endpoint::Plain) else {
         let text = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf";
         return respond::rejection(Rejection::NotAcceptable(text.into()), &plain);
     };
-    let look = Look { accepted, pretty: pretty || accepted.pretty, gzip: respond::reads_gzip(&call.headers) };
+    let format = ResponseFormat {
+        accepted,
+        pretty: pretty || accepted.pretty,
+        gzip: respond::reads_gzip(&call.headers),
+    };
     let document = match info {
         PathInfo::CoreVersions => Some(core_versions()),
         PathInfo::Groups => Some(group_list(app)),
@@ -64,7 +68,7 @@ pub fn serve(app: &App, call: &Call) -> Response<Body> {
         PathInfo::Resource(_) | PathInfo::Other => None,
     };
     match document {
-        Some(document) => respond::value(StatusCode::OK, &document, &look),
+        Some(document) => respond::value(StatusCode::OK, &document, &format),
         None => respond::page_not_found(),
     }
 }
@@ -84,7 +88,11 @@ pub fn root(app: &App, call: &Call) -> Response<Body> {
     }
     let mut document = Map::new();
     document.insert("paths", paths.into_iter().map(Value::from).collect::<Vec<_>>());
-    respond::value(StatusCode::OK, &document.into(), &Look { pretty: call.pretty(), ..Look::plain() })
+    respond::value(
+        StatusCode::OK,
+        &document.into(),
+        &ResponseFormat { pretty: call.pretty(), ..ResponseFormat::plain() },
+    )
 }
 
 /// The served versions of each group, best first. Review APIs have no kinds and are always there.
@@ -314,13 +322,13 @@ fn aggregated(app: &App, call: &Call, core: bool, encoding: Encoding) -> Respons
     let bytes = message.unwrap_or_else(|| pleach_json::to_vec(&document));
     let etag = format!("\"{}\"", hex_upper(&Sha512::digest(&bytes)));
     let unchanged = call.header(IF_NONE_MATCH).is_some_and(|given| given == etag);
-    let look = Look { gzip: respond::reads_gzip(&call.headers), ..Look::plain() };
+    let format = ResponseFormat { gzip: respond::reads_gzip(&call.headers), ..ResponseFormat::plain() };
     let mut response = if unchanged {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         response
     } else {
-        respond::bytes(StatusCode::OK, encoding, bytes, &look)
+        respond::bytes(StatusCode::OK, encoding, bytes, &format)
     };
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));

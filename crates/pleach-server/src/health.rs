@@ -9,8 +9,8 @@ use pleach_json::{Map, Value};
 use crate::accept::{Clause, clauses};
 use crate::app::{App, Call};
 use crate::body::Body;
-use crate::resource::complaint;
-use crate::respond::{self, Look};
+use crate::resource::error_format;
+use crate::respond::{self, ResponseFormat};
 
 /// The Kubernetes release whose behaviour is served, and what clients compare with.
 const KUBERNETES: (&str, &str, &str) = ("1", "36", "v1.36.4");
@@ -116,10 +116,10 @@ pub fn version(call: &Call) -> Response<Body> {
     let offered =
         |clause: &Clause<'_>| matches!((clause.main, clause.sub), ("*", "*" | "") | ("application", "json"));
     if !accept.trim().is_empty() && !clauses(&accept).iter().any(offered) {
-        return respond::rejection(Rejection::NotProduced("application/json"), &complaint(call));
+        return respond::rejection(Rejection::NotProduced("application/json"), &error_format(call));
     }
-    let look = Look { pretty: call.pretty(), ..Look::plain() };
-    respond::value(StatusCode::OK, &Value::from(out), &look)
+    let format = ResponseFormat { pretty: call.pretty(), ..ResponseFormat::plain() };
+    respond::value(StatusCode::OK, &Value::from(out), &format)
 }
 
 #[cfg(target_arch = "aarch64")]

@@ -18,7 +18,7 @@ use pleach_meta::names::check_path_segment_name;
 use pleach_meta::{Reason, Status, StatusDetails};
 
 use crate::accept::{
-    Accepted, Encoding, Endpoint, Transform, is_produced, negotiate_complaint, negotiate_object,
+    Accepted, Encoding, Endpoint, Transform, is_produced, negotiate_error, negotiate_object,
 };
 use crate::app::{App, Call, too_many_requests, verb};
 use crate::body::Body;
@@ -29,7 +29,7 @@ use crate::protobuf;
 use crate::query::Query;
 use crate::request_body::Unread;
 use crate::request_info::{self, PathInfo, ResourcePath};
-use crate::respond::{self, Look};
+use crate::respond::{self, ResponseFormat};
 use crate::watching;
 
 const ACCEPTED: &str = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf";
@@ -64,7 +64,7 @@ pub async fn serve(
     };
     if let Some(problem) = check_path_segment_name(target.name()).first() {
         let text = format!("Name parameter invalid: \"{}\": {problem}", target.name());
-        return respond::rejection(Rejection::BadRequest(text), &complaint(call));
+        return respond::rejection(Rejection::BadRequest(text), &error_format(call));
     }
     let mut response = if verb == "watch" {
         Box::pin(watch(app, call, target, &mut context)).await
@@ -73,7 +73,7 @@ pub async fn serve(
         match app.admit(mutating, &call.user) {
             Some(place) => {
                 if mutating {
-                    app.keep_step().await;
+                    app.yield_when_crowded().await;
                 }
                 let response =
                     place.clone().hold(one(app, call, info, target, verb, body, &mut context)).await;
@@ -90,7 +90,7 @@ pub async fn serve(
 fn unknown(app: &App, call: &Call, info: &ResourcePath<'_>) -> Response<Body> {
     let built_in = |kind: &Arc<Kind>| !kind.is_custom() && kind.version(info.version).is_some();
     if info.group.is_empty() || app.engine.catalog().group(info.group).iter().any(built_in) {
-        return respond::rejection(Rejection::UnknownPath, &complaint(call));
+        return respond::rejection(Rejection::UnknownPath, &error_format(call));
     }
     respond::page_not_found()
 }
@@ -129,34 +129,34 @@ async fn one(
     context: &mut Context,
 ) -> Response<Body> {
     // A failure to agree is reported only after the path is known to exist.
-    let look = match routed(call, info, &mut target, verb) {
-        Ok(accepted) => look(call, accepted),
-        Err(rejection) => return respond::rejection(rejection, &complaint(call)),
+    let format = match routed(call, info, &mut target, verb) {
+        Ok(accepted) => response_format(call, accepted),
+        Err(rejection) => return respond::rejection(rejection, &error_format(call)),
     };
     // What cannot be shown is not done: a write that is made is not reported as failed.
     if verb != "get"
         && verb != "list"
-        && let Err(rejection) = check_shape(call, &target, verb, &look)
+        && let Err(rejection) = check_shape(call, &target, verb, &format)
     {
-        return respond::rejection(rejection, &complaint(call));
+        return respond::rejection(rejection, &error_format(call));
     }
     // The future of a request is moved several times before it runs, and is as large as its largest
     // branch: all but the smallest are kept elsewhere.
     let answer = match verb {
-        "get" => get(app, call, &target, &look).await,
-        "list" => Box::pin(list(app, call, &target, &look)).await,
-        "create" => Box::pin(create(app, call, &target, body, context, &look)).await,
-        "update" => Box::pin(update(app, call, &target, body, context, &look)).await,
-        "patch" => Box::pin(patch(app, call, &target, body, context, &look)).await,
-        "delete" => Box::pin(delete(app, call, &target, body, context, &look)).await,
-        _ => Box::pin(delete_collection(app, call, &target, body, context, &look)).await,
+        "get" => get(app, call, &target, &format).await,
+        "list" => Box::pin(list(app, call, &target, &format)).await,
+        "create" => Box::pin(create(app, call, &target, body, context, &format)).await,
+        "update" => Box::pin(update(app, call, &target, body, context, &format)).await,
+        "patch" => Box::pin(patch(app, call, &target, body, context, &format)).await,
+        "delete" => Box::pin(delete(app, call, &target, body, context, &format)).await,
+        _ => Box::pin(delete_collection(app, call, &target, body, context, &format)).await,
     };
-    answer.unwrap_or_else(|rejection| respond::rejection(rejection, &complaint(call)))
+    answer.unwrap_or_else(|rejection| respond::rejection(rejection, &error_format(call)))
 }
 
 /// Whether the answer to a write can have the form that is asked for.
-fn check_shape(call: &Call, target: &Target, verb: &str, look: &Look) -> Result<(), Rejection> {
-    match look.accepted.transform {
+fn check_shape(call: &Call, target: &Target, verb: &str, format: &ResponseFormat) -> Result<(), Rejection> {
+    match format.accepted.transform {
         Transform::Partial(_) if verb == "deletecollection" => Err(partial_of_list(target)),
         Transform::PartialList(_) if verb != "deletecollection" => {
             Err(Rejection::Plain("content is not a list".into()))
@@ -167,7 +167,7 @@ fn check_shape(call: &Call, target: &Target, verb: &str, look: &Look) -> Result<
 }
 
 /// What is decided before anything is looked up: the subresource, whether it has the verb, the type of a patch, and
-/// what the answer shall look like, in this order.
+/// the format of the response, in this order.
 fn routed(
     call: &Call,
     info: &ResourcePath<'_>,
@@ -203,14 +203,14 @@ fn has_message(target: &Target) -> bool {
     !target.kind.is_custom() && protobuf::has_message(&target.version().api_version, &target.kind.kind)
 }
 
-fn look(call: &Call, accepted: Accepted) -> Look {
+fn response_format(call: &Call, accepted: Accepted) -> ResponseFormat {
     let gzip = respond::reads_gzip(&call.headers);
-    Look { accepted, pretty: accepted.pretty || call.pretty(), gzip }
+    ResponseFormat { accepted, pretty: accepted.pretty || call.pretty(), gzip }
 }
 
-/// How a complaint looks: it is agreed on anew, without transformations.
-pub fn complaint(call: &Call) -> Look {
-    look(call, negotiate_complaint(call.accept().as_deref()))
+/// The format of errors: negotiated anew, without transformations.
+pub fn error_format(call: &Call) -> ResponseFormat {
+    response_format(call, negotiate_error(call.accept().as_deref()))
 }
 
 fn subresource(target: &Target, info: &ResourcePath<'_>) -> Result<Subresource, Rejection> {
@@ -233,20 +233,30 @@ fn is_supported(target: &Target, verb: &str) -> bool {
     }
 }
 
-async fn get(app: &App, call: &Call, target: &Target, look: &Look) -> Result<Response<Body>, Rejection> {
+async fn get(
+    app: &App,
+    call: &Call,
+    target: &Target,
+    format: &ResponseFormat,
+) -> Result<Response<Body>, Rejection> {
     let freshness = options::get_options(&call.query)?;
     let object = app.engine.get(target, freshness).await?;
     if target.subresource == Subresource::Scale {
         let scale = app.engine.scale_of(target, &object.into_value()?)?;
-        return answer_scale(app, call, scale, look);
+        return answer_scale(app, call, scale, format);
     }
-    answer(app, call, target, StatusCode::OK, object, look)
+    answer(app, call, target, StatusCode::OK, object, format)
 }
 
-async fn list(app: &App, call: &Call, target: &Target, look: &Look) -> Result<Response<Body>, Rejection> {
+async fn list(
+    app: &App,
+    call: &Call,
+    target: &Target,
+    format: &ResponseFormat,
+) -> Result<Response<Body>, Rejection> {
     let options = options::list_options(&call.query)?;
     let listing = app.engine.list(target, &options).await?;
-    answer_list(app, call, target, listing, look)
+    answer_list(app, call, target, listing, format)
 }
 
 async fn create(
@@ -255,12 +265,12 @@ async fn create(
     target: &Target,
     body: &mut Unread,
     context: &mut Context,
-    look: &Look,
+    format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
     let body = request_body(call, target, body).await?;
     let options = options::write_options(&call.query, "CreateOptions")?;
     let object = app.engine.create(target, &body, &options, context).await?;
-    answer(app, call, target, StatusCode::CREATED, object, look)
+    answer(app, call, target, StatusCode::CREATED, object, format)
 }
 
 async fn update(
@@ -269,7 +279,7 @@ async fn update(
     target: &Target,
     body: &mut Unread,
     context: &mut Context,
-    look: &Look,
+    format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
     if target.name.is_none() {
         return Err(Rejection::BadRequest("name must be provided".into()));
@@ -278,10 +288,10 @@ async fn update(
     let body = request_body(call, target, body).await?;
     if target.subresource == Subresource::Scale {
         let scale = app.engine.update_scale(target, &body, &options, context).await?;
-        return answer_scale(app, call, scale, look);
+        return answer_scale(app, call, scale, format);
     }
     let done = app.engine.update(target, &body, &options, context).await?;
-    answer_done(app, call, target, done, look)
+    answer_done(app, call, target, done, format)
 }
 
 async fn patch(
@@ -290,7 +300,7 @@ async fn patch(
     target: &Target,
     body: &mut Unread,
     context: &mut Context,
-    look: &Look,
+    format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
     if target.name.is_none() {
         return Err(Rejection::BadRequest("name must be provided".into()));
@@ -301,14 +311,14 @@ async fn patch(
     let body = RequestBody { bytes, format: Format::Json };
     if target.subresource == Subresource::Scale {
         let scale = app.engine.patch_scale(target, patch_type, &body, &options, context).await?;
-        return answer_scale(app, call, scale, look);
+        return answer_scale(app, call, scale, format);
     }
     if patch_type == PatchType::Apply {
         let done = app.engine.apply(target, &body, &options, context).await?;
-        return answer_done(app, call, target, done, look);
+        return answer_done(app, call, target, done, format);
     }
     let object = app.engine.patch(target, patch_type, &body, &options, context).await?;
-    answer(app, call, target, StatusCode::OK, object, look)
+    answer(app, call, target, StatusCode::OK, object, format)
 }
 
 async fn delete(
@@ -317,7 +327,7 @@ async fn delete(
     target: &Target,
     body: &mut Unread,
     context: &mut Context,
-    look: &Look,
+    format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
     let options = delete_options(call, body).await?;
     match app.engine.delete(target, &options, context).await? {
@@ -335,12 +345,12 @@ async fn delete(
                     ..StatusDetails::default()
                 })),
             };
-            Ok(respond::status(&status, look))
+            Ok(respond::status(&status, format))
         }
-        Deleted::Returned(object) => answer(app, call, target, StatusCode::OK, object, look),
+        Deleted::Returned(object) => answer(app, call, target, StatusCode::OK, object, format),
         Deleted::Marked(object) => {
             let code = if options.explicit_not_orphan { StatusCode::ACCEPTED } else { StatusCode::OK };
-            answer(app, call, target, code, object, look)
+            answer(app, call, target, code, object, format)
         }
     }
 }
@@ -351,12 +361,12 @@ async fn delete_collection(
     target: &Target,
     body: &mut Unread,
     context: &mut Context,
-    look: &Look,
+    format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
     let list = options::list_options(&call.query)?;
     let options = delete_options(call, body).await?;
     let listing = app.engine.delete_collection(target, &list, &options, context).await?;
-    answer_list(app, call, target, listing, look)
+    answer_list(app, call, target, listing, format)
 }
 
 async fn delete_options(
@@ -429,10 +439,10 @@ fn answer_done(
     call: &Call,
     target: &Target,
     Done { object, created }: Done,
-    look: &Look,
+    format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
     let code = if created { StatusCode::CREATED } else { StatusCode::OK };
-    answer(app, call, target, code, object, look)
+    answer(app, call, target, code, object, format)
 }
 
 /// One object in the form asked for.
@@ -442,13 +452,13 @@ fn answer(
     target: &Target,
     code: StatusCode,
     object: Object,
-    look: &Look,
+    format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
-    match look.accepted.transform {
-        Transform::None => respond::object(code, object, look),
+    match format.accepted.transform {
+        Transform::None => respond::object(code, object, format),
         Transform::Partial(version) => {
             let partial = shape::partial(&object.into_value()?, version.api_version());
-            Ok(respond::value(code, &partial, look))
+            Ok(respond::value(code, &partial, format))
         }
         Transform::PartialList(_) => Err(Rejection::Plain("content is not a list".into())),
         Transform::Table(version) => {
@@ -462,14 +472,19 @@ fn answer(
             let row = shape::row(&target.kind, target.version(), &value, include, version.api_version(), now);
             let columns = shape::column_definitions(&target.kind, target.version());
             let table = shape::table(columns, vec![row], version.api_version(), metadata);
-            Ok(respond::value(code, &table, look))
+            Ok(respond::value(code, &table, format))
         }
     }
 }
 
 /// A Scale in the form asked for.
-fn answer_scale(app: &App, call: &Call, scale: Value, look: &Look) -> Result<Response<Body>, Rejection> {
-    let value = match look.accepted.transform {
+fn answer_scale(
+    app: &App,
+    call: &Call,
+    scale: Value,
+    format: &ResponseFormat,
+) -> Result<Response<Body>, Rejection> {
+    let value = match format.accepted.transform {
         Transform::None => scale,
         Transform::Partial(version) => shape::partial(&scale, version.api_version()),
         Transform::PartialList(_) => return Err(Rejection::Plain("content is not a list".into())),
@@ -478,7 +493,7 @@ fn answer_scale(app: &App, call: &Call, scale: Value, look: &Look) -> Result<Res
             shape::scale_table(scale, include, version.api_version(), app.engine.now_seconds())
         }
     };
-    Ok(respond::value(StatusCode::OK, &value, look))
+    Ok(respond::value(StatusCode::OK, &value, format))
 }
 
 /// A list in the form asked for. Its items are put into that form as they are sent.
@@ -487,14 +502,14 @@ fn answer_list(
     call: &Call,
     target: &Target,
     listing: Listing,
-    look: &Look,
+    format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
-    let transform = look.accepted.transform;
+    let transform = format.accepted.transform;
     let metadata = list_metadata(&listing, transform == Transform::None && target.kind.is_custom());
-    if look.accepted.encoding == Encoding::Protobuf
+    if format.accepted.encoding == Encoding::Protobuf
         && let Some(message) = list_message(target, transform, &metadata, &listing)?
     {
-        return Ok(respond::bytes(StatusCode::OK, Encoding::Protobuf, message, look));
+        return Ok(respond::bytes(StatusCode::OK, Encoding::Protobuf, message, format));
     }
     let items = listing.items;
     let (mut before, mut after) = (Map::new(), Map::new());
@@ -511,7 +526,7 @@ fn answer_list(
         }
         Transform::PartialList(version) if items.is_empty() => {
             let list = shape::partial_list(Vec::new(), version.api_version(), metadata);
-            return Ok(respond::value(StatusCode::OK, &list, look));
+            return Ok(respond::value(StatusCode::OK, &list, format));
         }
         Transform::PartialList(version) => {
             let version = version.api_version();
@@ -538,7 +553,7 @@ fn answer_list(
             List { before, key: "rows", items, shown: Some(shown), without: &[], after }
         }
     };
-    respond::list(list, look)
+    respond::list(list, format)
 }
 
 fn partial_of_list(target: &Target) -> Rejection {
@@ -609,7 +624,7 @@ pub fn include_object(call: &Call) -> Result<IncludeObject, Rejection> {
 async fn watch(app: &Arc<App>, call: &Call, target: Target, context: &mut Context) -> Response<Body> {
     let listed = match agree(call, &target, PRODUCED_BY_LISTS) {
         Ok(listed) => listed,
-        Err(rejection) => return respond::rejection(rejection, &complaint(call)),
+        Err(rejection) => return respond::rejection(rejection, &error_format(call)),
     };
     // The second choice does not count: a client that would rather have YAML, which is no stream, gets none.
     let stream = negotiate_object(call.accept().as_deref(), Endpoint::Watch, has_message(&target))
@@ -617,6 +632,6 @@ async fn watch(app: &Arc<App>, call: &Call, target: Target, context: &mut Contex
         .ok_or_else(|| Rejection::NotAcceptable(ACCEPTED_STREAMS.into()));
     match watching::open(app, call, target, stream, context).await {
         Ok(response) => response,
-        Err(rejection) => respond::rejection(rejection, &complaint(call)),
+        Err(rejection) => respond::rejection(rejection, &error_format(call)),
     }
 }

@@ -26,9 +26,9 @@ const WARNINGS_TOTAL: usize = 4096;
 /// One warning, when they have to be shortened.
 const WARNING_SHORT: usize = 256;
 
-/// How an answer shall look.
+/// The format of a response.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct ResponseFormat {
     /// The agreed encoding and transformation.
     pub accepted: Accepted,
     /// Indented.
@@ -37,7 +37,7 @@ pub struct Look {
     pub gzip: bool,
 }
 
-impl Look {
+impl ResponseFormat {
     /// Plain JSON: what is left when nothing could be agreed on.
     pub fn plain() -> Self {
         let accepted = Accepted { encoding: Encoding::Json, transform: Transform::None, pretty: false };
@@ -59,27 +59,32 @@ pub fn reads_gzip(headers: &HeaderMap) -> bool {
 }
 
 /// A value in the agreed encoding.
-pub fn value(code: StatusCode, value: &Value, look: &Look) -> Response<Body> {
-    if look.accepted.encoding == Encoding::Protobuf
+pub fn value(code: StatusCode, value: &Value, format: &ResponseFormat) -> Response<Body> {
+    if format.accepted.encoding == Encoding::Protobuf
         && let Some(message) = protobuf::encode(value)
     {
-        return bytes(code, Encoding::Protobuf, message, look);
+        return bytes(code, Encoding::Protobuf, message, format);
     }
     let mut out = Vec::with_capacity(1024);
     pleach_json::write_to(value, &mut out);
-    if look.accepted.encoding == Encoding::Yaml {
-        return text_of(code, Encoding::Yaml, Yaml::new(value.clone(), out.len()), look);
+    if format.accepted.encoding == Encoding::Yaml {
+        return text_of(code, Encoding::Yaml, Yaml::new(value.clone(), out.len()), format);
     }
     out.push(b'\n');
-    if look.pretty {
-        return text_of(code, Encoding::Json, Indented::new(Slices(Bytes::from(out))), look);
+    if format.pretty {
+        return text_of(code, Encoding::Json, Indented::new(Slices(Bytes::from(out))), format);
     }
-    bytes(code, Encoding::Json, out, look)
+    bytes(code, Encoding::Json, out, format)
 }
 
 /// Bytes that are in the encoding already.
-pub fn bytes(code: StatusCode, encoding: Encoding, bytes: Vec<u8>, look: &Look) -> Response<Body> {
-    let compress = look.gzip && bytes.len() >= GZIP_FROM;
+pub fn bytes(
+    code: StatusCode,
+    encoding: Encoding,
+    bytes: Vec<u8>,
+    format: &ResponseFormat,
+) -> Response<Body> {
+    let compress = format.gzip && bytes.len() >= GZIP_FROM;
     let body = if compress { gzip(&bytes) } else { bytes };
     let mut response = of_encoding(code, encoding, body.into());
     if compress {
@@ -89,24 +94,28 @@ pub fn bytes(code: StatusCode, encoding: Encoding, bytes: Vec<u8>, look: &Look) 
 }
 
 /// An object: as it is stored, where that is what a reader would get.
-pub fn object(code: StatusCode, object: Object, look: &Look) -> Result<Response<Body>, Rejection> {
+pub fn object(
+    code: StatusCode,
+    object: Object,
+    format: &ResponseFormat,
+) -> Result<Response<Body>, Rejection> {
     let record = match object {
-        Object::Value(object) => return Ok(value(code, &object, look)),
-        Object::Stored(record) if look.accepted.encoding == Encoding::Yaml => {
+        Object::Value(object) => return Ok(value(code, &object, format)),
+        Object::Stored(record) if format.accepted.encoding == Encoding::Yaml => {
             let size = record.json().len();
-            return Ok(text_of(code, Encoding::Yaml, Yaml::new(record.parse()?, size), look));
+            return Ok(text_of(code, Encoding::Yaml, Yaml::new(record.parse()?, size), format));
         }
-        Object::Stored(record) if look.accepted.encoding == Encoding::Protobuf => {
-            return Ok(value(code, &record.parse()?, look));
+        Object::Stored(record) if format.accepted.encoding == Encoding::Protobuf => {
+            return Ok(value(code, &record.parse()?, format));
         }
         Object::Stored(record) => record,
     };
     let stored = Stored::new(&record);
-    if look.pretty {
-        return Ok(text_of(code, Encoding::Json, Indented::new(Slices(stored)), look));
+    if format.pretty {
+        return Ok(text_of(code, Encoding::Json, Indented::new(Slices(stored)), format));
     }
-    if look.gzip && stored.remaining() >= GZIP_FROM {
-        return Ok(text_of(code, Encoding::Json, Slices(stored), look));
+    if format.gzip && stored.remaining() >= GZIP_FROM {
+        return Ok(text_of(code, Encoding::Json, Slices(stored), format));
     }
     Ok(of_encoding(code, Encoding::Json, stored.into()))
 }
@@ -116,18 +125,18 @@ fn text_of(
     code: StatusCode,
     encoding: Encoding,
     pieces: impl Pieces + 'static,
-    look: &Look,
+    format: &ResponseFormat,
 ) -> Response<Body> {
-    stream(code, encoding, pieces, look).unwrap_or_else(|error| rejection(error, &Look::plain()))
+    stream(code, encoding, pieces, format).unwrap_or_else(|error| rejection(error, &ResponseFormat::plain()))
 }
 
 /// A list or a table in the agreed encoding, made as the client takes it.
-pub fn list(list: List, look: &Look) -> Result<Response<Body>, Rejection> {
-    match (look.accepted.encoding, look.pretty) {
-        (Encoding::Yaml, _) => stream(StatusCode::OK, Encoding::Yaml, list.yaml(), look),
-        (Encoding::Protobuf, _) => Ok(value(StatusCode::OK, &list.into_value()?, look)),
-        (_, true) => stream(StatusCode::OK, Encoding::Json, Indented::new(list.json()), look),
-        (_, false) => stream(StatusCode::OK, Encoding::Json, list.json(), look),
+pub fn list(list: List, format: &ResponseFormat) -> Result<Response<Body>, Rejection> {
+    match (format.accepted.encoding, format.pretty) {
+        (Encoding::Yaml, _) => stream(StatusCode::OK, Encoding::Yaml, list.yaml(), format),
+        (Encoding::Protobuf, _) => Ok(value(StatusCode::OK, &list.into_value()?, format)),
+        (_, true) => stream(StatusCode::OK, Encoding::Json, Indented::new(list.json()), format),
+        (_, false) => stream(StatusCode::OK, Encoding::Json, list.json(), format),
     }
 }
 
@@ -136,10 +145,10 @@ fn stream(
     code: StatusCode,
     encoding: Encoding,
     mut pieces: impl Pieces + 'static,
-    look: &Look,
+    format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
     // Whether an answer is worth compressing is known when so much of it is there.
-    let wanted = if look.gzip { GZIP_FROM } else { PIECE };
+    let wanted = if format.gzip { GZIP_FROM } else { PIECE };
     let (mut first, mut ended) = (Bytes::new(), false);
     while first.len() < wanted && !ended {
         match pieces.next().transpose()? {
@@ -152,7 +161,7 @@ fn stream(
         return Ok(of_encoding(code, encoding, first.into()));
     }
     let begun = Begun { first, rest: pieces };
-    if !look.gzip {
+    if !format.gzip {
         return Ok(of_encoding(code, encoding, Body::pieces(Box::new(begun))));
     }
     let mut response = of_encoding(code, encoding, Body::pieces(Box::new(Compressed::new(begun))));
@@ -183,7 +192,7 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A rejection as an answer.
-pub fn rejection(rejection: Rejection, look: &Look) -> Response<Body> {
+pub fn rejection(rejection: Rejection, format: &ResponseFormat) -> Response<Body> {
     let resume = match &rejection {
         Rejection::Expired { resume, .. } => resume.clone(),
         _ => None,
@@ -191,27 +200,27 @@ pub fn rejection(rejection: Rejection, look: &Look) -> Response<Body> {
     if let Rejection::Internal(why) | Rejection::Unavailable(why) = &rejection {
         tracing::error!(%why, "request failed");
     }
-    status_with(&rejection.into_status(), resume, look)
+    status_with(&rejection.into_status(), resume, format)
 }
 
 /// A `Status` as an answer.
-pub fn status(status: &Status, look: &Look) -> Response<Body> {
-    status_with(status, None, look)
+pub fn status(status: &Status, format: &ResponseFormat) -> Response<Body> {
+    status_with(status, None, format)
 }
 
-fn status_with(status: &Status, resume: Option<String>, look: &Look) -> Response<Body> {
+fn status_with(status: &Status, resume: Option<String>, format: &ResponseFormat) -> Response<Body> {
     let code = StatusCode::from_u16(if status.code == 0 { 200 } else { status.code })
         .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = match look.accepted.encoding {
+    let mut response = match format.accepted.encoding {
         Encoding::Protobuf => {
-            bytes(code, Encoding::Protobuf, protobuf::status(status, resume.as_deref()), look)
+            bytes(code, Encoding::Protobuf, protobuf::status(status, resume.as_deref()), format)
         }
-        Encoding::Json if !look.pretty => {
+        Encoding::Json if !format.pretty => {
             let mut out = status_json(status, resume.as_deref());
             out.push(b'\n');
-            bytes(code, Encoding::Json, out, look)
+            bytes(code, Encoding::Json, out, format)
         }
-        Encoding::Yaml | Encoding::Json => value(code, &status.to_value(), look),
+        Encoding::Yaml | Encoding::Json => value(code, &status.to_value(), format),
     };
     if let Some(details) = &status.details
         && details.retry_after_seconds > 0

@@ -13,7 +13,7 @@ use crate::app::Call;
 use crate::body::Body;
 use crate::protobuf;
 use crate::request_info::ResourcePath;
-use crate::resource::{body_format, complaint};
+use crate::resource::{body_format, error_format};
 use crate::respond;
 
 /// The groups of the reviews.
@@ -71,7 +71,7 @@ pub fn find(info: &ResourcePath<'_>) -> Option<Review> {
 
 /// Answers a review.
 pub fn answer(call: &Call, review: Review, body: &[u8]) -> Response<Body> {
-    let look = complaint(call);
+    let format = error_format(call);
     if call.method != http::Method::POST {
         let subject = pleach_engine::rejection::Subject {
             group: review.group.into(),
@@ -79,11 +79,11 @@ pub fn answer(call: &Call, review: Review, body: &[u8]) -> Response<Body> {
             name: "".into(),
         };
         let verb = crate::app::verb(&call.method, "", false).into();
-        return respond::rejection(Rejection::MethodNotAllowed { subject, verb }, &look);
+        return respond::rejection(Rejection::MethodNotAllowed { subject, verb }, &format);
     }
     let asked = match parse(call, review, body) {
         Ok(asked) => asked,
-        Err(rejection) => return respond::rejection(rejection, &look),
+        Err(rejection) => return respond::rejection(rejection, &format),
     };
     let status = match review.kind {
         "SelfSubjectReview" => json!({
@@ -107,7 +107,7 @@ pub fn answer(call: &Call, review: Review, body: &[u8]) -> Response<Body> {
         out.insert("spec", spec.clone());
     }
     out.insert("status", status);
-    respond::value(StatusCode::CREATED, &out.into(), &look)
+    respond::value(StatusCode::CREATED, &out.into(), &format)
 }
 
 fn parse(call: &Call, review: Review, body: &[u8]) -> Result<Value, Rejection> {

@@ -206,7 +206,7 @@ async fn connection(
     let client = Arc::new(Client { app, user, busy, cpu, connections });
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service(client.clone())));
     let mut stop = pin!(stopping.wait_for(|stopping| *stopping));
-    let mut rest = pin!(client.busy.rests_for(limits.idle));
+    let mut rest = pin!(client.busy.idle_for(limits.idle));
     let (mut told, mut warned) = (false, false);
     let ended = loop {
         tokio::select! {
@@ -223,7 +223,7 @@ async fn connection(
                 }
                 warned = true;
                 connection.as_mut().graceful_shutdown();
-                rest.set(client.busy.rests_for(limits.idle + limits.drain));
+                rest.set(client.busy.idle_for(limits.idle + limits.drain));
             }
         }
     };
