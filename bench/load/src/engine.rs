@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
+use pleach_auth::UserInfo;
 use pleach_engine::options::{Body, Context, Format, PatchType, WriteOptions};
 use pleach_engine::target::{Subresource, Target};
 use pleach_engine::{Admission, Clock, Engine, Randomness};
@@ -163,7 +164,7 @@ fn at_once(write: impl Future<Output = ()>) {
 
 fn asked() -> (WriteOptions, Context) {
     let options = WriteOptions { field_manager: "bench".into(), ..WriteOptions::default() };
-    (options, Context { user: "bench".into(), ..Context::default() })
+    (options, Context { user: UserInfo::authenticated("bench", []), ..Context::default() })
 }
 
 fn json(bytes: Bytes) -> Body {

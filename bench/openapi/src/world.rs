@@ -6,14 +6,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use http::header::{ACCEPT, ACCEPT_ENCODING, HeaderValue};
 use http::{HeaderMap, Method};
 use http_body_util::{BodyExt as _, Collected};
+use pleach_auth::UserInfo;
 use pleach_engine::options::{Body, Context, Format, PatchType, WriteOptions};
 use pleach_engine::target::{Subresource, Target};
 use pleach_engine::{Admission, Clock, Engine, Instant, Randomness};
 use pleach_server::app::Call;
-use pleach_server::auth::User;
 use pleach_server::chunk::Chunk;
 use pleach_server::documents::Documents;
 use pleach_server::query::Query;
+use pleach_server::request_info::RequestInfo;
 use pleach_store_log::LogStore;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -103,13 +104,9 @@ impl World {
                 HeaderValue::from_static("application/com.github.proto-openapi.spec.v2@v1.0+protobuf"),
             )),
         }
-        let call = Call {
-            method: Method::GET,
-            path: format!("/openapi/{path}"),
-            query: Query::parse(None),
-            headers,
-            user: User::anonymous(),
-        };
+        let (full, query) = (format!("/openapi/{path}"), Query::default());
+        let info = RequestInfo::new(&Method::GET, &full, &query);
+        let call = Call::new(Method::GET, info, UserInfo::anonymous(), &query, headers);
         let answer = self.documents.openapi(&self.engine, &call, path);
         assert_eq!(answer.status(), 200, "{path}");
         answer.into_body().collect().await.expect("a document has an end")

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use pleach_auth::{AlwaysAllow, Authorizer};
 use pleach_json::Str;
 use pleach_store::{Key, Store};
 
@@ -71,6 +72,7 @@ pub struct Engine {
     pub(crate) gates: Gates,
     pub(crate) max_request_bytes: usize,
     pub(crate) caller: Arc<dyn Caller>,
+    pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) hooks: crate::webhooks::Registry,
     pub(crate) events: EventCache,
     pub(crate) write_cache: WriteCache,
@@ -96,6 +98,7 @@ impl Engine {
             gates: Gates::default(),
             max_request_bytes: crate::limits::MAX_REQUEST_BYTES,
             caller: Arc::new(Nobody),
+            authorizer: Arc::new(AlwaysAllow),
             hooks: crate::webhooks::Registry::default(),
             events: EventCache::default(),
             write_cache: WriteCache::default(),
@@ -132,6 +135,18 @@ impl Engine {
     pub fn with_caller(mut self, caller: Arc<dyn Caller>) -> Self {
         self.caller = caller;
         self
+    }
+
+    /// Sets the authorizer; without one everything is allowed.
+    #[must_use]
+    pub fn with_authorizer(mut self, authorizer: Arc<dyn Authorizer>) -> Self {
+        self.authorizer = authorizer;
+        self
+    }
+
+    /// The authorizer of requests, also of rights that a request needs on its way.
+    pub fn authorizer(&self) -> &dyn Authorizer {
+        &*self.authorizer
     }
 
     /// The kinds there are.

@@ -1,6 +1,9 @@
 //! The options of requests, already decoded: what the query string says, as types.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use pleach_auth::UserInfo;
 use pleach_json::{Map, Str, Value};
 use pleach_meta::selector::{FieldSelector, LabelSelector};
 
@@ -102,13 +105,11 @@ fn options_object(kind: &str, dry_run: bool) -> Map {
     out
 }
 
-/// Who asks, and what they will be told beside the answer.
+/// The user of a request, and the warnings that its response gets.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
-    /// The user's name.
-    pub user: Str,
-    /// Their groups.
-    pub groups: std::sync::Arc<[Str]>,
+    /// The user.
+    pub user: Arc<UserInfo>,
     /// The `User-Agent` header.
     pub user_agent: Str,
     /// Warnings, in the order they came up.

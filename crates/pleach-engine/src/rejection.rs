@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use pleach_auth::{Attributes, ResourceAttributes};
 use pleach_go::strconv::quote;
 use pleach_json::Str;
 use pleach_meta::{FieldError, Reason, Status, StatusCause, StatusDetails};
@@ -62,6 +63,8 @@ pub enum Rejection {
         /// A cause that tools look for.
         cause: Option<StatusCause>,
     },
+    /// 403 about a path that is not a resource's, with what is said after `forbidden: `.
+    ForbiddenPath(String),
     /// 404
     NotFound(Subject),
     /// 404 about a path below a built-in kind.
@@ -162,6 +165,29 @@ pub enum Rejection {
 }
 
 impl Rejection {
+    /// The authorizer does not allow a request.
+    pub fn forbidden(attributes: &Attributes<'_>, reason: &str) -> Self {
+        let (user, verb) = (quote(&attributes.user.name), &attributes.verb);
+        let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+        let Some(resource) = &attributes.resource else {
+            let why = format!("User {user} cannot {verb} path {}{reason}", quote(attributes.path));
+            return Self::ForbiddenPath(without_markup(why));
+        };
+        let ResourceAttributes { group, resource: plural, subresource, namespace, name, .. } = resource;
+        let slash = if subresource.is_empty() { "" } else { "/" };
+        let scope = if namespace.is_empty() {
+            "at the cluster scope".to_owned()
+        } else {
+            format!("in the namespace \"{namespace}\"")
+        };
+        let why = format!(
+            "User {user} cannot {verb} resource \"{plural}{slash}{subresource}\" in API group \"{group}\" {scope}{reason}"
+        );
+        let subject =
+            Subject { group: (*group).into(), resource: (*plural).into(), name: name.as_ref().into() };
+        Self::Forbidden { subject, why: without_markup(why), cause: None }
+    }
+
     /// A stored object would be too large.
     pub(crate) fn stored_too_large() -> Self {
         Self::Plain("etcdserver: request is too large".into())
@@ -221,6 +247,9 @@ impl Rejection {
                 let mut details = subject.details();
                 details.causes.extend(cause);
                 Status::failure(403, Reason::Forbidden, message).with_details(details)
+            }
+            Self::ForbiddenPath(_) => {
+                Status::failure(403, Reason::Forbidden, message).with_details(StatusDetails::default())
             }
             Self::NotFound(subject) => {
                 Status::failure(404, Reason::NotFound, message).with_details(subject.details())
@@ -291,6 +320,15 @@ impl Rejection {
     }
 }
 
+/// Texts of others must not be taken for markup where a browser shows them.
+fn without_markup(text: String) -> String {
+    if text.contains(['&', '<', '>']) {
+        text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    } else {
+        text
+    }
+}
+
 fn internal(message: String, why: String) -> Status {
     Status::failure(500, Reason::InternalError, message).with_details(StatusDetails {
         causes: vec![StatusCause { reason: String::new(), message: why, field: String::new() }],
@@ -312,6 +350,7 @@ impl fmt::Display for Rejection {
                 write!(f, "{} is forbidden: {why}", subject.qualified())
             }
             Self::Forbidden { subject, why, .. } => write!(f, "{subject} is forbidden: {why}"),
+            Self::ForbiddenPath(why) => write!(f, "forbidden: {why}"),
             Self::NotFound(subject) => write!(f, "{subject} not found"),
             Self::NotProduced(types) => {
                 write!(f, "406: Not Acceptable\n\nAvailable representations: {types}")
@@ -357,3 +396,62 @@ impl fmt::Display for Rejection {
 }
 
 impl std::error::Error for Rejection {}
+
+#[cfg(test)]
+mod tests {
+    use pleach_auth::{UserInfo, Verb};
+
+    use super::*;
+
+    #[test]
+    fn refusals_of_the_authorizer_are_made_from_the_attributes() {
+        let foos = ResourceAttributes { group: "g", version: "v1", resource: "foos", ..Default::default() };
+        let named = ResourceAttributes { name: "x".into(), namespace: "ns", ..foos.clone() };
+        let status = ResourceAttributes { subresource: "status", ..named.clone() };
+        let core = ResourceAttributes { group: "", resource: "configmaps", ..named.clone() };
+        for (user, verb, path, resource, reason, want) in [
+            ("u", "get", "/apis", None, "", "forbidden: User \"u\" cannot get path \"/apis\""),
+            ("a\"b", "head", "/x", None, "no", "forbidden: User \"a\\\"b\" cannot head path \"/x\": no"),
+            (
+                "u",
+                "watch",
+                "",
+                Some(&foos),
+                "",
+                "foos.g is forbidden: User \"u\" cannot watch resource \"foos\" in API group \"g\" at the cluster scope",
+            ),
+            (
+                "<u>",
+                "get",
+                "",
+                Some(&named),
+                "",
+                "foos.g \"x\" is forbidden: User \"&lt;u&gt;\" cannot get resource \"foos\" in API group \"g\" in the namespace \"ns\"",
+            ),
+            (
+                "u",
+                "patch",
+                "",
+                Some(&status),
+                "RBAC: none",
+                "foos.g \"x\" is forbidden: User \"u\" cannot patch resource \"foos/status\" in API group \"g\" in the namespace \"ns\": RBAC: none",
+            ),
+            (
+                "u",
+                "",
+                "",
+                Some(&core),
+                "",
+                "configmaps \"x\" is forbidden: User \"u\" cannot  resource \"configmaps\" in API group \"\" in the namespace \"ns\"",
+            ),
+        ] {
+            let user = UserInfo::authenticated(user, []);
+            let attributes = Attributes { user, verb: Verb::of(verb), path, resource: resource.cloned() };
+            let status = Rejection::forbidden(&attributes, reason).into_status();
+            assert_eq!(status.message, want);
+            let details = status.details.unwrap();
+            let kind = resource.map_or("", |resource| resource.resource);
+            assert_eq!((status.code, details.kind.as_str()), (403, kind), "{want}");
+        }
+    }
+}

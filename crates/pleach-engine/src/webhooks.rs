@@ -19,6 +19,7 @@ mod validate;
 pub(crate) use admit::Question;
 pub(crate) use attributes::Operation;
 pub use caller::{Address, Answered, CallError, Caller, Place};
+pub use conditions::user_info;
 pub use excerpt::{EXCERPT, excerpt, excerpt_bytes};
 pub(crate) use registry::Registry;
 pub(crate) use shape::decode_configuration;

@@ -1,24 +1,25 @@
-//! One request: who asks, what for, and the answer.
+//! The handler of requests: authentication (401), authorization (403), then routing (404, 405).
 //!
-//! Order as upstream: authentication (401), authorization (403), then routing (404, 405). Here is
-//! only the dispatch; what an endpoint does is in its own module.
+//! The order is upstream's. Here is only the dispatch; what an endpoint does is in its own module.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use http::header::{ACCEPT, AUTHORIZATION, HeaderValue, USER_AGENT};
+use http::header::{ACCEPT, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
+use pleach_auth::{Attributes, AuthenticatorChain, Unauthorized, UserInfo, Verb};
 use pleach_engine::Engine;
 use pleach_meta::{Reason, Status, StatusDetails};
 use pleach_work::{Interrupted, Meter, Stopped, run_metered};
 use tokio::sync::watch;
 
 use crate::audit_id::{AUDIT_ID, AuditIds};
-use crate::auth::{Authenticator, User, is_public};
+use crate::authentication::credentials;
+use crate::authorization::{self, is_public};
 use crate::body::Body;
 use crate::cpu::{CpuGuard, CpuLanes};
 use crate::deadline::Deadline;
@@ -27,25 +28,39 @@ use crate::inflight::{Inflight, InflightLimits, Place, Rank};
 use crate::metrics::{Labels, Metrics};
 use crate::query::Query;
 use crate::request_body::Unread;
-use crate::request_info::{PathInfo, parse};
+use crate::request_info::{PathKind, RequestInfo};
 use crate::respond::{self, ResponseFormat};
 use crate::{discovery, health, memory, resource, reviews};
 
-/// What a request says, read once.
-pub struct Call {
+/// A request: its attributes, query and headers.
+pub struct Call<'a> {
     /// The method as it was sent.
     pub method: Method,
-    /// The decoded path.
-    pub path: String,
+    /// User, verb, path and resource.
+    pub attributes: Attributes<'a>,
+    /// Where the path leads.
+    pub kind: PathKind<'a>,
+    /// Whether the path names an object.
+    pub is_named: bool,
     /// The query.
-    pub query: Query,
+    pub query: &'a Query,
     /// The headers.
     pub headers: http::HeaderMap,
-    /// Who asks.
-    pub user: User,
 }
 
-impl Call {
+impl<'a> Call<'a> {
+    /// A request of a user.
+    pub fn new(
+        method: Method,
+        info: RequestInfo<'a>,
+        user: Arc<UserInfo>,
+        query: &'a Query,
+        headers: http::HeaderMap,
+    ) -> Self {
+        let RequestInfo { kind, verb, path, resource, is_named } = info;
+        let attributes = Attributes { user, verb, path, resource };
+        Self { method, attributes, kind, is_named, query, headers }
+    }
     /// A header as text.
     pub fn header(&self, name: impl http::header::AsHeaderName) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
@@ -90,7 +105,7 @@ pub struct App {
     pub documents: Documents,
     /// Counters.
     pub metrics: Metrics,
-    authenticator: Authenticator,
+    authenticators: AuthenticatorChain,
     inflight: Arc<Inflight>,
     stopping: watch::Sender<bool>,
     stopped: AtomicBool,
@@ -100,12 +115,12 @@ pub struct App {
 
 impl App {
     /// The parts, put together.
-    pub fn new(engine: Arc<Engine>, authenticator: Authenticator, limits: &InflightLimits) -> Self {
+    pub fn new(engine: Arc<Engine>, authenticators: AuthenticatorChain, limits: &InflightLimits) -> Self {
         Self {
             engine,
             documents: Documents::default(),
             metrics: Metrics::new(),
-            authenticator,
+            authenticators,
             inflight: Inflight::new(limits),
             stopping: watch::Sender::new(false),
             stopped: AtomicBool::new(false),
@@ -144,7 +159,7 @@ impl App {
     pub async fn handle(
         self: &Arc<Self>,
         request: Request<Incoming>,
-        certificate: Option<&User>,
+        certificate: Option<&Arc<UserInfo>>,
         cpu: Arc<CpuGuard>,
     ) -> Response<Body> {
         let started = Instant::now();
@@ -155,20 +170,19 @@ impl App {
         let path = decoded(parts.uri.path());
         let query = Query::parse(parts.uri.query());
         let mut labels = Labels::default();
-        let deadline = Deadline::of(&query, !parts.method.is_safe(), || {
-            path.as_deref().is_some_and(|path| resource::is_watch_path(path, &query))
-        });
-        let authorization = parts.headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok());
-        let user = self.authenticator.authenticate(certificate, authorization);
-        let response = match (path, deadline, user) {
+        let info = path.as_deref().map(|path| RequestInfo::new(&parts.method, path, &query));
+        let is_watch = info.as_ref().is_some_and(|info| info.verb == Verb::Watch);
+        let deadline = Deadline::of(&query, !parts.method.is_safe(), is_watch);
+        let user = self.authenticators.authenticate(credentials(&parts.headers, certificate)).get().await;
+        let response = match (info, deadline, user) {
             (None, ..) => respond::text(StatusCode::BAD_REQUEST, "400 Bad Request"),
             (_, Err(rejection), _) => respond::rejection(rejection, &ResponseFormat::plain()),
-            (_, _, None) => respond::status(
+            (_, _, Err(Unauthorized)) => respond::status(
                 &Status::failure(401, Reason::Unauthorized, "Unauthorized"),
                 &ResponseFormat::plain(),
             ),
-            (Some(path), Ok(deadline), Some(user)) => {
-                let call = Call { method: parts.method, path, query, headers: parts.headers, user };
+            (Some(info), Ok(deadline), Ok(user)) => {
+                let call = Call::new(parts.method, info, user, &query, parts.headers);
                 let meter = meter(&call.method).deadline(deadline.at(started)).supervisor(cpu);
                 let computed = run_metered(meter, self.route(&call, &mut body, &mut labels));
                 let response = match deadline.keep(computed).await {
@@ -185,37 +199,32 @@ impl App {
         finish(response, audit_id, is_head)
     }
 
-    async fn route(self: &Arc<Self>, call: &Call, body: &mut Unread, labels: &mut Labels) -> Response<Body> {
-        if call.user.is_anonymous() && !is_public(&call.path) {
-            return forbidden(call);
+    async fn route(
+        self: &Arc<Self>,
+        call: &Call<'_>,
+        body: &mut Unread,
+        labels: &mut Labels,
+    ) -> Response<Body> {
+        if let Err(forbidden) = authorization::check(self.engine.authorizer(), call).await {
+            return forbidden;
         }
+        let path = call.attributes.path;
         // Deletions need little, and may make room.
-        if memory::is_short()
-            && !is_public(&call.path)
-            && call.path != "/metrics"
-            && call.method != Method::DELETE
-        {
+        if memory::is_short() && !is_public(path) && path != "/metrics" && call.method != Method::DELETE {
             return too_many_requests();
         }
-        match parse(&call.path) {
-            PathInfo::Resource(info) => {
-                if let Some(review) = reviews::find(&info) {
-                    return match body.read().await {
-                        Ok(bytes) => reviews::answer(call, review, &bytes),
-                        Err(rejection) => respond::rejection(rejection, &ResponseFormat::plain()),
-                    };
-                }
-                resource::serve(self, call, &info, body, labels).await
-            }
-            PathInfo::CoreVersions | PathInfo::Groups | PathInfo::Group(_) | PathInfo::GroupVersion(..) => {
-                discovery::serve(self, call)
-            }
-            PathInfo::Other => Box::pin(self.route_other(call)).await,
+        match (&call.attributes.resource, call.kind) {
+            (Some(info), _) => match reviews::find(info) {
+                Some(review) => Box::pin(reviews::serve(self, call, review, body)).await,
+                None => resource::serve(self, call, info, body, labels).await,
+            },
+            (None, PathKind::Other | PathKind::Resource) => Box::pin(self.route_other(call)).await,
+            (None, _) => discovery::serve(self, call),
         }
     }
 
-    async fn route_other(self: &Arc<Self>, call: &Call) -> Response<Body> {
-        let path = call.path.trim_matches('/');
+    async fn route_other(self: &Arc<Self>, call: &Call<'_>) -> Response<Body> {
+        let path = call.attributes.path.trim_matches('/');
         let (first, rest) = path.split_once('/').unwrap_or((path, ""));
         match first {
             "healthz" | "livez" | "readyz" => health::serve(self, call, first, rest).await,
@@ -253,7 +262,7 @@ impl App {
     }
 
     /// A place for a read or a write; `None` is a 429.
-    pub fn admit(&self, mutating: bool, user: &User) -> Option<Arc<Place>> {
+    pub fn admit(&self, mutating: bool, user: &UserInfo) -> Option<Arc<Place>> {
         self.inflight.admit(mutating, Rank::of(user))
     }
 
@@ -287,15 +296,16 @@ fn too_much_work() -> Status {
 }
 
 /// Logs a request; one that failed here or took long is worth it by default.
-fn log(call: &Call, query: Option<&str>, code: StatusCode, took: Duration) {
+fn log(call: &Call<'_>, query: Option<&str>, code: StatusCode, took: Duration) {
     macro_rules! event {
         ($level:expr) => {
             tracing::event!(
                 $level,
                 method = %call.method,
-                path = call.path,
+                verb = call.attributes.verb.as_str(),
+                path = call.attributes.path,
                 query = query.unwrap_or_default(),
-                user = call.user.name.as_str(),
+                user = call.attributes.user.name.as_str(),
                 agent = call.header(USER_AGENT).unwrap_or_default(),
                 code = code.as_u16(),
                 micros = took.as_micros() as u64,
@@ -312,12 +322,12 @@ fn log(call: &Call, query: Option<&str>, code: StatusCode, took: Duration) {
 
 /// The path without escapes; `None` where a percent sign starts none, which Go's server refuses before
 /// anything else.
-fn decoded(path: &str) -> Option<String> {
+fn decoded(path: &str) -> Option<Cow<'_, str>> {
     if !path.contains('%') {
-        return Some(path.to_owned());
+        return Some(Cow::Borrowed(path));
     }
     let is_escape = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
-    path.split('%').skip(1).all(is_escape).then(|| percent_decode_str(path).decode_utf8_lossy().into_owned())
+    path.split('%').skip(1).all(is_escape).then(|| percent_decode_str(path).decode_utf8_lossy())
 }
 
 fn finish(mut response: Response<Body>, audit_id: HeaderValue, is_head: bool) -> Response<Body> {
@@ -326,66 +336,6 @@ fn finish(mut response: Response<Body>, audit_id: HeaderValue, is_head: bool) ->
         *response.body_mut() = Body::empty();
     }
     response
-}
-
-/// Why the anonymous may not.
-fn forbidden(call: &Call) -> Response<Body> {
-    let user = &call.user.name;
-    let verb = verb(&call.method, "", false);
-    let status = match parse(&call.path) {
-        PathInfo::Resource(info) => {
-            let verb = self::verb(&call.method, info.name, info.watch_prefix);
-            let scope = if info.namespace.is_empty() {
-                "at the cluster scope".to_owned()
-            } else {
-                format!("in the namespace \"{}\"", info.namespace)
-            };
-            let resource = if info.subresource.is_empty() {
-                info.resource.to_owned()
-            } else {
-                format!("{}/{}", info.resource, info.subresource)
-            };
-            let qualified = if info.group.is_empty() {
-                info.resource.to_owned()
-            } else {
-                format!("{}.{}", info.resource, info.group)
-            };
-            let subject =
-                if info.name.is_empty() { qualified } else { format!("{qualified} \"{}\"", info.name) };
-            let message = format!(
-                "{subject} is forbidden: User \"{user}\" cannot {verb} resource \"{resource}\" in API group \"{}\" {scope}",
-                info.group
-            );
-            Status::failure(403, Reason::Forbidden, message).with_details(StatusDetails {
-                name: info.name.into(),
-                group: info.group.into(),
-                kind: info.resource.into(),
-                ..StatusDetails::default()
-            })
-        }
-        _ => Status::failure(
-            403,
-            Reason::Forbidden,
-            format!("forbidden: User \"{user}\" cannot {verb} path \"{}\"", call.path),
-        )
-        .with_details(StatusDetails::default()),
-    };
-    respond::status(&status, &ResponseFormat::plain())
-}
-
-/// The verb of a method on a collection or an object; empty for methods nobody knows.
-pub fn verb(method: &Method, name: &str, watch: bool) -> &'static str {
-    match (method.as_str(), name.is_empty()) {
-        ("GET" | "HEAD", _) if watch => "watch",
-        ("GET" | "HEAD", true) => "list",
-        ("GET" | "HEAD", false) => "get",
-        ("POST", _) => "create",
-        ("PUT", _) => "update",
-        ("PATCH", _) => "patch",
-        ("DELETE", true) => "deletecollection",
-        ("DELETE", false) => "delete",
-        _ => "",
-    }
 }
 
 /// 429, with the time to come back.

@@ -30,10 +30,10 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// What a request gets; `is_watch` is asked only about one that says how long it wants.
-    pub fn of(query: &Query, writes: bool, is_watch: impl FnOnce() -> bool) -> Result<Self, Rejection> {
+    /// What a request gets.
+    pub fn of(query: &Query, writes: bool, is_watch: bool) -> Result<Self, Rejection> {
         let wanted = query.text("timeout");
-        let usual = if wanted.is_empty() || is_watch() { REQUEST } else { shorter(wanted)? };
+        let usual = if wanted.is_empty() || is_watch { REQUEST } else { shorter(wanted)? };
         Ok(Self { after: if writes { usual.min(WRITE) } else { usual }, of_writes: writes && usual > WRITE })
     }
 
@@ -97,7 +97,7 @@ mod tests {
             ("timeout=-1s", false, REQUEST, "nor is less"),
             ("timeout=", false, REQUEST, "nor is no text"),
         ] {
-            let deadline = Deadline::of(&Query::parse(Some(query)), writes, || false).unwrap();
+            let deadline = Deadline::of(&Query::parse(Some(query)), writes, false).unwrap();
             assert_eq!(deadline.after, want, "{why}: {query}");
         }
     }
@@ -105,11 +105,11 @@ mod tests {
     #[test]
     fn what_is_no_time_is_refused_but_not_for_watches() {
         let query = Query::parse(Some("timeout=2x"));
-        let refused = Deadline::of(&query, false, || false).unwrap_err();
+        let refused = Deadline::of(&query, false, false).unwrap_err();
         let want =
             "invalid timeout specified in the request URL - time: unknown unit \"x\" in duration \"2x\"";
         assert_eq!(refused.to_string(), want);
-        assert_eq!(Deadline::of(&query, false, || true).unwrap().after, REQUEST);
+        assert_eq!(Deadline::of(&query, false, true).unwrap().after, REQUEST);
     }
 
     #[tokio::test(start_paused = true)]

@@ -18,7 +18,7 @@ use crate::accept::{Encoding, Endpoint, clauses, negotiate};
 use crate::app::{App, Call};
 use crate::body::Body;
 use crate::protobuf;
-use crate::request_info::{PathInfo, parse};
+use crate::request_info::PathKind;
 use crate::respond::{self, ResponseFormat};
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -42,13 +42,12 @@ const BUILT_IN_GROUPS: [&str; 6] = [
 ];
 
 /// Serves `/api`, `/apis` and what is below.
-pub fn serve(app: &App, call: &Call) -> Response<Body> {
+pub fn serve(app: &App, call: &Call<'_>) -> Response<Body> {
     let pretty = call.pretty();
     let accept = call.accept();
-    let info = parse(&call.path);
-    let root = matches!(info, PathInfo::Groups | PathInfo::CoreVersions);
+    let root = matches!(call.kind, PathKind::Groups | PathKind::CoreVersions);
     if root && let Some(encoding) = wants_aggregated(accept.as_deref()) {
-        return aggregated(app, call, matches!(info, PathInfo::CoreVersions), encoding);
+        return aggregated(app, call, call.kind == PathKind::CoreVersions, encoding);
     }
     let plain = ResponseFormat { pretty, ..ResponseFormat::plain() };
     let Some(accepted) = negotiate(accept.as_deref(), Endpoint::Plain) else {
@@ -60,12 +59,12 @@ pub fn serve(app: &App, call: &Call) -> Response<Body> {
         pretty: pretty || accepted.pretty,
         gzip: respond::reads_gzip(&call.headers),
     };
-    let document = match info {
-        PathInfo::CoreVersions => Some(core_versions()),
-        PathInfo::Groups => Some(group_list(app)),
-        PathInfo::Group(group) => group_document(app, group),
-        PathInfo::GroupVersion(group, version) => resource_list(app, group, version),
-        PathInfo::Resource(_) | PathInfo::Other => None,
+    let document = match call.kind {
+        PathKind::CoreVersions => Some(core_versions()),
+        PathKind::Groups => Some(group_list(app)),
+        PathKind::Group(group) => group_document(app, group),
+        PathKind::GroupVersion(group, version) => resource_list(app, group, version),
+        PathKind::Resource | PathKind::Other => None,
     };
     match document {
         Some(document) => respond::value(StatusCode::OK, &document, &format),
@@ -74,7 +73,7 @@ pub fn serve(app: &App, call: &Call) -> Response<Body> {
 }
 
 /// The paths there are.
-pub fn root(app: &App, call: &Call) -> Response<Body> {
+pub fn root(app: &App, call: &Call<'_>) -> Response<Body> {
     let mut paths: Vec<String> = vec!["/api".into(), "/api/v1".into(), "/apis".into(), "/apis/".into()];
     for (group, versions) in served_groups(app) {
         if group.is_empty() {
@@ -294,7 +293,7 @@ fn wants_aggregated(accept: Option<&str>) -> Option<Encoding> {
 }
 
 /// All groups, versions and resources in one document.
-fn aggregated(app: &App, call: &Call, core: bool, encoding: Encoding) -> Response<Body> {
+fn aggregated(app: &App, call: &Call<'_>, core: bool, encoding: Encoding) -> Response<Body> {
     let groups = if core { vec![(Str::default(), vec![Str::from("v1")])] } else { ordered_groups(app) };
     let items: Vec<Value> = groups
         .iter()

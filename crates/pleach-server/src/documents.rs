@@ -61,7 +61,7 @@ type Served = (Arc<Kind>, usize);
 
 impl Documents {
     /// Serves `/openapi/…`.
-    pub fn openapi(&self, engine: &Engine, call: &Call, path: &str) -> Response<Body> {
+    pub fn openapi(&self, engine: &Engine, call: &Call<'_>, path: &str) -> Response<Body> {
         // Making a document can take a while; other requests shall not wait behind it.
         match Handle::try_current().map(|handle| handle.runtime_flavor()) {
             Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(|| self.answer(engine, call, path)),
@@ -69,7 +69,7 @@ impl Documents {
         }
     }
 
-    fn answer(&self, engine: &Engine, call: &Call, path: &str) -> Response<Body> {
+    fn answer(&self, engine: &Engine, call: &Call<'_>, path: &str) -> Response<Body> {
         let parts: Vec<&str> = path.split('/').collect();
         match parts.as_slice() {
             ["v2"] => self.v2(engine, call),
@@ -80,7 +80,7 @@ impl Documents {
         }
     }
 
-    fn v2(&self, engine: &Engine, call: &Call) -> Response<Body> {
+    fn v2(&self, engine: &Engine, call: &Call<'_>) -> Response<Body> {
         let Some(form) = negotiate::form(call, Edition::V2) else { return reply::not_acceptable() };
         let generation = engine.catalog().generation();
         let served = || engine.catalog().all().into_iter().flat_map(served_versions).collect();
@@ -90,7 +90,7 @@ impl Documents {
         reply::document(call, asked.edition, form, &stamp, |gzip| forms.content(&asked, gzip))
     }
 
-    fn v3(&self, engine: &Engine, call: &Call, group: &str, version: &str) -> Response<Body> {
+    fn v3(&self, engine: &Engine, call: &Call<'_>, group: &str, version: &str) -> Response<Body> {
         let Some(form) = negotiate::form(call, Edition::V3) else { return reply::not_acceptable() };
         let generation = engine.catalog().generation();
         let served = || -> Vec<Served> {
@@ -172,7 +172,7 @@ impl Forms {
 
     /// The same for a client that may have the content already. One that has nothing will get it: made
     /// at once, it is not made for its hash first.
-    fn stamp_for(&mut self, call: &Call, asked: &Asked<'_>) -> Stamp {
+    fn stamp_for(&mut self, call: &Call<'_>, asked: &Asked<'_>) -> Stamp {
         if asked.form == Form::Json && call.header(IF_NONE_MATCH).is_none() {
             return self.content(asked, respond::reads_gzip(&call.headers)).1;
         }

@@ -16,7 +16,7 @@ use crate::respond::{self, ResponseFormat};
 const KUBERNETES: (&str, &str, &str) = ("1", "36", "v1.36.4");
 
 /// Serves `/healthz`, `/livez`, `/readyz` and single checks below them.
-pub async fn serve(app: &Arc<App>, call: &Call, endpoint: &str, check: &str) -> Response<Body> {
+pub async fn serve(app: &Arc<App>, call: &Call<'_>, endpoint: &str, check: &str) -> Response<Body> {
     let checks = checks(app, endpoint).await;
     if !check.is_empty() {
         return match checks.iter().find(|(name, _)| *name == check) {
@@ -91,7 +91,7 @@ async fn checks(app: &App, endpoint: &str) -> Vec<Check> {
 }
 
 /// Serves `/version`.
-pub fn version(call: &Call) -> Response<Body> {
+pub fn version(call: &Call<'_>) -> Response<Body> {
     let (major, minor, git) = KUBERNETES;
     let mut out = Map::new();
     for (key, value) in [

@@ -21,7 +21,8 @@ use bytes::Bytes;
 use pleach_engine::webhooks::{self, Address, Answered, CallError, Caller};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::auth::User;
+use pleach_auth::UserInfo;
+use pleach_auth::user::MASTERS;
 
 /// How many requests and calls there may be at once. Watches are not counted.
 #[derive(Clone, Copy, Debug)]
@@ -89,8 +90,8 @@ pub enum Rank {
 
 impl Rank {
     /// The rank of a user.
-    pub fn of(user: &User) -> Self {
-        if user.groups.iter().any(|group| group == "system:masters") { Self::Master } else { Self::Ordinary }
+    pub fn of(user: &UserInfo) -> Self {
+        if user.is_in(MASTERS) { Self::Master } else { Self::Ordinary }
     }
 }
 

@@ -1,13 +1,14 @@
 //! The HTTP edge of a pleach server.
 //!
-//! TLS and connections ([`serve`]), who asks ([`auth`]), what for ([`request_info`], [`accept`],
-//! [`query`]), and answers ([`respond`]). What an object is and what may happen to it is the engine's
+//! TLS and connections ([`serve`]), [`authentication`], request attributes ([`request_info`], [`query`]),
+//! [`authorization`], negotiation ([`accept`]) and responses ([`respond`]). What an object is and what may happen to it is the engine's
 //! business: there is no schema keyword, no storage key and no decision about an object here.
 
 pub mod accept;
 pub mod app;
 pub mod audit_id;
-pub mod auth;
+pub mod authentication;
+pub mod authorization;
 pub mod body;
 pub mod busy;
 pub mod chunk;

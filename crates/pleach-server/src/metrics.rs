@@ -7,6 +7,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
+use pleach_auth::Verb;
 use pleach_engine::Engine;
 use pleach_engine::kind::Kind;
 use pleach_json::Str;
@@ -22,7 +23,8 @@ use crate::respond;
 /// What a request is counted under.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Labels {
-    verb: &'static str,
+    /// None: not a request for a resource.
+    verb: Option<Verb>,
     group: Str,
     version: Str,
     resource: Str,
@@ -31,9 +33,9 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Fills the labels of a request for objects.
-    pub fn set(&mut self, verb: &'static str, kind: &Kind, version: usize, subresource: &str) {
-        self.verb = verb;
+    /// Fills the labels of a request for a resource.
+    pub fn set(&mut self, verb: &Verb, kind: &Kind, version: usize, subresource: &str) {
+        self.verb = Some(verb.clone()).filter(|verb| *verb != Verb::NONE);
         self.group = kind.group.clone();
         self.version = kind.versions[version].name.clone();
         self.resource = kind.plural.clone();
@@ -124,7 +126,7 @@ impl Metrics {
 
     /// Counts an answer.
     pub fn request(&self, mut labels: Labels, code: u16, took: Duration) {
-        if labels.verb.is_empty() {
+        if labels.verb.is_none() {
             return;
         }
         labels.code = code;
@@ -153,12 +155,14 @@ impl Metrics {
     }
 
     fn counters(&self, labels: &Labels) -> Counters {
-        let resource = [labels.verb, &labels.group, &labels.version, &labels.resource, &labels.subresource];
+        let verb = labels.verb.as_ref().map_or("", Verb::as_str);
+        let resource = [verb, &labels.group, &labels.version, &labels.resource, &labels.subresource];
         let [verb, group, version, kind, sub] = resource;
         let code = labels.code.to_string();
         Counters {
             requests: self.requests.with_label_values(&[verb, group, version, kind, sub, &code]),
-            durations: (verb != "watch").then(|| self.durations.with_label_values(&resource)),
+            durations: (labels.verb != Some(Verb::Watch))
+                .then(|| self.durations.with_label_values(&resource)),
         }
     }
 
@@ -205,7 +209,11 @@ mod tests {
     #[test]
     fn requests_are_counted_by_all_their_labels() {
         let metrics = Metrics::new();
-        let labels = |verb| Labels { verb, resource: "foos".into(), ..Labels::default() };
+        let labels = |verb| Labels {
+            verb: Some(Verb::of(verb)).filter(|verb| *verb != Verb::NONE),
+            resource: "foos".into(),
+            ..Labels::default()
+        };
         for (verb, code) in [("get", 200), ("get", 200), ("get", 404), ("watch", 200), ("", 200)] {
             metrics.request(labels(verb), code, Duration::from_millis(1));
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT};
 use http::{Response, StatusCode};
+use pleach_auth::{ResourceAttributes, Verb};
 use pleach_engine::delete::Deleted;
 use pleach_engine::kind::{Kind, Strategy};
 use pleach_engine::list::Listing;
@@ -20,15 +21,13 @@ use pleach_meta::{Reason, Status, StatusDetails};
 use crate::accept::{
     Accepted, Encoding, Endpoint, Transform, is_produced, negotiate_error, negotiate_object,
 };
-use crate::app::{App, Call, too_many_requests, verb};
+use crate::app::{App, Call, too_many_requests};
 use crate::body::Body;
 use crate::listing::{List, Shown};
 use crate::metrics::Labels;
 use crate::options;
 use crate::protobuf;
-use crate::query::Query;
 use crate::request_body::Unread;
-use crate::request_info::{self, PathInfo, ResourcePath};
 use crate::respond::{self, ResponseFormat};
 use crate::watching;
 
@@ -41,23 +40,22 @@ const ACCEPTED_STREAMS: &str = "only the following media types are accepted: app
 /// Serves a request for objects.
 pub async fn serve(
     app: &Arc<App>,
-    call: &Call,
-    info: &ResourcePath<'_>,
+    call: &Call<'_>,
+    info: &ResourceAttributes<'_>,
     body: &mut Unread,
     labels: &mut Labels,
 ) -> Response<Body> {
-    let verb = verb(&call.method, info.name, is_watch(info, &call.query));
+    let verb = &call.attributes.verb;
     let Some((kind, version)) = find(app, info, verb) else { return unknown(app, call, info) };
     labels.set(verb, &kind, version, info.subresource);
     let mut context = Context {
-        user: call.user.name.clone(),
-        groups: call.user.groups.clone(),
+        user: call.attributes.user.clone(),
         user_agent: call.header(USER_AGENT).unwrap_or_default().into(),
         warnings: kind.versions[version].deprecation.iter().map(ToString::to_string).collect(),
     };
     let target = Target {
         namespace: (kind.is_namespaced() && !info.namespace.is_empty()).then(|| info.namespace.into()),
-        name: (!info.name.is_empty()).then(|| info.name.into()),
+        name: call.is_named.then(|| info.name.as_ref().into()),
         subresource: Subresource::None,
         version,
         kind,
@@ -66,17 +64,16 @@ pub async fn serve(
         let text = format!("Name parameter invalid: \"{}\": {problem}", target.name());
         return respond::rejection(Rejection::BadRequest(text), &error_format(call));
     }
-    let mut response = if verb == "watch" {
+    let mut response = if *verb == Verb::Watch {
         Box::pin(watch(app, call, target, &mut context)).await
     } else {
-        let mutating = !matches!(verb, "get" | "list");
-        match app.admit(mutating, &call.user) {
+        let mutating = !verb.is_read_only();
+        match app.admit(mutating, &call.attributes.user) {
             Some(place) => {
                 if mutating {
                     app.yield_when_crowded().await;
                 }
-                let response =
-                    place.clone().hold(one(app, call, info, target, verb, body, &mut context)).await;
+                let response = place.clone().hold(one(app, call, info, target, body, &mut context)).await;
                 response.map(|body| body.holding(place))
             }
             None => too_many_requests(),
@@ -87,7 +84,7 @@ pub async fn serve(
 }
 
 /// The answer for a path that leads nowhere: where built-in kinds are served, it is theirs.
-fn unknown(app: &App, call: &Call, info: &ResourcePath<'_>) -> Response<Body> {
+fn unknown(app: &App, call: &Call<'_>, info: &ResourceAttributes<'_>) -> Response<Body> {
     let built_in = |kind: &Arc<Kind>| !kind.is_custom() && kind.version(info.version).is_some();
     if info.group.is_empty() || app.engine.catalog().group(info.group).iter().any(built_in) {
         return respond::rejection(Rejection::UnknownPath, &error_format(call));
@@ -95,24 +92,14 @@ fn unknown(app: &App, call: &Call, info: &ResourcePath<'_>) -> Response<Body> {
     respond::page_not_found()
 }
 
-/// Whether what is read is to be watched.
-fn is_watch(info: &ResourcePath<'_>, query: &Query) -> bool {
-    info.watch_prefix || (info.name.is_empty() && query.switch("watch") == Some(true))
-}
-
-/// Whether a path and a query are those of a watch.
-pub fn is_watch_path(path: &str, query: &Query) -> bool {
-    matches!(request_info::parse(path), PathInfo::Resource(info) if is_watch(&info, query))
-}
-
 /// The kind and version that a path names, if they are served there.
-fn find(app: &App, info: &ResourcePath<'_>, verb: &str) -> Option<(Arc<Kind>, usize)> {
+fn find(app: &App, info: &ResourceAttributes<'_>, verb: &Verb) -> Option<(Arc<Kind>, usize)> {
     let kind = app.engine.catalog().get(info.group, info.resource)?;
     let names_itself = kind.strategy == Strategy::Namespace;
     if !kind.is_namespaced() && !info.namespace.is_empty() && !names_itself {
         return None;
     }
-    if kind.is_namespaced() && info.namespace.is_empty() && !matches!(verb, "list" | "watch") {
+    if kind.is_namespaced() && info.namespace.is_empty() && !matches!(verb, Verb::List | Verb::Watch) {
         return None;
     }
     let version = kind.version(info.version)?;
@@ -121,21 +108,20 @@ fn find(app: &App, info: &ResourcePath<'_>, verb: &str) -> Option<(Arc<Kind>, us
 
 async fn one(
     app: &Arc<App>,
-    call: &Call,
-    info: &ResourcePath<'_>,
+    call: &Call<'_>,
+    info: &ResourceAttributes<'_>,
     mut target: Target,
-    verb: &str,
     body: &mut Unread,
     context: &mut Context,
 ) -> Response<Body> {
-    // A failure to agree is reported only after the path is known to exist.
-    let format = match routed(call, info, &mut target, verb) {
+    let verb = &call.attributes.verb;
+    // A failure to negotiate is reported only after the path is known to exist.
+    let format = match routed(call, info, &mut target) {
         Ok(accepted) => response_format(call, accepted),
         Err(rejection) => return respond::rejection(rejection, &error_format(call)),
     };
     // What cannot be shown is not done: a write that is made is not reported as failed.
-    if verb != "get"
-        && verb != "list"
+    if !verb.is_read_only()
         && let Err(rejection) = check_shape(call, &target, verb, &format)
     {
         return respond::rejection(rejection, &error_format(call));
@@ -143,22 +129,27 @@ async fn one(
     // The future of a request is moved several times before it runs, and is as large as its largest
     // branch: all but the smallest are kept elsewhere.
     let answer = match verb {
-        "get" => get(app, call, &target, &format).await,
-        "list" => Box::pin(list(app, call, &target, &format)).await,
-        "create" => Box::pin(create(app, call, &target, body, context, &format)).await,
-        "update" => Box::pin(update(app, call, &target, body, context, &format)).await,
-        "patch" => Box::pin(patch(app, call, &target, body, context, &format)).await,
-        "delete" => Box::pin(delete(app, call, &target, body, context, &format)).await,
+        Verb::Get => get(app, call, &target, &format).await,
+        Verb::List => Box::pin(list(app, call, &target, &format)).await,
+        Verb::Create => Box::pin(create(app, call, &target, body, context, &format)).await,
+        Verb::Update => Box::pin(update(app, call, &target, body, context, &format)).await,
+        Verb::Patch => Box::pin(patch(app, call, &target, body, context, &format)).await,
+        Verb::Delete => Box::pin(delete(app, call, &target, body, context, &format)).await,
         _ => Box::pin(delete_collection(app, call, &target, body, context, &format)).await,
     };
     answer.unwrap_or_else(|rejection| respond::rejection(rejection, &error_format(call)))
 }
 
 /// Whether the answer to a write can have the form that is asked for.
-fn check_shape(call: &Call, target: &Target, verb: &str, format: &ResponseFormat) -> Result<(), Rejection> {
+fn check_shape(
+    call: &Call<'_>,
+    target: &Target,
+    verb: &Verb,
+    format: &ResponseFormat,
+) -> Result<(), Rejection> {
     match format.accepted.transform {
-        Transform::Partial(_) if verb == "deletecollection" => Err(partial_of_list(target)),
-        Transform::PartialList(_) if verb != "deletecollection" => {
+        Transform::Partial(_) if *verb == Verb::DeleteCollection => Err(partial_of_list(target)),
+        Transform::PartialList(_) if *verb != Verb::DeleteCollection => {
             Err(Rejection::Plain("content is not a list".into()))
         }
         Transform::Table(_) => include_object(call).map(drop),
@@ -169,27 +160,27 @@ fn check_shape(call: &Call, target: &Target, verb: &str, format: &ResponseFormat
 /// What is decided before anything is looked up: the subresource, whether it has the verb, the type of a patch, and
 /// the format of the response, in this order.
 fn routed(
-    call: &Call,
-    info: &ResourcePath<'_>,
+    call: &Call<'_>,
+    info: &ResourceAttributes<'_>,
     target: &mut Target,
-    verb: &str,
 ) -> Result<Accepted, Rejection> {
+    let verb = &call.attributes.verb;
     target.subresource = subresource(target, info)?;
     if !is_supported(target, verb) {
         if !target.kind.is_custom() {
             return Err(Rejection::UnknownMethod);
         }
         let subject = Subject { name: "".into(), ..target.subject() };
-        return Err(Rejection::MethodNotAllowed { subject, verb: verb.into() });
+        return Err(Rejection::MethodNotAllowed { subject, verb: verb.as_str().into() });
     }
-    if verb == "patch" {
+    if *verb == Verb::Patch {
         patch_type(call, target)?;
     }
-    agree(call, target, if verb == "list" { PRODUCED_BY_LISTS } else { PRODUCED })
+    agree(call, target, if *verb == Verb::List { PRODUCED_BY_LISTS } else { PRODUCED })
 }
 
 /// Agrees on a representation of objects. Built-in kinds say first what they `produce`.
-fn agree(call: &Call, target: &Target, produce: &'static str) -> Result<Accepted, Rejection> {
+fn agree(call: &Call<'_>, target: &Target, produce: &'static str) -> Result<Accepted, Rejection> {
     let accept = call.accept();
     if !target.kind.is_custom() && !is_produced(accept.as_deref()) {
         return Err(Rejection::NotProduced(produce));
@@ -203,17 +194,17 @@ fn has_message(target: &Target) -> bool {
     !target.kind.is_custom() && protobuf::has_message(&target.version().api_version, &target.kind.kind)
 }
 
-fn response_format(call: &Call, accepted: Accepted) -> ResponseFormat {
+fn response_format(call: &Call<'_>, accepted: Accepted) -> ResponseFormat {
     let gzip = respond::reads_gzip(&call.headers);
     ResponseFormat { accepted, pretty: accepted.pretty || call.pretty(), gzip }
 }
 
 /// The format of errors: negotiated anew, without transformations.
-pub fn error_format(call: &Call) -> ResponseFormat {
+pub fn error_format(call: &Call<'_>) -> ResponseFormat {
     response_format(call, negotiate_error(call.accept().as_deref()))
 }
 
-fn subresource(target: &Target, info: &ResourcePath<'_>) -> Result<Subresource, Rejection> {
+fn subresource(target: &Target, info: &ResourceAttributes<'_>) -> Result<Subresource, Rejection> {
     let version = target.version();
     match info.subresource {
         "" => Ok(Subresource::None),
@@ -225,21 +216,21 @@ fn subresource(target: &Target, info: &ResourcePath<'_>) -> Result<Subresource, 
     }
 }
 
-fn is_supported(target: &Target, verb: &str) -> bool {
+fn is_supported(target: &Target, verb: &Verb) -> bool {
     match target.subresource {
-        Subresource::None => !verb.is_empty(),
-        Subresource::Finalize => verb == "update",
-        Subresource::Status | Subresource::Scale => matches!(verb, "get" | "update" | "patch"),
+        Subresource::None => *verb != Verb::NONE,
+        Subresource::Finalize => *verb == Verb::Update,
+        Subresource::Status | Subresource::Scale => matches!(verb, Verb::Get | Verb::Update | Verb::Patch),
     }
 }
 
 async fn get(
     app: &App,
-    call: &Call,
+    call: &Call<'_>,
     target: &Target,
     format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
-    let freshness = options::get_options(&call.query)?;
+    let freshness = options::get_options(call.query)?;
     let object = app.engine.get(target, freshness).await?;
     if target.subresource == Subresource::Scale {
         let scale = app.engine.scale_of(target, &object.into_value()?)?;
@@ -250,32 +241,32 @@ async fn get(
 
 async fn list(
     app: &App,
-    call: &Call,
+    call: &Call<'_>,
     target: &Target,
     format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
-    let options = options::list_options(&call.query)?;
+    let options = options::list_options(call.query)?;
     let listing = app.engine.list(target, &options).await?;
     answer_list(app, call, target, listing, format)
 }
 
 async fn create(
     app: &App,
-    call: &Call,
+    call: &Call<'_>,
     target: &Target,
     body: &mut Unread,
     context: &mut Context,
     format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
     let body = request_body(call, target, body).await?;
-    let options = options::write_options(&call.query, "CreateOptions")?;
+    let options = options::write_options(call.query, "CreateOptions")?;
     let object = app.engine.create(target, &body, &options, context).await?;
     answer(app, call, target, StatusCode::CREATED, object, format)
 }
 
 async fn update(
     app: &App,
-    call: &Call,
+    call: &Call<'_>,
     target: &Target,
     body: &mut Unread,
     context: &mut Context,
@@ -284,7 +275,7 @@ async fn update(
     if target.name.is_none() {
         return Err(Rejection::BadRequest("name must be provided".into()));
     }
-    let options = options::write_options(&call.query, "UpdateOptions")?;
+    let options = options::write_options(call.query, "UpdateOptions")?;
     let body = request_body(call, target, body).await?;
     if target.subresource == Subresource::Scale {
         let scale = app.engine.update_scale(target, &body, &options, context).await?;
@@ -296,7 +287,7 @@ async fn update(
 
 async fn patch(
     app: &Arc<App>,
-    call: &Call,
+    call: &Call<'_>,
     target: &Target,
     body: &mut Unread,
     context: &mut Context,
@@ -306,7 +297,7 @@ async fn patch(
         return Err(Rejection::BadRequest("name must be provided".into()));
     }
     let patch_type = patch_type(call, target)?;
-    let options = options::patch_options(&call.query, patch_type)?;
+    let options = options::patch_options(call.query, patch_type)?;
     let bytes = body.read().await?;
     let body = RequestBody { bytes, format: Format::Json };
     if target.subresource == Subresource::Scale {
@@ -323,7 +314,7 @@ async fn patch(
 
 async fn delete(
     app: &App,
-    call: &Call,
+    call: &Call<'_>,
     target: &Target,
     body: &mut Unread,
     context: &mut Context,
@@ -357,20 +348,20 @@ async fn delete(
 
 async fn delete_collection(
     app: &App,
-    call: &Call,
+    call: &Call<'_>,
     target: &Target,
     body: &mut Unread,
     context: &mut Context,
     format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
-    let list = options::list_options(&call.query)?;
+    let list = options::list_options(call.query)?;
     let options = delete_options(call, body).await?;
     let listing = app.engine.delete_collection(target, &list, &options, context).await?;
     answer_list(app, call, target, listing, format)
 }
 
 async fn delete_options(
-    call: &Call,
+    call: &Call<'_>,
     body: &mut Unread,
 ) -> Result<pleach_engine::options::DeleteOptions, Rejection> {
     let format = match body_format(call) {
@@ -380,7 +371,7 @@ async fn delete_options(
     };
     let bytes = body.read().await?;
     let read = match format {
-        _ if bytes.is_empty() => return options::delete_options_of_query(&call.query),
+        _ if bytes.is_empty() => return options::delete_options_of_query(call.query),
         Encoding::Json => pleach_json::parse(&bytes)
             .map_err(|error| format!("couldn't get version/kind; json parse error: {error}")),
         Encoding::Yaml => pleach_yaml::parse(&bytes).map_err(|error| error.to_string()),
@@ -390,12 +381,12 @@ async fn delete_options(
 }
 
 /// The media type of the body, without parameters.
-fn media_type(call: &Call) -> &str {
+fn media_type<'a>(call: &'a Call<'_>) -> &'a str {
     call.header(CONTENT_TYPE).unwrap_or_default().split(';').next().unwrap_or_default().trim()
 }
 
 /// How a body is written, as it says itself.
-pub fn body_format(call: &Call) -> Result<Encoding, Rejection> {
+pub fn body_format(call: &Call<'_>) -> Result<Encoding, Rejection> {
     let media = media_type(call);
     let known = [Encoding::Json, Encoding::Yaml, Encoding::Protobuf];
     let found = known.into_iter().find(|encoding| media.eq_ignore_ascii_case(encoding.media_type()));
@@ -406,7 +397,7 @@ pub fn body_format(call: &Call) -> Result<Encoding, Rejection> {
     }
 }
 
-async fn request_body(call: &Call, target: &Target, body: &mut Unread) -> Result<RequestBody, Rejection> {
+async fn request_body(call: &Call<'_>, target: &Target, body: &mut Unread) -> Result<RequestBody, Rejection> {
     let format = body_format(call)?;
     let bytes = body.read().await?;
     let format = match format {
@@ -421,7 +412,7 @@ async fn request_body(call: &Call, target: &Target, body: &mut Unread) -> Result
     Ok(RequestBody { bytes, format })
 }
 
-fn patch_type(call: &Call, target: &Target) -> Result<PatchType, Rejection> {
+fn patch_type(call: &Call<'_>, target: &Target) -> Result<PatchType, Rejection> {
     let strategic = !target.kind.is_custom();
     match media_type(call) {
         "application/json-patch+json" => Ok(PatchType::Json),
@@ -436,7 +427,7 @@ fn patch_type(call: &Call, target: &Target) -> Result<PatchType, Rejection> {
 /// What a write that may have made its object left behind, in the form asked for.
 fn answer_done(
     app: &App,
-    call: &Call,
+    call: &Call<'_>,
     target: &Target,
     Done { object, created }: Done,
     format: &ResponseFormat,
@@ -448,7 +439,7 @@ fn answer_done(
 /// One object in the form asked for.
 fn answer(
     app: &App,
-    call: &Call,
+    call: &Call<'_>,
     target: &Target,
     code: StatusCode,
     object: Object,
@@ -480,7 +471,7 @@ fn answer(
 /// A Scale in the form asked for.
 fn answer_scale(
     app: &App,
-    call: &Call,
+    call: &Call<'_>,
     scale: Value,
     format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
@@ -499,7 +490,7 @@ fn answer_scale(
 /// A list in the form asked for. Its items are put into that form as they are sent.
 fn answer_list(
     app: &App,
-    call: &Call,
+    call: &Call<'_>,
     target: &Target,
     listing: Listing,
     format: &ResponseFormat,
@@ -610,7 +601,7 @@ fn list_metadata(listing: &Listing, always_continue: bool) -> Map {
 }
 
 /// How much of the objects goes into a table.
-pub fn include_object(call: &Call) -> Result<IncludeObject, Rejection> {
+pub fn include_object(call: &Call<'_>) -> Result<IncludeObject, Rejection> {
     match call.query.text("includeObject") {
         "" | "Metadata" => Ok(IncludeObject::Metadata),
         "Object" => Ok(IncludeObject::Object),
@@ -621,7 +612,7 @@ pub fn include_object(call: &Call) -> Result<IncludeObject, Rejection> {
     }
 }
 
-async fn watch(app: &Arc<App>, call: &Call, target: Target, context: &mut Context) -> Response<Body> {
+async fn watch(app: &Arc<App>, call: &Call<'_>, target: Target, context: &mut Context) -> Response<Body> {
     let listed = match agree(call, &target, PRODUCED_BY_LISTS) {
         Ok(listed) => listed,
         Err(rejection) => return respond::rejection(rejection, &error_format(call)),

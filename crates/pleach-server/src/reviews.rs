@@ -1,18 +1,23 @@
-//! Questions about oneself: who am I, and what may I do?
+//! Access reviews and self-reviews: what a user may do, and who the user is.
 //!
-//! Everybody who is authenticated may do everything here, so the answers are short; they are given
-//! in the forms that `kubectl auth` asks for. Nothing is stored.
+//! They are answered by the authorizer that decides about requests. Nothing is stored.
+
+use std::borrow::Cow;
+use std::sync::Arc;
 
 use http::{Response, StatusCode};
+use pleach_auth::{Attributes, NonResourceRule, ResourceAttributes, ResourceRule, Rules, UserInfo, Verb};
 use pleach_engine::options::Unreadable;
-use pleach_engine::rejection::Rejection;
-use pleach_json::{Map, Value, json};
+use pleach_engine::rejection::{Rejection, Subject};
+use pleach_engine::webhooks::user_info;
+use pleach_json::{Map, Str, Value, json};
+use pleach_meta::FieldError;
 
 use crate::accept::Encoding;
-use crate::app::Call;
+use crate::app::{App, Call};
 use crate::body::Body;
 use crate::protobuf;
-use crate::request_info::ResourcePath;
+use crate::request_body::Unread;
 use crate::resource::{body_format, error_format};
 use crate::respond;
 
@@ -62,42 +67,48 @@ const REVIEWS: [Review; 5] = [
 ];
 
 /// The review a path asks for.
-pub fn find(info: &ResourcePath<'_>) -> Option<Review> {
+pub fn find(info: &ResourceAttributes<'_>) -> Option<Review> {
     REVIEWS
         .iter()
         .find(|review| review.group == info.group && info.version == "v1" && review.plural == info.resource)
         .copied()
 }
 
-/// Answers a review.
-pub fn answer(call: &Call, review: Review, body: &[u8]) -> Response<Body> {
+/// Serves a review.
+pub async fn serve(app: &App, call: &Call<'_>, review: Review, body: &mut Unread) -> Response<Body> {
     let format = error_format(call);
-    if call.method != http::Method::POST {
-        let subject = pleach_engine::rejection::Subject {
-            group: review.group.into(),
-            resource: review.plural.into(),
-            name: "".into(),
-        };
-        let verb = crate::app::verb(&call.method, "", false).into();
-        return respond::rejection(Rejection::MethodNotAllowed { subject, verb }, &format);
+    match answer(app, call, review, body).await {
+        Ok(answer) => respond::value(StatusCode::CREATED, &answer, &format),
+        Err(rejection) => respond::rejection(rejection, &format),
     }
-    let asked = match parse(call, review, body) {
-        Ok(asked) => asked,
-        Err(rejection) => return respond::rejection(rejection, &format),
-    };
+}
+
+async fn answer(app: &App, call: &Call<'_>, review: Review, body: &mut Unread) -> Result<Value, Rejection> {
+    let bytes = body.read().await?;
+    if call.method != http::Method::POST {
+        let subject = Subject { group: review.group.into(), resource: review.plural.into(), name: "".into() };
+        let verb = call.attributes.verb.as_str().into();
+        return Err(Rejection::MethodNotAllowed { subject, verb });
+    }
+    let asked = parse(call, review, &bytes)?;
+    let empty = Value::object();
+    let spec = asked.get("spec").unwrap_or(&empty);
+    let (user, authorizer) = (&call.attributes.user, app.engine.authorizer());
     let status = match review.kind {
-        "SelfSubjectReview" => json!({
-            "userInfo": {
-                "username": (call.user.name.clone()),
-                "groups": (texts(&call.user.groups))
+        "SelfSubjectReview" => json!({"userInfo": (user_info(user))}),
+        "SelfSubjectRulesReview" => {
+            rules_status(&authorizer.rules_for(user, text(spec, "namespace")).get().await)
+        }
+        _ => {
+            let user = if review.kind == "SelfSubjectAccessReview" { user.clone() } else { subject(spec)? };
+            let decision = authorizer.authorize(&attributes(spec, user)?).get().await;
+            let mut status = Map::new();
+            status.insert("allowed", decision.is_allowed());
+            if !decision.reason.is_empty() {
+                status.insert("reason", decision.reason.as_ref());
             }
-        }),
-        "SelfSubjectRulesReview" => json!({
-            "incomplete": false,
-            "nonResourceRules": [{"nonResourceURLs": ["*"], "verbs": ["*"]}],
-            "resourceRules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
-        }),
-        _ => json!({"allowed": true, "reason": "every authenticated user may do everything"}),
+            status.into()
+        }
     };
     let mut out = Map::new();
     out.insert("apiVersion", format!("{}/v1", review.group));
@@ -107,10 +118,94 @@ pub fn answer(call: &Call, review: Review, body: &[u8]) -> Response<Body> {
         out.insert("spec", spec.clone());
     }
     out.insert("status", status);
-    respond::value(StatusCode::CREATED, &out.into(), &format)
+    Ok(out.into())
 }
 
-fn parse(call: &Call, review: Review, body: &[u8]) -> Result<Value, Rejection> {
+/// The user that a review names.
+fn subject(spec: &Value) -> Result<Arc<UserInfo>, Rejection> {
+    let texts = |value: Option<&Value>| -> Vec<Str> {
+        value
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(Str::from)
+            .collect()
+    };
+    let (name, groups) = (text(spec, "user"), texts(spec.get("groups")));
+    if name.is_empty() && groups.is_empty() {
+        return Err(invalid("spec.user", "", "at least one of user or group must be specified"));
+    }
+    let extra = spec.get("extra").and_then(Value::as_object);
+    let extra = extra.into_iter().flat_map(Map::iter);
+    Ok(Arc::new(UserInfo {
+        name: name.into(),
+        uid: text(spec, "uid").into(),
+        groups,
+        extra: extra.map(|(key, values)| (Str::from(&**key), texts(Some(values)))).collect(),
+    }))
+}
+
+/// The request that a review asks about.
+fn attributes(spec: &Value, user: Arc<UserInfo>) -> Result<Attributes<'_>, Rejection> {
+    let member = |key: &str| spec.get(key).filter(|value| !value.is_null());
+    match (member("resourceAttributes"), member("nonResourceAttributes")) {
+        (Some(asked), None) => {
+            let resource = ResourceAttributes {
+                group: text(asked, "group"),
+                version: text(asked, "version"),
+                resource: text(asked, "resource"),
+                subresource: text(asked, "subresource"),
+                namespace: text(asked, "namespace"),
+                name: Cow::Borrowed(text(asked, "name")),
+            };
+            let verb = Verb::of(text(asked, "verb"));
+            Ok(Attributes { user, verb, path: "", resource: Some(resource) })
+        }
+        (None, Some(asked)) => {
+            let verb = Verb::of(text(asked, "verb"));
+            Ok(Attributes { user, verb, path: text(asked, "path"), resource: None })
+        }
+        (Some(_), Some(asked)) => {
+            let shown = json!({"Path": (text(asked, "path")), "Verb": (text(asked, "verb"))});
+            let why = "cannot be specified in combination with resourceAttributes";
+            Err(invalid("spec.nonResourceAttributes", shown, why))
+        }
+        (None, None) => {
+            let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+            Err(invalid("spec.resourceAttributes", Value::Null, why))
+        }
+    }
+}
+
+/// A review of what cannot be reviewed; upstream names no kind in it.
+fn invalid(path: &'static str, value: impl Into<Value>, why: &str) -> Rejection {
+    let subject = Subject { group: "authorization.k8s.io".into(), ..Subject::default() };
+    Rejection::Invalid { subject, errors: vec![FieldError::invalid(path, value, why)] }
+}
+
+fn rules_status(rules: &Rules) -> Value {
+    let list = |texts: &[String]| texts.iter().map(|text| Value::from(text.as_str())).collect::<Vec<_>>();
+    let resource = |rule: &ResourceRule| {
+        let mut out = Map::new();
+        out.insert("apiGroups", list(&rule.api_groups));
+        if !rule.resource_names.is_empty() {
+            out.insert("resourceNames", list(&rule.resource_names));
+        }
+        out.insert("resources", list(&rule.resources));
+        out.insert("verbs", list(&rule.verbs));
+        Value::from(out)
+    };
+    let path =
+        |rule: &NonResourceRule| json!({"nonResourceURLs": (list(&rule.urls)), "verbs": (list(&rule.verbs))});
+    json!({
+        "incomplete": (rules.incomplete),
+        "nonResourceRules": (rules.non_resource.iter().map(path).collect::<Vec<_>>()),
+        "resourceRules": (rules.resource.iter().map(resource).collect::<Vec<_>>())
+    })
+}
+
+fn parse(call: &Call<'_>, review: Review, body: &[u8]) -> Result<Value, Rejection> {
     let read = match body_format(call)? {
         Encoding::Yaml => pleach_yaml::parse(body).map_err(|error| error.to_string()),
         Encoding::Json => pleach_json::parse(body).map_err(|error| error.to_string()),
@@ -122,8 +217,8 @@ fn parse(call: &Call, review: Review, body: &[u8]) -> Result<Value, Rejection> {
     read.map_err(Rejection::BadRequest)
 }
 
-fn texts(list: &[pleach_json::Str]) -> Vec<Value> {
-    list.iter().map(|text| Value::String(text.clone())).collect()
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Entries for the old discovery documents; `None` for groups that have no reviews.
@@ -167,4 +262,48 @@ fn of(group: &str) -> impl Iterator<Item = &'static Review> {
 
 fn singular(review: &Review) -> &'static str {
     review.plural.strip_suffix('s').unwrap_or(review.plural)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reviews_ask_about_one_request() {
+        let user = UserInfo::anonymous;
+        let asked = json!({"resourceAttributes": {
+            "group": "g", "resource": "foos", "subresource": "status", "namespace": "ns", "name": "x", "verb": "use",
+        }});
+        let found = attributes(&asked, user()).unwrap();
+        let resource = found.resource.unwrap();
+        assert_eq!(found.verb, Verb::Other("use".into()));
+        assert_eq!((resource.group, resource.resource, resource.subresource), ("g", "foos", "status"));
+        assert_eq!((resource.namespace, &*resource.name), ("ns", "x"));
+        let asked = json!({"nonResourceAttributes": {"path": "/x", "verb": "get"}});
+        let found = attributes(&asked, user()).unwrap();
+        assert_eq!((found.path, found.verb, found.resource), ("/x", Verb::Get, None));
+        for (spec, want) in [
+            (
+                json!({}),
+                ".authorization.k8s.io \"\" is invalid: spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified",
+            ),
+            (
+                json!({"resourceAttributes": {}, "nonResourceAttributes": {"path": "/x", "verb": "get"}}),
+                ".authorization.k8s.io \"\" is invalid: spec.nonResourceAttributes: Invalid value: {\"Path\":\"/x\",\"Verb\":\"get\"}: cannot be specified in combination with resourceAttributes",
+            ),
+        ] {
+            assert_eq!(attributes(&spec, user()).unwrap_err().to_string(), want);
+        }
+    }
+
+    #[test]
+    fn the_subject_of_a_review_is_taken_as_it_is() {
+        let spec = json!({"user": "bob", "groups": ["dev"], "uid": "1", "extra": {"k": ["v"]}});
+        let user = subject(&spec).unwrap();
+        let extra = vec![(Str::from("k"), vec![Str::from("v")])];
+        let want = UserInfo { name: "bob".into(), uid: "1".into(), groups: vec!["dev".into()], extra };
+        assert_eq!(*user, want);
+        assert!(subject(&json!({"groups": ["dev"]})).is_ok());
+        assert!(subject(&json!({})).is_err());
+    }
 }

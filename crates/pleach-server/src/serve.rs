@@ -18,13 +18,15 @@ use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use pleach_auth::UserInfo;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 
 use crate::app::{App, too_many_requests};
-use crate::auth::{Authenticator, User, is_public};
+use crate::authentication::certificate_user;
+use crate::authorization::is_public;
 use crate::busy::{Answer, Busy, Connected, UnderWay};
 use crate::connections::Connections;
 use crate::cpu::CpuGuard;
@@ -198,7 +200,7 @@ async fn connection(
         .1
         .peer_certificates()
         .and_then(|chain| chain.first())
-        .and_then(Authenticator::from_certificate);
+        .and_then(|certificate| certificate_user(certificate));
     if user.is_some() {
         busy.set_known();
     }
@@ -236,7 +238,7 @@ async fn connection(
 struct Client {
     app: Arc<App>,
     /// Who its certificate names.
-    user: Option<User>,
+    user: Option<Arc<UserInfo>>,
     busy: Arc<Busy>,
     /// Looks after requests that take long to compute.
     cpu: Arc<CpuGuard>,

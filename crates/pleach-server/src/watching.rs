@@ -46,13 +46,13 @@ const LONGEST: u64 = 10 * 366 * 24 * 3600;
 /// at.
 pub async fn open(
     app: &Arc<App>,
-    call: &Call,
+    call: &Call<'_>,
     mut target: Target,
     accepted: Result<Accepted, Rejection>,
     context: &mut Context,
 ) -> Result<Response<Body>, Rejection> {
     let _ = context;
-    let (mut options, timeout) = options::watch_options(&call.query)?;
+    let (mut options, timeout) = options::watch_options(call.query)?;
     if let Some(name) = target.name.take() {
         pin_name(&mut options.fields, &name)?;
     }
@@ -109,7 +109,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn new(call: &Call, accepted: Accepted) -> Result<Self, Rejection> {
+    fn new(call: &Call<'_>, accepted: Accepted) -> Result<Self, Rejection> {
         let include = match accepted.transform {
             Transform::Table(_) => include_object(call)?,
             _ => IncludeObject::Metadata,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use pleach_engine::webhooks::{Address, Answered, Caller};
 use pleach_engine::{Admission, Clock, Engine, Randomness};
 use pleach_server::app::App;
-use pleach_server::auth::Authenticator;
+use pleach_server::authentication::authenticators;
 use pleach_server::inflight::{BoundedCaller, InflightLimits};
 use pleach_server::serve::{Limits, serve};
 use pleach_server::tls::{self, Authority};
@@ -100,7 +100,7 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let serving = authority.serving(&tls::serving_names(address.ip())).unwrap();
         let config = tls::server_config(&serving, &authority.certificate).unwrap();
-        let app = Arc::new(App::new(Arc::new(engine), Authenticator::new("secret"), &inflight));
+        let app = Arc::new(App::new(Arc::new(engine), authenticators("secret"), &inflight));
         let (stop, stopped) = oneshot::channel::<()>();
         let stop_at = async move { drop(stopped.await) };
         let ended = tokio::spawn(serve(listener, TlsAcceptor::from(Arc::new(config)), app, limits, stop_at));

@@ -9,7 +9,8 @@ use pleach_cli::Color;
 use pleach_engine::{Admission, Engine};
 use pleach_hooks::HttpCaller;
 use pleach_server::app::App;
-use pleach_server::auth::Authenticator;
+use pleach_server::authentication::authenticators;
+use pleach_server::authorization::AllowAuthenticated;
 use pleach_server::inflight::{BoundedCaller, InflightLimits};
 use pleach_server::serve::{Limits, serve};
 use pleach_server::{kubeconfig, tls};
@@ -100,6 +101,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     let limits = InflightLimits::default().for_open_files(machine::open_files());
     let engine = Arc::new(
         Engine::new(store.clone(), Arc::new(SystemClock), Arc::new(SystemRandomness), admission(&options)?)
+            .with_authorizer(Arc::new(AllowAuthenticated))
             .with_gates(options.feature_gates)
             .with_write_cache(!options.no_write_cache)
             .with_max_request_bytes(usize::try_from(options.max_request_bytes)?)
@@ -125,7 +127,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         written => written?,
     }
 
-    let app = Arc::new(App::new(engine.clone(), Authenticator::new(token), &limits));
+    let app = Arc::new(App::new(engine.clone(), authenticators(token), &limits));
     let sweeper = tokio::spawn(engine.clone().sweep());
     println!("pleach {} serves at {url}", env!("CARGO_PKG_VERSION"));
     println!("export KUBECONFIG={}", path.display());

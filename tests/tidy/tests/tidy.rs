@@ -12,6 +12,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pleach-work", &[]),
     ("pleach-json", &["work"]),
     ("pleach-go", &["work", "json"]),
+    ("pleach-auth", &["json"]),
     ("pleach-regex", &["work"]),
     ("pleach-yaml", &["work", "json", "go"]),
     ("pleach-jsonpath", &["work", "json", "go"]),
@@ -28,12 +29,15 @@ const LAYERS: &[(&str, &[&str])] = &[
         "pleach-engine",
         &[
             "work", "json", "go", "regex", "yaml", "jsonpath", "patch", "meta", "cel", "schema", "crd",
-            "apply", "openapi", "store",
+            "apply", "openapi", "store", "auth",
         ],
     ),
     (
         "pleach-server",
-        &["work", "json", "go", "yaml", "patch", "meta", "schema", "crd", "openapi", "store", "engine"],
+        &[
+            "work", "json", "go", "auth", "yaml", "patch", "meta", "schema", "crd", "openapi", "store",
+            "engine",
+        ],
     ),
     ("pleach-hooks", &["work", "json", "go", "meta", "engine"]),
     (
@@ -43,7 +47,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "apply", "openapi",
         ],
     ),
-    ("pleach", &["work", "cli", "engine", "hooks", "json", "meta", "server", "store", "store-log"]),
+    ("pleach", &["work", "auth", "cli", "engine", "hooks", "json", "meta", "server", "store", "store-log"]),
 ];
 
 /// Files that may be longer than the rest, and why.

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use pleach_auth::UserInfo;
 use pleach_json::{Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_store::{Key, Versioned};
@@ -312,12 +313,7 @@ fn drop_blocks(value: &mut Value) -> bool {
     changed
 }
 
-/// Who deletes dependents, for webhooks that are asked about it.
+/// The user that deletes dependents, for admission.
 fn collector() -> Context {
-    let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"];
-    Context {
-        user: "system:serviceaccount:kube-system:generic-garbage-collector".into(),
-        groups: groups.into_iter().map(Str::from).collect(),
-        ..Context::default()
-    }
+    Context { user: UserInfo::controller("generic-garbage-collector"), ..Context::default() }
 }

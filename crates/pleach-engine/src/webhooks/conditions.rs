@@ -1,5 +1,7 @@
 //! Conditions of a webhook: expressions about a write, all of which must be true for it to be asked.
 
+use pleach_auth::UserInfo;
+use pleach_auth::user::MASTERS;
 use pleach_cel::types::T;
 use pleach_cel::{
     Activation, Authz, Bound, CelValue, CostBudget, DeclType, Declarations, Environment, EvalError, ListKind,
@@ -17,9 +19,6 @@ const BUDGET: i64 = 2_500_000;
 
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
-
-/// Whoever is in it may do everything.
-const MASTERS: &str = "system:masters";
 
 /// What new conditions may use: what the version before this server's knows.
 static NEW: Constant<Environment> = Constant::new(|| Environment::for_version(35));
@@ -106,7 +105,7 @@ impl Conditions {
             return Verdict::Call;
         }
         let request = request(attributes, seen);
-        let may = attributes.context.groups.iter().any(|group| group == MASTERS);
+        let may = attributes.context.user.is_in(MASTERS);
         let null = Value::Null;
         let variables = [
             Bound::Value(object.unwrap_or(&null)),
@@ -158,13 +157,6 @@ pub(crate) fn request(attributes: &Attributes<'_>, seen: GroupVersion<'_>) -> Va
     let (group, version, kind) = attributes.object_type;
     // A Scale is a Scale in every version of what it scales.
     let seen_type = if (group, version) == own { (seen.0, seen.1, kind) } else { attributes.object_type };
-    let context = attributes.context;
-    let groups: Vec<Value> = context.groups.iter().map(|group| group.clone().into()).collect();
-    let mut user = Map::default();
-    put(&mut user, "username", &context.user);
-    if !groups.is_empty() {
-        user.insert("groups", groups);
-    }
     let mut request = Map::default();
     request.insert("kind", type_of(seen_type));
     request.insert("resource", resource_in(seen));
@@ -175,10 +167,29 @@ pub(crate) fn request(attributes: &Attributes<'_>, seen: GroupVersion<'_>) -> Va
     put(&mut request, "name", &attributes.name);
     put(&mut request, "namespace", attributes.namespace);
     request.insert("operation", attributes.operation.as_str());
-    request.insert("userInfo", user);
+    request.insert("userInfo", user_info(&attributes.context.user));
     request.insert("dryRun", attributes.dry_run);
     request.insert("options", attributes.options.clone());
     request.into()
+}
+
+/// A user as `authentication.k8s.io` writes it; what is empty is left out.
+pub fn user_info(user: &UserInfo) -> Map {
+    let texts = |list: &[Str]| list.iter().map(|text| Value::from(text.clone())).collect::<Vec<_>>();
+    let mut out = Map::default();
+    put(&mut out, "username", &user.name);
+    put(&mut out, "uid", &user.uid);
+    if !user.groups.is_empty() {
+        out.insert("groups", texts(&user.groups));
+    }
+    if !user.extra.is_empty() {
+        let mut extra = Map::default();
+        for (key, values) in &user.extra {
+            extra.insert(key.as_str(), texts(values));
+        }
+        out.insert("extra", extra);
+    }
+    out
 }
 
 fn put(map: &mut Map, key: &'static str, text: &str) {

@@ -6,7 +6,7 @@ use crate::accept::clauses;
 use crate::app::Call;
 
 /// The form asked for; `None` is 406.
-pub(super) fn form(call: &Call, edition: Edition) -> Option<Form> {
+pub(super) fn form(call: &Call<'_>, edition: Edition) -> Option<Form> {
     chosen(call.accept().as_deref().unwrap_or("*/*"), edition)
 }
 

@@ -22,7 +22,7 @@ const YEAR: Duration = Duration::from_hours(365 * 24);
 /// A document, which is compressed if the client reads that. `stamp` is what it was last told by; its
 /// content is not asked for if the client has it already.
 pub(super) fn document(
-    call: &Call,
+    call: &Call<'_>,
     edition: Edition,
     form: Form,
     stamp: &Stamp,
@@ -31,7 +31,7 @@ pub(super) fn document(
     let asked = call.query.get("hash").filter(|hash| edition == Edition::V3 && !hash.is_empty());
     let is_another = |stamp: &Stamp| asked.is_some_and(|hash| hash != stamp.etag);
     if is_another(stamp) {
-        return moved(&call.path, &stamp.etag);
+        return moved(call.attributes.path, &stamp.etag);
     }
     let quoted = format!("\"{}\"", stamp.etag);
     let known = call.header(IF_NONE_MATCH).is_some_and(|sent| {
@@ -46,7 +46,7 @@ pub(super) fn document(
     let gzip = respond::reads_gzip(&call.headers);
     let (rope, stamp) = content(gzip);
     if is_another(&stamp) {
-        return moved(&call.path, &stamp.etag);
+        return moved(call.attributes.path, &stamp.etag);
     }
     let mut response = Response::new(rope.into());
     let headers = response.headers_mut();

@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use http::header::{ACCEPT, CACHE_CONTROL, ETAG, HeaderName, IF_NONE_MATCH, LOCATION};
 use http::{HeaderMap, Method, Response};
 use http_body_util::BodyExt as _;
+use pleach_auth::UserInfo;
 use pleach_engine::{Admission, Clock, Engine, Instant, Randomness};
 use pleach_json::{Value, json};
 use pleach_store_log::LogStore;
 
 use super::testing::{crd, kind, place, set};
 use super::*;
-use crate::auth::User;
 use crate::query::Query;
+use crate::request_info::RequestInfo;
 
 struct Still;
 
@@ -42,13 +43,9 @@ fn ask(documents: &Documents, engine: &Engine, path: &str, headers: &[(HeaderNam
     let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
     let headers: HeaderMap =
         headers.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect();
-    let call = Call {
-        method: Method::GET,
-        path: format!("/openapi/{path}"),
-        query: Query::parse(query),
-        headers,
-        user: User::anonymous(),
-    };
+    let (query, full) = (Query::parse(query), format!("/openapi/{path}"));
+    let info = RequestInfo::new(&Method::GET, &full, &query);
+    let call = Call::new(Method::GET, info, UserInfo::anonymous(), &query, headers);
     documents.openapi(engine, &call, path)
 }
 

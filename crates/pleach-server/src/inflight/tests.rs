@@ -160,7 +160,7 @@ async fn masters_have_places_in_reserve() {
     assert!(master().is_some());
     drop(all);
     assert!(fixture.is_empty());
-    assert_eq!(Rank::of(&User::anonymous()), Rank::Ordinary);
+    assert_eq!(Rank::of(&UserInfo::anonymous()), Rank::Ordinary);
 }
 
 #[tokio::test]

@@ -1,13 +1,15 @@
 //! What stands in a URL: selectors, continue tokens, paths and queries.
 
+use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use pleach_auth::{ResourceAttributes, Verb};
 use pleach_engine::options::PatchType;
 use pleach_engine::token::Token;
 use pleach_json::{Map, Value};
 use pleach_meta::{FieldSelector, LabelSelector};
 use pleach_server::options;
 use pleach_server::query::Query;
-use pleach_server::request_info::{PathInfo, ResourcePath, parse};
+use pleach_server::request_info::RequestInfo;
 
 use crate::bytes::{long, seeds, split, split_text};
 
@@ -109,14 +111,18 @@ pub(super) fn continue_token_seeds() -> Vec<Vec<u8>> {
 /// come back when they are escaped; options are understood or refused.
 pub(super) fn path_query(data: &[u8]) {
     let (path, query) = split_text(data);
-    if let PathInfo::Resource(info) = parse(&path) {
-        for part in [info.group, info.version, info.namespace, info.resource, info.name, info.subresource] {
+    let (method, none) = (Method::DELETE, Query::default());
+    let request = RequestInfo::new(&method, &path, &none);
+    if let Some(info) = &request.resource {
+        for part in [info.group, info.version, info.namespace, info.resource, &info.name, info.subresource] {
             assert!(!part.contains('/') && path.contains(part));
         }
         // Empty segments cannot be told from absent ones, nor a namespace from the name of one.
         if !path.trim_matches('/').contains("//") && info.resource != "namespaces" {
-            let again = put_together(&info);
-            assert_eq!(parse(&again), PathInfo::Resource(info), "{path}");
+            // Only the prefix makes a deletion a watch.
+            let again = put_together(info, request.verb == Verb::Watch);
+            let again = RequestInfo::new(&method, &again, &none);
+            assert_eq!((&again.resource, &again.verb), (&request.resource, &request.verb), "{path}");
         }
     }
     let query = Query::parse(Some(&query));
@@ -141,17 +147,17 @@ pub(super) fn path_query(data: &[u8]) {
     }
 }
 
-fn put_together(info: &ResourcePath<'_>) -> String {
+fn put_together(info: &ResourceAttributes<'_>, watch_prefix: bool) -> String {
     let root = if info.group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", info.group) };
     let mut out = format!("{root}/{}", info.version);
-    if info.watch_prefix {
+    if watch_prefix {
         out.push_str("/watch");
     }
     if !info.namespace.is_empty() {
         out.push_str(&format!("/namespaces/{}", info.namespace));
     }
     out.push_str(&format!("/{}", info.resource));
-    for part in [info.name, info.subresource] {
+    for part in [&*info.name, info.subresource] {
         if !part.is_empty() {
             out.push_str(&format!("/{part}"));
         }

@@ -18,8 +18,8 @@ fn judge_spec(expressions: &[&str], spec: &Value, on_failure: FailurePolicy) -> 
         "apiVersion": "g.example.com/v2", "kind": "Foo", "metadata": {"name": "x"}, "spec": (spec.clone()),
     });
     let options = json!({"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"});
-    let groups: Vec<Str> = vec![MASTERS.into(), "system:authenticated".into()];
-    let context = Context { user: "admin".into(), groups: groups.into(), ..Context::default() };
+    let user = UserInfo::authenticated("admin", [Str::new_static(MASTERS)]);
+    let context = Context { user, ..Context::default() };
     let attributes = Attributes {
         operation: Operation::Create,
         group: "g.example.com",

@@ -1,0 +1,127 @@
+//! Authentication: credentials of a request in, a user out.
+//!
+//! An authenticator knows one sort of credentials. The chain asks them in order, as upstream's union does: the
+//! first that knows the credentials decides. Credentials that no authenticator accepts are refused and never
+//! fall back to the anonymous user.
+
+use std::sync::Arc;
+
+use crate::answer::Answer;
+use crate::user::UserInfo;
+
+/// The credentials of a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Credentials<'a> {
+    /// The user that the verified client certificate of the connection names.
+    pub certificate: Option<&'a Arc<UserInfo>>,
+    /// The bearer token.
+    pub token: Option<&'a str>,
+}
+
+/// The credentials are not valid: 401. The client is not told why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unauthorized;
+
+/// The user of a request; none if these are not credentials that the authenticator knows.
+pub type Authenticated = Result<Option<Arc<UserInfo>>, Unauthorized>;
+
+/// Knows the users of one sort of credentials.
+pub trait Authenticator: Send + Sync + 'static {
+    /// The user of a request.
+    fn authenticate<'a>(&'a self, credentials: &Credentials<'a>) -> Answer<'a, Authenticated>;
+}
+
+/// Authenticators in the order they are asked.
+pub struct AuthenticatorChain {
+    authenticators: Vec<Box<dyn Authenticator>>,
+    /// The user of requests without credentials.
+    anonymous: Arc<UserInfo>,
+}
+
+impl AuthenticatorChain {
+    /// A chain; requests without credentials are the anonymous user's.
+    pub fn new(authenticators: Vec<Box<dyn Authenticator>>) -> Self {
+        Self { authenticators, anonymous: UserInfo::anonymous() }
+    }
+
+    /// The user of a request.
+    pub fn authenticate<'a>(
+        &'a self,
+        credentials: Credentials<'a>,
+    ) -> Answer<'a, Result<Arc<UserInfo>, Unauthorized>> {
+        let mut refused = false;
+        for (at, authenticator) in self.authenticators.iter().enumerate() {
+            match authenticator.authenticate(&credentials) {
+                Answer::Now(Ok(Some(user))) => return Answer::Now(Ok(user)),
+                Answer::Now(Ok(None)) => {}
+                Answer::Now(Err(Unauthorized)) => refused = true,
+                Answer::Later(answer) => {
+                    return Answer::later(async move {
+                        match answer.await {
+                            Ok(Some(user)) => return Ok(user),
+                            Ok(None) => {}
+                            Err(Unauthorized) => refused = true,
+                        }
+                        for authenticator in &self.authenticators[at + 1..] {
+                            match authenticator.authenticate(&credentials).get().await {
+                                Ok(Some(user)) => return Ok(user),
+                                Ok(None) => {}
+                                Err(Unauthorized) => refused = true,
+                            }
+                        }
+                        self.unknown(&credentials, refused)
+                    });
+                }
+            }
+        }
+        Answer::Now(self.unknown(&credentials, refused))
+    }
+
+    /// The outcome when no authenticator knows the user. A token that nobody knows is not a missing one.
+    fn unknown(&self, credentials: &Credentials<'_>, refused: bool) -> Result<Arc<UserInfo>, Unauthorized> {
+        if refused || credentials.token.is_some() { Err(Unauthorized) } else { Ok(self.anonymous.clone()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Knows one token, at once or later; refuses another.
+    struct Knows {
+        token: &'static str,
+        refuses: &'static str,
+        later: bool,
+    }
+
+    impl Authenticator for Knows {
+        fn authenticate<'a>(&'a self, credentials: &Credentials<'a>) -> Answer<'a, Authenticated> {
+            let answer = match credentials.token {
+                Some(token) if token == self.token => Ok(Some(UserInfo::authenticated(self.token, []))),
+                Some(token) if token == self.refuses => Err(Unauthorized),
+                _ => Ok(None),
+            };
+            if self.later { Answer::later(async move { answer }) } else { Answer::Now(answer) }
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_that_knows_the_credentials_decides() {
+        for later in [[false, false], [true, false], [false, true], [true, true]] {
+            let chain = AuthenticatorChain::new(vec![
+                Box::new(Knows { token: "a", refuses: "b", later: later[0] }),
+                Box::new(Knows { token: "b", refuses: "c", later: later[1] }),
+            ]);
+            for (token, want, why) in [
+                (Some("a"), Some("a"), "the first knows it"),
+                (Some("b"), Some("b"), "a success counts whatever others said"),
+                (Some("c"), None, "refused"),
+                (Some("d"), None, "a token that nobody knows does not fall back to anonymous"),
+                (None, Some("system:anonymous"), "no credentials"),
+            ] {
+                let found = chain.authenticate(Credentials { certificate: None, token }).get().await;
+                assert_eq!(found.ok().map(|user| user.name.clone()).as_deref(), want, "{why} {later:?}");
+            }
+        }
+    }
+}

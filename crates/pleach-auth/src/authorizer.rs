@@ -1,0 +1,240 @@
+//! Authorization: attributes of a request in, a decision out.
+
+use std::borrow::Cow;
+
+use crate::answer::Answer;
+use crate::attributes::Attributes;
+use crate::user::UserInfo;
+
+/// Whether a request is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is.
+    Allow,
+    /// It is not, whatever other authorizers would say.
+    Deny,
+    /// This authorizer does not allow it; others may.
+    NoOpinion,
+}
+
+/// A verdict and its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The reason, for access reviews and for the message of a 403; may be empty.
+    pub reason: Cow<'static, str>,
+}
+
+impl Decision {
+    /// The request is allowed.
+    pub fn allow(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { verdict: Verdict::Allow, reason: reason.into() }
+    }
+
+    /// The request is denied.
+    pub fn deny(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { verdict: Verdict::Deny, reason: reason.into() }
+    }
+
+    /// Nothing allows the request.
+    pub fn no_opinion(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { verdict: Verdict::NoOpinion, reason: reason.into() }
+    }
+
+    /// Whether the request is allowed. Without an opinion it is not.
+    pub fn is_allowed(&self) -> bool {
+        self.verdict == Verdict::Allow
+    }
+}
+
+/// What a user may do with resources, for `SelfSubjectRulesReview`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResourceRule {
+    /// Verbs, `*` for all.
+    pub verbs: Vec<String>,
+    /// API groups, `*` for all.
+    pub api_groups: Vec<String>,
+    /// Resources and subresources, `*` for all.
+    pub resources: Vec<String>,
+    /// Names; empty for all.
+    pub resource_names: Vec<String>,
+}
+
+/// What a user may do with other paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NonResourceRule {
+    /// Verbs, `*` for all.
+    pub verbs: Vec<String>,
+    /// Paths; `*` at the end of one stands for all that begin so.
+    pub urls: Vec<String>,
+}
+
+/// All that a user may do in a namespace, as far as an authorizer can list it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// For resources.
+    pub resource: Vec<ResourceRule>,
+    /// For other paths.
+    pub non_resource: Vec<NonResourceRule>,
+    /// Whether there may be more.
+    pub incomplete: bool,
+}
+
+impl Rules {
+    /// Everything.
+    pub fn everything() -> Self {
+        let all = || vec!["*".to_owned()];
+        Self {
+            resource: vec![ResourceRule {
+                verbs: all(),
+                api_groups: all(),
+                resources: all(),
+                resource_names: Vec::new(),
+            }],
+            non_resource: vec![NonResourceRule { verbs: all(), urls: all() }],
+            incomplete: false,
+        }
+    }
+}
+
+/// Decides whether requests are allowed.
+///
+/// It is asked between authentication and routing, by access reviews, and whenever a request needs another right
+/// on its way.
+pub trait Authorizer: Send + Sync + 'static {
+    /// Whether a request is allowed.
+    fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> Answer<'a, Decision>;
+
+    /// What a user may do in a namespace.
+    fn rules_for<'a>(&'a self, user: &'a UserInfo, namespace: &'a str) -> Answer<'a, Rules>;
+}
+
+/// Allows everything: for those who use the engine without users.
+pub struct AlwaysAllow;
+
+impl Authorizer for AlwaysAllow {
+    fn authorize<'a>(&'a self, _: &'a Attributes<'a>) -> Answer<'a, Decision> {
+        Answer::Now(Decision::allow(""))
+    }
+
+    fn rules_for<'a>(&'a self, _: &'a UserInfo, _: &'a str) -> Answer<'a, Rules> {
+        Answer::Now(Rules::everything())
+    }
+}
+
+/// Authorizers in the order they are asked: the first with an opinion decides.
+pub struct AuthorizerUnion(pub Vec<Box<dyn Authorizer>>);
+
+impl AuthorizerUnion {
+    async fn from<'a>(
+        &'a self,
+        at: usize,
+        attributes: &'a Attributes<'a>,
+        mut reasons: Vec<String>,
+    ) -> Decision {
+        for authorizer in &self.0[at..] {
+            let decision = authorizer.authorize(attributes).get().await;
+            if decision.verdict != Verdict::NoOpinion {
+                return decision;
+            }
+            note(&mut reasons, decision.reason);
+        }
+        Decision::no_opinion(reasons.join("\n"))
+    }
+}
+
+impl Authorizer for AuthorizerUnion {
+    fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> Answer<'a, Decision> {
+        let mut reasons = Vec::new();
+        for (at, authorizer) in self.0.iter().enumerate() {
+            match authorizer.authorize(attributes) {
+                Answer::Now(decision) if decision.verdict == Verdict::NoOpinion => {
+                    note(&mut reasons, decision.reason);
+                }
+                Answer::Now(decision) => return Answer::Now(decision),
+                Answer::Later(answer) => {
+                    return Answer::later(async move {
+                        let decision = answer.await;
+                        if decision.verdict != Verdict::NoOpinion {
+                            return decision;
+                        }
+                        note(&mut reasons, decision.reason);
+                        self.from(at + 1, attributes, reasons).await
+                    });
+                }
+            }
+        }
+        Answer::Now(Decision::no_opinion(reasons.join("\n")))
+    }
+
+    fn rules_for<'a>(&'a self, user: &'a UserInfo, namespace: &'a str) -> Answer<'a, Rules> {
+        Answer::later(async move {
+            let mut all = Rules::default();
+            for authorizer in &self.0 {
+                let rules = authorizer.rules_for(user, namespace).get().await;
+                all.resource.extend(rules.resource);
+                all.non_resource.extend(rules.non_resource);
+                all.incomplete |= rules.incomplete;
+            }
+            all
+        })
+    }
+}
+
+fn note(reasons: &mut Vec<String>, reason: Cow<'static, str>) {
+    if !reason.is_empty() {
+        reasons.push(reason.into_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verb::Verb;
+
+    struct Says {
+        decision: Decision,
+        later: bool,
+    }
+
+    impl Authorizer for Says {
+        fn authorize<'a>(&'a self, _: &'a Attributes<'a>) -> Answer<'a, Decision> {
+            let decision = self.decision.clone();
+            if self.later { Answer::later(async move { decision }) } else { Answer::Now(decision) }
+        }
+
+        fn rules_for<'a>(&'a self, _: &'a UserInfo, _: &'a str) -> Answer<'a, Rules> {
+            Answer::Now(Rules { incomplete: self.later, ..Rules::default() })
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_with_an_opinion_decides() {
+        let attributes =
+            Attributes { user: UserInfo::anonymous(), verb: Verb::Get, path: "/x", resource: None };
+        let (yes, no, none) = (Decision::allow("yes"), Decision::deny("no"), Decision::no_opinion("none"));
+        for (decisions, want) in [
+            (vec![&none, &yes, &no], yes.clone()),
+            (vec![&none, &no, &yes], no.clone()),
+            (vec![&none, &none], Decision::no_opinion("none\nnone")),
+            (vec![], Decision::no_opinion("")),
+        ] {
+            for later in [false, true] {
+                let says = |decision: &&Decision| -> Box<dyn Authorizer> {
+                    Box::new(Says { decision: (*decision).clone(), later })
+                };
+                let union = AuthorizerUnion(decisions.iter().map(says).collect());
+                assert_eq!(union.authorize(&attributes).get().await, want, "{later}");
+                let rules = union.rules_for(&attributes.user, "").get().await;
+                assert_eq!(rules.incomplete, later && !decisions.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn without_an_opinion_a_request_is_not_allowed() {
+        assert!(Decision::allow("").is_allowed());
+        assert!(!Decision::deny("").is_allowed() && !Decision::no_opinion("").is_allowed());
+    }
+}
