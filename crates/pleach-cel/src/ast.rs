@@ -5,9 +5,9 @@
 //! [`Select`](Expr::Select) that only tests. Operators are calls of functions with names such as
 //! `_+_` ([`crate::function::operators`]).
 //!
-//! **Invariant:** a node's children have been pushed before it, so walking ids upwards visits
-//! operands before operators. A node may be shared by two parents (macros do so); nodes that a
-//! macro looked at and threw away stay in the arena unreferenced.
+//! **Invariant:** a node is pushed after its children, so ascending ids visit operands before
+//! operators. A node may have two parents (macros share nodes); nodes that a macro discarded stay in
+//! the arena unreferenced.
 
 use pleach_json::Str;
 use std::sync::Arc;
@@ -60,9 +60,9 @@ pub enum Expr {
     Select {
         /// What the field is selected from.
         operand: ExprId,
-        /// The field's name as written.
+        /// The field's name.
         field: Str,
-        /// Whether only the presence is asked for.
+        /// Whether only presence is tested.
         test_only: bool,
     },
     /// A function call, an operator or an index.
@@ -90,12 +90,12 @@ pub enum Expr {
         /// The fields in order.
         fields: Vec<StructField>,
     },
-    /// What a macro such as `all` becomes.
+    /// The expansion of a macro such as `all`.
     Comprehension(Box<Comprehension>),
 }
 
 impl Expr {
-    /// Whether both are the same but for their children.
+    /// Whether both are equal except for their children.
     fn is_same_form(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Literal(a), Self::Literal(b)) => a == b,
@@ -153,7 +153,7 @@ pub struct StructField {
 /// `accu_var = init; for iter_var[, iter_var2] in range { if !cond {break}; accu_var = step }; result`
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comprehension {
-    /// The list or map that is walked.
+    /// The list or map that is iterated.
     pub range: ExprId,
     /// Element of a list or key of a map; with two variables index or key.
     pub iter_var: Str,
@@ -163,15 +163,15 @@ pub struct Comprehension {
     pub accu_var: Str,
     /// The accumulator's first value.
     pub init: ExprId,
-    /// The walk goes on while this holds.
+    /// The loop condition.
     pub cond: ExprId,
     /// The accumulator's next value.
     pub step: ExprId,
-    /// The value of the whole, in which only the accumulator is visible.
+    /// The result, in which only the accumulator is visible.
     pub result: ExprId,
 }
 
-/// A call of a macro as it was written; `has` is none of these, its form is kept.
+/// A macro call as it was written; `has` is not recorded, its form is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MacroCall {
     /// The receiver.
@@ -182,13 +182,13 @@ pub struct MacroCall {
     pub args: Vec<ExprId>,
 }
 
-/// An expression: its source, its nodes and which of them is the whole.
+/// An expression: its source, its nodes and the root.
 #[derive(Debug, Clone)]
 pub struct Ast {
     source: Arc<str>,
     nodes: Vec<Expr>,
     offsets: Vec<u32>,
-    /// What macros made, by the node it became; ascending.
+    /// Macro calls, by the node they expanded to; ascending.
     macro_calls: Vec<(ExprId, MacroCall)>,
     root: ExprId,
 }
@@ -207,7 +207,7 @@ impl Ast {
         id
     }
 
-    /// Remembers that the node `id`, the last one added, is what a macro's call became.
+    /// Records that the node `id`, the last one added, is the expansion of a macro call.
     pub(crate) fn set_macro_call(&mut self, id: ExprId, call: MacroCall) {
         self.macro_calls.push((id, call));
     }
@@ -221,7 +221,7 @@ impl Ast {
         &self.source
     }
 
-    /// The node that stands for the whole expression.
+    /// The root node.
     pub fn root(&self) -> ExprId {
         self.root
     }
@@ -251,15 +251,15 @@ impl Ast {
         self.nodes.is_empty()
     }
 
-    /// The call of the macro that the node was made by.
+    /// The macro call that the node is the expansion of.
     pub fn macro_call(&self, id: ExprId) -> Option<&MacroCall> {
         let at = self.macro_calls.binary_search_by_key(&id, |(id, _)| *id).ok()?;
         Some(&self.macro_calls[at].1)
     }
 
-    /// Whether both are the same expression, wherever its parts stand in the source.
+    /// Whether both are the same expression, regardless of offsets.
     pub fn is_same(&self, other: &Self) -> bool {
-        // Shared nodes are compared once: pairs seen are not looked at again.
+        // Shared nodes are compared once: pairs are remembered.
         let mut seen = std::collections::BTreeSet::new();
         let mut pending = vec![(self.root, other.root)];
         while let Some(pair) = pending.pop() {
@@ -275,7 +275,7 @@ impl Ast {
         true
     }
 
-    /// The ids of a node's children in the order they are written.
+    /// The ids of a node's children in source order.
     pub fn children(&self, id: ExprId) -> Vec<ExprId> {
         match self.expr(id) {
             Expr::Literal(_) | Expr::Ident(_) => Vec::new(),

@@ -1,13 +1,13 @@
 //! The type checker.
 //!
-//! Gives every node a type and every name a meaning, or says why it cannot. After an error the
-//! node has the type `!error!`, which fits everywhere, so that one mistake is reported once.
+//! Infers a type for every node and resolves every name, or reports errors. After an error the node has
+//! the type `!error!`, which is assignable to everything, so that one mistake is reported once.
 //!
-//! Odd: whether `a.b.c(x)` is a call of the function `a.b.c` or of `c` with a receiver is decided
-//! here, by what is declared; [`Checked::reference`] tells the evaluator. A list of mixed types is
-//! `list(dyn)` while checking; [`validate`] refuses it afterwards.
+//! Odd: whether `a.b.c(x)` is a call of the function `a.b.c` or of `c` with a receiver depends on the
+//! declarations; [`Checked::reference`] has the result. A list of mixed types is `list(dyn)` here;
+//! [`validate`] refuses it afterwards.
 //!
-//! Nodes can have two parents (`optMap` makes such), so a checked node is not checked again.
+//! Nodes can have two parents (`optMap`), so types are memoized.
 
 mod format;
 mod unify;
@@ -18,16 +18,16 @@ use crate::checked::{Checked, Reference};
 use crate::decl::Declarations;
 use crate::environment::Environment;
 use crate::function::{Overload, operators};
-use crate::issues::{Issue, Issues, Places};
+use crate::issues::{Issue, Issues, SourceLines};
 use crate::message::{self, Message};
 use crate::types::Type;
 use pleach_json::{Str, grow_stack};
 use unify::Unifier;
 
-/// A type with more parts than this is refused: types double in size along chains of `map`.
+/// Larger types are refused: types double in size along chains of `map`.
 const MAX_TYPE_SIZE: usize = 500;
 
-/// Beyond this many issues those of shared nodes are no longer repeated.
+/// After this many issues those of shared nodes are not repeated.
 const MAX_ISSUES: usize = 1_000;
 
 /// Checks `ast`.
@@ -43,7 +43,7 @@ pub(crate) fn check(
         unifier: Unifier::default(),
         types: vec![None; ast.len()],
         references: vec![None; ast.len()],
-        places: Places::of(ast.source()),
+        places: SourceLines::of(ast.source()),
         issues: Vec::new(),
         ast: &ast,
     };
@@ -66,10 +66,10 @@ struct Checker<'a> {
     /// Variables of enclosing comprehensions, innermost last.
     scopes: Vec<(Str, Type)>,
     unifier: Unifier,
-    /// The types of checked nodes, and which issues were found below them.
+    /// The types of checked nodes, with the issues found below them.
     types: Vec<Option<(Type, usize, usize)>>,
     references: Vec<Option<Reference>>,
-    places: Places,
+    places: SourceLines,
     issues: Vec<Issue>,
 }
 
@@ -94,7 +94,7 @@ impl Checker<'_> {
     /// The type of a node, checked now if it has not been.
     fn check(&mut self, id: ExprId) -> Type {
         if let Some((known, from, to)) = self.types[id.index()].clone() {
-            // What is wrong below is wrong for every parent.
+            // Issues below are reported for every parent.
             if self.issues.len() < MAX_ISSUES {
                 self.issues.extend_from_within(from..to);
             }
@@ -135,7 +135,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What a name stands for. A leading dot makes no difference: there is one namespace.
+    /// Resolves a name. A leading dot makes no difference: there is one namespace.
     fn lookup(&self, name: &str) -> Option<(Type, Reference)> {
         let name = name.strip_prefix('.').unwrap_or(name);
         if let Some((name, ty)) = self.scopes.iter().rev().find(|(n, _)| n == name) {
@@ -156,7 +156,7 @@ impl Checker<'_> {
 
     fn select(&mut self, id: ExprId, operand: ExprId, field: &Str, test_only: bool) -> Type {
         if !test_only && let Some(name) = self.qualified_name(id) {
-            // A dotted name is a type's, or `authorizer.requestResource`.
+            // A dotted name is a type, or `authorizer.requestResource`.
             if let Some((ty, reference)) = self.lookup(&name) {
                 self.references[id.index()] = Some(reference);
                 return ty;
@@ -166,7 +166,7 @@ impl Checker<'_> {
         if test_only { Type::Bool } else { ty }
     }
 
-    /// `a.b.c` as one name, if the node is that. Long chains are no names of anything.
+    /// `a.b.c` as one name, if the node is that. Long chains are never names.
     fn qualified_name(&self, id: ExprId) -> Option<String> {
         let mut parts = Vec::new();
         let mut at = id;
@@ -187,7 +187,7 @@ impl Checker<'_> {
         Some(parts.join("."))
     }
 
-    /// The type of `operand.field`; of an optional's field it is an optional again.
+    /// The type of `operand.field`; an optional if the operand is one.
     fn field(&mut self, id: ExprId, operand: ExprId, field: &str, optional: bool) -> Type {
         let operand = self.check(operand);
         let operand = self.unifier.substitute(&operand, false);
@@ -196,7 +196,7 @@ impl Checker<'_> {
             Type::Map(entry) => entry.1.clone(),
             Type::Object(object) => match self.environment.field(object, field) {
                 Some(field) => field.decl.cel_type(),
-                // The types of libraries have no declaration that fields could be looked up in.
+                // Library types have no field declarations.
                 None if object.is_opaque() => {
                     self.error(id, format!("unexpected failed resolution of '{}'", object.name));
                     Type::Error
@@ -207,7 +207,7 @@ impl Checker<'_> {
                 }
             },
             Type::Param(_) => {
-                // Nothing is known yet: from here on it is dyn.
+                // An unsolved type variable becomes dyn.
                 self.unifier.is_assignable(&target, &Type::Dyn);
                 Type::Dyn
             }
@@ -309,7 +309,7 @@ impl Checker<'_> {
         result
     }
 
-    /// `&&` and `||`: every operand is held to be a bool, and each that is not is reported.
+    /// `&&` and `||`: every operand must be a bool; each that is not is reported.
     fn logical(
         &mut self,
         id: ExprId,
@@ -332,9 +332,9 @@ impl Checker<'_> {
         let mut common = None;
         for (i, element) in elements.iter().enumerate() {
             let mut ty = self.check(*element);
-            // Marks are in order.
+            // The positions are ascending.
             if optional.binary_search(&(i as u32)).is_ok() {
-                ty = self.unwrap_marked(*element, ty);
+                ty = self.unwrap_optional_entry(*element, ty);
             }
             common = Some(self.join(common, ty));
         }
@@ -348,7 +348,7 @@ impl Checker<'_> {
             keys = Some(self.join(keys, key));
             let mut value = self.check(entry.value);
             if entry.optional {
-                value = self.unwrap_marked(entry.value, value);
+                value = self.unwrap_optional_entry(entry.value, value);
             }
             values = Some(self.join(values, value));
         }
@@ -357,8 +357,8 @@ impl Checker<'_> {
         Type::map(keys, values)
     }
 
-    /// The inside of what was marked with `?`.
-    fn unwrap_marked(&mut self, at: ExprId, ty: Type) -> Type {
+    /// The value type of an entry marked with `?`.
+    fn unwrap_optional_entry(&mut self, at: ExprId, ty: Type) -> Type {
         if let Some(inner) = ty.as_optional() {
             return inner.clone();
         }
@@ -368,7 +368,7 @@ impl Checker<'_> {
         ty
     }
 
-    /// The type of both; dyn if there is none.
+    /// The common type; dyn if there is none.
     fn join(&mut self, previous: Option<Type>, current: Type) -> Type {
         let Some(previous) = previous else { return current };
         if !self.unifier.is_assignable(&previous, &current) {
@@ -380,7 +380,7 @@ impl Checker<'_> {
     /// `Name{field: value}`
     fn structure(&mut self, id: ExprId, name: &Str, fields: &[StructField]) -> Type {
         let name = name.strip_prefix('.').unwrap_or(name);
-        // Odd: these two name types, but not here.
+        // Odd: these two are types, but cannot be constructed here.
         let known = if matches!(name, "timestamp" | "duration") { None } else { self.lookup(name) };
         let Some((ty, _)) = known else { return self.undeclared(id, name) };
         let message = Message::find(name);
@@ -410,7 +410,7 @@ impl Checker<'_> {
                 }
             };
             if field.optional {
-                found = self.unwrap_marked(field.value, found);
+                found = self.unwrap_optional_entry(field.value, found);
             }
             if !self.unifier.is_assignable(&expected, &found) {
                 let name = &field.name;

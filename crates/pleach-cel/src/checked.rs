@@ -1,7 +1,6 @@
-//! A checked expression: the tree, and for every node its type and what its name stands for.
+//! A checked expression: the AST with types and references.
 //!
-//! Made by [`crate::Environment::compile`]; the evaluator turns it into a program, the estimator
-//! reads it. It never changes.
+//! Made by [`crate::Environment::compile`], read by the planner and the cost estimator. Immutable.
 
 use crate::ast::{Ast, Expr, ExprId};
 use crate::decl::Declarations;
@@ -9,7 +8,7 @@ use crate::function::Overload;
 use crate::types::Type;
 use pleach_json::Str;
 
-/// What the name in a node stands for.
+/// What a name refers to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reference {
     /// A variable: one of the declarations, or a variable of an enclosing comprehension (those
@@ -17,7 +16,7 @@ pub enum Reference {
     Variable(Str),
     /// A type used as a value: `int`, `type(x) == string`.
     TypeName(Type),
-    /// A message type: it can be made, but is no value by itself.
+    /// A message type: it can be constructed, but is not a value.
     MessageType(&'static str),
     /// A constant of an enumeration.
     Constant(i64),
@@ -45,17 +44,17 @@ impl Checked {
         &self.declarations
     }
 
-    /// The type of the whole.
+    /// The type of the expression.
     pub fn output_type(&self) -> &Type {
         self.type_of(self.ast.root())
     }
 
-    /// The type of a node; `dyn` where nothing better is known.
+    /// The type of a node; `dyn` if unknown.
     pub fn type_of(&self, id: ExprId) -> &Type {
         &self.types[id.index()]
     }
 
-    /// What the name in a node stands for; on a selection only if it is a qualified name.
+    /// The reference of a node; on a selection only if it is a qualified name.
     pub fn reference(&self, id: ExprId) -> Option<&Reference> {
         self.references[id.index()].as_ref()
     }

@@ -1,26 +1,25 @@
-//! Types derived from a schema: what `self` is, how large it can get, how it is stored.
+//! Declared types: the CEL view of a schema.
 //!
-//! The schema crate builds one [`DeclType`] per schema node with the constructors below, which
-//! apply the API server's rules for the smallest serialized size and the most elements. The
-//! checker takes [`DeclType::cel_type`] from it, the estimator the bounds, the evaluator the
-//! difference between what JSON holds and what the expression sees (a date is a string there).
+//! The schema crate builds one [`DeclType`] per schema node with the constructors below, which apply
+//! the API server's rules for minimum serialized size and maximum elements. The checker uses
+//! [`DeclType::cel_type`], the estimator the bounds, the evaluator the conversion from JSON (a date is
+//! a string there).
 //!
-//! A node whose type cannot be told is *absent*: the property is left out of its object, and a
-//! list or map of such nodes is absent too. A declared property is found by its escaped name
-//! ([`crate::names`]).
+//! A node without a CEL type is *absent*: the property is left out of its object, and a list or map of
+//! such nodes is absent too. A property is found by its escaped name ([`crate::names`]).
 
 use crate::types::Type;
 use pleach_json::{Str, grow_stack_to_drop};
 use std::sync::Arc;
 
-/// The largest request the API server reads, in bytes: the bound where a schema sets none.
+/// The request size limit of the API server, in bytes: the bound where a schema has none.
 pub const MAX_REQUEST_SIZE: u64 = 3 * 1024 * 1024;
 /// `""`, `[]` and `{}` take two bytes.
 const MIN_STRING: u64 = 2;
-/// A bare string or int-or-string without `maxLength`: the request without its quotes.
+/// A string or int-or-string without `maxLength`: the request size without quotes.
 const MAX_STRING: u64 = MAX_REQUEST_SIZE - 2;
 
-/// How many lists and maps inside one another a static type tells apart.
+/// How many nested lists and maps a static type keeps apart.
 const MAX_NESTING: usize = 200;
 
 /// A schema node as CEL sees it. Cheap to clone.
@@ -100,7 +99,7 @@ pub struct Field {
 }
 
 impl Drop for ObjectType {
-    /// Objects may be thousands of levels deep, and the last to hold one may have little stack.
+    /// Objects may be thousands of levels deep: dropped without recursion.
     fn drop(&mut self) {
         if self.fields.iter().any(|field| field.decl.is_compound()) {
             grow_stack_to_drop(|| self.fields.clear());
@@ -109,7 +108,7 @@ impl Drop for ObjectType {
 }
 
 impl Drop for DeclType {
-    /// As for objects: a list may hold lists that hold lists.
+    /// As for objects.
     fn drop(&mut self) {
         if let DeclKind::List(inner, _) | DeclKind::Map(inner) | DeclKind::Optional(inner) = &self.kind
             && inner.is_compound()
@@ -172,8 +171,8 @@ impl ObjectType {
         find(name).or_else(|| find(&crate::names::escape_reserved(name)?))
     }
 
-    /// Whether this is a library's type, of which nothing but its name is known. A schema's
-    /// types are never called so, and a request's have fields.
+    /// Whether this is an opaque library type, of which only the name is known. Schema types never have
+    /// such names.
     pub(crate) fn is_opaque(&self) -> bool {
         self.name.starts_with("kubernetes.") && self.fields.is_empty()
     }
@@ -251,8 +250,8 @@ impl DeclType {
         Self::new(DeclKind::Map(Arc::new(value)), 2, max)
     }
 
-    /// `type: object` otherwise. `required` names the properties that are required and have no
-    /// default: only they are certain to take room.
+    /// `type: object` otherwise. `required` names the properties that are required and have no default:
+    /// only they count for the minimum size.
     pub fn object<'a>(object: ObjectType, required: impl IntoIterator<Item = &'a str>) -> Self {
         let mut min = 2u64;
         for name in required {
@@ -281,7 +280,7 @@ impl DeclType {
         self
     }
 
-    /// Whether it holds other types.
+    /// Whether it contains other types.
     fn is_compound(&self) -> bool {
         matches!(
             self.kind,
@@ -299,12 +298,12 @@ impl DeclType {
         self.nullable
     }
 
-    /// The most elements of a list or map, bytes of a string; 0 for what has no length.
+    /// The maximum number of elements of a list or map, or bytes of a string; 0 for others.
     pub fn max_elements(&self) -> u64 {
         self.max_elements
     }
 
-    /// The fewest bytes a value takes in a request.
+    /// The minimum serialized size.
     pub fn min_serialized_size(&self) -> u64 {
         self.min_serialized_size
     }
@@ -325,8 +324,7 @@ impl DeclType {
         }
     }
 
-    /// The type that expressions are checked with. Lists of lists beyond [`MAX_NESTING`] levels are
-    /// lists of anything: nobody writes such a schema but to see what breaks.
+    /// The type that expressions are checked with. Beyond [`MAX_NESTING`] levels it is dyn.
     pub fn cel_type(&self) -> Type {
         self.cel_type_within(MAX_NESTING)
     }
@@ -368,7 +366,7 @@ impl Declarations {
         Self::default()
     }
 
-    /// Adds a variable; the evaluator binds values by the same order.
+    /// Adds a variable; the evaluator binds values in the same order.
     #[must_use]
     pub fn with(mut self, name: impl Into<Str>, decl: DeclType) -> Self {
         self.variables.push((name.into(), decl));

@@ -1,8 +1,7 @@
-//! What an expression may use: the functions, macros and types of one version of Kubernetes.
+//! The CEL environment: functions, macros and types of a Kubernetes version.
 //!
-//! New expressions are compiled for the version the cluster is compatible with, expressions that
-//! are stored already for everything there is ([`Environment::stored`]): an object written by a
-//! newer server must stay valid.
+//! New expressions are compiled for the emulated version, stored expressions with everything
+//! ([`Environment::stored`]), so that an object written by a newer server stays valid.
 
 use crate::check;
 use crate::checked::Checked;
@@ -14,10 +13,10 @@ use crate::syntax;
 use crate::types::{T, Type};
 use std::collections::HashMap;
 
-/// Newer than any version.
+/// Later than any version.
 const NEWEST: u32 = u32::MAX;
 
-/// Types that can be named in an expression, and since when.
+/// Type names, with the version they were added in.
 const TYPE_NAMES: &[(&str, u32, T)] = &[
     ("bool", 0, T::Bool),
     ("int", 0, T::Int),
@@ -39,7 +38,7 @@ const TYPE_NAMES: &[(&str, u32, T)] = &[
     ("net.CIDR", 30, T::Opaque("net.CIDR")),
 ];
 
-/// Since this version a field whose name is a reserved word can be selected as it is.
+/// Since this version a field named like a reserved word can be selected unescaped.
 const RESERVED_FIELDS: u32 = 31;
 
 /// The functions, macros and types of a version. Made once, used for many expressions.
@@ -50,7 +49,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// What expressions may use in Kubernetes 1.`minor`.
+    /// The environment of Kubernetes 1.`minor`.
     pub fn for_version(minor: u32) -> Self {
         let mut functions: HashMap<&'static str, Vec<&'static Overload>> = HashMap::new();
         for function in LIBRARIES.iter().flat_map(|library| library.functions) {
@@ -61,7 +60,7 @@ impl Environment {
         Self { minor, functions }
     }
 
-    /// What expressions may use that were accepted before: everything.
+    /// The environment for stored expressions: everything.
     pub fn stored() -> Self {
         Self::for_version(NEWEST)
     }

@@ -1,50 +1,48 @@
-//! Programs: expressions ready to be evaluated on objects.
+//! Programs: planned expressions, and their evaluation.
 //!
-//! [`Program::new`] turns a [`Checked`] expression into a compact plan, once per rule: variables
-//! become slots, selections and indexes become paths ([`node::Attribute`]), constants are folded,
-//! constant patterns compiled, overloads resolved. [`Program::run`] walks the plan on an object
-//! and counts what it costs, step by step as the API server does: the plan keeps the shape of the
-//! API server's own because costs follow from it (a selection in an index costs less than one
+//! [`Program::new`] plans a [`Checked`] expression once: variables become slots, selections and indexes
+//! become attributes ([`node::Attribute`]), constants are folded, constant patterns compiled, overloads
+//! resolved. [`Program::run`] evaluates the plan and tracks the cost as the API server does. The plan
+//! has the shape of cel-go's, because costs follow from it (a selection in an index costs less than one
 //! outside, a constant list nothing).
 //!
-//! A program is immutable and shared between threads; all state of an evaluation is on the stack
-//! of [`Program::run`].
+//! A program is immutable and shared between threads; the state of an evaluation is on the stack of
+//! [`Program::run`].
 
 mod attribute;
 mod build;
 mod charge;
+mod evaluator;
+mod fast_path;
 mod fold;
-mod machine;
 mod message;
 mod node;
 mod plan;
 mod plan_attribute;
 mod plan_call;
-mod quick;
 
 use crate::checked::Checked;
 use crate::decl::DeclType;
 use crate::value::{Authz, CelValue, Fault};
 use crate::work::{Work, steps_of};
-use machine::{Machine, Slot};
+use evaluator::{Evaluator, Slot};
 use node::{Attribute, Fold, Node, NodeId};
 use pleach_json::{Str, Value};
 use std::fmt;
 
-/// What one evaluation of one expression may cost.
+/// The cost limit of one evaluation.
 pub const PER_CALL_LIMIT: u64 = 1_000_000;
 
-/// What all evaluations for one request may cost.
+/// The cost limit of all evaluations for one request.
 pub const RUNTIME_COST_BUDGET: i64 = 10_000_000;
 
-/// Programs with no more slots than this need no memory for them.
+/// Programs with no more slots than this allocate nothing for them.
 const FEW_SLOTS: usize = 8;
 
 /// An expression ready to be evaluated.
 #[derive(Debug)]
 pub struct Program {
-    /// Whether the whole is a logical operator or a comparison, so that nothing but a bool can come
-    /// of it.
+    /// Whether the root is a logical operator or a comparison, whose result is a bool.
     is_test: bool,
     nodes: Vec<Node>,
     attributes: Vec<Attribute>,
@@ -52,21 +50,21 @@ pub struct Program {
     root: NodeId,
     /// How many variables of comprehensions can be alive at once.
     slots: usize,
-    /// What evaluating a node counts as work: more than one step only if there are very long names.
+    /// The work of evaluating a node: more than one step only with very long names.
     node_weight: u64,
     variables: Vec<(Variable, Str, DeclType)>,
 }
 
-/// Which variable a declaration is of.
+/// What a declared variable is bound to.
 #[derive(Clone, Copy, Debug)]
 enum Variable {
     Self_,
     OldSelf,
-    /// The one at this place among the others.
+    /// The one at this index of the other variables.
     Other(usize),
 }
 
-/// What the variables of an expression stand for.
+/// The values of variables.
 #[derive(Clone, Copy)]
 pub struct Activation<'a> {
     /// `self`
@@ -75,28 +73,28 @@ pub struct Activation<'a> {
     pub old_self: OldSelf<'a>,
     /// All other variables, in the order they were declared.
     pub others: &'a [Bound<'a>],
-    /// Asked now and then during loops: whether to give up.
+    /// Polled during loops: whether to stop.
     pub interrupted: Option<&'a (dyn Fn() -> bool + Sync)>,
 }
 
-/// What `oldSelf` stands for.
+/// The value of `oldSelf`.
 #[derive(Clone, Copy, Debug)]
 pub enum OldSelf<'a> {
     /// There is none; an expression that uses it fails.
     Absent,
     /// The value itself.
     Value(&'a Value),
-    /// An optional: what rules with `optionalOldSelf` are evaluated with. Their message
-    /// expressions are given a [`OldSelf::Value`] all the same, as the API server does.
+    /// An optional, for rules with `optionalOldSelf`. Their message expressions get an
+    /// [`OldSelf::Value`] all the same, as in the API server.
     Optional(Option<&'a Value>),
 }
 
-/// What a variable other than `self` and `oldSelf` stands for.
+/// The value of a variable other than `self` and `oldSelf`.
 #[derive(Clone, Debug)]
 pub enum Bound<'a> {
-    /// JSON as it is: its type is only for the checker.
+    /// JSON; its declared type is only for the checker.
     Value(&'a Value),
-    /// Whoever is asked what the user may do.
+    /// The authorizer of the requesting user.
     Authorizer(Authz),
 }
 
@@ -125,9 +123,8 @@ impl fmt::Debug for Activation<'_> {
     }
 }
 
-/// Why an expression cannot become a program: a constant in it that cannot be converted, or a
-/// pattern that is none. The text is what the API server says after `program instantiation
-/// failed: `.
+/// Why an expression cannot be planned: an invalid constant conversion or pattern. The text is what the
+/// API server prints after `program instantiation failed: `.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanError(pub Str);
 
@@ -139,10 +136,10 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// What came of an evaluation, and what it cost.
+/// The result of an evaluation, and its cost.
 #[derive(Clone, Debug)]
 pub struct Evaluation<'a> {
-    /// The value, or why there is none.
+    /// The value, or an error.
     pub result: Result<CelValue<'a>, Fault>,
     /// The cost, of failures too.
     pub cost: u64,
@@ -150,7 +147,7 @@ pub struct Evaluation<'a> {
     pub work: u64,
 }
 
-/// What is left to spend for one request.
+/// The remaining budget of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostBudget {
     remaining: i64,
@@ -162,13 +159,13 @@ pub struct CostBudget {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EvalError {
-    /// This evaluation cost more than one may: no other should be tried.
+    /// The cost limit of one evaluation is exceeded: stop evaluating.
     CostExceeded,
-    /// The budget of the request is spent: no other should be tried.
+    /// The budget of the request is exhausted: stop evaluating.
     BudgetExceeded,
-    /// The caller asked to stop.
+    /// Cancelled by the caller.
     Interrupted,
-    /// An error of the expression; others may fare better.
+    /// An error of this expression.
     Error(Str),
 }
 
@@ -245,11 +242,14 @@ impl Program {
             many.as_mut_slice()
         };
         let work = Work::new(limit, activation.interrupted);
-        let mut machine = Machine::new(self, activation, limit, slots, &work);
-        // Nearly every rule comes to a bool.
-        let result =
-            if self.is_test { machine.holds(self.root).map(CelValue::Bool) } else { machine.eval(self.root) };
-        let cost = machine.cost();
+        let mut evaluator = Evaluator::new(self, activation, limit, slots, &work);
+        // The result of nearly every rule is a bool.
+        let result = if self.is_test {
+            evaluator.holds(self.root).map(CelValue::Bool)
+        } else {
+            evaluator.eval(self.root)
+        };
+        let cost = evaluator.cost();
         work.report();
         Evaluation { result, cost, work: work.done() }
     }

@@ -1,10 +1,9 @@
-//! What a function is: its name, overloads, types, first version and cost.
+//! Function declarations: names, overloads, types, versions, costs.
 //!
-//! A function lives in one place: a `Function` in a table of `library/<lib>.rs` carries all that
-//! any part of pleach knows about it. The checker reads the types, the estimator the
-//! [`StaticCost`], the evaluator the implementation and its cost at run time, the documentation
-//! all of it. The environment of a version ([`crate::Environment`]) is the slice of
-//! [`crate::library::LIBRARIES`] with what is newer left out.
+//! A function is declared in one place: a `Function` in a table of `library/<lib>.rs`. The checker
+//! reads the types, the estimator the [`StaticCost`], the evaluator the implementation and its runtime
+//! cost, the documentation all of it. The environment of a version ([`crate::Environment`]) has what
+//! [`crate::library::LIBRARIES`] had by then.
 //!
 //! Odd: an operator is a function like any other; its name cannot be written as an identifier.
 
@@ -54,13 +53,13 @@ pub mod operators {
     pub const OPT_SELECT: &str = "_?._";
     /// `a[?b]`
     pub const OPT_INDEX: &str = "_[?_]";
-    /// In loops of macros: false only if the argument is false, true on errors too.
+    /// In comprehensions of macros: false only if the argument is false, true on errors too.
     pub const NOT_STRICTLY_FALSE: &str = "@not_strictly_false";
     /// In `transformMapEntry`: a map with entries of another added, error on a key that is there.
     pub const MAP_INSERT: &str = "cel.@mapInsert";
 }
 
-/// A library: functions that are switched on together.
+/// A library: functions that are enabled together.
 #[derive(Debug, Clone, Copy)]
 pub struct Library {
     /// The name in the documentation.
@@ -74,22 +73,22 @@ pub struct Library {
 pub struct Function {
     /// The name in the source, or an operator's name.
     pub name: &'static str,
-    /// What it accepts. In calls with `dyn` arguments several may apply.
+    /// Its overloads. With `dyn` arguments several may apply.
     pub overloads: &'static [Overload],
-    /// What it computes. `None` for what is no function at run time: operators that decide which
-    /// operands to evaluate, and functions on values that no rule can get hold of.
+    /// The implementation. `None` for operators that choose which operands to evaluate, and for
+    /// functions on values that no rule can have.
     pub call: Option<Implementation>,
 }
 
 /// Computes a call from its arguments, the receiver first.
 pub type Implementation = for<'v> fn(&Call<'_>, &[CelValue<'v>]) -> Result<CelValue<'v>, Fault>;
 
-/// What an implementation knows of a call besides the arguments.
+/// The context of a call.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'p> {
     /// The function's name, for messages.
     pub function: &'static str,
-    /// The overload, if the checker could tell which.
+    /// The overload, if it was resolved statically.
     pub overload: Option<&'static str>,
     /// The pattern, if it is a constant: compiled with the program.
     pub regex: Option<&'p pleach_regex::Regex>,
@@ -98,13 +97,13 @@ pub struct Call<'p> {
 }
 
 impl Call<'_> {
-    /// The arguments are of types that the function does not accept.
+    /// "no such overload".
     pub(crate) fn no_such_overload<T>(&self, args: &[CelValue<'_>]) -> Result<T, Fault> {
         Err(Fault::no_such_signature(self.function, args))
     }
 
-    /// The first operand has no such operation at all. Odd: strings and times are asked for it
-    /// all the same, and answer without naming it.
+    /// The first operand has no such operation. Odd: strings and times are asked for it all the same,
+    /// and their error does not name it.
     pub(crate) fn unsupported<T>(&self, args: &[CelValue<'_>]) -> Result<T, Fault> {
         match args.first() {
             Some(CelValue::String(_) | CelValue::Timestamp(_) | CelValue::Duration(_)) => {
@@ -126,23 +125,23 @@ pub struct Overload {
     pub params: &'static [T],
     /// The result's type.
     pub result: T,
-    /// The minor version of Kubernetes 1.x that an expression may use it from.
+    /// The minor version of Kubernetes 1.x that introduced it.
     pub since: u32,
-    /// What the estimator charges.
+    /// The estimated cost.
     pub cost: StaticCost,
 }
 
-/// How the cost of a call is estimated, beyond the cost of computing its arguments.
+/// How the cost of a call is estimated, besides its arguments.
 ///
-/// [`crate::cost`] says what each comes to. "Size" is bytes of a string, elements of a list; the
-/// subject is the receiver or first argument.
+/// See [`crate::cost`]. "Size" is bytes of a string, elements of a list; the subject is the receiver or
+/// first argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StaticCost {
     /// One.
     Unit,
-    /// The operands themselves, of which the second may be left out.
+    /// The operands, of which the second may be skipped.
     Logical,
-    /// The condition and the dearer branch.
+    /// The condition and the more expensive branch.
     Conditional,
     /// A tenth of the smaller operand.
     Compare,

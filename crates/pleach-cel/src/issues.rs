@@ -1,4 +1,4 @@
-//! What is wrong with an expression, and where: the text the API server shows.
+//! Compile errors with source locations, as cel-go prints them.
 //!
 //! ```text
 //! ERROR: <input>:1:6: undefined field 'nope'
@@ -9,24 +9,24 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// More issues than this are counted instead of kept.
+/// Further issues are only counted.
 const MAX_SHOWN: usize = 100;
 
-/// A line with more bytes than this is not shown.
+/// Longer lines are not printed.
 const MAX_LINE: usize = 16_384;
 
-/// One thing that is wrong.
+/// An error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {
-    /// The line from 1; -1 if the issue has no place.
+    /// The line from 1; -1 without a location.
     pub line: i64,
-    /// The column from 0, in code points; -1 if the issue has no place in the line.
+    /// The column from 0, in code points; -1 without a location.
     pub column: i64,
-    /// What is wrong.
+    /// The message.
     pub message: String,
 }
 
-/// Everything that is wrong with one source, in the order of its places.
+/// All errors of one source, by location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issues {
     source: Arc<str>,
@@ -36,7 +36,7 @@ pub struct Issues {
 }
 
 impl Issues {
-    /// `list` in the order they were found: the first hundred are kept, then sorted.
+    /// The first hundred of `list` are kept, then sorted.
     pub(crate) fn new(source: Arc<str>, mut list: Vec<Issue>) -> Self {
         let more = list.len().saturating_sub(MAX_SHOWN);
         list.truncate(MAX_SHOWN);
@@ -58,7 +58,7 @@ impl fmt::Display for Issues {
             if i > 0 {
                 f.write_str("\n")?;
             }
-            // With nothing to point at the column is 0, which is no column.
+            // Without a location the column is 0, which prints as no column.
             let column = if self.source.is_empty() { 0 } else { issue.column + 1 };
             write!(f, "ERROR: <input>:{}:{column}: {}", issue.line, issue.message)?;
             let line =
@@ -80,17 +80,17 @@ impl fmt::Display for Issues {
     }
 }
 
-/// The offset of what has no place.
-pub(crate) const NOWHERE: u32 = u32::MAX;
+/// The offset of an error without a location.
+pub(crate) const NO_LOCATION: u32 = u32::MAX;
 
-/// Turns code point offsets of one source into lines and columns.
+/// Converts code point offsets of a source to lines and columns.
 #[derive(Debug, Clone)]
-pub(crate) struct Places {
+pub(crate) struct SourceLines {
     /// Code point offsets at which lines start.
     lines: Vec<u32>,
 }
 
-impl Places {
+impl SourceLines {
     pub(crate) fn of(source: &str) -> Self {
         let mut lines = vec![0];
         let breaks = source.chars().enumerate().filter(|(_, c)| *c == '\n');
@@ -100,7 +100,7 @@ impl Places {
 
     /// The issue `message` at the code point `offset`.
     pub(crate) fn issue(&self, offset: u32, message: impl Into<String>) -> Issue {
-        if offset == NOWHERE {
+        if offset == NO_LOCATION {
             return Issue { line: 1, column: -1, message: message.into() };
         }
         let line = self.lines.partition_point(|start| *start <= offset);
@@ -122,7 +122,7 @@ mod tests {
             ("tabs are one wide", "\t\tb", 2, "ERROR: <input>:1:3: m\n |   b\n | ..^"),
             ("wide dots under what is not ASCII", "é é", 2, "ERROR: <input>:1:3: m\n | é é\n | ．.＾"),
         ] {
-            let issue = Places::of(source).issue(offset, "m");
+            let issue = SourceLines::of(source).issue(offset, "m");
             assert_eq!(Issues::new(source.into(), vec![issue]).to_string(), want, "{why}");
         }
     }

@@ -22,7 +22,7 @@ mod sets;
 mod strings;
 mod text;
 mod time;
-mod two_variables;
+mod two_var_comprehensions;
 mod urls;
 
 pub(crate) use regex::compile_pattern;
@@ -47,5 +47,5 @@ pub static LIBRARIES: &[&Library] = &[
     &format::LIBRARY,
     &sets::LIBRARY,
     &authz::LIBRARY,
-    &two_variables::LIBRARY,
+    &two_var_comprehensions::LIBRARY,
 ];

@@ -1,9 +1,8 @@
-//! The messages that a rule can name and make: the well-known types of protobuf.
+//! Protobuf well-known types that expressions can construct.
 //!
-//! A rule sees none of them as a message: `google.protobuf.Int32Value{value: 3}` is an int that may
-//! be null while it is checked and a plain int when it is evaluated, a `Struct` is a map, a `Value`
-//! whatever it holds. Their names alone are types to the checker, but no values: a rule that
-//! compares with one cannot be made a program.
+//! An expression never sees a message: `google.protobuf.Int32Value{value: 3}` is a nullable int for the
+//! checker and an int when evaluated, a `Struct` is a map, a `Value` whatever it holds. Their bare
+//! names type-check, but are not values: planning an expression that uses one fails.
 
 use crate::types::T;
 
@@ -12,18 +11,18 @@ use crate::types::T;
 pub(crate) struct Message {
     /// Its name.
     pub(crate) name: &'static str,
-    /// The type of what is made.
+    /// The type of a constructed value.
     pub(crate) ty: T,
     /// Its fields and their types.
     pub(crate) fields: &'static [(&'static str, T)],
-    /// What the fields make.
+    /// How it is constructed from its fields.
     pub(crate) kind: MessageKind,
 }
 
-/// What the fields of a message make.
+/// How a message is constructed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MessageKind {
-    /// The one field, as a number, text or the like of this Go type.
+    /// The value of its only field, converted to this Go type.
     Wrapper(&'static str),
     Any,
     Duration,
@@ -103,11 +102,11 @@ static MESSAGES: &[Message] = &[
     },
 ];
 
-/// The only constant of an enumeration that a rule can name; it is 0.
+/// The only enum constant that expressions can name; it is 0.
 pub(crate) const NULL_VALUE: &str = "google.protobuf.NullValue.NULL_VALUE";
 
 impl Message {
-    /// The message type called so.
+    /// Looks up a message type.
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
         MESSAGES.iter().find(|message| message.name == name)
     }

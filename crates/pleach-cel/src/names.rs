@@ -1,4 +1,4 @@
-//! Property names as identifiers.
+//! Escaping of property names as CEL identifiers.
 //!
 //! JSON names may hold characters CEL identifiers may not. Kubernetes escapes them: `my-key` is
 //! selected as `my__dash__key`, the reserved word `if` as `__if__`. Keys of maps
@@ -6,10 +6,10 @@
 
 use pleach_json::Str;
 
-/// Words that mean something: never names of properties, variables or functions as they are.
+/// Reserved words: never identifiers.
 const KEYWORDS: [&str; 4] = ["true", "false", "null", "in"];
 
-/// Words that cannot be variables or functions; fields may be named so.
+/// Words that cannot be variables or functions; fields may have these names.
 const RESERVED: [&str; 17] = [
     "as",
     "break",
@@ -30,7 +30,7 @@ const RESERVED: [&str; 17] = [
     "while",
 ];
 
-/// What is replaced inside a name, with its replacement.
+/// Replacements inside a name.
 const ESCAPES: [(&str, &str); 4] =
     [("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__")];
 

@@ -1,11 +1,9 @@
-//! From source text to a syntax tree.
+//! Parsing: from source text to an AST.
 //!
-//! Two ways through the same grammar. [`parser`] is a plain descent, which builds the tree of a
-//! valid expression and gives up at the first syntax error. Then [`recovery`] goes through the
-//! tokens once more the way the API server's generated parser does, with its predictions and
-//! repairs, because its error texts are what users see and tests compare.
-//! Both hand what they recognise to the [`builder`], which expands macros and finds the errors
-//! that are not about form: reserved words, numbers out of range, misused macros.
+//! [`parser`] is a recursive descent parser that stops at the first syntax error. Then [`recovery`]
+//! parses again like the API server's ANTLR parser, with its predictions and error recovery, to report
+//! the same errors. Both use the [`builder`], which expands macros and reports other errors: reserved
+//! words, numbers out of range, misused macros.
 //!
 //! Limits: 100 000 code points, 250 levels of any one grammar rule.
 
@@ -23,7 +21,7 @@ use std::sync::Arc;
 
 /// The most code points an expression may have.
 const MAX_CODE_POINTS: usize = 100_000;
-/// How deep each rule of the grammar may be nested in itself.
+/// The maximum recursion depth of each grammar rule.
 const MAX_DEPTH: u32 = 250;
 
 /// Parses `source` with the macros and syntax of Kubernetes 1.`minor`.

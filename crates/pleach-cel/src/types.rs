@@ -1,10 +1,10 @@
 //! The types of CEL expressions.
 //!
-//! [`Type`] is what the checker computes and error messages print; [`crate::decl::DeclType`] is
-//! a type derived from a schema, which knows bounds as well. Types are cheap to clone.
+//! [`Type`] is what the checker computes and error messages print; [`crate::decl::DeclType`] is a type
+//! derived from a schema, with bounds. Types are cheap to clone.
 //!
-//! Odd: two object types are equal if their names are (there is no structural comparison), so
-//! whoever builds declarations gives every object schema of one environment its own name.
+//! Odd: object types are equal if their names are (there is no structural comparison), so every object
+//! schema of an environment needs its own name.
 
 use crate::decl::ObjectType;
 use pleach_json::Str;
@@ -32,7 +32,7 @@ pub enum Type {
     Duration,
     /// `null`
     Null,
-    /// `dyn`: whatever it is will be found out at run time.
+    /// `dyn`: checked at run time.
     Dyn,
     /// `any`
     Any,

@@ -1,12 +1,11 @@
-//! Values at run time: what an expression computes with.
+//! Runtime values.
 //!
-//! A [`CelValue`] borrows from the object under validation wherever it can: a field access wraps
-//! a reference to the JSON value together with the [`DeclType`] of its place, converts scalars on
-//! the spot and copies nothing else. Lists and maps are converted element by element, when an
-//! element is asked for, so an element that does not fit its schema is an error only for rules
-//! that look at it.
+//! A [`CelValue`] borrows from the object under validation: a field access pairs a reference to the
+//! JSON value with its [`DeclType`], converts scalars and copies nothing else. Elements of lists and
+//! maps are converted when accessed, so an element that does not fit its schema is an error only for
+//! rules that access it.
 //!
-//! Computed values own their data behind `Arc`s and are cheap to clone. Values never change.
+//! Computed values own their data behind `Arc`s. Values are immutable.
 
 use pleach_json::Str;
 use std::fmt;
@@ -29,7 +28,7 @@ pub use crate::value::authz::Authz;
 pub use crate::value::cidr::Cidr;
 pub use crate::value::duration::Duration;
 pub use crate::value::fault::Fault;
-pub use crate::value::key::{Itself, Key, Rare};
+pub use crate::value::key::{ByIdentity, Key, RareScalar};
 pub use crate::value::list::List;
 pub use crate::value::map::{Map, OwnedMap};
 pub use crate::value::quantity::Quantity;
@@ -47,7 +46,7 @@ pub(crate) use pleach_go::strconv::quote;
 
 use crate::library::format::Format;
 
-/// A value of an expression; `'a` is the life of the object and of the program.
+/// A value; `'a` is the lifetime of the object and of the program.
 #[derive(Clone, Debug)]
 pub enum CelValue<'a> {
     /// `null`
@@ -78,8 +77,8 @@ pub enum CelValue<'a> {
     Optional(Option<Arc<CelValue<'a>>>),
     /// A value of a Kubernetes library.
     Opaque(Arc<Opaque>),
-    /// An element of a computed list that was taken from one with a schema and does not fit it.
-    /// Only lists hold it: whoever asks for the element gets the error.
+    /// An element of a computed list that was taken from a list with a schema and does not fit it. Only
+    /// in lists; accessing it is an error.
     #[doc(hidden)]
     Failed(Arc<Fault>),
 }
@@ -110,7 +109,7 @@ pub enum Opaque {
     Format(&'static Format),
     /// `google.protobuf.Empty`
     Empty,
-    /// A step of an authorization check.
+    /// A value of the authorization library.
     Authz(Authz),
 }
 
@@ -165,7 +164,7 @@ impl<'a> CelValue<'a> {
         }
     }
 
-    /// Whether it holds other values.
+    /// Whether it contains other values.
     pub(crate) fn is_container(&self) -> bool {
         matches!(self, Self::List(_) | Self::Map(_) | Self::Optional(Some(_)))
     }
@@ -191,7 +190,7 @@ impl<'a> CelValue<'a> {
         }
     }
 
-    /// What Go calls the value's type; a few messages show it.
+    /// The Go name of the value's type, which some messages show.
     pub(crate) fn go_type(&self) -> &'static str {
         match self {
             Self::Null => "types.Null",
@@ -221,7 +220,7 @@ impl<'a> CelValue<'a> {
         }
     }
 
-    /// The size that costs are computed with: code points, bytes, elements; 1 for what has none.
+    /// The size used for costs: code points, bytes, elements; 1 for others.
     pub fn size(&self) -> u64 {
         match self {
             Self::String(text) => code_points(text.as_str()),
@@ -265,7 +264,7 @@ impl Opaque {
         }
     }
 
-    /// How many bytes comparing it, or computing with it, looks at; next to nothing for most.
+    /// How many bytes comparing it, or computing with it, reads; small for most.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Url(url) => url.bytes(),
@@ -275,7 +274,7 @@ impl Opaque {
         }
     }
 
-    /// The text of an address or a block, which messages take for one.
+    /// The text of an address or CIDR, which messages treat as a string.
     pub(crate) fn text(&self) -> Option<String> {
         match self {
             Self::Ip(ip) => Some(ip.to_string()),

@@ -1,41 +1,40 @@
-//! The work of an evaluation: a second counter beside the cost.
+//! Bounds on the work of an evaluation, besides the cost.
 //!
-//! Costs are cel-go's, and clients see them. They do not say how much there is to do: comparing two
-//! lists costs a tenth of their lengths, whatever is in them, and a value can hold another one twice
-//! without being larger in memory, so that walking it takes time that doubles with every level.
-//! [`Work`] counts what is really done: one step is a node that is evaluated, an element that is
-//! visited or copied, or some dozens of bytes. An evaluation that takes more than [`STEPS_PER_COST`]
-//! times its limit, or that builds values of more than [`BYTES_PER_COST`] times as many bytes, ends
-//! as one that exceeds its limit does.
+//! Costs are cel-go's, and clients see them. They do not reflect all work: comparing two lists costs a
+//! tenth of their lengths, whatever the elements, and a value can contain another one twice without
+//! taking more memory, so that walking it takes exponential time. [`Work`] counts steps: a node
+//! evaluated, an element visited or copied, or some dozens of bytes. An evaluation that takes more than
+//! [`STEPS_PER_COST`] times its cost limit, or builds values of more than [`BYTES_PER_COST`] times as
+//! many bytes, ends as one that exceeds its limit does.
 //!
-//! **Invariant:** every loop of an evaluation whose rounds are not charged by cost is counted here.
-//! Once the work is used up, every further charge fails, and the evaluator looks at [`Work::ended`]
-//! after each call: an implementation cannot hide it by absorbing the error.
+//! **Invariant:** every loop whose iterations are not charged by cost is counted here. Once the work is
+//! exhausted, every further charge fails, and the evaluator checks [`Work::ended`] after each call, so
+//! that an implementation cannot absorb the error.
 
 use crate::value::{CelValue, Fault, List};
 use std::cell::Cell;
 use std::fmt;
 
-/// How many steps there are for each unit of an evaluation's limit.
+/// Steps per unit of the cost limit.
 pub const STEPS_PER_COST: u64 = 8;
-/// How many bytes of values there are for each unit of an evaluation's limit.
+/// Bytes of values per unit of the cost limit.
 pub const BYTES_PER_COST: u64 = 64;
-/// Steps that every evaluation may take, and bytes it may build, however small its limit.
+/// Steps and bytes that every evaluation may use, however small its limit.
 const BASE: u64 = 1 << 16;
 
-/// Steps between two looks at the limit and at the caller.
+/// Steps between two checks of the limit and of the caller.
 const BATCH: u64 = 256;
-/// Bytes that a fast loop takes one step for: comparing, copying, searching.
+/// Bytes per step of a fast loop: comparing, copying, searching.
 const FAST: usize = 64;
-/// The same for loops that look at every character.
+/// The same for loops over single characters.
 const SLOW: usize = 16;
 
 /// The count of an evaluation's work.
 pub(crate) struct Work<'i> {
     done: Cell<u64>,
-    /// The count at which [`Work::check`] is due.
+    /// The count at which the next [`Work::check`] is due.
     check_at: Cell<u64>,
-    /// What the request's meter has been told of.
+    /// Steps already reported to the request's meter.
     reported: Cell<u64>,
     limit: u64,
     bytes_left: Cell<u64>,
@@ -43,7 +42,7 @@ pub(crate) struct Work<'i> {
     ended: Cell<Option<End>>,
 }
 
-/// Why no more work is done.
+/// Why the work ended.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Exceeded,
@@ -62,7 +61,7 @@ pub(crate) const fn steps_of(limit: u64) -> u64 {
 }
 
 impl<'i> Work<'i> {
-    /// For an evaluation that may cost `limit`.
+    /// For an evaluation with a cost `limit`.
     pub(crate) fn new(limit: u64, interrupted: Option<&'i (dyn Fn() -> bool + Sync)>) -> Self {
         let limit_steps = steps_of(limit);
         Self {
@@ -76,7 +75,7 @@ impl<'i> Work<'i> {
         }
     }
 
-    /// Counts steps that cannot end the evaluation: somebody else looks soon.
+    /// Counts steps without a check; one follows soon.
     #[inline]
     pub(crate) fn note(&self, steps: u64) {
         self.done.set(self.done.get().saturating_add(steps));
@@ -88,7 +87,7 @@ impl<'i> Work<'i> {
         self.reported.set(self.reported.get().saturating_add(steps));
     }
 
-    /// Counts steps that are about to be taken; an error if there are too many.
+    /// Counts steps before they are taken; an error if there are too many.
     #[inline]
     pub(crate) fn charge(&self, steps: u64) -> Result<(), Fault> {
         let done = self.done.get().saturating_add(steps);
@@ -123,7 +122,7 @@ impl<'i> Work<'i> {
         }
         match self.ended() {
             Some(fault) => {
-                // Every further look finds that out.
+                // Every further check finds that too.
                 self.check_at.set(0);
                 Err(fault)
             }
@@ -134,13 +133,13 @@ impl<'i> Work<'i> {
         }
     }
 
-    /// Hands the steps to the meter of the request, which may unwind.
+    /// Reports the steps to the request's meter, which may unwind.
     pub(crate) fn report(&self) {
         let new = self.done.get() - self.reported.replace(self.done.get());
         pleach_work::charge(new);
     }
 
-    /// Why no more work is done, if so.
+    /// Why the work ended, if it did.
     #[inline]
     pub(crate) fn ended(&self) -> Option<Fault> {
         match self.ended.get() {
@@ -168,19 +167,19 @@ impl<'i> Work<'i> {
         self.limit.saturating_sub(self.done.get())
     }
 
-    /// Bytes are compared, copied or searched.
+    /// Bytes that are compared, copied or searched.
     #[inline]
     pub(crate) fn scan(&self, bytes: usize) -> Result<(), Fault> {
         if bytes < FAST { Ok(()) } else { self.charge((bytes / FAST) as u64) }
     }
 
-    /// Bytes are looked at one by one.
+    /// Bytes that are read one by one.
     #[inline]
     pub(crate) fn read_bytes(&self, bytes: usize) -> Result<(), Fault> {
         if bytes < SLOW { Ok(()) } else { self.charge((bytes / SLOW) as u64) }
     }
 
-    /// A value of so many bytes is about to be built.
+    /// The size of a value about to be built.
     #[inline]
     pub(crate) fn build(&self, bytes: usize) -> Result<(), Fault> {
         match self.bytes_left.get().checked_sub(bytes as u64) {
@@ -192,21 +191,21 @@ impl<'i> Work<'i> {
         }
     }
 
-    /// So many elements are about to be put into a list.
+    /// The number of elements about to be added to a list.
     #[inline]
     pub(crate) fn build_items(&self, count: usize) -> Result<(), Fault> {
         self.note(count as u64);
         self.build(count.saturating_mul(size_of::<CelValue<'_>>()))
     }
 
-    /// So many entries are about to be put into a map.
+    /// The number of entries about to be added to a map.
     pub(crate) fn build_entries(&self, count: usize) -> Result<(), Fault> {
         self.note(count as u64);
         self.build(count.saturating_mul(4 * size_of::<CelValue<'_>>()))
     }
 
-    /// What reading a value from the object took: bytes are decoded anew every time, and the text of
-    /// an error may quote a long string.
+    /// The cost of reading a value from the object: bytes are decoded every time, and the text of an
+    /// error may quote a long string.
     #[inline]
     pub(crate) fn read<'a>(&self, value: Result<CelValue<'a>, Fault>) -> Result<CelValue<'a>, Fault> {
         match &value {

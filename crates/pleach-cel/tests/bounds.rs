@@ -1,11 +1,10 @@
-//! Rules that are made to take all memory there is, or forever: they are broken off. `work.rs` counts
-//! what is done until then.
+//! Rules that would use all memory, or never end, are aborted. `work.rs` counts their work.
 
 use pleach_cel::eval::PER_CALL_LIMIT;
 use pleach_cel::{Activation, DeclType, Declarations, Environment, Fault, ListKind, Program};
 use pleach_json::Value;
 
-/// Compiles and evaluates with `self` as a list of strings; what cannot be compiled is fine too.
+/// Compiles and evaluates with `self` as a list of strings; compile errors are fine.
 fn outcome(source: &str, object: &Value) -> Result<(), Fault> {
     let list = DeclType::list(DeclType::string(None, None), ListKind::Atomic, None);
     let declarations = Declarations::new().with("self", list);

@@ -1,5 +1,5 @@
-//! Hundreds of expressions with schemas and versions, and what the API server's libraries make of
-//! each: its type and estimated cost, or everything that is wrong with it, to the letter.
+//! Recorded compilations: expressions with schemas and versions, and their type and estimated cost, or
+//! all errors, to the letter.
 //!
 //! `data/compile.jsonl` was recorded with cel-go 0.26 and the environments of Kubernetes 1.36; the
 //! schemas it refers to by number are in `data/compile_schemas.json`. Many of the expressions are
@@ -93,7 +93,7 @@ fn expressions_compile_as_recorded() {
     assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What a hostile author would write: all of it must be answered soon.
+/// Hostile expressions: compiling ends soon.
 #[test]
 fn hostile_expressions_end_soon() {
     let environment = Environment::stored();
@@ -120,7 +120,7 @@ fn hostile_expressions_end_soon() {
         ("beyond the size", "x".repeat(200_000)),
     ] {
         if let Ok(checked) = environment.compile(&source, &declarations) {
-            // Whatever is accepted can also be priced and explained.
+            // Every accepted expression can be estimated and explained.
             let explanation = checked.cost_estimate();
             assert!(explanation.max >= explanation.min, "{why}");
         }

@@ -1,5 +1,4 @@
-//! Thousands of expressions without variables, each with what the API server's libraries make of
-//! it: the value or the error, and what it cost.
+//! Recorded evaluations: expressions without variables, and their value or error, and cost.
 //!
 //! `data/evaluation.jsonl` was recorded with cel-go 0.26 and the environment of Kubernetes 1.36.
 
@@ -56,7 +55,7 @@ fn render_map(map: &Map<'_>) -> String {
     format!("{{{}}}", entries.join(", "))
 }
 
-/// What came of an expression, in the form of the table.
+/// The result of an expression, in the form of the table.
 fn outcome(environment: &Environment, source: &str) -> Vec<(&'static str, String)> {
     let checked = match environment.compile(source, &Declarations::new()) {
         Ok(checked) => checked,

@@ -1,8 +1,7 @@
-//! Rules evaluated on objects with a schema, each with what the API server made of it: whether it
-//! holds or why it cannot be told, and what it cost.
+//! Recorded validations: rules on objects with a schema, and their result or error, and cost.
 //!
-//! `data/objects.jsonl` was recorded with the validator of Kubernetes 1.36; its later part are
-//! rules put together at random.
+//! `data/objects.jsonl` was recorded with the validator of Kubernetes 1.36; its later part is random
+//! rules.
 
 use pleach_cel::{
     Activation, CelValue, DeclType, Declarations, Environment, ListKind, ObjectType, OldSelf, Program,
@@ -52,7 +51,7 @@ fn declare(schema: &Value, name: &str) -> Option<DeclType> {
     Some(decl.nullable(is_set("nullable")))
 }
 
-/// What came of a rule, and its cost.
+/// The result of a rule, and its cost.
 fn outcome(environment: &Environment, schema: &Value, group: &Value, rule: &Value) -> (String, u64) {
     let decl = declare(schema, "self").expect("a type");
     let optional = rule.get("optionalOldSelf").is_some();
@@ -92,7 +91,7 @@ fn rules_on_objects_evaluate_as_recorded() {
     let mut schema = Value::Null;
     for line in include_str!("data/objects.jsonl").lines() {
         let group = pleach_json::parse(line.as_bytes()).expect("a line of JSON");
-        // A line without a schema goes on with that of the line before.
+        // A line without a schema uses that of the line before.
         schema = group.get("schema").cloned().unwrap_or(schema);
         for rule in group.get("rules").and_then(Value::as_array).expect("rules") {
             let got = outcome(&environment, &schema, &group, rule);

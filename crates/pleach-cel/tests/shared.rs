@@ -1,5 +1,5 @@
-//! Values that share their parts, long texts and costs that do not tell: no evaluation does more work,
-//! or builds larger values, than a constant times its limit.
+//! Shared values, long strings and misleading costs: no evaluation does more work, or builds larger
+//! values, than a constant times its limit.
 //!
 //! Steps are counted, nothing is timed. `work.rs` counts allocations.
 
@@ -10,8 +10,7 @@ use pleach_cel::{
 };
 use pleach_json::{Map, Value};
 
-/// What an evaluation may exceed its steps by: what every evaluation may do, and what is done between
-/// two looks at the count.
+/// Slack: what every evaluation may do, and what is done between two checks.
 const SLACK: u64 = 1 << 18;
 
 fn text() -> DeclType {
@@ -65,7 +64,7 @@ fn within_bounds(why: &str, evaluation: &Evaluation<'_>, limit: u64) {
     assert!(evaluation.work <= most, "{why}: {} steps, at most {most}", evaluation.work);
 }
 
-/// `n` lists around a value, each of which holds the one in it twice.
+/// `n` nested lists, each of which contains the inner one twice.
 fn doubled(first: &str, step: &str, n: usize) -> String {
     format!("{first}{}", format!(".map(a, {step})").repeat(n))
 }
@@ -193,7 +192,7 @@ fn work_that_costs_little_or_nothing() {
     }
 }
 
-/// What is ordinary is far from the bound: it ends by its cost, if at all.
+/// Ordinary rules are far from the bound: they end by their cost, if at all.
 #[test]
 fn the_cost_ends_ordinary_rules() {
     let object = object(2_000, 2_000);
@@ -214,7 +213,7 @@ fn the_cost_ends_ordinary_rules() {
         ("sorted", "self.numbers.map(n, n % 10).filter(n, n > 5).sum() > 0", 2),
     ] {
         let program = program(why, source);
-        // Patterns keep what they need from their first match on.
+        // Patterns allocate caches at their first match.
         _ = program.run(&Activation::new(&object), PER_CALL_LIMIT);
         let Evaluation { result, cost, work } = program.run(&Activation::new(&object), PER_CALL_LIMIT);
         let done = matches!(result, Ok(CelValue::Bool(true)));
@@ -273,7 +272,7 @@ fn values_as_deep_as_an_object_can_be() {
     }
 }
 
-/// A source of numbers that look random.
+/// A pseudo-random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -287,8 +286,8 @@ impl Dice {
     }
 }
 
-/// An expression that is mostly a list (`L`), a text (`S`), a map (`M`), a truth (`B`) or anything (`V`).
-/// In the templates `@L` and so on stand for others.
+/// A random expression that is mostly a list (`L`), a string (`S`), a map (`M`), a bool (`B`) or
+/// anything (`V`). In the templates `@L` and so on stand for others.
 fn random(dice: &mut Dice, kind: char, depth: usize, size: &mut usize) -> String {
     const LISTS: &[&str] = &[
         "[@V, @V]",
@@ -412,7 +411,7 @@ fn random(dice: &mut Dice, kind: char, depth: usize, size: &mut usize) -> String
     out + shape + ")"
 }
 
-/// Whatever is evaluated: the work is at most a constant times the limit, the expression and the object.
+/// Random expressions: the work is at most a constant times the limit, the expression and the object.
 #[test]
 fn random_expressions_do_bounded_work() {
     const LIMIT: u64 = 20_000;

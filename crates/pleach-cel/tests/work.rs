@@ -1,8 +1,7 @@
-//! Rules that are made to take forever: the work they cause is counted, not timed.
+//! Hostile rules: their work is counted, not timed.
 //!
-//! What is counted is allocations, which every step of the parser, the checker and the planner makes
-//! some of, the nodes of the tree, and at run time the cost. One test, because the counters are the
-//! process's.
+//! Counted are allocations, which every step of the parser, checker and planner makes, the nodes of the
+//! AST, and at run time the cost. A single test, because the counters are per process.
 
 use pleach_cel::eval::PER_CALL_LIMIT;
 use pleach_cel::{
@@ -15,7 +14,7 @@ use std::alloc::System;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// The most an evaluation allocates, in bytes and all together.
+/// The most an evaluation allocates in total, in bytes.
 const MOST_BYTES: usize = 1 << 27;
 
 /// How many allocations a call made, and how many bytes they were.
@@ -121,7 +120,7 @@ fn hostile() -> Vec<(&'static str, String)> {
 
 const SOUP: &str = "a soup";
 
-/// Tokens in no order, which look random.
+/// Random tokens.
 fn soups() -> impl Iterator<Item = (&'static str, String)> {
     const TOKENS: &[&str] = &[
         "a",
@@ -174,7 +173,7 @@ fn soups() -> impl Iterator<Item = (&'static str, String)> {
         (seed >> 33) as usize % sides
     };
     (0..60).map(move |_| {
-        // Of a few tokens only, so that some soups go on for long before the first mistake.
+        // Of a few tokens only, so that some go on for long before the first error.
         let (some, count) = (1 + roll(6), 100 + roll(4_000));
         let tokens: Vec<_> = (0..some).map(|_| TOKENS[roll(TOKENS.len())]).collect();
         (SOUP, (0..count).map(|_| tokens[roll(some)]).collect())
@@ -188,12 +187,12 @@ fn work_is_bounded() {
     looking();
 }
 
-/// Whatever a rule is made of, compiling it takes work in proportion to its length.
+/// Compiling any rule takes work in proportion to its length.
 fn compiling() {
     let list = DeclType::list(DeclType::string(None, None), ListKind::Atomic, None);
     let declarations = Declarations::new().with("self", list).with("oldSelf", DeclType::integer());
     let environment = Environment::stored();
-    // What is made once for the process is not the rule's.
+    // Lazy statics are not counted.
     let warm = environment.compile("self.all(x, x.matches('a')) && (", &declarations);
     assert!(warm.is_err());
     let small = strings(3, 3);
@@ -208,7 +207,7 @@ fn compiling() {
             })
         });
         let length = source.len();
-        // What lookahead decides for the first time is remembered.
+        // Lookahead decisions are cached.
         let first = if why == SOUP { 100_000 } else { 2_000 };
         assert!(allocations <= first + 20 * length, "{why}: {allocations} allocations for {length} bytes");
         assert!(steps <= (first + 200 * length) as u64, "{why}: {steps} steps for {length} bytes");
@@ -223,7 +222,7 @@ fn compiling() {
     }
 }
 
-/// Whatever is evaluated, it ends at its limit, and what it allocates is in proportion to that.
+/// Every evaluation ends at its limit, and allocates in proportion to that.
 fn running() {
     let (large, many) = (strings(4, 700_000), strings(100_000, 1));
     let list = DeclType::list(DeclType::string(None, None), ListKind::Atomic, None);
@@ -271,7 +270,7 @@ fn running() {
     }
 }
 
-/// Looking at fields allocates nothing, however many there are.
+/// Accessing fields allocates nothing, however many there are.
 fn looking() {
     let text = || DeclType::string(None, None);
     let port =
@@ -307,7 +306,7 @@ fn looking() {
     ] {
         let checked = Environment::stored().compile(source, &declarations).expect(why);
         let program = Program::new(&checked).expect(why);
-        // Patterns keep what they need from their first match on.
+        // Patterns allocate caches at their first match.
         _ = program.run(&Activation::new(&object), PER_CALL_LIMIT);
         let (evaluation, allocations, _) = count(|| program.run(&Activation::new(&object), PER_CALL_LIMIT));
         assert!(matches!(evaluation.result, Ok(CelValue::Bool(true))), "{why}: {:?}", evaluation.result);

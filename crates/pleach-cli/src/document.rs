@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pleach_json::Value;
-use pleach_yaml::{DuplicateKeys, Places, Step, YamlError};
+use pleach_yaml::{DuplicateKeys, LazySpans, Step, YamlError};
 
 use crate::finding::{Finding, Level};
 use crate::input::Source;
@@ -21,7 +21,7 @@ pub struct Document {
     /// The object.
     pub value: Value,
     /// Where the parts of the document that it is, or is an item of, stand; relative to `base`.
-    places: Arc<Places>,
+    places: Arc<LazySpans>,
     /// Which item of a list it is.
     item: Option<usize>,
     /// The piece of the text that was read.
@@ -113,7 +113,7 @@ pub fn read(source: Source) -> (Arc<Source>, Vec<Document>, Vec<Finding>) {
         // JSON keeps integers and floats apart where YAML does not: 1.0 is one or the other.
         let mut json = if text.trim_start().starts_with('{') { json(text) } else { None };
         if let Some(Json { value, strict: true }) = json {
-            add(value, DuplicateKeys::default(), Places::within(0..text.len()));
+            add(value, DuplicateKeys::default(), LazySpans::within(0..text.len()));
             continue;
         }
         for document in pleach_yaml::documents(text) {

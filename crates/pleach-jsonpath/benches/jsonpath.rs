@@ -1,4 +1,4 @@
-//! What a path costs: to parse, and to ask in the simple and the general form.
+//! Cost of a path: parsing, and evaluation in the simple and the general form.
 
 use divan::{Bencher, black_box};
 use pleach_json::{Value, json};

@@ -1,8 +1,8 @@
-//! What is wrong with a template, or with an object seen through one, in upstream's words.
+//! Errors of parsing and evaluation, with upstream's texts.
 
 use std::fmt;
 
-/// A template that cannot be parsed. Its `Display` is upstream's text.
+/// A parse error. Its `Display` is upstream's text.
 ///
 /// ```
 /// let error = pleach_jsonpath::JsonPath::parse("{{.a}}").unwrap_err();
@@ -11,7 +11,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError(String);
 
-/// An object that a template does not fit. Its `Display` is upstream's text.
+/// An evaluation error. Its `Display` is upstream's text.
 ///
 /// ```
 /// use pleach_json::json;

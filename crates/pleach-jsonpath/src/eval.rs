@@ -1,6 +1,6 @@
-//! Walks an object along a parsed template.
+//! Evaluation of a parsed template.
 //!
-//! A step turns a list of values into a list of values. Where upstream's order depends on Go's map
+//! A step maps a list of values to a list of values. Where upstream's order is that of Go's map
 //! iteration, ours is that of sorted keys.
 
 mod filter;
@@ -13,25 +13,25 @@ use pleach_work::{Constant, charge};
 
 type Result<T> = std::result::Result<T, FindError>;
 
-/// A value on the way. `None` is Go's absence of any value, which is not JSON's null: the whole
-/// object when it is null, and what an empty `range` is played through with.
+/// An intermediate value. `None` is Go's invalid `reflect.Value`, not JSON's null: a root object that
+/// is null, and the body of an empty `range`.
 pub(crate) type Item<'a> = Option<&'a Value>;
 
-/// The most values one evaluation may touch: templates that multiply stop here.
+/// The maximum number of values per evaluation: bounds templates that multiply.
 const MAX_ITEMS: usize = 2_000_000;
 
-/// The bytes of a string, which upstream lists where it lists elements.
+/// The bytes of a string, which upstream iterates like elements.
 static BYTES: Constant<Vec<Value>> = Constant::new(|| (0..256).map(Value::Int).collect());
 
 pub(crate) struct Eval<'a> {
     parts: &'a [Part],
     allow_missing_keys: bool,
     touched: usize,
-    /// `range` and `end` seen by the current part, and ranges that are open.
+    /// `range` and `end` in the current part, and open ranges.
     begin: usize,
     end: usize,
     open: usize,
-    /// The part with the `end` seen last.
+    /// The part with the last `end`.
     last_end: Option<usize>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Eval<'a> {
             self.begin -= 1;
             self.open += 1;
             if found.is_empty() {
-                // Played through once for nothing, to find its end.
+                // Evaluated once to find its end.
                 grow_stack(|| self.parts_from(at + 1, None, &mut Vec::new()))?;
             }
             for item in found {
@@ -75,7 +75,7 @@ impl<'a> Eval<'a> {
                 grow_stack(|| self.parts_from(at + 1, item, results))?;
             }
             self.open -= 1;
-            // Behind the end, or right behind the start when there was none.
+            // After the end, or directly after the start if there is none.
             at = self.last_end.filter(|&end| end > at).unwrap_or(at) + 1;
         }
         Ok(())
@@ -150,10 +150,10 @@ impl<'a> Eval<'a> {
         Ok(found)
     }
 
-    /// Everything that has something below it, outside in.
+    /// All containers, outermost first.
     fn descend(&mut self, input: &[Item<'a>], found: &mut Vec<Item<'a>>) -> Result<()> {
         for item in input {
-            // What a string is made of has nothing below it.
+            // A string has no children.
             if let Some(Value::String(text)) = item {
                 if !text.is_empty() {
                     found.push(*item);
@@ -171,7 +171,7 @@ impl<'a> Eval<'a> {
         self.check_budget()
     }
 
-    /// Whether so many more results are too many.
+    /// Whether there would be too many results.
     fn check_results(&mut self, more: usize) -> Result<()> {
         if self.touched + more <= MAX_ITEMS {
             return Ok(());
@@ -196,7 +196,7 @@ fn too_many() -> FindError {
     FindError::new("the expression gives too many results")
 }
 
-/// A whole object that is null is nothing to upstream.
+/// A root object that is null is no value upstream.
 fn present(value: &Value) -> Item<'_> {
     (!value.is_null()).then_some(value)
 }
@@ -211,7 +211,7 @@ fn children<'a>(item: Item<'a>) -> Box<dyn Iterator<Item = Item<'a>> + 'a> {
     }
 }
 
-/// Adds the elements a slice names.
+/// Adds the elements of a slice.
 fn elements<'a>(item: Item<'a>, slice: Slice, found: &mut Vec<Item<'a>>) -> Result<()> {
     let array = match item {
         Some(Value::Array(array)) => array,

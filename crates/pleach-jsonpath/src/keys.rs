@@ -1,4 +1,4 @@
-//! Plain paths: names with dots between them, as scale and selectable fields use them.
+//! Dotted paths, for scale subresources and selectable fields.
 
 use pleach_json::{Str, Value};
 
@@ -28,12 +28,12 @@ impl KeyPath {
         &self.0
     }
 
-    /// The value at the path; `None` when a name is missing or something above is no object.
+    /// The value at the path; `None` when a name is missing or a parent is not an object.
     pub fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         self.0.iter().try_fold(value, |value, key| value.get(key))
     }
 
-    /// The value at the path, to change it.
+    /// The value at the path, mutable.
     ///
     /// ```
     /// use pleach_json::json;
@@ -45,8 +45,8 @@ impl KeyPath {
         self.0.iter().try_fold(value, |value, key| value.get_mut(key))
     }
 
-    /// Puts a value at the path and makes the objects above it as needed. `false`, and nothing
-    /// changes, when something above is there and no object.
+    /// Sets the value at the path, creating parent objects. `false`, and no change, when a parent
+    /// exists and is not an object.
     ///
     /// ```
     /// use pleach_json::json;

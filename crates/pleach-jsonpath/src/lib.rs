@@ -4,12 +4,11 @@
 //! braces, `range` and `end`, filters, Go's formatting. [`JsonPath`] is that dialect, with
 //! upstream's error texts. Scale and selectable fields use plain dotted paths: [`KeyPath`].
 //!
-//! Paths are parsed once and asked many times; `{.spec.replicas}` is looked up without allocating.
-//! This crate never changes an object through a template, does no IO, and does not decide what a
-//! table cell is.
+//! Paths are parsed once; `{.spec.replicas}` is evaluated without allocating. Templates do not change
+//! objects. No IO.
 //!
-//! Two things differ from upstream on purpose: where Go's map order would decide, keys are in
-//! order; and where upstream panics (an index into nothing at all) there is an error.
+//! Two deliberate differences from upstream: keys are sorted where Go's map order would decide, and an
+//! error is returned where upstream panics.
 
 mod error;
 mod eval;

@@ -2,7 +2,7 @@
 
 use pleach_json::{Str, Value};
 
-/// What stands at the top of a template, in order.
+/// The top-level parts of a template.
 #[derive(Clone, Debug)]
 pub(crate) enum Part {
     /// Text between actions, a string.
@@ -11,7 +11,7 @@ pub(crate) enum Part {
     Action(Vec<Step>),
 }
 
-/// One step of an action: takes values, gives values.
+/// A step of an action: maps values to values.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Field(Str),
@@ -20,11 +20,11 @@ pub(crate) enum Step {
     Slice(Slice),
     Union(Vec<Vec<Step>>),
     Filter(Box<Filter>),
-    /// Quoted text: one value, whatever came before.
+    /// A quoted string: one value, whatever the input.
     Text(Value),
-    /// A number or boolean: itself for each value before it.
+    /// A number or boolean: once per input value.
     Literal(Value),
-    /// `range`, `end`, or a word that means nothing.
+    /// `range`, `end`, or an unknown word.
     Identifier(String),
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum Step {
 pub(crate) struct Slice {
     pub(crate) start: Option<i64>,
     pub(crate) end: Option<i64>,
-    /// The end follows from the start because only one index was given.
+    /// Whether the end follows from the start, since only one index was given.
     pub(crate) single: bool,
     pub(crate) step: Option<i64>,
 }

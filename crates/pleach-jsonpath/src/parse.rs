@@ -1,8 +1,7 @@
-//! Reads a template.
+//! Template parser.
 //!
-//! The dialect is upstream's with all its corners: `['a.b']` is read again as `.a.b`, a filter is
-//! split at its first run of `!<>=` whether quoted or not, tabs are not blanks. Errors are found in
-//! upstream's order.
+//! Upstream's dialect with all its quirks: `['a.b']` is parsed again as `.a.b`, a filter is split at
+//! its first run of `!<>=` whether quoted or not, tabs are not blanks. Errors come in upstream's order.
 
 mod bracket;
 mod unquote;
@@ -31,7 +30,7 @@ pub(crate) fn parse(template: &str) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-/// Parses text as if it stood in braces. What follows a brace inside it is ignored.
+/// Parses text as if in braces. Text after a closing brace is ignored.
 fn parse_inside(text: &str) -> Result<Vec<Step>> {
     let input = format!("{{{text}}}");
     match parse(&input)?.into_iter().next() {
@@ -40,10 +39,10 @@ fn parse_inside(text: &str) -> Result<Vec<Step>> {
     }
 }
 
-/// An action being read.
+/// An action being parsed.
 struct Action<'t> {
     input: &'t str,
-    /// The byte to be read next.
+    /// The next byte.
     at: usize,
 }
 
@@ -62,7 +61,7 @@ impl Action<'_> {
         Some(c)
     }
 
-    /// Reads up to and with the closing brace.
+    /// Parses up to and including the closing brace.
     fn steps(&mut self) -> Result<Vec<Step>> {
         let mut steps = Vec::new();
         loop {
@@ -87,7 +86,7 @@ impl Action<'_> {
                     self.at += 1;
                     return Ok(steps);
                 }
-                // The current object is what a step starts from anyway.
+                // `@` is the start of a path anyway.
                 Some(' ' | '@' | '$') => self.at += 1,
                 Some('[') => self.bracket(&mut steps)?,
                 Some(quote @ ('"' | '\'')) => steps.push(self.quoted(quote)?),
@@ -105,7 +104,7 @@ impl Action<'_> {
         }
     }
 
-    /// A name up to what ends one; a backslash takes the next character into it.
+    /// A name up to its end; a backslash escapes the next character.
     fn field(&mut self) -> Step {
         let start = self.at;
         loop {
@@ -170,7 +169,7 @@ impl Action<'_> {
     }
 }
 
-/// What ends a name or a word.
+/// Characters that end a name or a word.
 fn ends_word(c: char) -> bool {
     matches!(c, '.' | ',' | '[' | ']' | '$' | '@' | '{' | '}' | ' ' | '\t' | '\r' | '\n')
 }
@@ -183,7 +182,7 @@ fn is_digit(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_digit() } else { c.is_numeric() }
 }
 
-/// A character as Go's `%#U` writes it: without the character itself when it has no shape.
+/// A character as Go's `%#U`: without the character itself if it is not printable.
 fn code_point(c: char) -> String {
     let shown = c == ' ' || c.is_ascii_graphic() || (!c.is_ascii() && !c.escape_debug().any(|e| e == '\\'));
     let number = u32::from(c);

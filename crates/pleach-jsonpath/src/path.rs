@@ -1,4 +1,4 @@
-//! A template, parsed once and asked many times.
+//! [`JsonPath`]: a parsed template.
 
 use crate::error::{FindError, ParseError};
 use crate::eval::{Eval, Item};
@@ -22,11 +22,11 @@ use pleach_json::{Str, Value};
 pub struct JsonPath {
     template: Box<str>,
     parts: Vec<Part>,
-    /// The names, when the template is nothing but `{.name.name}`.
+    /// The field names, if the template is only `{.name.name}`.
     keys: Option<Box<[Str]>>,
 }
 
-/// What stands for a value that is not there.
+/// A missing value.
 static NULL: Value = Value::Null;
 
 impl JsonPath {
@@ -66,7 +66,7 @@ impl JsonPath {
         &self.template
     }
 
-    /// The field names one below the other, when the template is only that: `{.spec.replicas}`.
+    /// The field names, if the template is only `{.spec.replicas}`.
     ///
     /// ```
     /// use pleach_jsonpath::JsonPath;
@@ -107,8 +107,8 @@ impl JsonPath {
         Eval::new(&self.parts, allow).run(data)
     }
 
-    /// The first value of the first part, as a printer column uses it: missing keys are allowed,
-    /// and an object the path does not fit has none. Allocates nothing for `{.name.name}`.
+    /// The first value of the first part, for printer columns: missing keys are allowed, and an error
+    /// is `None`. Does not allocate for `{.name.name}`.
     ///
     /// ```
     /// use pleach_json::json;
@@ -128,8 +128,8 @@ impl JsonPath {
         Some(first.unwrap_or(&NULL))
     }
 
-    /// The template filled in: strings as they are, numbers as Go prints them, objects and arrays
-    /// as JSON, results of one action with a blank between them.
+    /// The template filled in: strings as they are, numbers as Go prints them, objects and arrays as
+    /// JSON, results of one action separated by blanks.
     ///
     /// ```
     /// use pleach_json::json;

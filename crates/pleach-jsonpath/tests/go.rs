@@ -1,4 +1,4 @@
-//! Every template of a table of upstream's answers, asked here.
+//! Recorded: upstream's results for a table of templates.
 //!
 //! A row has a template `t`, an object `d` and whether missing keys are allowed `a`; then either
 //! the parse error `p`, the error `e`, or the results `r` and the printed text `o`.
@@ -27,7 +27,7 @@ fn answer(row: &Value) -> Result<(), String> {
     };
     let owned = |items: Vec<&Value>| Value::from(items.into_iter().cloned().collect::<Vec<_>>());
     let results = Value::from(results.into_iter().map(owned).collect::<Vec<_>>());
-    // Compared as text: a float that is whole is written like an integer.
+    // Compared as text: an integral float is printed like an integer.
     if text("e").is_some() || row.get("r").unwrap().to_string() != results.to_string() {
         return Err(format!("results {results}"));
     }

@@ -1,4 +1,4 @@
-//! Templates and objects made to hurt.
+//! Hostile templates and objects.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

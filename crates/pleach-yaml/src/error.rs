@@ -1,12 +1,12 @@
-//! Why a text is not YAML, or not YAML that can become JSON, in go-yaml's words.
+//! YAML errors, with go-yaml's texts.
 //!
-//! `Display` is what clients of the API server read. It is odd about lines: go-yaml counts from
-//! nought, adds one for what the scanner finds but not for what the parser finds, and says nothing
-//! about the first line. [`YamlError::line`] is the line a person would count.
+//! `Display` is what clients of the API server read. Its lines are odd: go-yaml counts from zero, adds
+//! one for errors of the scanner but not of the parser, and omits the first line. [`YamlError::line`]
+//! counts from one.
 
 use std::fmt;
 
-/// A text that is not YAML, or not YAML that can become JSON.
+/// A text that is not YAML, or not YAML that can be converted to JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct YamlError {
     message: String,
@@ -14,7 +14,7 @@ pub struct YamlError {
     place: Option<Place>,
 }
 
-/// Who found the error; decides how the line is shown.
+/// The stage that found the error; decides how the line is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Characters.
@@ -25,11 +25,11 @@ pub(crate) enum Stage {
     Parser,
     /// Tags, anchors, merge keys.
     Decode,
-    /// The way from Go values to JSON, which does not name YAML.
+    /// The conversion of Go values to JSON, which does not mention YAML.
     Convert,
 }
 
-/// Where in the text, as a person counts.
+/// A position in the text, counted from one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) line: usize,
@@ -42,7 +42,7 @@ impl YamlError {
         Self { message: message.into(), stage, place }
     }
 
-    /// The same error; where its place is not known, it is this one.
+    /// The same error with this position, if it has none.
     pub(crate) fn or_at(mut self, place: Place) -> Self {
         self.place.get_or_insert(place);
         self
@@ -52,7 +52,7 @@ impl YamlError {
         self.stage == Stage::Parser
     }
 
-    /// What is wrong, without the place.
+    /// The message without the position.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -89,7 +89,7 @@ impl fmt::Display for YamlError {
     }
 }
 
-/// A key that a mapping sets again.
+/// A duplicate key of a mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DuplicateKey {
     /// The line of the later value, counted from one.
@@ -98,7 +98,7 @@ pub struct DuplicateKey {
     pub key: String,
 }
 
-/// The keys that a document sets more than once, in document order.
+/// The duplicate keys of a document, in document order.
 ///
 /// `Display` is the error of go-yaml's strict mode: a first line and one line per key.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -17,6 +17,6 @@ mod write;
 pub use error::{DuplicateKey, DuplicateKeys, YamlError};
 #[doc(hidden)]
 pub use read::parse_slowly;
-pub use read::{Document, Documents, Parsed, Places, documents, parse, parse_strict, parse_strict_with};
+pub use read::{Document, Documents, LazySpans, Parsed, documents, parse, parse_strict, parse_strict_with};
 pub use spans::{Span, SpanTree, Spans, Step};
 pub use write::{DEEPEST, Writer, to_yaml, write_item_to, write_to};

@@ -1,19 +1,19 @@
-//! Reading YAML text.
+//! YAML reader.
 //!
-//! Characters are checked first, then the parser's events become a tree of nodes, then the tree
-//! becomes a value. The three are apart because go-yaml keeps them apart: a fault of structure
-//! anywhere in a document comes before a fault of content, whatever their order in the text.
+//! Characters are checked first, then the parser's events become a tree of nodes, then the tree becomes
+//! a value. Three stages, as in go-yaml: a structural error anywhere in a document is reported before
+//! an error in its content.
 //!
-//! That is the long way. JSON and manifests as people write them have short ways around it, which
-//! lead to the same values or back to the long way.
+//! JSON and ordinary manifests have fast paths with the same results; in case of doubt they fall back
+//! to the full parser.
 
 mod characters;
 mod compose;
-mod faults;
+mod go_yaml_errors;
 mod json;
+mod lazy_spans;
 mod manifest;
 mod nodes;
-mod places;
 mod resolve;
 
 use std::borrow::Cow;
@@ -23,19 +23,19 @@ use pleach_work::charge;
 
 use crate::error::{DuplicateKeys, YamlError};
 use compose::Composer;
+pub use lazy_spans::LazySpans;
 use manifest::Manifests;
 use nodes::Stream;
-pub use places::Places;
 pub(crate) use resolve::{Scalar, reads_as_text};
 
-/// The first document of a text and the keys it set more than once.
+/// The first document of a text, with its duplicate keys.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
-    /// The document; of a key that is set more than once the last value counts.
+    /// The document; the last of duplicate keys counts.
     pub value: Value,
-    /// The keys that were set again.
+    /// The duplicate keys.
     pub duplicates: DuplicateKeys,
-    /// Where its containers are in the text, if that was asked for and the text is JSON.
+    /// Where its containers are in the text, if requested and the text is JSON.
     pub spans: Option<Spans>,
 }
 
@@ -48,12 +48,12 @@ impl From<Value> for Parsed {
 /// A document of a stream.
 #[derive(Debug, Clone)]
 pub struct Document {
-    /// The document; of a key that is set more than once the last value counts.
+    /// The document; the last of duplicate keys counts.
     pub value: Value,
-    /// The keys that were set again.
+    /// The duplicate keys.
     pub duplicates: DuplicateKeys,
-    /// Where its parts stand in the text.
-    pub places: Places,
+    /// Where its parts are in the text.
+    pub places: LazySpans,
 }
 
 /// Reads the first document of a text. A text without one is `null`.
@@ -61,18 +61,17 @@ pub fn parse(bytes: &[u8]) -> Result<Value, YamlError> {
     read(bytes, false, Hints::default(), false).map(|parsed| parsed.value)
 }
 
-/// Reads the first document of a text and reports keys that are set more than once.
+/// Reads the first document of a text and reports duplicate keys.
 pub fn parse_strict(bytes: &[u8]) -> Result<Parsed, YamlError> {
     read(bytes, true, Hints::default(), false)
 }
 
-/// The same for a text of which something is known, which helps if it is JSON. `read_before` says that what
-/// it is like was read by this function.
+/// The same with hints for the JSON parser. `read_before` says that the hint was read by this function.
 pub fn parse_strict_with(bytes: &[u8], hints: Hints<'_>, read_before: bool) -> Result<Parsed, YamlError> {
     read(bytes, true, hints, read_before)
 }
 
-/// The same as [`parse`] without the short ways, for tests that compare them.
+/// [`parse`] without the fast paths, for tests that compare them.
 #[doc(hidden)]
 pub fn parse_slowly(bytes: &[u8]) -> Result<Parsed, YamlError> {
     let (text, _) = characters::decode(bytes)?;
@@ -82,7 +81,7 @@ pub fn parse_slowly(bytes: &[u8]) -> Result<Parsed, YamlError> {
 fn read(bytes: &[u8], strict: bool, hints: Hints<'_>, read_before: bool) -> Result<Parsed, YamlError> {
     let (text, traits) = characters::decode(bytes)?;
     if let Some((value, spans)) = json::read(&text, traits, hints, read_before) {
-        // What was decoded does not stand where it stood.
+        // Decoded text has other offsets.
         let spans = spans.filter(|_| matches!(text, Cow::Borrowed(_)) && text.len() == bytes.len());
         return Ok(Parsed { value, duplicates: DuplicateKeys::default(), spans });
     }
@@ -104,7 +103,7 @@ fn read_manifest(text: &str) -> Option<Value> {
 fn read_yaml(mut text: Cow<'_, str>, strict: bool) -> Result<Parsed, YamlError> {
     let mut repairs = 0_usize;
     loop {
-        // The parser is not ours: it takes some 100 nanoseconds for a short token.
+        // The parser is not ours: it takes some 100 ns for a short token.
         charge(4 * text.len() as u64);
         let mut stream = Stream::new(&text, true);
         let nodes = match stream.document() {
@@ -125,7 +124,7 @@ fn read_yaml(mut text: Cow<'_, str>, strict: bool) -> Result<Parsed, YamlError> 
     }
 }
 
-/// Each repair reads the text again, so there must be an end to them: after this many bytes.
+/// Each repair reads the text again; their total is bounded by this many bytes.
 const MAX_REPAIRED: usize = 1024 * 1024;
 
 /// Reads all documents of a text. Empty documents are left out, as `kubectl` leaves them out.
@@ -150,11 +149,11 @@ pub struct Documents<'a> {
 
 /// How a stream is read.
 enum Way<'a> {
-    /// Not at all, for this reason.
+    /// It failed.
     Nowhere(Option<YamlError>),
-    /// As manifests, so many so far.
+    /// By the fast manifest reader, so many documents so far.
     Short { manifests: Manifests<'a>, given: usize },
-    /// By the parser that knows all of YAML.
+    /// By the full parser.
     Long(Box<Stream<'a>>),
 }
 
@@ -173,12 +172,12 @@ impl Iterator for Documents<'_> {
                             Ok(Document {
                                 value: manifest.value,
                                 duplicates: DuplicateKeys::default(),
-                                places: Places::within(manifest.lines),
+                                places: LazySpans::within(manifest.lines),
                             })
                         });
                     }
-                    Err(manifest::Doubt) => {
-                        // From the start, so that faults are found and worded as ever.
+                    Err(manifest::NeedsFullParser) => {
+                        // From the start, for the usual errors.
                         let mut stream = Box::new(Stream::new(self.text, false));
                         for _ in 0..*given {
                             pass_document(&mut stream);
@@ -220,7 +219,7 @@ fn next_document(text: &str, stream: &mut Stream<'_>) -> Option<Result<Document,
         Ok((value, spans)) => {
             Ok(Document { value, duplicates: composer.into_duplicates(), places: spans.into() })
         }
-        // What is wrong with a document as a whole is wrong from its start on.
+        // An error of a document as a whole is at its start.
         Err(error) => Err(error.or_at(composer.place_of_root())),
     })
 }

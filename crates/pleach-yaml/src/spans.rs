@@ -1,7 +1,7 @@
-//! Where in the text each part of a document stands.
+//! Spans: byte ranges of the parts of a document.
 //!
-//! A tree beside the value: same keys, same indices, byte ranges of the key and of the value.
-//! Parts that came through an alias or a merge key point to where they are written down.
+//! A tree parallel to the value: same keys, same indices, ranges of keys and values. Parts from an
+//! alias or a merge key point to their definition.
 
 use std::ops::Range;
 
@@ -31,12 +31,12 @@ impl From<usize> for Step<'_> {
     }
 }
 
-/// Where a value stands, and its key if it is a member of a mapping.
+/// The range of a value, and of its key in a mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spans {
     /// The key.
     pub key: Option<Span>,
-    /// The value. Empty, just behind the colon, where the text leaves the value out.
+    /// The value. Empty, after the colon, if it is omitted.
     pub value: Span,
 }
 
@@ -60,7 +60,7 @@ impl SpanTree {
         Self { spans: Spans { key: None, value }, children: Children::None }
     }
 
-    /// The tree of a text in which this one's text starts `by` bytes further on.
+    /// The tree shifted by `by` bytes.
     pub(crate) fn shift(&mut self, by: usize) {
         if by == 0 {
             return;
@@ -97,13 +97,12 @@ impl SpanTree {
         }
     }
 
-    /// The spans of what stands at `path`.
+    /// The spans at `path`.
     pub fn get<'a>(&self, path: impl IntoIterator<Item = Step<'a>>) -> Option<&Spans> {
         path.into_iter().try_fold(self, |tree, step| tree.child(step)).map(SpanTree::spans)
     }
 
-    /// The spans of what stands at `path`, or of its nearest ancestor that is there, and how many
-    /// steps lead to that one.
+    /// The spans at `path`, or of its nearest existing ancestor, and the length of the path to it.
     pub fn nearest<'a>(&self, path: impl IntoIterator<Item = Step<'a>>) -> (&Spans, usize) {
         let mut tree = self;
         let mut taken = 0;
@@ -118,7 +117,7 @@ impl SpanTree {
 
 impl Drop for SpanTree {
     fn drop(&mut self) {
-        // Only a tree of several levels recurses; then there must be room for all of them.
+        // Only a tree of several levels recurses.
         match &mut self.children {
             Children::None => {}
             Children::Sequence(items) => pleach_json::grow_stack_to_drop(|| items.clear()),

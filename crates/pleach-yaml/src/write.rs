@@ -1,11 +1,10 @@
-//! Writing YAML text, as `sigs.k8s.io/yaml` and therefore `kubectl get -o yaml` does.
+//! YAML writer, as `sigs.k8s.io/yaml` and `kubectl get -o yaml`.
 //!
-//! Block style, sequences not indented below their key, keys in natural order, lines folded at 80 columns.
-//! What a plain text would be read as decides whether it needs quotes.
+//! Block style, sequences not indented below their key, keys in natural order, lines folded at 80
+//! columns. A string that would resolve to something else is quoted.
 //!
-//! Indentation is bounded: what is nested deeper than [`DEEPEST`] columns is written in flow style, on one
-//! line. A text is therefore at most some hundred times as long as the JSON, however deep the value is, and
-//! a [`Writer`] makes it a piece at a time.
+//! Indentation is bounded: beyond [`DEEPEST`] columns flow style is used. So the text is at most about
+//! a hundred times as long as the JSON, whatever the nesting, and a [`Writer`] makes it in pieces.
 
 mod order;
 mod scalar;
@@ -17,7 +16,7 @@ use scalar::Emitter;
 
 /// Collections that would be indented further than this are written in flow style.
 pub const DEEPEST: usize = 128;
-/// A key of more bytes is announced by a question mark, since readers look no further for its colon.
+/// A longer key is written with a question mark, since readers limit the length of simple keys.
 const LONGEST_FLOW_KEY: usize = 128;
 
 /// The value as YAML text.
@@ -32,21 +31,21 @@ pub fn write_to(value: &Value, out: &mut String) {
     Writer::new(value.clone()).write(out, usize::MAX);
 }
 
-/// Appends the value as an item of a sequence that stands in the first column.
+/// Appends the value as an item of a sequence in the first column.
 pub fn write_item_to(value: &Value, out: &mut String) {
     Writer::new(Value::from(vec![value.clone()])).write(out, usize::MAX);
 }
 
-/// Writes a value as YAML text, some at a time.
+/// Writes a value as YAML text, in pieces.
 pub struct Writer {
-    /// What is written next, if that is no collection.
+    /// The next scalar to write.
     scalar: Option<Value>,
-    /// The collections that are open, outermost first.
+    /// The open collections, outermost first.
     open: Vec<Frame>,
     column: usize,
 }
 
-/// What is left of an open collection.
+/// The rest of an open collection.
 struct Frame {
     content: Content,
     /// The item or member that comes next.
@@ -57,7 +56,7 @@ struct Frame {
 
 enum Content {
     Sequence(Array),
-    /// The members and the order to write them in.
+    /// The members and their order.
     Mapping(Map, Vec<u32>),
 }
 
@@ -97,8 +96,8 @@ impl Writer {
         }
     }
 
-    /// Appends text until there are `limit` bytes or it has ended; whether there is more to come. The limit
-    /// is exceeded by one scalar at most.
+    /// Appends text until there are `limit` bytes or it ends; whether there is more. Exceeds the limit
+    /// by at most one scalar.
     pub fn write(&mut self, out: &mut String, limit: usize) -> bool {
         let mut emitter = Emitter::at(self.column, out);
         if let Some(scalar) = self.scalar.take() {
@@ -126,7 +125,7 @@ impl Writer {
     }
 }
 
-/// What a step of writing came to.
+/// The result of a step.
 enum Opened {
     Collection(Frame),
     Nothing,
@@ -208,7 +207,7 @@ fn flow(frame: &mut Frame, emitter: &mut Emitter<'_>) -> Opened {
     Opened::Nothing
 }
 
-/// Writes what fits behind a colon or a dash, and ends the line.
+/// Writes what fits after a colon or a dash, and ends the line.
 fn leaf(value: &Value, indent: usize, emitter: &mut Emitter<'_>) {
     match value {
         Value::String(text) => emitter.text(text, indent),
@@ -229,7 +228,7 @@ fn plain(value: &Value, emitter: &mut Emitter<'_>) {
     }
 }
 
-/// A float the way it leaves after going through JSON: integers up to 64 bits stay integers.
+/// A float after conversion through JSON: integers up to 64 bits stay integers.
 fn float_text(float: f64) -> String {
     let json = format_float(float);
     if let Ok(int) = json.parse::<i64>() {

@@ -1,4 +1,4 @@
-//! What go-yaml made of some thirteen hundred texts.
+//! Recorded: what go-yaml reads from some 1,300 texts.
 //!
 //! Each row of `go-reads.json` has the text (`in`, bytes as Latin-1) and either the JSON that it
 //! became (`out`) or the error (`err`); `strict` is the error of strict reading where that differs.
@@ -6,7 +6,7 @@
 use pleach_json::{Value, parse, to_string};
 use pleach_yaml::parse_strict;
 
-/// Texts that are read otherwise than go-yaml reads them. The list may only shrink.
+/// Texts that are read differently from go-yaml. The list may only shrink.
 const KNOWN: &[(&str, &str)] = &[
     ("&a: v\n", "an anchor that ends at a colon"),
     ("[: v\n", "which of two faults is named"),
@@ -52,7 +52,7 @@ fn every_text_is_read_as_go_yaml_reads_it() {
             Ok(parsed) => {
                 let strict =
                     if parsed.duplicates.is_empty() { String::new() } else { parsed.duplicates.to_string() };
-                // The table has Go's JSON, where floats keep their form; ours has been read again.
+                // The table has Go's JSON, in which floats keep their form.
                 let want = match parse(text(row, "out").as_bytes()) {
                     Ok(value) => to_string(&value),
                     Err(_) => text(row, "err"),

@@ -1,11 +1,11 @@
-//! How go-yaml wrote some twenty-six hundred values.
+//! Recorded: how go-yaml writes some 2,600 values.
 //!
 //! Each row of `go-writes.json` has a value as JSON text (`in`) and its YAML (`out`).
 
 use pleach_json::{Value, parse};
 use pleach_yaml::to_yaml;
 
-/// Rows with this character are left out: on its way through JSON, go-yaml folds it away.
+/// Rows with this character are skipped: go-yaml folds it away.
 const NEXT_LINE: char = '\u{85}';
 
 #[test]

@@ -1,10 +1,10 @@
-//! What holds for every value and every text: reading undoes writing, and reading never panics.
+//! Properties: reading undoes writing, and reading never panics.
 
 use pleach_json::{Map, Str, Value};
 use pleach_yaml::{documents, parse, parse_strict, to_yaml};
 use proptest::prelude::*;
 
-/// Texts of the characters that YAML makes much of.
+/// Random texts of characters that are special in YAML.
 const TRICKY: &str = "[ \\t\\n:#\\-?,\\[\\]{}&*!|>'\"%@`~ab01.e_+\\\\é]{0,12}";
 
 fn value() -> impl Strategy<Value = Value> {
@@ -27,7 +27,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Breaks that YAML 1.1 knows and later editions do not, with the indentation of what follows them.
+/// Line breaks of YAML 1.1 only, with the indentation of what follows.
 #[test]
 fn far_line_breaks_are_read_as_go_reads_them() {
     for (text, want) in [
@@ -45,7 +45,7 @@ fn far_line_breaks_are_read_as_go_reads_them() {
     }
 }
 
-/// `depth` collections around a value, by turns of both sorts.
+/// `depth` nested collections, alternating.
 fn nested(depth: usize, mut value: Value) -> Value {
     for level in 0..depth {
         value = if level % 3 == 0 { vec![value].into() } else { pleach_json::json!({"k": value}) };
@@ -122,7 +122,7 @@ proptest! {
         prop_assert_eq!(&read.value, &value, "{}", text);
     }
 
-    /// JSON is read a short way when it starts with a brace and the long way when a comment does.
+    /// JSON takes the fast path; with a leading comment it does not.
     #[test]
     fn json_means_the_same_as_yaml(value in value(), indent in 0_usize..3) {
         let value = pleach_json::json!({"k": value});

@@ -1,7 +1,7 @@
-//! `'%s'.format([x])` with a constant text: clauses and arguments that cannot go together.
+//! Validates `'%s'.format([x])` with a constant format string.
 //!
-//! Reports the first problem only. Clauses are read byte by byte, so that a character beyond
-//! ASCII after `%` shows as its first byte.
+//! Reports the first problem only. Clauses are read bytewise, so that a non-ASCII character after `%`
+//! shows as its first byte.
 
 use crate::ast::{Expr, ExprId, Literal};
 use crate::checked::Checked;

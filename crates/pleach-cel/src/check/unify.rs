@@ -1,19 +1,18 @@
-//! Solving for type parameters.
+//! Type unification.
 //!
-//! A parameter of an overload becomes a fresh variable (`_var0`) at every call; what it turns out
-//! to be is remembered, and a type that was guessed too narrow is widened. An attempt that fails
-//! leaves nothing behind.
+//! A type parameter of an overload becomes a fresh variable (`_var0`) at every call; its substitution
+//! is recorded and widened if it was too narrow. A failed attempt is rolled back.
 
 use crate::types::{T, Type};
 use pleach_json::Str;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What is known about type variables.
+/// Substitutions of type variables.
 #[derive(Debug, Default)]
 pub(super) struct Unifier {
     solved: HashMap<Str, Type>,
-    /// What to put back if the current attempt fails.
+    /// The undo log of the current attempt.
     undo: Vec<(Str, Option<Type>)>,
     count: usize,
 }
@@ -26,7 +25,7 @@ impl Unifier {
         Type::Param(name.into())
     }
 
-    /// A constant type with its parameters replaced by variables: those in `fresh`, which grows.
+    /// Instantiates a constant type: parameters become the variables in `fresh`, which grows.
     pub(super) fn instantiate(&mut self, ty: T, fresh: &mut Vec<(&'static str, Type)>) -> Type {
         match ty {
             T::Param(name) => {
@@ -45,7 +44,7 @@ impl Unifier {
         }
     }
 
-    /// Whether a value of type `from` can be used as a `to`, solving variables of both.
+    /// Whether a value of type `from` is assignable to `to`; unifies variables of both.
     pub(super) fn is_assignable(&mut self, from: &Type, to: &Type) -> bool {
         self.are_assignable(std::slice::from_ref(from), std::slice::from_ref(to))
     }
@@ -72,16 +71,16 @@ impl Unifier {
     fn assign(&mut self, from: &Type, to: &Type) -> bool {
         pleach_work::charge(1);
         if let Type::Param(name) = to {
-            match self.stand_for(from, name, to) {
-                Stand::Valid => return true,
-                Stand::Contradicts => return false,
-                Stand::Impossible => {}
+            match self.valid_substitution(from, name, to) {
+                Substitution::Valid => return true,
+                Substitution::Contradicts => return false,
+                Substitution::Impossible => {}
             }
         }
         if let Type::Param(name) = from {
-            return matches!(self.stand_for(to, name, from), Stand::Valid);
+            return matches!(self.valid_substitution(to, name, from), Substitution::Valid);
         }
-        if is_wild(from) || is_wild(to) {
+        if is_dyn_or_error(from) || is_dyn_or_error(to) {
             return true;
         }
         match (from, to) {
@@ -105,29 +104,29 @@ impl Unifier {
         }
     }
 
-    /// Whether `ty` can be what the variable `var` (called `name`) stands for.
-    fn stand_for(&mut self, ty: &Type, name: &Str, var: &Type) -> Stand {
+    /// Whether `ty` is a valid substitution of the variable `var` (called `name`).
+    fn valid_substitution(&mut self, ty: &Type, name: &Str, var: &Type) -> Substitution {
         if ty == var {
-            return Stand::Valid;
+            return Substitution::Valid;
         }
         if let Some(known) = self.solved.get(name).cloned() {
             if ty.is_equivalent(&known) {
-                return Stand::Valid;
+                return Substitution::Valid;
             }
             if !self.assign(ty, &known) {
-                return Stand::Contradicts;
+                return Substitution::Contradicts;
             }
             let wider = most_general(ty.clone(), known);
-            if !self.mentions(&wider, var) {
+            if !self.occurs_in(&wider, var) {
                 self.solve(name, wider);
             }
-            return Stand::Valid;
+            return Substitution::Valid;
         }
-        if self.mentions(ty, var) {
-            return Stand::Impossible;
+        if self.occurs_in(ty, var) {
+            return Substitution::Impossible;
         }
         self.solve(name, ty.clone());
-        Stand::Valid
+        Substitution::Valid
     }
 
     fn solve(&mut self, name: &Str, ty: Type) {
@@ -135,24 +134,24 @@ impl Unifier {
         self.undo.push((name.clone(), before));
     }
 
-    /// Whether `var` occurs in `ty`, solutions included.
-    fn mentions(&self, ty: &Type, var: &Type) -> bool {
+    /// The occurs check: whether `var` is in `ty`, substitutions included.
+    fn occurs_in(&self, ty: &Type, var: &Type) -> bool {
         pleach_work::charge(1);
         match ty {
-            Type::Param(name) => ty == var || self.solved.get(name).is_some_and(|ty| self.mentions(ty, var)),
-            Type::List(inner) | Type::Type(inner) => self.mentions(inner, var),
-            Type::Map(entry) => self.mentions(&entry.0, var) || self.mentions(&entry.1, var),
-            Type::Opaque(_, params) => params.iter().any(|ty| self.mentions(ty, var)),
+            Type::Param(name) => ty == var || self.solved.get(name).is_some_and(|ty| self.occurs_in(ty, var)),
+            Type::List(inner) | Type::Type(inner) => self.occurs_in(inner, var),
+            Type::Map(entry) => self.occurs_in(&entry.0, var) || self.occurs_in(&entry.1, var),
+            Type::Opaque(_, params) => params.iter().any(|ty| self.occurs_in(ty, var)),
             _ => false,
         }
     }
 
-    /// The type with solved variables replaced; the others become dyn if `to_dyn`.
+    /// The type with substitutions applied; unsolved variables become dyn if `to_dyn`.
     pub(super) fn substitute(&self, ty: &Type, to_dyn: bool) -> Type {
         self.substituted(ty, to_dyn).unwrap_or_else(|| ty.clone())
     }
 
-    /// All types with solved variables replaced and the others dyn. Many nodes have the very same type.
+    /// Applies substitutions to all types; unsolved variables become dyn. Many nodes share a type.
     pub(super) fn substitute_all(&self, types: &[Type]) -> Vec<Type> {
         let mut known: HashMap<(u8, usize), Type> = HashMap::new();
         let of = |ty: &Type| {
@@ -203,36 +202,36 @@ impl Unifier {
     }
 }
 
-/// Whether a type can be a variable's.
-enum Stand {
+/// Whether a type is a valid substitution.
+enum Substitution {
     Valid,
-    /// The variable is known to be something else.
+    /// The variable is bound to another type.
     Contradicts,
-    /// It would contain itself.
+    /// The type contains the variable.
     Impossible,
 }
 
-fn is_wild(ty: &Type) -> bool {
+fn is_dyn_or_error(ty: &Type) -> bool {
     matches!(ty, Type::Dyn | Type::Any | Type::Error)
 }
 
-/// The one of two compatible types that says less.
+/// The more general of two compatible types.
 pub(super) fn most_general(a: Type, b: Type) -> Type {
-    if is_at_most_as_specific(&a, &b) { a } else { b }
+    if is_equal_or_less_specific(&a, &b) { a } else { b }
 }
 
-fn is_at_most_as_specific(a: &Type, b: &Type) -> bool {
+fn is_equal_or_less_specific(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Dyn | Type::Param(_), _) | (Type::Type(_), Type::Type(_)) => true,
         (_, Type::Dyn | Type::Param(_)) => false,
-        (Type::List(a), Type::List(b)) => is_at_most_as_specific(a, b),
+        (Type::List(a), Type::List(b)) => is_equal_or_less_specific(a, b),
         (Type::Map(a), Type::Map(b)) => {
-            is_at_most_as_specific(&a.0, &b.0) && is_at_most_as_specific(&a.1, &b.1)
+            is_equal_or_less_specific(&a.0, &b.0) && is_equal_or_less_specific(&a.1, &b.1)
         }
         (Type::Opaque(a, ap), Type::Opaque(b, bp)) => {
             a == b
                 && ap.len() == bp.len()
-                && ap.iter().zip(bp.iter()).all(|(a, b)| is_at_most_as_specific(a, b))
+                && ap.iter().zip(bp.iter()).all(|(a, b)| is_equal_or_less_specific(a, b))
         }
         _ => a.is_equivalent(b),
     }

@@ -1,7 +1,7 @@
-//! Checks of a tree whose types are in order: constants that can only fail, mixed lists.
+//! Validators of a checked AST: constants that can only fail, homogeneous aggregate literals.
 //!
-//! Lists and maps hold one type each, in every version; the rest came with 1.29. A list of mixed
-//! types is let through only as argument of `format`.
+//! Lists and maps must be homogeneous, in every version; the rest came with 1.29. A mixed list is
+//! allowed only as argument of `format`.
 //!
 //! Odd: `matches('(', s)` has its *text* checked as a pattern, because the check looks at the
 //! first argument whether there is a receiver or not.
@@ -9,22 +9,22 @@
 use crate::ast::{Expr, ExprId, Literal};
 use crate::check::format;
 use crate::checked::Checked;
-use crate::issues::{Issue, Places};
+use crate::issues::{Issue, SourceLines};
 
-/// The version whose expressions have their constants checked.
+/// The version since which constants are checked.
 const CONSTANTS: u32 = 29;
 
-/// After this many visits no node is visited again.
+/// After this many visits shared nodes are not visited again.
 const MAX_REPEATS: usize = 10_000;
 
 /// Everything that is wrong.
-pub(super) fn validate(checked: &Checked, minor: u32, places: &Places) -> Vec<Issue> {
+pub(super) fn validate(checked: &Checked, minor: u32, places: &SourceLines) -> Vec<Issue> {
     let mut validator = Validator { checked, places, issues: Vec::new() };
     let mut pending = vec![(checked.ast().root(), false)];
     let mut seen = vec![false; checked.ast().len()];
     let mut visits = 0;
     while let Some((id, mut exempt)) = pending.pop() {
-        // A node with two parents is wrong twice, as long as that ends.
+        // A node with two parents is reported twice, within the bound.
         if std::mem::replace(&mut seen[id.index()], true) && visits > MAX_REPEATS {
             continue;
         }
@@ -62,7 +62,7 @@ pub(super) fn validate(checked: &Checked, minor: u32, places: &Places) -> Vec<Is
 
 struct Validator<'a> {
     checked: &'a Checked,
-    places: &'a Places,
+    places: &'a SourceLines,
     issues: Vec<Issue>,
 }
 

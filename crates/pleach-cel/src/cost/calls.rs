@@ -1,6 +1,6 @@
-//! What each kind of call costs, and how large its result is.
+//! Estimated cost and result size of calls.
 //!
-//! One match over [`StaticCost`]; which function is of which kind stands with the function.
+//! One match over [`StaticCost`]; the kind of each function is in its declaration.
 
 use crate::ast::Literal;
 use crate::cost::CostEstimate;
@@ -10,7 +10,7 @@ use crate::function::{Overload, StaticCost};
 use crate::types::{T, Type};
 use pleach_json::Str;
 
-/// Per byte of a string that is walked.
+/// Per byte of a string that is traversed.
 const TRAVERSAL: f64 = 0.1;
 /// Per byte of a regular expression.
 const PATTERN: f64 = 0.25;
@@ -127,7 +127,7 @@ impl Estimator<'_> {
             }
             StaticCost::Index => (CostEstimate::fixed(1), None),
             StaticCost::Same => (CostEstimate::fixed(1), Some(size)),
-            // The results of these two are taken to be as large as the comparisons are many.
+            // The result of these two is taken to have as many elements as there are comparisons.
             StaticCost::Sort => {
                 let text = matches!(overload.params.last(), Some(T::List(T::String | T::Bytes)));
                 let factor = if text { 2.0 + TRAVERSAL } else { 2.0 };
@@ -137,7 +137,7 @@ impl Estimator<'_> {
             StaticCost::Reverse => (new_list(size.times(1.0)), Some(size)),
             StaticCost::Slice => {
                 let (start, end) = (constant(args.first()), constant(args.get(1)));
-                // An end before the start is a length beyond all bounds.
+                // An end before the start is an unbounded length.
                 let between = start.zip(end).map(|(start, end)| end.wrapping_sub(start));
                 let result = Size::fixed(between.unwrap_or(size.max));
                 (new_list(result.times(1.0)), Some(result))
@@ -184,7 +184,7 @@ fn compare(overload: &Overload, left: &Argument<'_>, right: Size) -> CostEstimat
         }
         Type::Object(object) if equality => match object.name.as_str() {
             "kubernetes.Quantity" | "kubernetes.Semver" => return CostEstimate::fixed(1),
-            // Here the size of the right one counts, even if the left one is shorter.
+            // The size of the right operand counts, even if the left one is shorter.
             "kubernetes.URL" => return Size { min: 1, max: right.max }.times(TRAVERSAL),
             "kubernetes.NamedFormat" => return Size { min: 1, max: LONGEST_FORMAT_NAME }.times(TRAVERSAL),
             _ => {}
@@ -195,15 +195,15 @@ fn compare(overload: &Overload, left: &Argument<'_>, right: Size) -> CostEstimat
     Size { min: u64::from(max > 0), max }.times(TRAVERSAL)
 }
 
-/// The size of what is made by walking over something of `size` once.
+/// The size of a result that is made by traversing something of `size` once.
 fn traversed(overload: &Overload, size: Size) -> Option<Size> {
     match overload.id {
-        // The format's arguments are not bounded.
+        // The arguments of a format are unbounded.
         "string_format" => None,
         // A code point takes up to four bytes.
         "string_to_bytes" => Some(Size { min: size.min, max: size.max.wrapping_mul(4) }),
         "bytes_to_string" => Some(Size { min: size.min / 4, max: size.max }),
-        // All escaped, and the quotes.
+        // All characters escaped, plus quotes.
         "strings_quote" => {
             Some(Size { min: size.min.wrapping_add(2), max: size.max.wrapping_mul(2).wrapping_add(2) })
         }

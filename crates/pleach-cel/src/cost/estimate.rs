@@ -1,8 +1,7 @@
-//! The walk over the tree that adds costs up.
+//! The cost estimator: a walk over the AST.
 //!
-//! Beside costs it follows *paths* (which field of the schema a value came from), *sizes* of
-//! values and of the entries of lists and maps: a loop costs its body times the size of what it
-//! walks.
+//! Besides costs it tracks *paths* (which schema node a value came from) and *sizes* of values and of
+//! entries of lists and maps: a comprehension costs its body times the size of its range.
 
 use crate::ast::{Comprehension, Expr, ExprId, Literal};
 use crate::checked::{Checked, Reference};
@@ -21,12 +20,12 @@ const MESSAGE: u64 = 40;
 /// Of a variable and of a field.
 const SELECT: u64 = 1;
 
-/// Steps of a path that are no fields.
+/// Path steps that are not fields.
 pub(super) const ITEMS: &str = "@items";
 pub(super) const KEYS: &str = "@keys";
 pub(super) const VALUES: &str = "@values";
 
-/// A path from a variable to a value; empty if it is computed.
+/// The path from a variable to a value; empty if it is computed.
 pub(super) type Path = Vec<Str>;
 
 /// Sizes of what is in a list or map.
@@ -48,7 +47,7 @@ struct Local {
 pub(super) struct Estimator<'a> {
     pub(super) checked: &'a Checked,
     root: Option<&'a DeclType>,
-    /// Bounds that take the place of the schema's.
+    /// Bounds that override the schema's.
     overrides: &'a [(Path, u64)],
     costs: Vec<Option<CostEstimate>>,
     paths: Vec<Path>,
@@ -77,7 +76,7 @@ impl<'a> Estimator<'a> {
         self.cost(self.checked.ast().root())
     }
 
-    /// The cost of a node with all below it. A node with two parents is looked at once.
+    /// The cost of a node including its children. Shared nodes are memoized.
     pub(super) fn cost(&mut self, id: ExprId) -> CostEstimate {
         if let Some(known) = self.costs[id.index()] {
             return known;
@@ -158,7 +157,7 @@ impl<'a> Estimator<'a> {
         let Some(Reference::Overloads(overloads)) = checked.reference(id) else {
             return CostEstimate::default();
         };
-        // `format.named(x)` looks like a call on a variable, but there is none.
+        // `format.named(x)` looks like a call on a variable.
         let target = target.filter(|_| overloads.iter().any(|o| o.member));
         let arg_costs: Vec<CostEstimate> = args.iter().map(|arg| self.cost(*arg)).collect();
         let target_cost = target.map_or_else(CostEstimate::default, |target| self.cost(target));
@@ -211,7 +210,7 @@ impl<'a> Estimator<'a> {
         self.locals.push(accumulator);
         self.push_variables(fold);
         let body = self.cost(fold.cond).add(self.cost(fold.step));
-        // The step's entries are asked for while its variables are known.
+        // The entries of the step are computed while its variables are in scope.
         let entry = self.entry(fold.step);
         self.locals.truncate(outer + 1);
         sum = sum.add(self.cost(fold.result));
@@ -264,7 +263,7 @@ impl<'a> Estimator<'a> {
         &self.paths[id.index()]
     }
 
-    /// The schema that paths lead through.
+    /// The schema that paths refer to.
     pub(super) fn root(&self) -> Option<&'a DeclType> {
         self.root
     }
@@ -328,7 +327,7 @@ impl<'a> Estimator<'a> {
         if let Some((step, container)) = steps.split_last()
             && step == KEYS
         {
-            // Keys are strings of which no schema bounds the length; they are taken to be empty.
+            // The length of keys has no bound in the schema; they are taken to be empty.
             let decl = declared(self.root?, container)?;
             return matches!(decl.kind(), DeclKind::Map(_)).then_some(Size::fixed(0));
         }
@@ -360,7 +359,7 @@ pub(super) fn declared<'d>(root: &'d DeclType, steps: &[Str]) -> Option<&'d Decl
         };
         at = match (step.as_str(), inside.kind()) {
             (ITEMS | VALUES, DeclKind::List(element, _) | DeclKind::Map(element)) => element,
-            // Reserved words that were not escaped are not found.
+            // Unescaped reserved words are not found.
             (name, DeclKind::Object(object)) => &object.field(name).filter(|f| f.escaped_name == name)?.decl,
             _ => return None,
         };

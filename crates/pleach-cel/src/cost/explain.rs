@@ -1,8 +1,8 @@
-//! Why an expression costs what it does, for a person to read.
+//! Cost explanations, for people.
 //!
-//! An [`Explanation`] is the estimate taken apart: a tree of [`Part`]s, each with how often it runs
-//! at most and the [`Bound`]s of the schema that say so. [`Explanation::remedies`] turns the question
-//! round: which smaller bound would bring the cost under a limit. Nothing here decides anything.
+//! An [`Explanation`] is a tree of [`Part`]s, each with the maximum number of its evaluations and the
+//! [`Bound`]s of the schema that determine it. [`Explanation::remedies`] finds smaller bounds that
+//! bring the cost under a limit. Acceptance does not depend on it.
 
 use crate::ast::{Expr, ExprId};
 use crate::checked::{Checked, Reference};
@@ -13,7 +13,7 @@ use crate::function::{StaticCost, operators};
 use pleach_json::{Str, grow_stack};
 use std::fmt;
 
-/// An estimate taken apart.
+/// An explained estimate.
 #[derive(Debug, Clone)]
 pub struct Explanation {
     /// The estimate.
@@ -23,18 +23,18 @@ pub struct Explanation {
     pub(super) checked: Checked,
 }
 
-/// A part of an expression and what it contributes.
+/// A part of an expression and its share of the cost.
 #[derive(Debug, Clone)]
 pub struct Part {
     /// What it is: `all()`, `==`, `self.hosts`.
     pub what: String,
     /// Where it is in the source, in code points.
     pub offset: u32,
-    /// What it contributes at most, with everything inside it: its cost times `times`.
+    /// Its maximum share, including its children: its cost times `times`.
     pub total: u64,
     /// How often it runs at most.
     pub times: u64,
-    /// The bounds its cost, or the number of its rounds, depends on.
+    /// The bounds its cost, or the number of its iterations, depends on.
     pub bounds: Vec<Bound>,
     /// The parts inside it.
     pub parts: Vec<Part>,
@@ -43,13 +43,13 @@ pub struct Part {
 /// A limit on the size of a value, as the schema sets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bound {
-    /// The way from `self` to the value: fields, `@items` and `@values`.
+    /// The path from `self` to the value: fields, `@items` and `@values`.
     pub path: Vec<Str>,
     /// `maxLength`, `maxItems` or `maxProperties`.
     pub keyword: &'static str,
     /// The bound in the keyword's unit.
     pub value: u64,
-    /// Whether the schema sets none, so that only the size of a request bounds it.
+    /// Whether the schema has none, so that only the request size bounds it.
     pub implied: bool,
     /// How many of the estimator's units are one of the keyword's.
     unit: u64,
@@ -69,11 +69,11 @@ impl Explanation {
         let mut estimator = Estimator::new(checked, &[]);
         let root = checked.ast().root();
         let estimate = estimator.cost(root);
-        let root = Teller { estimator }.part(root, 1);
+        let root = Explainer { estimator }.part(root, 1);
         Self { estimate, root, checked: checked.clone() }
     }
 
-    /// All bounds that play a role, each once.
+    /// All bounds that matter, each once.
     pub fn bounds(&self) -> Vec<Bound> {
         let mut bounds = Vec::new();
         let mut pending = vec![&self.root];
@@ -88,9 +88,8 @@ impl Explanation {
         bounds
     }
 
-    /// What would bring the cost down to `limit`: every single bound that can, or else all bounds
-    /// that the schema does not set, together. Nothing if it costs no more already, or if no bound
-    /// above zero helps.
+    /// Changes that bring the cost down to `limit`: every single bound that can, or else all unset
+    /// bounds together. Nothing if the cost is low enough, or if no bound above zero helps.
     pub fn remedies(&self, limit: u64) -> Vec<Remedy> {
         if self.estimate.max <= limit {
             return Vec::new();
@@ -121,12 +120,12 @@ impl Explanation {
     }
 }
 
-/// Takes the estimator's numbers apart.
-struct Teller<'a> {
+/// Builds an explanation from the estimator's results.
+struct Explainer<'a> {
     estimator: Estimator<'a>,
 }
 
-impl Teller<'_> {
+impl Explainer<'_> {
     /// The part at `id`, which runs `times` times.
     fn part(&mut self, id: ExprId, times: u64) -> Part {
         grow_stack(|| self.part_in_place(id, times))
@@ -145,7 +144,7 @@ impl Teller<'_> {
             parts: Vec::new(),
         };
         match ast.expr(id) {
-            // A path of fields is one thing to a reader.
+            // A path of fields is one part.
             Expr::Literal(_) | Expr::Ident(_) | Expr::Select { .. } if self.is_path(id) => {}
             Expr::Comprehension(fold) => {
                 let count = self.estimator.size(fold.range).map_or(u64::MAX, |size| size.max);
@@ -169,7 +168,7 @@ impl Teller<'_> {
                 }
                 let mut children = ast.children(id);
                 if function == operators::CONDITIONAL && children.len() == 3 {
-                    // Only the dearer branch is in the estimate.
+                    // Only the more expensive branch counts.
                     let cheaper = usize::from(self.cost(children[1]) > self.cost(children[2]));
                     children.remove(1 + cheaper);
                 }
@@ -236,7 +235,7 @@ impl Teller<'_> {
             Expr::List { .. } => "[…]".into(),
             Expr::Map(_) | Expr::Struct { .. } => "{…}".into(),
             Expr::Comprehension(_) => {
-                // The macro's name stands before its parenthesis.
+                // The macro's name is before its parenthesis.
                 let before: String = ast.source().chars().take(ast.offset(id) as usize).collect();
                 let start =
                     before.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(0, |at| at + 1);

@@ -1,28 +1,28 @@
-//! One sentence about a rule that is too dear: which bounds would make it fit.
+//! Cost hints: a sentence that names the bounds with which a rule fits its budget.
 //!
-//! A price is an estimate times how often a rule runs, and both depend on bounds: of lists, maps and
-//! strings that the rule looks at, and of the lists and maps its place is in. The largest bounds that
-//! bring the price under its limit are searched by pricing again, so a hint is never a guess. A bound
-//! that the schema does not set is asked for before one that it does; one bound is better than two.
+//! The total cost is the estimate times the cardinality of the rule, and both depend on bounds: of
+//! lists, maps and strings that the rule uses, and of the lists and maps that contain its location. The
+//! largest sufficient bounds are found by estimating again, so a hint is exact. Unset bounds are
+//! suggested before set ones, and one bound before two.
 
 use crate::cost::estimate::{Estimator, Path};
 use crate::cost::explain::{Bound, Explanation};
 use std::fmt::Write;
 
-/// The place of a rule, as far as its price depends on it.
+/// The location of a rule, as far as its cost depends on it.
 #[derive(Debug, Clone, Default)]
-pub struct Surroundings {
+pub struct RuleLocation {
     /// Where `self` is in the object: `spec.hosts[*]`; empty for the root.
     pub place: String,
-    /// The lists and maps that `self` is in, outermost first.
-    pub within: Vec<Around>,
-    /// How often the rule runs if one of them has no bound.
+    /// The lists and maps that contain `self`, outermost first.
+    pub within: Vec<Container>,
+    /// The cardinality if one of them has no bound.
     pub unbounded: u64,
 }
 
-/// A list or map around the place of a rule.
+/// A list or map that contains the location of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Around {
+pub struct Container {
     /// Where it is in the object.
     pub place: String,
     /// `maxItems` or `maxProperties`.
@@ -31,29 +31,28 @@ pub struct Around {
     pub most: Option<u64>,
 }
 
-/// What can be bounded: something the rule looks at, or something around it.
+/// A bound that can be lowered: of something the rule uses, or that contains it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Knob {
+enum BoundRef {
     Inside(usize),
-    Around(usize),
+    Container(usize),
 }
 
-/// So many bounds are tried.
+/// How many bounds are tried.
 const MOST_KNOBS: usize = 12;
-/// What people bound strings by: a name, a label, a word.
+/// Usual lengths of strings: a name, a label, a word.
 const LENGTHS: [u64; 3] = [253, 63, 16];
-/// A lower bound than this is asked for only if no two bounds do it together.
+/// A lower single bound is suggested only if no two bounds suffice.
 const ROOM: u64 = 64;
-/// Two bounds lower than this are only taken if nothing else helps.
+/// Two lower bounds are suggested only if nothing else suffices.
 const LITTLE_ROOM: u64 = 8;
 
 impl Explanation {
-    /// The bounds that would bring the price, which is the estimate times the number of runs, down to
-    /// `limit`: `set maxItems <= 64 at spec.hosts and the rule fits`, where `what` is what fits. `None`
-    /// if it does already, or if no bounds do it.
-    pub fn hint(&self, limit: u64, around: &Surroundings, what: &str) -> Option<String> {
+    /// The bounds that bring the total cost down to `limit`: `set maxItems <= 64 at spec.hosts and the
+    /// rule fits`, where `what` is what fits. `None` if it fits already, or if no bounds suffice.
+    pub fn hint(&self, limit: u64, around: &RuleLocation, what: &str) -> Option<String> {
         let search = Search { explanation: self, bounds: self.bounds(), around, limit };
-        if search.price(&[]) <= limit {
+        if search.total_cost(&[]) <= limit {
             return None;
         }
         let chosen = search
@@ -75,23 +74,23 @@ impl Explanation {
 struct Search<'a> {
     explanation: &'a Explanation,
     bounds: Vec<Bound>,
-    around: &'a Surroundings,
+    around: &'a RuleLocation,
     limit: u64,
 }
 
 impl Search<'_> {
-    /// The price with these bounds instead of the schema's.
-    fn price(&self, set: &[(Knob, u64)]) -> u64 {
-        let value_of = |knob: Knob| set.iter().find(|(k, _)| *k == knob).map(|(_, value)| *value);
+    /// The total cost with these bounds.
+    fn total_cost(&self, set: &[(BoundRef, u64)]) -> u64 {
+        let value_of = |knob: BoundRef| set.iter().find(|(k, _)| *k == knob).map(|(_, value)| *value);
         let overrides: Vec<(Path, u64)> = self
             .bounds
             .iter()
             .enumerate()
-            .filter_map(|(i, bound)| Some(bound.lowered_to(value_of(Knob::Inside(i))?)))
+            .filter_map(|(i, bound)| Some(bound.lowered_to(value_of(BoundRef::Inside(i))?)))
             .collect();
         let mut runs = Some(1u64);
         for (i, around) in self.around.within.iter().enumerate() {
-            let most = match (value_of(Knob::Around(i)), around.most) {
+            let most = match (value_of(BoundRef::Container(i)), around.most) {
                 (Some(value), Some(most)) => Some(value.min(most)),
                 (value, most) => value.or(most),
             };
@@ -101,40 +100,39 @@ impl Search<'_> {
         once.saturating_mul(runs.unwrap_or(self.around.unbounded))
     }
 
-    /// What can be bounded, those first that the schema does not bound.
-    fn knobs(&self) -> Vec<Knob> {
-        let mut knobs: Vec<Knob> = (0..self.around.within.len())
-            .map(Knob::Around)
-            .chain((0..self.bounds.len()).map(Knob::Inside))
+    /// The bounds that can be lowered, unset ones first.
+    fn candidates(&self) -> Vec<BoundRef> {
+        let mut candidates: Vec<BoundRef> = (0..self.around.within.len())
+            .map(BoundRef::Container)
+            .chain((0..self.bounds.len()).map(BoundRef::Inside))
             .collect();
-        knobs.sort_by_key(|knob| !self.is_unbounded(*knob));
-        knobs.truncate(MOST_KNOBS);
-        knobs
+        candidates.sort_by_key(|knob| !self.is_unbounded(*knob));
+        candidates.truncate(MOST_KNOBS);
+        candidates
     }
 
-    fn is_unbounded(&self, knob: Knob) -> bool {
+    fn is_unbounded(&self, knob: BoundRef) -> bool {
         match knob {
-            Knob::Inside(i) => self.bounds[i].implied,
-            Knob::Around(i) => self.around.within[i].most.is_none(),
+            BoundRef::Inside(i) => self.bounds[i].implied,
+            BoundRef::Container(i) => self.around.within[i].most.is_none(),
         }
     }
 
-    fn is_length(&self, knob: Knob) -> bool {
-        matches!(knob, Knob::Inside(i) if self.bounds[i].keyword == "maxLength")
+    fn is_length(&self, knob: BoundRef) -> bool {
+        matches!(knob, BoundRef::Inside(i) if self.bounds[i].keyword == "maxLength")
     }
 
-    fn largest(&self, knob: Knob) -> u64 {
+    fn largest(&self, knob: BoundRef) -> u64 {
         match knob {
-            Knob::Inside(i) => self.bounds[i].value,
-            Knob::Around(i) => self.around.within[i].most.unwrap_or(self.around.unbounded),
+            BoundRef::Inside(i) => self.bounds[i].value,
+            BoundRef::Container(i) => self.around.within[i].most.unwrap_or(self.around.unbounded),
         }
     }
 
-    /// One bound that is enough and not below `least`: the one that leaves most room, asked for where
-    /// there is none yet if that is possible.
-    fn single(&self, least: u64) -> Option<Vec<(Knob, u64)>> {
-        let mut best: Option<(bool, u64, Knob)> = None;
-        for knob in self.knobs() {
+    /// A single sufficient bound that is not below `least`: the largest, preferably an unset one.
+    fn single(&self, least: u64) -> Option<Vec<(BoundRef, u64)>> {
+        let mut best: Option<(bool, u64, BoundRef)> = None;
+        for knob in self.candidates() {
             let most = self.search(self.largest(knob), |value| vec![(knob, value)]);
             let Some(most) = most.filter(|most| *most >= least) else { continue };
             let candidate = (self.is_unbounded(knob), most, knob);
@@ -145,18 +143,19 @@ impl Search<'_> {
         best.map(|(_, most, knob)| vec![(knob, most)])
     }
 
-    /// Several bounds together: lengths that people use, and the largest common bound of the rest. All
-    /// that the schema does not bound, or everything if that is not enough.
-    fn several(&self, least: u64) -> Option<Vec<(Knob, u64)>> {
-        let knobs = self.knobs();
-        let unbounded: Vec<Knob> = knobs.iter().copied().filter(|knob| self.is_unbounded(*knob)).collect();
-        for knobs in [unbounded, knobs] {
+    /// Several bounds together: usual lengths, and the largest common bound of the rest. All unset
+    /// ones, or all if that is not enough.
+    fn several(&self, least: u64) -> Option<Vec<(BoundRef, u64)>> {
+        let candidates = self.candidates();
+        let unbounded: Vec<BoundRef> =
+            candidates.iter().copied().filter(|knob| self.is_unbounded(*knob)).collect();
+        for candidates in [unbounded, candidates] {
             for length in LENGTHS {
-                let set = |value: u64| -> Vec<(Knob, u64)> {
-                    let of = |knob: &Knob| if self.is_length(*knob) { length } else { value };
-                    knobs.iter().map(|knob| (*knob, of(knob).min(self.largest(*knob)))).collect()
+                let set = |value: u64| -> Vec<(BoundRef, u64)> {
+                    let of = |knob: &BoundRef| if self.is_length(*knob) { length } else { value };
+                    candidates.iter().map(|knob| (*knob, of(knob).min(self.largest(*knob)))).collect()
                 };
-                let largest = knobs.iter().map(|knob| self.largest(*knob)).max().unwrap_or(0);
+                let largest = candidates.iter().map(|knob| self.largest(*knob)).max().unwrap_or(0);
                 if let Some(most) = self.search(largest, set).filter(|most| *most >= least) {
                     return Some(self.lowering(set(most)));
                 }
@@ -165,16 +164,16 @@ impl Search<'_> {
         None
     }
 
-    /// Without what is no lower than it was.
-    fn lowering(&self, set: Vec<(Knob, u64)>) -> Vec<(Knob, u64)> {
+    /// Without bounds that are not lower than before.
+    fn lowering(&self, set: Vec<(BoundRef, u64)>) -> Vec<(BoundRef, u64)> {
         set.into_iter()
             .filter(|(knob, value)| self.is_unbounded(*knob) || *value < self.largest(*knob))
             .collect()
     }
 
     /// The largest value up to `largest` that fits.
-    fn search(&self, largest: u64, set: impl Fn(u64) -> Vec<(Knob, u64)>) -> Option<u64> {
-        let fits = |value: u64| self.price(&set(value)) <= self.limit;
+    fn search(&self, largest: u64, set: impl Fn(u64) -> Vec<(BoundRef, u64)>) -> Option<u64> {
+        let fits = |value: u64| self.total_cost(&set(value)) <= self.limit;
         if fits(largest) {
             return Some(largest).filter(|largest| *largest > 0);
         }
@@ -187,10 +186,10 @@ impl Search<'_> {
         (low > 0).then_some(low)
     }
 
-    fn describe(&self, knob: Knob) -> (&'static str, String) {
+    fn describe(&self, knob: BoundRef) -> (&'static str, String) {
         match knob {
-            Knob::Around(i) => (self.around.within[i].keyword, self.around.within[i].place.clone()),
-            Knob::Inside(i) => {
+            BoundRef::Container(i) => (self.around.within[i].keyword, self.around.within[i].place.clone()),
+            BoundRef::Inside(i) => {
                 let (place, below) = (&self.around.place, self.bounds[i].location());
                 let dot =
                     if place.is_empty() || below.is_empty() || below.starts_with('[') { "" } else { "." };
@@ -219,10 +218,10 @@ mod tests {
 
     #[test]
     fn one_sentence() {
-        let spec = Surroundings { place: "spec".into(), ..Surroundings::default() };
-        let list = |most| Surroundings {
+        let spec = RuleLocation { place: "spec".into(), ..RuleLocation::default() };
+        let list = |most| RuleLocation {
             place: "spec.rules[*]".into(),
-            within: vec![Around { place: "spec.rules".into(), keyword: "maxItems", most }],
+            within: vec![Container { place: "spec.rules".into(), keyword: "maxItems", most }],
             unbounded: 1_000_000,
         };
         let pattern = "self.hosts.all(h, h.matches('^[a-z]{3}$'))";

@@ -1,8 +1,8 @@
-//! Ranges of sizes and costs, and arithmetic that stops at the largest number instead of wrapping.
+//! Ranges of sizes and costs, with saturating arithmetic.
 
 use crate::cost::CostEstimate;
 
-/// How many elements a list or map has, how many bytes a string.
+/// Size of a value: elements of a list or map, bytes of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) min: u64,
@@ -35,12 +35,12 @@ impl Size {
         Self { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 
-    /// The cost of looking at all of it, at `factor` for each.
+    /// The cost of traversing it, at `factor` per element.
     pub(super) fn times(self, factor: f64) -> CostEstimate {
         CostEstimate { min: scale(self.min, factor), max: scale(self.max, factor) }
     }
 
-    /// The cost of doing something for each element.
+    /// The cost of evaluating something for each element.
     pub(super) fn times_cost(self, cost: CostEstimate) -> CostEstimate {
         CostEstimate { min: self.min.saturating_mul(cost.min), max: self.max.saturating_mul(cost.max) }
     }
@@ -69,7 +69,7 @@ impl CostEstimate {
 
 /// `size × factor`, rounded up.
 fn scale(size: u64, factor: f64) -> u64 {
-    // The conversion stops at the largest number by itself.
+    // `as` saturates.
     (size as f64 * factor).ceil() as u64
 }
 

@@ -1,26 +1,25 @@
-//! Variables, selections and indexes.
+//! Evaluation of attributes: variables, selections and indexes.
 //!
-//! The cost of a path is one per step, and one for the whole; a ternary and a presence test have
-//! no cost for the whole, nor has a path that only serves as an index. A step that an optional
-//! leaves out is free.
+//! An attribute costs one per qualifier, plus one; a ternary and a presence test lack the latter, and
+//! so does an attribute that is only used as an index. Qualifiers skipped by an optional are free.
 
 use crate::decl::{DeclKind, DeclType};
-use crate::eval::machine::{Machine, Outcome, Slot, is_fatal};
+use crate::eval::evaluator::{Evaluator, Outcome, Slot, is_fatal};
 use crate::eval::node::{AttributeId, Qualifier, QualifierKind, Root};
 use crate::eval::{Bound, OldSelf, Variable};
 use crate::value::{CelValue, Fault, List, Map, Opaque, Text, key_text, read, read_untyped};
 use pleach_json::Value;
 use std::sync::Arc;
 
-/// What a step finds.
+/// The result of a qualifier.
 enum Found<'a> {
     Value(CelValue<'a>),
-    /// Nothing; with the key, if it had to be computed.
+    /// Absent; with the key, if it was computed.
     Absent(Option<CelValue<'a>>),
 }
 
-impl<'a> Machine<'a, '_> {
-    /// The value of an attribute, charged.
+impl<'a> Evaluator<'a, '_> {
+    /// The value of an attribute, with its cost.
     pub(super) fn eval_attribute(&mut self, id: AttributeId) -> Outcome<'a> {
         let value = self.resolve(id);
         if is_fatal(&value) {
@@ -32,11 +31,11 @@ impl<'a> Machine<'a, '_> {
         value
     }
 
-    /// Whether the last step of an attribute finds something.
+    /// Whether the last qualifier of an attribute is present.
     pub(super) fn eval_test(&mut self, id: AttributeId) -> Outcome<'a> {
         let found = self.resolve(id);
         if matches!(self.program.attributes[id.0 as usize].root, Root::Conditional(..)) {
-            // Odd: a test takes back the charge for the whole, which a ternary never had.
+            // Odd: a presence test refunds a charge that a ternary never made.
             self.refund(1);
         }
         match found? {
@@ -45,7 +44,7 @@ impl<'a> Machine<'a, '_> {
         }
     }
 
-    /// The value of an attribute without the charge for the whole.
+    /// The value of an attribute without the additional one.
     pub(super) fn resolve(&mut self, id: AttributeId) -> Outcome<'a> {
         let attribute = &self.program.attributes[id.0 as usize];
         let root = match &attribute.root {
@@ -87,7 +86,8 @@ impl<'a> Machine<'a, '_> {
         Ok(value)
     }
 
-    /// A path from an optional or with optional steps: all that follows the first is optional.
+    /// An attribute with an optional root or optional qualifiers: everything after the first is
+    /// optional.
     fn follow_optional(&mut self, root: CelValue<'a>, path: &'a [Qualifier]) -> Outcome<'a> {
         let (mut value, mut optional) = match root {
             CelValue::Optional(None) => return Ok(CelValue::Optional(None)),
@@ -98,7 +98,7 @@ impl<'a> Machine<'a, '_> {
             optional |= qualifier.optional;
             let found = self.step(&value, qualifier);
             if optional {
-                // What is absent from an optional is free, and so is an error there.
+                // Absence in an optional is free, and so is an error there.
                 match found? {
                     Found::Absent(_) => return Ok(CelValue::Optional(None)),
                     Found::Value(found) => value = found,
@@ -163,7 +163,7 @@ impl<'a> Machine<'a, '_> {
     }
 
     fn select_computed(&self, value: &CelValue<'a>, key: CelValue<'a>) -> Result<Found<'a>, Fault> {
-        // The key is compared with several others, and may be shown.
+        // The key is compared several times, and may be printed.
         self.work.read_bytes(key.as_str().map_or(0, str::len))?;
         match select(value, &key)? {
             Some(value) => self.work.read(Ok(value)).map(Found::Value),
@@ -197,24 +197,24 @@ impl<'a> Machine<'a, '_> {
     #[inline]
     pub(super) fn slot(&mut self, slot: u32) -> Outcome<'a> {
         match &self.slots[slot as usize] {
-            // What loops mostly are over.
+            // The usual range of a comprehension.
             Slot::Ready(Ok(CelValue::String(Text::Borrowed(text)))) => {
                 return Ok(CelValue::String(Text::Borrowed(text)));
             }
             Slot::Ready(value) => return value.clone(),
-            Slot::Place(place) => return self.work.read(read(place.value, place.decl)),
+            Slot::FieldRef(place) => return self.work.read(read(place.value, place.decl)),
             Slot::Empty | Slot::Lazy(_) => {}
         }
         self.force(slot)?;
         match &self.slots[slot as usize] {
             Slot::Ready(value) => value.clone(),
-            Slot::Empty | Slot::Lazy(_) | Slot::Place(_) => Err(Fault::fixed("no such attribute(s)")),
+            Slot::Empty | Slot::Lazy(_) | Slot::FieldRef(_) => Err(Fault::fixed("no such attribute(s)")),
         }
     }
 }
 
-/// Follows declared properties as far as the path goes through them, and says how many steps that
-/// were: the usual case, in which nothing but the last value has to be made.
+/// Follows declared properties as far as possible and returns how many: the usual case, in which only
+/// the last value is made.
 fn follow_fields<'a>(
     mut members: &'a pleach_json::Map,
     mut decl: &'a DeclType,
@@ -231,7 +231,7 @@ fn follow_fields<'a>(
         };
         let value = members.get(&field.name).filter(|value| !value.is_null());
         if qualifier.test_only {
-            // What does not fit its schema is an error even for a test.
+            // A value that does not fit its schema is an error even for a presence test.
             let present = value.map(|value| read(value, &field.decl)).transpose();
             return (present.map(|value| CelValue::Bool(value.is_some())), i + 1);
         }
@@ -256,7 +256,7 @@ fn field_name(qualifier: &Qualifier) -> &str {
     }
 }
 
-/// Says what is missing where.
+/// The error for a missing field or key.
 fn missing(value: &CelValue<'_>, qualifier: &Qualifier, key: Option<&CelValue<'_>>) -> Fault {
     let key = match (&qualifier.kind, key) {
         (_, Some(key)) | (QualifierKind::Constant(key), None) => key_text(key),

@@ -1,14 +1,14 @@
-//! Lists and maps that an evaluation makes: literals, and the results of macros.
+//! Construction of lists and maps: literals, and accumulators of macros.
 //!
-//! A macro such as `map` adds to its accumulator in every round. Nobody else holds the list then,
-//! so it is moved out of its slot, grows in place and is put back as the result of the step.
+//! The accumulator of a macro such as `map` is not shared, so it is moved out of its slot, grows in
+//! place and becomes the result of the step.
 
-use crate::eval::machine::{Machine, Outcome, Slot, absorb};
+use crate::eval::evaluator::{Evaluator, Outcome, Slot, absorb};
 use crate::eval::node::{CallNode, NodeId};
 use crate::value::{CelValue, Fault, Key, Map, key_text};
 use std::collections::BTreeMap;
 
-impl<'a> Machine<'a, '_> {
+impl<'a> Evaluator<'a, '_> {
     pub(super) fn eval_list(&mut self, elements: &[(NodeId, bool)]) -> Outcome<'a> {
         self.work.build_items(elements.len() + 2)?;
         let mut items = Vec::with_capacity(elements.len());
@@ -57,8 +57,8 @@ impl<'a> Machine<'a, '_> {
         Ok(CelValue::Map(Map::of(map)))
     }
 
-    /// A call whose first argument is the accumulator: the map is moved into the call, so that
-    /// nothing else holds it and it need not be copied.
+    /// A call whose first argument is the accumulator: the map is moved into the call, so that it is
+    /// not shared and not copied.
     pub(super) fn eval_growing(&mut self, call: &'a CallNode, slot: u32) -> Outcome<'a> {
         self.charge(1)?;
         self.force(slot)?;

@@ -1,8 +1,8 @@
-//! What a call costs at run time: the estimator's rules applied to actual sizes.
+//! Runtime cost of calls: the estimator's rules with actual sizes.
 //!
-//! The kind of a charge comes from the function's table ([`StaticCost`]). Odd: charges that
-//! Kubernetes defines go by the function's name, those of CEL itself by the overload. A call
-//! whose overload is not certain costs one in CEL's own functions, whatever its arguments.
+//! The kind of charge is in the function's declaration ([`StaticCost`]). Odd: Kubernetes' own charges
+//! depend on the function's name, CEL's on the overload. A call of a CEL function whose overload was
+//! not resolved statically costs one.
 
 use crate::function::{Overload, StaticCost};
 use crate::value::{CelValue, Fault, Opaque, code_points};
@@ -52,7 +52,7 @@ pub(super) enum Charge {
     Pairs(u64),
 }
 
-/// Functions whose charge goes by their name, so that it holds whatever the overload.
+/// Functions that are charged by name, whatever the overload.
 const BY_NAME: [&str; 26] = [
     "isSorted",
     "sum",
@@ -125,7 +125,7 @@ impl Charge {
         }
     }
 
-    /// The cost of a call. Where an argument or the result is an error, null stands for it.
+    /// The cost of a call. Null stands for an argument or a result that is an error.
     pub(super) fn cost(
         self,
         work: &Work<'_>,
@@ -178,13 +178,12 @@ impl Charge {
 }
 
 impl Charge {
-    /// Odd: what lists are sorted by is looked at when a call is charged, even if there is no
-    /// list because the argument is an error. The API server's evaluation then ends in an
-    /// internal error, which nothing absorbs.
+    /// Odd: sort keys are checked when a call is charged, even if the argument is an error and there is
+    /// no list. The API server's evaluation then ends in an internal error, which is not absorbed.
     pub(super) fn check(self, args: &[CelValue<'_>], failed: bool) -> Result<(), Fault> {
         let Self::SelfCompare(index) = self else { return Ok(()) };
         let (given, missing) = match args.get(index) {
-            // Null stands for an error where there was one.
+            // Null stands for an error.
             Some(CelValue::Null) if failed => ("*types.Err", "Add"),
             Some(CelValue::List(_)) | None => return Ok(()),
             Some(
@@ -223,7 +222,7 @@ pub(super) fn compare(left: &CelValue<'_>, right: &CelValue<'_>) -> u64 {
 /// The same for two strings.
 #[inline]
 pub(super) fn compare_texts(left: &str, right: &str) -> u64 {
-    // Up to ten bytes are up to ten code points: no need to count.
+    // Ten bytes are at most ten code points: no need to count.
     match left.len().min(right.len()) {
         0 => 0,
         1..=10 => 1,
@@ -234,7 +233,7 @@ pub(super) fn compare_texts(left: &str, right: &str) -> u64 {
     }
 }
 
-/// How many code points a text has, if less than `most`: the rest of a long text is not looked at.
+/// How many code points a text has, counted up to `most`.
 fn code_points_up_to(text: &str, most: u64) -> u64 {
     let bytes = usize::try_from(most).unwrap_or(usize::MAX).saturating_mul(4);
     match text.get(..text.floor_char_boundary(bytes)) {
@@ -249,7 +248,7 @@ pub(super) fn text_tenth(text: &str) -> u64 {
     tenth(code_points(text))
 }
 
-/// The same for `==`, where values of Kubernetes' own types on the left cost one.
+/// The same for `==`, where opaque values on the left cost one.
 pub(super) fn equals(left: &CelValue<'_>, right: &CelValue<'_>) -> u64 {
     match left {
         CelValue::Opaque(opaque) if **opaque != Opaque::Empty => 1,

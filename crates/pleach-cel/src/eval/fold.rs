@@ -1,28 +1,28 @@
-//! Comprehensions: what macros such as `all` and `map` become.
+//! Evaluation of comprehensions (cel-go: folds).
 
 use crate::decl::DeclType;
-use crate::eval::machine::{Machine, Outcome, Slot};
+use crate::eval::evaluator::{Evaluator, Outcome, Slot};
+use crate::eval::fast_path::FieldRef;
 use crate::eval::node::{Fold, FoldId, Loop, NodeId};
-use crate::eval::quick::Place;
 use crate::value::{CelValue, Entries, Fault, Items, List};
 use pleach_json::Value;
 
-/// What a comprehension walks.
+/// The range of a comprehension.
 enum Walk<'a> {
     /// Elements of the object that need no conversion.
-    Places(std::slice::Iter<'a, Value>, &'a DeclType),
+    SourceLines(std::slice::Iter<'a, Value>, &'a DeclType),
     Items(Items<'a>),
     Entries(Entries<'a>),
 }
 
-impl<'a> Machine<'a, '_> {
+impl<'a> Evaluator<'a, '_> {
     pub(super) fn eval_fold(&mut self, id: FoldId) -> Outcome<'a> {
         let fold = &self.program.folds[id.0 as usize];
         let walk = match (self.eval(fold.range)?, fold.iter2_slot) {
             (CelValue::List(List::View { items, decl: Some(decl) }), None)
-                if let Some(element) = decl.element().filter(|element| Place::is_lazy(element)) =>
+                if let Some(element) = decl.element().filter(|element| FieldRef::is_lazy(element)) =>
             {
-                Walk::Places(items.iter(), element)
+                Walk::SourceLines(items.iter(), element)
             }
             (CelValue::List(list), _) => Walk::Items(list.iter()),
             (CelValue::Map(map), _) => {
@@ -43,8 +43,8 @@ impl<'a> Machine<'a, '_> {
             Loop::Exists(predicate) => return self.quantify(fold, walk, predicate, true),
             Loop::General => {}
         }
-        // Comprehensions nest, and the same one may be entered again inside itself only through
-        // its own init, which uses no slot of it: nothing needs to be saved.
+        // Slots need not be saved: a comprehension is re-entered only through its own init, which uses
+        // none of them.
         self.slots[fold.accu_slot as usize] = Slot::Lazy(fold.init);
         let mut walk = walk;
         while self.advance(fold, &mut walk) {
@@ -57,8 +57,8 @@ impl<'a> Machine<'a, '_> {
         result
     }
 
-    /// `all` and `exists`: what the general loop would do, without keeping the accumulator in a
-    /// slot. A round is charged for looking at it, in the condition and in the step.
+    /// `all` and `exists`, without keeping the accumulator in a slot. An iteration is charged for
+    /// reading it, in the condition and in the step.
     fn quantify(&mut self, fold: &'a Fold, walk: Walk<'a>, predicate: NodeId, deciding: bool) -> Outcome<'a> {
         let condition_cost = if deciding { 3 } else { 2 };
         let mut accumulator: Outcome<'a> = Ok(CelValue::Bool(!deciding));
@@ -73,7 +73,7 @@ impl<'a> Machine<'a, '_> {
                 Ok(value) if value == deciding => accumulator = Ok(CelValue::Bool(deciding)),
                 Err(fault) if !fault.is_error() => return Err(fault),
                 Err(fault) if accumulator.is_ok() => accumulator = Err(fault),
-                // The first error stays, and what does not decide changes nothing.
+                // The first error is kept, and other values change nothing.
                 _ => {}
             }
             self.work.look()?;
@@ -82,16 +82,16 @@ impl<'a> Machine<'a, '_> {
         accumulator
     }
 
-    /// Puts the next element into the variables; false if there is none.
+    /// Advances the iteration variables; false at the end.
     #[inline]
     fn advance(&mut self, fold: &Fold, walk: &mut Walk<'a>) -> bool {
         match (walk, fold.iter2_slot) {
-            (Walk::Places(items, decl), _) => {
+            (Walk::SourceLines(items, decl), _) => {
                 let Some(value) = items.next() else { return false };
                 match &mut self.slots[fold.iter_slot as usize] {
-                    // From the second round on: nothing to drop.
-                    Slot::Place(place) => *place = Place { value, decl },
-                    slot => *slot = Slot::Place(Place { value, decl }),
+                    // From the second iteration on: nothing to drop.
+                    Slot::FieldRef(place) => *place = FieldRef { value, decl },
+                    slot => *slot = Slot::FieldRef(FieldRef { value, decl }),
                 }
             }
             (Walk::Items(items), None) => {
@@ -115,7 +115,7 @@ impl<'a> Machine<'a, '_> {
         true
     }
 
-    /// One round; false ends the loop. An error in the condition does not.
+    /// One iteration; false ends the loop. An error in the condition does not.
     #[inline]
     fn round(&mut self, fold: &'a Fold) -> Result<bool, Fault> {
         if let Some(cond) = fold.cond {
@@ -136,7 +136,7 @@ impl<'a> Machine<'a, '_> {
         Ok(true)
     }
 
-    /// Computes an accumulator's first value, if nobody has asked for it before.
+    /// Computes the initial value of an accumulator, if that was not done yet.
     pub(super) fn force(&mut self, slot: u32) -> Result<(), Fault> {
         let Slot::Lazy(init) = self.slots[slot as usize] else { return Ok(()) };
         let value = self.eval(init);

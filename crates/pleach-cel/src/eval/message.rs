@@ -1,9 +1,9 @@
-//! Messages that an expression makes: the well-known types of protobuf ([`crate::message`]).
+//! Construction of protobuf well-known types ([`crate::message`]).
 //!
-//! Fields are evaluated in order, then converted to what the field holds; what does not convert is
-//! an error with the API server's text, which names the types of its own language.
+//! Fields are evaluated in order, then converted; conversion errors name Go types, as the API server's
+//! do.
 
-use crate::eval::machine::{Machine, Outcome};
+use crate::eval::evaluator::{Evaluator, Outcome};
 use crate::eval::node::{MessageNode, NodeId};
 use crate::message::{Message, MessageKind};
 use crate::value::{CelValue, Duration, Fault, Key, List, Map, Opaque, Timestamp, key_text};
@@ -15,7 +15,7 @@ use std::fmt::Write;
 /// Integers up to this are numbers in JSON, larger ones strings.
 const LARGEST_JSON_INT: u64 = (1 << 53) - 1;
 
-impl<'a> Machine<'a, '_> {
+impl<'a> Evaluator<'a, '_> {
     /// Makes a message.
     pub(super) fn eval_message(&mut self, node: &'a MessageNode) -> Outcome<'a> {
         let mut given = Vec::with_capacity(node.fields.len());
@@ -45,7 +45,7 @@ impl<'a> Machine<'a, '_> {
     }
 }
 
-/// The value of a message with these fields; of a field given twice the last counts.
+/// The value of a message with these fields; the last of duplicate fields counts.
 fn make<'a>(
     work: &Work<'_>,
     message: &'static Message,
@@ -128,14 +128,13 @@ fn zero<'a>(go_type: &str) -> CelValue<'a> {
     }
 }
 
-/// Seconds and nanoseconds; beyond what can be held the largest there is.
+/// Seconds and nanoseconds, saturating.
 fn duration<'a>(seconds: i64, nanos: i64) -> CelValue<'a> {
     let total = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
     CelValue::Duration(Duration(total.clamp(i64::MIN.into(), i64::MAX.into()) as i64))
 }
 
-/// A point in time. Beyond the years 1 to 9999, which the API server allows here and nowhere else,
-/// it is an error.
+/// A timestamp; an error outside of the years 1 to 9999, which the API server allows only here.
 fn timestamp<'a>(seconds: i64, nanos: i64) -> Outcome<'a> {
     let seconds = seconds.checked_add(nanos.div_euclid(1_000_000_000));
     let nanos = nanos.rem_euclid(1_000_000_000) as u32;
@@ -143,7 +142,7 @@ fn timestamp<'a>(seconds: i64, nanos: i64) -> Outcome<'a> {
     time.map(CelValue::Timestamp).ok_or(Fault::fixed("timestamp overflow"))
 }
 
-/// A value as one of the types of Go; the error is why it is none.
+/// Converts a value to a Go type; the error is the API server's.
 fn native<'a>(value: &CelValue<'a>, go_type: &str) -> Result<CelValue<'a>, String> {
     match (value, go_type) {
         (CelValue::Bool(_), "bool")
@@ -248,14 +247,14 @@ fn base64(bytes: &[u8]) -> String {
     out
 }
 
-/// What is packed in an `Any`; one that holds nothing known is no value at all.
+/// Unpacks an `Any`; one of an unknown type is not a value.
 fn any<'a>(work: &Work<'_>, type_url: Option<&CelValue<'a>>, value: Option<&CelValue<'a>>) -> Outcome<'a> {
     let type_url = type_url.and_then(CelValue::as_str).unwrap_or_default();
     let bytes = match value {
         Some(CelValue::Bytes(bytes)) => bytes.as_ref(),
         _ => &[],
     };
-    // Shown with escapes, or taken apart into fields.
+    // Printed with escapes, or decoded to fields.
     work.read_bytes(type_url.len())?;
     work.build(bytes.len().saturating_mul(24))?;
     let message = Message::find(type_url.rsplit('/').next().unwrap_or_default());

@@ -42,7 +42,7 @@ pub(super) enum Node {
     Equals(NodeId, NodeId),
     /// `a != b`
     NotEquals(NodeId, NodeId),
-    /// False only if the operand is: the condition of loops of macros.
+    /// False only if the operand is: the loop condition of macros.
     NotStrictlyFalse(NodeId),
     /// `a in [constants]`; it costs nothing.
     Member(NodeId, Arc<Members>),
@@ -50,9 +50,9 @@ pub(super) enum Node {
     Compare(Arc<CompareNode>),
     /// A function.
     Call(Arc<CallNode>),
-    /// `[a, ?b]`; the flag tells optional elements.
+    /// `[a, ?b]`; the flag marks optional elements.
     List(Arc<[(NodeId, bool)]>),
-    /// `{k: v, ?k: v}`; the flag tells optional entries.
+    /// `{k: v, ?k: v}`; the flag marks optional entries.
     Map(Arc<[(NodeId, NodeId, bool)]>),
     /// `Name{field: value}`
     Message(Arc<MessageNode>),
@@ -68,7 +68,7 @@ pub(super) enum Node {
         slot: u32,
         /// The element.
         element: NodeId,
-        /// What making the list of one element costs.
+        /// The cost of the list of one element.
         list_cost: u64,
     },
 }
@@ -82,14 +82,14 @@ pub(super) enum Members {
     Scalars(BTreeSet<ScalarKey>),
 }
 
-/// A message and its fields; the flag tells optional fields.
+/// A message and its fields; the flag marks optional fields.
 #[derive(Debug)]
 pub(super) struct MessageNode {
     pub(super) message: &'static Message,
     pub(super) fields: Vec<(&'static str, NodeId, bool)>,
 }
 
-/// A comparison by order.
+/// An ordering comparison.
 #[derive(Debug)]
 pub(super) struct CompareNode {
     pub(super) name: &'static str,
@@ -101,10 +101,10 @@ pub(super) struct CompareNode {
     pub(super) sized: bool,
 }
 
-/// A function that is computed without making values, where its operands allow it.
+/// A function that is evaluated without making values, if its operands allow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Intrinsic {
-    /// `!a` of what is certain to be a bool.
+    /// `!a` of a bool.
     Not,
     Size,
     StartsWith,
@@ -119,9 +119,9 @@ pub(super) enum Intrinsic {
 pub(super) struct CallNode {
     pub(super) intrinsic: Option<Intrinsic>,
     pub(super) name: &'static str,
-    /// The overload, if it is certain.
+    /// The overload, if it was resolved statically.
     pub(super) overload: Option<&'static str>,
-    /// Implementations to be tried in turn; more than one only if arguments are `dyn`.
+    /// Implementations to be tried in order; more than one only if arguments are `dyn`.
     pub(super) implementations: Vec<Implementation>,
     pub(super) args: Box<[NodeId]>,
     pub(super) charge: Charge,
@@ -129,43 +129,43 @@ pub(super) struct CallNode {
     pub(super) takes_pattern: bool,
     /// The pattern, if it is a constant.
     pub(super) regex: Option<Regex>,
-    /// The accumulator, if it is the first argument of a function that adds to a map: the map
-    /// grows in place.
+    /// The accumulator, if it is the first argument of a function that adds to a map: the map grows in
+    /// place.
     pub(super) grows: Option<u32>,
 }
 
-/// Where an attribute begins.
+/// The root of an attribute.
 #[derive(Clone, Debug)]
 pub(super) enum Root {
     /// A declared variable.
     Variable(u32),
     /// A variable of a comprehension.
     Slot(u32),
-    /// The value of any expression.
+    /// Any other expression.
     Node(NodeId),
     /// One of two attributes.
     Conditional(NodeId, AttributeId, AttributeId),
-    /// A variable that nothing declares; the checker lets none through.
+    /// An undeclared variable; the checker allows none.
     Unknown(Str),
 }
 
-/// A value and a path from it.
+/// A root and qualifiers.
 #[derive(Clone, Debug)]
 pub(super) struct Attribute {
     pub(super) root: Root,
     pub(super) path: Vec<Qualifier>,
-    /// Whether a step of the path is optional.
+    /// Whether a qualifier is optional.
     pub(super) optional: bool,
 }
 
 impl Attribute {
-    /// A root without a path.
+    /// A root without qualifiers.
     pub(super) fn of(root: Root) -> Self {
         Self { root, path: Vec::new(), optional: false }
     }
 }
 
-/// A step of a path.
+/// A qualifier.
 #[derive(Clone, Debug)]
 pub(super) struct Qualifier {
     pub(super) kind: QualifierKind,
@@ -175,7 +175,7 @@ pub(super) struct Qualifier {
     pub(super) test_only: bool,
 }
 
-/// What a step of a path selects by.
+/// What a qualifier selects.
 #[derive(Clone, Debug)]
 pub(super) enum QualifierKind {
     /// A declared property: the type it is expected in, and its position there.
@@ -184,7 +184,7 @@ pub(super) enum QualifierKind {
     Name(Str),
     /// Another constant.
     Constant(CelValue<'static>),
-    /// Another attribute, which costs nothing by itself here.
+    /// Another attribute, which has no cost of its own here.
     Attribute(AttributeId),
     /// Any other expression.
     Node(NodeId),

@@ -1,11 +1,11 @@
 //! The planner: a checked expression becomes a [`Program`].
 //!
-//! Literals and what is made of literals alone become constants, as far as the API server folds
-//! them too: lists, maps, and conversions. The cost of an expression depends on that.
+//! Literals, lists and maps of literals, and conversions of literals are folded to constants, exactly
+//! as cel-go does: costs depend on it.
 //!
-//! Nodes that two parents share (macros make such) are planned once, so that a plan is never
-//! larger than its expression. Every comprehension has slots of its own: an accumulator is
-//! computed when it is first asked for, which may be deep inside other comprehensions.
+//! Shared nodes (macros make them) are planned once, so that a plan is never larger than its
+//! expression. Every comprehension has its own slots: the initial value of an accumulator is computed
+//! on first use, which may be deep inside other comprehensions.
 
 use crate::ast::{Comprehension, Expr, ExprId, Literal, MapEntry, StructField};
 use crate::checked::{Checked, Reference};
@@ -86,12 +86,12 @@ pub(super) struct Local {
 
 pub(super) struct Planner<'c> {
     pub(super) checked: &'c Checked,
-    /// How many nodes have this one as a child.
+    /// The number of parents of each node.
     parents: Vec<u32>,
-    /// Plans of shared nodes, by the scope they were made in.
+    /// Plans of shared nodes, by their scope.
     planned: BTreeMap<(usize, u32), NodeId>,
     scope: Vec<Local>,
-    /// Identifies what `scope` holds.
+    /// Identifies the content of `scope`.
     scope_id: u32,
     scopes_made: u32,
     pub(super) program: Program,
@@ -132,7 +132,7 @@ impl<'c> Planner<'c> {
         }
     }
 
-    /// An identifier, or a selection that the checker took for a qualified name.
+    /// An identifier, or a selection that is a qualified name.
     fn plan_name(&mut self, id: ExprId) -> Result<Option<NodeId>, PlanError> {
         Ok(match self.checked.reference(id) {
             Some(Reference::Variable(name)) => Some(self.plan_variable(&name.clone())),
@@ -248,7 +248,7 @@ impl<'c> Planner<'c> {
         Ok(self.node(Node::Fold(id)))
     }
 
-    /// Recognizes the loops that `all` and `exists` become.
+    /// Recognizes the comprehensions of `all` and `exists`.
     fn loop_of(&self, fold: &Fold) -> Loop {
         let node = |id: NodeId| &self.program.nodes[id.0 as usize];
         let is_accumulator = |id: NodeId| matches!(node(id), Node::Slot(slot) if *slot == fold.accu_slot);
@@ -273,13 +273,13 @@ impl<'c> Planner<'c> {
         }
     }
 
-    /// The slot, if the node is nothing but an accumulator that a macro collects into.
+    /// The slot, if the node is an accumulator that a macro collects into.
     pub(super) fn collecting_slot(&self, node: NodeId) -> Option<u32> {
         let Node::Slot(slot) = self.program.nodes[node.0 as usize] else { return None };
         self.scope.iter().any(|local| local.slot == slot && local.collects).then_some(slot)
     }
 
-    /// The length of the longest name that is looked for when a node is evaluated.
+    /// The length of the longest name that evaluating a node searches for.
     fn longest_name(&self) -> usize {
         let names = self.program.attributes.iter().flat_map(|attribute| &attribute.path);
         let length = |qualifier: &Qualifier| match &qualifier.kind {

@@ -1,7 +1,7 @@
 //! Planning of selections, indexes and ternaries.
 //!
-//! A chain such as `self.a[0].b` is one attribute with a path, not nested nodes. A ternary is an
-//! attribute as well: what is selected from it is selected from both of its branches.
+//! A chain such as `self.a[0].b` is one attribute with qualifiers, not nested nodes. A ternary is an
+//! attribute as well: qualifiers apply to both branches.
 
 use crate::ast::ExprId;
 use crate::eval::PlanError;
@@ -74,7 +74,7 @@ impl Planner<'_> {
         Ok(self.node(Node::Attribute(attribute)))
     }
 
-    /// The operand as an attribute that may be extended.
+    /// The operand as an attribute that can be extended.
     fn plan_operand(&mut self, operand: ExprId) -> Result<AttributeId, PlanError> {
         let node = self.plan(operand)?;
         match self.program.nodes[node.0 as usize] {

@@ -3,7 +3,7 @@
 use crate::ast::ExprId;
 use crate::checked::Reference;
 use crate::eval::charge::Charge;
-use crate::eval::machine::LIST_COST;
+use crate::eval::evaluator::LIST_COST;
 use crate::eval::node::{CallNode, CompareNode, Intrinsic, Members, Node, NodeId};
 use crate::eval::plan::Planner;
 use crate::eval::{PER_CALL_LIMIT, PlanError};
@@ -30,7 +30,7 @@ static FUNCTION_OF: Constant<BTreeMap<&'static str, &'static Function>> = Consta
     functions
 });
 
-/// Conversions are folded if their argument is a constant.
+/// Conversions that are folded if their argument is a constant.
 const CONVERSIONS: [&str; 10] =
     ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
 
@@ -214,7 +214,7 @@ impl Planner<'_> {
     }
 }
 
-/// Which functions are computed without making values.
+/// Functions that are evaluated without making values.
 fn intrinsic(call: &CallNode) -> Option<Intrinsic> {
     match (call.name, call.args.len()) {
         ("size", 1) => Some(Intrinsic::Size),
@@ -236,7 +236,7 @@ fn order_of(function: &str) -> Option<fn(Ordering) -> bool> {
     }
 }
 
-/// The members to look for; numbers in every type that holds them without loss.
+/// The members; numbers in every type that represents them exactly.
 fn members_of(list: &List<'static>) -> Option<Members> {
     let items = list.to_vec().ok()?;
     let strings: Option<Vec<Str>> = items.iter().map(|item| item.as_str().map(Str::from)).collect();

@@ -1,5 +1,5 @@
-//! Authorization checks. The types exist in rules of a CRD, but no variable has one of them; the
-//! conditions of webhooks have an `authorizer`.
+//! The authorization library. Its types exist in rules of CRDs, but without a variable of such a type;
+//! match conditions of webhooks have an `authorizer`.
 
 use crate::function::{Call, Function, Library, Overload, StaticCost};
 use crate::types::T;
@@ -227,7 +227,7 @@ fn resource<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     }
 }
 
-/// Says more about what shall be checked.
+/// Narrows the check.
 fn narrow<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
         [of, CelValue::String(_)] if let Some(Authz::Resource(may)) = own(of) => {
@@ -253,7 +253,7 @@ fn allowed<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     }
 }
 
-/// There is nothing that could fail.
+/// There are never errors.
 fn never<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
         [of] if let Some(Authz::Decision(_)) = own(of) => Ok(CelValue::Bool(false)),
@@ -261,7 +261,7 @@ fn never<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     }
 }
 
-/// Neither are there reasons.
+/// There are never reasons.
 fn no_text<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
         [of] if let Some(Authz::Decision(_)) = own(of) => Ok(CelValue::string("")),

@@ -109,7 +109,7 @@ fn contains_ip<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     let [own, other] = args else { return call.no_such_overload(args) };
     let Some(own) = block(own) else { return call.no_such_overload(args) };
     let address = match other {
-        // Odd: why a text is no address is not told.
+        // Odd: the reason is not in the error.
         CelValue::String(text) => super::ip::parse(text.as_str()).map_err(|_| Fault::no_such_overload())?,
         CelValue::Opaque(value) if let Opaque::Ip(address) = &**value => *address,
         _ => return call.no_such_overload(args),

@@ -1,4 +1,4 @@
-//! Functions named after types, which convert to them.
+//! Type conversion functions.
 
 use crate::function::{Call, Function, Library, Overload, StaticCost};
 use crate::types::T;
@@ -149,8 +149,8 @@ fn to_double<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     }
 }
 
-/// A decimal number with underscores between digits, `inf` or `nan` in any case; a number too
-/// large is none.
+/// A decimal number with underscores between digits, `inf` or `nan` in any case; `None` if it is too
+/// large.
 fn parse_double(text: &str) -> Option<f64> {
     let bytes = text.as_bytes();
     let digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
@@ -216,7 +216,7 @@ fn to_int<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
         [CelValue::Int(i)] => Ok(CelValue::Int(*i)),
         [CelValue::Uint(u)] => i64::try_from(*u).map(CelValue::Int).map_err(|_| INT_OVERFLOW),
-        // The borders themselves are refused: as floats they may stand for integers beyond.
+        // The bounds are excluded: as floats they may stand for larger integers.
         [CelValue::Double(d)] if *d > -9_223_372_036_854_775_808.0 && *d < 9_223_372_036_854_775_808.0 => {
             Ok(CelValue::Int(*d as i64))
         }

@@ -139,7 +139,7 @@ fn last_index_of<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 
 fn the_list<'r, 'v>(call: &Call<'_>, args: &'r [CelValue<'v>]) -> Result<&'r List<'v>, Fault> {
     match args {
-        // Odd: an element that does not fit its schema is of no type, if it is the first.
+        // Odd: a first element that does not fit its schema has no type.
         [CelValue::List(list)] if !matches!(list.get(0), Some(Err(_))) => Ok(list),
         _ => call.no_such_overload(args),
     }

@@ -1,4 +1,4 @@
-//! Values that may be absent.
+//! Optional types.
 
 use crate::function::{Call, Function, Library, Overload};
 use crate::types::T;

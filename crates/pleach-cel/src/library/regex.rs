@@ -1,4 +1,4 @@
-//! Searching with regular expressions.
+//! Regular expression search.
 
 use crate::function::{Call, Function, Library, Overload, StaticCost};
 use crate::library::strings::slice;
@@ -35,17 +35,16 @@ static FUNCTIONS: &[Function] = &[
 
 type Outcome<'v> = Result<CelValue<'v>, Fault>;
 
-/// Steps for each byte of a pattern that is not known before the evaluation: a class can stand for
-/// hundreds of ranges.
+/// Steps per byte of a non-constant pattern: a class can stand for hundreds of ranges.
 const STEPS_PER_BYTE: u64 = 32;
 
-/// A pattern that is not known before the evaluation; `None` if it is none.
+/// Compiles a non-constant pattern; `None` if it is invalid.
 pub(crate) fn compile_pattern(work: &Work<'_>, pattern: &str) -> Result<Option<Regex>, Fault> {
     work.charge(STEPS_PER_BYTE * (1 + pattern.len() as u64))?;
     Ok(Regex::for_now(pattern).ok())
 }
 
-/// Asks a pattern something within the work that is left.
+/// Runs a search within the remaining work.
 pub(super) fn within<R>(
     work: &Work<'_>,
     ask: impl FnOnce(&mut u64) -> Result<R, Exhausted>,
@@ -64,7 +63,7 @@ fn regex<'p>(call: &Call<'p>, pattern: &Text<'_>) -> Result<&'p Regex, Fault> {
     })
 }
 
-/// Why a text is no pattern: what is one has been compiled before the call.
+/// The error of an invalid pattern; valid ones were compiled before the call.
 pub(super) fn illegal(call: &Call<'_>, pattern: &str) -> Fault {
     if let Err(fault) = call.work.charge(STEPS_PER_BYTE * (1 + pattern.len() as u64)) {
         return fault;
@@ -85,7 +84,7 @@ fn find<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
                 None => Ok(CelValue::string("")),
             }
         }
-        // Odd: a type is as good as its name here.
+        // Odd: a type is accepted as its name.
         [CelValue::Type(name), pattern] => find(call, &[CelValue::string(name.clone()), pattern.clone()]),
         _ => Err(Fault::no_such_overload()),
     }

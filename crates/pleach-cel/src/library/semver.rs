@@ -79,11 +79,11 @@ static FUNCTIONS: &[Function] = &[
 
 type Outcome<'v> = Result<CelValue<'v>, Fault>;
 
-/// The version that the arguments of `semver` and `isSemver` spell; `None` if they are no such.
+/// The version in the arguments of `semver` and `isSemver`; `None` if they have the wrong types.
 fn parse(call: &Call<'_>, args: &[CelValue<'_>]) -> Result<Option<Result<Semver, String>>, Fault> {
     if let Some(text) = args.first().and_then(CelValue::as_str) {
         call.work.charge(text.len() as u64 / 4)?;
-        // Every part of a prerelease is kept by itself.
+        // Every part of a prerelease is allocated.
         call.work.build(text.len().saturating_mul(16))?;
     }
     Ok(match args {

@@ -1,4 +1,4 @@
-//! Lists taken as sets.
+//! Set operations on lists.
 
 use crate::function::{Call, Function, Library, Overload, StaticCost};
 use crate::types::T;
@@ -56,7 +56,7 @@ fn lists<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Result<Pair<'v>, Fault> 
     }
 }
 
-/// Whether a list has an element. What cannot be compared is not equal.
+/// Whether a list has an element. Values that cannot be compared are not equal.
 fn has(call: &Call<'_>, list: &[CelValue<'_>], wanted: &CelValue<'_>) -> Result<bool, Fault> {
     for item in list {
         match equal(call.work, item, wanted) {

@@ -1,4 +1,4 @@
-//! The few functions of CEL itself that are not operators: sizes, substrings, patterns.
+//! Standard functions that are not operators: sizes, substrings, patterns.
 
 use crate::function::{Call, Function, Library, Overload, StaticCost};
 use crate::types::T;
@@ -83,7 +83,7 @@ fn matches<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
             };
             within(call.work, |left| regex.is_match_within(text.as_str(), left)).map(CelValue::Bool)
         }
-        // Odd: a type is as good as its name here.
+        // Odd: a type is accepted as its name.
         [CelValue::Type(name), pattern] => matches(call, &[CelValue::string(name.clone()), pattern.clone()]),
         _ => Err(Fault::no_such_overload()),
     }

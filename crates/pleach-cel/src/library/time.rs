@@ -1,4 +1,4 @@
-//! Parts of timestamps and durations.
+//! Accessors of timestamps and durations.
 
 use crate::function::{Call, Function, Library, Overload};
 use crate::types::T;
@@ -159,7 +159,7 @@ fn get_seconds<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 
 fn get_milliseconds<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     if let [CelValue::Timestamp(t), ..] = args {
-        // The zone is looked up all the same: a bad one is an error.
+        // The zone is still looked up: an invalid one is an error.
         part(call, args, |_| 0)?;
         return Ok(CelValue::Int(i64::from(t.nanos / 1_000_000)));
     }

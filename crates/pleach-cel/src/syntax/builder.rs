@@ -1,11 +1,11 @@
-//! Puts recognised pieces of syntax together to a tree.
+//! AST construction, used by both parsers.
 //!
-//! Used by both parsers. Errors found here do not stop anything: a node that cannot be built is a
-//! `null` in its place, and an expression with any error is refused in the end.
+//! Errors here do not stop parsing: a node that cannot be built is a `null`, and an expression with
+//! errors is refused in the end.
 
 use crate::ast::{Ast, Expr, ExprId, Literal, MacroCall, MapEntry, StructField};
 use crate::function::operators;
-use crate::issues::{Issue, Issues, Places};
+use crate::issues::{Issue, Issues, SourceLines};
 use crate::names::is_reserved;
 use crate::syntax::lexer::{Token, TokenKind};
 use crate::syntax::literal;
@@ -18,28 +18,28 @@ const OPTIONAL_SYNTAX: u32 = 28;
 pub(super) struct Builder {
     source: Arc<str>,
     ast: Ast,
-    places: Places,
+    places: SourceLines,
     issues: Vec<Issue>,
     minor: u32,
-    /// By node, how many levels of operators and members it is high as written.
+    /// By node, its height in operators and members.
     heights: Vec<u32>,
 }
 
-/// How high an expression may be.
+/// The maximum height of an expression.
 const MAX_HEIGHT: u32 = 250;
 
 impl Builder {
     pub(super) fn new(source: &Arc<str>, minor: u32) -> Self {
-        let (ast, places) = (Ast::new(Arc::clone(source)), Places::of(source));
+        let (ast, places) = (Ast::new(Arc::clone(source)), SourceLines::of(source));
         Self { source: Arc::clone(source), ast, places, issues: Vec::new(), minor, heights: Vec::new() }
     }
 
     /// The tree, or all issues.
     pub(super) fn finish(mut self, root: ExprId) -> Result<Ast, Issues> {
         if self.height(root) > MAX_HEIGHT {
-            // Nothing else is looked at then.
+            // Other errors are dropped then.
             self.issues.clear();
-            self.error_too_high();
+            self.error_too_deep();
         }
         if self.issues.is_empty() {
             self.ast.set_root(root);
@@ -72,7 +72,7 @@ impl Builder {
         id
     }
 
-    /// Remembers the call that a macro made `id` from.
+    /// Records the macro call that `id` is the expansion of.
     pub(super) fn set_macro_call(&mut self, id: ExprId, call: MacroCall) {
         self.ast.set_macro_call(id, call);
     }
@@ -89,7 +89,7 @@ impl Builder {
     }
 
     /// Reports that the expression is too high.
-    pub(super) fn error_too_high(&mut self) {
+    pub(super) fn error_too_deep(&mut self) {
         self.error_without_place("max recursion depth exceeded");
     }
 
@@ -112,12 +112,12 @@ impl Builder {
         self.issues.len()
     }
 
-    /// Drops errors found in a part that is not looked at.
+    /// Drops errors of a part that is ignored.
     pub(super) fn forget_since(&mut self, count: usize) {
         self.issues.truncate(count);
     }
 
-    /// Reports an error about nothing in particular.
+    /// Reports an error without a location.
     pub(super) fn error_without_place(&mut self, message: impl Into<String>) {
         self.issues.push(Issue { line: -1, column: -1, message: message.into() });
     }
@@ -209,8 +209,7 @@ impl Builder {
         self.operator(operators::OPT_SELECT, vec![operand, name], dot)
     }
 
-    /// A field's name; quoting one in backticks is a syntax that no rule may use. It is reported
-    /// at `offset`.
+    /// A field's name; quoting it in backticks is not allowed and reported at `offset`.
     pub(super) fn field_name(&mut self, token: &Token, offset: u32) -> Option<Str> {
         if token.kind == TokenKind::EscapedIdentifier {
             self.error(offset, "unsupported syntax: '`'");
@@ -249,7 +248,7 @@ impl Builder {
     pub(super) fn operator(&mut self, name: &'static str, args: Vec<ExprId>, at: &Token) -> ExprId {
         let parts = args.clone();
         let id = self.push(Expr::Call { target: None, function: Str::new_static(name), args }, at.offset);
-        // Signs and logic do not count: chains of them are walked otherwise.
+        // Signs and logical operators do not count: chains of them are handled iteratively.
         let flat = matches!(name, operators::AND | operators::OR | operators::NOT | operators::NEGATE);
         if flat { id } else { self.raise(id, &parts) }
     }

@@ -1,11 +1,11 @@
 //! Source text to tokens: the longest token that fits, as a generated lexer would.
 //!
-//! What fits no token is skipped together with the character that made it impossible, and
-//! reported; the tokens around it are still handed out, because the parser reports on them too.
+//! Text that is not a token is skipped, including the character that made it impossible, and reported;
+//! the tokens around it are returned, because the parser reports on them too.
 
 use std::ops::Range;
 
-/// What a token is. The order is that in which syntax errors list expected tokens.
+/// Token kinds, in the order in which syntax errors list them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub(crate) enum TokenKind {
@@ -57,18 +57,18 @@ pub(crate) struct Token {
     pub(crate) offset: u32,
 }
 
-/// Text that fits no token.
+/// Text that is not a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unrecognized {
     pub(crate) bytes: Range<usize>,
     pub(crate) offset: u32,
 }
 
-/// All tokens, the last of which is [`TokenKind::Eof`], and what was skipped.
+/// All tokens, the last of which is [`TokenKind::Eof`], and the text that was skipped.
 pub(crate) fn lex(source: &str) -> (Vec<Token>, Vec<Unrecognized>) {
     let (mut tokens, mut skipped) = (Vec::with_capacity(source.len() / 3 + 1), Vec::new());
     let (mut at, mut offset) = (0, 0u32);
-    let mut unended = Unended::default();
+    let mut unended = UnterminatedStrings::default();
     pleach_work::charge(1 + source.len() as u64 / 8);
     while at < source.len() {
         let rest = &source[at..];
@@ -94,19 +94,19 @@ enum Munch {
     Token(TokenKind, usize),
     /// White space or a comment.
     Blank(usize),
-    /// Nothing fits; the length includes the character at which that became certain.
+    /// Not a token; the length includes the character that made it impossible.
     Nothing(usize),
 }
 
-/// Where the bodies of strings in three quotes were looked at that have no end: a string whose body
-/// comes to such a place has none either, and need not be followed to the end of the text again.
+/// Offsets at which an unterminated triple-quoted string was scanned: another string that reaches such
+/// an offset is unterminated too, and need not be scanned to the end again.
 #[derive(Default)]
-struct Unended {
+struct UnterminatedStrings {
     /// By quote and whether the string is raw; the bytes of the text from its end.
     places: [Vec<bool>; 4],
 }
 
-impl Unended {
+impl UnterminatedStrings {
     fn of(&mut self, quote: u8, raw: bool) -> &mut Vec<bool> {
         &mut self.places[usize::from(quote == b'"') * 2 + usize::from(raw)]
     }
@@ -126,7 +126,7 @@ impl Unended {
                 Ok(Step::End(end)) => break Some(end),
                 Err(stuck) if stuck < b.len() => break None,
                 Err(_) => {
-                    // Once more, to remember the way.
+                    // Once more, to record the offsets.
                     self.remember(b, from, raw, quote);
                     break None;
                 }
@@ -150,7 +150,7 @@ impl Unended {
     }
 }
 
-fn longest(rest: &str, unended: &mut Unended) -> Munch {
+fn longest(rest: &str, unended: &mut UnterminatedStrings) -> Munch {
     use TokenKind as K;
     let b = rest.as_bytes();
     let at = |i: usize| b.get(i).copied().unwrap_or(0);
@@ -158,7 +158,7 @@ fn longest(rest: &str, unended: &mut Unended) -> Munch {
     let pair = |second: u8, two: K, single: Option<K>| match (at(1) == second, single) {
         (true, _) => Munch::Token(two, 2),
         (false, Some(single)) => Munch::Token(single, 1),
-        (false, None) => dead(rest, 1),
+        (false, None) => unrecognized(rest, 1),
     };
     match b[0] {
         b'[' => one(K::LeftBracket),
@@ -190,7 +190,7 @@ fn longest(rest: &str, unended: &mut Unended) -> Munch {
         b'0'..=b'9' => number(b),
         b'"' | b'\'' => match quoted(b, 0, false, unended) {
             Ok(end) => Munch::Token(K::String, end),
-            Err(stuck) => dead(rest, stuck),
+            Err(stuck) => unrecognized(rest, stuck),
         },
         b'`' => {
             let allowed = |c: &&u8| c.is_ascii_alphanumeric() || b"_.-/ ".contains(c);
@@ -198,16 +198,16 @@ fn longest(rest: &str, unended: &mut Unended) -> Munch {
             if length > 0 && at(length + 1) == b'`' {
                 Munch::Token(K::EscapedIdentifier, length + 2)
             } else {
-                dead(rest, length + 1)
+                unrecognized(rest, length + 1)
             }
         }
         b'a'..=b'z' | b'A'..=b'Z' | b'_' => prefixed_string(b, unended).unwrap_or_else(|| word(rest)),
-        _ => dead(rest, 0),
+        _ => unrecognized(rest, 0),
     }
 }
 
-/// Nothing fits: the text up to and with the character at byte `stuck`.
-fn dead(rest: &str, stuck: usize) -> Munch {
+/// Not a token: the text up to and including the character at byte `stuck`.
+fn unrecognized(rest: &str, stuck: usize) -> Munch {
     Munch::Nothing(stuck + rest[stuck..].chars().next().map_or(0, char::len_utf8))
 }
 
@@ -250,8 +250,8 @@ fn number(b: &[u8]) -> Munch {
     }
 }
 
-/// A string with `r`, `b` or `br` before its quote; `None` if the letters are a word.
-fn prefixed_string(b: &[u8], unended: &mut Unended) -> Option<Munch> {
+/// A string with the prefix `r`, `b` or `br`; `None` if the letters are an identifier.
+fn prefixed_string(b: &[u8], unended: &mut UnterminatedStrings) -> Option<Munch> {
     let at = |i: usize| b.get(i).copied().unwrap_or(0).to_ascii_lowercase();
     let (bytes, raw) = match (at(0), at(1)) {
         (b'b', b'r') => (true, true),
@@ -267,8 +267,8 @@ fn prefixed_string(b: &[u8], unended: &mut Unended) -> Option<Munch> {
     quoted(b, from, raw, unended).ok().map(|end| Munch::Token(kind, end))
 }
 
-/// The end of the string whose quote is at `from`, or where it turned out not to be one.
-fn quoted(b: &[u8], from: usize, raw: bool, unended: &mut Unended) -> Result<usize, usize> {
+/// The end of the string whose quote is at `from`, or where it failed.
+fn quoted(b: &[u8], from: usize, raw: bool, unended: &mut UnterminatedStrings) -> Result<usize, usize> {
     let quote = b[from];
     if b[from..].starts_with(&[quote; 3]) {
         // `"""` without an end is an empty string followed by a quote.
@@ -283,7 +283,7 @@ fn quoted(b: &[u8], from: usize, raw: bool, unended: &mut Unended) -> Result<usi
     }
 }
 
-/// What comes at a place in the body of a string.
+/// The next item in the body of a string.
 enum Step {
     /// A character or an escape, up to here.
     On(usize),

@@ -1,6 +1,6 @@
-//! Constants: what the text of a number, string or bytes token stands for.
+//! Literals: the values of number, string and bytes tokens.
 //!
-//! The lexer has already made sure of the form; what is left to go wrong is the range.
+//! The lexer has checked the syntax; only the range can be wrong.
 
 use crate::ast::Literal;
 use crate::syntax::lexer::TokenKind;
@@ -57,7 +57,7 @@ fn unquote(text: &str, bytes: bool) -> Result<Vec<u8>, &'static str> {
     let triple = text.len() >= 6 && (text.starts_with("'''") || text.starts_with("\"\"\""));
     let quotes = if triple { 3 } else { 1 };
     let inner = &text[quotes..text.len() - quotes];
-    // Line ends inside triple quotes are the same on every system.
+    // Line ends inside triple quotes are normalized.
     let inner =
         if inner.contains('\r') { inner.replace("\r\n", "\n").replace('\r', "\n") } else { inner.into() };
     if raw || !inner.contains('\\') {

@@ -1,22 +1,21 @@
-//! Macros: calls that are rewritten to loops before anything is checked.
+//! Macro expansion.
 //!
-//! A macro is known by name, number of arguments and whether it has a receiver; a call that
-//! differs in any of them is an ordinary call. All nodes a macro adds have the place of the
-//! call's parenthesis.
+//! A macro is identified by name, number of arguments and whether it has a receiver; any other call is
+//! an ordinary call. All nodes of an expansion have the offset of the call's parenthesis.
 
 use crate::ast::{Comprehension, Expr, ExprId, Literal, MacroCall};
 use crate::function::operators as op;
 use crate::syntax::builder::Builder;
 use pleach_json::Str;
 
-/// The accumulator, with a name no user can write.
+/// The accumulator variable, which users cannot name.
 const ACCUMULATOR: &str = "@result";
-/// The variable of loops that do not run.
+/// The iteration variable of comprehensions over nothing.
 const UNUSED: &str = "#unused";
 /// Holds the receiver of `sortBy` while its keys are computed.
 const SORT_INPUT: &str = "@__sortBy_input__";
 
-/// What a macro becomes.
+/// The kinds of expansion.
 #[derive(Clone, Copy)]
 enum Form {
     All,
@@ -56,11 +55,11 @@ const MACROS: &[(&str, usize, u32, Form)] = &[
     ("sortBy", 2, 34, Form::SortBy),
 ];
 
-/// The node of an expansion, or of the error that stands in for it.
+/// The root of an expansion, or of an error.
 type Expanded<T = ExprId> = Result<T, ExprId>;
 
 impl Builder {
-    /// What a call becomes, if it is a macro's.
+    /// The expansion of a call, if it is a macro call.
     pub(super) fn expand_macro(
         &mut self,
         name: &str,
@@ -95,7 +94,7 @@ impl Builder {
 
     fn has(&mut self, arg: ExprId, offset: u32) -> ExprId {
         match self.expr(arg) {
-            // Presence of a presence is the presence itself.
+            // Presence of a presence test is the test itself.
             Expr::Select { operand, field, .. } => {
                 let (operand, field) = (*operand, field.clone());
                 self.push(Expr::Select { operand, field, test_only: true }, offset)
@@ -146,7 +145,7 @@ impl Expander<'_> {
         self.push(Expr::List { elements, optional: Vec::new() })
     }
 
-    /// The name in `arg`, or the node of an error that says it is none.
+    /// The identifier in `arg`, or an error.
     fn name(&mut self, arg: ExprId, otherwise: &str) -> Expanded<Str> {
         match self.builder.expr(arg) {
             Expr::Ident(name) => Ok(name.clone()),
@@ -188,8 +187,8 @@ impl Expander<'_> {
         })))
     }
 
-    /// A fold that looks at everything and whose accumulator is its result. `step` gets the
-    /// accumulator; where `filter` does not hold the accumulator stays as it is.
+    /// A comprehension over all elements whose result is the accumulator. `step` gets the accumulator,
+    /// which is unchanged where `filter` is false.
     fn collect(
         &mut self,
         range: ExprId,
@@ -292,8 +291,8 @@ impl Expander<'_> {
 
     /// `target.hasValue() ? optional.of(expr with name = target.value()) : optional.none()`
     ///
-    /// The target is one node with two parents: chains of these calls are walked in linear time
-    /// only by those who remember what they have seen.
+    /// The target is one node with two parents: chains of these calls take linear time only with
+    /// memoization.
     fn opt_map(&mut self, target: ExprId, args: &[ExprId], wrap: bool) -> Expanded {
         let function = if wrap { "optMap" } else { "optFlatMap" };
         let complaint = format!("{function}() variable name must be a simple identifier");
@@ -308,7 +307,7 @@ impl Expander<'_> {
         Ok(self.call(op::CONDITIONAL, vec![has_value, present, absent]))
     }
 
-    /// `result` with `name` standing for `value`: a loop over nothing.
+    /// `result` with `name` bound to `value`: a comprehension over nothing.
     fn bind(&mut self, name: Str, value: ExprId, result: ExprId) -> ExprId {
         let range = self.list(Vec::new());
         let cond = self.literal(Literal::Bool(false));

@@ -1,10 +1,9 @@
-//! The parser of valid expressions: recursive descent, one function per rule of the grammar.
+//! The parser: recursive descent, one function per grammar rule.
 //!
-//! It decides whether the text *is* an expression and builds it; it never says what is wrong with
-//! one that is not, that is [`super::recovery`]'s business.
+//! It builds the AST of a valid expression, or fails; [`super::recovery`] reports the errors.
 //!
-//! Depth is counted per rule as the generated parser counts it: the right operand of an operator
-//! is one level deeper than the chain it is in.
+//! Depth is counted per rule as ANTLR's parser does: the right operand of an operator is one level
+//! deeper than its chain.
 
 use crate::ast::{Ast, ExprId, MapEntry, StructField};
 use crate::function::operators;
@@ -16,9 +15,9 @@ use pleach_json::grow_stack;
 use std::sync::Arc;
 
 /// A syntax error, or nesting beyond the limit.
-pub(super) struct NotAnExpression;
+pub(super) struct SyntaxError;
 
-type Parsed<T> = Result<T, NotAnExpression>;
+type Parsed<T> = Result<T, SyntaxError>;
 
 /// The tree, or issues that are not about syntax.
 pub(super) fn parse(source: &Arc<str>, tokens: &[Token], minor: u32) -> Parsed<Result<Ast, Issues>> {
@@ -67,14 +66,14 @@ impl<'s> Parser<'s> {
     }
 
     fn expect(&mut self, kind: TokenKind) -> Parsed<&'s Token> {
-        self.accept(kind).ok_or(NotAnExpression)
+        self.accept(kind).ok_or(SyntaxError)
     }
 
     /// One level deeper in `rule`, until [`Parser::leave`].
     fn enter(&mut self, rule: Rule) -> Parsed<()> {
         let depth = &mut self.depth[rule as usize];
         *depth += 1;
-        if *depth > MAX_DEPTH { Err(NotAnExpression) } else { Ok(()) }
+        if *depth > MAX_DEPTH { Err(SyntaxError) } else { Ok(()) }
     }
 
     fn leave(&mut self, rule: Rule) {
@@ -134,7 +133,7 @@ impl<'s> Parser<'s> {
             self.enter(Rule::Relation)?;
             let right = self.calc(0)?;
             self.leave(Rule::Relation);
-            let name = binary(op.kind).ok_or(NotAnExpression)?;
+            let name = binary(op.kind).ok_or(SyntaxError)?;
             left = self.builder.operator(name, vec![left, right], op);
         }
         self.leave(Rule::Relation);
@@ -156,7 +155,7 @@ impl<'s> Parser<'s> {
             }
             let op = self.next();
             let right = self.calc(precedence + 1)?;
-            let name = binary(op.kind).ok_or(NotAnExpression)?;
+            let name = binary(op.kind).ok_or(SyntaxError)?;
             left = self.builder.operator(name, vec![left, right], op);
         }
         self.leave(Rule::Calc);
@@ -171,8 +170,8 @@ impl<'s> Parser<'s> {
         };
         let first = self.next();
         let mut count = 1;
-        // A sign directly before a number belongs to the operators here, not to the number,
-        // unless the operators are of the other kind.
+        // A sign directly before a number is an operator here, unless the operators are of the other
+        // kind.
         while self.accept(kind).is_some() {
             count += 1;
         }
@@ -203,7 +202,7 @@ impl<'s> Parser<'s> {
                             let name = self.builder.field_name(field, field.offset).unwrap_or_default();
                             self.builder.select(left, dot, optional, name, field.offset)
                         }
-                        _ => return Err(NotAnExpression),
+                        _ => return Err(SyntaxError),
                     }
                 }
                 TokenKind::LeftBracket => {
@@ -262,7 +261,7 @@ impl<'s> Parser<'s> {
                 let token = self.next();
                 Ok(self.builder.literal(None, token))
             }
-            _ => Err(NotAnExpression),
+            _ => Err(SyntaxError),
         }
     }
 
@@ -298,7 +297,7 @@ impl<'s> Parser<'s> {
             let question = self.accept(TokenKind::Question);
             let field = self.next();
             if !matches!(field.kind, TokenKind::Identifier | TokenKind::EscapedIdentifier) {
-                return Err(NotAnExpression);
+                return Err(SyntaxError);
             }
             let colon = self.expect(TokenKind::Colon)?;
             let optional = self.builder.optional_mark(question);
@@ -345,7 +344,7 @@ impl<'s> Parser<'s> {
             let colon = self.expect(TokenKind::Colon)?;
             let value = self.expr()?;
             if question.is_some() && !optional {
-                // An entry whose mark was refused is not looked at.
+                // An entry whose mark was refused is ignored.
                 self.builder.forget_since(errors);
             }
             entries.push(MapEntry { key, value, optional, offset: colon.offset });
@@ -355,7 +354,7 @@ impl<'s> Parser<'s> {
         Ok(self.builder.map(brace, entries))
     }
 
-    /// Whether a literal that was just opened has elements; one without may hold a comma.
+    /// Whether a literal that was just opened has elements; an empty one may have a comma.
     fn at_element(&self, end: TokenKind) -> bool {
         self.peek() != TokenKind::Comma && self.peek() != end
     }

@@ -1,11 +1,10 @@
-//! Expressions back into text: a tree as source with no more parentheses than it takes.
+//! Unparser: an AST as source with minimal parentheses.
 //!
-//! What is printed parses to the same tree: macros are printed as they were called, not as what
-//! they became. Comments, spaces and ways to write a literal are lost. Nothing in the evaluation of
-//! rules depends on it; fuzzing does.
+//! The output parses to the same AST: macros are printed as calls, not as their expansions. Comments,
+//! spaces and literal notation are lost. Used by fuzzing only.
 //!
-//! Odd: chains of `&&` and `||` are balanced trees. One that has the shape the parser gives to a
-//! chain is printed as a chain, any other with its parentheses.
+//! Odd: chains of `&&` and `||` are balanced trees. One with the shape that the parser gives to a chain
+//! is printed as a chain, others with parentheses.
 
 use crate::ast::{Ast, Expr, ExprId, Literal, MacroCall};
 use crate::function::operators as op;
@@ -37,7 +36,7 @@ struct Printer<'a, 'f, 'b> {
 }
 
 impl<'a> Printer<'a, '_, '_> {
-    /// Prints a node where a form of `least` is expected.
+    /// Prints a node where precedence `least` is required.
     fn print(&mut self, id: ExprId, least: Level) -> fmt::Result {
         grow_stack(|| {
             if self.level(id) >= least {
@@ -54,7 +53,7 @@ impl<'a> Printer<'a, '_, '_> {
             return Level::Member;
         }
         match self.ast.expr(id) {
-            // A sign would be taken for an operator.
+            // A sign would be an operator.
             Expr::Literal(Literal::Int(i)) if *i < 0 => Level::Unary,
             Expr::Literal(Literal::Double(d)) if d.is_sign_negative() => Level::Unary,
             Expr::Call { target: None, function, args } => {
@@ -116,7 +115,7 @@ impl<'a> Printer<'a, '_, '_> {
                 }
                 self.out.write_str("}")
             }
-            // Every loop is a macro's or inside one, and those are printed as calls.
+            // Comprehensions are part of macro calls, which are printed as calls.
             Expr::Comprehension(_) => self.out.write_str("…"),
         }
     }
@@ -161,7 +160,7 @@ impl<'a> Printer<'a, '_, '_> {
             }
             (Level::Unary, [operand]) => {
                 self.out.write_str(symbol)?;
-                // A sign before a number would be part of it, and signs before signs cancel out.
+                // A sign before a number would be part of it, and double signs cancel out.
                 let number =
                     matches!(self.ast.expr(*operand), Expr::Literal(Literal::Int(_) | Literal::Double(_)));
                 if number && self.level(*operand) == Level::Member {

@@ -1,14 +1,13 @@
-//! What to say about a text that is not an expression.
+//! Syntax errors, with the texts of the API server's ANTLR parser.
 //!
-//! The API server's parser is generated from a grammar, and so are its messages: which token was
-//! "extraneous", which were "expected", which further errors follow from a repair. To say the
-//! same, this module is a small model of that parser: the grammar as a network of states
-//! ([`grammar`]), lookahead over it ([`predict`]), the walk with its repairs ([`machine`]) and the
-//! errors in what was understood ([`visit`]). It runs only for texts with errors.
+//! Which token was "extraneous", which were "expected", and which errors follow depend on ANTLR's
+//! prediction and recovery. This module models them: the grammar as a transition network ([`grammar`]),
+//! lookahead ([`predict`]), parsing with recovery ([`interpreter`]) and errors in what was parsed
+//! ([`visit`]). It runs only for expressions with errors.
 
 mod grammar;
-mod look;
-mod machine;
+mod interpreter;
+mod next_tokens;
 mod predict;
 mod tree;
 mod visit;
@@ -17,23 +16,23 @@ use crate::issues::Issues;
 use crate::syntax::builder::Builder;
 use crate::syntax::lexer::{Token, Unrecognized};
 use crate::syntax::recovery::grammar::Label;
-use crate::syntax::recovery::machine::Machine;
+use crate::syntax::recovery::interpreter::Interpreter;
 use std::sync::Arc;
 
-/// All that is wrong with `source`.
+/// All errors of `source`.
 pub(super) fn diagnose(
     source: &Arc<str>,
     tokens: &[Token],
     unrecognized: &[Unrecognized],
     minor: u32,
 ) -> Issues {
-    let mut machine = Machine::new(Builder::new(source, minor), tokens, unrecognized);
-    if let Ok(tree) = machine.run() {
-        visit::visit(&mut machine.builder, tree.tree(Label::E));
+    let mut interpreter = Interpreter::new(Builder::new(source, minor), tokens, unrecognized);
+    if let Ok(tree) = interpreter.run() {
+        visit::visit(&mut interpreter.builder, tree.tree(Label::E));
     }
-    if machine.builder.error_count() == 0 {
-        // The two parsers disagree; refuse rather than accept what was not understood.
-        machine.builder.error(0, "Syntax error: not an expression");
+    if interpreter.builder.error_count() == 0 {
+        // The two parsers disagree: refuse the expression.
+        interpreter.builder.error(0, "Syntax error: not an expression");
     }
-    machine.builder.into_issues()
+    interpreter.builder.into_issues()
 }

@@ -1,9 +1,8 @@
-//! Steps of an authorization check.
+//! Values of the authorization library.
 //!
-//! What a user may do does not depend on what is asked: whoever may do anything may do everything. So
-//! a step only carries who asks as far as that matters.
+//! Without RBAC, a user may do everything or nothing, so these values only carry that.
 
-/// A step of an authorization check, and whether its user may do everything.
+/// A value of the authorization library, with whether its user may do everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authz {
     /// `kubernetes.authorization.Authorizer`

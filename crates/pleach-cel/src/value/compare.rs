@@ -1,4 +1,4 @@
-//! Equality and order.
+//! Equality and ordering.
 //!
 //! Equality is defined between all values; values of unlike types are unequal, numbers of unlike
 //! types are compared by value. Lists and objects with a schema compare by it. Order is defined
@@ -12,8 +12,8 @@ use pleach_json::{Value, grow_stack};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// `left == right`. An error means that the question made no sense: `!=` then holds. All that is
-/// visited is charged, as often as it is visited: values may share their parts.
+/// `left == right`. An error means that the values cannot be compared: `!=` is true then. Every visit
+/// is charged: values may share their parts.
 pub(crate) fn equal(work: &Work<'_>, left: &CelValue<'_>, right: &CelValue<'_>) -> Result<bool, Fault> {
     use CelValue as V;
     work.charge(1)?;
@@ -42,7 +42,7 @@ pub(crate) fn equal(work: &Work<'_>, left: &CelValue<'_>, right: &CelValue<'_>) 
         }
         (V::Opaque(empty), _) if **empty == Opaque::Empty => false,
         (V::Opaque(a), V::Opaque(b)) => {
-            // A check is not even like itself.
+            // A check is not equal to itself.
             let is_check = matches!(&**a, Opaque::Authz(_));
             if is_check || std::mem::discriminant(&**a) != std::mem::discriminant(&**b) {
                 return Err(Fault::no_such_overload());
@@ -52,7 +52,7 @@ pub(crate) fn equal(work: &Work<'_>, left: &CelValue<'_>, right: &CelValue<'_>) 
         }
         (V::List(a), V::List(b)) => return grow_stack(|| lists_equal(work, a, b)),
         (V::Map(a), V::Map(b)) => return grow_stack(|| maps_equal(work, a, b)),
-        // Values with a schema and those of Kubernetes' own types compare only with their like.
+        // Values with a schema and opaque values compare only with their own type.
         (V::List(list), _) if list.kind().is_none() => false,
         (V::Opaque(_) | V::List(_) | V::Map(Map::View { decl: Some(_), .. }), _) => {
             return Err(Fault::no_such_overload());
@@ -127,8 +127,8 @@ fn maps_equal<'a>(work: &Work<'_>, left: &Map<'a>, right: &Map<'a>) -> Result<bo
         for (name, value) in members.iter() {
             work.charge(1 + name.len() as u64 / 64)?;
             if let Some(field) = object.field_by_raw_name(name) {
-                // Odd: names are unescaped once more on the way, so one with two underscores is
-                // found on neither side and never compared.
+                // Odd: names are unescaped twice, so one with two underscores is found on neither side
+                // and never compared.
                 if name.contains("__") {
                     continue;
                 }
@@ -152,7 +152,7 @@ fn maps_equal<'a>(work: &Work<'_>, left: &Map<'a>, right: &Map<'a>) -> Result<bo
             } else if let Some(other) = right.raw(name)
                 && !json_equal(work, value, other)?
             {
-                // What no schema names matters only where both sides have it.
+                // Undeclared members matter only if both sides have them.
                 return Ok(false);
             }
         }
@@ -170,7 +170,7 @@ fn maps_equal<'a>(work: &Work<'_>, left: &Map<'a>, right: &Map<'a>) -> Result<bo
     Ok(true)
 }
 
-/// Whether two values are the same JSON: as `==` of [`Value`] has it, but charged.
+/// JSON equality as of [`Value`], but charged.
 fn json_equal(work: &Work<'_>, left: &Value, right: &Value) -> Result<bool, Fault> {
     work.charge(1)?;
     match (left, right) {

@@ -1,8 +1,7 @@
-//! Why an evaluation has no value.
+//! Evaluation errors and aborts.
 //!
-//! An error is a value of its own in CEL: `&&`, `||` and macros may absorb it. Running out of
-//! budget is not: it ends the evaluation. [`Fault`] holds both; only the evaluator's logical
-//! operators and loops tell them apart.
+//! An error is a value in CEL: `&&`, `||` and macros may absorb it. Exceeding a limit ends the
+//! evaluation. [`Fault`] is both; only logical operators and loops of the evaluator distinguish them.
 
 use crate::value::CelValue;
 use pleach_json::Str;
@@ -13,11 +12,11 @@ use std::fmt;
 pub enum Fault {
     /// An error that `&&`, `||` and the like may absorb.
     Error(Str),
-    /// The limit for one evaluation is spent; nothing absorbs that.
+    /// The cost limit is exceeded.
     CostExceeded,
-    /// The caller asked to stop.
+    /// Cancelled by the caller.
     Interrupted,
-    /// The API server would fail here in a way that ends the evaluation; nothing absorbs it.
+    /// An internal error of the API server, which is not absorbed.
     Internal(Str),
 }
 
@@ -32,7 +31,7 @@ impl Fault {
         Self::Error(Str::new_static(text))
     }
 
-    /// The arguments are of types that nothing accepts.
+    /// "no such overload".
     pub(crate) const fn no_such_overload() -> Self {
         Self::fixed("no such overload")
     }

@@ -1,12 +1,10 @@
-//! Keys of computed maps: every type of value can be one, or nearly.
+//! Keys of computed maps.
 //!
-//! The API server keeps such maps in a map of its own language, which decides what is the same key:
-//! scalars, times and addresses by their value; lists, maps, optionals and the rest only if they are
-//! the very same. So `{[1]: 2}` has one entry, and no list but the one in it finds it. Bytes and
-//! semantic versions cannot be keys there: an evaluation that tries ends in an internal error.
+//! The API server uses Go maps, whose equality decides: scalars, times and addresses by value; lists,
+//! maps, optionals and others by identity. So `{[1]: 2}` has one entry, found only with that very list.
+//! Bytes and semantic versions are not hashable in Go: the evaluation ends in an internal error.
 //!
-//! Odd: keys that are the same only as such have no order of their own; a walk over them goes by
-//! their text.
+//! Odd: keys by identity have no order of their own and are iterated in order of their text.
 
 use crate::value::{CelValue, Fault, List, Map, Opaque, Text, Timestamp};
 use crate::work::Work;
@@ -29,15 +27,15 @@ pub enum Key<'a> {
     Double(u64),
     /// `null`
     Null,
-    /// A scalar that is seldom a key.
-    Rare(Rare),
-    /// Equal only to itself.
-    Itself(Itself<'a>),
+    /// A scalar that is rarely a key.
+    RareScalar(RareScalar),
+    /// A value compared by identity.
+    ByIdentity(ByIdentity<'a>),
 }
 
-/// A scalar that is seldom a key: ordered by what it is, equal by value.
+/// A scalar that is rarely a key: ordered by kind, equal by value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rare {
+pub enum RareScalar {
     /// `duration`
     Duration(crate::value::Duration),
     /// `timestamp`: seconds, nanoseconds, and the offset it was written with
@@ -52,35 +50,35 @@ pub enum Rare {
     NoOptional,
 }
 
-/// A value that is equal only to itself.
+/// A value compared by identity.
 #[derive(Clone, Debug)]
-pub struct Itself<'a> {
-    /// Where it is; unique as long as `value` lives.
+pub struct ByIdentity<'a> {
+    /// Its address; unique as long as `value` lives.
     at: usize,
     value: Arc<CelValue<'a>>,
 }
 
-impl PartialEq for Itself<'_> {
+impl PartialEq for ByIdentity<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.at == other.at
     }
 }
 
-impl Eq for Itself<'_> {}
+impl Eq for ByIdentity<'_> {}
 
-impl PartialOrd for Itself<'_> {
+impl PartialOrd for ByIdentity<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Itself<'_> {
+impl Ord for ByIdentity<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.at.cmp(&other.at)
     }
 }
 
-impl<'a> Itself<'a> {
+impl<'a> ByIdentity<'a> {
     fn of(value: &CelValue<'a>) -> Self {
         let value = Arc::new(value.clone());
         let at = match &*value {
@@ -88,7 +86,7 @@ impl<'a> Itself<'a> {
             CelValue::Map(Map::Owned(map)) => Arc::as_ptr(map).addr(),
             CelValue::Optional(Some(inner)) => Arc::as_ptr(inner).addr(),
             CelValue::Opaque(opaque) => Arc::as_ptr(opaque).addr(),
-            // What is read from the object is made anew every time.
+            // A value read from the object is made on every access.
             _ => Arc::as_ptr(&value).addr(),
         };
         Self { at, value }
@@ -113,20 +111,20 @@ impl<'a> Key<'a> {
             // Both zeros are the same key.
             CelValue::Double(d) => Self::Double(if *d == 0.0 { 0 } else { d.to_bits() }),
             CelValue::Null => Self::Null,
-            CelValue::Duration(duration) => Self::Rare(Rare::Duration(*duration)),
+            CelValue::Duration(duration) => Self::RareScalar(RareScalar::Duration(*duration)),
             CelValue::Timestamp(time) => {
-                Self::Rare(Rare::Timestamp(time.seconds, time.nanos, time.offset_minutes))
+                Self::RareScalar(RareScalar::Timestamp(time.seconds, time.nanos, time.offset_minutes))
             }
-            CelValue::Type(name) => Self::Rare(Rare::Type(name.clone())),
-            CelValue::Optional(None) => Self::Rare(Rare::NoOptional),
+            CelValue::Type(name) => Self::RareScalar(RareScalar::Type(name.clone())),
+            CelValue::Optional(None) => Self::RareScalar(RareScalar::NoOptional),
             CelValue::Bytes(_) => return Err(unhashable("types.Bytes")),
             CelValue::Opaque(opaque) => match &**opaque {
-                Opaque::Ip(ip) => Self::Rare(Rare::Ip(*ip)),
-                Opaque::Cidr(cidr) => Self::Rare(Rare::Cidr(*cidr)),
+                Opaque::Ip(ip) => Self::RareScalar(RareScalar::Ip(*ip)),
+                Opaque::Cidr(cidr) => Self::RareScalar(RareScalar::Cidr(*cidr)),
                 Opaque::Semver(_) => return Err(unhashable("cel.Semver")),
-                _ => Self::Itself(Itself::of(value)),
+                _ => Self::ByIdentity(ByIdentity::of(value)),
             },
-            _ => Self::Itself(Itself::of(value)),
+            _ => Self::ByIdentity(ByIdentity::of(value)),
         })
     }
 
@@ -139,25 +137,25 @@ impl<'a> Key<'a> {
             Self::String(s) => CelValue::String(Text::Owned(s.clone())),
             Self::Double(bits) => CelValue::Double(f64::from_bits(*bits)),
             Self::Null => CelValue::Null,
-            Self::Itself(itself) => (*itself.value).clone(),
-            Self::Rare(rare) => match rare {
-                Rare::Duration(duration) => CelValue::Duration(*duration),
-                Rare::Timestamp(seconds, nanos, offset_minutes) => CelValue::Timestamp(Timestamp {
+            Self::ByIdentity(itself) => (*itself.value).clone(),
+            Self::RareScalar(rare) => match rare {
+                RareScalar::Duration(duration) => CelValue::Duration(*duration),
+                RareScalar::Timestamp(seconds, nanos, offset_minutes) => CelValue::Timestamp(Timestamp {
                     seconds: *seconds,
                     nanos: *nanos,
                     offset_minutes: *offset_minutes,
                 }),
-                Rare::Type(name) => CelValue::Type(name.clone()),
-                Rare::Ip(ip) => CelValue::opaque(Opaque::Ip(*ip)),
-                Rare::Cidr(cidr) => CelValue::opaque(Opaque::Cidr(*cidr)),
-                Rare::NoOptional => CelValue::Optional(None),
+                RareScalar::Type(name) => CelValue::Type(name.clone()),
+                RareScalar::Ip(ip) => CelValue::opaque(Opaque::Ip(*ip)),
+                RareScalar::Cidr(cidr) => CelValue::opaque(Opaque::Cidr(*cidr)),
+                RareScalar::NoOptional => CelValue::Optional(None),
             },
         }
     }
 
-    /// Whether only the very same value finds it.
-    pub(super) fn is_itself(&self) -> bool {
-        matches!(self, Self::Itself(_))
+    /// Whether it is compared by identity.
+    pub(super) fn is_by_identity(&self) -> bool {
+        matches!(self, Self::ByIdentity(_))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Lists: a view of a JSON array, or computed values.
 //!
-//! A view remembers the schema of the list: elements are converted when they are asked for, and
-//! `x-kubernetes-list-type` decides how it is compared and what `+` does.
+//! A view has the schema of the list: elements are converted when accessed, and
+//! `x-kubernetes-list-type` decides equality and `+`.
 
 use crate::decl::{DeclKind, DeclType, ListKind};
 use crate::value::{CelValue, Fault, read, read_untyped};
@@ -28,7 +28,7 @@ pub enum List<'a> {
 #[derive(Clone, Debug)]
 pub struct OwnedList<'a> {
     items: Vec<CelValue<'a>>,
-    /// Set on what `+` makes of a list with a schema: it is still a set or a map.
+    /// Set on the result of `+` of a list with a schema: it is still a set or a map.
     decl: Option<&'a DeclType>,
 }
 
@@ -109,7 +109,7 @@ impl<'a> List<'a> {
         json.chain(owned.iter().map(ScalarKey::of_value))
     }
 
-    /// All elements; one that does not fit its schema is an error when somebody looks at it.
+    /// All elements; one that does not fit its schema is an error when it is accessed.
     pub(crate) fn to_vec_keeping(&self, work: &Work<'_>) -> Result<Vec<CelValue<'a>>, Fault> {
         work.build_items(self.len())?;
         let items = work.items(self).map(|item| item.unwrap_or_else(CelValue::failed)).collect();
@@ -128,8 +128,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The list with one more element. A list nobody else holds grows in place: macros build
-    /// their results that way.
+    /// Appends an element, in place if the list is not shared: macros build their results that way.
     pub(crate) fn push(self, work: &Work<'_>, value: CelValue<'a>) -> Result<Self, Fault> {
         match self {
             Self::Owned(mut list) if list.decl.is_none() => {
@@ -154,7 +153,7 @@ impl<'a> List<'a> {
             Self::View { decl, .. } => *decl,
             Self::Owned(list) => list.decl,
         };
-        // An element that does not fit its schema is no error until somebody looks at it.
+        // An element that does not fit its schema is an error when it is accessed.
         let keep = |item: Result<CelValue<'a>, Fault>| item.unwrap_or_else(CelValue::failed);
         let mut items = Vec::with_capacity(length);
         items.extend(work.items(self).map(keep));
@@ -214,7 +213,7 @@ pub(crate) enum ScalarKey {
     Uint(u64),
     Double(u64),
     String(Str),
-    /// What the API server finds in no set: dates and other parsed strings.
+    /// Never found in a set by the API server: dates and other parsed strings.
     Other(&'static str),
 }
 
@@ -253,8 +252,8 @@ impl ScalarKey {
 
 /// The names under which a list's keys are looked up.
 ///
-/// Odd: they are the *escaped* names, though the data has raw ones, so a key that needs escaping
-/// is never found and all elements seem to have the same.
+/// Odd: they are the *escaped* names, though the data has raw ones, so a key that needs escaping is
+/// never found and all elements seem to have the same.
 pub(crate) fn escaped_keys(keys: &[Str]) -> Vec<Str> {
     keys.iter().map(|key| crate::names::escape(key).unwrap_or_else(|| key.clone())).collect()
 }

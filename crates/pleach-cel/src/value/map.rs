@@ -136,7 +136,7 @@ impl<'a> Map<'a> {
         Entries { map: self.clone(), next: 0, keys: None }
     }
 
-    /// Charges for what a walk over the entries does before the first and between them.
+    /// Charges the overhead of an iteration over the entries.
     pub(crate) fn charge_walk(&self, work: &Work<'_>) -> Result<(), Fault> {
         match self {
             // The names of all members are escaped, though only some are declared.
@@ -145,7 +145,7 @@ impl<'a> Map<'a> {
             }
             Self::View { .. } => Ok(()),
             Self::Owned(entries) => {
-                let by_text = entries.keys().filter(|key| key.is_itself()).count();
+                let by_text = entries.keys().filter(|key| key.is_by_identity()).count();
                 work.charge(entries.len() as u64 + (by_text * LONGEST_SHOWN) as u64)
             }
         }
@@ -182,31 +182,31 @@ impl<'a> Map<'a> {
     }
 }
 
-/// The keys in an order that does not depend on where they are in memory.
+/// The keys in an order that does not depend on addresses.
 fn keys_in_order<'a>(entries: &BTreeMap<Key<'a>, CelValue<'a>>) -> Arc<[Key<'a>]> {
-    if !entries.keys().any(Key::is_itself) {
+    if !entries.keys().any(Key::is_by_identity) {
         return entries.keys().cloned().collect();
     }
     let mut keys: Vec<_> = entries.keys().cloned().collect();
-    keys.sort_by_cached_key(|key| shown(&key.to_value()));
+    keys.sort_by_cached_key(|key| truncated(&key.to_value()));
     keys.into()
 }
 
-/// How many bytes are shown of a value that is no scalar: values may share their parts, so that
-/// their text is far longer than they are.
+/// How many bytes of a compound value are printed: values may share their parts, so that their text is
+/// far longer than they are.
 const LONGEST_SHOWN: usize = 512;
 
-/// The beginning of a value's text.
-fn shown(value: &CelValue<'_>) -> String {
-    struct Beginning(String);
-    impl Write for Beginning {
+/// The start of a value's text.
+fn truncated(value: &CelValue<'_>) -> String {
+    struct TruncatedText(String);
+    impl Write for TruncatedText {
         fn write_str(&mut self, part: &str) -> fmt::Result {
             self.0.extend(part.chars().take(LONGEST_SHOWN - self.0.len().min(LONGEST_SHOWN)));
             if self.0.len() < LONGEST_SHOWN { Ok(()) } else { Err(fmt::Error) }
         }
     }
-    let mut text = Beginning(String::new());
-    // An error says that the text is long enough.
+    let mut text = TruncatedText(String::new());
+    // An error means that the text is long enough.
     _ = write!(text, "{value:?}");
     text.0
 }
@@ -220,7 +220,7 @@ pub(crate) fn text(key: &CelValue<'_>) -> String {
         CelValue::Bool(b) => b.to_string(),
         CelValue::Double(d) => crate::value::double_text(*d),
         CelValue::Null => "0".to_owned(),
-        other => shown(other),
+        other => truncated(other),
     }
 }
 

@@ -1,14 +1,14 @@
-//! JSON into values, by the schema of its place.
+//! Conversion of JSON to values, by schema.
 //!
-//! Conversion happens when an expression looks at a value, not before: what does not fit is an
-//! error of the rule that looks. Nothing is copied but scalars.
+//! Conversion happens on access: a value that does not fit its schema is an error of the rule that
+//! accesses it. Only scalars are copied.
 
 use crate::decl::{DeclKind, DeclType};
 use crate::value::{CelValue, Duration, Fault, List, Map, Text, Timestamp};
 use pleach_go::fmt::go_type;
 use pleach_json::Value;
 
-/// The value at a place with a schema.
+/// The value of a schema node.
 #[inline]
 pub(crate) fn read<'a>(value: &'a Value, decl: &'a DeclType) -> Result<CelValue<'a>, Fault> {
     Ok(match (decl.kind(), value) {
@@ -27,7 +27,7 @@ pub(crate) fn read<'a>(value: &'a Value, decl: &'a DeclType) -> Result<CelValue<
     })
 }
 
-/// Formats, null, and everything that does not fit.
+/// Formats, null, and values that do not fit.
 fn read_special<'a>(value: &'a Value, decl: &'a DeclType) -> Result<CelValue<'a>, Fault> {
     if value.is_null() && !matches!(decl.kind(), DeclKind::Optional(_)) {
         if decl.is_nullable() {

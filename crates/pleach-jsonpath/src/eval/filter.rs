@@ -1,4 +1,4 @@
-//! Filters, and what can be compared with what.
+//! Filters and comparisons.
 
 use super::{Eval, Item, Result};
 use crate::error::FindError;
@@ -46,9 +46,9 @@ impl<'a> Eval<'a> {
         }
     }
 
-    /// Whether a path leads to something. Upstream looks only at what the failing step gives back:
-    /// a missing name gives nothing, any other failure (an index out of bounds, say) gives what it
-    /// was given, and so counts as found.
+    /// Whether a path exists. Upstream only looks at the result of the failing step: a missing name
+    /// gives nothing, any other error (such as an index out of bounds) gives its input, and so counts
+    /// as found.
     fn exists(&mut self, element: &'a Value, steps: &'a [Step]) -> Result<bool> {
         let mut current = vec![Some(element)];
         for step in steps {
@@ -69,7 +69,7 @@ impl<'a> Eval<'a> {
     }
 }
 
-/// The one value of a side, if it has any.
+/// The single value of a side, if it has one.
 fn one<'a>(side: &[Item<'a>]) -> Result<Option<Item<'a>>> {
     match side {
         [] => Ok(None),
@@ -78,7 +78,7 @@ fn one<'a>(side: &[Item<'a>]) -> Result<Option<Item<'a>>> {
     }
 }
 
-/// How two values of one kind relate; other pairs cannot be compared. `None` is for NaN.
+/// Compares two values of one kind; other pairs are an error. `None` is for NaN.
 fn order(left: Item<'_>, right: Item<'_>) -> Result<Option<Ordering>> {
     let basic =
         |item: Item<'_>| !matches!(item, None | Some(Value::Null | Value::Array(_) | Value::Object(_)));

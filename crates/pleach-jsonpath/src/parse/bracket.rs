@@ -68,7 +68,7 @@ fn comparison(text: &str) -> Option<(&str, &str, &str)> {
     let is_operator = |c: char| matches!(c, '!' | '<' | '>' | '=');
     let start = text.find(is_operator).filter(|&start| start > 0)?;
     let end = text[start..].find(|c| !is_operator(c)).map_or(text.len(), |end| start + end);
-    // With nothing behind it, the operator's last character is the right side.
+    // With nothing after it, the operator's last character is the right side.
     let end = if end == text.len() { end - 1 } else { end };
     (end > start).then(|| (&text[..start], &text[start..end], &text[end..]))
 }

@@ -2,7 +2,7 @@
 
 /// The text between the quotes, or `None` when an escape is wrong.
 ///
-/// Bytes that an escape writes and that are no UTF-8 become U+FFFD: values are text here.
+/// Escaped bytes that are not UTF-8 become U+FFFD.
 pub(super) fn unquote(quoted: &str) -> Option<String> {
     let quote = quoted.chars().next()?;
     let inside = quoted.get(1..quoted.len() - 1)?;

@@ -1,6 +1,6 @@
 //! Compiling the rules of a node: type check, price, old values.
 
-use pleach_cel::cost::Surroundings;
+use pleach_cel::cost::RuleLocation;
 use pleach_cel::{Checked, DeclType, Declarations, Environment, Issues, PlanError, Program, Type};
 use pleach_meta::{BadValue, FieldError, Path};
 
@@ -112,7 +112,7 @@ impl Node<'_> {
                 let priced = self.priced(&checked, price, || {
                     // Odd: it is priced as if it ran once.
                     let place = self.context.surroundings(self.decl).place;
-                    Surroundings { place, ..Surroundings::default() }
+                    RuleLocation { place, ..RuleLocation::default() }
                 });
                 if !self.options.suppress_per_expression_cost {
                     too_dear("messageExpression", price, &at, priced.as_ref(), self.errors);
@@ -133,7 +133,7 @@ impl Node<'_> {
     }
 
     /// What a hint is made from, if hints are wanted and the price may be too high.
-    fn priced(&self, checked: &Checked, price: u64, around: impl FnOnce() -> Surroundings) -> Option<Priced> {
+    fn priced(&self, checked: &Checked, price: u64, around: impl FnOnce() -> RuleLocation) -> Option<Priced> {
         let dear = self.options.cost_hints && price >= WORTH_NAMING;
         dear.then(|| Priced { explanation: checked.explain_cost(), around: around() })
     }

@@ -1,7 +1,7 @@
 //! What a rule can know about its place: the type of `self`, how many of it there can be, and
 //! whether an old value can be found for it.
 
-use pleach_cel::cost::{Around, Surroundings};
+use pleach_cel::cost::{Container, RuleLocation};
 use pleach_cel::{DeclKind, DeclType};
 use pleach_meta::Path;
 
@@ -140,14 +140,14 @@ impl<'a> RuleContext<'a> {
     }
 
     /// What the price of a rule at this node depends on around it.
-    pub(crate) fn surroundings(&self, decl: &DeclType) -> Surroundings {
+    pub(crate) fn surroundings(&self, decl: &DeclType) -> RuleLocation {
         let mut steps = Vec::new();
         let mut at = self;
         while let Some((above, step)) = &at.above {
             steps.push(step);
             at = above;
         }
-        let mut out = Surroundings { unbounded: unbounded_runs(decl), ..Surroundings::default() };
+        let mut out = RuleLocation { unbounded: unbounded_runs(decl), ..RuleLocation::default() };
         for step in steps.into_iter().rev() {
             match step {
                 Step::Field(name) => {
@@ -155,7 +155,7 @@ impl<'a> RuleContext<'a> {
                     out.place.push_str(name);
                 }
                 Step::Each { keyword, most } => {
-                    out.within.push(Around { place: out.place.clone(), keyword, most: *most });
+                    out.within.push(Container { place: out.place.clone(), keyword, most: *most });
                     out.place.push_str("[*]");
                 }
             }

@@ -1,6 +1,6 @@
 //! What rules may cost, one by one and all together.
 
-use pleach_cel::cost::{Explanation, Surroundings};
+use pleach_cel::cost::{Explanation, RuleLocation};
 use pleach_meta::{FieldError, Path};
 
 use crate::report::Report;
@@ -92,7 +92,7 @@ impl TotalCost {
 #[derive(Debug)]
 pub(crate) struct Priced {
     pub(super) explanation: Explanation,
-    pub(super) around: Surroundings,
+    pub(super) around: RuleLocation,
 }
 
 impl Priced {

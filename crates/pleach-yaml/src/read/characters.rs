@@ -1,6 +1,6 @@
-//! From bytes to characters that YAML allows.
+//! Decoding: from bytes to characters that YAML allows.
 //!
-//! UTF-8, or UTF-16 with a byte order mark. A fault among the characters comes before any other.
+//! UTF-8, or UTF-16 with a byte order mark. Errors here come before any other.
 
 use std::borrow::Cow;
 
@@ -49,14 +49,14 @@ const TRAITS: [u8; 256] = {
     table
 };
 
-/// How many bytes are looked at together.
+/// How many bytes are classified together.
 const STRIDE: usize = 32;
 
-/// Which of the traits above the bytes of a text have, taken together.
+/// The union of the traits of all bytes of a text.
 pub(super) fn traits(bytes: &[u8]) -> u8 {
     let each = |bytes: &[u8]| bytes.iter().fold(0, |all, &byte| all | TRAITS[byte as usize]);
     let (strides, rest) = bytes.as_chunks::<STRIDE>();
-    // Most have none, which is told without a look at the table.
+    // Most have none, which needs no table.
     let has_some = |stride: &&[u8; STRIDE]| {
         let odd = |byte: u8| u8::from(byte.wrapping_sub(b' ') > b'~' - b' ') | u8::from(byte == b'\\');
         stride.iter().fold(0, |some, &byte| some | odd(byte)) != 0

@@ -1,8 +1,8 @@
-//! From nodes to a value.
+//! The composer: from nodes to a value.
 //!
-//! Aliases are expanded here. The budget is go-yaml's: once a document is large, the part of it
-//! that comes from aliases may only be so big, and the larger it is the smaller that part. go-yaml counts
-//! nodes; the bytes of their texts are limited as well, or one long text could be had a million times.
+//! Expands aliases within go-yaml's budget: the larger a document, the smaller the share of nodes that
+//! may come from aliases. The bytes of aliased text are limited as well, or one long text could be
+//! repeated a million times.
 
 use std::collections::HashSet;
 
@@ -14,10 +14,10 @@ use crate::error::{DuplicateKey, DuplicateKeys, Place, Stage, YamlError};
 use crate::go;
 use crate::spans::{Children, Span, SpanTree, Spans};
 
-/// What is recorded beside a value: nothing, or where it stands.
+/// Builds spans beside the value, or nothing.
 trait Track {
     type Tree;
-    /// Whether trees say anything.
+    /// Whether spans are recorded.
     const KEPT: bool;
     fn leaf(span: &Span) -> Self::Tree;
     fn sequence(span: &Span, items: Vec<Self::Tree>) -> Self::Tree;
@@ -51,7 +51,7 @@ impl Track for WithSpans {
     }
 
     fn mapping(span: &Span, mut members: Vec<(Str, SpanTree)>) -> SpanTree {
-        // Stable, so of equal keys the last one written stands last; that one is kept.
+        // Stable, so the last of equal keys comes last; that one is kept.
         members.sort_by(|a, b| a.0.cmp(&b.0));
         members.dedup_by(|later, kept| {
             let same = later.0 == kept.0;
@@ -72,11 +72,11 @@ impl Track for WithSpans {
 struct Members<T: Track> {
     values: Vec<(Str, Value)>,
     trees: Vec<(Str, T::Tree)>,
-    /// The keys so far, for strict reading.
+    /// The keys so far, to find duplicates.
     seen: HashSet<KeyOf>,
 }
 
-/// A key as a set holds it: `1` and `"1"` are two keys, `1` and `0x1` are one.
+/// A key as an element of a set: `1` and `"1"` differ, `1` and `0x1` do not.
 #[derive(PartialEq, Eq, Hash)]
 enum KeyOf {
     Null,
@@ -104,7 +104,7 @@ impl From<Scalar> for KeyOf {
 /// The most bytes of text that may come from aliases.
 const MAX_ALIAS_BYTES: usize = 8 << 20;
 
-/// The most bytes of keys that are reported to be set again.
+/// The maximum number of bytes of reported duplicate keys.
 const MAX_DUPLICATE_BYTES: usize = 1 << 20;
 
 /// Turns the nodes of one document into a value.
@@ -119,7 +119,7 @@ pub(super) struct Composer<'a, 'n> {
     decoded: usize,
     decoded_in_alias: usize,
     alias_bytes: usize,
-    /// The first key that JSON cannot have. Found after everything else in upstream's order.
+    /// The first key that JSON cannot have. go-yaml reports it after everything else.
     bad_key: Option<String>,
     not_finite: bool,
 }
@@ -151,13 +151,13 @@ impl<'a, 'n> Composer<'a, 'n> {
         self.check(value)
     }
 
-    /// The document and where its parts stand.
+    /// The document and its spans.
     pub(super) fn value_with_spans(&mut self) -> Result<(Value, SpanTree), YamlError> {
         let (value, tree) = self.node::<WithSpans>(self.nodes.root())?;
         Ok((self.check(value)?, tree))
     }
 
-    /// What upstream finds only when the document is whole.
+    /// Errors that go-yaml reports after the whole document.
     fn check(&mut self, value: Value) -> Result<Value, YamlError> {
         if let Some(message) = self.bad_key.take() {
             return Err(YamlError::new(Stage::Convert, message, None));
@@ -218,7 +218,7 @@ impl<'a, 'n> Composer<'a, 'n> {
         }
     }
 
-    /// Adds the members of a mapping, those of merged mappings where the merge key stands.
+    /// Adds the members of a mapping; those of merged mappings at the merge key.
     fn mapping<T: Track>(&mut self, children: &[NodeId], members: &mut Members<T>) -> Result<(), YamlError> {
         let nodes = self.nodes;
         for pair in children.chunks_exact(2) {
@@ -321,7 +321,7 @@ impl<'a, 'n> Composer<'a, 'n> {
         Err(self.decode_error(&format!("invalid map key: {}", go::value(&value)), node))
     }
 
-    /// The key as JSON has it.
+    /// The key as a JSON string.
     fn key_text(&mut self, key: Scalar, value: &Value) -> Str {
         let problem = match &key {
             Scalar::Null => "%!s(<nil>), key: <nil>".to_owned(),
@@ -400,7 +400,7 @@ fn is_merge(key: &Node<'_>) -> bool {
         && matches!(key.tag.as_deref(), None | Some("!!merge"))
 }
 
-/// Nearly everything may come from aliases in a small document, a tenth in a huge one.
+/// In a small document nearly everything may come from aliases, in a huge one a tenth.
 fn allowed_alias_ratio(decoded: usize) -> f64 {
     const SMALL: f64 = 400_000.0;
     const HUGE: f64 = 4_000_000.0;
@@ -408,7 +408,7 @@ fn allowed_alias_ratio(decoded: usize) -> f64 {
     0.99 - 0.89 * position.clamp(0.0, 1.0)
 }
 
-/// The first float, in the order of writing, that JSON cannot have.
+/// The first float, in document order, that JSON cannot have.
 fn first_not_finite(value: &Value) -> Option<f64> {
     match value {
         Value::Float(float) if !float.is_finite() => Some(*float),

@@ -1,20 +1,19 @@
-//! JSON is YAML: the short way.
+//! Fast path for JSON.
 //!
-//! Clients that apply send JSON under YAML's content type. Such a text is read by the JSON parser,
-//! which is several times faster, as long as it is certain that the YAML parser would find the
-//! same. Everything doubtful (escapes YAML 1.1 does not know, characters it refuses or folds, keys
-//! it finds too long, keys set twice) goes the long way.
+//! Clients that apply send JSON as YAML. It is read by the JSON parser, which is several times faster,
+//! if the result is certain to be the same. Otherwise (escapes unknown to YAML 1.1, characters it
+//! refuses or folds, keys that are too long, duplicate keys) the full parser reads it.
 
 use pleach_json::{Hints, Map, Spans, Str, Value, grow_stack, parse_strict_with};
 
 use super::characters::{BACKSLASH, BEYOND_ASCII, BREAK};
 use super::resolve::float_value;
 
-/// A key as long as this, every byte of it escaped, is still short enough for YAML.
+/// A key of this length is short enough for YAML even if every byte is escaped.
 const MAX_KEY: usize = 150;
 
-/// The value of a JSON text that means the same as YAML, and where its containers are if that is wanted.
-/// `traits` are those of the text; `read_before` says that what it is like was read here.
+/// The value of a JSON text that means the same as YAML, and where its containers are if requested.
+/// `traits` are those of the text; `read_before` says that the hint was read here.
 pub(super) fn read(
     text: &str,
     traits: u8,
@@ -29,12 +28,12 @@ pub(super) fn read(
         return None;
     }
     let mut value = parsed.value;
-    let settled = hints.baseline.filter(|_| read_before).map(|baseline| baseline.value());
-    // Few texts have a float that is written otherwise.
-    (is_settled(&value, settled) || settle(&mut value)).then_some((value, parsed.spans))
+    let known = hints.baseline.filter(|_| read_before).map(|baseline| baseline.value());
+    // Few texts have a float in another notation.
+    (is_normalized(&value, known) || normalize(&mut value)).then_some((value, parsed.spans))
 }
 
-/// Whether there is nothing in the text that the two grammars see differently.
+/// Whether both grammars agree on the text.
 fn is_plain(bytes: &[u8], traits: u8) -> bool {
     (traits & BACKSLASH == 0 || !has_doubtful_escape(bytes))
         && (traits & BREAK == 0 || !has_colon_on_next_line(bytes))
@@ -52,7 +51,7 @@ fn has_doubtful_escape(mut rest: &[u8]) -> bool {
     false
 }
 
-/// A key must stand on one line with its colon.
+/// A key must be on one line with its colon.
 fn has_colon_on_next_line(mut rest: &[u8]) -> bool {
     while let Some(at) = rest.iter().position(|&byte| byte == b'\n' || byte == b'\r') {
         rest = rest[at..].trim_ascii_start();
@@ -75,27 +74,27 @@ pub(super) fn has_doubtful_character(mut rest: &[u8]) -> bool {
     false
 }
 
-/// Whether [`settle`] changes nothing and does not fail. What is shared with a value that is settled is not
-/// looked at.
-fn is_settled(value: &Value, settled: Option<&Value>) -> bool {
-    if settled.is_some_and(|settled| settled.is_same(value)) {
+/// Whether [`normalize`] changes nothing and does not fail. Parts shared with a normalized value are
+/// skipped.
+fn is_normalized(value: &Value, known: Option<&Value>) -> bool {
+    if known.is_some_and(|known| known.is_same(value)) {
         return true;
     }
     match value {
         Value::Float(float) => float_value(*float) == *value,
         Value::Array(items) => {
-            let settled = settled.and_then(Value::as_array);
-            let item = |(i, item)| is_settled(item, settled.and_then(|settled| settled.get(i)));
+            let known = known.and_then(Value::as_array);
+            let item = |(i, item)| is_normalized(item, known.and_then(|known| known.get(i)));
             grow_stack(|| items.iter().enumerate().all(item))
         }
         Value::Object(map) => {
-            let mut settled = settled.and_then(Value::as_object).map(Map::ascending);
+            let mut known = known.and_then(Value::as_object).map(Map::ascending);
             let member = |(key, value): &(Str, Value)| {
                 key.len() <= MAX_KEY
                     && match value {
-                        Value::Float(_) => is_settled(value, None),
+                        Value::Float(_) => is_normalized(value, None),
                         Value::Array(_) | Value::Object(_) => {
-                            is_settled(value, settled.as_mut().and_then(|settled| settled.next(key)))
+                            is_normalized(value, known.as_mut().and_then(|known| known.next(key)))
                         }
                         _ => true,
                     }
@@ -106,16 +105,16 @@ fn is_settled(value: &Value, settled: Option<&Value>) -> bool {
     }
 }
 
-/// Floats become what they are after YAML has written them out again. Fails for keys too long.
-fn settle(value: &mut Value) -> bool {
+/// Converts floats to what go-yaml makes of them. Fails for keys that are too long.
+fn normalize(value: &mut Value) -> bool {
     match value {
         Value::Float(float) => {
             *value = float_value(*float);
             true
         }
-        Value::Array(items) => grow_stack(|| items.iter_mut().all(settle)),
+        Value::Array(items) => grow_stack(|| items.iter_mut().all(normalize)),
         Value::Object(map) => {
-            grow_stack(|| map.iter_mut().all(|(key, member)| key.len() <= MAX_KEY && settle(member)))
+            grow_stack(|| map.iter_mut().all(|(key, member)| key.len() <= MAX_KEY && normalize(member)))
         }
         _ => true,
     }

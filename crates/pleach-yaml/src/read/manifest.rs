@@ -1,12 +1,10 @@
-//! Manifests are plain YAML: the short way.
+//! Fast path for plain manifests.
 //!
-//! People write block mappings and sequences, scalars on one line, literal blocks, comments and
-//! small flow collections, and such text can be read several times faster than by a parser that
-//! knows all of YAML. This one gives up, with [`Doubt`], on everything else: anchors, tags,
-//! directives, complex keys, tabs, carriage returns, keys set twice, indentation that does not add
-//! up, and everything that is a fault. What it gives up on is read the long way from the start, so
-//! faults are found and worded in one place only. What it does read is what the long way reads;
-//! tests compare the two.
+//! Block mappings and sequences, scalars on one line, literal blocks, comments and small flow
+//! collections are read several times faster than by a full YAML parser. On anything else (anchors,
+//! tags, directives, complex keys, tabs, carriage returns, duplicate keys, odd indentation, all errors)
+//! this reader gives up with [`NeedsFullParser`], and the full parser starts over, so that errors are made in one
+//! place. Tests compare both.
 
 mod flow;
 mod scalar;
@@ -19,14 +17,14 @@ use super::resolve::Scalar;
 use crate::go;
 use crate::spans::Span;
 
-/// The text must be read the long way.
+/// The text needs the full parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Doubt;
+pub(super) struct NeedsFullParser;
 
-/// Deeper nesting is read the long way, which has the stack for it.
+/// Deeper nesting needs the full parser, which grows the stack.
 const MAX_DEPTH: usize = 64;
 
-/// A key longer than this is read the long way, where YAML's limit of such keys is known.
+/// Longer keys need the full parser, which knows YAML's limit.
 const MAX_KEY: usize = 150;
 
 /// Reads documents one after the other.
@@ -35,25 +33,25 @@ pub(super) struct Manifests<'a> {
     bytes: &'a [u8],
     at: usize,
     depth: usize,
-    /// Members and items of the collections that are being read.
+    /// Members and items of the open collections.
     members: Vec<(Str, Value)>,
     items: Vec<Value>,
 }
 
-/// A document and where it is in the text, with the lines before and after it that belong to it.
+/// A document and its range in the text, including lines around it that belong to it.
 pub(super) struct Manifest {
     pub(super) value: Value,
     pub(super) lines: Span,
 }
 
-/// A node that stands where a key may stand.
+/// A node where a key may be.
 enum Entry {
     Key(Str),
     Value(Value),
 }
 
 impl<'a> Manifests<'a> {
-    /// A reader, if nothing among the characters of the text speaks against it.
+    /// A reader, if the characters of the text allow it.
     pub(super) fn new(text: &'a str) -> Option<Self> {
         let bytes = text.as_bytes();
         let traits = traits(bytes);
@@ -68,7 +66,7 @@ impl<'a> Manifests<'a> {
     }
 
     /// The next document that is not empty.
-    pub(super) fn next(&mut self) -> Result<Option<Manifest>, Doubt> {
+    pub(super) fn next(&mut self) -> Result<Option<Manifest>, NeedsFullParser> {
         loop {
             let start = self.at;
             self.content()?;
@@ -83,15 +81,15 @@ impl<'a> Manifests<'a> {
                 continue;
             }
             if self.column() != 0 {
-                return Err(Doubt);
+                return Err(NeedsFullParser);
             }
             let value = match self.entry(0)? {
                 Entry::Key(key) => self.mapping(0, key)?,
                 Entry::Value(value) if matches!(value, Value::Array(_)) => value,
-                Entry::Value(_) => return Err(Doubt),
+                Entry::Value(_) => return Err(NeedsFullParser),
             };
             if !self.is_at_end() && !self.marker_ahead()? {
-                return Err(Doubt);
+                return Err(NeedsFullParser);
             }
             return Ok(Some(Manifest { value, lines: start..self.at }));
         }
@@ -105,8 +103,8 @@ impl<'a> Manifests<'a> {
         self.bytes.get(self.at + by).copied().unwrap_or(b'\n')
     }
 
-    /// Goes to the next line's content, over blank lines and comments. Stands at a line's start.
-    fn content(&mut self) -> Result<(), Doubt> {
+    /// Skips blank lines and comments; called at the start of a line.
+    fn content(&mut self) -> Result<(), NeedsFullParser> {
         while self.at < self.bytes.len() {
             self.blanks();
             match self.peek() {
@@ -124,34 +122,34 @@ impl<'a> Manifests<'a> {
         }
     }
 
-    /// To the end of the line, which must hold nothing but a comment, and past it.
-    fn end_of_line(&mut self) -> Result<(), Doubt> {
+    /// Skips the rest of the line, which may only have a comment.
+    fn end_of_line(&mut self) -> Result<(), NeedsFullParser> {
         let before = self.at;
         self.blanks();
         match self.peek() {
             b'\n' => {}
             b'#' if self.at > before => self.comment()?,
-            _ => return Err(Doubt),
+            _ => return Err(NeedsFullParser),
         }
         self.at = (self.at + 1).min(self.bytes.len());
         Ok(())
     }
 
-    /// To the end of the line. A tab in a comment may still be one that is not allowed.
-    fn comment(&mut self) -> Result<(), Doubt> {
+    /// Skips to the end of the line. A tab in a comment may not be allowed.
+    fn comment(&mut self) -> Result<(), NeedsFullParser> {
         let rest = &self.bytes[self.at..];
         self.at += rest.iter().position(|byte| matches!(byte, b'\n' | b'\t')).unwrap_or(rest.len());
-        if self.peek() == b'\n' { Ok(()) } else { Err(Doubt) }
+        if self.peek() == b'\n' { Ok(()) } else { Err(NeedsFullParser) }
     }
 
-    /// How far the current place is from the start of its line.
+    /// The current column.
     fn column(&self) -> usize {
         let before = &self.bytes[..self.at];
         before.iter().rev().take_while(|&&byte| byte != b'\n').count()
     }
 
     /// Takes a document marker, if there is one.
-    fn marker(&mut self) -> Result<bool, Doubt> {
+    fn marker(&mut self) -> Result<bool, NeedsFullParser> {
         let ahead = self.marker_ahead()?;
         if ahead {
             self.at += 3;
@@ -159,19 +157,22 @@ impl<'a> Manifests<'a> {
         Ok(ahead)
     }
 
-    /// Whether a document starts here. Where one ends explicitly is for the long way.
-    fn marker_ahead(&self) -> Result<bool, Doubt> {
+    /// Whether a document starts here. Explicit document ends need the full parser.
+    fn marker_ahead(&self) -> Result<bool, NeedsFullParser> {
         let at_start = self.at == 0 || self.bytes[self.at - 1] == b'\n';
         match (at_start, self.peek(), self.ahead(1), self.ahead(2), self.ahead(3)) {
             (true, b'-', b'-', b'-', b' ' | b'\n') => Ok(self.at + 3 <= self.bytes.len()),
-            (true, b'.', b'.', b'.', _) | (true, b'%', ..) => Err(Doubt),
+            (true, b'.', b'.', b'.', _) | (true, b'%', ..) => Err(NeedsFullParser),
             _ => Ok(false),
         }
     }
 
-    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Doubt>) -> Result<T, Doubt> {
+    fn deeper<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, NeedsFullParser>,
+    ) -> Result<T, NeedsFullParser> {
         if self.depth == MAX_DEPTH {
-            return Err(Doubt);
+            return Err(NeedsFullParser);
         }
         self.depth += 1;
         let result = read(self);
@@ -179,8 +180,8 @@ impl<'a> Manifests<'a> {
         result
     }
 
-    /// Reads what stands at `column`: a key up to and with its colon, or a value with its line.
-    fn entry(&mut self, column: usize) -> Result<Entry, Doubt> {
+    /// Reads what is at `column`: a key including its colon, or a value including its line.
+    fn entry(&mut self, column: usize) -> Result<Entry, NeedsFullParser> {
         if self.peek() == b'-' && matches!(self.ahead(1), b' ' | b'\n') {
             return self.deeper(|this| this.sequence(column)).map(Entry::Value);
         }
@@ -192,7 +193,7 @@ impl<'a> Manifests<'a> {
         };
         if self.peek() == b':' {
             if !matches!(self.ahead(1), b' ' | b'\n') || self.at - start > MAX_KEY {
-                return Err(Doubt);
+                return Err(NeedsFullParser);
             }
             self.at += 1;
             return key_text(scalar).map(Entry::Key);
@@ -202,7 +203,7 @@ impl<'a> Manifests<'a> {
     }
 
     /// Reads a mapping at `column` whose first key has been read.
-    fn mapping(&mut self, column: usize, first: Str) -> Result<Value, Doubt> {
+    fn mapping(&mut self, column: usize, first: Str) -> Result<Value, NeedsFullParser> {
         self.deeper(|this| {
             let mine = this.members.len();
             let mut key = first;
@@ -214,31 +215,31 @@ impl<'a> Manifests<'a> {
                 }
                 key = match this.entry(column)? {
                     Entry::Key(key) => key,
-                    Entry::Value(_) => return Err(Doubt),
+                    Entry::Value(_) => return Err(NeedsFullParser),
                 };
             }
             let members: Vec<_> = this.members.drain(mine..).collect();
             let count = members.len();
             let map = Map::from(members);
-            if map.len() == count { Ok(Value::Object(map)) } else { Err(Doubt) }
+            if map.len() == count { Ok(Value::Object(map)) } else { Err(NeedsFullParser) }
         })
     }
 
-    /// Goes to the next content. Whether it is one more entry at `column`; further in it is a doubt.
-    fn is_next_at(&mut self, column: usize) -> Result<bool, Doubt> {
+    /// Goes to the next content; whether it is another entry at `column`. A deeper one is a doubt.
+    fn is_next_at(&mut self, column: usize) -> Result<bool, NeedsFullParser> {
         self.content()?;
         if self.is_at_end() {
             return Ok(false);
         }
         let found = self.column();
         if found > column {
-            return Err(Doubt);
+            return Err(NeedsFullParser);
         }
         Ok(found == column && !(column == 0 && self.marker_ahead()?))
     }
 
-    /// What follows a key and its colon in a mapping at `column`.
-    fn value_of_key(&mut self, column: usize) -> Result<Value, Doubt> {
+    /// The value of a key in a mapping at `column`.
+    fn value_of_key(&mut self, column: usize) -> Result<Value, NeedsFullParser> {
         if let Some(value) = self.value_on_line(column)? {
             return Ok(value);
         }
@@ -257,15 +258,15 @@ impl<'a> Manifests<'a> {
         }
     }
 
-    /// A node on lines of its own at `column`, further in than its parent.
-    fn block(&mut self, column: usize, parent: usize) -> Result<Value, Doubt> {
+    /// A node on lines of its own at `column`, deeper than its parent.
+    fn block(&mut self, column: usize, parent: usize) -> Result<Value, NeedsFullParser> {
         match self.entry(column)? {
             Entry::Key(key) => self.mapping(column, key),
             Entry::Value(value) => {
-                // A scalar that is followed by something further in goes on there.
+                // A scalar followed by deeper lines is a multi-line scalar.
                 self.content()?;
                 if !self.is_at_end() && self.column() > parent && !matches!(value, Value::Array(_)) {
-                    return Err(Doubt);
+                    return Err(NeedsFullParser);
                 }
                 Ok(value)
             }
@@ -274,7 +275,7 @@ impl<'a> Manifests<'a> {
 
     /// A value on the line of its key or dash, with the rest of the line; `None` if there is none.
     /// `parent` is the column of the collection it is in.
-    fn value_on_line(&mut self, parent: usize) -> Result<Option<Value>, Doubt> {
+    fn value_on_line(&mut self, parent: usize) -> Result<Option<Value>, NeedsFullParser> {
         let before = self.at;
         self.blanks();
         let value = match self.peek() {
@@ -298,7 +299,7 @@ impl<'a> Manifests<'a> {
     }
 
     /// A sequence whose dashes stand at `column`.
-    fn sequence(&mut self, column: usize) -> Result<Value, Doubt> {
+    fn sequence(&mut self, column: usize) -> Result<Value, NeedsFullParser> {
         let mine = self.items.len();
         loop {
             self.at += 1;
@@ -312,8 +313,8 @@ impl<'a> Manifests<'a> {
         Ok(Value::from(items))
     }
 
-    /// What follows a dash at `column`.
-    fn item(&mut self, column: usize) -> Result<Value, Doubt> {
+    /// The item after a dash at `column`.
+    fn item(&mut self, column: usize) -> Result<Value, NeedsFullParser> {
         let after_dash = self.at;
         self.blanks();
         let inner = column + 1 + (self.at - after_dash);
@@ -338,18 +339,18 @@ impl<'a> Manifests<'a> {
     }
 }
 
-/// A key as JSON has it; keys that JSON cannot have, merge keys and floats go the long way.
-fn key_text(scalar: Scalar) -> Result<Str, Doubt> {
+/// A key as a JSON string; others, merge keys and floats need the full parser.
+fn key_text(scalar: Scalar) -> Result<Str, NeedsFullParser> {
     match scalar {
         Scalar::Text(text) => Ok(text),
         Scalar::Bool(_) | Scalar::Int(_) => Ok(go::key_text(scalar)),
-        Scalar::Null | Scalar::Uint(_) | Scalar::Float(_) | Scalar::Merge => Err(Doubt),
+        Scalar::Null | Scalar::Uint(_) | Scalar::Float(_) | Scalar::Merge => Err(NeedsFullParser),
     }
 }
 
-fn value_of(scalar: Scalar) -> Result<Value, Doubt> {
+fn value_of(scalar: Scalar) -> Result<Value, NeedsFullParser> {
     match scalar {
-        Scalar::Float(float) if !float.is_finite() => Err(Doubt),
+        Scalar::Float(float) if !float.is_finite() => Err(NeedsFullParser),
         other => Ok(other.into_value()),
     }
 }

@@ -1,7 +1,7 @@
-//! From the parser's events to a tree of nodes.
+//! Node tree: built from the parser's events.
 //!
-//! The nodes of a document lie in one vector, children by index. Aliases stay aliases here;
-//! expanding them is the composer's business, which keeps the budget.
+//! The nodes of a document are in one vector, children by index. Aliases are expanded by the composer,
+//! which has the budget.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,27 +9,27 @@ use std::collections::HashMap;
 use granit_parser::{Event, Options, Parser, ScalarStyle, StructureStyle, Tag};
 use pleach_work::charge;
 
-use super::faults;
+use super::go_yaml_errors;
 use crate::error::{Place, Stage, YamlError};
 use crate::spans::Span;
 
-/// Collections may be nested this deep.
+/// The maximum nesting.
 const MAX_DEPTH: usize = 10_000;
 
-/// The most nodes of a document. Each takes two bytes at least where it is stored, so that no larger one fits into
-/// the store as it is by default; a tree of more takes too much memory.
+/// The maximum number of nodes of a document. Each takes at least two bytes in the store, so a larger
+/// document could not be stored with the default limit.
 pub(super) const MAX_NODES: usize = 800_000;
 
-/// What reading a node costs beside its text.
+/// The work of reading a node, besides its text.
 const STEPS_PER_NODE: u64 = 16;
 
-/// A node by its place in [`Nodes`].
+/// A node by its index in [`Nodes`].
 pub(super) type NodeId = u32;
 
 pub(super) struct Node<'a> {
     pub(super) kind: Kind<'a>,
     pub(super) tag: Option<Box<str>>,
-    /// Counted from one. Half a word each, as there may be many.
+    /// Counted from one. `u32`s, because there may be many.
     line: u32,
     start: u32,
     end: u32,
@@ -60,7 +60,7 @@ pub(super) enum Kind<'a> {
     /// Keys and values in turn.
     Mapping(Box<[NodeId]>),
     Alias(NodeId),
-    /// A collection whose end has not been met: an alias to it is an alias to its own inside.
+    /// A collection that is still open: an alias to it would be recursive.
     Open,
 }
 
@@ -90,11 +90,11 @@ impl<'a> Nodes<'a> {
 pub(super) struct Stream<'a> {
     text: &'a str,
     parser: Parser<'a, granit_parser::StrInput<'a>>,
-    /// What follows the first document does not matter as long as it has tokens.
+    /// After the first document only the tokens matter.
     first_only: bool,
     started: bool,
     ended: bool,
-    /// After a fault: the text without it, where the fault is none to go-yaml.
+    /// After an error: the text without it, if go-yaml does not report it.
     repaired: Option<String>,
 }
 
@@ -117,13 +117,12 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// After a fault: the text put in other words that mean the same, where the fault is none to
-    /// go-yaml.
+    /// After an error that go-yaml does not report: an equivalent text without it.
     pub(super) fn take_repaired(&mut self) -> Option<String> {
         self.repaired.take()
     }
 
-    /// Goes to the next document after one that could not be read.
+    /// Skips to the next document after an error.
     pub(super) fn recover(&mut self) {
         self.ended = !self.parser.proceed_next_document().unwrap_or(false);
     }
@@ -144,10 +143,10 @@ impl<'a> Stream<'a> {
         before[before.trim_end().len()..].matches('\n').count()
     }
 
-    /// The text and span of a scalar as go-yaml has them.
+    /// The text and span of a scalar as in go-yaml.
     fn settle(&self, text: Cow<'a, str>, style: ScalarStyle, mut range: Span) -> (Cow<'a, str>, Span) {
         match style {
-            // The parser writes a scalar that is left out as `~`.
+            // The parser reports an omitted scalar as `~`.
             ScalarStyle::Plain if range.is_empty() => (Cow::Borrowed(""), range),
             ScalarStyle::Literal | ScalarStyle::Folded => {
                 // A last line without a line break gets none.
@@ -180,7 +179,7 @@ impl<'a> Stream<'a> {
             return Ok(None);
         }
         if !std::mem::replace(&mut self.started, true) {
-            faults::check_directives(self.text)?;
+            go_yaml_errors::check_directives(self.text)?;
         }
         let mut builder = Builder::default();
         loop {
@@ -191,8 +190,9 @@ impl<'a> Stream<'a> {
             let (event, span) = match event {
                 Ok(event) => event,
                 Err(error) => {
-                    self.repaired = if self.first_only { faults::repair(&error, self.text) } else { None };
-                    let error = faults::explain(&error, self.text);
+                    self.repaired =
+                        if self.first_only { go_yaml_errors::repair(&error, self.text) } else { None };
+                    let error = go_yaml_errors::explain(&error, self.text);
                     if self.first_only && builder.is_whole() && error.is_structural() {
                         self.ended = true;
                         return Ok(builder.finish());
@@ -218,7 +218,7 @@ impl<'a> Stream<'a> {
                     builder.add(Node::new(Kind::Alias(target), None, line, range))?;
                 }
                 Event::UnresolvedAlias(name) => {
-                    let name = name.split(|c| !faults::is_name(c)).next().unwrap_or_default();
+                    let name = name.split(|c| !go_yaml_errors::is_name(c)).next().unwrap_or_default();
                     let place = Place {
                         line,
                         column: span.start.col() + 1,
@@ -228,7 +228,7 @@ impl<'a> Stream<'a> {
                     return Err(YamlError::new(Stage::Decode, message, Some(place)));
                 }
                 Event::Anchor(_, name) => {
-                    faults::check_anchor(self.text, &name, range.start)?;
+                    go_yaml_errors::check_anchor(self.text, &name, range.start)?;
                     builder.starts_on(line);
                 }
                 Event::Scalar(text, style, anchor, tag) => {
@@ -236,10 +236,10 @@ impl<'a> Stream<'a> {
                     let line = from(span.start.line() - self.lines_of_header(style, range.start));
                     let (text, range) = self.settle(text, style, range);
                     if style == ScalarStyle::DoubleQuoted {
-                        faults::check_escapes(self.text, range.start, range.end)?;
+                        go_yaml_errors::check_escapes(self.text, range.start, range.end)?;
                     }
                     if !builder.in_flow() {
-                        faults::check_tab(self.text, range.start)?;
+                        go_yaml_errors::check_tab(self.text, range.start)?;
                     }
                     let node = Node::new(Kind::Scalar { text, plain }, short(tag), line, range);
                     let id = builder.add(node)?;
@@ -256,7 +256,7 @@ impl<'a> Stream<'a> {
                 Event::SequenceEnd => builder.close(range.end, Kind::Sequence),
                 Event::MappingEnd => {
                     if let Some(offset) = builder.left_out_key(self.text) {
-                        return Err(faults::no_key(self.text, offset, builder.in_flow()));
+                        return Err(go_yaml_errors::no_key(self.text, offset, builder.in_flow()));
                     }
                     builder.close(range.end, Kind::Mapping);
                 }
@@ -266,7 +266,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Line breaks to YAML 1.1 that the parser takes for text.
+/// Line breaks of YAML 1.1 that the parser treats as text.
 const FAR_BREAKS: [char; 2] = ['\u{2028}', '\u{2029}'];
 
 /// A text without the blanks around such breaks, which are the indentation of its lines.
@@ -299,7 +299,7 @@ fn short(tag: Option<Cow<'_, Tag>>) -> Option<Box<str>> {
     })
 }
 
-/// A document in the making.
+/// A document being built.
 #[derive(Default)]
 struct Builder<'a> {
     all: Vec<Node<'a>>,
@@ -308,7 +308,7 @@ struct Builder<'a> {
     anchors: HashMap<usize, NodeId>,
 }
 
-/// A collection whose end has not been met.
+/// An open collection.
 struct Open {
     id: NodeId,
     /// Where its children start among those that wait for their parent.
@@ -324,7 +324,7 @@ impl<'a> Builder<'a> {
             return Err(YamlError::new(Stage::Decode, message, None));
         }
         if self.all.len() == self.all.capacity() {
-            // Less than twice as many: the tree is the largest thing there is.
+            // Grows by less than a factor of two: the tree is the largest allocation.
             self.all.reserve_exact(16 + self.all.len() / 8);
         }
         let id = self.all.len() as NodeId;
@@ -361,7 +361,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Whether nothing can be added to the document any more.
+    /// Whether the document is complete.
     fn is_whole(&self) -> bool {
         self.open.is_empty() && !self.children.is_empty()
     }
@@ -380,7 +380,7 @@ impl<'a> Builder<'a> {
                 && key.tag.is_none()
                 && text[start..].starts_with(':')
                 && !text[..start].trim_end().ends_with(['?', '&'])
-                && !text[..start].ends_with(faults::is_name);
+                && !text[..start].ends_with(go_yaml_errors::is_name);
             left_out.then_some(start)
         })
     }
@@ -388,7 +388,7 @@ impl<'a> Builder<'a> {
     fn close(&mut self, end: usize, kind: fn(Box<[NodeId]>) -> Kind<'a>) {
         let Some(open) = self.open.pop() else { return };
         let children: Box<[NodeId]> = self.children.drain(open.first_child..).collect();
-        // A block collection is met to end where the next thing begins; it is over after its last
+        // The parser reports the end of a block collection at the next token; it is after its last
         // child.
         let end = match children.last() {
             Some(&last) if !open.flow => self.all[last as usize].end as usize,

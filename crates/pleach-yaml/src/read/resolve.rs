@@ -1,4 +1,4 @@
-//! What a scalar means: YAML 1.1 as go-yaml reads it.
+//! Scalar resolution: YAML 1.1 as in go-yaml.
 //!
 //! `yes`, `on` and `y` are true, `0777` is octal, `1_000` is a number, a date is text.
 
@@ -21,7 +21,7 @@ pub(crate) enum Scalar {
     Merge,
 }
 
-/// Resolves a scalar with its short tag. The error is the message.
+/// Resolves a scalar with its short tag; the error is the message.
 pub(super) fn resolve(tag: Option<&str>, text: &str, plain: bool) -> Result<Scalar, String> {
     match tag {
         None if plain => Ok(untagged(text).0),
@@ -29,7 +29,7 @@ pub(super) fn resolve(tag: Option<&str>, text: &str, plain: bool) -> Result<Scal
         Some(tag @ ("!!int" | "!!float" | "!!bool" | "!!null" | "!!timestamp" | "!!merge")) => {
             tagged(tag, text)
         }
-        // Quotes make text, and so does every other tag, `!` and tags unknown to YAML among them.
+        // Quoted scalars and all other tags are strings.
         _ => Ok(Scalar::Text(text.into())),
     }
 }
@@ -44,7 +44,7 @@ fn tagged(tag: &str, text: &str) -> Result<Scalar, String> {
     }
 }
 
-/// Decodes as Go does, which wants padding and does not mind stray bits behind the last byte.
+/// Decodes base64 as Go does: with padding, ignoring stray bits.
 fn binary(text: &str) -> Result<Scalar, String> {
     const LENIENT: GeneralPurpose = GeneralPurpose::new(
         &base64::alphabet::STANDARD,
@@ -61,12 +61,12 @@ fn binary(text: &str) -> Result<Scalar, String> {
     Ok(Scalar::Text(repaired.into()))
 }
 
-/// Whether a text that is written without quotes is read as that text.
+/// Whether an unquoted text resolves to the same string.
 pub(crate) fn reads_as_text(text: &str) -> bool {
     matches!(untagged(text).1, "!!str" | "!!merge")
 }
 
-/// Resolves a plain scalar without a tag; also names the tag it would have.
+/// Resolves a plain scalar without a tag; also returns its implicit tag.
 fn untagged(text: &str) -> (Scalar, &'static str) {
     let Some(&first) = text.as_bytes().first() else { return (Scalar::Null, "!!null") };
     if let Some(word) = word(first, text) {
@@ -146,7 +146,7 @@ fn number(text: &str) -> Option<(Scalar, &'static str)> {
     None
 }
 
-/// An integer with Go's prefixes; a leading nought means octal.
+/// An integer with Go's prefixes; a leading zero means octal.
 fn integer(text: &str) -> Option<Scalar> {
     let (negative, unsigned) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -200,7 +200,7 @@ fn float(text: &str) -> Option<f64> {
     text.parse().ok().filter(|float: &f64| float.is_finite())
 }
 
-/// Whether go-yaml takes the text for a time: a date, or a date and a time of day.
+/// Whether go-yaml resolves the text as a timestamp.
 fn is_timestamp(text: &str) -> bool {
     let mut rest = text;
     let mut number = |digits: std::ops::RangeInclusive<usize>, after: &str| -> Option<u32> {
@@ -257,7 +257,7 @@ fn is_timestamp(text: &str) -> bool {
 }
 
 impl Scalar {
-    /// The value that is left when the document has been through JSON.
+    /// The value after conversion to JSON.
     pub(super) fn into_value(self) -> Value {
         match self {
             Self::Null => Value::Null,

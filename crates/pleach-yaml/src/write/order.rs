@@ -1,8 +1,7 @@
-//! The order of keys: natural, with letters last.
+//! Key order: go-yaml's natural sort.
 //!
-//! `a2` comes before `a10`, and at the first difference a letter comes after anything else. That is
-//! go-yaml's order. It is not total for numbers beyond 64 bits, so the standard sort, which may
-//! notice and panic, is not used.
+//! `a2` sorts before `a10`, and at the first difference letters sort last. The order is not total for
+//! numbers beyond 64 bits, so the standard sort, which may panic then, is not used.
 
 use pleach_json::{Str, Value};
 
@@ -40,9 +39,9 @@ fn merge_sort(of: &[(Str, Value)], places: &mut [u32], scratch: &mut [u32]) {
     }
 }
 
-/// Whether `a` comes before `b`.
+/// Whether `a` sorts before `b`.
 fn less(a: &str, b: &str) -> bool {
-    // Equal bytes are equal characters; only where they part does it take a closer look.
+    // Skip equal bytes.
     let shared = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
     if shared == a.len() || shared == b.len() {
         return a.len() < b.len();
@@ -60,8 +59,8 @@ fn less(a: &str, b: &str) -> bool {
     }
 }
 
-/// The number that starts where two keys part, and how many digits it has there. If it may have
-/// lost its first digits to the common part, a leading nought still counts as a digit.
+/// The number at the first difference of two keys, and how many digits it has there. If it may have
+/// lost its first digits to the common part, a leading zero still counts as a digit.
 fn number(common: &str, rest: &str, x: char, y: char) -> (i64, usize) {
     let mut number = 0_i64;
     if x == '0' || y == '0' {

@@ -1,16 +1,16 @@
-//! Texts on the page: quotes, escapes, folding at 80 columns, block scalars.
+//! Scalar output: quotes, escapes, folding at 80 columns, block scalars.
 
 use std::fmt::Write as _;
 
 use super::style::{self, Style, is_break, is_printable};
 
-/// A line is folded at the first blank behind this column.
+/// A line is folded at the first blank after this column.
 const WIDTH: usize = 80;
 
-/// A text that could grow to more than this by the indentation of its lines is written on one line.
+/// A text that could grow beyond this by indentation is written on one line.
 const MOST_INDENTED: usize = 4 * 1024 * 1024;
 
-/// Writes text and knows in which column it stands.
+/// Writes text and tracks the column.
 pub(super) struct Emitter<'a> {
     out: &'a mut String,
     column: usize,
@@ -73,7 +73,7 @@ impl<'a> Emitter<'a> {
 
     /// A value, whose further lines start at `indent`.
     pub(super) fn text(&mut self, text: &str, indent: usize) {
-        // Every byte may be a line of its own, and every line is indented.
+        // Every byte may be a line, and every line is indented.
         if text.len().saturating_mul(indent + 1) > MOST_INDENTED {
             return self.quoted(text);
         }
@@ -202,7 +202,7 @@ impl<'a> Emitter<'a> {
 
     fn literal(&mut self, text: &str, indent: usize) {
         self.push('|');
-        // Blanks at the start would be taken for indentation.
+        // Leading blanks would be indentation.
         if text.starts_with(|c| c == ' ' || is_break(c)) {
             self.push('2');
         }

@@ -1,4 +1,4 @@
-//! How a text is written: plain, in quotes, or as a block.
+//! Scalar styles: plain, quoted, or block.
 
 use crate::read::reads_as_text;
 
@@ -43,7 +43,7 @@ fn choose(text: &str, key: bool) -> Style {
     }
 }
 
-/// What in a text stands against a style.
+/// Properties of a text that exclude a style.
 #[derive(Default)]
 struct Shape {
     indicators: bool,
@@ -110,13 +110,13 @@ fn is_blank(c: char) -> bool {
     c == ' ' || c == '\t' || is_break(c)
 }
 
-/// What may stand in a text without an escape. A tab may not, nor what needs more than 16 bits.
+/// Characters that need no escape. Not tabs, nor characters of more than 16 bits.
 pub(super) fn is_printable(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}'
         | '\u{ff00}'..='\u{fffd}')
 }
 
-/// Whether YAML 1.1 would read minutes and seconds: `1:30`, `-190:20:30.5`.
+/// Whether YAML 1.1 resolves a sexagesimal number: `1:30`, `-190:20:30.5`.
 fn is_sexagesimal(text: &str) -> bool {
     let text = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (text, fraction) = text.split_once('.').unwrap_or((text, ""));

@@ -1,7 +1,7 @@
 //! `format`: values into a text with `%s` and the like.
 //!
-//! Odd: `%f` and `%e` write numbers as people in the United States do, with commas between
-//! thousands and a small power of ten; within lists and maps doubles are written plainly.
+//! Odd: `%f` and `%e` format numbers in the locale `en_US`, with commas between thousands and
+//! superscript exponents; doubles in lists and maps are plain.
 
 use crate::function::Call;
 use crate::value::{CelValue, Fault, List, Map, double_text, quote};
@@ -64,8 +64,7 @@ fn format_text(work: &Work<'_>, pattern: &str, values: &List<'_>) -> Result<Stri
     Ok(out.text)
 }
 
-/// A text that grows within the bounds of an evaluation: once they are reached it grows no more, and
-/// the evaluation ends.
+/// A buffer within the bounds of an evaluation: at the bound it stops growing, and the evaluation ends.
 struct Text<'w> {
     text: String,
     work: &'w Work<'w>,
@@ -73,7 +72,7 @@ struct Text<'w> {
 
 impl Text<'_> {
     fn push_str(&mut self, part: &str) {
-        // The error is found by whoever looks at the work next.
+        // The next check of the work finds the error.
         if self.work.build(part.len()).is_ok() {
             self.text.push_str(part);
         }
@@ -276,7 +275,7 @@ fn write_string(out: &mut Text<'_>, value: &CelValue<'_>) -> Result<(), String> 
     Ok(())
 }
 
-/// A value as part of a list or map: as a literal would be written.
+/// A value inside a list or map, as a literal.
 fn write_nested(out: &mut Text<'_>, value: &CelValue<'_>) -> Result<(), String> {
     out.work.charge(1).map_err(|fault| fault.to_string())?;
     match value {

@@ -1,8 +1,7 @@
-//! The grammar as a network of states: what the generated parser of the API server walks.
+//! The grammar as an augmented transition network (ANTLR's ATN).
 //!
-//! Rules that are left-recursive on paper are loops here, guarded by precedence, which is how the
-//! generator rewrites them. How blocks and loops are made of states is part of the behaviour: it
-//! decides which tokens an error message says were expected.
+//! Left-recursive rules are loops with precedence predicates, as ANTLR rewrites them. How blocks and
+//! loops are made of states decides which tokens an error message lists as expected.
 
 use crate::syntax::lexer::TokenKind as K;
 use pleach_work::Constant;
@@ -32,7 +31,7 @@ pub(super) enum Rule {
 /// How many rules there are.
 pub(super) const RULES: usize = 17;
 
-/// What a part of a rule is to the visitor.
+/// Labels of the parts of a rule, for the visitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Label {
     None,
@@ -54,7 +53,7 @@ pub(super) enum Label {
     Tok,
 }
 
-/// A set of token kinds, one bit each; the highest stands for "the rule may end here".
+/// A set of token kinds as bits; the highest is "end of rule" (ANTLR's EPSILON).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Tokens(u64);
 
@@ -133,7 +132,7 @@ const ALL: [K; 35] = [
 /// Index of a state.
 pub(super) type At = u16;
 
-/// What a state is; error recovery treats them differently.
+/// Kinds of states; error recovery depends on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Basic,
@@ -146,7 +145,7 @@ pub(super) enum Kind {
     StarLoopEntry,
 }
 
-/// A way from one state to another.
+/// A transition.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Edge {
     Free(At),
@@ -161,7 +160,7 @@ pub(super) enum Edge {
         follow: At,
         label: Label,
     },
-    /// Open only where operators bind at least as tightly as the caller asked for.
+    /// A precedence predicate.
     Precedence(u8, At),
 }
 
@@ -170,15 +169,15 @@ pub(super) struct State {
     pub(super) kind: Kind,
     pub(super) rule: Rule,
     pub(super) edges: Vec<Edge>,
-    /// Whether one token tells which edge to take.
+    /// Whether the decision is LL(1).
     pub(super) one_token: bool,
     /// Which tokens can come next within the rule.
     pub(super) next: Tokens,
-    /// Where one token decides: by edge, which tokens it begins with.
+    /// For LL(1) decisions: the first tokens of each alternative.
     pub(super) firsts: Vec<Tokens>,
 }
 
-/// Where a rule goes on after a call of another.
+/// A return state of a rule.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Return {
     pub(super) to: At,
@@ -187,16 +186,16 @@ pub(super) struct Return {
 }
 
 #[derive(Debug)]
-pub(super) struct Network {
+pub(super) struct Atn {
     pub(super) states: Vec<State>,
     pub(super) starts: [At; RULES],
     pub(super) stops: [At; RULES],
-    /// By rule, all places that it is called from.
+    /// By rule, all states that call it.
     pub(super) returns: Vec<Vec<Return>>,
 }
 
 /// The network, made once.
-pub(super) static NETWORK: Constant<Network> = Constant::new(Network::build);
+pub(super) static ATN: Constant<Atn> = Constant::new(Atn::build);
 
 /// A piece of grammar.
 enum G {
@@ -423,7 +422,7 @@ fn rules() -> Vec<(Rule, G)> {
     ]
 }
 
-impl Network {
+impl Atn {
     fn build() -> Self {
         let mut network = Self {
             states: Vec::new(),
@@ -556,7 +555,7 @@ impl Network {
         (start, end)
     }
 
-    /// What each edge begins with, wherever the rule was called from, if no two begin alike.
+    /// The first tokens of each alternative, from any caller, if they are disjoint.
     fn firsts(&self, at: At) -> Option<Vec<Tokens>> {
         let state = &self.states[at as usize];
         if state.edges.len() < 2 || state.kind == Kind::RuleStop {

@@ -1,24 +1,23 @@
-//! Choosing among alternatives by looking ahead as far as it takes.
+//! Adaptive prediction (ANTLR's ALL(*), in SLL mode).
 //!
-//! All alternatives are followed at once, token by token, until one is left or looking further
-//! cannot help; then the first is taken. What is beyond the end of the deciding rule is everything
-//! that could follow it anywhere: who the callers are is not taken into account.
+//! All alternatives are simulated at once, token by token, until one is left or a conflict is found;
+//! then the first is chosen. After the end of the deciding rule any caller is possible.
 //!
-//! Where no alternative fits, one that at least got to the end of the rule is taken all the same:
-//! the caller then finds the error. That is why `a b` complains about `b` at the very end.
+//! If no alternative matches, one that reached the end of the rule is chosen: the caller then finds the
+//! error. That is why the error of `a b` is about `b` at the end.
 
 use crate::syntax::lexer::TokenKind as K;
-use crate::syntax::recovery::grammar::{At, Edge, Kind, Network};
+use crate::syntax::recovery::grammar::{At, Atn, Edge, Kind};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// A stack of states to return to, as an index in [`Stacks`].
+/// A stack of return states, as an index in [`Stacks`].
 type Stack = u32;
-/// How many of the last places of a lookahead are compared with the next.
+/// How many recent configurations are compared with the next.
 const RECENT: usize = 8;
-/// The stack without elements: anything may come.
+/// The empty stack: any caller.
 const EMPTY: Stack = 0;
 
-/// All stacks seen, each once, so that equal stacks have equal indexes.
+/// Interned stacks.
 #[derive(Debug)]
 struct Stacks {
     /// Top and rest; the first is [`EMPTY`].
@@ -42,7 +41,7 @@ impl Stacks {
         (stack != EMPTY).then(|| self.list[stack as usize])
     }
 
-    /// Whether `short` is the top of `long`, whose rest then does not matter.
+    /// Whether `short` is the top of `long`, which it then subsumes.
     fn is_top_of(&self, mut short: Stack, mut long: Stack) -> bool {
         loop {
             pleach_work::charge(1);
@@ -57,7 +56,7 @@ impl Stacks {
     }
 }
 
-/// One place an alternative can be at.
+/// A configuration: state, alternative, stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Config {
     at: At,
@@ -69,29 +68,28 @@ struct Config {
     left_for_good: bool,
 }
 
-/// What lookahead came to.
+/// The result of a prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Prediction {
     Alternative(usize),
-    /// Nothing fits; the number of tokens from the first to the one that ruled out the last
-    /// alternative.
+    /// No viable alternative; the number of tokens read.
     Nothing(usize),
 }
 
-/// Predicts, and remembers what one or two tokens decided.
+/// Predicts, and caches decisions of one or two tokens.
 #[derive(Debug)]
 pub(super) struct Predictor<'n> {
-    network: &'n Network,
+    network: &'n Atn,
     stacks: Stacks,
     decided: HashMap<(At, u8, K, Option<K>), Prediction>,
 }
 
 impl<'n> Predictor<'n> {
-    pub(super) fn new(network: &'n Network) -> Self {
+    pub(super) fn new(network: &'n Atn) -> Self {
         Self { network, stacks: Stacks::new(), decided: HashMap::new() }
     }
 
-    /// Drops what is only of use within one text.
+    /// Drops what is only valid for one text.
     pub(super) fn forget_stacks(&mut self) {
         self.stacks = Stacks::new();
     }
@@ -105,7 +103,7 @@ impl<'n> Predictor<'n> {
         if let Some(known) = self.decided.get(&key).or_else(|| self.decided.get(&longer)) {
             return *known;
         }
-        // Lookahead over a long name comes to the same places again and again.
+        // Lookahead over a long name repeats configurations.
         let mut places = vec![self.start(decision, precedence)];
         let mut steps: HashMap<(usize, K), usize> = HashMap::new();
         let (mut at, mut ahead) = (0, 0);
@@ -113,7 +111,7 @@ impl<'n> Predictor<'n> {
             pleach_work::charge(1);
             let next_token = token(ahead);
             at = match steps.get(&(at, next_token)) {
-                // What went on once goes on again.
+                // Repeated configurations continue as before.
                 Some(next) => *next,
                 None => {
                     let next = self.advance(&places[at], next_token);
@@ -149,7 +147,7 @@ impl<'n> Predictor<'n> {
 
     fn start(&mut self, decision: At, precedence: u8) -> Vec<Config> {
         let state = &self.network.states[decision as usize];
-        // The loops of operators: their guards are what makes the decision.
+        // Operator loops: their precedence predicates decide.
         let guarded = state.kind == Kind::StarLoopEntry && !state.one_token && self.has_guards(decision);
         let mut closure = Closure {
             network: self.network,
@@ -181,7 +179,7 @@ impl<'n> Predictor<'n> {
         matches!(self.network.states[*first as usize].edges.first(), Some(Edge::Precedence(..)))
     }
 
-    /// Where the alternatives are after `token`.
+    /// The configurations after `token`.
     fn advance(&mut self, configs: &[Config], token: K) -> Vec<Config> {
         let network = self.network;
         let mut stopped = Vec::new();
@@ -218,7 +216,7 @@ impl<'n> Predictor<'n> {
     }
 
     /// The alternative that reached the end of the deciding rule before `configs` got stuck.
-    fn finished(network: &Network, configs: &[Config]) -> Option<Prediction> {
+    fn finished(network: &Atn, configs: &[Config]) -> Option<Prediction> {
         let ended = |c: &&Config| {
             c.left || (network.states[c.at as usize].kind == Kind::RuleStop && c.stack == EMPTY)
         };
@@ -229,7 +227,7 @@ impl<'n> Predictor<'n> {
         )
     }
 
-    /// Stacks by place and alternative, without those that a shorter one stands for.
+    /// Stacks by state and alternative, without subsumed ones.
     fn contexts(&self, configs: &[Config]) -> BTreeMap<(At, u16), BTreeSet<Stack>> {
         let mut contexts: BTreeMap<(At, u16), BTreeSet<Stack>> = BTreeMap::new();
         for config in configs {
@@ -242,7 +240,7 @@ impl<'n> Predictor<'n> {
         contexts
     }
 
-    /// Sets of alternatives that are at the same place with the same stacks.
+    /// Conflicting alternatives: same state and same stacks.
     fn subsets(&self, configs: &[Config]) -> Vec<(At, BTreeSet<u16>)> {
         let mut subsets: BTreeMap<(At, BTreeSet<Stack>), BTreeSet<u16>> = BTreeMap::new();
         for ((at, alternative), stacks) in self.contexts(configs) {
@@ -251,7 +249,7 @@ impl<'n> Predictor<'n> {
         subsets.into_iter().map(|((at, _), alternatives)| (at, alternatives)).collect()
     }
 
-    /// The first alternative, if looking further cannot help.
+    /// The first alternative of a conflict.
     fn conflict(&self, configs: &[Config]) -> Option<usize> {
         let stuck = configs.iter().all(|c| self.network.states[c.at as usize].kind == Kind::RuleStop) || {
             let subsets = self.subsets(configs);
@@ -271,20 +269,20 @@ fn unique(configs: &[Config]) -> Option<usize> {
     configs.iter().all(|c| c.alternative == first).then_some(first as usize)
 }
 
-/// Follows edges that take no token.
+/// The closure over epsilon transitions.
 struct Closure<'a> {
-    network: &'a Network,
+    network: &'a Atn,
     stacks: &'a mut Stacks,
-    /// Guards of the deciding rule are checked against this, at the start only.
+    /// Precedence predicates of the deciding rule are evaluated with this, at the start only.
     precedence: Option<u8>,
-    /// The rule, if its loop of operators is what is decided.
+    /// The rule, if its operator loop is being decided.
     operators: Option<usize>,
     out: Vec<Config>,
     seen: HashSet<(Config, bool)>,
 }
 
 impl Closure<'_> {
-    /// `depth` is how many calls the config is inside of; below zero it left the rule.
+    /// `depth` is the number of nested calls; below zero it left the rule.
     fn add(&mut self, config: Config, depth: i32) {
         pleach_work::charge(1);
         if !self.seen.insert((config, depth == 0)) {

@@ -1,20 +1,20 @@
-//! What was recognised of a text with errors: a tree with holes.
+//! Parse trees with missing parts.
 
 use crate::syntax::lexer::Token;
 use crate::syntax::recovery::grammar::{Label, Rule};
 
-/// What a rule recognised.
+/// The tree of a rule.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) rule: Rule,
-    /// Which alternative, from 1; 0 if that was not found out.
+    /// The alternative, from 1; 0 if unknown.
     pub(super) alternative: usize,
     /// Where it begins, in code points.
     pub(super) offset: u32,
     pub(super) items: Vec<(Label, Item)>,
 }
 
-/// A part of a tree.
+/// A child of a tree.
 #[derive(Debug)]
 pub(super) enum Item {
     Token(Token),

@@ -1,11 +1,11 @@
-//! Building what can be built of a tree with holes.
+//! Builds an AST of a parse tree with missing parts.
 //!
-//! The result is thrown away; what counts are the errors that are found on the way, which are
-//! reported beside the syntax errors. A part that is missing is a `null` in its place.
+//! The AST is discarded; only the errors count, which are reported beside the syntax errors. A missing
+//! part is a `null`.
 
 use crate::ast::{Expr, ExprId, Literal, MapEntry, StructField};
 use crate::function::operators;
-use crate::issues::NOWHERE;
+use crate::issues::NO_LOCATION;
 use crate::syntax::builder::{Builder, binary};
 use crate::syntax::lexer::Token;
 use crate::syntax::recovery::grammar::{Label, Rule};
@@ -21,21 +21,21 @@ pub(super) fn visit(builder: &mut Builder, tree: Option<&Tree>) {
     visitor.visit(tree);
     if let Some(errors) = visitor.stopped {
         builder.forget_since(errors);
-        builder.error_too_high();
+        builder.error_too_deep();
     }
 }
 
 struct Visitor<'b> {
     builder: &'b mut Builder,
     height: u32,
-    /// How many errors there were when it got too high; after that nothing counts.
+    /// The number of errors when it got too high; later ones are dropped.
     stopped: Option<usize>,
 }
 
 impl Visitor<'_> {
     fn visit(&mut self, tree: Option<&Tree>) -> ExprId {
         let Some(tree) = tree.filter(|_| self.stopped.is_none()) else {
-            return self.builder.push(Expr::Literal(Literal::Null), NOWHERE);
+            return self.builder.push(Expr::Literal(Literal::Null), NO_LOCATION);
         };
         let counts = match tree.rule {
             Rule::Expr | Rule::Relation | Rule::Calc => tree.token(Label::Op).is_some(),
@@ -51,11 +51,10 @@ impl Visitor<'_> {
         id
     }
 
-    /// What is not there: at the beginning of its rule, or nowhere if it is not known what it
-    /// would have been.
+    /// A missing part: at the start of its rule, or without a location if the rule is unknown.
     fn hole(&mut self, tree: &Tree) -> ExprId {
         let unknown = tree.alternative == 0 && !matches!(tree.rule, Rule::Member | Rule::Unary);
-        self.builder.push(Expr::Literal(Literal::Null), if unknown { NOWHERE } else { tree.offset })
+        self.builder.push(Expr::Literal(Literal::Null), if unknown { NO_LOCATION } else { tree.offset })
     }
 
     fn tree(&mut self, tree: &Tree) -> ExprId {
@@ -144,7 +143,7 @@ impl Visitor<'_> {
         }
     }
 
-    /// A field's name; trouble with it is reported at `offset`.
+    /// A field's name; errors are reported at `offset`.
     fn name(&mut self, tree: &Tree, offset: u32) -> Option<Str> {
         if let Some(token) = tree.token(Label::Id) {
             return self.builder.field_name(token, offset);

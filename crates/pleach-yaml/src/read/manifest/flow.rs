@@ -1,20 +1,20 @@
-//! Flow collections of manifests: those that begin and end on one line.
+//! Flow collections on one line.
 
 use pleach_json::{Map, Str, Value};
 
-use super::{Doubt, MAX_KEY, Manifests, key_text, value_of};
+use super::{MAX_KEY, Manifests, NeedsFullParser, key_text, value_of};
 use crate::read::resolve::{Scalar, resolve};
 
 impl Manifests<'_> {
     /// A collection in brackets or braces, from the opening to the closing one.
-    pub(super) fn flow(&mut self) -> Result<Value, Doubt> {
+    pub(super) fn flow(&mut self) -> Result<Value, NeedsFullParser> {
         let open = self.peek();
         self.at += 1;
         self.blanks();
         self.deeper(|this| if open == b'[' { this.flow_sequence() } else { this.flow_mapping() })
     }
 
-    fn flow_sequence(&mut self) -> Result<Value, Doubt> {
+    fn flow_sequence(&mut self) -> Result<Value, NeedsFullParser> {
         let mut items = Vec::new();
         if self.peek() == b']' {
             self.at += 1;
@@ -29,7 +29,7 @@ impl Manifests<'_> {
         }
     }
 
-    fn flow_mapping(&mut self) -> Result<Value, Doubt> {
+    fn flow_mapping(&mut self) -> Result<Value, NeedsFullParser> {
         let mut members: Vec<(Str, Value)> = Vec::new();
         if self.peek() == b'}' {
             self.at += 1;
@@ -39,10 +39,10 @@ impl Manifests<'_> {
             let start = self.at;
             let quoted = matches!(self.peek(), b'"' | b'\'');
             let key = key_text(self.flow_scalar()?)?;
-            // Behind a quoted key the value may follow the colon at once.
+            // After a quoted key the value may follow the colon directly.
             let colon = self.peek() == b':' && (quoted || self.ahead(1) == b' ');
             if !colon || self.at - start > MAX_KEY {
-                return Err(Doubt);
+                return Err(NeedsFullParser);
             }
             self.at += 1;
             self.blanks();
@@ -54,11 +54,11 @@ impl Manifests<'_> {
         }
         let count = members.len();
         let map = Map::from(members);
-        if map.len() == count { Ok(Value::Object(map)) } else { Err(Doubt) }
+        if map.len() == count { Ok(Value::Object(map)) } else { Err(NeedsFullParser) }
     }
 
     /// Takes the comma or the closing bracket, whichever it is.
-    fn is_last(&mut self, close: u8) -> Result<bool, Doubt> {
+    fn is_last(&mut self, close: u8) -> Result<bool, NeedsFullParser> {
         self.blanks();
         let found = self.peek();
         self.at += 1;
@@ -68,18 +68,18 @@ impl Manifests<'_> {
                 Ok(false)
             }
             found if found == close => Ok(true),
-            _ => Err(Doubt),
+            _ => Err(NeedsFullParser),
         }
     }
 
-    fn flow_node(&mut self) -> Result<Value, Doubt> {
+    fn flow_node(&mut self) -> Result<Value, NeedsFullParser> {
         match self.peek() {
             b'[' | b'{' => self.flow(),
             _ => value_of(self.flow_scalar()?),
         }
     }
 
-    fn flow_scalar(&mut self) -> Result<Scalar, Doubt> {
+    fn flow_scalar(&mut self) -> Result<Scalar, NeedsFullParser> {
         match self.peek() {
             b'"' => self.double_quoted().map(Scalar::Text),
             b'\'' => self.single_quoted().map(Scalar::Text),
@@ -88,7 +88,7 @@ impl Manifests<'_> {
                     || matches!(first, b'_' | b'/' | b'.' | b'$' | b'~' | b'<')
                     || first == b'-' && self.ahead(1).is_ascii_digit();
                 if !sure {
-                    return Err(Doubt);
+                    return Err(NeedsFullParser);
                 }
                 self.flow_plain()
             }
@@ -96,18 +96,20 @@ impl Manifests<'_> {
     }
 
     /// A plain scalar up to a comma, a bracket, or a colon that makes it a key.
-    fn flow_plain(&mut self) -> Result<Scalar, Doubt> {
+    fn flow_plain(&mut self) -> Result<Scalar, NeedsFullParser> {
         let start = self.at;
         let mut end = start;
         for (i, &byte) in self.bytes[start..].iter().enumerate() {
             let here = start + i;
             match byte {
                 b',' | b']' | b'}' => break,
-                b'\n' | b'\t' | b'[' | b'{' | b'#' | b'"' | b'\'' | b'?' => return Err(Doubt),
+                b'\n' | b'\t' | b'[' | b'{' | b'#' | b'"' | b'\'' | b'?' => return Err(NeedsFullParser),
                 b' ' => continue,
                 b':' => match self.bytes.get(here + 1) {
                     Some(b' ') if end == here => break,
-                    Some(b' ' | b'\n' | b',' | b'[' | b']' | b'{' | b'}') | None => return Err(Doubt),
+                    Some(b' ' | b'\n' | b',' | b'[' | b']' | b'{' | b'}') | None => {
+                        return Err(NeedsFullParser);
+                    }
                     Some(_) => {}
                 },
                 _ => {}
@@ -115,6 +117,6 @@ impl Manifests<'_> {
             end = here + 1;
         }
         self.at = end;
-        resolve(None, &self.text[start..end], true).map_err(|_| Doubt)
+        resolve(None, &self.text[start..end], true).map_err(|_| NeedsFullParser)
     }
 }

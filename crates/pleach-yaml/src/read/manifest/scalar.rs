@@ -1,20 +1,20 @@
-//! Scalars of manifests: plain and quoted ones on one line, and literal blocks.
+//! Scalars: plain and quoted on one line, and literal blocks.
 
 use pleach_json::{Str, Value};
 
-use super::{Doubt, Manifests};
+use super::{Manifests, NeedsFullParser};
 use crate::read::resolve::{Scalar, resolve};
 
 impl Manifests<'_> {
     /// A plain scalar up to the end of its line, a comment, or a colon that makes it a key.
-    pub(super) fn plain(&mut self) -> Result<Scalar, Doubt> {
+    pub(super) fn plain(&mut self) -> Result<Scalar, NeedsFullParser> {
         match (self.peek(), self.ahead(1)) {
             (
                 b',' | b'[' | b']' | b'{' | b'}' | b'#' | b'&' | b'*' | b'!' | b'|' | b'>' | b'\'' | b'"'
                 | b'%' | b'@' | b'`' | b'?' | b':' | b'\n',
                 _,
             )
-            | (b'-', b' ' | b'\n') => return Err(Doubt),
+            | (b'-', b' ' | b'\n') => return Err(NeedsFullParser),
             _ => {}
         }
         let start = self.at;
@@ -23,13 +23,13 @@ impl Manifests<'_> {
             let here = start + i;
             match byte {
                 b'\n' => break,
-                b'\t' => return Err(Doubt),
+                b'\t' => return Err(NeedsFullParser),
                 b' ' => continue,
                 b'#' if end < here => break,
                 b':' if matches!(self.bytes.get(here + 1), None | Some(b' ' | b'\n')) => {
-                    // A blank before the colon is nothing that a manifest has.
+                    // A blank before the colon is unusual.
                     if end < here {
-                        return Err(Doubt);
+                        return Err(NeedsFullParser);
                     }
                     break;
                 }
@@ -38,17 +38,17 @@ impl Manifests<'_> {
             end = here + 1;
         }
         self.at = end;
-        resolve(None, &self.text[start..end], true).map_err(|_| Doubt)
+        resolve(None, &self.text[start..end], true).map_err(|_| NeedsFullParser)
     }
 
-    /// A text in double quotes with the escapes that everybody knows.
-    pub(super) fn double_quoted(&mut self) -> Result<Str, Doubt> {
+    /// A double-quoted scalar with common escapes.
+    pub(super) fn double_quoted(&mut self) -> Result<Str, NeedsFullParser> {
         self.at += 1;
         let mut unescaped = String::new();
         loop {
             let rest = &self.bytes[self.at..];
             let stop = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\n' | b'\t'));
-            let stop = self.at + stop.ok_or(Doubt)?;
+            let stop = self.at + stop.ok_or(NeedsFullParser)?;
             let piece = &self.text[self.at..stop];
             self.at = stop + 1;
             match self.bytes[stop] {
@@ -64,25 +64,25 @@ impl Manifests<'_> {
                         b't' => '\t',
                         b'"' => '"',
                         b'\\' => '\\',
-                        _ => return Err(Doubt),
+                        _ => return Err(NeedsFullParser),
                     });
                     self.at += 1;
                 }
-                _ => return Err(Doubt),
+                _ => return Err(NeedsFullParser),
             }
         }
     }
 
-    /// A text in single quotes, where two of them stand for one.
-    pub(super) fn single_quoted(&mut self) -> Result<Str, Doubt> {
+    /// A single-quoted scalar.
+    pub(super) fn single_quoted(&mut self) -> Result<Str, NeedsFullParser> {
         self.at += 1;
         let mut unescaped = String::new();
         loop {
             let rest = &self.bytes[self.at..];
             let stop = rest.iter().position(|byte| matches!(byte, b'\'' | b'\n' | b'\t'));
-            let stop = self.at + stop.ok_or(Doubt)?;
+            let stop = self.at + stop.ok_or(NeedsFullParser)?;
             if self.bytes[stop] != b'\'' {
-                return Err(Doubt);
+                return Err(NeedsFullParser);
             }
             let piece = &self.text[self.at..stop];
             self.at = stop + 1;
@@ -100,7 +100,7 @@ impl Manifests<'_> {
     }
 
     /// A literal block in a collection at column `parent`, from its `|` on.
-    pub(super) fn literal(&mut self, parent: usize) -> Result<Value, Doubt> {
+    pub(super) fn literal(&mut self, parent: usize) -> Result<Value, NeedsFullParser> {
         self.at += 1;
         let chomp = self.peek();
         if matches!(chomp, b'-' | b'+') {
@@ -115,11 +115,11 @@ impl Manifests<'_> {
             let line = &self.bytes[self.at..];
             let blanks = line.iter().take_while(|&&byte| byte == b' ').count();
             match line.get(blanks) {
-                None | Some(b'\t') => return Err(Doubt),
+                None | Some(b'\t') => return Err(NeedsFullParser),
                 Some(b'\n') => {
-                    // Blanks beyond the indentation are text, but whose, before that is known?
+                    // Blanks beyond the indentation, which is not known yet.
                     if blanks > indent.unwrap_or(parent) {
-                        return Err(Doubt);
+                        return Err(NeedsFullParser);
                     }
                     breaks += 1;
                     self.at += blanks + 1;
@@ -132,16 +132,16 @@ impl Manifests<'_> {
             }
             let indent = *indent.get_or_insert(blanks);
             if blanks < indent {
-                return Err(Doubt);
+                return Err(NeedsFullParser);
             }
-            let end = line.iter().position(|&byte| byte == b'\n').ok_or(Doubt)?;
+            let end = line.iter().position(|&byte| byte == b'\n').ok_or(NeedsFullParser)?;
             out.extend(std::iter::repeat_n('\n', breaks));
             out.push_str(&self.text[self.at + indent..self.at + end]);
             breaks = 1;
             self.at += end + 1;
         }
         if indent.is_none() {
-            return Err(Doubt);
+            return Err(NeedsFullParser);
         }
         match chomp {
             b'-' => {}

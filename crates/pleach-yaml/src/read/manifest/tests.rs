@@ -1,7 +1,7 @@
-//! The short way and the long way lead to the same: values, keys set twice, spans and faults.
+//! The fast path and the full parser agree on values, duplicate keys, spans and errors.
 //!
-//! Compared on what go-yaml was asked, on all manifests of the corpus and of the recorded
-//! conversations, on those with a few characters changed, and on random lines.
+//! On the texts of the go-yaml tables, on all manifests of the corpus and of the recorded
+//! conversations, on mutations of those, and on random lines.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,9 +23,9 @@ fn seen(text: &str, document: Result<Document, YamlError>) -> Seen {
     })
 }
 
-/// Compares the two ways; says whether the short one was taken to the end.
+/// Compares both; whether the fast path was taken to the end.
 fn compare(text: &str) -> bool {
-    // The long way of a stream does not look at characters; that is done before.
+    // Characters are checked before the full parser reads a stream.
     let Ok((decoded, _)) = crate::read::characters::decode(text.as_bytes()) else { return false };
     let mut stream = Stream::new(text, false);
     let long: Vec<Seen> = std::iter::from_fn(|| next_document(text, &mut stream))
@@ -39,14 +39,14 @@ fn compare(text: &str) -> bool {
     read_manifest(text).is_some()
 }
 
-/// Whether a stream is read the short way to its end.
+/// Whether the fast path reads a stream to its end.
 fn is_short(text: &str) -> bool {
     let mut documents = documents(text);
     documents.by_ref().for_each(drop);
     matches!(documents.way, Way::Short { .. })
 }
 
-/// A generator of numbers that is the same in every run.
+/// A seeded random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -65,7 +65,7 @@ const PIECES: &[&str] = &[
     "\n  x", "0", ".", "@", "`",
 ];
 
-/// A few changes: pieces put in, characters left out, lines moved in or out, repeated or dropped.
+/// A few mutations: insertions, deletions, indentation, repeated or dropped lines.
 fn change(text: &str, dice: &mut Dice) -> String {
     let mut text = text.to_owned();
     for _ in 0..=dice.roll(2) {
@@ -114,7 +114,7 @@ fn files(directory: &Path, ending: &str, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// All texts in a conversation that may be YAML: bodies that are strings.
+/// All strings in a conversation that may be YAML.
 fn bodies(value: &Value, out: &mut Vec<String>) {
     match value {
         Value::String(text) if text.contains(": ") && text.contains('\n') => out.push(text.to_string()),
@@ -165,7 +165,7 @@ fn on_manifests_and_on_manifests_with_changes() {
             compare(&change(&text, &mut dice));
         }
     }
-    assert!(short * 100 >= objects * 90, "{short} of {objects} files are read the short way");
+    assert!(short * 100 >= objects * 90, "{short} of {objects} files take the fast path");
     let mut texts = Vec::new();
     for path in &recorded {
         let case = pleach_json::parse(&fs::read(path).expect("text")).expect("JSON");
@@ -227,7 +227,7 @@ proptest! {
     }
 }
 
-/// Lines whose sense depends on those around them.
+/// Lines whose meaning depends on those around them.
 const LINES: &[&str] = &[
     "a: 1",
     "b:",

@@ -1,8 +1,7 @@
-//! The parser's errors in go-yaml's words.
+//! Translation of the parser's errors to go-yaml's texts.
 //!
-//! The two parsers have different names for the same faults and notice some of them at other
-//! places. What is here was fitted to a table of what go-yaml says; where a fault has no
-//! counterpart, the parser's own words stand.
+//! The two parsers name the same errors differently and find some of them at other positions. The rules
+//! were fitted to a table of go-yaml's errors; an error without a counterpart keeps the parser's text.
 
 use granit_parser::{ErrorKind, ScanError};
 
@@ -18,7 +17,7 @@ const ANCHOR_NAME: &str = "did not find expected alphabetic or numeric character
 const TAB_IN_SCALAR: &str = "found a tab character that violates indentation";
 const ESCAPE_CODE: &str = "found invalid Unicode character escape code";
 
-/// The error as go-yaml would put it.
+/// The error as go-yaml reports it.
 pub(super) fn explain(error: &ScanError, text: &str) -> YamlError {
     use ErrorKind as E;
     use Stage::{Parser, Scanner};
@@ -105,12 +104,12 @@ pub(super) fn explain(error: &ScanError, text: &str) -> YamlError {
     }
 }
 
-/// The text without a fault that is none to go-yaml, which does not look at the indentation of
-/// flow collections and quoted scalars. The lines stay as they are.
+/// The text without an error that go-yaml does not report: it ignores the indentation of flow
+/// collections and quoted scalars. Line numbers do not change.
 pub(super) fn repair(error: &ScanError, text: &str) -> Option<String> {
     let offset = error.marker().byte_offset()?;
     match error.kind() {
-        // Blanks at the start of a line are no part of a quoted scalar.
+        // Leading blanks are not part of a quoted scalar.
         ErrorKind::InvalidQuotedScalarIndent => {
             let start = text[..offset].rfind('\n')? + 1;
             let line = &text[start..];
@@ -128,7 +127,7 @@ pub(super) fn repair(error: &ScanError, text: &str) -> Option<String> {
     }
 }
 
-/// What go-yaml refuses in the directives before a document and the parser lets pass.
+/// Errors in directives that go-yaml reports and the parser does not.
 pub(super) fn check_directives(text: &str) -> Result<(), YamlError> {
     let mut offset = 0;
     for line in text.split_inclusive('\n') {
@@ -153,7 +152,7 @@ pub(super) fn check_directives(text: &str) -> Result<(), YamlError> {
     Ok(())
 }
 
-/// Escapes that YAML 1.2 knows and go-yaml does not: `\/`, and surrogates.
+/// Escapes of YAML 1.2 that go-yaml does not support: `\/`, and surrogates.
 pub(super) fn check_escapes(text: &str, start: usize, end: usize) -> Result<(), YamlError> {
     let raw = text.get(start..end).unwrap_or_default();
     let mut at = 0;
@@ -202,7 +201,7 @@ pub(super) fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '-' || c == '_'
 }
 
-/// A quoted scalar that does not end well: at a document marker, or not at all.
+/// An unterminated quoted scalar: at a document marker, or at the end.
 fn quoted(text: &str, offset: usize) -> YamlError {
     let mut at = offset;
     for line in text[offset..].split_inclusive('\n') {
@@ -225,13 +224,13 @@ fn separator(open: Option<char>) -> &'static str {
     if open == Some('{') { "did not find expected ',' or '}'" } else { "did not find expected ',' or ']'" }
 }
 
-/// Whether the text stops where a node should follow.
+/// Whether the text ends where a node should follow.
 fn wants_node(text: &str) -> bool {
     let before = text.trim_end();
     before.is_empty() || before.ends_with(['[', '{', ',', ':', '-', '?', '\n'])
 }
 
-/// The innermost bracket that is open at `offset`. Looks past quotes, not into them.
+/// The innermost bracket that is open at `offset`. Skips quoted text.
 fn open_bracket(text: &str, offset: usize) -> Option<char> {
     let mut open = Vec::new();
     let mut quote = None;
@@ -249,7 +248,7 @@ fn open_bracket(text: &str, offset: usize) -> Option<char> {
     open.pop()
 }
 
-/// Where an offset is.
+/// The position of an offset.
 fn place(text: &str, offset: usize) -> Place {
     let before = &text[..offset];
     let line = before.matches('\n').count() + 1;

@@ -1,4 +1,4 @@
-//! What `transformMapEntry` is made of.
+//! Two-variable comprehensions: the function behind `transformMapEntry`.
 
 use crate::function::{Call, Function, Library, Overload};
 use crate::types::T;

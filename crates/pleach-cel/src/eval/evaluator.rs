@@ -1,12 +1,11 @@
-//! The evaluator: walks a plan and counts the cost.
+//! The evaluator: evaluates a plan and tracks the cost.
 //!
-//! Errors are values until something absorbs them: a call evaluates all of its arguments and is
-//! charged before it passes the first error on, as the API server's does. Running out of cost
-//! ends the evaluation at once.
+//! Errors are values until they are absorbed: a call evaluates all arguments and is charged before it
+//! returns the first error, as in cel-go. Exceeding the cost limit ends the evaluation at once.
 
 use crate::eval::charge::{self, Charge};
+use crate::eval::fast_path::FieldRef;
 use crate::eval::node::{CallNode, CompareNode, Members, Node, NodeId};
-use crate::eval::quick::Place;
 use crate::eval::{Activation, Program};
 use crate::function::{Call, Implementation};
 use crate::value::{CelValue, Fault, Key, ScalarKey, Text, equal};
@@ -14,51 +13,51 @@ use crate::work::Work;
 use pleach_json::grow_stack;
 use pleach_regex::Regex;
 
-/// What making a list costs, without its elements.
+/// The cost of a list literal, without its elements.
 pub(super) const LIST_COST: u64 = 10;
-/// What making a map costs, without its entries.
+/// The cost of a map literal, without its entries.
 const MAP_COST: u64 = 30;
-/// What making a message costs, without its fields.
+/// The cost of a message literal, without its fields.
 const MESSAGE_COST: u64 = 40;
-/// How many patterns that are no constants are kept compiled during an evaluation.
+/// How many non-constant patterns are cached during an evaluation.
 const MAX_PATTERNS: usize = 8;
 
-/// After how many nested nodes the stack is looked at.
+/// The stack is checked once per so many nested nodes.
 const STACK_CHECK_EVERY: u32 = 16;
 
 pub(super) type Outcome<'a> = Result<CelValue<'a>, Fault>;
 
-/// A variable of a comprehension.
+/// A slot for a variable of a comprehension.
 #[derive(Debug, Default)]
 pub(super) enum Slot<'a> {
-    /// Not in use, or moved out to grow.
+    /// Unused, or moved out to grow.
     #[default]
     Empty,
-    /// An accumulator that nobody has asked for yet.
+    /// An accumulator whose initial value is not computed yet.
     Lazy(NodeId),
-    /// Its value, or why it has none.
+    /// Its value, or an error.
     Ready(Outcome<'a>),
-    /// An element of a list of the object, not looked at yet.
-    Place(Place<'a>),
+    /// An element of a list of the object, not converted yet.
+    FieldRef(FieldRef<'a>),
 }
 
 /// The state of one evaluation.
-pub(super) struct Machine<'a, 'm> {
+pub(super) struct Evaluator<'a, 'm> {
     pub(super) program: &'a Program,
     pub(super) activation: &'m Activation<'a>,
     pub(super) slots: &'m mut [Slot<'a>],
     pub(super) work: &'m Work<'m>,
     cost: u64,
     limit: u64,
-    /// What evaluating a node counts as work.
+    /// The work of evaluating a node.
     node_weight: u64,
     patterns: Vec<Regex>,
-    /// How many nodes are being evaluated, one inside the other.
+    /// The nesting depth of nodes.
     depth: u32,
 }
 
-impl<'a, 'm> Machine<'a, 'm> {
-    /// Ready to evaluate; `slots` are at least as many as the program has, and empty.
+impl<'a, 'm> Evaluator<'a, 'm> {
+    /// `slots` are at least as many as the program has, and empty.
     pub(super) fn new(
         program: &'a Program,
         activation: &'m Activation<'a>,
@@ -70,7 +69,7 @@ impl<'a, 'm> Machine<'a, 'm> {
         Self { program, activation, slots, work, cost: 0, limit, node_weight, patterns: Vec::new(), depth: 0 }
     }
 
-    /// Takes back what was charged.
+    /// Refunds a charge.
     pub(super) fn refund(&mut self, cost: u64) {
         self.cost = self.cost.saturating_sub(cost);
     }
@@ -102,8 +101,8 @@ impl<'a, 'm> Machine<'a, 'm> {
     pub(super) fn nested<R>(&mut self, step: impl FnOnce(&mut Self) -> Result<R, Fault>) -> Result<R, Fault> {
         self.depth += 1;
         self.work.note(self.node_weight);
-        // Looking at the stack takes longer than most nodes do. So does looking at the work: it is
-        // looked at here because of nodes that have several parents, and once in every round of a loop.
+        // Checking the stack takes longer than evaluating most nodes, and so does checking the work: it
+        // is checked here, because of shared nodes, and once per iteration of a loop.
         let result = if self.depth.is_multiple_of(STACK_CHECK_EVERY) {
             self.work.look().and_then(|()| grow_stack(|| step(self)))
         } else {
@@ -116,7 +115,7 @@ impl<'a, 'm> Machine<'a, 'm> {
     /// Evaluates a node.
     #[inline]
     pub(super) fn eval(&mut self, id: NodeId) -> Outcome<'a> {
-        self.nested(|machine| machine.eval_node(id))
+        self.nested(|evaluator| evaluator.eval_node(id))
     }
 
     pub(super) fn eval_node(&mut self, id: NodeId) -> Outcome<'a> {
@@ -130,7 +129,7 @@ impl<'a, 'm> Machine<'a, 'm> {
                     return value;
                 }
                 self.charge(1)?;
-                // Odd: an optional is taken out and put back without its schema.
+                // Odd: an optional is unwrapped and wrapped again without its schema.
                 match value {
                     Ok(CelValue::Optional(Some(inner))) => {
                         Ok(CelValue::some((*inner).clone().without_schema()))
@@ -139,7 +138,7 @@ impl<'a, 'm> Machine<'a, 'm> {
                 }
             }
             Node::Compare(order) => self.compare(order).map(CelValue::Bool),
-            Node::Test(id) => match self.quick_test(*id) {
+            Node::Test(id) => match self.fast_has(*id) {
                 Some(found) => Ok(CelValue::Bool(found)),
                 None => self.eval_test(*id),
             },
@@ -159,13 +158,13 @@ impl<'a, 'm> Machine<'a, 'm> {
             Node::Member(operand, members) => {
                 let value = self.eval(*operand)?;
                 if matches!(value, CelValue::Bytes(_) | CelValue::Opaque(_)) {
-                    // What cannot be a key cannot be looked for either.
+                    // A value that cannot be a key is not found.
                     Key::of(&value)?;
                 }
                 self.work.scan(value.as_str().map_or(0, str::len))?;
                 Ok(CelValue::Bool(is_member(&value, members)))
             }
-            Node::Call(call) => match self.quick_size(id, call) {
+            Node::Call(call) => match self.fast_size(id, call) {
                 Some(size) => Ok(CelValue::Int(size)),
                 None => self.eval_call(call),
             },
@@ -217,16 +216,16 @@ impl<'a, 'm> Machine<'a, 'm> {
     /// `==`
     #[inline]
     pub(super) fn equals(&mut self, a: NodeId, b: NodeId) -> Result<bool, Fault> {
-        match self.quick_equal(a, b) {
+        match self.fast_equal(a, b) {
             Some(equal) => Ok(equal),
             None => self.equality(a, b, charge::equals)?,
         }
     }
 
-    /// `!=`: it holds as well where values cannot be compared.
+    /// `!=`: true as well if the values cannot be compared.
     #[inline]
     pub(super) fn not_equals(&mut self, a: NodeId, b: NodeId) -> Result<bool, Fault> {
-        match self.quick_equal(a, b) {
+        match self.fast_equal(a, b) {
             Some(equal) => Ok(!equal),
             None => match self.equality(a, b, charge::compare)? {
                 Err(fault) if !fault.is_error() => Err(fault),
@@ -235,7 +234,7 @@ impl<'a, 'm> Machine<'a, 'm> {
         }
     }
 
-    /// Whether two operands are equal. The inner error is that of the comparison: `!=` holds then.
+    /// Whether two operands are equal. The inner error is that of the comparison: `!=` is true then.
     fn equality(
         &mut self,
         a: NodeId,
@@ -282,7 +281,7 @@ impl<'a, 'm> Machine<'a, 'm> {
 
     /// `<` and the like.
     pub(super) fn compare(&mut self, order: &'a CompareNode) -> Result<bool, Fault> {
-        if let Some(found) = self.quick_order(order.left, order.right, order.sized) {
+        if let Some(found) = self.fast_order(order.left, order.right, order.sized) {
             return Ok((order.holds)(found));
         }
         let cost = if order.sized { charge::compare } else { |_: &CelValue<'_>, _: &CelValue<'_>| 1 };
@@ -308,8 +307,8 @@ impl<'a, 'm> Machine<'a, 'm> {
                 Err(fault) if fault.is_error() => self.fail(call, &[CelValue::Null], fault),
                 Err(fault) => Err(fault),
             },
-            // A call with a compiled pattern stops at the first error, like one with more
-            // arguments; the pattern is then never looked at and nothing charged.
+            // A call with a compiled pattern stops at the first error, like one with more arguments;
+            // the pattern is not used and nothing is charged.
             [a, b] if call.regex.is_none() => match self.eval(*a) {
                 Ok(a) => match self.eval(*b) {
                     Ok(b) => self.finish(call, &[a, b]),
@@ -342,7 +341,7 @@ impl<'a, 'm> Machine<'a, 'm> {
     /// Calls the function and charges for it.
     #[inline]
     fn finish(&mut self, call: &'a CallNode, args: &[CelValue<'a>]) -> Outcome<'a> {
-        // What a function does with a text takes time in proportion to it, if not more.
+        // Functions of a string take time at least linear in its length.
         for arg in args {
             match arg {
                 CelValue::String(text) => self.work.scan(text.as_str().len())?,
@@ -375,7 +374,7 @@ impl<'a, 'm> Machine<'a, 'm> {
         result
     }
 
-    /// The pattern in the second argument, compiled; `None` if it is none.
+    /// The pattern in the second argument, compiled; `None` if it is invalid.
     fn pattern(&mut self, args: &[CelValue<'a>]) -> Result<Option<&Regex>, Fault> {
         let Some(CelValue::String(text)) = args.get(1) else { return Ok(None) };
         let known = self.patterns.iter().position(|regex| regex.as_str() == text.as_str());
@@ -390,7 +389,7 @@ impl<'a, 'm> Machine<'a, 'm> {
         Ok(self.patterns.last())
     }
 
-    /// Passes on the error of an argument, in whose place `args` has null.
+    /// Returns the error of an argument, in whose place `args` has null.
     fn fail(&mut self, call: &CallNode, args: &[CelValue<'a>], fault: Fault) -> Outcome<'a> {
         call.charge.check(args, true)?;
         self.charge(call.charge.cost(self.work, args, &CelValue::Null)?)?;
@@ -404,7 +403,7 @@ pub(super) fn is_fatal(outcome: &Outcome<'_>) -> bool {
     matches!(outcome, Err(fault) if !fault.is_error())
 }
 
-/// Takes errors for values; what ends the evaluation passes.
+/// Turns errors into values; what ends the evaluation is returned.
 #[inline]
 pub(super) fn absorb(outcome: Outcome<'_>) -> Result<Outcome<'_>, Fault> {
     match outcome {
@@ -413,7 +412,7 @@ pub(super) fn absorb(outcome: Outcome<'_>) -> Result<Outcome<'_>, Fault> {
     }
 }
 
-/// Tries the implementations in turn until one accepts the types.
+/// Tries the implementations in order until one accepts the types.
 fn invoke<'a>(call: &CallNode, args: &[CelValue<'a>], regex: Option<&Regex>, work: &Work<'_>) -> Outcome<'a> {
     let context = Call { function: call.name, overload: call.overload, regex, work };
     let run = |implementation: &Implementation| implementation(&context, args);

@@ -1,17 +1,16 @@
-//! The short way for what rules mostly are: comparisons of fields and constants, tests of presence,
-//! searches in strings, joined by logic.
+//! Fast path for common rules: comparisons of fields and constants, presence tests, string searches,
+//! and logical operators over them.
 //!
-//! Most operands are constants, or scalars that the object has at a declared place. Such an operand
-//! can be looked at ([`Machine::peek`]) without making a value of it, and without any effect: if
-//! anything is unusual (a field is absent, a value does not fit its schema, the cost would exceed
-//! its limit) nothing has happened yet, and the long way is taken, which knows all errors.
+//! Most operands are constants or scalar fields. [`Evaluator::peek`] reads them without making a value
+//! and without side effects: if anything is unusual (an absent field, a value that does not fit its
+//! schema, a cost limit about to be exceeded), the general path is taken, which handles all errors.
 //!
-//! **Invariant:** both ways give the same truth and the same cost. `tests/objects.rs` compares with
-//! what was recorded; a limit that is about to be exceeded always takes the long way.
+//! **Invariant:** both paths have the same results and costs; `tests/objects.rs` compares with
+//! recordings. The general path is always taken when a limit is about to be exceeded.
 
 use crate::decl::{DeclKind, DeclType};
 use crate::eval::charge::{self, Charge};
-use crate::eval::machine::{Machine, Slot};
+use crate::eval::evaluator::{Evaluator, Slot};
 use crate::eval::node::{
     Attribute, AttributeId, CallNode, Intrinsic, Node, NodeId, Qualifier, QualifierKind, Root,
 };
@@ -21,10 +20,10 @@ use pleach_json::Value;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Objects up to this many members are searched from the front: names mostly differ in length.
+/// Objects up to this many members are searched linearly: names mostly differ in length.
 const FEW: usize = 12;
 
-/// An operand that is no list, map or library's value.
+/// A scalar operand.
 #[derive(Clone, Copy)]
 pub(super) enum Scalar<'a> {
     Bool(bool),
@@ -33,9 +32,9 @@ pub(super) enum Scalar<'a> {
     Text(&'a str),
 }
 
-/// A value of the object and its schema.
+/// A value of the object with its schema.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct FieldRef<'a> {
     pub(super) value: &'a Value,
     pub(super) decl: &'a DeclType,
 }
@@ -51,8 +50,8 @@ impl<'a> Scalar<'a> {
     }
 }
 
-impl<'a> Place<'a> {
-    /// Whether a value made of it now is as good as one made every time it is asked for.
+impl<'a> FieldRef<'a> {
+    /// Whether a value made now equals one made on every access.
     pub(super) fn is_lazy(decl: &DeclType) -> bool {
         !matches!(
             decl.kind(),
@@ -77,7 +76,7 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// Whether the value is of the type its schema says; the long way tells what is wrong if not.
+    /// Whether the value has the type of its schema; if not, the general path reports the error.
     #[inline]
     fn fits(self) -> bool {
         match (self.decl.kind(), self.value) {
@@ -87,9 +86,9 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// What one step of a path leads to, if that is a declared place with something in it.
+    /// The value of a qualifier, if it is declared and present.
     #[inline]
-    fn step(self, machine: &Machine<'a, '_>, qualifier: &'a Qualifier, cost: &mut u64) -> Option<Self> {
+    fn step(self, evaluator: &Evaluator<'a, '_>, qualifier: &'a Qualifier, cost: &mut u64) -> Option<Self> {
         *cost += 1;
         let (value, decl): (&Value, &DeclType) = match (&qualifier.kind, self.decl.kind(), self.value) {
             (QualifierKind::Field { object, index, .. }, DeclKind::Object(own), Value::Object(members))
@@ -102,9 +101,9 @@ impl<'a> Place<'a> {
                 (member(members, name)?, element)
             }
             (QualifierKind::Attribute(key), DeclKind::Map(element), Value::Object(members)) => {
-                let (name, key_cost) = machine.peek_key(*key)?;
-                // It is compared with several others.
-                machine.note_bytes(name.len().saturating_mul(4));
+                let (name, key_cost) = evaluator.peek_key(*key)?;
+                // It is compared several times.
+                evaluator.note_bytes(name.len().saturating_mul(4));
                 *cost += key_cost;
                 (members.get(name)?, element)
             }
@@ -119,53 +118,53 @@ impl<'a> Place<'a> {
     }
 }
 
-impl<'a> Machine<'a, '_> {
-    /// Counts bytes that are looked at. What is done here is too little to look at the limit.
+impl<'a> Evaluator<'a, '_> {
+    /// Counts bytes that are read, too few to check the limit.
     #[inline]
     fn note_bytes(&self, bytes: usize) {
         self.work.note(bytes as u64 / 64);
     }
 
-    /// Charges if there is enough left; else the long way has to find out where it ends.
+    /// Charges if the limit allows; otherwise the general path has to find where it ends.
     #[inline]
     fn afford(&mut self, cost: u64) -> Option<()> {
         self.charge_within(cost).then_some(())
     }
 
-    /// Whether a node holds, in the way a condition, a logical operator or a quantifier asks: what
-    /// is no bool is an error.
+    /// Evaluates a node to a bool, for a condition, a logical operator or a quantifier; another type is
+    /// an error.
     pub(super) fn holds(&mut self, id: NodeId) -> Result<bool, Fault> {
-        self.nested(|machine| match &machine.program.nodes[id.0 as usize] {
+        self.nested(|evaluator| match &evaluator.program.nodes[id.0 as usize] {
             Node::Constant(CelValue::Bool(b)) => Ok(*b),
-            Node::And(a, b) => machine.logical(*a, *b, false),
-            Node::Or(a, b) => machine.logical(*a, *b, true),
-            Node::Test(attribute) if let Some(found) = machine.quick_test(*attribute) => Ok(found),
-            Node::Compare(order) => machine.compare(order),
-            Node::Equals(a, b) => machine.equals(*a, *b),
-            Node::NotEquals(a, b) => machine.not_equals(*a, *b),
+            Node::And(a, b) => evaluator.logical(*a, *b, false),
+            Node::Or(a, b) => evaluator.logical(*a, *b, true),
+            Node::Test(attribute) if let Some(found) = evaluator.fast_has(*attribute) => Ok(found),
+            Node::Compare(order) => evaluator.compare(order),
+            Node::Equals(a, b) => evaluator.equals(*a, *b),
+            Node::NotEquals(a, b) => evaluator.not_equals(*a, *b),
             Node::Call(call) if let Some(Intrinsic::Not) = call.intrinsic => {
-                let operand = machine.holds(call.args[0]);
+                let operand = evaluator.holds(call.args[0]);
                 if matches!(&operand, Err(fault) if !fault.is_error()) {
                     return operand;
                 }
-                machine.charge(1)?;
+                evaluator.charge(1)?;
                 operand.map(|b| !b)
             }
-            Node::Call(call) if let Some(found) = machine.quick_search(call) => Ok(found),
+            Node::Call(call) if let Some(found) = evaluator.fast_search(call) => Ok(found),
             Node::Attribute(_) | Node::Slot(_)
-                if let Some((Scalar::Bool(b), cost)) = machine.peek(id)
-                    && machine.afford(cost).is_some() =>
+                if let Some((Scalar::Bool(b), cost)) = evaluator.peek(id)
+                    && evaluator.afford(cost).is_some() =>
             {
                 Ok(b)
             }
-            _ => match machine.eval_node(id)? {
+            _ => match evaluator.eval_node(id)? {
                 CelValue::Bool(b) => Ok(b),
                 _ => Err(Fault::no_such_overload()),
             },
         })
     }
 
-    /// The operand and what looking at it costs, if it is a constant or a scalar of the object.
+    /// The operand and its cost, if it is a constant or a scalar of the object.
     #[expect(
         clippy::inline_always,
         reason = "two a round: returned through memory they cost more than they find"
@@ -175,14 +174,14 @@ impl<'a> Machine<'a, '_> {
         match &self.program.nodes[id.0 as usize] {
             Node::Constant(CelValue::String(text)) => Some((Scalar::Text(text.as_str()), 0)),
             Node::Constant(CelValue::Int(i)) => Some((Scalar::Int(*i), 0)),
-            Node::Slot(slot) if let Slot::Place(place) = &self.slots[*slot as usize] => {
+            Node::Slot(slot) if let Slot::FieldRef(place) = &self.slots[*slot as usize] => {
                 Some((place.scalar()?, 1))
             }
             node => self.peek_others(node),
         }
     }
 
-    /// The same for what is not as common.
+    /// The less common cases.
     #[inline(never)]
     fn peek_others(&self, node: &'a Node) -> Option<(Scalar<'a>, u64)> {
         match node {
@@ -202,9 +201,9 @@ impl<'a> Machine<'a, '_> {
         }
     }
 
-    /// The size of what can be looked at, charged.
+    /// The size of a peekable operand, charged.
     #[inline]
-    pub(super) fn quick_size(&mut self, id: NodeId, call: &CallNode) -> Option<i64> {
+    pub(super) fn fast_size(&mut self, id: NodeId, call: &CallNode) -> Option<i64> {
         if call.intrinsic != Some(Intrinsic::Size) {
             return None;
         }
@@ -221,7 +220,7 @@ impl<'a> Machine<'a, '_> {
                 let (place, cost) = self.peek_attribute(*attribute)?;
                 (place, cost + 1)
             }
-            Node::Slot(slot) if let Slot::Place(place) = &self.slots[*slot as usize] => (*place, 1),
+            Node::Slot(slot) if let Slot::FieldRef(place) = &self.slots[*slot as usize] => (*place, 1),
             _ => return None,
         };
         let size = match (place.decl.kind(), place.value) {
@@ -236,14 +235,14 @@ impl<'a> Machine<'a, '_> {
         Some((Scalar::Int(size as i64), cost + 1))
     }
 
-    /// Where a path leads and what its steps cost, if all of it is declared and there.
+    /// The value of an attribute and the cost of its qualifiers, if all are declared and present.
     #[inline]
-    fn peek_attribute(&self, id: AttributeId) -> Option<(Place<'a>, u64)> {
+    fn peek_attribute(&self, id: AttributeId) -> Option<(FieldRef<'a>, u64)> {
         let attribute = &self.program.attributes[id.0 as usize];
         self.peek_path(attribute, &attribute.path)
     }
 
-    /// A string that serves as a key: it costs nothing for the whole.
+    /// A string that is used as a key: it has no additional cost.
     fn peek_key(&self, id: AttributeId) -> Option<(&'a str, u64)> {
         let attribute = &self.program.attributes[id.0 as usize];
         if let Root::Slot(slot) = attribute.root
@@ -258,14 +257,14 @@ impl<'a> Machine<'a, '_> {
     }
 
     #[inline]
-    fn peek_path(&self, attribute: &'a Attribute, path: &'a [Qualifier]) -> Option<(Place<'a>, u64)> {
+    fn peek_path(&self, attribute: &'a Attribute, path: &'a [Qualifier]) -> Option<(FieldRef<'a>, u64)> {
         if attribute.optional {
             return None;
         }
         let mut place = match attribute.root {
             Root::Variable(index) => self.peek_variable(index)?,
             Root::Slot(slot) => match &self.slots[slot as usize] {
-                Slot::Place(place) => *place,
+                Slot::FieldRef(place) => *place,
                 _ => return None,
             },
             _ => return None,
@@ -281,18 +280,18 @@ impl<'a> Machine<'a, '_> {
     }
 
     #[inline]
-    fn peek_variable(&self, index: u32) -> Option<Place<'a>> {
+    fn peek_variable(&self, index: u32) -> Option<FieldRef<'a>> {
         let (variable, _, decl) = &self.program.variables[index as usize];
         let value = match (variable, self.activation.old_self) {
             (Variable::Self_, _) => self.activation.self_,
             (Variable::OldSelf, OldSelf::Value(value)) => value,
             _ => return None,
         };
-        (!matches!(decl.kind(), DeclKind::Optional(_))).then_some(Place { value, decl })
+        (!matches!(decl.kind(), DeclKind::Optional(_))).then_some(FieldRef { value, decl })
     }
 
     /// `has(a.b.c)`
-    pub(super) fn quick_test(&mut self, id: AttributeId) -> Option<bool> {
+    pub(super) fn fast_has(&mut self, id: AttributeId) -> Option<bool> {
         let attribute = &self.program.attributes[id.0 as usize];
         let (last, path) = attribute.path.split_last()?;
         let (place, mut cost) = self.peek_path(attribute, path)?;
@@ -304,7 +303,7 @@ impl<'a> Machine<'a, '_> {
                 let field = &own.fields()[*index];
                 match member(members, &field.name) {
                     None | Some(Value::Null) => false,
-                    Some(value) if (Place { value, decl: &field.decl }).fits() => true,
+                    Some(value) if (FieldRef { value, decl: &field.decl }).fits() => true,
                     Some(_) => return None,
                 }
             }
@@ -316,7 +315,7 @@ impl<'a> Machine<'a, '_> {
 
     /// `<` and the like on two numbers or two strings.
     #[inline]
-    pub(super) fn quick_order(&mut self, left: NodeId, right: NodeId, sized: bool) -> Option<Ordering> {
+    pub(super) fn fast_order(&mut self, left: NodeId, right: NodeId, sized: bool) -> Option<Ordering> {
         let ((a, a_cost), (b, b_cost)) = (self.peek(left)?, self.peek(right)?);
         let (order, cost) = match (a, b) {
             (Scalar::Int(a), Scalar::Int(b)) => (a.cmp(&b), 1),
@@ -332,7 +331,7 @@ impl<'a> Machine<'a, '_> {
 
     /// Whether two scalars are equal.
     #[inline]
-    pub(super) fn quick_equal(&mut self, left: NodeId, right: NodeId) -> Option<bool> {
+    pub(super) fn fast_equal(&mut self, left: NodeId, right: NodeId) -> Option<bool> {
         let ((a, a_cost), (b, b_cost)) = (self.peek(left)?, self.peek(right)?);
         let (equal, cost) = match (a, b) {
             (Scalar::Text(x), Scalar::Text(y)) => {
@@ -350,8 +349,8 @@ impl<'a> Machine<'a, '_> {
         Some(equal)
     }
 
-    /// `startsWith` and its like on strings that can be looked at.
-    fn quick_search(&mut self, call: &'a CallNode) -> Option<bool> {
+    /// `startsWith` and the like on peekable strings.
+    fn fast_search(&mut self, call: &'a CallNode) -> Option<bool> {
         let search = call.intrinsic?;
         let [text, pattern] = *call.args else { return None };
         let (Scalar::Text(text), text_cost) = self.peek(text)? else { return None };
@@ -366,7 +365,7 @@ impl<'a> Machine<'a, '_> {
                 let all = left;
                 let found = call.regex.as_ref()?.is_match_within(text, &mut left);
                 self.work.note_reported(all - left);
-                // The long way finds out that the work is used up.
+                // The general path finds that the work is exhausted.
                 found.ok()?
             }
             Intrinsic::Not | Intrinsic::Size => return None,

@@ -1,38 +1,38 @@
-//! The walk through the network that reports errors and goes on after them.
+//! The parser interpreter with ANTLR's error recovery.
 //!
-//! On a token that does not fit: leave it out if the next one fits, else pretend the missing one
-//! was there if what comes after it fits, else give the rule up and skip to a token that some
-//! caller can go on with. While skipping nothing is reported.
+//! On a token that does not match: delete it if the next one matches, else insert the missing one if
+//! the current one can follow it, else leave the rule and skip to a token that some caller can continue
+//! with. Nothing is reported while skipping.
 
 use crate::syntax::MAX_DEPTH;
 use crate::syntax::builder::Builder;
 use crate::syntax::lexer::{Token, TokenKind as K, Unrecognized};
-use crate::syntax::recovery::grammar::{At, Edge, Kind, Label, NETWORK, Network, RULES, Rule, Tokens};
+use crate::syntax::recovery::grammar::{ATN, At, Atn, Edge, Kind, Label, RULES, Rule, Tokens};
 use crate::syntax::recovery::predict::{Prediction, Predictor};
 use crate::syntax::recovery::tree::{Item, Tree};
 use pleach_json::grow_stack;
 use std::cell::Cell;
 
-/// After this many attempts to recover nothing more is tried.
+/// The maximum number of recovery attempts.
 const MAX_ATTEMPTS: u32 = 30;
 /// How many tokens one attempt may skip.
 const MAX_SKIPPED: usize = 256;
-/// More syntax errors than this are not reported.
+/// The maximum number of syntax errors reported.
 const MAX_REPORTS: u32 = 100;
 
 thread_local! {
-    /// What lookahead decided for earlier texts: it depends on the grammar alone.
+    /// Cached lookahead decisions, which depend only on the grammar.
     static PREDICTOR: Cell<Option<Predictor<'static>>> = const { Cell::new(None) };
 }
 
-/// Why the walk ended early.
+/// Parsing was aborted.
 pub(super) struct Abort;
 
-/// What stops a rule.
+/// Recognition errors.
 enum Fault {
-    /// The token does not fit; what was expected there.
+    /// ANTLR's InputMismatch, with the expected tokens.
     Mismatch(Tokens),
-    /// No alternative fits: the tokens from the one index to the other.
+    /// ANTLR's NoViableAlt: the range of tokens.
     NoViable(usize, usize),
     Abort,
 }
@@ -43,32 +43,32 @@ impl From<Abort> for Fault {
     }
 }
 
-pub(super) struct Machine<'t> {
-    network: &'static Network,
+pub(super) struct Interpreter<'t> {
+    network: &'static Atn,
     predictor: Predictor<'static>,
     pub(super) builder: Builder,
     tokens: &'t [Token],
     unrecognized: &'t [Unrecognized],
     /// How many of `unrecognized` are reported.
     reported: usize,
-    /// The furthest token that was asked for.
+    /// The furthest token that was read.
     fetched: Cell<usize>,
     at: usize,
-    /// The state that is being left.
+    /// The current state.
     state: At,
-    /// The states to return to, innermost last.
+    /// The return states, innermost last.
     callers: Vec<At>,
     depth: [u32; RULES],
     recovering: bool,
-    /// Where the last recovery ended up, to notice when nothing moves.
+    /// The position and states of the last recovery, to detect a lack of progress.
     last_error: Option<(usize, Vec<At>)>,
     attempts: u32,
     reports: u32,
 }
 
-impl<'t> Machine<'t> {
+impl<'t> Interpreter<'t> {
     pub(super) fn new(builder: Builder, tokens: &'t [Token], unrecognized: &'t [Unrecognized]) -> Self {
-        let network = &*NETWORK;
+        let network = &*ATN;
         Self {
             network,
             predictor: PREDICTOR.take().unwrap_or_else(|| Predictor::new(network)),
@@ -218,7 +218,7 @@ impl<'t> Machine<'t> {
                 Kind::Basic => match state.edges.first() {
                     Some(Edge::Free(to)) => at = *to,
                     Some(Edge::Precedence(_, to)) => {
-                        // One more operator: what there is so far becomes its left operand.
+                        // Another operator: the tree so far becomes its left operand.
                         let next = Tree { rule, alternative, offset: tree.offset, items: Vec::new() };
                         let left = std::mem::replace(tree, next);
                         tree.items.push((Label::E, Item::Tree(left)));
@@ -248,7 +248,7 @@ impl<'t> Machine<'t> {
         let state = &self.network.states[at as usize];
         if state.one_token {
             let next = self.la(0)?;
-            // Whatever is optional is left out if it does not fit; a choice must be made.
+            // An optional block is skipped if nothing matches; otherwise it is an error.
             let optional = state.kind != Kind::BlockStart || self.is_optional(at);
             return match state.firsts.iter().position(|first| first.contains(next)) {
                 Some(i) => Ok(i + 1),
@@ -293,7 +293,7 @@ impl<'t> Machine<'t> {
             self.consume();
             return Ok(token);
         }
-        // Not the token: one too many, or one missing?
+        // Single token deletion or insertion.
         self.attempt()?;
         let expected = self.expected();
         if expected.contains(self.la(1)?) {
@@ -332,7 +332,7 @@ impl<'t> Machine<'t> {
         self.last_error = None;
     }
 
-    /// Makes sure that the next token can be of use where a block or loop begins.
+    /// ANTLR's sync: whether the next token is viable at the start of a block or loop.
     fn sync(&mut self, at: At) -> Result<(), Fault> {
         self.state = at;
         if self.recovering {
@@ -380,7 +380,7 @@ impl<'t> Machine<'t> {
             }
             Fault::NoViable(first, last) => {
                 let message = match self.show_range(*first, *last).as_str() {
-                    // A field or variable that is called like a constant.
+                    // A field or variable named like a constant.
                     name @ ("'.true'" | "'.false'" | "'.null'") => {
                         format!("mismatched input '{} expecting IDENTIFIER", &name[2..])
                     }
@@ -402,7 +402,7 @@ impl<'t> Machine<'t> {
         Ok(())
     }
 
-    /// Skips to a token that some caller can go on with.
+    /// Skips to a token that some caller can continue with.
     fn recover(&mut self) -> Result<(), Abort> {
         self.attempt()?;
         let mut allowed = MAX_SKIPPED;
@@ -410,7 +410,7 @@ impl<'t> Machine<'t> {
             && *at == self.at
             && states.contains(&self.state)
         {
-            // Nothing moved since the last time.
+            // No progress since the last recovery.
             self.consume();
             allowed -= 1;
         }
@@ -440,7 +440,7 @@ impl<'t> Machine<'t> {
         }
     }
 
-    /// What can follow where any of the callers goes on.
+    /// The recovery set: tokens that can follow in any caller.
     fn recovery_set(&self) -> Tokens {
         let all = self
             .callers
@@ -449,7 +449,7 @@ impl<'t> Machine<'t> {
         all.without_end()
     }
 
-    /// What can come at the current state, callers included.
+    /// The expected tokens at the current state, callers included.
     fn expected(&self) -> Tokens {
         let mut following = self.network.states[self.state as usize].next;
         let mut expected = following.without_end();
@@ -467,7 +467,7 @@ impl<'t> Machine<'t> {
         self.show_range(index, index)
     }
 
-    /// The text from one token to another, as messages quote it.
+    /// The text of a range of tokens, as messages quote it.
     fn show_range(&self, first: usize, last: usize) -> String {
         let (first, last) = (&self.tokens[first], &self.tokens[last]);
         if first.kind == K::Eof {
@@ -497,7 +497,7 @@ fn show_set(tokens: Tokens) -> String {
     }
 }
 
-/// A kind of token as messages name it.
+/// The display name of a token kind.
 fn name(kind: K) -> &'static str {
     match kind {
         K::EqualsEquals => "'=='",

@@ -1,8 +1,7 @@
-//! Where the parts of a document stand, found out when somebody asks.
+//! Lazily computed spans of a document.
 //!
-//! Nearly all documents are fine, and nobody asks where in the text something is that is fine. So a
-//! document that was read the short way only remembers its lines; they are read again, the long
-//! way, for the first question.
+//! Spans are only needed for diagnostics. A document read by a fast path only has its range in the
+//! text; it is read again by the full parser when spans are first requested.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,34 +9,34 @@ use super::compose::Composer;
 use super::nodes::Stream;
 use crate::spans::{Span, SpanTree};
 
-/// The spans of a document, made when they are needed.
+/// The spans of a document, computed on demand.
 #[derive(Debug)]
-pub struct Places {
+pub struct LazySpans {
     lines: Span,
-    /// Whether the lines give the spans whenever they are read.
+    /// Whether they can be computed again.
     again: bool,
     tree: Mutex<Option<Arc<SpanTree>>>,
 }
 
-impl Places {
-    /// The places of the first document within these bytes of a text.
+impl LazySpans {
+    /// The spans of the first document within this range of a text.
     pub fn within(lines: Span) -> Self {
         Self { lines, again: true, tree: Mutex::new(None) }
     }
 
-    /// The bytes of the text that the document takes, with the lines around it that are its own.
+    /// The range of the document, including lines around it that belong to it.
     pub fn lines(&self) -> Span {
         self.lines.clone()
     }
 
-    /// The spans; `text` is the text that the document was read from. Where the lines cannot be
-    /// read as YAML, everything stands at the lines as a whole.
+    /// The spans; `text` is the text of the document. If it cannot be read as YAML, everything is at
+    /// the range as a whole.
     pub fn tree(&self, text: &str) -> Arc<SpanTree> {
         let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(tree.get_or_insert_with(|| Arc::new(read(text, self.lines.clone()))))
     }
 
-    /// Gives the room back that the spans take, if they can be found out again.
+    /// Frees the spans, if they can be computed again.
     pub fn forget(&self) {
         if self.again {
             *self.tree.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -45,14 +44,14 @@ impl Places {
     }
 }
 
-impl Clone for Places {
+impl Clone for LazySpans {
     fn clone(&self) -> Self {
         let tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Self { lines: self.lines.clone(), again: self.again, tree: Mutex::new(tree) }
     }
 }
 
-impl From<SpanTree> for Places {
+impl From<SpanTree> for LazySpans {
     fn from(tree: SpanTree) -> Self {
         let lines = tree.spans().value.clone();
         Self { lines, again: false, tree: Mutex::new(Some(Arc::new(tree))) }

@@ -1,26 +1,25 @@
-//! Which tokens can come next.
+//! Next-token sets (ANTLR's LL1Analyzer).
 
-use crate::syntax::recovery::grammar::{At, Edge, Kind, Network, Tokens};
+use crate::syntax::recovery::grammar::{At, Atn, Edge, Kind, Tokens};
 use std::collections::HashSet;
 
-impl Network {
-    /// What can come next at a state, within its rule.
+impl Atn {
+    /// The tokens that can come next at a state, within its rule.
     pub(super) fn look(&self, at: At) -> Tokens {
         let mut walk = Walk { network: self, found: Tokens::default(), seen: HashSet::new(), guarded: false };
         walk.from(at, &mut Vec::new(), Beyond::Nothing);
         walk.found
     }
 
-    /// The same, going on after the end of the rule with `callers`, innermost last: the states to
-    /// return to.
+    /// The same, continuing after the end of the rule with `callers`, the return states, innermost
+    /// last.
     pub(super) fn look_in(&self, at: At, callers: &[At]) -> Tokens {
         let mut walk = Walk { network: self, found: Tokens::default(), seen: HashSet::new(), guarded: false };
         walk.from(at, &mut callers.to_vec(), Beyond::Callers);
         walk.found
     }
 
-    /// The same, going on wherever the rule can have been called from; `None` if that depends on
-    /// precedence.
+    /// The same, continuing with any caller; `None` if that depends on precedence.
     pub(super) fn look_anywhere(&self, at: At) -> Option<Tokens> {
         let mut walk = Walk { network: self, found: Tokens::default(), seen: HashSet::new(), guarded: false };
         walk.from(at, &mut Vec::new(), Beyond::Anywhere);
@@ -28,7 +27,7 @@ impl Network {
     }
 }
 
-/// What is after the end of the first rule.
+/// What follows the end of the first rule.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beyond {
     Nothing,
@@ -37,7 +36,7 @@ enum Beyond {
 }
 
 struct Walk<'n> {
-    network: &'n Network,
+    network: &'n Atn,
     found: Tokens,
     seen: HashSet<(At, Vec<At>)>,
     guarded: bool,
@@ -45,7 +44,7 @@ struct Walk<'n> {
 
 impl Walk<'_> {
     fn from(&mut self, at: At, stack: &mut Vec<At>, beyond: Beyond) {
-        // No rule calls itself without a token in between, so the stack stays short.
+        // No rule calls itself without consuming a token, so recursion is shallow.
         if !self.seen.insert((at, stack.clone())) {
             return;
         }
