@@ -1,4 +1,4 @@
-//! Fragments, and putting them together.
+//! Document fragments and their assembly.
 
 use std::cmp::Ordering;
 
@@ -9,17 +9,17 @@ use crate::shape::Shape;
 use crate::shared::Needed;
 use crate::{Edition, Form, Resource, json, operations, parameters, schema, shape, shared as definitions};
 
-/// A member of a document, or several that follow one another in any document, written down: in JSON
-/// with its key and without a comma, in protobuf as a whole field.
+/// An encoded member of a document, or several that are always adjacent: in JSON with its key and
+/// without a comma, in protobuf as a whole field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// What it is sorted by.
+    /// The sort key.
     pub key: String,
-    /// What is sent.
+    /// The encoded bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What something contributes to a document.
+/// The contribution of a kind, or of the shared types, to a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fragment {
     /// Members of `paths`.
@@ -28,12 +28,12 @@ pub struct Fragment {
     pub schemas: Vec<Member>,
 }
 
-/// What stands around the members.
+/// The parts of a document around the members.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     /// The title of the document.
     pub title: &'a str,
-    /// The version of what it describes.
+    /// The API version in `info`.
     pub version: &'a str,
 }
 
@@ -48,7 +48,7 @@ pub enum Section<'a> {
     Schema(usize),
 }
 
-/// What one served version of a kind contributes.
+/// The fragment of one served version of a kind.
 pub fn fragment(resource: &Resource<'_>, edition: Edition, form: Form) -> Fragment {
     let paths =
         written(operations::paths(resource, edition), path_shape(edition), paths_number(edition), form);
@@ -71,7 +71,7 @@ fn schemas(resource: &Resource<'_>, edition: Edition, form: Form) -> Vec<Member>
     made.into_iter().map(write).collect()
 }
 
-/// Makes one member of an object's path and of those below it: no other can come between them.
+/// Merges the path of an object and those below it into one member: no other path sorts between them.
 fn joined(paths: Vec<Member>, form: Form) -> Vec<Member> {
     let mut out: Vec<Member> = Vec::with_capacity(paths.len());
     for path in paths {
@@ -88,7 +88,7 @@ fn joined(paths: Vec<Member>, form: Form) -> Vec<Member> {
     out
 }
 
-/// The types that kinds share.
+/// The fragment of the shared types.
 pub fn shared(edition: Edition, form: Form, needed: Needed) -> Fragment {
     let schemas = written(definitions::schemas(edition, needed), schema_shape(edition), 1, form);
     Fragment { paths: Vec::new(), schemas }
@@ -101,7 +101,7 @@ fn path_shape(edition: Edition) -> &'static Shape {
     }
 }
 
-/// How schemas are written.
+/// The table that schemas are written with.
 pub(crate) fn schema_shape(edition: Edition) -> &'static Shape {
     match edition {
         Edition::V2 => &shape::v2::SCHEMA,
@@ -138,8 +138,8 @@ fn written(members: Vec<(String, Value)>, shape: &'static Shape, number: u32, fo
     members.into_iter().map(write).collect()
 }
 
-/// Puts members together: calls `emit` with every part of the document in turn. `paths` and `schemas`
-/// are the lengths of the members, in the order in which they shall stand.
+/// Assembles a document: calls `emit` with each of its parts in turn. `paths` and `schemas` are the
+/// lengths of the members, in document order.
 pub fn assemble(
     edition: Edition,
     form: Form,

@@ -1,4 +1,4 @@
-//! Writing a value as JSON with its keys in the order of its shape.
+//! JSON encoder with the key order of a shape.
 
 use pleach_json::{Map, Str, Value, grow_stack, write_string, write_to};
 use smallvec::SmallVec;
@@ -34,7 +34,7 @@ pub(crate) fn write(shape: &Shape, value: &Value, out: &mut Vec<u8>) {
 }
 
 fn write_object(object: &Object, members: &Map, out: &mut Vec<u8>) {
-    // Members that the shape knows come in its order, extensions after them in their own.
+    // Members in the shape's order, then extensions.
     let mut ranked: SmallVec<[(usize, &Str, &Value); 12]> =
         members.iter().map(|(key, value)| (object.rank(key), key, value)).collect();
     ranked.sort_by_key(|(rank, ..)| *rank);
@@ -56,7 +56,7 @@ fn write_member(first: bool, key: &str, shape: &Shape, value: &Value, out: &mut 
 }
 
 impl Object {
-    /// The place of a key; extensions come last.
+    /// The rank of a key; extensions come last.
     pub(crate) fn rank(&self, key: &str) -> usize {
         self.members.iter().position(|(known, ..)| *known == key).unwrap_or(self.members.len())
     }

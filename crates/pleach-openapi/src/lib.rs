@@ -1,16 +1,12 @@
 //! Published documents: OpenAPI v2 and v3, as JSON and as protobuf.
 //!
-//! A document is a frame around members: paths and schemas. What one served version of one kind
-//! contributes is a [`Fragment`]; it depends on nothing but that version, so whoever keeps fragments
-//! rebuilds one when one CRD changes and puts the document together again with [`assemble`].
-//! Members carry their key, so that any set of fragments can be brought into the order clients know.
+//! A document is a frame around members: paths and schemas. The contribution of one served version of
+//! one kind is a [`Fragment`], which depends only on that version: when a CRD changes, only its
+//! fragments are rebuilt, and [`assemble`] puts the document together again. Members have sort keys.
 //!
-//! Members are made as plain [`Value`](pleach_json::Value)s, but for the schemas of CRDs, which are
-//! written as JSON as they are. How something is written, in which order in JSON and under which
-//! numbers in protobuf, is said once, in the tables of `shape`.
-//! This crate never does IO and keeps nothing.
+//! Members are plain [`Value`](pleach_json::Value)s, except for the schemas of CRDs, which are written
+//! directly. JSON key order and protobuf field numbers are in the tables of `shape`. No IO, no state.
 
-mod direct;
 mod document;
 mod json;
 mod names;
@@ -18,6 +14,7 @@ mod operations;
 mod parameters;
 mod proto;
 mod schema;
+mod schema_writer;
 mod shape;
 mod shared;
 
@@ -25,7 +22,7 @@ pub use document::{Fragment, Frame, Member, Section, assemble, fragment, shared}
 use pleach_schema::JSONSchemaProps;
 pub use shared::Needed;
 
-/// Which OpenAPI.
+/// The OpenAPI version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Edition {
     /// Swagger 2.0: one document for everything.
@@ -35,7 +32,7 @@ pub enum Edition {
 }
 
 impl Edition {
-    /// What a reference to a schema starts with.
+    /// The prefix of references to schemas.
     pub fn reference_prefix(self) -> &'static str {
         match self {
             Self::V2 => "#/definitions/",
@@ -44,10 +41,10 @@ impl Edition {
     }
 }
 
-/// How a document is written.
+/// The encoding of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Form {
-    /// JSON, keys in the order clients know.
+    /// JSON, with upstream's key order.
     Json,
     /// The gnostic protobuf of the edition.
     Protobuf,
@@ -66,18 +63,18 @@ pub struct Resource<'a> {
     pub kind: &'a str,
     /// The `kind` of a list.
     pub list_kind: &'a str,
-    /// Lives in namespaces.
+    /// Whether it is namespaced.
     pub namespaced: bool,
-    /// Has `/status`.
+    /// Whether it has `/status`.
     pub status: bool,
-    /// Has `/scale`.
+    /// Whether it has `/scale`.
     pub scale: bool,
     /// Field selectors beyond name and namespace, without their leading dot.
     pub selectable_fields: &'a [&'a str],
-    /// The schema as its CRD carries it.
+    /// The schema of the CRD version.
     pub schema: Option<&'a JSONSchemaProps>,
-    /// Unknown fields are kept whatever the schema says (only v1beta1 CRDs).
+    /// `preserveUnknownFields` of v1beta1 CRDs.
     pub preserve_unknown_fields: bool,
-    /// Comes without a CRD: other names for its schemas, one more kind of patch.
+    /// A built-in kind: other schema names, and strategic merge patch.
     pub built_in: bool,
 }

@@ -1,15 +1,15 @@
-//! What schemas and operations are called.
+//! Names of schemas and operations.
 
 use crate::Resource;
 
-/// Where the types of the API machinery live.
+/// The package of the API machinery types.
 pub(crate) const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
-/// Where the scale type lives.
+/// The package of the scale type.
 pub(crate) const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";
 
 impl Resource<'_> {
-    /// The name of a schema of this group and version: the group's parts reversed, the version, the
-    /// kind. Built-in types are named by where they live.
+    /// The name of a schema of this group and version: the group reversed, the version, the kind.
+    /// Built-in types are named by their Go package.
     pub(crate) fn schema_name(&self, kind: &str) -> String {
         let (group, version) = (self.group, self.version);
         if !self.built_in {

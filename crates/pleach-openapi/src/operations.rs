@@ -5,11 +5,11 @@ use pleach_json::{Map, Value, json};
 use crate::names::{META, SCALE};
 use crate::{Edition, Resource, parameters};
 
-/// What an operation does: its method, its verb in names, and its parameters.
+/// An operation: its method, its verb, and its parameters.
 struct Verb {
     method: &'static str,
     action: &'static str,
-    /// What its name starts with, before group and version.
+    /// The prefix of its operation id, before group and version.
     word: &'static str,
     parameters: &'static [&'static str],
     codes: &'static [(&'static str, &'static str)],
@@ -90,15 +90,15 @@ const PATCHES: [&str; 3] =
     ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
-/// An operation before it is written for an edition.
+/// An operation, independent of the OpenAPI version.
 struct Operation<'a> {
     verb: &'a Verb,
     description: String,
-    /// What follows group and version in its name.
+    /// The suffix of its operation id, after group and version.
     rest: String,
-    /// The schema of what is sent, and whether it must be.
+    /// The schema of the request body, and whether it is required.
     body: Option<(String, bool)>,
-    /// The schema of what is answered.
+    /// The schema of the response.
     answer: String,
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn paths(resource: &Resource<'_>, edition: Edition) -> Vec<(String, V
             answer: own.clone(),
         },
     ];
-    // Namespaces are drained one by one; there is no deleting them all.
+    // Namespaces have no deletecollection.
     if !(resource.built_in && plural == "namespaces") {
         collection.push(Operation {
             verb: &DELETE_COLLECTION,
@@ -174,7 +174,7 @@ pub(crate) fn paths(resource: &Resource<'_>, edition: Edition) -> Vec<(String, V
     out
 }
 
-/// Reading, replacing and patching an object or a subresource of it.
+/// Operations on an object or a subresource.
 fn access(
     scoped: &str,
     subresource: &str,
@@ -207,7 +207,7 @@ struct Paths<'a> {
 }
 
 impl Paths<'_> {
-    /// A path: its operations, and the parameters that all of them have.
+    /// A path: its operations, and their common parameters.
     fn path(&self, operations: &[Operation<'_>], named: bool, namespaced: bool) -> Value {
         let common: Vec<&str> = operations[0]
             .verb

@@ -1,4 +1,4 @@
-//! Parameters of operations: the text clients see, and the shared names the v2 document gives them.
+//! Parameters of operations, and their shared names in the v2 document.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE;
@@ -9,21 +9,21 @@ use crate::names::META;
 use crate::shape;
 use crate::{Edition, json as writer};
 
-/// A parameter in the forms of both editions.
+/// A parameter in both OpenAPI versions.
 pub(crate) struct Parameter {
     /// What texts and lists of operations call it.
     pub(crate) id: &'static str,
     name: String,
     v3: Value,
-    /// As it stands in the v2 document: a reference, or the parameter itself.
+    /// In the v2 document: a reference, or the parameter itself.
     v2: Value,
-    /// What the reference means.
+    /// What the reference refers to.
     v2_shared: Option<(String, Value)>,
 }
 
 const TEXTS: &str = include_str!("parameters.json");
 
-/// Those that the v2 document writes out wherever they are used.
+/// Parameters that the v2 document inlines.
 const WRITTEN_OUT: [&str; 2] = ["dryRun", "fieldValidation"];
 
 static ALL: Constant<Vec<Parameter>> = Constant::new(|| {
@@ -61,7 +61,7 @@ impl Parameter {
     }
 }
 
-/// All query parameters and `namespace`; a text that nothing uses would be dead.
+/// All query parameters and `namespace`; each must be used.
 const KNOWN: [&str; 22] = [
     "allowWatchBookmarks",
     "continue",
@@ -87,8 +87,7 @@ const KNOWN: [&str; 22] = [
     "watch",
 ];
 
-/// The name under which a v2 document shares a parameter: eight letters of a hash tell two of the
-/// same name apart.
+/// The name of a shared parameter in a v2 document, made unique by eight letters of a hash.
 fn share(name: &str, parameter: &Value) -> (Value, String) {
     let mut text = Vec::new();
     writer::write(&shape::v2::PARAMETER, parameter, &mut text);
@@ -110,13 +109,13 @@ fn body(schema: &str, required: bool) -> Value {
     body
 }
 
-/// The parameter of a v2 operation that is the body. Those of the API machinery are shared.
+/// The body parameter of a v2 operation. Those of the API machinery are shared.
 pub(crate) fn v2_body(schema: &str, required: bool) -> Value {
     let body = body(schema, required);
     if schema.starts_with(META) { share("body", &body).0 } else { body }
 }
 
-/// What v2 references to parameters mean.
+/// The shared parameters of a v2 document.
 pub(crate) fn v2_shared() -> Vec<(String, Value)> {
     let mut shared: Vec<(String, Value)> = ALL.iter().filter_map(|p| p.v2_shared.clone()).collect();
     for (schema, required) in [("DeleteOptions", false), ("Patch", true)] {

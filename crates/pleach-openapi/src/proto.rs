@@ -1,8 +1,7 @@
-//! Writing a value as protobuf.
+//! Protobuf encoder.
 //!
-//! A message inside a message needs its length before its bytes. Writing from the end to the start
-//! makes the length known in time without measuring twice or copying: [`Writer`] collects the bytes
-//! in reverse, so what comes last is put first.
+//! The length of a nested message comes before its bytes. [`Writer`] writes from the end to the start,
+//! so that the length is known without measuring twice or copying.
 
 use pleach_json::{Map, Value, grow_stack};
 
@@ -55,7 +54,7 @@ impl Writer {
         self.tag(number, BYTES);
     }
 
-    /// A pair of a map.
+    /// An entry of a map.
     pub(crate) fn named(&mut self, number: u32, name: &str, shape: &Shape, value: &Value) {
         self.message(number, |writer| {
             writer.field(2, shape, value);
@@ -63,7 +62,7 @@ impl Writer {
         });
     }
 
-    /// A field; what it does not hold by its shape is left out.
+    /// A field; a value that does not fit its shape is left out.
     pub(crate) fn field(&mut self, number: u32, shape: &Shape, value: &Value) {
         match (shape, value) {
             (Shape::Text, Value::String(text)) => self.text(number, text.as_bytes()),
@@ -113,7 +112,7 @@ impl Writer {
         self.message(number, |writer| writer.text(2, text.as_bytes()));
     }
 
-    /// An extension whose members keep the order of their shape.
+    /// An extension whose members are in the order of their shape.
     fn ordered_extension(&mut self, number: u32, name: &str, object: &Object, value: &Value) {
         let known = object.members.iter().filter_map(|(key, ..)| Some((*key, value.get(key)?.clone())));
         let text: String = known
@@ -139,7 +138,7 @@ impl Writer {
     }
 }
 
-/// What comes before a message of that length.
+/// The tag and length before a message.
 pub(crate) fn head(number: u32, length: usize, out: &mut Vec<u8>) {
     let mut head = Writer::default();
     head.varint(length as u64);
@@ -147,7 +146,7 @@ pub(crate) fn head(number: u32, length: usize, out: &mut Vec<u8>) {
     out.extend(head.finish());
 }
 
-/// A message that holds only what was written before: bytes of whole fields.
+/// A message of fields that are encoded already.
 pub(crate) fn frame(number: u32, inner: &[&[u8]], out: &mut Vec<u8>) {
     head(number, inner.iter().map(|part| part.len()).sum(), out);
     for part in inner {

@@ -1,20 +1,20 @@
-//! The schemas of a kind and of its list.
+//! Schemas of a kind and of its list.
 
 use pleach_json::{Map, Value, grow_stack, json};
 use pleach_schema::{JSONSchemaProps, Structural};
 
 use crate::document::schema_shape;
 use crate::names::META;
-use crate::{Edition, Resource, direct, json, shared};
+use crate::{Edition, Resource, json, schema_writer, shared};
 
 const CONVENTIONS: &str =
     "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
 
-/// A schema that is ready to be written.
+/// A schema to be written.
 pub(crate) enum Published {
     /// Whole.
     Value(Value),
-    /// That of a CRD, and what is said of its kind beside.
+    /// That of a CRD, with the extensions of its kind.
     Props(Box<JSONSchemaProps>, Map),
 }
 
@@ -30,8 +30,8 @@ impl Published {
     /// Writes the schema as JSON.
     pub(crate) fn write(self, edition: Edition, out: &mut Vec<u8>) {
         match self {
-            Self::Props(props, marks) if direct::is_writable(edition, &props) => {
-                direct::write(edition, &props, &marks, out);
+            Self::Props(props, marks) if schema_writer::is_writable(edition, &props) => {
+                schema_writer::write(edition, &props, &marks, out);
             }
             other => json::write(schema_shape(edition), &other.into_value(), out),
         }
@@ -50,7 +50,7 @@ pub(crate) fn schemas(resource: &Resource<'_>, edition: Edition) -> Vec<(String,
     vec![(name, own), (resource.schema_name(resource.list_kind), list)]
 }
 
-/// Which kind a schema is of, and which fields can be selected by.
+/// `x-kubernetes-group-version-kind` and selectable fields.
 fn marks(resource: &Resource<'_>, kind: &str) -> Map {
     let mut marks = Map::with_capacity(2);
     let gvk = json!([{"group": (resource.group), "kind": kind, "version": (resource.version)}]);
@@ -103,7 +103,7 @@ fn kind_schema(resource: &Resource<'_>, edition: Edition, name: &str) -> Publish
     if !resource.built_in {
         return Published::Props(schema, Map::default());
     }
-    // How a built-in kind is checked is its own affair.
+    // Rules of built-in kinds are not published.
     schema.each_structural_node(&mut |node| {
         if !node.validations().is_empty() {
             node.rare_mut().x_validations = None;
@@ -114,7 +114,7 @@ fn kind_schema(resource: &Resource<'_>, edition: Edition, name: &str) -> Publish
     Published::Value(schema)
 }
 
-/// Says of every list that is keyed by one field how a strategic merge patch merges it.
+/// Adds the strategic merge patch extensions to lists keyed by one field.
 fn say_merge_keys(schema: &mut Value) {
     grow_stack(|| {
         let Some(members) = schema.as_object_mut() else { return };
@@ -137,15 +137,14 @@ fn say_merge_keys(schema: &mut Value) {
     });
 }
 
-/// Whether the schema is structural: what is not says too little to be published.
+/// Whether the schema is structural; others are not published.
 fn is_publishable(schema: &JSONSchemaProps) -> bool {
     let known = ["", "array", "boolean", "integer", "number", "object", "string"];
     !schema.any_node(&mut |node| !known.contains(&node.type_.as_str()))
         && Structural::of(schema).is_ok_and(Structural::is_valid)
 }
 
-/// Junctors show what they say about values; that they may also name additional properties is not
-/// published.
+/// `additionalProperties` inside junctors are not published.
 fn plain_junctors(node: &mut JSONSchemaProps) {
     fn plain(node: &mut JSONSchemaProps) {
         grow_stack(|| {
@@ -172,7 +171,7 @@ fn plain_junctors(node: &mut JSONSchemaProps) {
     }
 }
 
-/// Drops what v2 cannot say. Parents come before children, so that a parent sees which of its
+/// Drops keywords that v2 lacks. Parents come before children, so that a parent sees which of its
 /// children are nullable.
 fn to_v2(node: &mut JSONSchemaProps) {
     if node.value() != JSONSchemaProps::default().value() {
@@ -209,7 +208,7 @@ fn to_v2(node: &mut JSONSchemaProps) {
     }
 }
 
-/// What an embedded object has in any case.
+/// The fields of every embedded resource.
 fn spell_out_embedded(node: &mut JSONSchemaProps, edition: Edition) {
     let properties = node.properties.get_or_insert_default();
     properties.insert(
@@ -299,7 +298,7 @@ mod tests {
     use super::*;
     use crate::document::tests::foo;
 
-    /// The published form of `spec` in both editions.
+    /// The published form of `spec` in both OpenAPI versions.
     fn published(spec: Value) -> [Value; 2] {
         let schema = json!({"type": "object", "properties": {"spec": spec}});
         [Edition::V2, Edition::V3].map(|edition| {

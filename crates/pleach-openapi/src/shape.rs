@@ -1,14 +1,14 @@
-//! How the parts of a document are written: key order in JSON, field numbers in protobuf.
+//! Encoding tables: key order in JSON, field numbers in protobuf.
 //!
-//! The protobuf is gnostic's rendering of OpenAPI: maps are lists of named values, a choice is a
-//! message with one of its fields set, and whatever has no fixed form is YAML text.
+//! The protobuf is gnostic's: maps are lists of named values, a choice is a message with one field set,
+//! and anything without a fixed form is YAML text.
 
 pub(crate) mod v2;
 pub(crate) mod v3;
 
 use pleach_json::Value;
 
-/// How a value is written.
+/// The encoding of a value.
 pub(crate) enum Shape {
     /// A string.
     Text,
@@ -26,7 +26,7 @@ pub(crate) enum Shape {
     List(&'static Shape),
     /// Members of any name; in protobuf a message whose repeated field of this number holds pairs.
     Map(u32, &'static Shape),
-    /// A message around the value: the number of its field is found by looking at the value.
+    /// A wrapper message; its field number depends on the value.
     Choice(fn(&Value) -> (u32, &'static Shape)),
 }
 
@@ -38,15 +38,14 @@ pub(crate) struct Object {
     pub(crate) extensions: u32,
 }
 
-/// A member: its key, its number in protobuf, its shape. Number 0 is an extension with a fixed place
-/// in JSON.
+/// A member: key, protobuf field number, shape. Number 0 is an extension with a fixed position in JSON.
 pub(crate) type Entry = (&'static str, u32, &'static Shape);
 
-/// Texts.
+/// Strings.
 pub(crate) static TEXTS: Shape = Shape::List(&Shape::Text);
-/// Anythings.
+/// Arbitrary values.
 pub(crate) static ANYS: Shape = Shape::List(&Shape::Any);
-/// Members of an operation's kind, in the order v3 has them.
+/// Members of an operation's kind, in v3's order.
 pub(crate) static KIND_V3: Shape = Shape::Object(&Object {
     members: &[("group", 0, &Shape::Text), ("version", 0, &Shape::Text), ("kind", 0, &Shape::Text)],
     extensions: 0,

@@ -1,8 +1,7 @@
-//! The types that are the same for every kind: metadata, statuses, options, scale; and the types a
-//! CustomResourceDefinition is made of.
+//! Shared types: metadata, statuses, options, scale; and the types of a CustomResourceDefinition.
 //!
-//! They are written down once, in JSON next to this file, in the form of neither edition: a `$ref` is
-//! a full name, may have siblings, and defaults are given. Here they get the form of an edition.
+//! They are in JSON files beside this one, independent of the OpenAPI version: a `$ref` is a full name,
+//! may have siblings, and defaults are given.
 
 use pleach_json::{Map, Value, grow_stack};
 use pleach_work::Constant;
@@ -34,16 +33,16 @@ pub struct Needed {
     pub definitions: bool,
 }
 
-/// Where the types of CRDs live.
+/// The package of the CRD types.
 const DEFINITIONS: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.";
 
-/// The shared type of that name: a kind that is described here rather than by a CRD.
+/// The shared type of this name: a kind described here rather than by a CRD.
 pub(crate) fn schema(name: &str, edition: Edition) -> Option<Value> {
     let found = TYPES.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
     Some(in_edition(&TYPES[found].1, edition))
 }
 
-/// The shared types that a document needs, but none that is a kind with paths of its own.
+/// The shared types that a document needs, except kinds with paths of their own.
 pub(crate) fn schemas(edition: Edition, needed: Needed) -> Vec<(String, Value)> {
     TYPES
         .iter()
@@ -76,12 +75,12 @@ fn object_in_edition(members: &Map, edition: Edition) -> Value {
                     out.insert("$ref", reference);
                 }
             }
-            // Names of properties are the API's words, whatever they are: one is called "default".
+            // Property names can be anything, also "default".
             ("properties", Value::Object(named)) => {
                 let named = named.iter().map(|(name, schema)| (name.clone(), in_edition(schema, edition)));
                 out.insert("properties", Map::from(named.collect::<Vec<_>>()));
             }
-            // The v2 document has no defaults.
+            // v2 has no defaults.
             ("default", value) if edition == Edition::V2 && !value.is_null() => {}
             (_, value) => {
                 out.insert(key.clone(), in_edition(value, edition));

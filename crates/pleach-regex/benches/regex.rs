@@ -1,9 +1,9 @@
-//! What a pattern costs: to check, to build, to ask, and in memory.
+//! Cost of a pattern: checking, compiling, matching, and memory.
 
 use divan::{Bencher, black_box};
 use pleach_regex::{Cache, Regex};
 
-/// Patterns as real resource definitions have them, with a text each.
+/// Patterns of real CRDs, each with a text.
 const TYPICAL: &[(&str, &str)] = &[
     (r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "my-deployment-name"),
     (r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", "some.longer.name.example.com"),

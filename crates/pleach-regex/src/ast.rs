@@ -1,4 +1,4 @@
-//! A parsed pattern.
+//! The AST of a pattern.
 //!
 //! Made by `parse`, read by `hir` and `vm`. Its depth is at most Go's nesting limit (1000), because
 //! the parser refuses more and joins nested sequences; walks over it may recurse.
@@ -35,7 +35,7 @@ pub(crate) enum Node {
 #[derive(Debug)]
 pub(crate) struct Repeat {
     pub(crate) min: u32,
-    /// `None` is without end.
+    /// `None`: unbounded.
     pub(crate) max: Option<u32>,
     pub(crate) greedy: bool,
     pub(crate) sub: Node,
@@ -47,8 +47,8 @@ pub(crate) struct Parsed {
     pub(crate) root: Node,
     /// The name of each group, the whole match first.
     pub(crate) names: Vec<Option<Box<str>>>,
-    /// Levels of the tree.
+    /// The height of the AST.
     pub(crate) height: u32,
-    /// About how many byte transitions the pattern has when every repetition is written out.
+    /// Approximate number of byte transitions with all repetitions expanded.
     pub(crate) weight: u64,
 }

@@ -1,8 +1,8 @@
-//! One compiled form per pattern, however many schemas use it.
+//! Pattern cache: one compiled form per pattern.
 //!
-//! Entries are weak: the last schema that drops a pattern frees its automata, and the entry itself
-//! goes when its shard is next swept. A shard is swept when it has doubled since the last time,
-//! so the cost per look-up stays constant.
+//! Entries are weak: dropping the last user of a pattern frees its automata, and the entry is removed
+//! when its shard is swept next. A shard is swept when it has doubled since the last time, so look-ups
+//! have amortized constant cost.
 
 use crate::error::Error;
 use crate::regex::{Regex, Shared};
@@ -11,10 +11,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 const SHARDS: usize = 16;
-/// Below this many entries a shard is not worth sweeping.
+/// Smaller shards are not swept.
 const SMALL: usize = 32;
 
-/// Hands out equal patterns as clones of one [`Regex`].
+/// Returns clones of one [`Regex`] for equal patterns.
 ///
 /// ```
 /// let cache = pleach_regex::Cache::new();
@@ -42,15 +42,15 @@ impl Cache {
         Self::default()
     }
 
-    /// The expression for a pattern. Patterns that do not compile are not remembered.
+    /// The expression of a pattern. Errors are not cached.
     pub fn get(&self, pattern: &str) -> Result<Regex, Error> {
         let shard = &self.shards[self.hasher.hash_one(pattern) as usize % SHARDS];
-        // Nothing that runs under the lock can leave the map half changed.
+        // Nothing under the lock can leave the map half changed.
         let lock = || shard.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().entries.get(pattern).and_then(Weak::upgrade) {
             return Ok(Regex(known));
         }
-        // Parsed without the lock, so that a large pattern holds up nobody.
+        // Parsed without the lock: a large pattern delays nothing else.
         let regex = Regex::new(pattern)?;
         let mut shard = lock();
         if let Some(known) = shard.entries.get(pattern).and_then(Weak::upgrade) {

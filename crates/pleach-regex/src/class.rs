@@ -1,8 +1,7 @@
 //! Sets of code points, as sorted ranges.
 //!
-//! Built range by range while a class is parsed, then frozen. Surrogates may be members while a
-//! set is built (Go's are sets of any 21-bit number); the engines, which see only `str`, ignore
-//! them.
+//! Built range by range while a class is parsed, then frozen. Surrogates may be members (Go's sets hold
+//! any 21-bit number); the engines, which see only `str`, ignore them.
 
 /// An inclusive range of code points.
 pub(crate) type Range = (u32, u32);
@@ -54,7 +53,7 @@ impl ClassBuilder {
         });
     }
 
-    /// Everything that was not a member; wants and leaves a canonical set.
+    /// Negates a canonical set.
     pub(crate) fn negate(&mut self) {
         let mut rest = Vec::with_capacity(self.ranges.len() + 1);
         let mut next = 0;

@@ -1,10 +1,9 @@
-//! The automata behind a pattern, and when each is built.
+//! Matching engines, and when each is built.
 //!
-//! A server holds thousands of patterns and uses most of them never, so nothing is built before
-//! its first use. Validation only asks whether a text matches, and typical patterns are small:
-//! a complete DFA for that question takes about two kilobytes, no scratch memory and no lock.
-//! Where matches are located, or the DFA would grow too large, the meta engine of
-//! `regex-automata` takes over, and for patterns beyond its bounds our own machine.
+//! A server has thousands of patterns, most of them unused, so engines are built on first use. For
+//! `is_match` a small pattern gets a full DFA of about two kilobytes, without scratch memory or locks.
+//! To find matches, or if the DFA would be too large, the meta engine of `regex-automata` is used, and
+//! for patterns beyond its limits our Pike VM.
 
 use crate::ast::Parsed;
 use crate::hir::translate;
@@ -16,39 +15,39 @@ use regex_automata::util::captures::Captures;
 use regex_automata::{Anchored, Input, MatchKind, meta};
 use std::sync::OnceLock;
 
-/// Patterns heavier than this are not tried as a complete DFA.
+/// Heavier patterns get no full DFA.
 const DFA_WEIGHT: u64 = 4_000;
-/// The largest complete DFA that is kept.
+/// The size limit of a full DFA.
 const DFA_BYTES: usize = 32 << 10;
-/// Scratch memory for making it.
+/// Scratch memory for building it.
 const DETERMINIZE_BYTES: usize = 256 << 10;
-/// Patterns heavier than this go straight to our own machine.
+/// Heavier patterns use the Pike VM.
 const META_WEIGHT: u64 = 150_000;
-/// The largest NFA that is kept.
+/// The size limit of an NFA.
 const NFA_BYTES: usize = 4 << 20;
-/// What a lazy DFA may fill while it searches.
+/// The cache capacity of a lazy DFA.
 const LAZY_BYTES: usize = 256 << 10;
-/// Steps that building an automaton takes for each unit of a pattern's weight.
+/// Steps per unit of weight to build an automaton.
 pub(crate) const STEPS_PER_WEIGHT: u64 = 16;
-/// Trees higher than this are compiled on a stack of their own.
+/// Higher ASTs are compiled with a larger stack.
 const SHALLOW: u32 = 64;
 const DEEP_STACK: usize = 16 << 20;
 
-/// Answers "does it match".
+/// The engine of `is_match`.
 pub(crate) enum Matcher {
     Dfa(Box<dense::DFA<Vec<u32>>>),
-    /// Ask the finder.
+    /// Uses the finder.
     Finder,
 }
 
-/// Answers "where does it match".
+/// The engine of `find`.
 pub(crate) enum Finder {
-    /// The engine, and what finds out how far it will look.
+    /// The engine, and the metered automaton that bounds its searches.
     Meta(Box<meta::Regex>, OnceLock<Option<Box<Metered>>>),
     Vm(Box<Program>),
 }
 
-/// Runs `build` with enough stack for the pattern's height.
+/// Runs `build` with enough stack for the height of the AST.
 fn with_stack<T>(parsed: &Parsed, build: impl FnOnce() -> T) -> T {
     if parsed.height <= SHALLOW { build() } else { stacker::grow(DEEP_STACK, build) }
 }
@@ -61,7 +60,7 @@ impl Matcher {
         with_stack(parsed, || dfa(parsed)).map_or(Self::Finder, |dfa| Self::Dfa(Box::new(dfa)))
     }
 
-    /// The answer, unless the finder must give it.
+    /// The result, unless the finder is needed.
     pub(crate) fn is_match(&self, text: &str) -> Option<bool> {
         match self {
             Self::Dfa(dfa) => {
@@ -72,7 +71,7 @@ impl Matcher {
         }
     }
 
-    /// Whether it gives answers itself.
+    /// Whether it has an engine of its own.
     pub(crate) fn is_built(&self) -> bool {
         matches!(self, Self::Dfa(_))
     }
@@ -105,7 +104,7 @@ fn dfa(parsed: &Parsed) -> Option<dense::DFA<Vec<u32>>> {
         .ok()
 }
 
-/// What finds out how far searches look, made when it is first needed.
+/// The metered automaton, built on first use.
 fn metered_engine<'m>(
     metered: &'m OnceLock<Option<Box<Metered>>>,
     parsed: impl FnOnce() -> Parsed,
@@ -161,7 +160,7 @@ impl Finder {
         }
     }
 
-    /// As `is_match`, within so many steps.
+    /// `is_match` within a number of steps.
     pub(crate) fn is_match_within(
         &self,
         text: &str,
@@ -183,7 +182,7 @@ impl Finder {
         }
     }
 
-    /// As `find_at`, within so many steps.
+    /// `find_at` within a number of steps.
     pub(crate) fn find_within(
         &self,
         text: &str,
@@ -203,7 +202,7 @@ impl Finder {
                     if let Some(found) = regex.search(&whole) {
                         return Ok(Some((found.start(), found.end())));
                     }
-                    // What was found is inside of a character; there may be more behind it.
+                    // The match is inside a character; there may be others after it.
                     whole.set_end(text.len());
                 }
                 spend(left, (text.len() - from) as u64)?;
@@ -217,7 +216,7 @@ impl Finder {
         }
     }
 
-    /// As `find_at`, with the span of each of `groups` groups. Empty when nothing matches.
+    /// `find_at` with the spans of `groups` groups. Empty if there is no match.
     pub(crate) fn groups_at(&self, text: &str, from: usize, groups: usize) -> Vec<Option<(usize, usize)>> {
         match self {
             Self::Meta(regex, _) => {

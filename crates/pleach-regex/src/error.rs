@@ -1,7 +1,7 @@
-//! What is wrong with a pattern, in the words Go uses.
+//! Parse errors, with Go's texts.
 //!
-//! These texts reach clients through `pattern` in a schema and `matches` in CEL, so both the
-//! sentence and the quoted fragment are Go's to the letter.
+//! Clients see these texts through `pattern` in a schema and `matches` in CEL, so both the message and
+//! the quoted fragment are Go's.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorCode {
-    /// A backslash followed by something that has no meaning.
+    /// An escape without a meaning.
     InvalidEscape,
     /// An unknown class name, or a range that ends before it starts.
     InvalidCharRange,
@@ -25,9 +25,9 @@ pub enum ErrorCode {
     InvalidRepeatOp,
     /// A count above 1000, alone or as a product of nested counts, or a minimum above the maximum.
     InvalidRepeatSize,
-    /// `(?` followed by something unknown.
+    /// `(?` followed by an unknown character.
     InvalidPerlOp,
-    /// A group name that is empty, unfinished or has other characters than letters, digits and `_`.
+    /// A group name that is empty, unterminated or has other characters than letters, digits and `_`.
     InvalidNamedCapture,
     /// The pattern ends in a backslash.
     TrailingBackslash,

@@ -1,4 +1,4 @@
-//! A parsed pattern in the form `regex-automata` compiles.
+//! Translation of an AST to the HIR of `regex-syntax`.
 
 use crate::ast::{Look, Node};
 use regex_syntax::hir;

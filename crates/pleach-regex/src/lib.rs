@@ -1,11 +1,10 @@
 //! Go's regular expressions: the RE2 syntax, semantics, limits and error texts of `regexp`.
 //!
-//! Kubernetes schemas (`pattern`) and CEL (`matches`, `find`, `findAll`) speak Go's dialect, and
-//! what Go says about a bad pattern is part of what clients read. This crate parses that dialect
-//! itself and hands the result to `regex-automata`; matching is linear in the text.
+//! Kubernetes schemas (`pattern`) and CEL (`matches`, `find`, `findAll`) use Go's dialect, and clients
+//! see its errors. This crate parses that dialect itself and matches with `regex-automata`, in linear
+//! time.
 //!
-//! It knows nothing of JSON, schemas or CEL, does no IO, and keeps no global state: whoever wants
-//! patterns shared owns a [`Cache`].
+//! No JSON, schemas or CEL, no IO, no global state: to share patterns, use a [`Cache`].
 //!
 //! ```
 //! use pleach_regex::Regex;
@@ -18,9 +17,9 @@
 //! # Ok::<(), pleach_regex::Error>(())
 //! ```
 //!
-//! **Invariant:** a pattern is accepted exactly when Go accepts it (checked against a table of
-//! Go's answers), with one exception: different classes of one pattern may hold at most two
-//! million ranges together, which takes a pattern made for the purpose.
+//! **Invariant:** a pattern is accepted exactly when Go accepts it (checked against a table recorded
+//! from Go), with one exception: the distinct classes of a pattern may have at most two million ranges
+//! in total.
 
 mod ast;
 mod cache;

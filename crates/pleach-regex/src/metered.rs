@@ -1,13 +1,12 @@
-//! Searches whose work is counted: what they look at, not what they find.
+//! Searches with bounded work.
 //!
-//! A search for one match is linear in the text, but a search for all of them is not: each may look at
-//! all of the text that is left before it settles for a short match, as `x*y|x` does on a text of
-//! `x`. And an automaton that is made while it runs can take as long for one byte as the pattern is
-//! large. So the extent of every search is found first, by an automaton that is walked step by step
-//! and counted; the engine then searches within the extent only.
+//! Finding one match is linear in the text, but finding all is not: each may scan all remaining text
+//! before it settles for a short match, as `x*y|x` does on a text of `x`. And a lazy DFA can take time
+//! proportional to the pattern for one byte. So the extent of every search is found first, by an
+//! automaton that is stepped and counted; the engine then searches within the extent.
 //!
-//! **Invariant:** the extent of a search is all that decides it. Nothing behind it is looked at, but
-//! by `\b` and `$` right at its end.
+//! **Invariant:** the result of a search depends only on its extent, and on `\b` and `$` right at its
+//! end.
 
 use crate::ast::Parsed;
 use crate::hir::translate;
@@ -16,7 +15,7 @@ use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use std::sync::{Mutex, PoisonError};
 
-/// The steps that a search may take are used up.
+/// The step budget is exhausted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted;
 
@@ -28,7 +27,7 @@ impl std::fmt::Display for Exhausted {
 
 impl std::error::Error for Exhausted {}
 
-/// Takes steps from what is left, and charges them to the request, which may end here.
+/// Takes steps from the budget, and charges them to the request, which may unwind.
 pub(crate) fn spend(left: &mut u64, steps: u64) -> Result<(), Exhausted> {
     match left.checked_sub(steps) {
         Some(rest) => {
@@ -43,33 +42,33 @@ pub(crate) fn spend(left: &mut u64, steps: u64) -> Result<(), Exhausted> {
     }
 }
 
-/// Bytes that are one step: a look at each, and another one by the engine.
+/// Bytes per step: one scan here, one by the engine.
 const BYTES_PER_STEP: usize = 4;
-/// How many bytes are looked at between two looks at what is left.
+/// Bytes between two checks of the budget.
 const BATCH: usize = 256;
-/// States of the pattern that are one step when a state of the automaton is made of them.
+/// NFA states per step when a DFA state is built of them.
 const STATES_PER_STEP: usize = 4;
-/// How many automata are kept for searches that run at the same time.
+/// How many caches are kept for concurrent searches.
 const MOST_CACHES: usize = 4;
 
-/// How far a search looks.
+/// The extent of a search.
 pub(crate) struct Extent {
-    /// The end of what it looks at.
+    /// The end of the scanned text.
     pub(crate) end: usize,
-    /// Whether there is a match, perhaps between the bytes of a character.
+    /// Whether there is a match, possibly inside a character.
     pub(crate) found: bool,
 }
 
 /// The automaton that finds extents.
 pub(crate) struct Metered {
     dfa: DFA,
-    /// Steps for making a state that is not known yet.
+    /// Steps for building a new state.
     state_steps: u64,
     caches: Mutex<Vec<Cache>>,
 }
 
 impl Metered {
-    /// `None` if the pattern is too large, with the memory that each automaton may use.
+    /// `None` if the pattern is too large, with the memory that each cache may use.
     pub(crate) fn new(parsed: &Parsed, nfa_bytes: usize, lazy_bytes: usize) -> Option<Self> {
         let config =
             thompson::Config::new().nfa_size_limit(Some(nfa_bytes)).which_captures(WhichCaptures::None);
@@ -92,7 +91,7 @@ impl Metered {
         self.dfa.memory_usage()
     }
 
-    /// How far the search from byte `from` looks. With `earliest` the first sign of a match ends it.
+    /// The extent of the search from byte `from`. With `earliest` the first sign of a match ends it.
     pub(crate) fn extent(
         &self,
         text: &str,
@@ -121,8 +120,8 @@ impl Metered {
         left: &mut u64,
     ) -> Result<Extent, Exhausted> {
         let bytes = text.as_bytes();
-        // The automaton never gives up, since nothing tells it to, and knows no byte it stops at. If it
-        // did, the whole text would be the extent.
+        // The automaton is not configured to give up or quit on a byte. If it did, the whole text would
+        // be the extent.
         let whole = |left: &mut u64| {
             spend(left, (bytes.len() - from) as u64)?;
             Ok(Extent { end: bytes.len(), found: true })
@@ -146,7 +145,7 @@ impl Metered {
                     None => {
                         let (was_known, before) = (state.is_tagged(), cache.memory_usage());
                         let Ok(next) = self.dfa.next_state(cache, state, *byte) else { return whole(left) };
-                        // From a tagged state there is no telling but by the memory.
+                        // Whether a state is new can only be told by the memory usage.
                         let made = !was_known || cache.memory_usage() != before;
                         spend(left, if made { self.state_steps } else { 1 })?;
                         next

@@ -1,10 +1,9 @@
-//! Reads Go's regular expression syntax.
+//! Parser of Go's regular expression syntax.
 //!
-//! One pass over the pattern with a stack of open groups instead of recursion. The flags are those
-//! `regexp.Compile` sets: Perl's syntax with `^` and `$` at the ends of the text, `[^a]` matching a
-//! newline, and Unicode classes. What is an error, in which order errors are found and which
-//! fragment they quote is Go's; the limits are in `piece`, brackets and escapes in `class` and
-//! `escape`.
+//! One pass with a stack of open groups instead of recursion. The flags are those of `regexp.Compile`:
+//! Perl syntax with `^` and `$` at the ends of the text, `[^a]` matching a newline, and Unicode
+//! classes. Errors, their order and the fragment they quote are Go's; the limits are in `piece`,
+//! brackets and escapes in `class` and `escape`.
 
 mod class;
 mod escape;
@@ -19,9 +18,9 @@ use piece::{Excess, MAX_REPEAT, Op, Piece, Shape};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The most numbers all classes of a pattern may hold, two for each range: Go's limit.
+/// The maximum number of range bounds in all classes of a pattern: Go's limit.
 const MAX_RUNES: usize = (128 << 20) / 4;
-/// The most ranges that different classes of a pattern may hold: 16 MB, our own limit.
+/// The maximum number of ranges in distinct classes of a pattern: 16 MB, our own limit.
 const MAX_DISTINCT_RANGES: usize = 2 << 20;
 
 const FOLD: u8 = 1;
@@ -49,7 +48,7 @@ impl Frame {
 
 struct Parser<'p> {
     pattern: &'p str,
-    /// What is still to be read.
+    /// The rest of the pattern.
     rest: &'p str,
     flags: u8,
     outer: Vec<Frame>,
@@ -57,13 +56,13 @@ struct Parser<'p> {
     names: Vec<Option<Box<str>>>,
     runes: usize,
     distinct_ranges: usize,
-    /// Every class so far, so that equal ones are one.
+    /// All classes so far, to share equal ones.
     classes: HashSet<Arc<[Range]>>,
-    /// `\p` classes already made up, by their text and whether case is ignored.
+    /// `\p` classes so far, by their text and whether case is ignored.
     named: HashMap<(&'p str, bool), ClassBuilder>,
 }
 
-/// Parses a pattern, or says with Go's words what is wrong with it.
+/// Parses a pattern; errors are Go's.
 pub(crate) fn parse(pattern: &str) -> Result<Parsed, Error> {
     let mut parser = Parser {
         pattern,
@@ -92,7 +91,7 @@ pub(crate) fn parse(pattern: &str) -> Result<Parsed, Error> {
 
 impl<'p> Parser<'p> {
     fn run(&mut self) -> Result<(), Error> {
-        // Where the repetition starts that ended just before the current position.
+        // The start of the repetition that ended just before the current position.
         let mut last_repeat = None;
         while let Some(c) = self.rest.chars().next() {
             let before = self.rest;
@@ -240,7 +239,7 @@ impl<'p> Parser<'p> {
         self.push(Piece::leaf(node, Shape::Other))
     }
 
-    /// The node for a canonical class, shared with equal ones, charged to the limits.
+    /// The node of a canonical class, shared with equal ones and counted.
     fn class_node(&mut self, class: &ClassBuilder) -> Result<Node, Error> {
         self.runes += 2 * class.ranges().len();
         if self.runes > MAX_RUNES {
@@ -280,8 +279,8 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    /// Reads `{min}`, `{min,}` or `{min,max}`. `None` when it is none of these and `{` is text;
-    /// an error when the numbers are out of bounds.
+    /// Parses `{min}`, `{min,}` or `{min,max}`. `None` if `{` is literal; an error if the numbers are
+    /// out of range.
     fn counts(&mut self) -> Option<Result<Op, Error>> {
         let before = self.rest;
         let (min, rest) = number(&before[1..])?;

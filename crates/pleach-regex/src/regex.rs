@@ -1,4 +1,4 @@
-//! A pattern and the questions it answers.
+//! [`Regex`]: a compiled pattern.
 
 use crate::engine::{Finder, Matcher, STEPS_PER_WEIGHT};
 use crate::error::Error;
@@ -10,8 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 /// A regular expression as Go's `regexp.Compile` understands it.
 ///
-/// Making one checks the pattern; what runs it is built at the first question. A clone is another
-/// handle to the same thing.
+/// Creating one checks the pattern; engines are built on first use. Clones share them.
 ///
 /// ```
 /// let regex = pleach_regex::Regex::new(r"^\d+$")?;
@@ -43,14 +42,13 @@ impl Regex {
         })))
     }
 
-    /// Checks a pattern that will be asked a few questions only: nothing is built that takes long to
-    /// build and pays off later.
+    /// For a pattern that is used a few times only: no engine is built that takes long to build.
     ///
     /// ```
-    /// assert!(pleach_regex::Regex::for_now("b+")?.is_match("abbc"));
+    /// assert!(pleach_regex::Regex::lightweight("b+")?.is_match("abbc"));
     /// # Ok::<(), pleach_regex::Error>(())
     /// ```
-    pub fn for_now(pattern: &str) -> Result<Self, Error> {
+    pub fn lightweight(pattern: &str) -> Result<Self, Error> {
         let regex = Self::new(pattern)?;
         _ = regex.0.matcher.set(Matcher::Finder);
         Ok(regex)
@@ -96,8 +94,8 @@ impl Regex {
         matcher.is_match(text).unwrap_or_else(|| self.finder().is_match(text))
     }
 
-    /// As [`Regex::is_match`], if it takes no more than so many steps of some ten nanoseconds. What it
-    /// took, building automata included, is taken off.
+    /// [`Regex::is_match`] within a number of steps of about ten nanoseconds. The steps taken,
+    /// including the building of automata, are subtracted.
     ///
     /// ```
     /// let regex = pleach_regex::Regex::new("b+")?;
@@ -121,8 +119,8 @@ impl Regex {
         self.finder_within(steps)?.is_match_within(text, || self.parsed(), steps)
     }
 
-    /// As [`Regex::find_all`], if it takes no more than so many steps of some ten nanoseconds. What it
-    /// took, building automata included, is taken off.
+    /// [`Regex::find_all`] within a number of steps of about ten nanoseconds. The steps taken,
+    /// including the building of automata, are subtracted.
     ///
     /// ```
     /// let regex = pleach_regex::Regex::new("x*y|x")?;
@@ -148,7 +146,7 @@ impl Regex {
         each(
             text,
             |from| {
-                // A match that is found costs more than the bytes that are looked at.
+                // A match costs more than its bytes.
                 let found =
                     spend(steps, 4).and_then(|()| finder.find_within(text, from, || self.parsed(), steps));
                 exhausted |= found.is_err();
@@ -184,8 +182,8 @@ impl Regex {
         self.finder().find_at(text, 0).map(|(start, end)| start..end)
     }
 
-    /// The matches one after another, at most `limit` of them. As in Go, an empty match right
-    /// behind another match does not count.
+    /// All matches, at most `limit` of them. As in Go, an empty match directly after another match does
+    /// not count.
     ///
     /// ```
     /// let regex = pleach_regex::Regex::new("a*")?;
@@ -273,7 +271,7 @@ fn spans(groups: &Groups) -> Option<Vec<Option<Range<usize>>>> {
     (!groups.is_empty()).then(|| groups.iter().map(span).collect())
 }
 
-/// Walks over the matches as Go does; `accept` says whether to go on.
+/// Iterates over the matches as Go does; `accept` returns whether to go on.
 fn each<T>(
     text: &str,
     mut search: impl FnMut(usize) -> Option<T>,

@@ -1,4 +1,4 @@
-//! Replacing what matches, with `$1` and `${name}` in the replacement as Go expands them.
+//! Replacement, with `$1` and `${name}` as in Go.
 
 use crate::regex::{Groups, Regex, width_at};
 
@@ -21,7 +21,7 @@ impl Regex {
             let groups = self.groups_at(text, from);
             let Some(&Some((start, end))) = groups.first() else { break };
             out.push_str(&text[copied..start]);
-            // Not for an empty match right behind another one.
+            // Not for an empty match directly after another one.
             if end > copied || start == 0 {
                 self.expand(&mut out, replacement, text, &groups);
             }
@@ -49,7 +49,7 @@ impl Regex {
             rest = after;
             let group = match group_number(name) {
                 Some(number) => groups.get(number).copied().flatten(),
-                // Of groups with one name the first that took part counts.
+                // Of groups with the same name the first that matched counts.
                 None => (self.group_names().iter().zip(groups))
                     .filter(|(known, _)| known.as_deref() == Some(name))
                     .find_map(|(_, group)| *group),
@@ -62,7 +62,7 @@ impl Regex {
     }
 }
 
-/// The name behind a dollar sign, and what follows it.
+/// The name after a dollar sign, and the rest.
 fn reference(text: &str) -> Option<(&str, &str)> {
     let (name, braced) = match text.strip_prefix('{') {
         Some(inside) => (inside, true),
@@ -75,7 +75,7 @@ fn reference(text: &str) -> Option<(&str, &str)> {
     (!name.is_empty()).then_some((name, after))
 }
 
-/// A name that is a number. With leading zeros, or from a hundred million on, it is a name.
+/// A group number. With leading zeros, or from a hundred million on, it is a name.
 fn group_number(name: &str) -> Option<usize> {
     let plain = name.len() <= 8 && (name.len() == 1 || !name.starts_with('0'));
     let digits = plain && name.bytes().all(|b| b.is_ascii_digit());

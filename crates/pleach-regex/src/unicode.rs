@@ -1,8 +1,7 @@
-//! The Unicode facts patterns refer to: classes by name, and equality but for case.
+//! Unicode classes and case folding.
 //!
-//! The tables are those of the Unicode version Go has, not those of `regex-syntax`: a newer
-//! version knows letters a kube-apiserver does not. Names are compared as Go compares them,
-//! without regard to case, spaces, `_` and `-`.
+//! The tables are of Go's Unicode version, not of `regex-syntax`'s, which may be newer. Names are
+//! compared as in Go, ignoring case, spaces, `_` and `-`.
 
 #[allow(clippy::unreadable_literal, reason = "code points are written as Unicode writes them")]
 mod categories;
@@ -15,7 +14,7 @@ use crate::class::ClassBuilder;
 /// Every `step`th code point from `first` to `last`: `(first, last, step)`.
 type Rows = &'static [(u32, u32, u32)];
 
-/// The class `\p{name}` stands for, ignoring case also what equals a member but for case.
+/// The class `\p{name}`; with case folds if `ignore_case`.
 pub(crate) fn class_named(name: &str, ignore_case: bool) -> Option<ClassBuilder> {
     let name: String =
         name.chars().filter(|c| !matches!(c, ' ' | '_' | '-')).map(|c| c.to_ascii_lowercase()).collect();
@@ -93,13 +92,13 @@ fn find<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
     table.binary_search_by(|(known, _)| (*known).cmp(name)).ok().map(|at| table[at].1)
 }
 
-/// Adds to a canonical class every code point that equals a member but for case.
+/// Adds the case folds of all members to a canonical class.
 pub(crate) fn fold(class: &mut ClassBuilder) {
     if class.ranges().last().is_none_or(|range| range.1 < 0x80) {
         fold_ascii(class);
         return;
     }
-    // Each pair links a code point to the least of its equals: once down, then once up.
+    // Each pair links a code point to the smallest of its fold orbit: once down, then once up.
     let mut down = Vec::new();
     for &(first, last, step, delta) in folding::PAIRS {
         class.intersect((first + delta, last + delta, step), |c| down.push(c - delta));
@@ -118,8 +117,7 @@ pub(crate) fn fold(class: &mut ClassBuilder) {
     }
 }
 
-/// `fold` for ASCII, the usual case: letters by a distance of 32, and the two letters that have an
-/// equal elsewhere (the Kelvin sign, the long s).
+/// `fold` for ASCII, the usual case: letters at a distance of 32, plus the Kelvin sign and the long s.
 fn fold_ascii(class: &mut ClassBuilder) {
     let mut equals = Vec::new();
     class.intersect((0x41, 0x5a, 1), |c| equals.push(c + 0x20));
@@ -132,7 +130,7 @@ fn fold_ascii(class: &mut ClassBuilder) {
     }
 }
 
-/// Whether a code point has an equal but for case.
+/// Whether a code point has a case fold.
 pub(crate) fn has_case(point: u32) -> bool {
     if point < 0x80 {
         return (point | 0x20).wrapping_sub(u32::from(b'a')) < 26;

@@ -1,16 +1,15 @@
-//! The engine of last resort: a Pike machine over characters.
+//! Pike VM over characters, for patterns that are too large for `regex-automata`.
 //!
-//! A few legal patterns, such as `\pL{0,1000}`, are too large for `regex-automata`, which works
-//! on bytes and writes a class out at each use. Here an instruction is a few bytes and classes are
-//! shared, so whatever the parser accepts can run, in time linear in program times text. Slow,
-//! and only used when nothing else fits.
+//! A few legal patterns, such as `\pL{0,1000}`, are too large for `regex-automata`, which works on
+//! bytes and expands a class at each use. Here classes are shared, so every pattern can run, in time
+//! linear in program times text.
 
 use crate::ast::{Look, Node, Parsed, Repeat};
 use crate::class::Range;
 use crate::metered::{Exhausted, spend};
 use std::sync::Arc;
 
-/// A place in the program.
+/// An index into the program.
 type Pc = u32;
 
 enum Inst {
@@ -29,7 +28,7 @@ pub(crate) struct Program {
     insts: Vec<Inst>,
 }
 
-/// The end of a group that took no part.
+/// An unmatched group.
 const UNSET: u32 = u32::MAX;
 
 impl Program {
@@ -48,7 +47,7 @@ impl Program {
         self.insts.len() as Pc
     }
 
-    /// Adds an instruction that is filled in later.
+    /// Adds an instruction to be patched later.
     fn hole(&mut self) -> usize {
         self.insts.push(Inst::Match);
         self.insts.len() - 1
@@ -120,13 +119,13 @@ impl Program {
         }
     }
 
-    /// Searches from byte `from`, fills `slots` with the start and end of each group and says
-    /// whether there is a match. With no slots the first sign of a match is enough.
+    /// Searches from byte `from` and fills `slots` with the bounds of each group; whether there is a
+    /// match. Without slots the first sign of a match is enough.
     pub(crate) fn search(&self, text: &str, from: usize, slots: &mut [Option<usize>]) -> bool {
         self.search_within(text, from, slots, &mut { u64::MAX }).unwrap_or_default()
     }
 
-    /// The same within so many steps.
+    /// The same within a number of steps.
     pub(crate) fn search_within(
         &self,
         text: &str,
@@ -141,7 +140,7 @@ impl Program {
         let mut found = None;
         let mut at = from;
         loop {
-            // The places of the last round and what was visited on the way to them.
+            // The threads of the last step and what was visited.
             spend(left, 1 + current.visited + current.active.len() as u64)?;
             current.visited = 0;
             if found.is_none() {
@@ -190,7 +189,7 @@ impl Program {
         Ok(true)
     }
 
-    /// Adds the instructions reachable from `pc` without consuming anything, in order of preference.
+    /// Adds the instructions reachable from `pc` without consuming anything, by priority.
     fn follow(&self, threads: &mut Threads, pc: Pc, text: &str, at: usize, slots: &mut [u32]) {
         let mut todo = std::mem::take(&mut threads.todo);
         todo.push(Todo::Visit(pc));
@@ -234,16 +233,16 @@ enum Todo {
     Restore(u32, u32),
 }
 
-/// The places the machine is in at once, most preferred first.
+/// The active threads, by priority.
 struct Threads {
     active: Vec<Pc>,
-    /// The slots of each active place, one after another.
+    /// The slots of each thread.
     groups: Vec<u32>,
     width: usize,
-    /// The round in which a place was last entered.
+    /// The step in which an instruction was last entered.
     seen: Vec<u32>,
     round: u32,
-    /// How often a place was entered or tried to be since it was last counted.
+    /// How often an instruction was entered or tried since it was last counted.
     visited: u64,
     todo: Vec<Todo>,
 }

@@ -1,4 +1,4 @@
-//! Every pattern of a table of Go's answers, asked here.
+//! Recorded: Go's results for a table of patterns.
 //!
 //! A row has a pattern `p` and either Go's error text `e`, or for each text in `i` the spans of
 //! all matches and their groups in `m`, as `FindAllStringSubmatchIndex` gives them. Where there is
@@ -9,7 +9,7 @@
 use pleach_regex::Regex;
 use serde_json::Value;
 
-/// Steps that every search of the table can do with.
+/// Enough steps for every search of the table.
 const ENOUGH: u64 = 100_000_000;
 
 fn rows() -> impl Iterator<Item = Value> {
@@ -43,7 +43,7 @@ fn matches_what_go_matches() {
     for row in rows() {
         let pattern = text(&row, "p").unwrap();
         let Ok(regex) = Regex::new(pattern) else { continue };
-        let for_now = Regex::for_now(pattern).unwrap();
+        let lightweight = Regex::lightweight(pattern).unwrap();
         let names: Vec<&str> = regex.group_names().iter().map(|n| n.as_deref().unwrap_or("")).collect();
         if !list(&row, "n").is_empty() && list(&row, "n") != names {
             wrong.push(format!("{pattern:?}: names {names:?}"));
@@ -66,7 +66,7 @@ fn matches_what_go_matches() {
                 || regex.find_all(input, None) != whole
                 || regex.find(input).as_ref() != whole.first()
                 || regex.is_match_within(input, &mut { ENOUGH }) != Ok(!want.is_empty())
-                || for_now.is_match_within(input, &mut { ENOUGH }) != Ok(!want.is_empty())
+                || lightweight.is_match_within(input, &mut { ENOUGH }) != Ok(!want.is_empty())
                 || regex.find_all_within(input, None, &mut { ENOUGH }) != Ok(whole)
             {
                 wrong.push(format!(

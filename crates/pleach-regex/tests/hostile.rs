@@ -1,10 +1,10 @@
-//! Patterns made to hurt: legal in Go, or just beyond its limits.
+//! Hostile patterns: legal in Go, or just beyond its limits.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use pleach_regex::{ErrorCode, Regex};
 
-/// What the automata of one pattern may take.
+/// The maximum memory of the automata of one pattern.
 const BOUND: usize = 96 << 20;
 
 #[test]
@@ -59,7 +59,7 @@ fn a_long_text_takes_linear_time() {
     assert!(!regex.is_match(&("a".repeat(1 << 20) + "b")));
 }
 
-/// The steps a search takes, automata included, and whether they were enough.
+/// The steps of a search, automata included, and whether they were enough.
 fn steps(regex: &Regex, text: &str, limit: u64, all: bool) -> (u64, bool) {
     let mut left = limit;
     let enough = if all {
@@ -86,7 +86,7 @@ fn what_a_search_looks_at_is_counted() {
         ("the machine of last resort", r"\pL{0,1000}\pL{0,1000}y", false, 3.0),
     ] {
         let regex = Regex::new(pattern).unwrap();
-        // What is built is built once.
+        // Automata are built once.
         steps(&regex, &text(1_000), u64::MAX, all);
         let ((few, _), (twice, _)) =
             (steps(&regex, &text(1_000), u64::MAX, all), steps(&regex, &text(2_000), u64::MAX, all));
@@ -104,7 +104,7 @@ fn what_a_search_looks_at_is_counted() {
 
 #[test]
 fn an_automaton_that_never_settles_is_counted() {
-    // Every byte leads to a state that was not seen before.
+    // Every byte leads to a new state.
     let mut seed = 1u64;
     let text: String = std::iter::repeat_with(|| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

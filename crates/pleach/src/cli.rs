@@ -11,7 +11,7 @@ use pleach_engine::limits::MAX_REQUEST_BYTES;
 #[derive(Debug, Parser)]
 #[command(name = "pleach", version, about, long_about = None, propagate_version = true)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
     /// When to use colours.
@@ -19,7 +19,7 @@ pub(crate) struct Cli {
     pub color: pleach_cli::Color,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the API server.
@@ -31,7 +31,7 @@ pub(crate) enum Command {
     /// Back up, restore, check and repair a data directory.
     #[command(subcommand)]
     Store(StoreCommand),
-    /// What works on files.
+    /// The commands on files.
     #[command(flatten)]
     Files(pleach_cli::Command),
 }
@@ -60,57 +60,57 @@ pub(crate) struct ServeOptions {
     /// Keep everything in memory; nothing is written but the kubeconfig.
     #[arg(long, conflicts_with = "data_dir")]
     pub in_memory: bool,
-    /// Where objects, the CA and the kubeconfig are kept. Made if it does not exist.
+    /// Directory of objects, the CA and the kubeconfig; created if missing.
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// The address to listen on.
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
     pub bind: IpAddr,
-    /// The port to listen on; 0 takes any that is free, and prints it.
+    /// The port to listen on; 0 takes any free port and prints it.
     #[arg(long, default_value_t = 6443)]
     pub port: u16,
-    /// The admin's bearer token; made up if not given.
+    /// The admin's bearer token; generated if not given.
     #[arg(long, env = "PLEACH_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
-    /// Admission plugins to switch off: NamespaceLifecycle, MutatingAdmissionWebhook,
+    /// Admission plugins to disable: NamespaceLifecycle, MutatingAdmissionWebhook,
     /// ValidatingAdmissionWebhook.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub disable_admission_plugins: Vec<String>,
-    /// Feature gates to open: Unions (x-kubernetes-unions in CRDs), CostHints (a CRD refused for the cost
-    /// of its rules is told which bounds would help), AllowUnsafeMalformedObjectDeletion (objects that
+    /// Feature gates to enable: Unions (x-kubernetes-unions in CRDs), CostHints (a CRD refused for the
+    /// cost of its rules gets bounds that would help), AllowUnsafeMalformedObjectDeletion (objects that
     /// cannot be decoded can be deleted).
     #[arg(long, default_value = "", hide_default_value = true, value_name = "NAME=true,…")]
     pub feature_gates: Gates,
-    /// How much memory past versions of objects may take, in MiB. Watches and paged lists can go back that
-    /// far, and five minutes at most.
+    /// Memory for past versions of objects, in MiB. Bounds how far back watches and paged lists can go,
+    /// besides five minutes.
     #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub history_mib: u64,
-    /// The most bytes that an object may take in the store, with its key.
+    /// The maximum size of a stored object with its key, in bytes.
     #[arg(long, default_value_t = MAX_REQUEST_BYTES as u64, value_name = "N", value_parser = clap::value_parser!(u64).range(4096..=32 << 20))]
     pub max_request_bytes: u64,
-    /// How many bytes the store may take. Over it only deletes are taken, and updates that hardly grow an
-    /// object, until it is smaller again; 0: no bound.
+    /// The maximum size of the store in bytes. Over it only deletes are allowed, and updates that
+    /// hardly grow an object, until it is smaller again; 0: no quota.
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub quota_backend_bytes: u64,
-    /// How much memory the server may use, in bytes or with a unit (512Mi, 2G): from nine tenths of it on,
+    /// Memory the server may use, in bytes or with a unit (512Mi, 2G): from nine tenths of it on,
     /// requests are refused. The limit of the control group if not given.
-    #[arg(long, value_name = "BYTES", value_parser = crate::machine::parse_bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = crate::system_limits::parse_bytes)]
     pub memory_limit: Option<u64>,
     /// Turn the write cache off (see ARCHITECTURE.md); for tests and measurements.
     #[arg(long, hide = true, env = "PLEACH_NO_WRITE_CACHE", value_parser = clap::builder::BoolishValueParser::new())]
     pub no_write_cache: bool,
-    /// Where to write the kubeconfig; beside the data if not given.
+    /// Where to write the kubeconfig; in the data directory if not given.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// What is logged: error, warn, info, debug or trace, or a filter per module.
+    /// The log level: error, warn, info, debug or trace, or a filter per module.
     #[arg(long, default_value = "info", env = "PLEACH_LOG")]
     pub log_level: String,
-    /// How it is logged.
+    /// The log format.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
 }
 
-/// How log lines are written.
+/// Log formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// For people.
@@ -130,37 +130,37 @@ pub(crate) enum StoreCommand {
         /// The file to write.
         file: PathBuf,
     },
-    /// Fill an empty data directory from a backup.
+    /// Restore a backup into an empty data directory.
     Restore {
         /// The data directory; it must be empty or not exist.
         #[arg(long, value_name = "DIR")]
         data_dir: PathBuf,
         /// The backup.
         file: PathBuf,
-        /// Start this many revisions later, so that clients notice and list anew.
+        /// Skip this many revisions, so that clients notice and list again.
         #[arg(long, default_value_t = 1_000_000, value_name = "N")]
         skip_revisions: u64,
     },
-    /// Get what can be read out of a damaged store, or take single objects away.
+    /// Recover a damaged store, or delete single objects.
     ///
-    /// Says what is lost, keeps a copy of everything it changes or removes, and leaves a store that can be
-    /// opened. The server must not be running.
+    /// Reports what is lost, keeps a copy of everything it changes or removes, and leaves a store that
+    /// can be opened. The server must not be running.
     #[command(after_long_help = REPAIR_EXAMPLES)]
     Repair {
         /// The data directory.
         data_dir: PathBuf,
-        /// Only say what would be done.
+        /// Only report what would be done.
         #[arg(long)]
         dry_run: bool,
-        /// Delete what is stored under this key, such as /registry/example.com/crontabs/default/broken; may
-        /// be given several times. Keys of objects that cannot be decoded are listed.
+        /// Delete this key, such as /registry/example.com/crontabs/default/broken; may be given several
+        /// times. Keys of objects that cannot be decoded are listed.
         #[arg(long, value_name = "KEY")]
         delete_key: Vec<String>,
-        /// When something was lost, start this many revisions later, so that clients list anew.
+        /// If commits were lost, skip this many revisions, so that clients list again.
         #[arg(long, default_value_t = 1_000_000, value_name = "N")]
         skip_revisions: u64,
     },
-    /// Read a data directory or a backup and report what is in it.
+    /// Check a data directory or a backup and print statistics.
     Check {
         /// The data directory or backup file.
         path: PathBuf,

@@ -1,4 +1,4 @@
-//! The files of a server: its CA, its store, its kubeconfig.
+//! The data directory: CA, store, kubeconfig.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use pleach_server::tls::Authority;
 
-/// A data directory, or a temporary one for a server that keeps nothing.
+/// A data directory, or a temporary one for an in-memory server.
 pub(crate) struct DataDir {
     path: PathBuf,
     /// Removed with the server.
@@ -15,7 +15,7 @@ pub(crate) struct DataDir {
 }
 
 impl DataDir {
-    /// Opens a directory; it is made, for its owner only, if it does not exist.
+    /// Opens a directory; it is created, with mode 0700, if it does not exist.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot make the directory {}: {error}", path.display()))
@@ -23,13 +23,13 @@ impl DataDir {
         Ok(Self { path: path.to_owned(), _temporary: None })
     }
 
-    /// A directory that goes away with the server.
+    /// A temporary directory, removed with the server.
     pub(crate) fn temporary() -> io::Result<Self> {
         let temporary = tempfile::Builder::new().prefix("pleach-").tempdir()?;
         Ok(Self { path: temporary.path().to_owned(), _temporary: Some(temporary) })
     }
 
-    /// Where data goes if nobody says: the user's data directory.
+    /// The default data directory: the user's.
     pub(crate) fn default_path() -> PathBuf {
         if let Some(data) = std::env::var_os("XDG_DATA_HOME").filter(|path| !path.is_empty()) {
             return PathBuf::from(data).join("pleach");
@@ -40,25 +40,25 @@ impl DataDir {
         }
     }
 
-    /// Where the store keeps its files.
+    /// The directory of the store.
     pub(crate) fn store(&self) -> PathBuf {
         self.path.join("store")
     }
 
-    /// Where the kubeconfig goes if nobody says.
+    /// The default path of the kubeconfig.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.path.join("kubeconfig")
     }
 
-    /// The CA of this directory, made if there is none. Half of one is refused: clients know the other
-    /// half, and a new one would lock them out.
+    /// The CA of this directory, created if there is none. Half of one is refused: clients trust the
+    /// other half, and a new CA would lock them out.
     pub(crate) fn authority(&self) -> io::Result<Authority> {
         let (certificate, key) = (self.path.join("ca.crt"), self.path.join("ca.key"));
         match (read_if_there(&certificate)?, read_if_there(&key)?) {
             (Some(certificate), Some(key)) => self.pair(Authority { certificate, key }),
             (None, None) => {
                 let authority = Authority::generate()?;
-                // The certificate gets its name last. If the server stops in between, both are there.
+                // The certificate gets its name last, so that a stopped server leaves both or neither.
                 write_new(&certificate, &authority.certificate)?;
                 write_private(&key, &authority.key)?;
                 fs::rename(new_name(&certificate), &certificate)?;
@@ -76,7 +76,7 @@ impl DataDir {
         }
     }
 
-    /// The CA, if its halves belong together.
+    /// The CA, if certificate and key belong together.
     fn pair(&self, authority: Authority) -> io::Result<Authority> {
         let why = match authority.is_pair() {
             Ok(true) => return Ok(authority),
@@ -102,7 +102,7 @@ impl DataDir {
     }
 }
 
-/// What is in a file, if there is one.
+/// The content of a file, if it exists.
 fn read_if_there(path: &Path) -> io::Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -111,14 +111,14 @@ fn read_if_there(path: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// What a file is called until it is whole.
+/// The temporary name of a file.
 fn new_name(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     PathBuf::from(name)
 }
 
-/// Writes a file that only its owner can read, under the name it has until it is whole.
+/// Writes a file with mode 0600 under its temporary name.
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(new_name(path))?;
@@ -126,7 +126,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Writes a file that only its owner can read, whole or not at all.
+/// Writes a file with mode 0600, atomically.
 pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let write = || {
         write_new(path, text)?;
@@ -134,7 +134,7 @@ pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     };
     let written = write();
     if written.is_err() {
-        // On a full disk it would be in the way.
+        // A full disk needs the space.
         let _ = fs::remove_file(new_name(path));
     }
     written.map_err(|error| io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display())))
@@ -182,7 +182,7 @@ mod tests {
         fs::rename(&certificate, new_name(&certificate)).unwrap();
         assert_eq!(home.authority().unwrap().certificate, made.certificate);
         assert!(certificate.exists());
-        // Stopped earlier: only the certificate was written, and it is made anew.
+        // Stopped earlier: only the certificate was written, and it is created again.
         fs::rename(&certificate, new_name(&certificate)).unwrap();
         fs::remove_file(home.path.join("ca.key")).unwrap();
         assert_ne!(home.authority().unwrap().certificate, made.certificate);

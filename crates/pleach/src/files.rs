@@ -1,4 +1,4 @@
-//! The commands that work on files, on the real streams.
+//! The commands on files, with the process's standard streams.
 
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use pleach_cli::{Color, Command, Terminal};
 
 use crate::cli::Cli;
 
-/// Runs the command; the exit code says what came of it.
+/// Runs the command; returns its exit code.
 pub(crate) fn run(command: &Command, color: Color) -> ExitCode {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let mut out = BufWriter::new(io::stdout());

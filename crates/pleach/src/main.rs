@@ -1,25 +1,25 @@
 //! The `pleach` program: argv, wiring, signals. No logic.
 
 mod cli;
+mod clock_and_randomness;
 mod data_dir;
 mod files;
-mod machine;
-mod no_disk;
-mod parts;
+mod null_disk;
 mod serve;
 mod store;
+mod system_limits;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
-/// Requests allocate many small things at once; this allocator is twice as fast at it here.
+/// Requests make many small allocations; this allocator is twice as fast at it here.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // The allocator asks for huge pages, which an idle server would hold nearly empty: 21 MB instead
-    // of 12. Under load they gained nothing that could be measured. Failure costs only memory.
+    // The allocator asks for huge pages, which are nearly empty in an idle server: 21 MB instead of 12.
+    // Under load they brought nothing measurable.
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     let cli = cli::Cli::parse();

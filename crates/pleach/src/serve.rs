@@ -1,4 +1,4 @@
-//! `pleach serve`: the parts of a server, put together, started and stopped.
+//! `pleach serve`: wiring, startup and shutdown of the server.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -23,9 +23,9 @@ use tokio_rustls::TlsAcceptor;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{LogFormat, ServeOptions};
+use crate::clock_and_randomness::{SystemClock, SystemRandomness};
 use crate::data_dir::{DataDir, write_private};
-use crate::parts::{SystemClock, SystemRandomness};
-use crate::{machine, no_disk};
+use crate::{null_disk, system_limits};
 
 /// Deep recursion is handled by growing the stack; this is for ordinary depth.
 const STACK: usize = 4 * 1024 * 1024;
@@ -37,12 +37,12 @@ const BLOCKING_THREADS: usize = 1_024;
 /// How long tasks may take to end after the connections have been drained.
 const SHUTDOWN: Duration = Duration::from_secs(1);
 
-/// Runs the server until it is told to stop.
+/// Runs the server until a signal stops it.
 pub(crate) fn run(options: ServeOptions, color: Color) -> Result<(), Box<dyn Error>> {
     start_logging(&options, color)?;
     let runtime = runtime()?;
     let result = runtime.block_on(serve_until_stopped(options));
-    // What still computes does not keep the process; everything acknowledged is on disk.
+    // Computations that are still running are abandoned; everything acknowledged is on disk.
     runtime.shutdown_timeout(SHUTDOWN);
     result
 }
@@ -77,7 +77,7 @@ fn start_logging(options: &ServeOptions, color: Color) -> Result<(), Box<dyn Err
 }
 
 async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>> {
-    machine::allow_many_files();
+    system_limits::allow_many_files();
     // Signals first: from here on the server stops in an orderly way whenever it is asked to.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let directory = match (&options.data_dir, options.in_memory) {
@@ -94,11 +94,11 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         .quota_bytes(options.quota_backend_bytes)
         .value_bytes(u64::MAX);
     let store: Arc<dyn Store> = if options.in_memory {
-        Arc::new(no_disk::open(kept)?)
+        Arc::new(null_disk::open(kept)?)
     } else {
         Arc::new(kept.open(directory.store())?)
     };
-    let limits = InflightLimits::default().for_open_files(machine::open_files());
+    let limits = InflightLimits::default().for_open_files(system_limits::open_files());
     let engine = Arc::new(
         Engine::new(store.clone(), Arc::new(SystemClock), Arc::new(SystemRandomness), admission(&options)?)
             .with_authorizer(Arc::new(AllowAuthenticated))
@@ -123,7 +123,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     let written = write_private(&path, &kubeconfig::write(&url, &authority.certificate, &admin, &token));
     match written {
         // An older one has a certificate that is still good; objects can be deleted with it.
-        Err(error) if is_no_space(&error) => tracing::error!(%error, "the kubeconfig is not up to date"),
+        Err(error) if is_no_space(&error) => tracing::error!(%error, "cannot write the kubeconfig"),
         written => written?,
     }
 
@@ -139,7 +139,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         }
         tracing::info!("stopping");
     };
-    let memory = options.memory_limit.or_else(machine::memory_limit);
+    let memory = options.memory_limit.or_else(system_limits::memory_limit);
     if let Some(limit) = memory {
         tokio::spawn(pleach_server::memory::keep_below(limit));
     }
@@ -153,12 +153,12 @@ fn is_no_space(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
 }
 
-/// What clients may take, of what the machine has.
+/// The limits on clients, from those of the system.
 fn connection_limits(memory: Option<u64>) -> Limits {
     let usual = Limits::default();
     let share = memory.map_or(usize::MAX, |limit| (limit / 8) as usize);
     Limits {
-        connections: machine::connections(usual.connections),
+        connections: system_limits::connections(usual.connections),
         answers: usual.answers.min(share),
         ..usual
     }
@@ -171,7 +171,7 @@ fn admission(options: &ServeOptions) -> Result<Admission, String> {
             "NamespaceLifecycle" => admission.namespace_lifecycle = false,
             "MutatingAdmissionWebhook" => admission.mutating_webhooks = false,
             "ValidatingAdmissionWebhook" => admission.validating_webhooks = false,
-            // Plugins of the real thing that do nothing here are off already.
+            // Other upstream plugins do nothing here.
             "ServiceAccount"
             | "ValidatingAdmissionPolicy"
             | "MutatingAdmissionPolicy"

@@ -1,4 +1,4 @@
-//! `pleach store`: backup, restore, check and repair, on files.
+//! `pleach store`: backup, restore, check and repair.
 
 use std::error::Error;
 
@@ -45,13 +45,13 @@ pub(crate) fn run(command: StoreCommand) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What keeps the server from reading a stored object.
+/// Why the server cannot decode a stored object.
 fn decode(item: &Versioned) -> Result<(), String> {
     let parsed = Record::open(item.value.clone(), item.revision).and_then(|record| record.parse());
     parsed.map(drop).map_err(|error| error.to_string())
 }
 
-/// What a repair found and did, for a person.
+/// Prints the report of a repair.
 fn account(repaired: &RepairReport, dry_run: bool) -> String {
     let mut text = String::new();
     let mut say = |line: String| {
@@ -89,7 +89,7 @@ fn account(repaired: &RepairReport, dry_run: bool) -> String {
     text
 }
 
-/// A report for a person.
+/// Prints statistics.
 fn sentence(report: &pleach_store_log::Report) -> String {
     format!(
         "{} keys, {} bytes of values, {} bytes on disk; revision {}, compacted up to {}",

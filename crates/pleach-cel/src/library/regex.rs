@@ -41,7 +41,7 @@ const STEPS_PER_BYTE: u64 = 32;
 /// Compiles a non-constant pattern; `None` if it is invalid.
 pub(crate) fn compile_pattern(work: &Work<'_>, pattern: &str) -> Result<Option<Regex>, Fault> {
     work.charge(STEPS_PER_BYTE * (1 + pattern.len() as u64))?;
-    Ok(Regex::for_now(pattern).ok())
+    Ok(Regex::lightweight(pattern).ok())
 }
 
 /// Runs a search within the remaining work.

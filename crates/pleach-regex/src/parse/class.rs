@@ -35,7 +35,7 @@ impl Parser<'_> {
         let negated = self.take("^");
         let mut class = ClassBuilder::default();
         let mut first = true;
-        // A bracket that closes at once is a member.
+        // A `]` directly after `[` is a member.
         while first || !self.rest.starts_with(']') {
             first = false;
             if let Some(named) = self.posix()? {
@@ -105,7 +105,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads an escape that stands for a class, if there is one.
+    /// Parses an escaped class, if there is one.
     pub(super) fn class_escape(&mut self) -> Result<Option<ClassBuilder>, Error> {
         let mut bytes = self.rest.bytes();
         let (Some(b'\\'), Some(letter)) = (bytes.next(), bytes.next()) else { return Ok(None) };

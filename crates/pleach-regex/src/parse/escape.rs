@@ -1,4 +1,4 @@
-//! Backslashes outside brackets, and the characters they write inside and outside.
+//! Escapes.
 
 use super::Parser;
 use crate::ast::Look;
@@ -26,7 +26,7 @@ impl Parser<'_> {
         self.literal(point)
     }
 
-    /// `\Q`: everything up to `\E` or the end is text.
+    /// `\Q`: everything up to `\E` or the end is literal.
     fn quoted(&mut self) -> Result<(), Error> {
         self.advance(2);
         let (text, rest) = self.rest.split_once("\\E").unwrap_or((self.rest, ""));
@@ -34,7 +34,7 @@ impl Parser<'_> {
         text.chars().try_for_each(|c| self.literal(u32::from(c)))
     }
 
-    /// Reads an escape that stands for one code point, surrogates included.
+    /// Parses an escape of one code point, surrogates included.
     pub(super) fn char_escape(&mut self) -> Result<u32, Error> {
         let before = self.rest;
         self.advance(1);
@@ -42,7 +42,7 @@ impl Parser<'_> {
             return Err(Error::new(ErrorCode::TrailingBackslash, ""));
         };
         let point = match c {
-            // One digit alone would be a reference to a group.
+            // A single digit would be a backreference.
             '1'..='7' if !self.rest.starts_with(|c: char| c.is_digit(8)) => None,
             '0'..='7' => {
                 let mut point = c as u32 - u32::from(b'0');
@@ -68,8 +68,8 @@ impl Parser<'_> {
         point.ok_or_else(|| Error::new(ErrorCode::InvalidEscape, self.since(before)))
     }
 
-    /// What follows `\x`: two digits, or any number of them in braces. Stops behind what is wrong,
-    /// because the error quotes up to there.
+    /// What follows `\x`: two digits, or any number of them in braces. Stops after what is wrong, which
+    /// the error quotes.
     fn hexadecimal(&mut self) -> Option<u32> {
         let c = self.next()?;
         if c != '{' {

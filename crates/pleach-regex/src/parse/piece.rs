@@ -1,7 +1,7 @@
-//! A parsed part of a pattern with what Go's limits need to know about it.
+//! A parsed part of a pattern, with its size for Go's limits.
 //!
-//! Height, size and repeat product are kept per part, so that each limit costs one comparison
-//! wherever a part is made; Go walks the tree instead, and gets the same numbers.
+//! Height, size and repeat product are kept per part, so that checking a limit is one comparison; Go
+//! walks the tree, with the same numbers.
 
 use crate::ast::{Node, Repeat};
 
@@ -12,7 +12,7 @@ const MAX_SIZE: u64 = (128 << 20) / 40;
 /// The largest count, also as a product of nested counts.
 pub(super) const MAX_REPEAT: u32 = 1000;
 
-/// How a part combines with its surroundings.
+/// How a part combines with its neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// Literal text; neighbours with the same case rule are one literal in Go's tree.
@@ -28,20 +28,20 @@ pub(super) enum Op {
     Star,
     Plus,
     Quest,
-    /// `{min,max}`; no maximum is without end.
+    /// `{min,max}`; the maximum may be unbounded.
     Counted(u32, Option<u32>),
 }
 
-/// Which limit a part breaks.
+/// The limit that is exceeded.
 pub(super) enum Excess {
     Height,
     Size,
 }
 
-/// What the limits ask of a part.
+/// The sizes of a part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measure {
-    /// Levels of Go's tree.
+    /// The height of Go's tree.
     pub(super) height: u32,
     /// See [`crate::ast::Parsed::weight`].
     pub(super) weight: u64,
@@ -62,7 +62,7 @@ impl Piece {
     pub(super) fn leaf(node: Node, shape: Shape) -> Self {
         let weight = match &node {
             Node::Char(c) => c.len_utf8() as u64,
-            // A range of wide characters becomes a few byte sequences.
+            // A range of non-ASCII characters becomes a few byte sequences.
             Node::Class(ranges) => ranges.iter().map(|&(_, last)| if last < 0x80 { 1 } else { 4 }).sum(),
             _ => 1,
         };
@@ -162,8 +162,7 @@ impl Piece {
     }
 }
 
-/// Adds up the parts of a sequence. `same` takes a part of the same kind apart: its members move
-/// up into the sequence, so it adds no level of its own.
+/// Adds up the parts of a sequence. `same` flattens a part of the same kind: it adds no level.
 fn join(pieces: Vec<Piece>, same: impl Fn(Node) -> Result<Vec<Node>, Node>) -> (Measure, Vec<Node>) {
     let mut sum = Measure { height: 1, weight: 0, size: 0, product: 1 };
     let mut nodes = Vec::with_capacity(pieces.len());
@@ -172,7 +171,7 @@ fn join(pieces: Vec<Piece>, same: impl Fn(Node) -> Result<Vec<Node>, Node>) -> (
         match same(node) {
             Ok(members) => {
                 nodes.extend(members);
-                // Literal text is a leaf to Go, however many characters it has.
+                // A literal is a leaf in Go's tree, however long it is.
                 if !matches!(shape, Shape::Literal { .. }) {
                     height = measure.height;
                 }

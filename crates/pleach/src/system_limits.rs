@@ -1,15 +1,15 @@
-//! What the machine allows the server: open files and memory.
+//! Limits of the system: open files and memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Descriptors that connections leave to the store and to webhooks, at least.
+/// Descriptors reserved for the store and webhooks, at least.
 const LEAST_RESERVE: usize = 64;
-/// Connections that are allowed however few descriptors there are.
+/// Connections that are always allowed.
 const LEAST_CONNECTIONS: usize = 8;
 
-/// Allows as many open files as the system lets a program have: its default is for programs without many
-/// connections. A failure leaves what there was.
+/// Raises the limit on open files to the hard limit; the default is too low for many connections.
+/// Errors are ignored.
 #[cfg(target_os = "linux")]
 pub(crate) fn allow_many_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
@@ -30,13 +30,13 @@ pub(crate) fn open_files() -> usize {
     usize::MAX
 }
 
-/// How many connections there is room for beside the files that are open now, `most` at most.
+/// How many connections are possible besides the files that are open now, at most `most`.
 pub(crate) fn connections(most: usize) -> usize {
     let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
     connections_of(open_files(), open).min(most)
 }
 
-/// Of so many descriptors, a tenth is left for what the store and webhooks will open.
+/// A tenth of the descriptors is reserved for the store and webhooks.
 fn connections_of(files: usize, open: usize) -> usize {
     let reserve = LEAST_RESERVE.max(files / 10);
     files.saturating_sub(open + reserve).max(LEAST_CONNECTIONS)
@@ -47,7 +47,7 @@ pub(crate) fn memory_limit() -> Option<u64> {
     limit_of_group(&fs::read_to_string("/proc/self/cgroup").ok()?, Path::new("/sys/fs/cgroup"))
 }
 
-/// The smallest limit of a control group and those around it.
+/// The smallest limit of a control group and its ancestors.
 fn limit_of_group(groups: &str, mounted: &Path) -> Option<u64> {
     let limits = groups.lines().filter_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -59,16 +59,16 @@ fn limit_of_group(groups: &str, mounted: &Path) -> Option<u64> {
         } else {
             return None;
         };
-        // A container may see the path its group has outside, of which nothing is mounted.
+        // A container may see the path of its group outside, which is not mounted.
         let group: PathBuf = root.join(path.trim_start_matches('/'));
         let around = group.ancestors().take_while(|group| group.starts_with(&root));
         around.filter_map(|group| fs::read_to_string(group.join(file)).ok()?.trim().parse().ok()).min()
     });
-    // Version 1 says "none" with a number of this size.
+    // Version 1 has a number of this size for "none".
     limits.filter(|limit| *limit < 1 << 60).min()
 }
 
-/// A number of bytes, as it is or with a unit: `512Mi`, `2G`.
+/// A number of bytes, with an optional unit: `512Mi`, `2G`.
 pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit: u64 = match &text[digits.len()..] {

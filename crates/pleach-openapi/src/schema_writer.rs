@@ -1,9 +1,8 @@
-//! Writing a schema as JSON straight from its CRD's properties.
+//! Writes schemas as JSON directly from their CRD's properties.
 //!
-//! Schemas are most of a document, and making values of them only to write them costs more than all
-//! the rest. The order of keywords is that of `shape`, looked up once; what a shape does not know is
-//! an extension and comes after in alphabetical order. Schemas with keywords that no structural
-//! schema has ([`is_writable`]) are left to the long way.
+//! Schemas are most of a document, and building values only to write them costs more than all the rest.
+//! The order of keywords is that of `shape`; other keywords are extensions and follow in alphabetical
+//! order. Schemas with non-structural keywords ([`is_writable`]) are written as values.
 
 use pleach_json::{Map, Str, Value, grow_stack, write_string, write_to};
 use pleach_schema::{JSONSchemaProps, SchemaMap, SchemaOrArray, SchemaOrBool};
@@ -115,7 +114,7 @@ pub(crate) fn is_writable(edition: Edition, schema: &JSONSchemaProps) -> bool {
             || rare.definitions.is_some()
             || rare.dependencies.is_some()
             || matches!(&node.items, Some(SchemaOrArray::List(_)))
-            // What stands beside a reference has an order of its own in v3.
+            // Siblings of a reference have an order of their own in v3.
             || (edition == Edition::V3
                 && rare.ref_.is_some()
                 && *node != reference(rare.ref_.clone()))
@@ -128,7 +127,7 @@ fn reference(to: Option<Str>) -> JSONSchemaProps {
     out
 }
 
-/// Writes a schema; `marks` are members that only its root has.
+/// Writes a schema; `marks` are members of its root only.
 pub(crate) fn write(edition: Edition, schema: &JSONSchemaProps, marks: &Map, out: &mut Vec<u8>) {
     let order = match edition {
         Edition::V2 => &*V2,
@@ -160,7 +159,7 @@ impl Writer<'_> {
         self.marks = marks;
     }
 
-    /// Begins a member: a comma, unless it is the first, and its key.
+    /// Starts a member: a comma, unless it is the first, and its key.
     fn open(&mut self, key: &[u8]) {
         if self.bytes.last() != Some(&b'{') {
             self.bytes.push(b',');
@@ -186,7 +185,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A text that may be there and empty.
+    /// A string that is written even if empty.
     fn optional(&mut self, key: &[u8], text: Option<&Str>) {
         if let Some(text) = text {
             self.open(key);
@@ -200,7 +199,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A number of which nobody knows whether it was written with a point.
+    /// A number in either notation.
     fn number(&mut self, key: &[u8], number: Option<f64>) {
         let Some(number) = number else { return };
         let is_int = number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0;
@@ -282,7 +281,7 @@ mod tests {
     use crate::document::schema_shape;
     use crate::json as long_way;
 
-    /// A schema written both ways, if it can be.
+    /// A schema written both ways, if possible.
     fn both_ways(edition: Edition, schema: &Value, marks: &Value) -> Option<(String, String)> {
         let props = JSONSchemaProps::from_value(schema).unwrap();
         let marks = marks.as_object().cloned().unwrap_or_default();
@@ -330,7 +329,7 @@ mod tests {
             (refers, json!({}), "a reference"),
         ] {
             for edition in [Edition::V2, Edition::V3] {
-                // What v2 cannot say is gone before it is written.
+                // Keywords that v2 lacks are dropped before.
                 let mut schema = JSONSchemaProps::from_value(&schema).unwrap();
                 if edition == Edition::V2 {
                     schema.each_structural_node(&mut |node| {

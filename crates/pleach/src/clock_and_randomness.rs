@@ -1,11 +1,11 @@
-//! What the engine is handed: the time and randomness of this machine.
+//! The system's clock and randomness, for the engine.
 
 use std::cell::RefCell;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pleach_engine::{Clock, Instant, Randomness};
 
-/// The machine's clock.
+/// The system clock.
 pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
@@ -14,7 +14,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A time of the machine's clock, which may be set to before 1970.
+/// A time of the system clock, which may be before 1970.
 fn instant(time: SystemTime) -> Instant {
     match time.duration_since(UNIX_EPOCH) {
         Ok(since) => Instant { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() },
@@ -29,11 +29,11 @@ fn instant(time: SystemTime) -> Instant {
     }
 }
 
-/// The machine's randomness. A little is fetched at a time: asking the kernel costs more than the few
-/// bytes of a uid.
+/// The system's randomness, fetched in blocks: asking the kernel costs more than the few bytes of a
+/// uid.
 pub(crate) struct SystemRandomness;
 
-/// Random bytes that nobody has seen.
+/// Unused random bytes.
 struct Pool {
     bytes: [u8; 512],
     /// How many of them are left, at the end.

@@ -1,4 +1,4 @@
-//! A disk that keeps nothing: the store's own log goes nowhere, and all is gone with the process.
+//! A null disk for `--in-memory`: the store's log is discarded.
 
 use std::io;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use pleach_store::StoreError;
 use pleach_store_log::{Disk, DiskFile, LogStore, Options};
 
-/// The embedded store without its disk: as fast, and forgetful.
+/// The embedded store on a null disk.
 pub(crate) fn open(options: Options) -> Result<LogStore, StoreError> {
-    // Without a disk there is nothing that a checkpoint could shorten, and no room to hold back.
+    // Without a disk checkpoints and a reserve are useless.
     options.sync(false).checkpoint_bytes(u64::MAX).reserve_bytes(0).open_disk(Arc::new(NoDisk))
 }
 
@@ -41,7 +41,7 @@ impl Disk for NoDisk {
     }
 }
 
-/// Knows only how long it would be.
+/// Only tracks its size.
 #[derive(Debug)]
 struct NoFile {
     size: u64,
