@@ -3,6 +3,7 @@
 //! The order is upstream's. Here is only the dispatch; what an endpoint does is in its own module.
 
 use std::borrow::Cow;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -184,8 +185,9 @@ impl App {
             (Some(info), Ok(deadline), Ok(user)) => {
                 let call = Call::new(parts.method, info, user, &query, parts.headers);
                 let meter = meter(&call.method).deadline(deadline.at(started)).supervisor(cpu);
-                let computed = run_metered(meter, self.route(&call, &mut body, &mut labels));
-                let response = match deadline.keep(computed).await {
+                // Pinned here, so that the futures around it hold a reference: each would make room for it twice.
+                let mut routed = pin!(self.route(&call, &mut body, &mut labels));
+                let response = match deadline.keep(run_metered(meter, routed.as_mut())).await {
                     Some(Ok(response)) => response,
                     Some(Err(interrupted)) => self.interrupted(interrupted, deadline),
                     None => deadline.missed(),

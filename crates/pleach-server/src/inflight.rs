@@ -223,8 +223,8 @@ tokio::task_local! {
 
 impl Place {
     /// Works on a request; calls to webhooks from within it give its place back while they wait.
-    pub async fn hold<F: Future>(self: Arc<Self>, request: F) -> F::Output {
-        PLACE.scope(self, request).await
+    pub fn hold<F: Future>(self: Arc<Self>, request: F) -> impl Future<Output = F::Output> {
+        PLACE.scope(self, request)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
