@@ -143,7 +143,8 @@ fn operation(random: &mut Random, name: &str, size: u64, now: Option<&Vec<Option
     let exists = now.is_some_and(|states| states.iter().any(Option::is_some));
     let one = format!("{}/{name}", path("widgets"));
     let text = "x".repeat(random.below(3_000) as usize);
-    let parts: Vec<Value> = (0..random.below(8)).map(|n| json!({"id": n.to_string()})).collect();
+    // Never empty: an apply that empties a list that was created empty is a 422, upstream too.
+    let parts: Vec<Value> = (0..=random.below(8)).map(|n| json!({"id": n.to_string()})).collect();
     let spec = json!({"size": size, "text": text, "parts": parts});
     let whole = object("Widget", name, spec).to_string();
     match random.below(10) {
