@@ -2,20 +2,22 @@
 //!
 //! A thousand watchers of one kind receive the same change. What is costly about it, parsing the
 //! object, converting it, writing the frame, is done by the first and found by the others. The cache
-//! is a ring over the latest revisions: bounded, and a miss costs only the work again.
+//! is a few rings over the latest revisions, by size: bounded, and a miss costs only the work again.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use pleach_json::Value;
-use pleach_store::{Event, Versioned};
+use pleach_store::{Event, Revision, Versioned};
 
 use crate::kind::KindVersion;
 use crate::record::Record;
 use crate::rejection::Rejection;
 
-const SLOTS: usize = 1024;
+/// The rings: events up to a size, in bytes, and how many of them are kept. What watchers work out about an
+/// event may take several times its size.
+const RINGS: [(usize, usize); 3] = [(8 << 10, 1024), (128 << 10, 64), (usize::MAX, 4)];
 
 /// What a frame depends on beside its event: the version, the change and the shape.
 pub(crate) type FrameKey = u64;
@@ -125,20 +127,28 @@ fn parse(versioned: Option<&Versioned>) -> Option<Arc<Value>> {
 
 /// The latest events, shared.
 pub(crate) struct EventCache {
-    slots: Box<[Mutex<Option<Arc<SharedEvent>>>]>,
+    rings: [Box<[Slot]>; RINGS.len()],
 }
+
+type Slot = Mutex<Option<Arc<SharedEvent>>>;
 
 impl Default for EventCache {
     fn default() -> Self {
-        Self { slots: (0..SLOTS).map(|_| Mutex::new(None)).collect() }
+        Self { rings: RINGS.map(|(_, slots)| (0..slots).map(|_| Mutex::new(None)).collect()) }
     }
 }
 
 impl EventCache {
+    fn slot(&self, event: &Event) -> &Slot {
+        let size = |versioned: &Option<Versioned>| versioned.as_ref().map_or(0, |v| v.value.len());
+        let size = size(&event.value) + size(&event.previous);
+        let ring = RINGS.iter().position(|(largest, _)| size <= *largest).unwrap_or(RINGS.len() - 1);
+        &self.rings[ring][event.revision.0 as usize % self.rings[ring].len()]
+    }
+
     /// The shared form of an event.
     pub(crate) fn share(&self, event: &Arc<Event>) -> Arc<SharedEvent> {
-        let slot = &self.slots[event.revision.0 as usize % SLOTS];
-        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.slot(event).lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(shared) = slot.as_ref()
             && shared.event.revision == event.revision
             && shared.event.key == event.key
@@ -149,6 +159,16 @@ impl EventCache {
         *slot = Some(shared.clone());
         shared
     }
+
+    /// Drops all events up to a revision.
+    pub(crate) fn forget(&self, until: Revision) {
+        for slot in self.rings.iter().flatten() {
+            let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+            let old = slot.take_if(|shared| shared.event.revision <= until);
+            drop(slot);
+            drop(old);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -158,7 +178,7 @@ mod tests {
     use std::task::Poll;
 
     use pleach_json::json;
-    use pleach_store::{Key, Revision};
+    use pleach_store::Key;
 
     use super::*;
 
@@ -169,6 +189,24 @@ mod tests {
     fn event() -> Arc<SharedEvent> {
         let event = Event { key: Key::new("/k"), revision: Revision(1), value: None, previous: None };
         EventCache::default().share(&Arc::new(event))
+    }
+
+    #[test]
+    fn few_large_events_are_kept_and_none_for_long() {
+        let cache = EventCache::default();
+        let kept = || cache.rings.iter().flatten().filter(|slot| slot.lock().unwrap().is_some()).count();
+        for revision in 1..=100 {
+            let (key, revision) = (Key::new("/k"), Revision(revision));
+            let value = vec![0; 1 << 20].into();
+            let value = Some(Versioned { key: key.clone(), value, revision, created: revision });
+            let event = Event { key, revision, value, previous: None };
+            cache.share(&Arc::new(event));
+        }
+        assert_eq!(kept(), 4);
+        cache.forget(Revision(98));
+        assert_eq!(kept(), 2);
+        cache.forget(Revision(100));
+        assert_eq!(kept(), 0);
     }
 
     #[tokio::test]

@@ -40,6 +40,9 @@ const RESTART_AFTER: Duration = Duration::from_secs(1);
 /// How many objects are read at once.
 const PAGE: usize = 1000;
 
+/// How long what watchers worked out about an event is kept, at least.
+const EVENTS_KEPT: Duration = Duration::from_secs(30);
+
 /// What the bytes of an object with owners, and of one that is being deleted, have in them.
 static OWNED: Constant<Finder<'static>> = Constant::new(|| Finder::new("\"ownerReferences\":"));
 static DELETING: Constant<Finder<'static>> = Constant::new(|| Finder::new("\"deletionTimestamp\":"));
@@ -64,6 +67,8 @@ struct Controllers {
     definitions: Runner<DefinitionFinalizer>,
     namespaces: Runner<NamespaceController>,
     garbage: Runner<GarbageCollector>,
+    /// The revision of the last event.
+    seen: Revision,
 }
 
 impl Controllers {
@@ -75,6 +80,7 @@ impl Controllers {
             definitions: Runner::new(DefinitionFinalizer::new(engine.clone())),
             namespaces: Runner::new(NamespaceController::new(engine.clone())),
             garbage: Runner::new(GarbageCollector::new(engine.clone(), gone)),
+            seen: Revision(0),
         }
     }
 
@@ -83,6 +89,8 @@ impl Controllers {
         let root = Key::new(keys::ROOT);
         let mut watch = self.engine.store.watch(root, start).await.map_err(Rejection::from_store)?;
         let engine = self.engine.clone();
+        let mut expiry = tokio::time::interval(EVENTS_KEPT);
+        let mut old = Revision(0);
         loop {
             tokio::select! {
                 item = watch.next() => match item {
@@ -91,6 +99,7 @@ impl Controllers {
                     Some(Ok(WatchItem::Progress(_))) => {}
                     Some(Ok(WatchItem::Events(batch))) => batch.iter().for_each(|event| self.observe_event(event)),
                 },
+                _ = expiry.tick() => engine.events.forget(std::mem::replace(&mut old, self.seen)),
                 () = engine.work.filled() => engine.work.take().into_iter().for_each(|work| self.add(work)),
                 () = self.reconciler.turn() => {}
                 () = self.definitions.turn() => {}
@@ -132,9 +141,11 @@ impl Controllers {
     }
 
     fn observe_event(&mut self, event: &Event) {
+        self.seen = event.revision;
         match &event.value {
             Some(now) => self.observe_stored(&event.key, &now.value, now.revision),
             None => {
+                self.engine.write_cache.remove(&event.key, event.revision);
                 let previous = event.previous.as_ref();
                 self.observe(&Change::Gone { key: &event.key, revision: event.revision, previous });
             }

@@ -81,6 +81,11 @@ impl WriteCache {
         }
     }
 
+    /// Drops an object that was deleted at a revision.
+    pub(crate) fn remove(&self, key: &Key, deleted: Revision) {
+        self.objects.remove(key, deleted);
+    }
+
     /// The field sets that objects of a version have in common; the version is given by its fingerprint.
     pub(crate) fn field_sets(&self, version: u64) -> Arc<InternedObjects> {
         if self.off { NO_SETS.clone() } else { self.field_sets.of(version) }

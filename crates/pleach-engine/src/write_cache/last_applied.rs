@@ -7,6 +7,8 @@
 use bytes::Bytes;
 use pleach_json::{SpannedValue, Spans, Str, Value};
 
+use super::recent_objects::memory_of;
+
 /// A configuration that a manager applied, with its text.
 pub(crate) struct AppliedConfiguration {
     pub(crate) manager: Str,
@@ -39,9 +41,9 @@ impl LastApplied {
         SpannedValue::new(&self.applied.config, &self.applied.text, &self.applied.spans)
     }
 
-    /// The length of its text.
+    /// About how much memory it takes.
     pub(super) fn size(&self) -> usize {
-        self.applied.text.len()
+        memory_of(&self.applied.text)
     }
 
     /// Whether this manager applied it, at the same endpoint and under the same schema.

@@ -23,10 +23,19 @@ use crate::record::Record;
 
 /// Writers on different processors seldom wait for each other.
 const SHARDS: usize = 16;
-/// Capacity in stored bytes; as values they take two to four times that.
-const BYTES: usize = 8 << 20;
+/// Capacity in bytes of memory, estimated by [`memory_of`].
+const BYTES: usize = 32 << 20;
 /// Larger objects are not kept: a few of them would displace everything else.
 const LARGEST: usize = BYTES / SHARDS / 16;
+/// What a container, a member or an item takes beside its text, about.
+const PER_VALUE: usize = 64;
+
+/// About how much memory a value takes together with its text: one of many small containers or items takes many
+/// times its text.
+pub(super) fn memory_of(text: &[u8]) -> usize {
+    // Those within strings count too, which only makes the estimate larger.
+    text.len() + PER_VALUE * memchr::memchr3_iter(b',', b'{', b'[', text).count()
+}
 
 /// An object as it was last stored by this process.
 pub(crate) struct LastStored {
@@ -96,6 +105,17 @@ impl RecentObjects {
         })
     }
 
+    /// Drops an object that was deleted at a revision.
+    pub(super) fn remove(&self, key: &Key, deleted: Revision) {
+        let mut shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
+        let is_older = shard.objects.get(key).is_some_and(|object| object.revision < deleted);
+        let removed = if is_older { shard.objects.remove(key) } else { None };
+        shard.bytes -= removed.as_ref().map_or(0, |removed| removed.size);
+        // Dropping it takes a while; the lock is released first.
+        drop(shard);
+        drop(removed);
+    }
+
     /// Keeps an object as it was stored, in the storage version, and the configuration if it was applied.
     pub(super) fn put(
         &self,
@@ -106,11 +126,12 @@ impl RecentObjects {
         verified: Verified,
         applied: Option<AppliedConfiguration>,
     ) {
-        let applied = applied.filter(|applied| record.json().len() + applied.text.len() <= LARGEST);
-        let size = record.json().len() + applied.as_ref().map_or(0, |applied| applied.text.len());
-        if size > LARGEST {
+        let own = memory_of(record.json());
+        if own > LARGEST {
             return;
         }
+        let applied = applied.filter(|applied| own + memory_of(&applied.text) <= LARGEST);
+        let size = own + applied.as_ref().map_or(0, |applied| memory_of(&applied.text));
         let last_applied = applied.map(|applied| Arc::new(LastApplied::new(applied, value.clone())));
         let object = CachedObject {
             revision: record.revision,
@@ -233,11 +254,33 @@ mod tests {
     }
 
     #[test]
+    fn deleted_objects_are_dropped() {
+        let recent = RecentObjects::default();
+        put(&recent, key(1), 5, 100, 5);
+        recent.remove(&key(1), Revision(4));
+        assert_eq!(get(&recent, key(1), 5), Some(Value::Int(5)), "created again since");
+        recent.remove(&key(1), Revision(6));
+        assert_eq!(get(&recent, key(1), 5), None);
+        recent.remove(&key(1), Revision(6));
+        assert_eq!(recent.shard(&key(1)).lock().unwrap().bytes, 0);
+    }
+
+    #[test]
+    fn containers_and_items_count_beyond_their_text() {
+        for (text, at_least) in
+            [("x".repeat(1_000), 1), ("1,".repeat(1_000), 30), ("{\"a\":".repeat(1_000), 10)]
+        {
+            let times = memory_of(text.as_bytes()) / text.len();
+            assert!(times >= at_least && times < 4 * at_least, "{times} times {}", &text[..10]);
+        }
+    }
+
+    #[test]
     fn the_cache_is_bounded_and_evicts_the_oldest() {
         let recent = RecentObjects::default();
         put(&recent, key(0), 1, LARGEST + 1, 0);
         assert_eq!(get(&recent, key(0), 1), None, "too large");
-        for n in 0..5_000 {
+        for n in 0..20_000 {
             put(&recent, key(n), n as u64, 4_000, n as i64);
             // One that is written again and again stays.
             put(&recent, key(0), n as u64, 4_000, n as i64);
@@ -249,8 +292,8 @@ mod tests {
         assert!(bytes <= BYTES && bytes > BYTES / 2, "{bytes}");
         assert_eq!(kept * 4_000, bytes);
         assert!(sum(|shard| shard.order.len()) <= 2 * kept + 9 * SHARDS);
-        assert_eq!(get(&recent, key(0), 4_999), Some(Value::Int(4_999)));
+        assert_eq!(get(&recent, key(0), 19_999), Some(Value::Int(19_999)));
         assert_eq!(get(&recent, key(1), 1), None);
-        assert_eq!(get(&recent, key(4_998), 4_998), Some(Value::Int(4_998)));
+        assert_eq!(get(&recent, key(19_998), 19_998), Some(Value::Int(19_998)));
     }
 }

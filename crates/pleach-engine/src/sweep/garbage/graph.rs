@@ -66,6 +66,11 @@ impl Graph {
         }
         if !owners.is_empty() {
             self.owners.insert(key.clone(), owners);
+        } else if self.is_empty() {
+            // One object may have had tens of thousands of owners.
+            self.dependents.shrink_to_fit();
+            self.blocks.shrink_to_fit();
+            self.gone.shrink_to_fit();
         }
         free
     }
