@@ -166,12 +166,27 @@ fn operation(random: &mut Random, name: &str, size: u64, now: Option<&Vec<Option
     }
 }
 
+/// The resource version of all objects.
+async fn latest(server: &Server) -> Option<u64> {
+    let list = Call::new(Method::GET, format!("{}?limit=1", path("widgets")));
+    let (_, body) = server.once(list).await.ok()?;
+    let list: Value = serde_json::from_slice(&body).ok()?;
+    list["metadata"]["resourceVersion"].as_str()?.parse().ok()
+}
+
 /// Watches all objects, from where it was whenever the watch ends.
 pub(crate) async fn watch(server: Server, seen: &Seen, stop: &AtomicBool) {
     let mut version: Option<u64> = None;
     while !stop.load(Ordering::Relaxed) {
-        let from = version.map_or(String::new(), |version| format!("&resourceVersion={version}"));
-        let call = Call::new(Method::GET, format!("{}?watch=true{from}", path("widgets")));
+        // Objects that are there already come in the order of their names: the watch begins behind them.
+        let Some(from) = (match version {
+            Some(version) => Some(version),
+            None => latest(&server).await,
+        }) else {
+            continue;
+        };
+        version = Some(from);
+        let call = Call::new(Method::GET, format!("{}?watch=true&resourceVersion={from}", path("widgets")));
         let Ok(mut connection) = server.http2().await else { continue };
         let Ok(response) = connection.begin(&call).await else { continue };
         if response.status() == 410 {
