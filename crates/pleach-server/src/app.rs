@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use http::header::{ACCEPT, HeaderValue, USER_AGENT};
+use http::header::{ACCEPT, DATE, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
@@ -31,7 +31,7 @@ use crate::query::Query;
 use crate::request_body::Unread;
 use crate::request_info::{PathKind, RequestInfo};
 use crate::respond::{self, ResponseFormat};
-use crate::{discovery, health, memory, resource, reviews};
+use crate::{discovery, health, http_date, memory, resource, reviews};
 
 /// A request: its attributes, query and headers.
 pub struct Call<'a> {
@@ -197,7 +197,8 @@ impl App {
             }
         };
         body.drain().await;
-        self.metrics.request(labels, response.status().as_u16(), started.elapsed());
+        let catalog = self.engine.catalog();
+        self.metrics.request(labels, response.status().as_u16(), started.elapsed(), catalog);
         finish(response, audit_id, is_head)
     }
 
@@ -268,6 +269,11 @@ impl App {
         self.inflight.admit(mutating, Rank::of(user))
     }
 
+    /// Whether there is a place for a read or a write now.
+    pub fn has_place(&self, mutating: bool, user: &UserInfo) -> bool {
+        self.inflight.has_place(mutating, Rank::of(user))
+    }
+
     /// Waits for the writes that are about to get as far as this one, if there are many.
     ///
     /// A write runs more code than the nearest cache holds. Here its first part ends; if the second
@@ -334,6 +340,9 @@ fn decoded(path: &str) -> Option<Cow<'_, str>> {
 
 fn finish(mut response: Response<Body>, audit_id: HeaderValue, is_head: bool) -> Response<Body> {
     response.headers_mut().insert(AUDIT_ID, audit_id);
+    if let Some(date) = http_date::now() {
+        response.headers_mut().insert(DATE, date);
+    }
     if is_head {
         *response.body_mut() = Body::empty();
     }

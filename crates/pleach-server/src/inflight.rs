@@ -189,6 +189,12 @@ impl Inflight {
         Some(Arc::new(Place { inflight: self.clone(), mutating, rank, state }))
     }
 
+    /// Whether there is a place now.
+    pub fn has_place(&self, mutating: bool, rank: Rank) -> bool {
+        let Seats { shared, reserve, .. } = self.seats(mutating);
+        shared.available_permits() > 0 || (rank == Rank::Master && reserve.available_permits() > 0)
+    }
+
     /// How many writes are worked on.
     pub fn mutating(&self) -> usize {
         self.mutating.taken()

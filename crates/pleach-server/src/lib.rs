@@ -18,6 +18,7 @@ pub mod deadline;
 pub mod discovery;
 pub mod documents;
 pub mod health;
+mod http_date;
 pub mod inflight;
 pub mod kubeconfig;
 pub mod listing;

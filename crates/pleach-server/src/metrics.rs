@@ -9,6 +9,7 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use pleach_auth::Verb;
 use pleach_engine::Engine;
+use pleach_engine::catalog::Catalog;
 use pleach_engine::kind::Kind;
 use pleach_json::Str;
 use pleach_work::Stopped;
@@ -42,6 +43,9 @@ impl Labels {
         self.subresource = subresource.into();
     }
 }
+
+/// So many sets of labels are kept before those of kinds that are gone are looked for.
+const MANY: usize = 1_024;
 
 /// What counts requests of the same labels.
 struct Counters {
@@ -125,7 +129,9 @@ impl Metrics {
     }
 
     /// Counts an answer.
-    pub fn request(&self, mut labels: Labels, code: u16, took: Duration) {
+    ///
+    /// The counters of kinds that are not served any more go when there are many.
+    pub fn request(&self, mut labels: Labels, code: u16, took: Duration, catalog: &Catalog) {
         if labels.verb.is_none() {
             return;
         }
@@ -135,7 +141,29 @@ impl Metrics {
         }
         let counters = self.counters(&labels);
         counters.count(took);
-        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(labels, counters);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.insert(labels, counters);
+        // Looked for again when there are twice as many, so that it costs little for each.
+        if known.len() >= MANY && known.len().is_power_of_two() {
+            known.retain(|labels, _| {
+                let is_served = catalog.get(&labels.group, &labels.resource).is_some();
+                if !is_served {
+                    self.remove(labels);
+                }
+                is_served
+            });
+            known.shrink_to_fit();
+        }
+    }
+
+    fn remove(&self, labels: &Labels) {
+        let verb = labels.verb.as_ref().map_or("", Verb::as_str);
+        let resource = [verb, &labels.group, &labels.version, &labels.resource, &labels.subresource];
+        let [verb, group, version, kind, sub] = resource;
+        let code = labels.code.to_string();
+        // Those of another code may have removed the durations before.
+        let _ = self.requests.remove_label_values(&[verb, group, version, kind, sub, &code]);
+        let _ = self.durations.remove_label_values(&resource);
     }
 
     /// Counts a request whose computation was ended.
@@ -215,7 +243,7 @@ mod tests {
             ..Labels::default()
         };
         for (verb, code) in [("get", 200), ("get", 200), ("get", 404), ("watch", 200), ("", 200)] {
-            metrics.request(labels(verb), code, Duration::from_millis(1));
+            metrics.request(labels(verb), code, Duration::from_millis(1), &Catalog::default());
         }
         let requests =
             |verb, code: &str| metrics.requests.with_label_values(&[verb, "", "", "foos", "", code]);
@@ -226,5 +254,18 @@ mod tests {
         assert_eq!(requests("", "200").get(), 0, "not a request for objects");
         assert_eq!(durations("get").get_sample_count(), 3, "whatever the code");
         assert_eq!(durations("watch").get_sample_count(), 0, "watches are not timed");
+    }
+
+    #[test]
+    fn counters_of_kinds_that_are_gone_are_bounded() {
+        let metrics = Metrics::new();
+        for n in 0..10_000 {
+            let labels =
+                Labels { verb: Some(Verb::Get), resource: format!("foos{n}").into(), ..Labels::default() };
+            metrics.request(labels, 200, Duration::from_millis(1), &Catalog::default());
+        }
+        assert!(metrics.known.read().unwrap().len() <= MANY);
+        let series: usize = metrics.registry.gather().iter().map(|family| family.get_metric().len()).sum();
+        assert!(series <= 2 * MANY + 16, "{series}");
     }
 }

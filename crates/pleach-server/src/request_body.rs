@@ -20,6 +20,8 @@ const DRAIN_TIME: Duration = Duration::from_secs(2);
 /// A body that has been read or not.
 pub struct Unread {
     body: Option<Incoming>,
+    /// What was received before it was wanted, or why that failed.
+    received: Option<Result<Bytes, Rejection>>,
     /// What was read, counted as long as the request is worked on.
     receiving: Receiving,
 }
@@ -27,11 +29,21 @@ pub struct Unread {
 impl Unread {
     /// Not yet read.
     pub fn new(body: Incoming) -> Self {
-        Self { body: Some(body), receiving: Receiving::default() }
+        Self { body: Some(body), received: None, receiving: Receiving::default() }
+    }
+
+    /// Receives the body for a later [`Unread::read`], which returns an error of this.
+    pub async fn receive(&mut self) {
+        if self.body.as_ref().is_some_and(|body| !body.is_end_stream()) {
+            self.received = Some(self.read().await);
+        }
     }
 
     /// Reads it, up to the limit. What was read before is gone.
     pub async fn read(&mut self) -> Result<Bytes, Rejection> {
+        if let Some(received) = self.received.take() {
+            return received;
+        }
         let Some(mut body) = self.body.take() else { return Ok(Bytes::new()) };
         let read = self.read_all(&mut body).await;
         if read.is_err() {

@@ -68,6 +68,10 @@ pub async fn serve(
         Box::pin(watch(app, call, target, &mut context)).await
     } else {
         let mutating = !verb.is_read_only();
+        // A client that sends its body slowly takes no place meanwhile.
+        if mutating && app.has_place(mutating, &call.attributes.user) {
+            body.receive().await;
+        }
         match app.admit(mutating, &call.attributes.user) {
             Some(place) => {
                 if mutating {

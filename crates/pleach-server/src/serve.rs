@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::os::fd::AsRawFd as _;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use http::header::AUTHORIZATION;
 use http::{Request, Response, StatusCode};
@@ -149,16 +149,15 @@ const KEEPALIVE: TcpKeepalive =
 
 fn http(limits: Limits) -> auto::Builder<Streams> {
     let mut http = auto::Builder::new(Streams::new(limits.unread * 2));
-    // With a clock before 1970 writing the date would panic.
-    let dated = SystemTime::now() >= SystemTime::UNIX_EPOCH;
+    // `http_date` writes it: hyper panics with a clock before 1970.
     http.http1()
-        .auto_date_header(dated)
+        .auto_date_header(false)
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_read)
         .max_buf_size(limits.header_bytes.max(8192))
         .keep_alive(true);
     http.http2()
-        .auto_date_header(dated)
+        .auto_date_header(false)
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams)
         .max_header_list_size(limits.header_bytes as u32)

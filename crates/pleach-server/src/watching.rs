@@ -164,6 +164,15 @@ struct Run {
     frames: Sender,
 }
 
+impl Drop for Run {
+    fn drop(&mut self) {
+        // The panic hook has written it to the log; the client sees its stream end.
+        if std::thread::panicking() {
+            self.app.metrics.panicked();
+        }
+    }
+}
+
 impl Run {
     async fn run(self, mut stream: WatchStream) {
         let mut stopping = self.app.stopping();

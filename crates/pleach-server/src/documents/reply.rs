@@ -15,7 +15,7 @@ use super::negotiate;
 use super::rope::Rope;
 use crate::app::Call;
 use crate::body::Body;
-use crate::respond;
+use crate::{http_date, respond};
 
 const YEAR: Duration = Duration::from_hours(365 * 24);
 
@@ -62,11 +62,11 @@ pub(super) fn document(
 /// Says what caches need to know.
 fn tell(headers: &mut HeaderMap, Stamp { etag, since }: &Stamp, immutable: bool) {
     put(headers, ETAG, &format!("\"{etag}\""));
-    put(headers, LAST_MODIFIED, &date(*since));
+    put(headers, LAST_MODIFIED, &http_date::text(*since));
     headers.insert(VARY, HeaderValue::from_static("Accept"));
     if immutable {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
-        put(headers, EXPIRES, &date(SystemTime::now() + YEAR));
+        put(headers, EXPIRES, &http_date::text(SystemTime::now() + YEAR));
     } else {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     }
@@ -78,7 +78,7 @@ pub(super) fn index(list: Bytes) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    put(headers, LAST_MODIFIED, &date(SystemTime::now()));
+    put(headers, LAST_MODIFIED, &http_date::text(SystemTime::now()));
     response
 }
 
@@ -115,12 +115,4 @@ fn put(headers: &mut HeaderMap, name: http::header::HeaderName, text: &str) {
     if let Ok(value) = HeaderValue::from_str(text) {
         headers.insert(name, value);
     }
-}
-
-/// A time as HTTP writes it.
-fn date(time: SystemTime) -> String {
-    jiff::Timestamp::try_from(time)
-        .ok()
-        .and_then(|stamp| jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&stamp).ok())
-        .unwrap_or_default()
 }
