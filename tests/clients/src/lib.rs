@@ -5,6 +5,7 @@
 
 mod kubectl;
 mod requests;
+pub mod sandbox;
 mod server;
 
 pub use kubectl::{Kubectl, Ran, every_kubectl, oldest_and_newest_kubectl};
