@@ -1,4 +1,4 @@
-//! The floor: a server that only sends bytes over the same HTTP and TLS.
+//! Baseline: a server that only sends bytes over the same HTTP and TLS.
 //!
 //! It answers `/bytes/N` with N bytes, whatever the method, after reading the request's body.
 

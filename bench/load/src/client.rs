@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 /// A server under measurement.
 #[derive(Clone)]
 pub(crate) struct Server {
-    /// What the report calls it.
+    /// Its name in the report.
     pub(crate) name: String,
     /// Host and port.
     pub(crate) address: String,
@@ -32,7 +32,7 @@ impl Server {
     }
 }
 
-/// What to send.
+/// A request.
 #[derive(Clone)]
 pub(crate) struct Call {
     /// The method.

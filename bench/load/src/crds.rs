@@ -1,4 +1,4 @@
-//! Many CRDs: the last must cost what the first did.
+//! Cost of many CRDs: the last must cost what the first did.
 
 use std::time::Instant;
 

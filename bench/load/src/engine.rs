@@ -1,7 +1,7 @@
-//! What writes cost in the engine alone: no HTTP, no TLS, no disk, one thread.
+//! Cost of writes in the engine alone: no HTTP, no TLS, no disk, one thread.
 //!
-//! Many short batches are timed and the fastest counts: whatever else runs on the machine can only
-//! make a batch slower.
+//! Many short batches are timed and the fastest counts: other load on the machine can only make a batch
+//! slower.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use crate::objects::{self, object};
 /// Objects in one batch.
 const BATCH: usize = 64;
 
-/// Always the same moment.
+/// A fixed clock.
 struct Standstill;
 
 impl Clock for Standstill {
@@ -29,7 +29,7 @@ impl Clock for Standstill {
     }
 }
 
-/// Counts.
+/// A counter instead of randomness.
 #[derive(Default)]
 struct Counting(AtomicU64);
 
@@ -108,7 +108,7 @@ impl Bench {
         began.elapsed().as_secs_f64() * 1e6 / BATCH as f64
     }
 
-    /// What is timed, under a name of its own for whoever counts instructions.
+    /// The timed function, separate so that instructions can be counted.
     #[inline(never)]
     fn run(&self, operation: &str, calls: Vec<(Target, Bytes)>) {
         for (target, body) in calls {

@@ -1,4 +1,4 @@
-//! What requests cost a server.
+//! Cost of requests to a server.
 //!
 //! `cargo build --release && cargo run --release -p bench-load` starts the built server on an empty
 //! directory and a bare HTTPS server beside it that sends the same bytes, and prints what each

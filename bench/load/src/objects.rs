@@ -1,4 +1,4 @@
-//! What is sent: a CRD with some sixty fields, and objects of about 2 KB that use them.
+//! Test data: a CRD with some sixty fields, and objects of about 2 KB that use them.
 
 use bytes::Bytes;
 use http::Method;
@@ -155,7 +155,7 @@ pub(crate) fn object(name: &str, step: i64) -> Value {
     })
 }
 
-/// A number that is another for each name.
+/// A hash of the name.
 fn digest(name: &str) -> u64 {
     name.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

@@ -1,4 +1,4 @@
-//! The operations, measured in turns on each server.
+//! The measured operations, in turns on each server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use crate::client::{Call, Connection, Server};
 use crate::objects::{COLLECTION, object};
 use crate::process;
 
-/// What is measured.
+/// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// GET of one object.
@@ -63,7 +63,7 @@ pub(crate) struct Plan {
     pub(crate) turns: usize,
 }
 
-/// What came out, the middle of all turns.
+/// The median of all turns.
 pub(crate) struct Figures {
     /// CPU time of the server per request, in µs.
     pub(crate) cpu: f64,
@@ -220,7 +220,7 @@ async fn drive(server: &Server, each: usize, workers: Vec<(Vec<Call>, Next)>) ->
         }));
     }
     ready.wait().await;
-    // What was made before is not yet at rest.
+    // Freshly created objects are still being written.
     tokio::time::sleep(Duration::from_millis(300)).await;
     let (begin, before) = (Instant::now(), process::cpu(&server.pids));
     ready.wait().await;

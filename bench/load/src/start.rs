@@ -1,4 +1,4 @@
-//! Starting the server: how long until it is ready, and what it holds when idle.
+//! Startup: time until ready, and idle memory.
 
 use std::path::Path;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! What durability costs by itself: commits of the same size to the same store, without a server.
+//! Cost of durability: commits of the same size to the same store, without a server.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,17 +1,16 @@
-//! What published documents cost: time, size, memory and staleness with many CRDs.
+//! Cost of published documents: time, size, memory and staleness with many CRDs.
 //!
 //! ```text
 //! cargo run --release -p bench-openapi [CRDs…]
 //! ```
 //!
-//! CRDs of 300 fields each are created in an engine within this process, ten per group, and documents
-//! are asked for as the server asks for them. Times are of the clock and, since machines have other
-//! things to do, of the processor; the middle of several counts where something is done several
-//! times. Memory is what was allocated and not freed.
+//! CRDs of 300 fields each are created in an engine in this process, ten per group, and documents are
+//! requested as the server does. Times are wall and CPU time, the median of several; memory is what was
+//! allocated and not freed.
 
 mod crds;
+mod harness;
 mod meter;
-mod world;
 
 use std::alloc::System;
 use std::time::Duration;
@@ -20,8 +19,8 @@ use serde_json::json;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 use crate::crds::Big;
+use crate::harness::{Encoding, Harness};
 use crate::meter::{held, median, memory, report, size, time};
-use crate::world::{Ask, World};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -43,45 +42,46 @@ fn main() {
 async fn measure(count: usize) {
     println!("\n{count} CRDs of {FIELDS} fields");
     let before = held();
-    let world = World::new().await;
+    let harness = Harness::new().await;
     let mut bytes = 0;
     let ((), spent) = time(async {
         for number in 0..count {
             let crd = Big::new(number).crd(FIELDS, None);
             bytes += crd.to_string().len();
-            world.create(&crd).await;
+            harness.create(&crd).await;
         }
     })
     .await;
     report("create a CRD", &spent.each(count), &format!("{} each", size(bytes / count)));
     report("  memory of the server, per CRD", &memory((held() - before) / count as isize), "documents apart");
 
-    first_builds(&world, count).await;
-    changes(&world, count).await;
+    first_builds(&harness, count).await;
+    changes(&harness, count).await;
     rest().await;
 }
 
-/// What it takes until each document is there for the first time, and what is kept then.
-async fn first_builds(world: &World, count: usize) {
-    // What all documents share is made once, with the first of them.
-    world.document("v3/api/v1", Ask::Json).await;
+/// Time and memory of the first request of each document.
+async fn first_builds(harness: &Harness, count: usize) {
+    // Shared parts are made once, with the first document.
+    harness.document("v3/api/v1", Encoding::Json).await;
     let first = format!("v3/apis/{}/v1", Big::new(0).group);
     let before = held();
-    let (document, spent) = time(world.document(&first, Ask::Json)).await;
+    let (document, spent) = time(harness.document(&first, Encoding::Json)).await;
     let length = document.to_bytes().len();
     report("v3 of one group, first", &spent.to_string(), &size(length));
     let kept = held() - before;
     let times = kept as f64 / length as f64;
     report("  kept for it and for all others", &memory(kept), &format!("{times:.2} x its size"));
     let before = held();
-    let (_, spent) = time(world.document("v3", Ask::Json)).await;
+    let (_, spent) = time(harness.document("v3", Encoding::Json)).await;
     report("v3 index, first", &spent.to_string(), &spent.each(count));
     report("  kept, per CRD", &memory((held() - before) / count as isize), "hashes only");
 
-    let forms = [("v2 JSON", Ask::Json), ("v2 JSON gzip", Ask::Gzip), ("v2 protobuf", Ask::Protobuf)];
+    let forms =
+        [("v2 JSON", Encoding::Json), ("v2 JSON gzip", Encoding::Gzip), ("v2 protobuf", Encoding::Protobuf)];
     for (what, ask) in forms {
         let before = held();
-        let (document, spent) = time(world.document("v2", ask)).await;
+        let (document, spent) = time(harness.document("v2", ask)).await;
         let length = document.to_bytes().len();
         report(&format!("{what}, first"), &spent.to_string(), &size(length));
         let kept = held() - before;
@@ -94,21 +94,21 @@ async fn first_builds(world: &World, count: usize) {
                 memory(kept / count as isize)
             ),
         );
-        let (_, spent) = time(world.document("v2", ask)).await;
+        let (_, spent) = time(harness.document("v2", ask)).await;
         report("  again", &spent.to_string(), "");
     }
 }
 
-/// What it takes until a change of one CRD is in a document.
-async fn changes(world: &World, count: usize) {
+/// Time until a change of one CRD is in a document.
+async fn changes(harness: &Harness, count: usize) {
     let mut at_commit = Vec::new();
     let wanted = |bar: &'static str| if count == 2000 { bar } else { "" };
     for (what, path, ask, wanted) in [
-        ("v3 of its group", "", Ask::Json, wanted("under 10 ms")),
-        ("v3 index", "v3", Ask::Json, ""),
-        ("v2 JSON", "v2", Ask::Json, wanted("under 150 ms")),
-        ("v2 JSON gzip", "v2", Ask::Gzip, wanted("under 150 ms")),
-        ("v2 protobuf", "v2", Ask::Protobuf, wanted("under 150 ms")),
+        ("v3 of its group", "", Encoding::Json, wanted("under 10 ms")),
+        ("v3 index", "v3", Encoding::Json, ""),
+        ("v2 JSON", "v2", Encoding::Json, wanted("under 150 ms")),
+        ("v2 JSON gzip", "v2", Encoding::Gzip, wanted("under 150 ms")),
+        ("v2 protobuf", "v2", Encoding::Protobuf, wanted("under 150 ms")),
     ] {
         let (mut visible, mut asked) = (Vec::new(), Vec::new());
         for round in 0..CHANGES {
@@ -116,13 +116,13 @@ async fn changes(world: &World, count: usize) {
             let extra = format!("later{}{round}", what.replace(' ', ""));
             let patch = json!({"spec": {"versions": big.crd(FIELDS, Some(&extra))["spec"]["versions"]}});
             let path = if path.is_empty() { format!("v3/apis/{}/v1", big.group) } else { path.to_owned() };
-            // What was asked for before is what goes stale.
-            let old = world.document(&path, ask).await.to_bytes();
-            let ((), commit) = time(world.patch(&big.name(), &patch)).await;
-            let (new, request) = time(world.document(&path, ask)).await;
+            // The documents must exist to become stale.
+            let old = harness.document(&path, ask).await.to_bytes();
+            let ((), commit) = time(harness.patch(&big.name(), &patch)).await;
+            let (new, request) = time(harness.document(&path, ask)).await;
             let new = new.to_bytes();
             assert!(old != new, "{what} is as it was");
-            if ask != Ask::Gzip && path != "v3" {
+            if ask != Encoding::Gzip && path != "v3" {
                 let found = new.windows(extra.len()).any(|window| window == extra.as_bytes());
                 assert!(found, "{what}: {extra} is not there");
             }
@@ -136,7 +136,7 @@ async fn changes(world: &World, count: usize) {
     report("a change with nobody asking", &median(&mut at_commit).to_string(), "");
 }
 
-/// What is done while nobody asks for anything.
+/// Work without requests.
 async fn rest() {
     let time_of_rest = Duration::from_secs(2);
     let ((), spent) = time(tokio::time::sleep(time_of_rest)).await;

@@ -1,4 +1,4 @@
-//! Time of the clock and of the processor, memory, and lines of a report.
+//! Wall time, CPU time, memory, and report lines.
 
 use std::fmt;
 use std::future::Future;

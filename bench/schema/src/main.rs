@@ -4,9 +4,8 @@
 //! cargo run --release -p pleach-bench-schema
 //! ```
 //!
-//! The objects and the yardsticks are measured in turn within one process, the least of several
-//! rounds counts, and what is printed is how many times one costs the other. The corpus is looked
-//! for beside the checkout, or where `PLEACH_SHARED` says.
+//! Objects and yardsticks are measured in turn within one process, the fastest of several rounds
+//! counts, and ratios are printed. The corpus is beside the checkout, or in `PLEACH_SHARED`.
 
 mod corpus;
 
@@ -29,7 +28,7 @@ fn main() {
     corpus::sizes();
 }
 
-/// Something to be timed: runs a round of calls and says how long one took.
+/// A measurement: runs a round of calls and returns the time of one.
 type Round<'a> = Box<dyn FnMut() -> Duration + 'a>;
 
 /// A call as it is, over and over.
@@ -41,7 +40,7 @@ fn repeated<'a>(calls: u32, mut call: impl FnMut() + 'a) -> Round<'a> {
     })
 }
 
-/// A call on an object of its own, made before the clock starts and dropped after it stops.
+/// A call on its own object, made and dropped outside the measurement.
 fn on_copies<'a>(calls: u32, object: &'a Value, mut call: impl FnMut(&mut Value) + 'a) -> Round<'a> {
     Box::new(move || {
         let mut objects = vec![object.clone(); calls as usize];
@@ -53,8 +52,7 @@ fn on_copies<'a>(calls: u32, object: &'a Value, mut call: impl FnMut(&mut Value)
     })
 }
 
-/// Times everything in turn, so that whatever else the machine does hits all alike; the least
-/// time of each counts.
+/// Times everything in turn, so that other load affects all alike; the fastest of each counts.
 fn least<const N: usize>(rounds: usize, mut all: [Round<'_>; N]) -> [Duration; N] {
     let mut least = [Duration::MAX; N];
     for _ in 0..rounds {

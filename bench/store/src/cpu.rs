@@ -1,4 +1,4 @@
-//! How much processor time was used, by what the kernel counts.
+//! CPU time, as the kernel counts it.
 
 use std::fs;
 

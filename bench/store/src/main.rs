@@ -1,9 +1,8 @@
-//! What the embedded store costs beside the disk below it.
+//! Cost of the embedded store compared with the disk below it.
 //!
-//! Disks differ, and so does this one from minute to minute; figures that mean something are
-//! ratios of two things measured in turns in one run. `cargo run --release -p bench-store` prints
-//! them beside what is asked for. The first argument is a directory to measure in (on the disk
-//! that matters), the second how many objects the large store has.
+//! Disks differ, so the figures are ratios of two things measured in turns in one run. `cargo run
+//! --release -p bench-store` prints them beside their targets. The first argument is a directory on the
+//! disk to measure, the second how many objects the large store has.
 
 mod cpu;
 mod memory;
@@ -37,12 +36,12 @@ fn report(what: &str, found: &str, wanted: &str) {
     println!("{what:<46} {found:<44} {wanted}");
 }
 
-/// The middle of some measurements.
+/// The median of some measurements.
 fn median(values: &mut [f64]) -> f64 {
     percentile(values, 50)
 }
 
-/// The value that so many percent of the measurements do not exceed.
+/// A percentile of the measurements.
 fn percentile(values: &mut [f64], percent: usize) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values

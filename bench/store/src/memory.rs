@@ -1,10 +1,10 @@
-//! How much memory a store takes, by what the kernel counts.
+//! Memory of a store, as the kernel counts it.
 
 use std::{path::Path, process::Command};
 
 use pleach_store_log::Options;
 
-/// Tells this program to open the store in a directory and say what that took.
+/// Makes this program open the store in a directory and print its memory.
 const OPEN: &str = "BENCH_STORE_TO_OPEN";
 
 /// Bytes of memory it takes to open a store, in a process that does nothing else.

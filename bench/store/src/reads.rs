@@ -1,4 +1,4 @@
-//! Reads: ranges of a cached store, points of a large one, and what each object costs.
+//! Reads: ranges of a cached store, point reads of a large one, and memory per object.
 
 use std::{
     hint::black_box,

@@ -1,4 +1,4 @@
-//! From a commit to a thousand watchers.
+//! Latency from a commit to a thousand watchers.
 
 use std::{
     path::Path,
@@ -15,7 +15,7 @@ use crate::{cpu, percentile, report};
 const WATCHERS: usize = 1_000;
 const COMMITS: usize = 200;
 
-/// One writer at an easy batch_delay; every watcher sees every commit.
+/// One writer at an easy pace; every watcher sees every commit.
 pub(crate) fn delivery(room: &Path) {
     let runtime = Runtime::new().expect("a runtime");
     let store = Arc::new(LogStore::open(room.join("watchers")).expect("a store"));

@@ -273,9 +273,9 @@ fn values_as_deep_as_an_object_can_be() {
 }
 
 /// A pseudo-random number generator.
-struct Dice(u64);
+struct TestRng(u64);
 
-impl Dice {
+impl TestRng {
     fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % sides
@@ -288,7 +288,7 @@ impl Dice {
 
 /// A random expression that is mostly a list (`L`), a string (`S`), a map (`M`), a bool (`B`) or
 /// anything (`V`). In the templates `@L` and so on stand for others.
-fn random(dice: &mut Dice, kind: char, depth: usize, size: &mut usize) -> String {
+fn random(rng: &mut TestRng, kind: char, depth: usize, size: &mut usize) -> String {
     const LISTS: &[&str] = &[
         "[@V, @V]",
         "[@V]",
@@ -395,7 +395,7 @@ fn random(dice: &mut Dice, kind: char, depth: usize, size: &mut usize) -> String
         return format!("dyn({leaf})");
     }
     *size -= 1;
-    let mut shape = dice.pick(match kind {
+    let mut shape = rng.pick(match kind {
         'L' => LISTS,
         'S' => TEXTS,
         'M' => MAPS,
@@ -405,7 +405,7 @@ fn random(dice: &mut Dice, kind: char, depth: usize, size: &mut usize) -> String
     let mut out = String::from("dyn(");
     while let Some(at) = shape.find('@') {
         out.push_str(&shape[..at]);
-        out.push_str(&random(dice, char::from(shape.as_bytes()[at + 1]), depth - 1, size));
+        out.push_str(&random(rng, char::from(shape.as_bytes()[at + 1]), depth - 1, size));
         shape = &shape[at + 2..];
     }
     out + shape + ")"
@@ -418,18 +418,16 @@ fn random_expressions_do_bounded_work() {
     let object = object(20_000, 200);
     let input = pleach_json::to_string(&object).len() as u64;
     let declarations = declarations();
-    let mut dice = Dice(42);
+    let mut rng = TestRng(42);
     let (mut evaluated, mut exceeded, mut succeeded) = (0, 0, 0);
     for round in 0..500 {
-        let (depth, mut size) = (2 + dice.roll(6), 20);
-        let mut source = random(&mut dice, 'V', depth, &mut size);
-        if dice.roll(2) == 0 {
-            source = format!(
-                "[{source}]{}",
-                [".map(a, [a, a])", ".map(a, dyn([a]) + a)"][dice.roll(2)].repeat(40)
-            );
+        let (depth, mut size) = (2 + rng.roll(6), 20);
+        let mut source = random(&mut rng, 'V', depth, &mut size);
+        if rng.roll(2) == 0 {
+            source =
+                format!("[{source}]{}", [".map(a, [a, a])", ".map(a, dyn([a]) + a)"][rng.roll(2)].repeat(40));
         }
-        if dice.roll(3) == 0 {
+        if rng.roll(3) == 0 {
             source = format!("dyn({source}) == dyn({source})");
         }
         let source = format!("[dyn(1), dyn([2])].map(a, {source}).size() == 0");

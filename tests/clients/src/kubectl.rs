@@ -1,4 +1,4 @@
-//! The kubectls of this machine: the one on the path, its siblings of other versions, and those that
+//! The kubectls of this machine: on the path, of other versions beside it, and those that
 //! `scripts/setup.sh` fetched.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{Running, tools};
 
-/// A kubectl that talks to a server of its own.
+/// A kubectl with its own server.
 pub struct Kubectl {
     path: PathBuf,
     /// The client's minor version: 20 for 1.20.
@@ -18,14 +18,14 @@ pub struct Kubectl {
     pub server: Running,
 }
 
-/// What a run of kubectl left.
+/// The result of a run of kubectl.
 #[derive(Debug)]
 pub struct Ran {
     /// Whether it exited with 0.
     pub success: bool,
-    /// What it printed.
+    /// Standard output.
     pub stdout: String,
-    /// What it complained about.
+    /// Standard error.
     pub stderr: String,
 }
 
@@ -81,7 +81,7 @@ fn minor_version(path: &Path) -> Option<u32> {
 }
 
 impl Kubectl {
-    /// Runs kubectl with something on its standard input.
+    /// Runs kubectl with standard input.
     pub fn run_with(&self, arguments: &[&str], input: &str, editor: &str) -> Ran {
         use std::io::Write as _;
         let mut child = Command::new(&self.path)
@@ -96,7 +96,7 @@ impl Kubectl {
             .stderr(Stdio::piped())
             .spawn()
             .expect("kubectl starts");
-        // A client that does not read its input may be gone by now.
+        // A client that does not read its input may have ended.
         let _ = child.stdin.take().expect("it is piped").write_all(input.as_bytes());
         let output = child.wait_with_output().expect("kubectl ends");
         Ran {
@@ -111,7 +111,7 @@ impl Kubectl {
         self.run_with(arguments, "", "false")
     }
 
-    /// Runs kubectl, which must succeed; what it printed.
+    /// Runs kubectl, which must succeed; returns its output.
     #[track_caller]
     pub fn ok(&self, arguments: &[&str]) -> String {
         let ran = self.run(arguments);
@@ -127,7 +127,7 @@ impl Kubectl {
         ran.stdout
     }
 
-    /// Runs kubectl, which must fail; what it complained about.
+    /// Runs kubectl, which must fail; returns its standard error.
     #[track_caller]
     pub fn fails(&self, arguments: &[&str], object: &str) -> String {
         let ran = self.run_with(arguments, object, "false");
@@ -135,7 +135,7 @@ impl Kubectl {
         ran.stderr
     }
 
-    /// Runs kubectl, which must print exactly these lines; runs of spaces count as one.
+    /// Runs kubectl, which must print exactly these lines; runs of spaces are one space.
     #[track_caller]
     pub fn prints(&self, arguments: &[&str], lines: &[&str]) {
         let printed = self.ok(arguments);

@@ -1,7 +1,6 @@
-//! What every test with a real client needs: a server, the kubectls of this machine, patience.
+//! Helpers for tests with real clients: servers, kubectls, raw requests, waiting.
 //!
-//! The tests themselves are under `tests/`, one file per client or subject. Nothing here knows what
-//! is tested; nothing here is shipped.
+//! The tests are under `tests/`, one file per client or subject.
 
 mod kubectl;
 mod requests;
@@ -16,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// How long something that happens "soon" may take on a busy machine.
+/// The timeout of [`eventually`].
 pub const SOON: Duration = Duration::from_secs(30);
 
-/// Asks again and again until there is an answer; panics with `what` when there is none soon.
+/// Polls until there is a value; panics with `what` at the timeout.
 pub fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + SOON;
     loop {

@@ -1,4 +1,4 @@
-//! Requests without a client library, for what no client library would send.
+//! Raw requests, which no client library would send.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub struct Api {
     endpoint: Endpoint,
 }
 
-/// A whole answer.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
     /// The status code.
@@ -21,7 +21,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The body, if the status says that all went well.
+    /// The body, if the status is a success.
     #[track_caller]
     pub fn ok(self) -> Value {
         assert!((200..300).contains(&self.status), "{}: {}", self.status, self.body);
@@ -49,14 +49,14 @@ impl Api {
         Ok(Answer { status, body })
     }
 
-    /// Sends a body as it is.
+    /// Sends a raw body.
     #[track_caller]
     pub fn raw(&self, method: &str, path: &str, body: &str) -> Answer {
         self.raw_with(method, path, &[], Some(body))
             .unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
-    /// Sends headers and a body as they are.
+    /// Sends headers and a raw body.
     pub fn raw_with(
         &self,
         method: &str,
@@ -71,7 +71,7 @@ impl Api {
         Ok(Answer { status, body })
     }
 
-    /// Sends a body as it is, and gives up when nothing comes for some time.
+    /// Sends a raw body, with a timeout for reads.
     pub fn raw_within(
         &self,
         method: &str,
@@ -85,14 +85,14 @@ impl Api {
         Ok(Answer { status, body })
     }
 
-    /// The text that a path answers with.
+    /// The text of a path.
     #[track_caller]
     pub fn text(&self, path: &str) -> String {
         let answer = self.endpoint.send("GET", path, &[], None, crate::SOON).expect("the server answers");
         String::from_utf8(answer.body().expect("the answer is whole")).expect("the answer is text")
     }
 
-    /// Sends bytes and returns bytes: the status code, the type of the content, and the content.
+    /// Sends bytes; returns the status code, content type and body.
     #[track_caller]
     pub fn bytes(
         &self,
@@ -110,7 +110,7 @@ impl Api {
         (status, media, answer.body().unwrap_or_else(|error| panic!("{method} {path}: {error}")))
     }
 
-    /// How long the body of an answer is.
+    /// The length of a response body.
     pub fn length(&self, path: &str, headers: &[(&str, &str)]) -> std::io::Result<usize> {
         let headers: Vec<_> = headers.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
         let answer = self.endpoint.send("GET", path, &headers, None, crate::SOON)?;
@@ -118,13 +118,13 @@ impl Api {
         answer.body().map(|body| body.len())
     }
 
-    /// Asks for something and reads no more than the beginning of the answer.
+    /// Sends a request and reads only the start of the response.
     #[track_caller]
     pub fn open(&self, path: &str) -> Connection {
         self.endpoint.send("GET", path, &[], None, crate::SOON).expect("a request is answered")
     }
 
-    /// Sends a request without saying who asks.
+    /// Sends an anonymous request.
     pub fn nobody(&self, method: &str, path: &str) -> std::io::Result<Answer> {
         Self { endpoint: Endpoint::new(self.endpoint.port, "") }.raw_with(method, path, &[], None)
     }
@@ -141,13 +141,13 @@ impl Api {
         self.send("GET", path, None)
     }
 
-    /// Creates an object, which must work.
+    /// Creates an object, which must succeed.
     #[track_caller]
     pub fn create(&self, path: &str, body: &Value) -> Value {
         self.send("POST", path, Some(body)).ok()
     }
 
-    /// Opens a watch and leaves it open; the connection's reads give up after `patience`.
+    /// Opens a watch; the connection's reads time out after `patience`.
     #[track_caller]
     pub fn watch(&self, path: &str, patience: Duration) -> Connection {
         let path = format!("{path}{}watch=true", if path.contains('?') { '&' } else { '?' });

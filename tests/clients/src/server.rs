@@ -1,4 +1,4 @@
-//! A server of a test's own, its kubeconfig in a directory that goes away with it.
+//! A test server, with its kubeconfig in a temporary directory.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,14 +8,14 @@ use tempfile::TempDir;
 
 use crate::Api;
 
-/// A running server. Dropping it kills it as `kill -9` would.
+/// A running server. Dropping it kills it with `SIGKILL`.
 pub struct Running {
     server: TestServer,
     home: TempDir,
 }
 
 impl Running {
-    /// A server that keeps nothing.
+    /// An in-memory server.
     pub fn in_memory() -> Self {
         Self::start(&["--in-memory"])
     }
@@ -25,12 +25,12 @@ impl Running {
         Self::start(&["--data-dir", data.to_str().expect("a path of ours is text")])
     }
 
-    /// A server with arguments of the test's own.
+    /// A server with arguments.
     pub fn start(arguments: &[&str]) -> Self {
         Self::start_with(&binary(), arguments)
     }
 
-    /// A server that may open so many files.
+    /// A server with a limit on open files.
     pub fn with_files(files: usize, arguments: &[&str]) -> Self {
         let script = tempfile::tempdir().expect("a temporary directory can be made");
         let path = script.path().join("pleach");
@@ -60,7 +60,7 @@ impl Running {
         self.home.path()
     }
 
-    /// Requests without a client library.
+    /// Raw requests to the server.
     pub fn api(&self) -> Api {
         Api::new(self.server.endpoint.clone())
     }
@@ -75,20 +75,20 @@ impl Running {
         self.server.pid()
     }
 
-    /// Megabytes of memory that it holds.
+    /// Resident memory in megabytes.
     pub fn resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("Linux says it");
         line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("a number") / 1024
     }
 
-    /// Asks the server to stop, and waits until it has; whether it ended well.
+    /// Stops the server with `SIGTERM`; whether it exited with 0.
     pub fn stop(mut self) -> bool {
         self.terminate();
         self.server.wait().expect("the server is a child of this process").success()
     }
 
-    /// Asks the server to stop.
+    /// Sends `SIGTERM`.
     pub fn terminate(&self) {
         let told = Command::new("kill").args(["-TERM", &self.pid().to_string()]).status();
         assert!(told.expect("kill runs").success(), "the server was there to be told");

@@ -1,4 +1,4 @@
-//! What kube-apiserver v1.36.4 does with objects of built-in kinds, where a schema does not say it.
+//! Behaviour of built-in kinds beyond their schema, as in kube-apiserver v1.36.4.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -19,7 +19,7 @@ fn account(object: &Value) -> Value {
 }
 
 #[test]
-fn empty_fields_are_not_stored_but_owned_by_who_applies_them() {
+fn empty_fields_are_not_stored_but_owned_by_the_applier() {
     let server = Running::in_memory();
     let api = server.api();
     let made = api
@@ -61,7 +61,7 @@ fn references_of_service_accounts_are_names_and_may_repeat() {
 }
 
 #[test]
-fn leases_may_be_made_by_replacing_them() {
+fn leases_can_be_created_by_update() {
     let server = Running::in_memory();
     let api = server.api();
     let lease = |spec: Value| json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"}, "spec": spec});
@@ -85,7 +85,7 @@ fn leases_may_be_made_by_replacing_them() {
 }
 
 #[test]
-fn patches_that_are_no_bytes_are_invalid() {
+fn patches_with_invalid_base64_are_invalid() {
     let server = Running::in_memory();
     let api = server.api();
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"k": ""}});
@@ -98,7 +98,7 @@ fn patches_that_are_no_bytes_are_invalid() {
 }
 
 #[test]
-fn strategic_merge_patches_that_nobody_thought_of_are_errors_of_the_server() {
+fn malformed_strategic_merge_patches_are_internal_errors() {
     let server = Running::in_memory();
     let api = server.api();
     api.create(MAPS, &json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}));
@@ -113,7 +113,7 @@ fn strategic_merge_patches_that_nobody_thought_of_are_errors_of_the_server() {
 }
 
 #[test]
-fn items_of_lists_do_not_say_what_the_list_says() {
+fn list_items_have_no_type_meta() {
     let server = Running::in_memory();
     let api = server.api();
     api.create(MAPS, &json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}));
@@ -130,7 +130,7 @@ fn items_of_lists_do_not_say_what_the_list_says() {
 }
 
 #[test]
-fn paths_and_methods_of_built_in_kinds_that_lead_nowhere() {
+fn unknown_paths_and_methods_of_built_in_kinds() {
     let server = Running::in_memory();
     let api = server.api();
     let told = |api: &Api, method: &str, path: &str| {
@@ -157,7 +157,7 @@ fn paths_and_methods_of_built_in_kinds_that_lead_nowhere() {
 }
 
 #[test]
-fn a_name_that_exists_is_no_unique_name_if_one_could_be_made() {
+fn generate_name_conflicts_are_already_exists() {
     let server = Running::in_memory();
     let api = server.api();
     let map =

@@ -1,4 +1,4 @@
-//! Ends of the real process: killed in the middle of writes, told to stop, started twice.
+//! The server process: killed during writes, stopped, started twice.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -16,14 +16,14 @@ fn map(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"of": name}})
 }
 
-/// Writes until the server is gone; the names that were acknowledged, and how often each was changed.
+/// Writes until the server is gone; returns the acknowledged names, and how often each was changed.
 fn write_until_gone(api: &Api, writer: usize, stop: &AtomicBool) -> Vec<(String, i64)> {
     let mut acknowledged = Vec::new();
     for number in 0.. {
         let name = format!("w{writer}-{number:05}");
         match api.try_send("POST", MAPS, Some(&map(&name))) {
             Ok(answer) if answer.status == 201 => {}
-            // A write that was not acknowledged may be there or not.
+            // An unacknowledged write may be there or not.
             _ => break,
         }
         let change = json!({"data": {"changed": "1"}});
@@ -92,7 +92,7 @@ fn acknowledged_writes_survive_a_kill() {
 }
 
 #[test]
-fn a_server_that_is_told_to_stop_ends_its_watches() {
+fn shutdown_ends_watches() {
     let data = tempfile::tempdir().unwrap();
     let server = Running::on(data.path());
     let api = server.api();
@@ -100,7 +100,7 @@ fn a_server_that_is_told_to_stop_ends_its_watches() {
     let watch = api.watch(MAPS, Duration::from_secs(20));
     let lines = std::thread::spawn(move || {
         let mut lines = Vec::new();
-        // An end without an error: the last chunk came.
+        // Ended without an error: the last chunk came.
         watch.lines(|line| lines.push(line.to_owned())).map(|()| lines)
     });
     std::thread::sleep(Duration::from_millis(300));
@@ -130,7 +130,7 @@ fn two_servers_do_not_share_a_directory() {
 }
 
 #[test]
-fn the_directory_is_its_owners_alone() {
+fn the_data_directory_is_private() {
     use std::os::unix::fs::PermissionsExt as _;
     let parent = tempfile::tempdir().unwrap();
     let data = parent.path().join("data");

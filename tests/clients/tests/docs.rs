@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use pleach_clients::sandbox::{Sandbox, blocks};
 use pleach_clients::oldest_and_newest_kubectl;
+use pleach_clients::sandbox::{Sandbox, blocks};
 use pleach_store::{Commit, Expect, Store as _, contract::block_on};
 use pleach_store_log::LogStore;
 
@@ -25,7 +25,8 @@ fn page(name: &str) -> String {
 /// README.md and docs/*.md.
 fn pages() -> Vec<String> {
     let docs = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().file_name());
-    let names = docs.map(|name| format!("docs/{}", name.to_str().unwrap())).filter(|name| name.ends_with(".md"));
+    let names =
+        docs.map(|name| format!("docs/{}", name.to_str().unwrap())).filter(|name| name.ends_with(".md"));
     let mut pages: Vec<String> = names.chain(["README.md".to_owned()]).collect();
     pages.sort();
     pages
@@ -89,7 +90,8 @@ fn command_line_on_files() {
 /// A byte in the middle of the newest segment of the log of `./data`.
 fn damage(sandbox: &Sandbox) {
     let files = fs::read_dir(sandbox.path().join("data/store")).unwrap().map(|entry| entry.unwrap().path());
-    let log = files.filter(|path| path.extension().is_some_and(|extension| extension == "log")).max().unwrap();
+    let log =
+        files.filter(|path| path.extension().is_some_and(|extension| extension == "log")).max().unwrap();
     let mut bytes = fs::read(&log).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
@@ -113,7 +115,8 @@ fn server() {
         } else if block.contains("AllowUnsafeMalformedObjectDeletion=true") {
             sandbox.serve("pleach serve --data-dir ./data");
             let readme = page("README.md");
-            let first = blocks(&readme).into_iter().find(|block| block.text.contains("kubectl apply")).unwrap();
+            let first =
+                blocks(&readme).into_iter().find(|block| block.text.contains("kubectl apply")).unwrap();
             sandbox.file("crd.yaml", documents(&first.text)[0]);
             sandbox.shell("export KUBECONFIG=…\nkubectl apply -f crd.yaml\n");
             sandbox.stop();
@@ -125,13 +128,19 @@ fn server() {
 
 #[test]
 fn webhooks() {
-    run(&page("docs/webhooks.md"), |_, _| {}, |block, printed| {
-        if block.contains("kubectl get box") {
-            for expected in ["green", "admission webhook \"paint.example.com\" denied the request: not pink, please"] {
-                assert!(printed.contains(expected), "{expected:?} in {printed}");
+    run(
+        &page("docs/webhooks.md"),
+        |_, _| {},
+        |block, printed| {
+            if block.contains("kubectl get box") {
+                for expected in
+                    ["green", "admission webhook \"paint.example.com\" denied the request: not pink, please"]
+                {
+                    assert!(printed.contains(expected), "{expected:?} in {printed}");
+                }
             }
-        }
-    });
+        },
+    );
 }
 
 #[test]
@@ -144,7 +153,9 @@ fn every_command_block_is_run() {
                     let known = ["console", "sh"].contains(&language) || NOT_RUN.contains(&language);
                     assert!(known, "{name}: a block of {language:?}");
                 }
-                _ => assert!(NOT_RUN.contains(&language), "{name}: no test here runs its {language:?} blocks"),
+                _ => {
+                    assert!(NOT_RUN.contains(&language), "{name}: no test here runs its {language:?} blocks");
+                }
             }
             if language == "text" {
                 let command = block.text.lines().find(|line| line.starts_with("$ "));

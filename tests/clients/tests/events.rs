@@ -1,4 +1,4 @@
-//! Events are one set of objects in two groups, and built-in kinds are printed as people know them.
+//! Events in both groups are the same objects; tables of built-in kinds.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -43,7 +43,7 @@ fn an_event_of_one_group_is_seen_in_the_other() {
     assert_eq!(api.get(&format!("{CORE}/new")).status, 404);
 }
 
-/// An event of the newer group with some fields changed; null takes one away.
+/// An event of `events.k8s.io` with some fields changed; null removes one.
 fn event(name: &str, changes: &Value) -> Value {
     let mut event = json!({
         "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": name},
@@ -58,7 +58,7 @@ fn event(name: &str, changes: &Value) -> Value {
     event
 }
 
-/// The fields and messages of a refusal.
+/// The fields and messages of an error.
 fn complaints(answer: Answer) -> Vec<String> {
     assert_eq!(answer.status, 422, "{}", answer.body);
     let causes = answer.body["details"]["causes"].as_array().unwrap().clone();
@@ -69,7 +69,7 @@ fn complaints(answer: Answer) -> Vec<String> {
 }
 
 #[test]
-fn events_say_who_reports_what() {
+fn events_are_validated() {
     let server = Running::in_memory();
     let api = server.api();
     let long = "x".repeat(129);
@@ -122,7 +122,7 @@ fn events_say_who_reports_what() {
 }
 
 #[test]
-fn built_in_kinds_are_printed_as_people_know_them() {
+fn tables_of_built_in_kinds() {
     every_kubectl(|kubectl| {
         kubectl.ok(&["create", "configmap", "settings", "--from-literal=a=1", "--from-literal=b=2"]);
         kubectl.ok(&["create", "secret", "generic", "keys", "--from-literal=a=1"]);

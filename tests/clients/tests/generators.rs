@@ -1,12 +1,12 @@
-//! Making clients from the published documents: generators take them, a validator finds them valid.
+//! Client generators and a validator accept the published OpenAPI documents.
 //!
-//! The CRDs are a dozen of the corpus, one or two of each project; `PLEACH_ALL_CRDS` takes all. What
-//! the validator complains about is known, and is in the documents of the API server as well:
+//! The CRDs are a dozen of the corpus; `PLEACH_ALL_CRDS` takes all. The validator's known complaints
+//! also apply to the API server's documents:
 //!
-//! - what refers to a type has the default `{}`, even where the type has fields that must be there:
-//!   items of `metadata.ownerReferences` everywhere, the status of a scale, and much of a CRD (v3
-//!   only: v2 has no defaults beside references);
-//! - patterns are written for Go, and `(?i)` within a pattern is not for everybody.
+//! - references have the default `{}`, even to a type with required fields: items of
+//!   `metadata.ownerReferences`, the status of a scale, and much of a CRD (v3 only: v2 has no defaults
+//!   beside references);
+//! - patterns are Go's, and `(?i)` within a pattern is not portable.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -19,8 +19,8 @@ use serde_json::Value;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?fieldValidation=Ignore";
 
-/// Files of the corpus with something of everything: several versions, int-or-string, unknown fields
-/// that are kept, lists as maps, defaults, odd patterns.
+/// Files of the corpus that cover several versions, int-or-string, preserved unknown fields, lists as
+/// maps, defaults, odd patterns.
 const CHOSEN: [&str; 12] = [
     "argo-cd/appproject-crd.yaml",
     "cert-manager/acme.cert-manager.io_orders.yaml",
@@ -36,7 +36,7 @@ const CHOSEN: [&str; 12] = [
     "prometheus-operator/monitoring.coreos.com_prometheusrules.yaml",
 ];
 
-/// The manifests of CRDs, each as it stands in its file.
+/// The manifests of CRDs.
 fn manifests() -> Vec<String> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let shared =
@@ -60,7 +60,7 @@ fn manifests() -> Vec<String> {
     out
 }
 
-/// Writes all documents into a directory; their number.
+/// Writes all documents into a directory; returns how many.
 fn download(server: &Running, directory: &Path) -> usize {
     let api = server.api();
     let save = |name: &str, document: &Value| {
@@ -81,7 +81,7 @@ fn files(directory: &Path, extension: &str) -> Vec<PathBuf> {
     all.filter(|path| path.extension().is_some_and(|found| found == extension)).collect()
 }
 
-/// Runs a program, which must succeed; what it printed.
+/// Runs a program, which must succeed; returns its output.
 fn run(command: &mut Command) -> String {
     let output =
         command.output().unwrap_or_else(|error| panic!("{command:?}: {error}: run scripts/setup.sh"));
@@ -109,7 +109,7 @@ fn documents_of_real_crds_are_valid_and_make_clients() {
     assert!(count > 8, "{} CRDs in {count} documents", manifests.len());
     let scripts = env!("CARGO_MANIFEST_DIR");
 
-    // Classes in Python, and what a validator says.
+    // Classes in Python, and the validator's complaints.
     let python = tools().join("venv/bin/python");
     let said = run(Command::new(python).arg(format!("{scripts}/python/documents.py")).arg(&directory));
     let mut complaints: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -122,7 +122,7 @@ fn documents_of_real_crds_are_valid_and_make_clients() {
         names.iter().map(|name| format!("empty default: '{name}' is a required property")).collect()
     };
     let owners = ["apiVersion", "kind", "name", "uid"];
-    // The types that CRDs of both versions consist of; the spec is of that kind in v1 only.
+    // The types of CRDs in both versions; the spec has that type in v1 only.
     let parts = ["jsonPath", "plural", "rule", "served", "status", "storage", "type"];
     let spec = ["group", "names", "scope", "versions"];
     let has_scale = |document: &str| {
@@ -142,7 +142,7 @@ fn documents_of_real_crds_are_valid_and_make_clients() {
         assert_eq!(messages, known, "{document}");
     }
 
-    // Types in TypeScript, which must be sound.
+    // Types in TypeScript, which must compile.
     let node = tools().join("node");
     run(Command::new("node").arg(format!("{scripts}/node/documents.mjs")).arg(&node).arg(&directory));
     let types = files(&directory, "ts");

@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// A kind as an operator's author writes it.
+/// A kind as operator authors write it.
 #[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
 #[kube(
     group = "rs.example.com",
@@ -75,7 +75,7 @@ fn arbour(name: &str, posts: i32) -> Arbour {
     Arbour::new(name, ArbourSpec { posts, climbers: vec!["hop".into()] })
 }
 
-/// The status code of an error that the server answered with.
+/// The status code of an API error.
 fn code(error: &kube::Error) -> u16 {
     match error {
         kube::Error::Api(status) => status.code,
@@ -170,7 +170,7 @@ async fn watchers_and_reflectors() {
     for number in 0..7 {
         api.create(&PostParams::default(), &arbour(&format!("a{number}"), 1)).await.unwrap();
     }
-    // Lists in pages, then watches; and a watch that begins with what there is.
+    // A paged list, then a watch; and a watch with initial events.
     for config in [watcher::Config::default().page_size(3), watcher::Config::default().streaming_lists()] {
         let (reader, writer) = reflector::store::<Arbour>();
         let stream = watcher(api.clone(), config).default_backoff().reflect(writer).applied_objects();
@@ -201,7 +201,7 @@ async fn watchers_and_reflectors() {
     }
 }
 
-/// What a reconciler needs.
+/// The context of the reconciler.
 struct Operator {
     client: Client,
     cleaned: AtomicUsize,
@@ -263,11 +263,11 @@ async fn a_controller() {
     soon("the arbour is built", built).await.unwrap();
     let map = maps.get("a").await.unwrap();
     assert_eq!(map.data.unwrap()["posts"], "4");
-    // What somebody else removes comes back.
+    // A removed object is created again.
     maps.delete("a", &DeleteParams::default()).await.unwrap();
     let again = await_condition(maps.clone(), "a", |map: Option<&ConfigMap>| map.is_some());
     soon("the map is there again", again).await.unwrap();
-    // A change of the spec is seen.
+    // A change of the spec is reconciled.
     let change = json!({"spec": {"posts": 8}});
     api.patch("a", &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
     let seen = await_condition(api.clone(), "a", |arbour: Option<&Arbour>| {
@@ -280,7 +280,7 @@ async fn a_controller() {
     soon("the arbour is gone", gone).await.unwrap();
     assert!(operator.cleaned.load(Ordering::Relaxed) >= 1, "the finalizer ran");
     running.abort();
-    // Its map follows, though the controller is gone.
+    // Its ConfigMap is garbage collected, though the controller has stopped.
     soon("the map is gone", async {
         while maps.get_opt("a").await.unwrap().is_some() {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -289,7 +289,7 @@ async fn a_controller() {
     .await;
 }
 
-/// Takes a lease if nobody holds it, by the rules of optimistic locking.
+/// Takes a lease if it is free, with optimistic locking.
 async fn take(leases: &Api<Lease>, who: &str) -> bool {
     let Ok(mut lease) = leases.get("leader").await else { return false };
     let spec = lease.spec.get_or_insert_with(LeaseSpec::default);

@@ -1,11 +1,11 @@
-//! kubectl, every version on this machine, as a person would use it.
+//! kubectl, in every installed version.
 //!
-//! Each scenario runs once per kubectl, each time with a new server.
+//! Each scenario runs once per kubectl, with a new server.
 
 use pleach_clients::{Kubectl, eventually, every_kubectl, manifest};
 use serde_json::json;
 
-/// The CRD, established; a kubectl that has seen it.
+/// The CRD, established and discovered.
 fn plant(kubectl: &Kubectl) {
     kubectl.ok(&["create", "-f", &manifest("gardens.yaml")]);
     let wait = ["wait", "--for=condition=Established", "crd/gardens.pleach.example.com", "--timeout=20s"];
@@ -24,7 +24,7 @@ fn garden(name: &str, hedges: i64) -> String {
 }
 
 #[test]
-fn what_is_served() {
+fn discovery() {
     every_kubectl(|kubectl| {
         plant(kubectl);
         let versions = kubectl.ok(&["api-versions"]);
@@ -55,7 +55,7 @@ fn what_is_served() {
 }
 
 #[test]
-fn what_one_may() {
+fn auth_can_i() {
     every_kubectl(|kubectl| {
         plant(kubectl);
         assert_eq!(kubectl.ok(&["auth", "can-i", "create", "gardens"]).trim(), "yes");
@@ -151,7 +151,7 @@ fn invalid_objects() {
 }
 
 #[test]
-fn apply_from_the_client() {
+fn client_side_apply() {
     every_kubectl(|kubectl| {
         plant(kubectl);
         let apply = ["apply", "-f", "-"];
@@ -176,7 +176,7 @@ fn apply_from_the_client() {
 }
 
 #[test]
-fn apply_on_the_server() {
+fn server_side_apply() {
     every_kubectl(|kubectl| {
         plant(kubectl);
         let apply = |manager: &str, hedges: i64| {
@@ -203,7 +203,7 @@ fn apply_on_the_server() {
 }
 
 #[test]
-fn change_in_place() {
+fn patch_label_annotate_and_scale() {
     every_kubectl(|kubectl| {
         plant(kubectl);
         kubectl.feed(&["create", "-f", "-"], &garden("kew", 3));
@@ -304,7 +304,7 @@ fn delete_and_wait() {
         let gone = kubectl.fails(&["delete", "gd", "kew"], "");
         assert!(gone.contains("(NotFound)"), "{gone}");
 
-        // A finalizer keeps an object, and a wait for its deletion times out.
+        // A finalizer keeps an object, and waiting for its deletion times out.
         kubectl.ok(&[
             "patch",
             "gd",

@@ -1,4 +1,4 @@
-//! What the server logs when nobody asked for more.
+//! Logs at the default level.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -10,7 +10,7 @@ use pleach_clients::{Api, binary, eventually};
 use pleach_conformance::Endpoint;
 
 #[test]
-fn failed_requests_are_told_without_colours() {
+fn failed_requests_are_logged_without_colours() {
     let home = tempfile::tempdir().unwrap();
     let log = home.path().join("log");
     let kubeconfig = home.path().join("kubeconfig");
@@ -23,7 +23,7 @@ fn failed_requests_are_told_without_colours() {
         .stderr(File::create(&log).unwrap())
         .spawn()
         .unwrap();
-    // Open until the end: the server writes more than one line.
+    // Read until the end: the server writes more than one line.
     let mut printed = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     printed.read_line(&mut line).unwrap();
@@ -31,7 +31,7 @@ fn failed_requests_are_told_without_colours() {
     let api = Api::new(Endpoint::new(port, "t"));
     let path = "/api/v1/namespaces/default/configmaps";
     let headers = [("User-Agent", "tester")];
-    // A bad resource version is a 500, as upstream has it; a name that does not exist is nobody's failure.
+    // A bad resource version is a 500, as upstream; a 404 is not logged.
     let failed = api.raw_with("GET", &format!("{path}/a?resourceVersion=x"), &headers, None).unwrap();
     assert_eq!((failed.status, api.get(&format!("{path}/none")).status), (500, 404));
     let told = eventually("the failure is logged", || {

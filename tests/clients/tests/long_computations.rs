@@ -1,5 +1,5 @@
-//! Requests that compute for long: others are served meanwhile, deadlines and disconnects end them, and so
-//! does the end of the server.
+//! Requests with long computations: other requests are served meanwhile; deadlines, disconnects and
+//! shutdown end them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const OBJECTS: &str = "/apis/example.com/v1/namespaces/default/mazes";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// A CRD whose objects are compared with a thousand alternatives at each item.
+/// A CRD whose items are compared with a thousand alternatives each.
 fn maze() -> Value {
     let branches: Vec<Value> = (0..1_000)
         .map(|n| json!({"properties": {"a": {"enum": [n.to_string()]}}, "required": ["a"]}))
@@ -20,8 +20,8 @@ fn maze() -> Value {
     definition("mazes", "Maze", json!({"spec": {"type": "array", "items": item}}))
 }
 
-/// An object of which every item fits the last alternative only: it takes minutes in a debug build, and more steps
-/// than a request may take in any.
+/// An object whose items match the last alternative only: it takes minutes in a debug build, and
+/// exceeds the step budget in any.
 fn object() -> Value {
     let items: Vec<Value> = (0..60_000).map(|_| json!({"a": "999"})).collect();
     json!({"apiVersion": "example.com/v1", "kind": "Maze", "metadata": {"name": "m"}, "spec": items})
@@ -34,7 +34,7 @@ fn stopped(api: &Api, reason: &str) -> u64 {
 }
 
 #[test]
-fn others_are_served_while_some_compute() {
+fn other_requests_are_served_during_long_computations() {
     let server = Running::in_memory();
     let api = server.api();
     api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &maze());
@@ -69,7 +69,7 @@ fn a_computation_has_a_budget() {
     let server = Running::in_memory();
     let api = server.api();
     api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &maze());
-    // On a busy machine, a debug build may not get through the whole budget in this time.
+    // On a busy machine, a debug build may not use up the budget in this time.
     let answer = api.raw("POST", &format!("{OBJECTS}?timeout=25s"), &object().to_string());
     assert!([413, 504].contains(&answer.status), "{}", answer.body);
     assert_eq!(stopped(&api, "budget") + stopped(&api, "deadline"), 1);
@@ -77,19 +77,19 @@ fn a_computation_has_a_budget() {
 }
 
 #[test]
-fn a_client_that_goes_away_ends_its_computation() {
+fn a_disconnect_ends_the_computation() {
     let server = Running::in_memory();
     let api = server.api();
     api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &maze());
     let body = object().to_string();
-    // Nothing is answered within this time, and the connection is closed.
+    // The client times out and closes the connection.
     let given_up = api.raw_within("POST", OBJECTS, &body, Duration::from_millis(1_500));
     assert!(given_up.is_err(), "it was too fast to be given up");
     eventually("the computation is ended", || (stopped(&api, "disconnected") > 0).then_some(()));
 }
 
 #[test]
-fn the_server_stops_although_something_is_computed() {
+fn shutdown_ends_computations() {
     let server = Running::in_memory();
     let api = server.api();
     api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &maze());
@@ -107,10 +107,9 @@ fn the_server_stops_although_something_is_computed() {
     });
 }
 
-/// A rule that is accepted, since it costs little, and that compares values which share their parts: walking
-/// them takes twice as long with every level.
+/// A rule with a low cost that compares values with shared parts: the time doubles with every level.
 #[test]
-fn rules_are_broken_off_by_what_they_do() {
+fn rules_have_a_work_limit() {
     const PATIENCE: Duration = Duration::from_mins(1);
     let server = Running::in_memory();
     let api = server.api();
@@ -141,7 +140,7 @@ fn rules_are_broken_off_by_what_they_do() {
         });
         let message = answer.body["message"].as_str().unwrap();
         let why = "operation cancelled: actual cost limit exceeded";
-        // On a busy machine, a debug build may not get through what an evaluation may do before the deadline.
+        // On a busy machine, a debug build may reach the deadline first.
         let expected = match answer.status {
             422 => message.contains(field) && message.contains(why),
             status => status == 504,

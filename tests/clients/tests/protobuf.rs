@@ -1,4 +1,4 @@
-//! Protobuf as the official Go clients speak it: what is sent and answered, beyond the recorded conversations.
+//! Protobuf as the official Go clients use it, beyond the recorded conversations.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -38,7 +38,7 @@ fn send(api: &Api, method: &str, path: &str, fields: Option<&Value>) -> (u16, St
 }
 
 #[test]
-fn a_definition_lives_its_life_in_protobuf() {
+fn crds_in_protobuf() {
     let server = Running::in_memory();
     let api = server.api();
     let (status, media, made) =
@@ -47,7 +47,7 @@ fn a_definition_lives_its_life_in_protobuf() {
     let one = format!("{CRDS}/boxes.example.com");
     let (status, _, read) = send(&api, "GET", &one, None);
     assert_eq!((status, &read["k8s"]["2"]["2"]["3"]["5"]), (200, &json!("BoxList")), "defaults are there");
-    // What was read is sent back with a label.
+    // The object is sent back with a label.
     let version = read["k8s"]["2"]["1"]["6"].as_str().unwrap().to_owned();
     let mut changed = crd("apiextensions.k8s.io/v1", "boxes", "Box");
     let metadata = changed[1][1][0][1].as_array_mut().unwrap();
@@ -57,7 +57,7 @@ fn a_definition_lives_its_life_in_protobuf() {
     assert_eq!((status, &updated["k8s"]["2"]["1"]["11"]), (200, &json!({"1": "a", "2": "b"})), "{updated}");
     let (status, _, conflict) = send(&api, "PUT", &one, Some(&changed));
     assert_eq!((status, &conflict["k8s"]["2"]["4"]), (409, &json!("Conflict")));
-    // The status, and that it is stored.
+    // The status is stored.
     let mut with_status = changed.clone();
     with_status[1][1][0][1][1] = json!([6, updated["k8s"]["2"]["1"]["6"]]);
     let stored = json!([3, [[1, [[1, "Mine"], [2, "True"], [4, "Because"]]], [3, "v1"]]]);
@@ -76,7 +76,7 @@ fn a_definition_lives_its_life_in_protobuf() {
 }
 
 #[test]
-fn the_old_version_of_definitions_is_read_and_written() {
+fn v1beta1_crds_in_protobuf() {
     let server = Running::in_memory();
     let api = server.api();
     let beta = CRDS.replace("/v1/", "/v1beta1/");
@@ -126,24 +126,24 @@ fn watches_are_framed() {
     assert_eq!(end["1"], "BOOKMARK", "{events}");
     let annotations = &end["2"]["1"]["k8s"]["2"]["1"]["12"];
     assert_eq!(*annotations, json!({"1": "k8s.io/initial-events-end", "2": "true"}), "{events}");
-    // Of custom resources, the metadata.
+    // Metadata of custom resources.
     let partial = format!("{MEDIA_TYPE};as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
     let (status, media, bytes) = api.bytes("GET", &format!("{BOXES}{watch}"), &[("Accept", &partial)], None);
     assert_eq!((status, media.contains("stream=watch")), (200, true));
     let first = &frames(&bytes)["frames"][0]["2"]["1"]["k8s"];
     assert_eq!(first["1"], json!({"1": "meta.k8s.io/v1", "2": "PartialObjectMetadata"}), "{first}");
     assert_eq!(first["2"]["1"]["1"], "a", "{first}");
-    // An error that comes in the stream, and one that comes before it.
+    // An error inside the stream, and one before it.
     let (status, _, events) = send(&api, "GET", &format!("{CONFIG_MAPS}?watch=true&resourceVersion=x"), None);
     assert_eq!((status, &events["k8s"]["1"]["2"]), (500, &json!("Status")), "{events}");
 }
 
 #[test]
-fn what_is_hostile_is_refused() {
+fn hostile_protobuf_is_refused() {
     let server = Running::in_memory();
     let api = server.api();
     let headers = [("Content-Type", MEDIA_TYPE)];
-    // A schema in a hundred thousand others.
+    // A schema nested in a hundred thousand others.
     let mut schema = Vec::new();
     for _ in 0..100_000 {
         let mut length = Vec::new();
@@ -175,7 +175,7 @@ fn what_is_hostile_is_refused() {
     let (status, _, answer) = api.bytes("POST", CRDS, &headers, Some(&body));
     let answer = String::from_utf8_lossy(&answer).into_owned();
     assert!(status == 400 && answer.contains("exceeded max depth"), "{status} {answer}");
-    // Bytes of every length that mean nothing.
+    // Random bytes of every length.
     for length in [0, 1, 3, 4, 5, 100] {
         let junk: Vec<u8> = b"k8s\0".iter().copied().chain([0x12, 0xff, 0x7f]).cycle().take(length).collect();
         for (method, path) in [("POST", CRDS), ("POST", CONFIG_MAPS), ("PUT", &*format!("{CONFIG_MAPS}/a"))] {

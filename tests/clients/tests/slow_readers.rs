@@ -1,4 +1,4 @@
-//! Clients that do not read, or ask for more than they should: the server's memory stays bounded, and others
+//! Clients that do not read, or request too much: the server's memory stays bounded, and other clients
 //! are served.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
@@ -18,7 +18,7 @@ const FOOS: &str = "/apis/example.com/v1/namespaces/default/foos";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const TOKEN: &str = "Bearer conformance";
 
-/// The server has a kind that takes everything.
+/// Creates a kind without a schema.
 fn with_foos(server: &Running) -> Api {
     let api = server.api();
     let mut crd = definition("foos", "Foo", json!({}));
@@ -33,7 +33,7 @@ fn foo(name: &str, spec: Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": name}, "spec": spec})
 }
 
-/// An HTTP/2 connection whose streams may not be sent a byte, and what drives it.
+/// An HTTP/2 connection with a flow-control window of zero, and its driver.
 async fn closed_windows(port: u16) -> (SendRequest<Bytes>, tokio::task::JoinHandle<()>) {
     let mut config = pleach_conformance::trusting();
     config.alpn_protocols = vec![b"h2".to_vec()];
@@ -59,7 +59,7 @@ const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
 const PARTIAL: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn two_hundred_streams_that_take_nothing_cost_little() {
+async fn unread_streams_use_bounded_memory() {
     let server = Running::in_memory();
     let api = with_foos(&server);
     for i in 0..8 {
@@ -77,7 +77,7 @@ async fn two_hundred_streams_that_take_nothing_cost_little() {
         (&object, &[("user-agent", "curl/8.0"), ("accept-encoding", "gzip")]),
         (&object, &[("accept", "application/yaml")]),
     ];
-    // What the server needs once for each form.
+    // Memory used once per response format.
     for (path, headers) in forms {
         assert_eq!(api.raw_with("GET", path, headers, None).unwrap().status, 200);
     }
@@ -91,7 +91,7 @@ async fn two_hundred_streams_that_take_nothing_cost_little() {
     for (path, headers) in forms.iter().cycle().take(200) {
         streams.push(ask(&requests, path, headers).await);
     }
-    // Requests may also be answered with 429; none is answered without bound.
+    // Requests may get a 429; none takes unbounded memory.
     let mut most = 0;
     for _ in 0..50 {
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -105,10 +105,10 @@ async fn two_hundred_streams_that_take_nothing_cost_little() {
 }
 
 #[test]
-fn deep_objects_are_shown_in_bounded_space() {
+fn deep_objects_are_printed_in_bounded_space() {
     let server = Running::in_memory();
     let api = with_foos(&server);
-    // 60 KB: deep, and with many lines at the bottom.
+    // 60 KB: deep, with many lines at the bottom.
     let deep = format!("{}{}{}", "[".repeat(5_000), vec!["1"; 25_000].join(","), "]".repeat(5_000));
     let body = format!(
         r#"{{"apiVersion":"example.com/v1","kind":"Foo","metadata":{{"name":"deep"}},"spec":{deep}}}"#
@@ -128,7 +128,7 @@ fn deep_objects_are_shown_in_bounded_space() {
 }
 
 #[test]
-fn strangers_do_not_take_the_places_of_others() {
+fn unauthenticated_connections_do_not_displace_authenticated_ones() {
     let data = tempfile::tempdir().unwrap();
     let server = Running::with_files(256, &["--data-dir", data.path().to_str().unwrap()]);
     let api = server.api();
@@ -139,7 +139,7 @@ fn strangers_do_not_take_the_places_of_others() {
     };
     for i in 0..300 {
         let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
-        // Some begin a handshake.
+        // Some start a handshake.
         let _ = stream.write_all(&[0x16, 3, 1, 2, 0][..i % 6]);
         strangers.push(stream);
         if i % 30 == 0 {
@@ -153,7 +153,7 @@ fn strangers_do_not_take_the_places_of_others() {
 }
 
 #[test]
-fn unfinished_headers_cost_little_and_too_long_ones_are_refused() {
+fn incomplete_headers_use_bounded_memory() {
     let server = Running::in_memory();
     let api = server.api();
     for (why, headers, expected) in [
@@ -187,7 +187,7 @@ fn unfinished_headers_cost_little_and_too_long_ones_are_refused() {
 }
 
 #[test]
-fn work_is_refused_before_memory_runs_out() {
+fn requests_are_refused_at_the_memory_limit() {
     let server = Running::start(&["--in-memory", "--memory-limit", "200Mi", "--history-mib", "1"]);
     let api = server.api();
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "m-"},
@@ -211,7 +211,7 @@ fn work_is_refused_before_memory_runs_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn peers_that_do_not_read_do_not_delay_the_end() {
+async fn unread_responses_do_not_delay_shutdown() {
     let server = Running::in_memory();
     let api = with_foos(&server);
     for i in 0..8 {
@@ -222,7 +222,7 @@ async fn peers_that_do_not_read_do_not_delay_the_end() {
     for path in [FOOS, &format!("{FOOS}/n0"), &format!("{FOOS}?watch=1&resourceVersion=0")] {
         streams.push(ask(&requests, path, &[]).await);
     }
-    // Over HTTP/1.1: a list and a watch of which nothing is read.
+    // Over HTTP/1.1: a list and a watch that are not read.
     let unread = [api.watch(&format!("{FOOS}?resourceVersion=0"), Duration::from_secs(5)), api.open(FOOS)];
     tokio::time::sleep(Duration::from_millis(500)).await;
     let began = Instant::now();
@@ -233,7 +233,7 @@ async fn peers_that_do_not_read_do_not_delay_the_end() {
 }
 
 #[test]
-fn memory_is_given_back_after_a_peak() {
+fn memory_is_released_after_a_peak() {
     let server = Running::in_memory();
     let api = with_foos(&server);
     let idle = server.resident();
@@ -254,7 +254,7 @@ fn memory_is_given_back_after_a_peak() {
 }
 
 #[test]
-fn connections_that_are_closed_in_the_middle_leave_nothing() {
+fn aborted_connections_release_their_slots() {
     let server = Running::in_memory();
     let api = with_foos(&server);
     for i in 0..4 {
@@ -263,6 +263,6 @@ fn connections_that_are_closed_in_the_middle_leave_nothing() {
     for _ in 0..500 {
         drop(api.open(&format!("{FOOS}?pretty=1")));
     }
-    // More than there are places: each was given back.
+    // More than there are slots: each was released.
     assert_eq!(api.get(FOOS).status, 200);
 }

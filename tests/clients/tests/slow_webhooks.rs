@@ -1,4 +1,4 @@
-//! Webhooks that do not answer, with the real server: who has to wait for them, and who does not.
+//! Webhooks that do not respond: which requests wait for them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
-/// More than there are places for writes, those in reserve among them.
+/// More than the write limit, including the reserve.
 const WRITERS: usize = 230;
 
-/// Something that is let go once.
+/// A latch.
 #[derive(Default)]
 struct Door(Mutex<bool>, Condvar);
 
@@ -33,7 +33,7 @@ impl Door {
     }
 }
 
-/// Opens a door even if the test fails, so that nothing waits for ever.
+/// Opens the latch even if the test fails.
 struct Opens(Arc<Door>);
 
 impl Drop for Opens {
@@ -75,7 +75,7 @@ fn secret(name: &str) -> Value {
 }
 
 #[test]
-fn writers_that_wait_for_a_webhook_hold_up_nobody_else() {
+fn a_slow_webhook_does_not_block_other_writes() {
     let server = Running::in_memory();
     let api = server.api();
     let door = Opens(Arc::default());
@@ -85,7 +85,7 @@ fn writers_that_wait_for_a_webhook_hold_up_nobody_else() {
         HookServer::start(0, move |_, review| {
             let number = waiting.fetch_add(1, Ordering::SeqCst);
             door.pass();
-            // The webhook needs the server before it can answer, as webhooks of operators do.
+            // The webhook uses the server before it responds, as operators' webhooks do.
             api.create(SECRETS, &secret(&format!("of-webhook-{number}")));
             allow(review)
         })
@@ -113,7 +113,7 @@ fn writers_that_wait_for_a_webhook_hold_up_nobody_else() {
 }
 
 #[test]
-fn a_delete_that_waits_for_a_webhook_does_not_hold_up_the_garbage_collector() {
+fn a_slow_webhook_does_not_block_the_garbage_collector() {
     let server = Running::in_memory();
     let api = server.api();
     let door = Opens(Arc::default());

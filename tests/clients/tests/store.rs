@@ -1,4 +1,4 @@
-//! Faults of the machine below the real server: damage, no descriptors, no room.
+//! Storage failures under the real server: damage, no descriptors, no space.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -43,7 +43,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// What a server says that does not start.
+/// The error of a server that does not start.
 #[track_caller]
 fn refused(data: &Path) -> String {
     let output = pleach(&["serve", "--port", "0", "--data-dir", data.to_str().unwrap()]);
@@ -56,7 +56,7 @@ fn log_of(data: &Path) -> PathBuf {
     files.filter(|path| path.extension().is_some_and(|end| end == "log")).max().unwrap()
 }
 
-/// Changes a byte where some text is.
+/// Changes a byte at some text.
 fn damage(path: &Path, text: &str) {
     let mut bytes = fs::read(path).unwrap();
     let at = bytes.windows(text.len()).rposition(|part| part == text.as_bytes()).unwrap();
@@ -71,7 +71,7 @@ fn a_damaged_store_is_refused_and_repaired() {
     for name in ["one", "two", "three"] {
         server.api().create(MAPS, &map(name, 10));
     }
-    // Killed: nothing was closed in an orderly way.
+    // Killed, not shut down.
     drop(server);
     damage(&log_of(data.path()), "configmaps/default/three");
     let error = refused(data.path());
@@ -122,7 +122,7 @@ fn an_object_that_cannot_be_decoded_is_listed_and_deleted() {
     server.api().create(MAPS, &map("good", 10));
     server.api().create(MAPS, &map("bad", 10));
     assert!(server.stop());
-    // As a bug could have stored it: written through the store, sound for it, and no JSON.
+    // A value that is not JSON.
     let key = "/registry/core/configmaps/default/bad";
     {
         use pleach_store::{Commit, Expect, Store as _, contract::block_on};
@@ -141,7 +141,7 @@ fn an_object_that_cannot_be_decoded_is_listed_and_deleted() {
     assert_eq!(names(&Running::on(data.path()).api()), ["good"]);
 }
 
-/// A server that a shell starts after it has set a limit.
+/// A server with a `ulimit`.
 fn limited(data: &Path, limit: &str) -> (TestServer, tempfile::TempDir) {
     let home = tempfile::tempdir().unwrap();
     let script = home.path().join("pleach");
@@ -153,14 +153,14 @@ fn limited(data: &Path, limit: &str) -> (TestServer, tempfile::TempDir) {
 }
 
 #[test]
-fn connections_do_not_take_the_stores_descriptors() {
+fn connections_leave_descriptors_for_the_store() {
     let data = tempfile::tempdir().unwrap();
     let (server, _home) = limited(data.path(), "ulimit -n 128");
     let api = Api::new(server.endpoint.clone());
     api.create(MAPS, &map("before", 10));
     let idle: Vec<_> =
         (0..300).map_while(|_| TcpStream::connect(("127.0.0.1", server.endpoint.port)).ok()).collect();
-    // They may have to wait for a connection, and need not be answered.
+    // They may have to wait for a connection, and need no response.
     for n in 0..3 {
         let body = map(&format!("meanwhile-{n}"), 10).to_string();
         let _ = api.raw_within("POST", MAPS, &body, Duration::from_secs(2));
@@ -176,9 +176,9 @@ fn connections_do_not_take_the_stores_descriptors() {
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_is_lived_with() {
+fn writes_succeed_under_a_file_size_limit() {
     let data = tempfile::tempdir().unwrap();
-    // Blocks of 512 bytes or of a KiB: files of eight or sixteen megabytes, and segments of 32.
+    // Blocks of 512 bytes or of 1 KiB: files of 8 or 16 MiB, with segments of 32.
     let (server, _home) = limited(data.path(), "trap '' XFSZ\nulimit -f 16384");
     let api = Api::new(server.endpoint.clone());
     for n in 0..40 {
@@ -189,7 +189,7 @@ fn a_limit_on_the_size_of_files_is_lived_with() {
 }
 
 #[test]
-fn over_its_quota_a_server_takes_deletes() {
+fn over_quota_only_deletes_are_allowed() {
     let data = tempfile::tempdir().unwrap();
     let server =
         Running::start(&["--data-dir", data.path().to_str().unwrap(), "--quota-backend-bytes", "2000000"]);

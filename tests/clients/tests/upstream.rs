@@ -1,4 +1,4 @@
-//! What kube-apiserver v1.36.4 answered when it was asked the same, beyond the recorded conversations.
+//! Responses of kube-apiserver v1.36.4 beyond the recorded conversations.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -38,7 +38,7 @@ fn named_a(kind: &str, mut object: Value) -> Value {
     object
 }
 
-/// Managers with their subresource, whether they have a time, and what they own.
+/// Managers with their subresource, whether they have a time, and their fields.
 fn owners(object: &Value) -> Vec<(String, String, bool, Value)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let entries = object["metadata"]["managedFields"].as_array().unwrap().iter();
@@ -48,7 +48,7 @@ fn owners(object: &Value) -> Vec<(String, String, bool, Value)> {
 }
 
 #[test]
-fn who_prefers_protobuf_gets_what_else_it_takes() {
+fn protobuf_falls_back_to_other_accepted_types() {
     let server = Running::in_memory();
     let api = server.api();
     with_boxes(&api);
@@ -80,7 +80,7 @@ fn replicas_set_through_scale_are_owned_without_a_time() {
 }
 
 #[test]
-fn a_patch_that_makes_no_scale_is_invalid() {
+fn a_patch_with_an_invalid_scale_is_invalid() {
     let server = Running::in_memory();
     let api = server.api();
     with_boxes(&api);
@@ -95,7 +95,7 @@ fn a_patch_that_makes_no_scale_is_invalid() {
 }
 
 #[test]
-fn preconditions_may_stand_in_the_query() {
+fn preconditions_in_the_query() {
     let server = Running::in_memory();
     let api = server.api();
     let made = api.create(CONFIG_MAPS, &named_a("ConfigMap", json!({})));
@@ -108,7 +108,7 @@ fn preconditions_may_stand_in_the_query() {
 }
 
 #[test]
-fn typed_objects_are_owned_as_their_structs_are() {
+fn field_sets_of_built_in_kinds_follow_their_structs() {
     let server = Running::in_memory();
     let api = server.api();
     let fields = |object: &Value| owners(object)[0].3.clone();
@@ -187,7 +187,7 @@ fn metadata_that_is_no_longer_applied_leaves_the_rest() {
 }
 
 #[test]
-fn what_is_complained_of_first() {
+fn order_of_errors() {
     let server = Running::in_memory();
     let api = server.api();
     with_boxes(&api);
@@ -248,7 +248,7 @@ fn what_is_complained_of_first() {
 }
 
 #[test]
-fn what_a_scale_brings_has_defaults_when_it_is_read() {
+fn scale_has_defaults_when_read() {
     let server = Running::in_memory();
     let api = server.api();
     let mut crd = definition(

@@ -1,4 +1,4 @@
-//! Webhooks of the test's own: who is asked what, how often, and what becomes of their answers.
+//! Admission and conversion webhooks of the test itself: requests, order, and effects.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -17,14 +17,14 @@ const BOXES_V2: &str = "/apis/example.com/v2/namespaces/default/boxes";
 const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 
-/// A webhook that notes what it was asked.
+/// A webhook that records its requests.
 struct Asked {
     server: HookServer,
     reviews: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
 impl Asked {
-    /// Answers reviews with a patch, or denies with a message.
+    /// Responds to reviews with a patch, or denies them with a message.
     fn with(answer: impl Fn(&str, &Value) -> Result<Value, String> + Send + Sync + 'static) -> Self {
         let reviews = Arc::new(Mutex::new(Vec::new()));
         let noted = reviews.clone();
@@ -52,17 +52,17 @@ impl Asked {
         Self { server: server.unwrap(), reviews }
     }
 
-    /// What was asked since the last time, with the path it was asked under.
+    /// Requests since the last call, with their paths.
     fn taken(&self) -> Vec<(String, Value)> {
         std::mem::take(&mut self.reviews.lock().unwrap())
     }
 
-    /// The paths that were asked since the last time.
+    /// Paths of requests since the last call.
     fn paths(&self) -> Vec<String> {
         self.taken().into_iter().map(|(path, _)| path).collect()
     }
 
-    /// A webhook of a configuration; `more` is put over it.
+    /// A webhook configuration entry; `more` overrides fields.
     fn hook(&self, path: &str, resources: &[&str], more: &Value) -> Value {
         let mut hook = json!({
             "name": format!("{path}.example.com"),
@@ -110,7 +110,7 @@ fn a_box(name: &str, spec: Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Box", "metadata": {"name": name}, "spec": spec})
 }
 
-/// Adds a label to what is there.
+/// Adds a label.
 fn label(request: &Value, key: &str) -> Value {
     let mut labels = request["object"]["metadata"]["labels"].clone();
     if labels.is_null() {
@@ -121,7 +121,7 @@ fn label(request: &Value, key: &str) -> Value {
 }
 
 #[test]
-fn who_asked_for_it_is_asked_again_after_later_changes() {
+fn webhooks_are_reinvoked_if_needed() {
     let server = Running::in_memory();
     let api = server.api();
     with_boxes(&api);
@@ -142,7 +142,7 @@ fn who_asked_for_it_is_asked_again_after_later_changes() {
 }
 
 #[test]
-fn a_change_of_a_webhook_goes_the_way_of_the_clients() {
+fn webhook_patches_are_pruned_defaulted_and_validated() {
     let server = Running::in_memory();
     let api = server.api();
     with_boxes(&api);
@@ -184,7 +184,7 @@ fn a_change_of_a_webhook_goes_the_way_of_the_clients() {
 }
 
 #[test]
-fn those_who_say_yes_or_no_see_the_object_as_it_will_be() {
+fn validating_webhooks_see_the_final_object() {
     let server = Running::in_memory();
     let api = server.api();
     with_boxes(&api);
@@ -242,7 +242,7 @@ fn those_who_say_yes_or_no_see_the_object_as_it_will_be() {
 }
 
 #[test]
-fn a_scale_is_shown_as_a_scale() {
+fn webhooks_see_a_scale() {
     let server = Running::in_memory();
     let api = server.api();
     with_boxes(&api);
@@ -260,7 +260,7 @@ fn a_scale_is_shown_as_a_scale() {
 }
 
 #[test]
-fn built_in_kinds_are_asked_about_and_the_garbage_collector_is_known() {
+fn webhooks_on_built_in_kinds_and_the_garbage_collector() {
     let server = Running::in_memory();
     let api = server.api();
     let maps = "/api/v1/namespaces/default/configmaps";
@@ -294,7 +294,7 @@ fn built_in_kinds_are_asked_about_and_the_garbage_collector_is_known() {
 }
 
 #[test]
-fn webhooks_are_known_after_a_restart_and_can_be_switched_off() {
+fn webhooks_survive_a_restart_and_can_be_disabled() {
     let data = tempfile::tempdir().unwrap();
     let asked = Asked::with(|_, _| Err("no".into()));
     let server = Running::on(data.path());
@@ -312,7 +312,7 @@ fn webhooks_are_known_after_a_restart_and_can_be_switched_off() {
     server.api().create(BOXES, &a_box("x", json!({})));
 }
 
-/// Boxes in two versions, converted by a webhook that counts.
+/// Boxes in two versions, with a conversion webhook that counts.
 fn with_converted_boxes(api: &Api) -> (HookServer, Arc<AtomicUsize>) {
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = calls.clone();
@@ -377,7 +377,7 @@ fn long_lists_are_converted_in_order() {
 }
 
 #[test]
-fn owners_in_one_version_lose_what_is_changed_in_another() {
+fn field_ownership_across_converted_versions() {
     let server = Running::in_memory();
     let api = server.api();
     let (_hook, _) = with_converted_boxes(&api);

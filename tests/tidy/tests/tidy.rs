@@ -150,6 +150,51 @@ fn source_files_are_short_and_named_well() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Names that were in use once and that nobody would search for, with what they are called now (CONTRIBUTING.md, Words).
+const PRIVATE_NAMES: &[(&str, &str)] = &[
+    ("Bell", "Notify"),
+    ("Hub", "Watchers"),
+    ("Keeper", "maintenance"),
+    ("Knob", "BoundRef"),
+    ("Mailbox", "WatchQueue"),
+    ("Pace", "BatchDelay"),
+    ("Said", "LastApplied"),
+    ("Saying", "AppliedConfiguration"),
+    ("Shelf", "Shard"),
+    ("Surroundings", "RuleLocation"),
+    ("Teller", "Explainer"),
+    ("Usual", "FieldSetCache"),
+    ("keep_step", "yield_when_crowded"),
+    ("rests_for", "idle_for"),
+    ("vain", "misses"),
+];
+
+/// Whether a line of code, without its comment, has this identifier.
+fn has_identifier(line: &str, name: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    code.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == name)
+}
+
+#[test]
+fn names_are_the_usual_ones() {
+    let mut wrong = Vec::new();
+    for (name, path) in files() {
+        if !name.ends_with(".rs") || name.starts_with("tests/tidy/") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("source is text");
+        for (number, line) in text.lines().enumerate() {
+            for (private, usual) in PRIVATE_NAMES {
+                // Texts may use any word.
+                if !line.contains('"') && has_identifier(line, private) {
+                    wrong.push(format!("{name}:{}: {private} is called {usual}", number + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn nothing_unfinished_and_nothing_of_one_machine() {
     // Written in two parts, so that this file does not hold them itself.

@@ -47,9 +47,9 @@ fn is_short(text: &str) -> bool {
 }
 
 /// A seeded random number generator.
-struct Dice(u64);
+struct TestRng(u64);
 
-impl Dice {
+impl TestRng {
     fn roll(&mut self, below: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -66,21 +66,21 @@ const PIECES: &[&str] = &[
 ];
 
 /// A few mutations: insertions, deletions, indentation, repeated or dropped lines.
-fn change(text: &str, dice: &mut Dice) -> String {
+fn change(text: &str, rng: &mut TestRng) -> String {
     let mut text = text.to_owned();
-    for _ in 0..=dice.roll(2) {
-        let mut at = dice.roll(text.len() + 1);
+    for _ in 0..=rng.roll(2) {
+        let mut at = rng.roll(text.len() + 1);
         while !text.is_char_boundary(at) {
             at -= 1;
         }
         let line = text[..at].rfind('\n').map_or(0, |i| i + 1);
         let end = text[at..].find('\n').map_or(text.len(), |i| at + i + 1);
-        match dice.roll(6) {
-            0 | 1 => text.insert_str(at, PIECES[dice.roll(PIECES.len())]),
+        match rng.roll(6) {
+            0 | 1 => text.insert_str(at, PIECES[rng.roll(PIECES.len())]),
             2 if at < text.len() => drop(text.remove(at)),
-            3 => text.insert_str(line, &" ".repeat(dice.roll(4))),
+            3 => text.insert_str(line, &" ".repeat(rng.roll(4))),
             4 if text[line..].starts_with(' ') => drop(text.remove(line)),
-            5 if dice.roll(2) == 0 => text.replace_range(line..end, ""),
+            5 if rng.roll(2) == 0 => text.replace_range(line..end, ""),
             5 => {
                 let copy = text[line..end].to_owned();
                 text.insert_str(line, &copy);
@@ -127,14 +127,14 @@ fn bodies(value: &Value, out: &mut Vec<String>) {
 #[test]
 fn on_what_go_yaml_was_asked() {
     let rows = pleach_json::parse(include_bytes!("../../../tests/go-reads.json")).expect("the table is JSON");
-    let mut dice = Dice(7);
+    let mut rng = TestRng(7);
     for row in rows.as_array().expect("a list") {
         let text = row.get("in").and_then(Value::as_str).expect("a text");
         let bytes: Vec<u8> = text.chars().map(|c| c as u8).collect();
         let Ok(text) = String::from_utf8(bytes) else { continue };
         compare(&text);
         for _ in 0..10 {
-            compare(&change(&text, &mut dice));
+            compare(&change(&text, &mut rng));
         }
     }
 }
@@ -145,7 +145,7 @@ fn on_manifests_and_on_manifests_with_changes() {
     let (mut yaml, mut recorded) = (Vec::new(), Vec::new());
     files(&shared.join("corpus"), "yaml", &mut yaml);
     files(&shared.join("conformance/cases"), "json", &mut recorded);
-    let mut dice = Dice(99);
+    let mut rng = TestRng(99);
     let (mut objects, mut short) = (0, 0);
     for path in &yaml {
         let text = fs::read_to_string(path).expect("text");
@@ -153,16 +153,16 @@ fn on_manifests_and_on_manifests_with_changes() {
         if text.len() > 4096 {
             // A large file once, and parts of it with changes.
             for _ in 0..4 {
-                let start = text[..dice.roll(text.len() / 2)].rfind('\n').map_or(0, |i| i + 1);
+                let start = text[..rng.roll(text.len() / 2)].rfind('\n').map_or(0, |i| i + 1);
                 let part: String = text[start..].lines().take(40).flat_map(|line| [line, "\n"]).collect();
-                compare(&change(&part, &mut dice));
+                compare(&change(&part, &mut rng));
             }
             continue;
         }
         objects += 1;
         short += usize::from(is_short(&text));
         for _ in 0..12 {
-            compare(&change(&text, &mut dice));
+            compare(&change(&text, &mut rng));
         }
     }
     assert!(short * 100 >= objects * 90, "{short} of {objects} files take the fast path");
@@ -174,7 +174,7 @@ fn on_manifests_and_on_manifests_with_changes() {
     for text in &texts {
         compare(text);
         for _ in 0..3 {
-            compare(&change(text, &mut dice));
+            compare(&change(text, &mut rng));
         }
     }
     eprintln!("{} files and {} recorded texts compared, with changes", yaml.len(), texts.len());

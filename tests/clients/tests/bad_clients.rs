@@ -1,4 +1,4 @@
-//! Clients that behave badly: the server answers with an error or lets go, and stays up for others.
+//! Misbehaving clients get an error or are disconnected, and the server stays up.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -11,7 +11,7 @@ use serde_json::json;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// The server still answers, and soon.
+/// The server responds in time.
 #[track_caller]
 fn alive(api: &Api) {
     let started = Instant::now();
@@ -81,11 +81,11 @@ fn malformed_requests_are_answered() {
 }
 
 #[test]
-fn silent_and_slow_connections_are_let_go_or_kept_without_harm() {
+fn silent_and_slow_connections_do_no_harm() {
     let server = Running::in_memory();
     let api = server.api();
     let connect = || TcpStream::connect(("127.0.0.1", server.port())).unwrap();
-    // Connections that never speak TLS, that speak something else, and that stop in the middle.
+    // Connections that never speak TLS, speak something else, or stop in the middle.
     let mut silent: Vec<TcpStream> = (0..200).map(|_| connect()).collect();
     let mut plain = connect();
     plain.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
@@ -94,15 +94,15 @@ fn silent_and_slow_connections_are_let_go_or_kept_without_harm() {
     let _ = plain.read_to_end(&mut said);
     assert!(!said.starts_with(b"HTTP/1.1 200"), "no answer without TLS");
     for (number, stream) in silent.iter_mut().enumerate() {
-        // The start of a TLS record whose rest never comes.
+        // The start of a TLS record.
         let _ = stream.write_all(&[0x16, 3, 1, 2, 0][..=number % 5]);
     }
     alive(&api);
-    // Half open: the client has said all it will and reads no more.
+    // Half open: the client has sent everything and does not read.
     let half: Vec<_> = (0..50).map(|_| api.watch(MAPS, Duration::from_secs(5))).collect();
     let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "n-"},
                       "data": {"x": "y".repeat(500 * 1024)}});
-    // 50 watchers that do not read, 40 MB of events for each.
+    // 50 watchers that do not read, with 40 MB of events each.
     for _ in 0..80 {
         api.create(MAPS, &body);
     }
@@ -146,7 +146,7 @@ fn idle_watches_do_no_harm() {
 }
 
 #[test]
-fn strangers_get_health_and_version_alone() {
+fn anonymous_requests_get_health_and_version_only() {
     let server = Running::in_memory();
     let api = server.api();
     for (path, expected) in [
@@ -168,7 +168,7 @@ fn strangers_get_health_and_version_alone() {
     }
 }
 
-/// Megabytes of memory that a process holds.
+/// Resident memory of a process in megabytes.
 fn resident(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();

@@ -1,5 +1,4 @@
-//! What goes when something else goes: dependents of an owner, objects of a namespace, objects of a
-//! CRD. Real clusters leave this to a controller; here the server does it within a few seconds.
+//! Garbage collection, namespace deletion, CRD finalization.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -50,7 +49,7 @@ fn crd(plural: &str, kind: &str, scope: &str) -> Value {
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 #[test]
-fn in_the_background_dependents_follow_their_last_owner() {
+fn background_deletion_deletes_dependents_of_the_last_owner() {
     let server = Running::in_memory();
     let api = server.api();
     let a = api.create(MAPS, &map("a", &[]));
@@ -72,7 +71,7 @@ fn in_the_background_dependents_follow_their_last_owner() {
 }
 
 #[test]
-fn in_the_foreground_the_owner_waits_for_those_that_block() {
+fn foreground_deletion_waits_for_blocking_dependents() {
     let server = Running::in_memory();
     let api = server.api();
     let owner = api.create(MAPS, &map("owner", &[]));
@@ -96,7 +95,7 @@ fn in_the_foreground_the_owner_waits_for_those_that_block() {
 }
 
 #[test]
-fn orphans_stay_and_forget_their_owner() {
+fn orphaned_dependents_lose_their_owner_reference() {
     let server = Running::in_memory();
     let api = server.api();
     let owner = api.create(MAPS, &map("owner", &[]));
@@ -141,7 +140,7 @@ fn custom_objects_own_across_kinds_and_scopes() {
 }
 
 #[test]
-fn a_namespace_takes_everything_with_it() {
+fn namespace_deletion_deletes_its_objects() {
     let server = Running::in_memory();
     let api = server.api();
     api.create(CRDS, &crd("plots", "Plot", "Namespaced"));
@@ -178,7 +177,7 @@ fn a_namespace_takes_everything_with_it() {
 }
 
 #[test]
-fn a_crd_takes_its_objects_with_it() {
+fn crd_deletion_deletes_its_objects() {
     let server = Running::in_memory();
     let api = server.api();
     api.create(CRDS, &crd("plots", "Plot", "Namespaced"));
@@ -191,7 +190,7 @@ fn a_crd_takes_its_objects_with_it() {
     gone(&api, &format!("{CRDS}/plots.gc.example.com"));
     gone(&api, plots);
     gone(&api, &path("of-plot"));
-    // The kind comes back empty.
+    // The kind is empty when it is created again.
     api.create(CRDS, &crd("plots", "Plot", "Namespaced"));
     eventually("the kind is served again", || (api.get(plots).status == 200).then_some(()));
     assert_eq!(api.get(plots).ok()["items"], json!([]));

@@ -1,6 +1,5 @@
-//! Objects that are written again and again: what the server keeps at hand between two writes must not
-//! show. The same writes go to a server that stays up and to one that is started anew before each of
-//! them, which has nothing at hand; their answers are the same.
+//! The write cache does not change responses: the same writes go to a server that stays up and to one
+//! that is restarted before each of them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const THINGS: &str = "/apis/example.com/v1/namespaces/default/things";
 
-/// One request: how, where below the collection, what.
+/// A request: method, path below the collection, body.
 struct Step {
     why: &'static str,
     method: &'static str,
@@ -24,11 +23,11 @@ struct Step {
 type Change = fn(&mut Value);
 
 enum Body {
-    /// As it stands.
+    /// As it is.
     Fixed(Value),
-    /// The object as it is, changed by this.
+    /// The current object with these changes.
     Changed(Change),
-    /// Made anew, with nothing of the object as it is but its resource version.
+    /// A new object with only the resource version of the current one.
     Template(Value),
 }
 
@@ -72,9 +71,8 @@ fn thing(spec: Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": spec})
 }
 
-/// Objects with the same fields, some of them with a little more or less: the third of a kind finds the
-/// field sets of the others at hand.
-fn alike() -> Vec<Step> {
+/// Objects with the same fields, some with a few more or less: they share cached field sets.
+fn similar_objects() -> Vec<Step> {
     let base = json!({
         "size": 5, "labels": {"a": "x"},
         "parts": [{"name": "one", "tags": ["s", "t"]}, {"name": "two", "count": 2}],
@@ -218,8 +216,8 @@ fn steps() -> Vec<Step> {
     ]
 }
 
-/// What one manager says again and again, with others in between: what it said before is at hand.
-fn sayings() -> Vec<Step> {
+/// Repeated applies of one manager, with others in between: its last applied configuration is cached.
+fn repeated_applies() -> Vec<Step> {
     const APPLY: &str = "application/apply-patch+yaml";
     let by = |manager: &str, force: bool| format!("{THINGS}/a?fieldManager={manager}&force={force}");
     let apply = |why, path: String, body: Value| Step {
@@ -316,8 +314,7 @@ fn sayings() -> Vec<Step> {
     steps
 }
 
-/// Whole objects sent from a template, again and again: what they are once their defaults are filled in is
-/// at hand.
+/// Objects from a template: the defaulted form is cached.
 fn templates() -> Vec<Step> {
     let base = || {
         json!({
@@ -414,8 +411,8 @@ fn send(api: &Api, step: &Step) -> Answer {
     api.raw_with(step.method, &step.path, &headers, Some(&body.to_string())).unwrap()
 }
 
-/// Managers are listed in order of their times. That they are is checked here; what order it is differs when a
-/// second ends between two steps on one server only.
+/// Managers are sorted by time. The sorting is checked here; the order differs when a second ends
+/// between two steps on one server only.
 fn in_order_of_names(entries: &mut [Value]) {
     const RULE: [&str; 5] = ["operation", "time", "manager", "apiVersion", "subresource"];
     let texts =
@@ -427,7 +424,7 @@ fn in_order_of_names(entries: &mut [Value]) {
     });
 }
 
-/// Without what no two servers have in common.
+/// Without fields that differ between servers.
 fn comparable(mut value: Value) -> Value {
     fn walk(value: &mut Value) {
         match value {
@@ -454,8 +451,8 @@ fn started(data: &Path) -> (Running, Api) {
     (server, api)
 }
 
-/// Sends the same to a server that stays up and to one that is started anew before each step. How many
-/// steps were refused comes back; `after` sees both servers after each.
+/// Sends the same requests to a server that stays up and to one that is restarted before each step.
+/// Returns how many steps were refused; `after` sees both servers after each.
 fn compare(steps: Vec<Step>, after: impl Fn(&Step, &Api, &Api)) -> usize {
     let (stays, renewed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (_kept, api) = started(stays.path());
@@ -477,8 +474,8 @@ fn compare(steps: Vec<Step>, after: impl Fn(&Step, &Api, &Api)) -> usize {
 }
 
 #[test]
-fn field_sets_of_others_do_not_show() {
-    let refused = compare(alike(), |_, _, _| {});
+fn cached_field_sets_do_not_change_responses() {
+    let refused = compare(similar_objects(), |_, _, _| {});
     assert!((3..20).contains(&refused), "{refused} steps were refused");
 }
 
@@ -489,19 +486,19 @@ fn same_thing(step: &Step, api: &Api, other: &Api) {
 }
 
 #[test]
-fn what_is_at_hand_does_not_show() {
+fn cached_objects_do_not_change_responses() {
     let refused = compare(steps(), same_thing);
     assert!((5..15).contains(&refused), "{refused} steps were refused");
 }
 
 #[test]
-fn what_defaults_make_again_does_not_show() {
+fn cached_defaults_do_not_change_responses() {
     let refused = compare(templates(), same_thing);
     assert!((3..7).contains(&refused), "{refused} steps were refused");
 }
 
 #[test]
-fn what_was_said_before_does_not_show() {
-    let refused = compare(sayings(), same_thing);
+fn cached_applies_do_not_change_responses() {
+    let refused = compare(repeated_applies(), same_thing);
     assert!((3..8).contains(&refused), "{refused} steps were refused");
 }

@@ -1,7 +1,7 @@
-//! Random requests: paths, queries, selectors, tokens and bodies that are almost right.
+//! Random requests: almost valid paths, queries, selectors, tokens and bodies.
 //!
-//! Each is made from a valid one by a few random changes, from a fixed seed, so that a failure can be
-//! played again. Every one is answered, none with an internal error, and the server goes on.
+//! Mutations of valid requests, from a fixed seed. Each gets a response, none a 500, and the server
+//! stays up.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -12,7 +12,7 @@ use serde_json::json;
 
 const REQUESTS: usize = 2_500;
 
-/// A generator that is the same on every machine.
+/// A seeded random number generator.
 struct Noise(u64);
 
 impl Noise {
@@ -51,7 +51,7 @@ impl Noise {
     }
 }
 
-/// Text as it may stand in a URL: what may not is escaped, but for escapes that are there already.
+/// Escapes text for a URL, except for escapes that are there already.
 fn url(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
@@ -65,7 +65,7 @@ fn url(text: &str) -> String {
 }
 
 #[test]
-fn almost_right_requests_are_answered() {
+fn almost_valid_requests_are_answered() {
     let server = Running::in_memory();
     let api = server.api();
     for n in 0..5 {
@@ -164,7 +164,7 @@ fn almost_right_requests_are_answered() {
         if noise.below(2) == 0 {
             query = noise.disturb(&query, &bits);
         }
-        // A watch would stay open, and is another test's subject.
+        // A watch would stay open; it has its own test.
         let query = query.replace("watch", "wotch");
         let target =
             format!("/{}?{}", url(path.trim_start_matches('/')).replace("/watch/", "/w/"), url(&query));

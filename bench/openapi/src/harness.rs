@@ -1,4 +1,4 @@
-//! A server without its sockets: the engine over a store that keeps nothing for long, and documents.
+//! A server without sockets: an engine over a store, and its documents.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,7 +20,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// An engine and the documents about its kinds.
-pub(crate) struct World {
+pub(crate) struct Harness {
     engine: Arc<Engine>,
     documents: Documents,
     _room: TempDir,
@@ -28,7 +28,7 @@ pub(crate) struct World {
 
 /// How a document is asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum Encoding {
     /// JSON as it is.
     Json,
     /// JSON, compressed.
@@ -54,7 +54,7 @@ impl Randomness for SystemRandomness {
     }
 }
 
-impl World {
+impl Harness {
     /// A new one, with no CRDs.
     pub(crate) async fn new() -> Self {
         let room = TempDir::new().expect("a directory to work in");
@@ -94,12 +94,12 @@ impl World {
     }
 
     /// What `/openapi/<path>` answers, as it is handed to the connection; the status must be 200.
-    pub(crate) async fn document(&self, path: &str, ask: Ask) -> Collected<Chunk> {
+    pub(crate) async fn document(&self, path: &str, ask: Encoding) -> Collected<Chunk> {
         let mut headers = HeaderMap::new();
         match ask {
-            Ask::Json => {}
-            Ask::Gzip => drop(headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"))),
-            Ask::Protobuf => drop(headers.insert(
+            Encoding::Json => {}
+            Encoding::Gzip => drop(headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"))),
+            Encoding::Protobuf => drop(headers.insert(
                 ACCEPT,
                 HeaderValue::from_static("application/com.github.proto-openapi.spec.v2@v1.0+protobuf"),
             )),

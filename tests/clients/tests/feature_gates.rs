@@ -1,4 +1,4 @@
-//! Feature gates: what stock Kubernetes does not have works when it was switched on, and only then.
+//! Feature gates.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -73,7 +73,7 @@ fn with_the_gate_unions_are_kept_checked_and_published() {
     assert_eq!(published["x-kubernetes-unions"][0]["fields"]["hostPath"], "HostPath");
     assert!(server.stop());
 
-    // Closed again, it decides what may come in; what is there keeps its meaning.
+    // With the gate off again, only new CRDs are affected.
     let server = Running::start(&["--data-dir", data]);
     let api = server.api();
     assert_eq!(unions_of(&api.get(&format!("{CRDS}/volumes.example.com")).ok())[0]["discriminator"], "type");
@@ -81,7 +81,7 @@ fn with_the_gate_unions_are_kept_checked_and_published() {
 }
 
 #[test]
-fn with_the_gate_a_dear_rule_is_told_which_bounds_would_help() {
+fn with_the_gate_cost_errors_suggest_bounds() {
     let dear = crd(json!({
         "type": "object",
         "properties": {"hosts": {"type": "array", "items": {"type": "string"}}},

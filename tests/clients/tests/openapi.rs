@@ -1,7 +1,7 @@
-//! What the published OpenAPI documents are for: explaining kinds and checking objects in kubectl.
+//! The published OpenAPI documents in kubectl: `explain` and client-side validation.
 //!
-//! The tests bear the numbers of the graduation criteria of the proposal "Publish CRD OpenAPI".
-//! Since 1.27 kubectl leaves the checking of fields to the server; older ones do it themselves.
+//! Tests have the numbers of the graduation criteria of the KEP "Publish CRD OpenAPI". Since 1.27
+//! kubectl leaves field validation to the server.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -119,7 +119,7 @@ fn crd(group: &str, plural: &str, kind: &str, versions: &[&str]) -> Value {
     })
 }
 
-/// Whether a definition is in the v2 document and in that of its group and version.
+/// Whether a definition is in the v2 document and in the v3 document of its group and version.
 fn is_published(api: &Api, group: &str, version: &str, definition: &str) -> bool {
     let v2 = api.get("/openapi/v2").ok();
     let v3 = api.get(&format!("/openapi/v3/apis/{group}/{version}"));
@@ -171,7 +171,7 @@ fn criterion_5_changes_are_published_at_once_and_nothing_is_done_at_rest() {
     assert!(spent <= 6, "{spent} ticks of 10 ms in 3 s at rest");
 }
 
-/// User and system time that a process has spent.
+/// User and system time of a process.
 fn cpu_ticks(pid: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let after_name = stat.rsplit(')').next().unwrap();
