@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Typed informers follow a built-in kind, in what they prefer and in protobuf.
+// Typed informers follow a built-in kind, with their default content type and in protobuf.
 func TestTypedInformers(t *testing.T) {
 	config := start(t)
 	for _, contentType := range []string{"", "application/vnd.kubernetes.protobuf"} {

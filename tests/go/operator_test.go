@@ -191,7 +191,7 @@ func TestOperator(t *testing.T) {
 	case <-time.After(soon):
 		t.Fatal("the manager does not stop")
 	}
-	// The lease was given back.
+	// The lease was released.
 	if err := c.Get(context.Background(), client.ObjectKey{Namespace: "default", Name: "orchards"}, &lease); err != nil {
 		t.Fatal(err)
 	}

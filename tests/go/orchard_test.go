@@ -16,18 +16,18 @@ type Orchard struct {
 	Status            OrchardStatus `json:"status,omitempty"`
 }
 
-// OrchardSpec says what is wanted.
+// OrchardSpec is the desired state.
 type OrchardSpec struct {
 	Trees int `json:"trees"`
 }
 
-// OrchardStatus says what there is.
+// OrchardStatus is the observed state.
 type OrchardStatus struct {
 	Trees              int   `json:"trees"`
 	ObservedGeneration int64 `json:"observedGeneration"`
 }
 
-// OrchardList is several.
+// OrchardList is a list of Orchards.
 type OrchardList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

@@ -19,15 +19,15 @@ import (
 
 const protobuf = "application/vnd.kubernetes.protobuf"
 
-// spoken notes in which types requests and answers were.
-type spoken struct {
+// contentTypes records the content types of requests and responses.
+type contentTypes struct {
 	sync.Mutex
 	next           http.RoundTripper
 	sent, answered int
 	otherwise      []string
 }
 
-func (s *spoken) RoundTrip(request *http.Request) (*http.Response, error) {
+func (s *contentTypes) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := s.next.RoundTrip(request)
 	if err != nil {
 		return nil, err
@@ -45,17 +45,17 @@ func (s *spoken) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// listening makes clients of the configuration note what they speak.
-func listening(config *rest.Config) *spoken {
-	noted := &spoken{}
+// recordContentTypes records what clients of the configuration send and receive.
+func recordContentTypes(config *rest.Config) *contentTypes {
+	recorded := &contentTypes{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		noted.next = next
-		return noted
+		recorded.next = next
+		return recorded
 	})
-	return noted
+	return recorded
 }
 
-func (s *spoken) check(t *testing.T) {
+func (s *contentTypes) check(t *testing.T) {
 	t.Helper()
 	s.Lock()
 	defer s.Unlock()
@@ -76,10 +76,10 @@ func next(t *testing.T, events watch.Interface, want watch.EventType) watch.Even
 	return watch.Event{}
 }
 
-// The clientset for CRDs as it comes: no content type is set.
+// The clientset for CRDs with its defaults: no content type is set.
 func TestDefinitionsWithTheirClientset(t *testing.T) {
 	config := start(t)
-	noted := listening(config)
+	recorded := recordContentTypes(config)
 	clients, err := clientset.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -155,13 +155,13 @@ func TestDefinitionsWithTheirClientset(t *testing.T) {
 		}
 		return nil
 	})
-	noted.check(t)
+	recorded.check(t)
 }
 
-// The clientset for built-in kinds as it comes.
+// The clientset for built-in kinds with its defaults.
 func TestBuiltInKindsWithTheirClientset(t *testing.T) {
 	config := start(t)
-	noted := listening(config)
+	recorded := recordContentTypes(config)
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -202,5 +202,5 @@ func TestBuiltInKindsWithTheirClientset(t *testing.T) {
 		t.Fatal(err)
 	}
 	next(t, events, watch.Deleted)
-	noted.check(t)
+	recorded.check(t)
 }

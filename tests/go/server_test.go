@@ -21,7 +21,7 @@ import (
 
 const soon = 30 * time.Second
 
-// start runs a server for the time of a test and returns how to reach it. PLEACH_BINARY says which;
+// start runs a server during a test and returns its configuration. PLEACH_BINARY names the binary;
 // the debug build of this checkout otherwise.
 func start(t *testing.T) *rest.Config {
 	t.Helper()
@@ -59,7 +59,7 @@ func start(t *testing.T) *rest.Config {
 	return nil
 }
 
-// eventually asks until there is no error.
+// eventually retries until there is no error.
 func eventually(t *testing.T, what string, ask func() error) {
 	t.Helper()
 	end := time.Now().Add(soon)
