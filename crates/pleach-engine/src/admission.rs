@@ -8,15 +8,12 @@ use pleach_work::Constant;
 
 use crate::engine::Engine;
 use crate::keys;
-use crate::kind::Strategy;
+use crate::kinds::namespace;
 use crate::rejection::{Rejection, Subject};
 use crate::target::Target;
 
 /// Only a namespace that is being deleted has this member, so most are never parsed.
 static MARK: Constant<Finder<'static>> = Constant::new(|| Finder::new(b"\"deletionTimestamp\":"));
-
-/// Namespaces that cannot be deleted.
-const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 /// A namespaced object needs a namespace that exists and is not going away.
 pub(crate) async fn namespace_lifecycle(
@@ -28,10 +25,10 @@ pub(crate) async fn namespace_lifecycle(
         return Ok(());
     }
     let Some(namespace) = &target.namespace else { return Ok(()) };
-    let Some(record) = engine.stored(&keys::object("", "namespaces", None, namespace)).await? else {
+    let Some(record) = engine.stored(&keys::namespace(namespace)).await? else {
         return Err(Rejection::NotFound(Subject {
             group: "".into(),
-            resource: "namespaces".into(),
+            resource: namespace::PLURAL.into(),
             name: namespace.clone(),
         }));
     };
@@ -52,7 +49,7 @@ pub(crate) async fn namespace_lifecycle(
 
 /// Some namespaces stay.
 pub(crate) fn protect_namespaces(target: &Target) -> Result<(), Rejection> {
-    if target.kind.strategy == Strategy::Namespace && IMMORTAL.contains(&target.name()) {
+    if target.kind.strategy.is_protected(target.name()) {
         return Err(Rejection::Forbidden {
             subject: target.subject(),
             why: "this namespace may not be deleted".into(),

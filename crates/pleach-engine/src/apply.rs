@@ -11,11 +11,10 @@ use pleach_apply::{ApplyError, Tracker};
 use pleach_crd::Scale;
 use pleach_json::{Hints, InternedObjects, SpannedValue, Spans, Value};
 use pleach_meta::object_meta::ObjectMeta;
-use pleach_schema::Baseline;
+use pleach_schema::{Baseline, Record};
 
 use crate::decode;
 use crate::engine::Engine;
-use crate::kind::Strategy;
 use crate::live::Live;
 use crate::managed::{Endpoint, Manager, scale as owners};
 use crate::options::{Body, Context, FieldValidation, WriteOptions};
@@ -205,9 +204,7 @@ impl Apply<'_> {
             .with_field_sets(&self.field_sets)
             .with_tracked_live(live.is_some_and(|live| live.verified.tracked));
         // Objects of built-in kinds may be rewritten after an apply.
-        if let Some(last) =
-            self.last_applied.as_ref().filter(|_| self.target.kind.strategy == Strategy::Custom)
-        {
+        if let Some(last) = self.last_applied.as_ref().filter(|_| self.target.kind.is_custom()) {
             tracker = tracker.with_last_applied(last.config(), &last.result);
         }
         let settled = live.and_then(Live::spanned).map(|spanned| spanned.value());
@@ -236,17 +233,18 @@ impl Apply<'_> {
             FieldValidation::Strict => {
                 Err(Rejection::BadRequest(format!("error strict decoding YAML: {text}")))
             }
-            other => decode::report(vec![text.clone()], other, context).map_err(Rejection::BadRequest),
+            other => decode::report(vec![text.clone()], other, &mut context.warnings)
+                .map_err(Rejection::BadRequest),
         }
     }
 
     /// The object as its kind is decoded: typed kinds wholly, custom resources only their metadata.
     fn settled(&self, object: Value) -> Result<Settled, Rejection> {
         if !self.target.kind.is_custom() {
-            let decoded = decode::object(self.target, object, false, Baseline::Unknown);
+            let decoded = decode::object(self.target.resource(), object, Record::Nothing, Baseline::Unknown);
             return decoded.map(|decoded| decoded.value).map_err(Rejection::BadRequest);
         }
-        settle::applied(object)
+        Ok(settle::applied(object)?)
     }
 
     /// The object that an apply to nothing makes.
@@ -265,7 +263,7 @@ impl Apply<'_> {
             write::align_namespace(self.target, object)?;
             write::check_identity(self.target, object)?;
             crate::prepare::metadata_mut(object).remove("resourceVersion");
-            Ok(())
+            Ok::<(), Rejection>(())
         })?;
         Ok(object)
     }

@@ -1,68 +1,37 @@
-//! One version of an object as another.
+//! Conversion between versions, also by webhook.
 //!
-//! Most kinds need nobody for that. A custom resource may have a webhook that converts, which takes a
-//! round trip: what can wait for it is `async`, and what cannot, working out owners, is told what was
-//! learned and done again ([`Conversions`]).
+//! A conversion webhook takes a round trip. Code that can wait for it is `async`; tracking field managers cannot
+//! wait, so it is run again when the conversion it needs is known ([`Conversions`]).
 
 use std::sync::{Mutex, PoisonError};
 
 use pleach_json::{Str, Value};
+use pleach_pipeline::convert::{Converted, convert};
 
+use crate::catalog::ServedKind;
 use crate::engine::Engine;
-use crate::kind::{Conversion, Kind};
 use crate::rejection::Rejection;
 use crate::settle;
 use crate::webhooks::CallError;
 use crate::webhooks::conversion::Converter;
 
-/// An object on its way to another version.
-pub(crate) enum Converted<'k> {
-    /// There.
-    Done(Value),
-    /// Somebody must be asked.
-    By(&'k Converter, Value),
-}
-
-/// Converts as far as nobody need be asked. What conversion brings in is pruned but not defaulted.
-pub(crate) fn here(
-    kind: &Kind,
-    from: usize,
-    to: usize,
-    mut value: Value,
-) -> Result<Converted<'_>, Rejection> {
-    if from == to {
-        return Ok(Converted::Done(value));
-    }
-    match &kind.conversion {
-        Conversion::None => {
-            if let Some(object) = value.as_object_mut() {
-                object.insert("apiVersion", kind.versions[to].api_version.clone());
-            }
-        }
-        Conversion::CustomResourceDefinition => {
-            value = crate::crd::convert(value, &kind.versions[to].name)?;
-        }
-        Conversion::Event => value = crate::builtin::events::convert(value, &kind.versions[to].api_version),
-        Conversion::Webhook(converter) => return Ok(Converted::By(converter, value)),
-    }
-    settle::converted(kind, to, &mut value);
-    Ok(Converted::Done(value))
-}
-
 impl Engine {
     /// An object of one version as another.
     pub(crate) async fn convert(
         &self,
-        kind: &Kind,
+        kind: &ServedKind,
         from: usize,
         to: usize,
         value: Value,
     ) -> Result<Value, Rejection> {
-        match here(kind, from, to, value)? {
+        match convert(kind, from, to, value)? {
             Converted::Done(value) => Ok(value),
-            Converted::By(converter, value) => {
+            Converted::ByWebhook(value) => {
+                let Some(converter) = &kind.converter else {
+                    return Err(Rejection::internal("a kind without its conversion webhook"));
+                };
                 let asked = self.ask(converter, &value, &kind.versions[to].api_version);
-                // Kept elsewhere: few wait for it, and all would have room for it.
+                // Boxed: few writes wait for it, and the future of every write would have room for it.
                 let mut value = Box::pin(asked).await.map_err(|error| match error {
                     CallError::Failed(text) => Rejection::Plain(text),
                     CallError::Overloaded => Rejection::TooManyRequests,
@@ -82,9 +51,12 @@ impl Engine {
     }
 
     /// Finds out what was missing when something was worked out; whether there was anything.
-    pub(crate) async fn learn(&self, kind: &Kind, conversions: &Conversions) -> Result<bool, Rejection> {
-        let (Some((object, to)), Conversion::Webhook(converter)) = (conversions.wanted(), &kind.conversion)
-        else {
+    pub(crate) async fn learn(
+        &self,
+        kind: &ServedKind,
+        conversions: &Conversions,
+    ) -> Result<bool, Rejection> {
+        let (Some((object, to)), Some(converter)) = (conversions.wanted(), &kind.converter) else {
             return Ok(false);
         };
         let converted = match Box::pin(self.ask(converter, &object, &to)).await {
@@ -96,14 +68,6 @@ impl Engine {
         conversions.learn(object, to, converted);
         Ok(true)
     }
-}
-
-/// Which version an object is written in.
-pub(crate) fn version_of(kind: &Kind, value: &Value) -> Result<usize, Rejection> {
-    let api_version = value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    kind.versions.iter().position(|v| v.api_version == api_version).ok_or_else(|| {
-        Rejection::Plain(format!("request to convert CR to an invalid group/version: {api_version}"))
-    })
 }
 
 /// Conversions that were asked for where nobody could wait for them.

@@ -16,11 +16,12 @@ use pleach_json::{InternedObjects, Str};
 use pleach_store::{Commit, Expect, RangeQuery, Revision, StoreError};
 use tokio::sync::Mutex;
 
+use crate::catalog::ServedKind;
 use crate::compile;
-use crate::crd::{GROUP, PLURAL, typed};
 use crate::engine::Engine;
 use crate::keys;
 use crate::kind::Kind;
+use crate::kinds::crd::{GROUP, PLURAL, typed};
 use crate::record::{Record, encode};
 use crate::rejection::Rejection;
 use crate::sweep::Work;
@@ -106,7 +107,8 @@ impl Engine {
         let mut undecided = Vec::new();
         let mut state = self.crds.0.lock().await;
         for item in range.items {
-            let read = Record::open(item.value, item.revision).and_then(|record| typed(&record.parse()?));
+            let read =
+                Record::open(item.value, item.revision).and_then(|record| Ok(typed(&record.parse()?)?));
             let crd = match read.map_err(|rejection| rejection.about(&item.key)) {
                 Ok(crd) => crd,
                 // The others are served, and this one can be deleted.
@@ -252,7 +254,7 @@ impl Engine {
     /// Puts the kind of a CRD into the catalog. Watches end when the kind itself changed, and go on
     /// when only the CRD's state did.
     fn publish(&self, crd: &Crd, since: u64) {
-        let mut new = compile::kind(crd);
+        let mut new = ServedKind::from(compile::kind(crd));
         let old = self.catalog.get(&new.group, &new.plural);
         new.since = old.as_ref().map_or(since, |old| old.since);
         let unchanged = old.as_ref().filter(|old| {

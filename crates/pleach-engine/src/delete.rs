@@ -1,18 +1,21 @@
 //! Delete: at once, or by marking an object that something still holds.
 
+use std::sync::Arc;
+
 use futures_util::future::join_all;
 use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
+use pleach_pipeline::strategy::Strategy;
 use pleach_store::{Commit, Expect, Key, StoreError};
 
 use crate::admission;
 use crate::engine::Engine;
-use crate::kind::Strategy;
+use crate::kind::Kind;
 use crate::list::Listing;
 use crate::object::Object;
 use crate::options::{Context, DeleteOptions, ListOptions, Propagation};
-use crate::prepare::metadata_mut;
+use crate::prepare::{mark_for_deletion, metadata_mut};
 use crate::read::{check_readable, previewed};
 use crate::record::Record;
 use crate::rejection::{Rejection, Subject};
@@ -153,21 +156,15 @@ impl Engine {
         let key = target.key_of(ObjectMeta::of(&live).name());
         let mut draft = live.clone();
         let now = self.now();
-        match target.kind.strategy {
-            Strategy::CustomResourceDefinition if !ObjectMeta::of(&live).is_terminating() => {
-                crate::crd::mark_for_deletion(&mut draft, &now);
-            }
-            Strategy::Namespace => crate::namespace::mark_for_deletion(&mut draft, &now),
-            _ => {
-                set_finalizers(&mut draft, options.propagation);
-                mark(&mut draft, &now);
-            }
+        if !target.kind.strategy.mark_for_deletion(&mut draft, &now) {
+            set_finalizers(&mut draft, options.propagation);
+            mark_for_deletion(&mut draft, &now);
         }
-        let held = !is_finished(&draft);
+        let held = !is_finished(&target.kind, &draft);
         if options.dry_run {
             return Ok(Step::Done(if held {
                 Deleted::Marked(Object::Value(self.through_storage(target, draft).await?))
-            } else if target.kind.returns_deleted() {
+            } else if target.kind.strategy.return_deleted_object() {
                 Deleted::Returned(Object::Value(live))
             } else {
                 Deleted::Gone(ObjectMeta::of(&live).uid().into())
@@ -202,7 +199,7 @@ impl Engine {
         uid: Str,
     ) -> Result<Step, Rejection> {
         // Before the commit: what is gone must not be reported as a failure.
-        let deleted = if target.kind.returns_deleted() {
+        let deleted = if target.kind.strategy.return_deleted_object() {
             Deleted::Returned(self.serve(&target.kind, target.version, record.clone()).await?)
         } else {
             Deleted::Gone(uid)
@@ -276,8 +273,8 @@ impl Engine {
             namespace: namespace.or_else(|| target.namespace.clone()),
             ..target.clone()
         };
-        let deleted = if target.kind.strategy == Strategy::CustomResourceDefinition {
-            self.delete_plainly(&one, options, &mut context).await
+        let deleted = if let Some(strategy) = target.kind.strategy.in_collections() {
+            self.delete_by(strategy, &one, options, &mut context).await
         } else {
             // A collection has no name.
             self.delete_one(&one, "", options, &mut context).await
@@ -285,17 +282,17 @@ impl Engine {
         (deleted, context.warnings)
     }
 
-    /// The generic way, which a collection of CRDs takes upstream too: those without finalizers go
-    /// at once and their objects stay behind.
-    async fn delete_plainly(
+    /// Deletes an object by another strategy than its kind's own.
+    async fn delete_by(
         &self,
+        strategy: &'static dyn Strategy,
         target: &Target,
         options: &DeleteOptions,
         context: &mut Context,
     ) -> Result<Deleted, Rejection> {
-        let plain = crate::kind::Kind { strategy: Strategy::BuiltIn, ..(*target.kind).clone() };
-        let plain = Target { kind: plain.into(), ..target.clone() };
-        let deleted = self.delete(&plain, options, context).await?;
+        let kind = Kind { strategy, ..Kind::clone(&target.kind) };
+        let other = Target { kind: Arc::new(kind.into()), ..target.clone() };
+        let deleted = self.delete(&other, options, context).await?;
         self.committed(&target.kind, target.name()).await;
         Ok(deleted)
     }
@@ -327,18 +324,18 @@ fn overtaken(target: &Target) -> Rejection {
 fn check_preconditions(target: &Target, options: &DeleteOptions, live: &Value) -> Result<(), Rejection> {
     let meta = ObjectMeta::of(live);
     let refuse = |why: String| {
-        let subject = if target.kind.strategy == Strategy::CustomResourceDefinition {
+        let subject = if target.kind.strategy.names_resource_in_precondition_errors() {
             target.subject()
         } else {
             target.kind.kind_subject(target.name())
         };
         Err(Rejection::Conflict { subject, why })
     };
-    let is_crd = target.kind.strategy == Strategy::CustomResourceDefinition && !meta.is_terminating();
+    let like_the_store = target.kind.strategy.checks_preconditions_like_the_store(live);
     if let Some(uid) = &options.uid
         && uid != meta.uid()
     {
-        return refuse(if is_crd {
+        return refuse(if like_the_store {
             format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", meta.uid())
         } else {
             format!(
@@ -350,7 +347,7 @@ fn check_preconditions(target: &Target, options: &DeleteOptions, live: &Value) -
     if let Some(version) = &options.resource_version
         && version != meta.resource_version()
     {
-        return refuse(if is_crd {
+        return refuse(if like_the_store {
             format!(
                 "Precondition failed: ResourceVersion in precondition: {version}, ResourceVersion in object meta: {}",
                 meta.resource_version()
@@ -368,12 +365,11 @@ fn check_preconditions(target: &Target, options: &DeleteOptions, live: &Value) -
 /// The uid of an object that nothing holds and that is not asked to wait for anything. Most are so,
 /// and can be told from their bytes.
 fn goes_at_once(target: &Target, record: &Record, options: &DeleteOptions) -> Option<Str> {
-    let plain =
-        matches!(target.kind.strategy, Strategy::Custom | Strategy::BuiltIn | Strategy::WebhookConfiguration)
-            && matches!(options.propagation, None | Some(Propagation::Background))
-            && options.uid.is_none()
-            && options.resource_version.is_none()
-            && !options.dry_run;
+    let plain = target.kind.strategy.is_deleted_at_once()
+        && matches!(options.propagation, None | Some(Propagation::Background))
+        && options.uid.is_none()
+        && options.resource_version.is_none()
+        && !options.dry_run;
     if !plain || target.name.is_none() || !record.is_sendable(target.version().fingerprint()) {
         return None;
     }
@@ -404,16 +400,4 @@ fn set_finalizers(draft: &mut Value, propagation: Option<Propagation>) {
     if !finalizers.is_empty() {
         metadata.insert("finalizers", finalizers);
     }
-}
-
-/// Marks an object for deletion; one that is marked stays as it is.
-pub(crate) fn mark(draft: &mut Value, now: &str) {
-    let metadata = metadata_mut(draft);
-    if !metadata.contains_key("deletionTimestamp") {
-        metadata.insert("deletionTimestamp", now);
-        if let Some(Value::Int(generation)) = metadata.get_mut("generation") {
-            *generation = generation.saturating_add(1);
-        }
-    }
-    metadata.insert("deletionGracePeriodSeconds", 0);
 }

@@ -2,7 +2,7 @@
 //!
 //! It knows no HTTP, opens no sockets and reads no clock of its own: time and identifiers are handed
 //! to it. Its parts are `impl Engine` blocks beside this file: [`crate::read`], [`crate::list`],
-//! [`crate::watch`], [`crate::write`], [`crate::delete`], [`crate::crd`].
+//! [`crate::watch`], [`crate::write`], [`crate::delete`], [`crate::definitions`].
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ pub struct Engine {
     pub(crate) hooks: crate::webhooks::Registry,
     pub(crate) events: EventCache,
     pub(crate) write_cache: WriteCache,
-    pub(crate) crds: crate::crd::Definitions,
+    pub(crate) crds: crate::definitions::Definitions,
     pub(crate) kind_generations: crate::generations::Generations,
     pub(crate) work: crate::sweep::WorkQueue,
 }
@@ -102,7 +102,7 @@ impl Engine {
             hooks: crate::webhooks::Registry::default(),
             events: EventCache::default(),
             write_cache: WriteCache::default(),
-            crds: crate::crd::Definitions::default(),
+            crds: crate::definitions::Definitions::default(),
             kind_generations: crate::generations::Generations::default(),
             work: crate::sweep::WorkQueue::default(),
         }

@@ -7,6 +7,8 @@
 
 use pleach_store::Key;
 
+use crate::kinds::namespace;
+
 /// The start of every key.
 pub const ROOT: &str = "/registry/";
 
@@ -33,6 +35,16 @@ pub fn object(group: &str, plural: &str, namespace: Option<&str>, name: &str) ->
     let mut key = prefix(group, plural, namespace);
     key.push_str(name);
     Key::new(key)
+}
+
+/// The key of a namespace.
+pub fn namespace(name: &str) -> Key {
+    object(namespace::GROUP, namespace::PLURAL, None, name)
+}
+
+/// Whether a key is that of a namespace.
+pub fn is_namespace(key: &Key) -> bool {
+    split(key).is_some_and(|(group, plural, _)| (group, plural) == (namespace::GROUP, namespace::PLURAL))
 }
 
 /// The group and plural of a key, and what follows: a namespace, where the kind has one, and the name.

@@ -107,7 +107,7 @@ impl Engine {
             let range = self.store.range(query.clone()).await?;
             let last = range.items.last().map(|item| item.key.clone());
             // Who must be asked outside is asked ahead, about several at once.
-            let mut ahead = target.kind.converts_outside().then(|| {
+            let mut ahead = target.kind.has_conversion_webhook().then(|| {
                 let all = range.items.iter().map(|item| self.take(target, selection, item));
                 stream::iter(all).buffered(CONVERSIONS_AT_ONCE).boxed()
             });

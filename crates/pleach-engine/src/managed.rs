@@ -1,22 +1,19 @@
-//! Who owns which fields: the managers of an object, kept up to date on every write.
+//! Field managers: `metadata.managedFields` is kept up to date on every write.
 //!
 //! The work is done by `pleach_apply`; here is what it must know of a kind: the types of its versions
-//! and the fields that each endpoint leaves alone. CRDs are typed objects without a schema of their
-//! own; what their owners must know is written down here.
+//! and the fields that each endpoint does not change.
 
 pub(crate) mod scale;
 
 use std::borrow::Cow;
 
 use pleach_apply::{ManagedFields, ManagedFieldsText, Request, Set, Tracker, Type, Versions};
-use pleach_json::{Map, Str, Value, json};
-use pleach_schema::{Schema, SchemaOptions};
+use pleach_json::{Str, Value};
 use pleach_work::Constant;
 
-use crate::builtin::events;
 use crate::convert::Conversions;
 use crate::engine::Engine;
-use crate::kind::{Conversion, Strategy};
+use crate::kinds::crd;
 use crate::limits;
 use crate::live::Live;
 use crate::options::{Context, WriteOptions};
@@ -73,29 +70,12 @@ pub(crate) fn track_new(target: &Target, new: &mut Value, manager: &Manager) {
     Tracker::new(&Endpoint::over(target, None), manager.request(target)).update(None, new);
 }
 
-/// What every object of a kind has, in upstream's eyes even before it is made: the fields of typed objects
-/// that are structs and never left out.
-fn blank(target: &Target) -> Option<&'static Value> {
-    static DEFINITION: Constant<Value> = Constant::new(|| json!({"spec": {"names": {}}}));
-    static NAMESPACE: Constant<Value> = Constant::new(|| json!({"spec": {}, "status": {}}));
-    static LEASE: Constant<Value> = Constant::new(|| json!({"spec": {}}));
-    static CORE_EVENT: Constant<Value> = Constant::new(|| events::blank("v1"));
-    static EVENT: Constant<Value> = Constant::new(|| events::blank("events.k8s.io/v1"));
-    let kind = &target.kind;
-    match (kind.strategy, kind.plural.as_str()) {
-        (Strategy::CustomResourceDefinition, _) => Some(&DEFINITION),
-        (Strategy::Namespace, _) => Some(&NAMESPACE),
-        (Strategy::BuiltIn, "leases") => Some(&LEASE),
-        (Strategy::BuiltIn, "events") if target.version().api_version == "v1" => Some(&CORE_EVENT),
-        (Strategy::BuiltIn, "events") => Some(&EVENT),
-        _ => None,
-    }
-}
-
 /// The managed fields of a new object as text, where that is told without making a value of them.
 pub(crate) fn text_of_new(target: &Target, new: &Value, manager: &Manager) -> Option<ManagedFieldsText> {
     // What is converted on its way to the store has them in it.
-    if target.version != target.kind.storage || blank(target).is_some() {
+    if target.version != target.kind.storage
+        || target.kind.strategy.always_written(target.version()).is_some()
+    {
         return None;
     }
     let written =
@@ -143,7 +123,7 @@ pub(crate) fn keep_readable(object: &mut Value, before: Option<Value>, context: 
 
 /// The server's own update of a CRD's status.
 pub(crate) fn track_own_status(engine: &Engine, live: Value, new: &mut Value) {
-    let Some(kind) = engine.catalog.get(crate::crd::GROUP, crate::crd::PLURAL) else { return };
+    let Some(kind) = engine.catalog.get(crd::GROUP, crd::PLURAL) else { return };
     let version = kind.storage;
     let target = Target { kind, version, namespace: None, name: None, subresource: Subresource::Status };
     let manager = Manager {
@@ -203,29 +183,25 @@ impl Versions for Endpoint<'_> {
     fn type_of(&self, api_version: &str) -> Option<Type<'_>> {
         let kind = &self.target.kind;
         let version = kind.versions.iter().find(|version| version.api_version == api_version)?;
-        if kind.strategy == Strategy::CustomResourceDefinition {
-            return Some(Type::of(if version.name == "v1" { &DEFINITION } else { &OLD_DEFINITION }));
-        }
-        Some(Type::of(version.schema.get()))
+        let own = kind.strategy.apply_schema(version);
+        Some(Type::of(own.unwrap_or_else(|| version.schema.get())))
     }
 
     fn convert<'v>(&self, object: &'v Value, to: &str) -> Result<Cow<'v, Value>, String> {
         if object.get("apiVersion").and_then(Value::as_str) == Some(to) {
             return Ok(Cow::Borrowed(object));
         }
-        match &self.target.kind.conversion {
-            Conversion::None => Ok(Cow::Borrowed(object)),
-            Conversion::Event => Ok(Cow::Owned(events::convert(object.clone(), to))),
-            Conversion::CustomResourceDefinition => {
-                let version = to.rsplit('/').next().unwrap_or_default();
-                let converted = crate::crd::convert(object.clone(), version);
-                converted.map(Cow::Owned).map_err(|error| error.to_string())
-            }
-            Conversion::Webhook(_) => match self.conversions {
+        let kind = &self.target.kind;
+        if kind.has_conversion_webhook() {
+            return match self.conversions {
                 Some(conversions) => conversions.get(object, to).map(Cow::Owned),
-                // A new object has owners in its own version only.
+                // A new object has managers in its own version only.
                 None => Ok(Cow::Borrowed(object)),
-            },
+            };
+        }
+        match kind.versions.iter().find(|version| version.api_version == to) {
+            Some(version) => kind.strategy.convert(object, version).map_err(|error| error.to_string()),
+            None => Ok(Cow::Borrowed(object)),
         }
     }
 
@@ -234,11 +210,8 @@ impl Versions for Endpoint<'_> {
         static REST: Constant<Set> = Constant::new(|| Set::of_fields(&[&["metadata"], &["spec"]]));
         static SPEC: Constant<Set> = Constant::new(|| Set::of_fields(&[&["spec"]]));
         let target = self.target;
-        // The status endpoints of these let metadata through.
-        let takes_metadata =
-            matches!(target.kind.strategy, Strategy::Namespace | Strategy::CustomResourceDefinition);
         match target.subresource {
-            Subresource::Status if takes_metadata => Some(&SPEC),
+            Subresource::Status if target.kind.strategy.status_changes_metadata() => Some(&SPEC),
             Subresource::Status => Some(&REST),
             Subresource::None | Subresource::Finalize => {
                 let version = target.version();
@@ -249,118 +222,11 @@ impl Versions for Endpoint<'_> {
     }
 
     fn blank(&self) -> Option<&Value> {
-        blank(self.target)
+        self.target.kind.strategy.always_written(self.target.version())
     }
 
     fn missing(&self, api_version: &str) -> Option<String> {
         let custom = self.target.kind.is_custom();
         custom.then(|| format!("request to convert CR to an invalid group/version: {api_version}"))
     }
-}
-
-/// What owners must know of a CRD.
-static DEFINITION: Constant<Schema> = Constant::new(|| definition(false));
-static OLD_DEFINITION: Constant<Schema> = Constant::new(|| definition(true));
-
-fn definition(old: bool) -> Schema {
-    let text = || json!({"type": "string"});
-    let flag = || json!({"type": "boolean"});
-    let number = || json!({"type": "integer"});
-    let anything = || json!({"x-kubernetes-preserve-unknown-fields": true});
-    let object = |properties: Value| json!({"type": "object", "properties": (properties)});
-    let list = |items: Value| json!({"type": "array", "items": (items), "x-kubernetes-list-type": "atomic"});
-    let names = object(json!({
-        "categories": (list(text())),
-        "kind": (text()),
-        "listKind": (text()),
-        "plural": (text()),
-        "shortNames": (list(text())),
-        "singular": (text()),
-    }));
-    let client = object(json!({
-        "caBundle": (text()),
-        "service": (object(json!({
-            "name": (text()), "namespace": (text()), "path": (text()), "port": (number()),
-        }))),
-        "url": (text()),
-    }));
-    let column = |path: &str| {
-        let mut column = Map::new();
-        for key in ["description", "format", path, "name", "type"] {
-            column.insert(key, text());
-        }
-        column.insert("priority", number());
-        list(object(column.into()))
-    };
-    let schema = object(json!({"openAPIV3Schema": (anything())}));
-    let selectable = list(object(json!({"jsonPath": (text())})));
-    let subresources = object(json!({
-        "scale": (object(json!({
-            "labelSelectorPath": (text()),
-            "specReplicasPath": (text()),
-            "statusReplicasPath": (text()),
-        }))),
-        "status": {"type": "object"},
-    }));
-    let column_path = if old { "JSONPath" } else { "jsonPath" };
-    let version = object(json!({
-        "additionalPrinterColumns": (column(column_path)),
-        "deprecated": (flag()),
-        "deprecationWarning": (text()),
-        "name": (text()),
-        "schema": (schema.clone()),
-        "selectableFields": (selectable.clone()),
-        "served": (flag()),
-        "storage": (flag()),
-        "subresources": (subresources.clone()),
-    }));
-    let conversion = if old {
-        object(json!({
-            "conversionReviewVersions": (list(text())),
-            "strategy": (text()),
-            "webhookClientConfig": (client),
-        }))
-    } else {
-        object(json!({
-            "strategy": (text()),
-            "webhook": (object(json!({
-                "clientConfig": (client), "conversionReviewVersions": (list(text())),
-            }))),
-        }))
-    };
-    let mut spec = Map::new();
-    spec.insert("conversion", conversion);
-    spec.insert("group", text());
-    spec.insert("names", names.clone());
-    spec.insert("preserveUnknownFields", flag());
-    spec.insert("scope", text());
-    spec.insert("versions", list(version));
-    if old {
-        spec.insert("additionalPrinterColumns", column(column_path));
-        spec.insert("selectableFields", selectable);
-        spec.insert("subresources", subresources);
-        spec.insert("validation", schema);
-        spec.insert("version", text());
-    }
-    let condition = object(json!({
-        "lastTransitionTime": {"type": "string", "format": "date-time"},
-        "message": (text()),
-        "observedGeneration": (number()),
-        "reason": (text()),
-        "status": (text()),
-        "type": {"type": "string", "default": ""},
-    }));
-    let status = object(json!({
-        "acceptedNames": (names),
-        "conditions": {
-            "type": "array",
-            "items": (condition),
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["type"],
-        },
-        "observedGeneration": (number()),
-        "storedVersions": (list(text())),
-    }));
-    let whole = object(json!({"spec": (object(spec.into())), "status": (status)}));
-    Schema::from_value(&whole, SchemaOptions::default())
 }

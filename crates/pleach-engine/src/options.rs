@@ -2,51 +2,11 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use pleach_auth::UserInfo;
 use pleach_json::{Map, Str, Value};
 use pleach_meta::selector::{FieldSelector, LabelSelector};
 
-/// What to do about fields that the schema does not know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum FieldValidation {
-    /// Nothing.
-    Ignore,
-    /// Say so in warnings.
-    #[default]
-    Warn,
-    /// Refuse.
-    Strict,
-}
-
-/// How a body is written.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Format {
-    /// JSON
-    Json,
-    /// YAML
-    Yaml,
-    /// Protobuf, which the server has read: the object, or what is wrong with it.
-    Read(Result<Value, Unreadable>),
-}
-
-/// What is wrong with a body that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unreadable {
-    /// It is not in the format that it says.
-    Body(String),
-    /// It is, and what is in it is no object of the kind.
-    Object(String),
-}
-
-/// A request body, not yet decoded.
-#[derive(Clone, Debug)]
-pub struct Body {
-    /// As it was sent.
-    pub bytes: Bytes,
-    /// How it is written.
-    pub format: Format,
-}
+pub use pleach_pipeline::body::{Body, FieldValidation, Format, Unreadable};
 
 /// The kinds of patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

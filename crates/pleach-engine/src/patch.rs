@@ -6,7 +6,7 @@
 use pleach_json::Value;
 use pleach_meta::FieldError;
 use pleach_patch::{Fault, JsonPatch, MAX_OPERATIONS};
-use pleach_schema::Baseline;
+use pleach_schema::{Baseline, Record};
 
 use crate::decode;
 use crate::engine::Engine;
@@ -143,14 +143,16 @@ impl Patch<'_> {
 impl Intent for Patch<'_> {
     fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Settled>, Rejection> {
         let patched = self.apply(live)?;
-        let strictly = self.validation != FieldValidation::Ignore;
+        let ignored = self.validation == FieldValidation::Ignore;
+        let record = if ignored { Record::Nothing } else { Record::Unknown };
         check_type_meta(&patched)?;
         let baseline = live.spanned().map_or(Baseline::Unknown, |spanned| Baseline::Settled(spanned.value()));
-        let decoded = decode::object(self.target, patched, strictly, baseline)
+        let decoded = decode::object(self.target.resource(), patched, record, baseline)
             .map_err(|error| self.invalid(live, &error))?;
         let mut strict = self.strict.clone();
         strict.extend(decoded.strict.iter().map(|path| format!("unknown field \"{path}\"")));
-        decode::report(strict, self.validation, context).map_err(|error| self.invalid(live, &error))?;
+        decode::report(strict, self.validation, &mut context.warnings)
+            .map_err(|error| self.invalid(live, &error))?;
         Ok(Some(decoded.value))
     }
 
@@ -180,7 +182,7 @@ fn strategic(target: &Target, live: &Value, patch: &Value) -> Result<Value, Reje
     let (Value::Object(live), Value::Object(patch)) = (live.clone(), patch) else {
         return Err(Rejection::BadRequest("Invalid JSON Patch".into()));
     };
-    let schema = crate::builtin::strategic_schema(&target.kind);
+    let schema = target.kind.strategy.strategic_schema();
     let merged = pleach_patch::strategic_merge_patch(live, patch, &schema);
     merged.map(Value::Object).map_err(|error| {
         let told = error.to_string();

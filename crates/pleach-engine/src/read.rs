@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pleach_json::{Hints, Spans, Value};
+use pleach_pipeline::convert::{Converted, convert, version_of};
 use pleach_store::{Key, Revision};
 
-use crate::convert::{self, Converted, version_of};
+use crate::catalog::ServedKind;
 use crate::engine::Engine;
 use crate::kind::Kind;
 use crate::live::{Live, Verified};
@@ -67,7 +68,7 @@ impl Engine {
                 let value = std::mem::take(&mut live.value);
                 live.value = self.convert(kind, kind.storage, target.version, value).await?;
             }
-            live.conversions = kind.converts_outside().then(Box::default);
+            live.conversions = kind.has_conversion_webhook().then(Box::default);
             return Ok(live);
         }
         let (stored, value) = {
@@ -76,7 +77,7 @@ impl Engine {
             settled(kind, record, hints).map_err(|rejection| rejection.about(key))?
         };
         let mut live = Live::from(self.convert(kind, stored, target.version, value).await?);
-        live.conversions = kind.converts_outside().then(Box::default);
+        live.conversions = kind.has_conversion_webhook().then(Box::default);
         Ok(live)
     }
 
@@ -101,7 +102,7 @@ impl Engine {
     /// A stored object as the version `version` shows it.
     pub(crate) async fn serve(
         &self,
-        kind: &Kind,
+        kind: &ServedKind,
         version: usize,
         record: Record,
     ) -> Result<Object, Rejection> {
@@ -116,7 +117,7 @@ impl Engine {
     /// report a write as failed that was made.
     pub(crate) async fn preview(
         &self,
-        kind: &Kind,
+        kind: &ServedKind,
         version: usize,
         bytes: &Bytes,
     ) -> Result<Option<Value>, Rejection> {
@@ -131,7 +132,7 @@ impl Engine {
     /// A stored object as the version `version` shows it, parsed.
     pub(crate) async fn live_value(
         &self,
-        kind: &Kind,
+        kind: &ServedKind,
         version: usize,
         record: &Record,
     ) -> Result<Value, Rejection> {
@@ -142,7 +143,7 @@ impl Engine {
     /// A stored object, already parsed, as the version `version` shows it.
     pub(crate) async fn served_value(
         &self,
-        kind: &Kind,
+        kind: &ServedKind,
         version: usize,
         mut value: Value,
     ) -> Result<Value, Rejection> {
@@ -186,8 +187,8 @@ pub(crate) fn served_here(kind: &Kind, version: usize, record: Record) -> Result
         return Ok(Object::Stored(record));
     }
     let (stored, value) = settled(kind, &record, Hints::default())?;
-    match convert::here(kind, stored, version, value)? {
+    match convert(kind, stored, version, value)? {
         Converted::Done(value) => Ok(Object::Value(value)),
-        Converted::By(..) => Err(Rejection::internal("a conversion that nobody was asked for")),
+        Converted::ByWebhook(_) => Err(Rejection::internal("a conversion that nobody was asked for")),
     }
 }

@@ -11,42 +11,7 @@ use pleach_store::{Key, StoreError};
 /// How messages about failures of the server begin.
 const INTERNAL: &str = "Internal error occurred: ";
 
-/// Which object a rejection is about, in the words its message uses.
-#[derive(Clone, Debug, Default)]
-pub struct Subject {
-    /// The API group; empty for core.
-    pub group: Str,
-    /// The plural resource, or the kind where upstream says the kind.
-    pub resource: Str,
-    /// The object's name; empty for a collection.
-    pub name: Str,
-}
-
-impl Subject {
-    /// `foos.g`, or `foos` in the core group.
-    pub fn qualified(&self) -> String {
-        if self.group.is_empty() {
-            self.resource.to_string()
-        } else {
-            format!("{}.{}", self.resource, self.group)
-        }
-    }
-
-    fn details(&self) -> StatusDetails {
-        StatusDetails {
-            name: self.name.to_string(),
-            group: self.group.to_string(),
-            kind: self.resource.to_string(),
-            ..StatusDetails::default()
-        }
-    }
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.qualified(), quote(&self.name))
-    }
-}
+pub use pleach_pipeline::Subject;
 
 /// Why a request was turned down: a variant per answer that a client can act on.
 #[derive(Clone, Debug)]
@@ -391,6 +356,16 @@ impl fmt::Display for Rejection {
             }
             Self::TooManyRequests => f.write_str("Too many requests, please try again later."),
             Self::Denied(status) => f.write_str(&status.message),
+        }
+    }
+}
+
+impl From<pleach_pipeline::Error> for Rejection {
+    fn from(error: pleach_pipeline::Error) -> Self {
+        match error {
+            pleach_pipeline::Error::BadRequest(text) => Self::BadRequest(text),
+            pleach_pipeline::Error::Internal(text) => Self::Internal(text),
+            pleach_pipeline::Error::Plain(text) => Self::Plain(text),
         }
     }
 }

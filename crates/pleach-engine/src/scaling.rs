@@ -165,9 +165,13 @@ impl Intent for Rescale<'_> {
         };
         let replicas = self.read(&new, live)?;
         self.check(&new)?;
-        crate::decode::report(unknown_fields(&new), self.validation, context).map_err(|error| {
-            Rejection::BadRequest(format!("Scale in version \"v1\" cannot be handled as a Scale: {error}"))
-        })?;
+        crate::decode::report(unknown_fields(&new), self.validation, &mut context.warnings).map_err(
+            |error| {
+                Rejection::BadRequest(format!(
+                    "Scale in version \"v1\" cannot be handled as a Scale: {error}"
+                ))
+            },
+        )?;
         let patches = !matches!(self.change, Change::Replace(_));
         if patches && unset && replicas == UNSET {
             return Err(Rejection::BadRequest(format!(

@@ -3,19 +3,13 @@
 //! Last stage of a read. The forms are those of `meta.k8s.io`; which one a client wants is the
 //! edge's business.
 
-use std::borrow::Cow;
-
-use pleach_go::time::parse_rfc3339;
 use pleach_json::{Map, Value};
 use pleach_meta::object_meta::ObjectMeta;
-use pleach_meta::time::human_duration;
+use pleach_pipeline::columns::{AGE_DESCRIPTION, age, cell};
 
-use crate::builtin::{columns, events};
-use crate::kind::{Cell, Column, Conversion, Kind, KindVersion, Strategy};
+use crate::kind::{Kind, KindVersion};
 
 const NAME_DESCRIPTION: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
-pub(crate) const AGE_DESCRIPTION: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
-
 /// How much of the object goes with a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum IncludeObject {
@@ -51,12 +45,10 @@ pub fn partial_list(items: Vec<Value>, api_version: &str, metadata: Map) -> Valu
 /// The columns of a kind's table.
 pub fn column_definitions(kind: &Kind, version: &KindVersion) -> Value {
     let mut columns = Vec::with_capacity(version.columns.len() + 2);
-    if starts_with_name(kind) {
+    if kind.strategy.name_is_first_column() {
         columns.push(definition("Name", "string", "name", NAME_DESCRIPTION, 0));
     }
-    if kind.strategy == Strategy::CustomResourceDefinition {
-        columns.push(definition("Created At", "date", "", AGE_DESCRIPTION, 0));
-    } else if version.columns.is_empty() {
+    if version.columns.is_empty() {
         columns.push(definition("Age", "date", "", AGE_DESCRIPTION, 0));
     }
     for column in &version.columns {
@@ -69,11 +61,6 @@ pub fn column_definitions(kind: &Kind, version: &KindVersion) -> Value {
         ));
     }
     columns.into()
-}
-
-/// The name is a table's first column, but the names of events say nothing.
-fn starts_with_name(kind: &Kind) -> bool {
-    kind.conversion != Conversion::Event
 }
 
 fn definition(name: &str, column_type: &str, format: &str, description: &str, priority: i32) -> Value {
@@ -97,16 +84,13 @@ pub fn row(
 ) -> Value {
     let meta = ObjectMeta::of(object);
     let mut cells = Vec::with_capacity(version.columns.len() + 2);
-    if starts_with_name(kind) {
+    if kind.strategy.name_is_first_column() {
         cells.push(Value::from(meta.name()));
     }
-    if kind.strategy == Strategy::CustomResourceDefinition {
-        cells.push(meta.creation_timestamp().map(Value::from).into());
-    } else if version.columns.is_empty() {
+    if version.columns.is_empty() {
         cells.push(age(meta.creation_timestamp(), now));
     }
-    let shown =
-        if kind.conversion == Conversion::Event { events::in_core(object) } else { Cow::Borrowed(object) };
+    let shown = kind.strategy.table_object(object);
     cells.extend(version.columns.iter().map(|column| cell(column, &shown, now)));
     let included = match include {
         IncludeObject::Metadata => partial(object, meta_version),
@@ -159,42 +143,4 @@ pub fn scale_table(scale: Value, include: IncludeObject, api_version: &str, now:
     row.insert("cells", cells);
     row.insert("object", included);
     table(columns.into(), vec![row.into()], api_version, metadata)
-}
-
-/// The cell of a column: the first result of its path, in the column's type.
-fn cell(column: &Column, object: &Value, now: i64) -> Value {
-    let path = match &column.cell {
-        Cell::Path(path) => path,
-        Cell::Text(field) => return object.at(field).and_then(Value::as_str).unwrap_or_default().into(),
-        Cell::Count(fields) => return columns::count(object, fields),
-        Cell::Reference(field) => return columns::reference(object, field),
-        Cell::LastSeen => return age(columns::last_seen(object), now),
-        Cell::FirstSeen => return age(columns::first_seen(object), now),
-        Cell::Reporter => return columns::reporter(object),
-        Cell::Occurrences => return columns::occurrences(object),
-        Cell::Age => return age(ObjectMeta::of(object).creation_timestamp(), now),
-    };
-    let Some(found) = path.first(object) else { return Value::Null };
-    match (column.column_type.as_str(), found) {
-        ("string", Value::String(text)) => Value::String(text.clone()),
-        ("string", Value::Null) => "<no value>".into(),
-        ("string", other) => pleach_jsonpath::print_value(other).into(),
-        ("integer", Value::Int(i)) => Value::Int(*i),
-        ("integer", Value::Float(f)) => Value::Int(*f as i64),
-        ("number", Value::Int(i)) => Value::Float(*i as f64),
-        ("number", Value::Float(f)) => Value::Float(*f),
-        ("boolean", Value::Bool(b)) => Value::Bool(*b),
-        ("date", Value::String(text)) => age(Some(text), now),
-        _ => Value::Null,
-    }
-}
-
-fn age(timestamp: Option<&str>, now: i64) -> Value {
-    match timestamp {
-        None | Some("") => "<unknown>".into(),
-        Some(text) => match parse_rfc3339(text) {
-            Ok(then) => human_duration(now - then.seconds).into(),
-            Err(_) => "<invalid>".into(),
-        },
-    }
 }

@@ -3,43 +3,20 @@
 use std::sync::Arc;
 
 use pleach_json::Str;
+use pleach_pipeline::resource::Resource;
+pub use pleach_pipeline::resource::Subresource;
 use pleach_store::Key;
 
+use crate::catalog::ServedKind;
 use crate::keys;
-use crate::kind::{Kind, KindVersion};
+use crate::kind::KindVersion;
 use crate::rejection::Subject;
-
-/// The part of an object that a request reads or writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Subresource {
-    /// The object itself.
-    #[default]
-    None,
-    /// `/status`
-    Status,
-    /// `/scale`
-    Scale,
-    /// `/finalize`, for namespaces.
-    Finalize,
-}
-
-impl Subresource {
-    /// The path segment; empty for none.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "",
-            Self::Status => "status",
-            Self::Scale => "scale",
-            Self::Finalize => "finalize",
-        }
-    }
-}
 
 /// What a request is about.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The kind.
-    pub kind: Arc<Kind>,
+    pub kind: Arc<ServedKind>,
     /// Which of its versions.
     pub version: usize,
     /// The namespace; none for cluster-scoped kinds and for all namespaces.
@@ -54,6 +31,11 @@ impl Target {
     /// The version asked for.
     pub fn version(&self) -> &KindVersion {
         &self.kind.versions[self.version]
+    }
+
+    /// The kind, version and subresource, as the stages of the pipeline take them.
+    pub fn resource(&self) -> Resource<'_> {
+        Resource { kind: &self.kind, version: self.version, subresource: self.subresource }
     }
 
     /// The name, or the empty text.

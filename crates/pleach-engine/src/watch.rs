@@ -12,9 +12,9 @@ use pleach_json::Value;
 use pleach_meta::{Reason, Status};
 use pleach_store::{Event, Key, Revision, StoreError, Watch, WatchItem};
 
+use crate::catalog::ServedKind;
 use crate::engine::Engine;
 use crate::event_cache::SharedEvent;
-use crate::kind::Kind;
 use crate::list::Listing;
 use crate::object::Object;
 use crate::options::{Freshness, ListOptions, WatchOptions};
@@ -59,7 +59,7 @@ enum Source {
     /// A change, shared with other watchers.
     Shared {
         shared: Arc<SharedEvent>,
-        kind: Arc<Kind>,
+        kind: Arc<ServedKind>,
         version: usize,
         /// The object, where it could not be had without asking outside.
         shown: Option<Arc<Value>>,
@@ -275,7 +275,7 @@ impl Watcher {
         };
         let Target { kind, version, .. } = &self.target;
         let previous = change == Change::Deleted;
-        let shown = if kind.converts_outside()
+        let shown = if kind.has_conversion_webhook()
             && !record_of(event, previous)?.is_sendable(self.target.version().fingerprint())
         {
             self.shown(&shared, previous).await?
@@ -292,7 +292,7 @@ impl Watcher {
         let Some(stored) = stored else { return Ok(None) };
         let Target { kind, version, .. } = &self.target;
         let shown = self.engine.served_value(kind, *version, Value::clone(stored));
-        if !kind.converts_outside() {
+        if !kind.has_conversion_webhook() {
             return shown.await.map(|shown| Some(Arc::new(shown)));
         }
         Box::pin(shared.view(&kind.versions, (*version, previous), shown)).await.map(Some)

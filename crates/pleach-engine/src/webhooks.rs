@@ -13,8 +13,6 @@ mod hook;
 mod registry;
 mod review;
 mod rules;
-mod shape;
-mod validate;
 
 pub(crate) use admit::Question;
 pub(crate) use attributes::Operation;
@@ -22,5 +20,3 @@ pub use caller::{Address, Answered, CallError, Caller, Place};
 pub use conditions::user_info;
 pub use excerpt::{EXCERPT, excerpt, excerpt_bytes};
 pub(crate) use registry::Registry;
-pub(crate) use shape::decode_configuration;
-pub(crate) use validate::validate;

@@ -13,6 +13,7 @@ mod valid;
 use pleach_crd::Scale;
 use pleach_json::{Hints, Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
+use pleach_pipeline::strategy::Effect;
 use pleach_store::{Commit, Expect, Key, StoreError};
 
 use self::draft::Draft;
@@ -22,7 +23,7 @@ use self::valid::{Approved, Valid};
 use crate::admission;
 use crate::decode::decode;
 use crate::engine::Engine;
-use crate::kind::{Kind, Strategy};
+use crate::kind::Kind;
 use crate::live::Live;
 use crate::managed::Manager;
 use crate::object::Object;
@@ -95,7 +96,7 @@ impl<'a> Replace<'a> {
     fn new(target: &'a Target, with: Settled) -> Self {
         let meta = ObjectMeta::of(with.value());
         let once = meta.resource_version().parse::<u64>().is_ok_and(|number| number != 0)
-            && !target.kind.converts_outside();
+            && !target.kind.has_conversion_webhook();
         Self { target, uid: meta.uid().into(), once, with: Some(with) }
     }
 }
@@ -130,7 +131,13 @@ impl Engine {
         options: &WriteOptions,
         context: &mut Context,
     ) -> Result<Object, Rejection> {
-        let settled = decode(target, body, options.field_validation, Hints::default(), context)?;
+        let settled = decode(
+            target.resource(),
+            body,
+            options.field_validation,
+            Hints::default(),
+            &mut context.warnings,
+        )?;
         refuse_while_terminating(&target.kind, ObjectMeta::of(settled.value()).name())?;
         let manager = Manager::update(self, target, options, context);
         self.create_settled(target, settled, options, context, Some(&manager)).await
@@ -212,9 +219,11 @@ impl Engine {
             interned: Some(&sets),
             ..Hints::default()
         };
-        let mut settled = decode(target, body, options.field_validation, hints, context)?;
+        let mut settled =
+            decode(target.resource(), body, options.field_validation, hints, &mut context.warnings)?;
         settled.edit(|value| check_identity(target, value))?;
-        let may_create = target.kind.creates_on_update() && target.subresource == Subresource::None;
+        let may_create =
+            target.kind.strategy.allow_create_on_update() && target.subresource == Subresource::None;
         let new = may_create.then(|| settled.clone());
         match (self.write_over(target, &mut Replace::new(target, settled), options, context).await, new) {
             (Err(Rejection::NotFound(_)), Some(mut new)) => {
@@ -286,7 +295,7 @@ impl Engine {
         options: &WriteOptions,
     ) -> Result<Option<Object>, Rejection> {
         approved.keep_times(live);
-        let finished = is_finished(approved.value());
+        let finished = is_finished(&target.kind, approved.value());
         if options.dry_run {
             return self.as_if_stored(target, approved).await.map(|value| Some(Object::Value(value)));
         }
@@ -336,10 +345,10 @@ impl Engine {
     /// What is lost here because the client has gone is made good by [`crate::sweep`].
     pub(crate) async fn committed(&self, kind: &Kind, name: &str) {
         // Kept elsewhere: the future of every write would have room for it, and is moved about.
-        let done = match kind.strategy {
-            Strategy::CustomResourceDefinition => Box::pin(self.definition_changed(&name.into())).await,
-            Strategy::WebhookConfiguration => Box::pin(self.load_hooks()).await,
-            Strategy::Custom | Strategy::BuiltIn | Strategy::Namespace => Ok(()),
+        let done = match kind.strategy.after_commit() {
+            Effect::None => Ok(()),
+            Effect::DefinitionChanged => Box::pin(self.definition_changed(&name.into())).await,
+            Effect::WebhooksChanged => Box::pin(self.load_hooks()).await,
         };
         if let Err(error) = done {
             tracing::error!(kind = kind.kind.as_str(), name, %error, "what follows from a change was not done yet");
@@ -387,14 +396,11 @@ fn already_exists(kind: &Kind, name: &str, found: Option<&Record>, generated: bo
     Rejection::AlreadyExists { subject: kind.subject(name), deleting, generated }
 }
 
-/// An object that is being deleted goes when nothing holds it any more.
-pub(crate) fn is_finished(value: &Value) -> bool {
+/// Whether an object that is being deleted has nothing left that holds it.
+pub(crate) fn is_finished(kind: &Kind, value: &Value) -> bool {
     let meta = ObjectMeta::of(value);
     meta.is_terminating()
         && meta.finalizers().next().is_none()
         && meta.deletion_grace_period_seconds().unwrap_or_default() == 0
-        && value
-            .at(&["spec", "finalizers"])
-            .and_then(Value::as_array)
-            .is_none_or(|f| f.is_empty() || value.get("kind").and_then(Value::as_str) != Some("Namespace"))
+        && !kind.strategy.is_held(value)
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
 use http::{Response, StatusCode};
+use pleach_engine::catalog::ServedKind;
 use pleach_engine::kind::{Kind, KindVersion};
 use pleach_engine::rejection::Rejection;
 use pleach_json::{Map, Str, Value};
@@ -172,7 +173,7 @@ fn group_document(app: &App, name: &str) -> Option<Value> {
     Some(out.into())
 }
 
-fn established(app: &App, group: &str) -> Vec<Arc<Kind>> {
+fn established(app: &App, group: &str) -> Vec<Arc<ServedKind>> {
     let mut kinds = app.engine.catalog().group(group);
     kinds.retain(|kind| kind.established);
     kinds
@@ -267,12 +268,8 @@ fn api_resources(kind: &Kind, version: &KindVersion) -> Vec<Value> {
 /// Eight bytes that change when the stored version does.
 fn storage_version_hash(kind: &Kind) -> String {
     use base64::Engine as _;
-    // The API server still writes CRDs as v1beta1, and clients see the hash of that.
-    let stored = if kind.plural == "customresourcedefinitions" {
-        "apiextensions.k8s.io/v1beta1".into()
-    } else {
-        kind.storage_version().api_version.clone()
-    };
+    let own = kind.strategy.hashed_storage_version();
+    let stored = own.unwrap_or(&kind.storage_version().api_version);
     let hash = Sha256::digest(format!("{stored}/{}", kind.kind).as_bytes());
     base64::engine::general_purpose::STANDARD.encode(&hash[..8])
 }

@@ -23,7 +23,7 @@ use bytes::Bytes;
 use http::Response;
 use http::header::IF_NONE_MATCH;
 use pleach_engine::Engine;
-use pleach_engine::kind::Kind;
+use pleach_engine::catalog::ServedKind;
 use pleach_json::Str;
 use pleach_openapi::{Edition, Form};
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -57,7 +57,7 @@ struct Index {
 }
 
 /// A served version of a kind: the kind and the place of the version in it.
-type Served = (Arc<Kind>, usize);
+type Served = (Arc<ServedKind>, usize);
 
 impl Documents {
     /// Serves `/openapi/…`.
@@ -211,7 +211,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The versions of a kind that documents show.
-fn served_versions(kind: Arc<Kind>) -> Vec<Served> {
+fn served_versions(kind: Arc<ServedKind>) -> Vec<Served> {
     if !kind.established {
         return Vec::new();
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT};
 use http::{Response, StatusCode};
 use pleach_auth::{ResourceAttributes, Verb};
+use pleach_engine::catalog::ServedKind;
 use pleach_engine::delete::Deleted;
-use pleach_engine::kind::{Kind, Strategy};
 use pleach_engine::list::Listing;
 use pleach_engine::object::Object;
 use pleach_engine::options::{Body as RequestBody, Context, Format, PatchType};
@@ -89,7 +89,7 @@ pub async fn serve(
 
 /// The answer for a path that leads nowhere: where built-in kinds are served, it is theirs.
 fn unknown(app: &App, call: &Call<'_>, info: &ResourceAttributes<'_>) -> Response<Body> {
-    let built_in = |kind: &Arc<Kind>| !kind.is_custom() && kind.version(info.version).is_some();
+    let built_in = |kind: &Arc<ServedKind>| !kind.is_custom() && kind.version(info.version).is_some();
     if info.group.is_empty() || app.engine.catalog().group(info.group).iter().any(built_in) {
         return respond::rejection(Rejection::UnknownPath, &error_format(call));
     }
@@ -97,9 +97,9 @@ fn unknown(app: &App, call: &Call<'_>, info: &ResourceAttributes<'_>) -> Respons
 }
 
 /// The kind and version that a path names, if they are served there.
-fn find(app: &App, info: &ResourceAttributes<'_>, verb: &Verb) -> Option<(Arc<Kind>, usize)> {
+fn find(app: &App, info: &ResourceAttributes<'_>, verb: &Verb) -> Option<(Arc<ServedKind>, usize)> {
     let kind = app.engine.catalog().get(info.group, info.resource)?;
-    let names_itself = kind.strategy == Strategy::Namespace;
+    let names_itself = kind.strategy.is_its_own_namespace();
     if !kind.is_namespaced() && !info.namespace.is_empty() && !names_itself {
         return None;
     }
@@ -214,7 +214,7 @@ fn subresource(target: &Target, info: &ResourceAttributes<'_>) -> Result<Subreso
         "" => Ok(Subresource::None),
         "status" if version.status => Ok(Subresource::Status),
         "scale" if version.scale.is_some() => Ok(Subresource::Scale),
-        "finalize" if target.kind.strategy == Strategy::Namespace => Ok(Subresource::Finalize),
+        "finalize" if target.kind.strategy.has_finalize() => Ok(Subresource::Finalize),
         _ if !target.kind.is_custom() => Err(Rejection::UnknownPath),
         _ => Err(Rejection::NotFound(target.subject())),
     }

@@ -21,6 +21,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pleach-cel", &["work", "json", "go", "meta", "regex"]),
     ("pleach-schema", &["work", "json", "go", "meta", "regex", "cel", "jsonpath"]),
     ("pleach-crd", &["work", "json", "go", "meta", "regex", "cel", "jsonpath", "schema"]),
+    (
+        "pleach-pipeline",
+        &["work", "json", "go", "yaml", "regex", "jsonpath", "patch", "meta", "cel", "schema", "crd"],
+    ),
     ("pleach-apply", &["work", "json", "go", "meta", "schema"]),
     ("pleach-openapi", &["work", "json", "go", "yaml", "meta", "schema", "crd"]),
     ("pleach-store", &[]),
@@ -29,7 +33,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "pleach-engine",
         &[
             "work", "json", "go", "regex", "yaml", "jsonpath", "patch", "meta", "cel", "schema", "crd",
-            "apply", "openapi", "store", "auth",
+            "pipeline", "apply", "openapi", "store", "auth",
         ],
     ),
     (
@@ -44,7 +48,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "pleach-cli",
         &[
             "work", "json", "go", "yaml", "regex", "jsonpath", "patch", "meta", "cel", "schema", "crd",
-            "apply", "openapi",
+            "pipeline", "apply", "openapi",
         ],
     ),
     ("pleach", &["work", "auth", "cli", "engine", "hooks", "json", "meta", "server", "store", "store-log"]),

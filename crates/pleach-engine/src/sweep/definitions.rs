@@ -11,9 +11,9 @@ use pleach_meta::object_meta::ObjectMeta;
 use pleach_store::Key;
 
 use super::controller::{Change, Controller, Due, Progress, Worked};
-use crate::crd::{GROUP, PLURAL, typed};
 use crate::engine::Engine;
 use crate::keys;
+use crate::kinds::crd::{GROUP, PLURAL, typed};
 use crate::rejection::Rejection;
 
 /// How long after an object of a CRD went the CRD is looked at: they go in bursts.

@@ -6,9 +6,10 @@ use pleach_json::{InternedObjects, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_store::{Commit, Expect, Key, RangeQuery, StoreError};
 
-use crate::delete::{AT_ONCE, mark};
+use crate::delete::AT_ONCE;
 use crate::engine::Engine;
 use crate::keys;
+use crate::prepare::mark_for_deletion;
 use crate::record::{Record, encode};
 use crate::rejection::Rejection;
 use crate::target::{Subresource, Target};
@@ -39,7 +40,7 @@ impl Engine {
             if !how(&mut value) {
                 return Ok(());
             }
-            let finished = is_finished(&value);
+            let finished = is_finished(&target.kind, &value);
             let commit = commit(key, &record, &mut value, finished);
             match self.store.commit(commit).await {
                 Ok(_) => {
@@ -86,7 +87,7 @@ impl Engine {
     async fn remove_or_mark(&self, key: &Key, now: &str) -> Result<bool, Rejection> {
         self.edit(key, |value| {
             let fresh = !ObjectMeta::of(value).is_terminating();
-            mark(value, now);
+            mark_for_deletion(value, now);
             fresh
         })
         .await?;

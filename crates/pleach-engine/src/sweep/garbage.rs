@@ -82,8 +82,7 @@ impl GarbageCollector {
         let Some(meta) = meta else { return due };
         let waits = || meta.finalizers().any(|f| f == ORPHAN || f == FOREGROUND);
         // What a namespace waits for is in it.
-        let is_namespace = || matches!(keys::split(key), Some(("", "namespaces", _)));
-        if meta.is_terminating() && waits() && !is_namespace() {
+        if meta.is_terminating() && waits() && !keys::is_namespace(key) {
             due.push((Item::Owner(key.clone()), OWNERS_AFTER));
         }
         due

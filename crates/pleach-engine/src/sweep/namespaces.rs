@@ -10,7 +10,6 @@ use pleach_meta::object_meta::ObjectMeta;
 use super::controller::{Change, Controller, Due, Progress, Worked};
 use crate::engine::Engine;
 use crate::keys;
-use crate::kind::Strategy;
 
 /// How long after an object of a namespace went the namespace is looked at: they go in bursts.
 const SETTLE: Duration = Duration::from_millis(20);
@@ -43,9 +42,9 @@ impl Controller for NamespaceController {
     const WORKERS: usize = 16;
 
     fn observe(&self, change: &Change<'_>) -> Due<Str> {
-        let Some((group, plural, rest)) = keys::split(change.key()) else { return Vec::new() };
+        let Some((_, _, rest)) = keys::split(change.key()) else { return Vec::new() };
         match change {
-            Change::Stored { object: Some(object), .. } if group.is_empty() && plural == "namespaces" => {
+            Change::Stored { object: Some(object), .. } if keys::is_namespace(change.key()) => {
                 let terminating = ObjectMeta::of(object).is_terminating();
                 terminating.then(|| (rest.into(), Duration::ZERO)).into_iter().collect()
             }
@@ -60,7 +59,7 @@ impl Controller for NamespaceController {
     }
 
     async fn work(&self, name: &Str) -> Worked<Str> {
-        let key = keys::object("", "namespaces", None, name);
+        let key = keys::namespace(name);
         let engine = &self.engine;
         let terminating = match engine.stored(&key).await? {
             Some(record) => ObjectMeta::of(&record.parse()?).is_terminating(),
@@ -74,7 +73,7 @@ impl Controller for NamespaceController {
         self.wait(name, true);
         let (mut empty, mut failed) = (true, None);
         for kind in engine.catalog.all() {
-            if !kind.is_namespaced() || kind.strategy == Strategy::Namespace {
+            if !kind.is_namespaced() {
                 continue;
             }
             let prefix = keys::prefix(&kind.storage_group, &kind.plural, Some(name));

@@ -8,9 +8,9 @@ use pleach_json::Str;
 use pleach_store::Revision;
 
 use super::controller::{Change, Controller, Due, Progress, Worked};
-use crate::crd::{GROUP, PLURAL};
 use crate::engine::Engine;
 use crate::keys;
+use crate::kinds::crd::{GROUP, PLURAL};
 
 /// What may not have been done yet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -241,7 +241,7 @@ async fn an_object_that_took_the_place_of_another_is_left_alone() {
     fixture
         .engine
         .edit(&key, |value| {
-            crate::delete::mark(value, "2027-01-01T00:00:00Z");
+            crate::prepare::mark_for_deletion(value, "2027-01-01T00:00:00Z");
             true
         })
         .await

@@ -13,7 +13,7 @@ use futures_util::{StreamExt as _, stream};
 use pleach_json::{Map, Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_patch::JsonPatch;
-use pleach_schema::Baseline;
+use pleach_schema::{Baseline, Record};
 
 use super::answer::{self, Answer};
 use super::attributes::{Attributes, Operation};
@@ -27,7 +27,7 @@ use super::rules::{self, GroupVersion};
 use crate::decode;
 use crate::engine::Engine;
 use crate::keys;
-use crate::kind::{Kind, Strategy};
+use crate::kind::Kind;
 use crate::limits;
 use crate::options::Context;
 use crate::rejection::Rejection;
@@ -306,7 +306,7 @@ impl Engine {
             return self.convert(kind, version, target.version, settled.into_value()).await;
         }
         let seen = Target { version, ..target.clone() };
-        let decoded = decode::object(&seen, patched, false, Baseline::Unknown);
+        let decoded = decode::object(seen.resource(), patched, Record::Nothing, Baseline::Unknown);
         let settled = decoded.map_err(Rejection::internal)?.value;
         self.convert(kind, version, target.version, settled.into_value()).await
     }
@@ -314,7 +314,7 @@ impl Engine {
     /// The labels of the namespace that a write is in.
     async fn namespace_labels(&self, target: &Target) -> Result<Option<Value>, Rejection> {
         let Some(namespace) = &target.namespace else { return Ok(None) };
-        let record = self.stored(&keys::object("", "namespaces", None, namespace)).await?;
+        let record = self.stored(&keys::namespace(namespace)).await?;
         let Some(record) = record else { return Ok(None) };
         Ok(record.parse()?.at(&["metadata", "labels"]).cloned())
     }
@@ -366,10 +366,10 @@ impl<'a> Question<'a> {
             object_type,
             name: name.into(),
             // A namespace is in itself.
-            namespace: match (&target.namespace, target.kind.strategy) {
-                (Some(namespace), _) => namespace,
-                (None, Strategy::Namespace) => name,
-                (None, _) => "",
+            namespace: match &target.namespace {
+                Some(namespace) => namespace,
+                None if target.kind.strategy.is_its_own_namespace() => name,
+                None => "",
             },
             object,
             old,

@@ -2,13 +2,9 @@
 
 use pleach_auth::UserInfo;
 use pleach_auth::user::MASTERS;
-use pleach_cel::types::T;
-use pleach_cel::{
-    Activation, Authz, Bound, CelValue, CostBudget, DeclType, Declarations, Environment, EvalError, ListKind,
-    ObjectType, Program, Type,
-};
+use pleach_cel::{Activation, Authz, Bound, CelValue, CostBudget, EvalError, Program};
 use pleach_json::{Map, Str, Value, json};
-use pleach_work::Constant;
+use pleach_pipeline::kinds::webhook_configuration::match_conditions;
 
 use super::attributes::Attributes;
 use super::hook::FailurePolicy;
@@ -19,23 +15,6 @@ const BUDGET: i64 = 2_500_000;
 
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
-
-/// What new conditions may use: what the version before this server's knows.
-static NEW: Constant<Environment> = Constant::new(|| Environment::for_version(35));
-/// What was accepted once may use everything there is.
-static STORED: Constant<Environment> = Constant::new(Environment::stored);
-
-/// The variables, in the order in which [`Conditions::judge`] binds them.
-static VARIABLES: Constant<Declarations> = Constant::new(|| {
-    let message = |name: &'static str| DeclType::other(Type::from(T::Message(name)));
-    Declarations::new()
-        .with("object", anything())
-        .with("oldObject", anything())
-        .with("request", request_type())
-        .with("namespaceObject", namespace_type())
-        .with("authorizer", message("kubernetes.authorization.Authorizer"))
-        .with("authorizer.requestResource", message("kubernetes.authorization.ResourceCheck"))
-});
 
 /// What comes of a webhook's conditions.
 #[derive(Debug, PartialEq, Eq)]
@@ -59,35 +38,13 @@ struct Condition {
     program: Result<Program, String>,
 }
 
-/// Why a new condition is none, if it is none.
-pub(super) fn check(expression: &str) -> Result<(), String> {
-    compile(&NEW, expression).map(|_| ())
-}
-
-fn compile(environment: &Environment, expression: &str) -> Result<Program, String> {
-    let checked = environment
-        .compile(expression, &VARIABLES)
-        .map_err(|issues| format!("compilation failed: {issues}"))?;
-    let output = checked.output_type();
-    if *output != Type::Bool {
-        return Err(match output {
-            // These are called otherwise where they are types of variables.
-            Type::Null | Type::Duration | Type::Timestamp => {
-                format!("must evaluate to bool but got {}", output.name())
-            }
-            _ => format!("must evaluate to bool but got {output}"),
-        });
-    }
-    Program::new(&checked).map_err(|error| format!("program instantiation failed: {error}"))
-}
-
 impl Conditions {
     pub(super) fn read(conditions: Option<&Value>) -> Self {
         let conditions = conditions.and_then(Value::as_array).into_iter().flatten();
         let expressions = conditions.filter_map(|condition| condition.get("expression")?.as_str());
         let condition = |expression: &str| Condition {
             expression: expression.into(),
-            program: compile(&STORED, expression),
+            program: match_conditions::compile_stored(expression),
         };
         Self(expressions.map(condition).collect())
     }
@@ -196,70 +153,6 @@ fn put(map: &mut Map, key: &'static str, text: &str) {
     if !text.is_empty() {
         map.insert(key, text);
     }
-}
-
-fn request_type() -> DeclType {
-    let kind = texts("kubernetes.GroupVersionKind", &["group", "version", "kind"]);
-    let resource = texts("kubernetes.GroupVersionResource", &["group", "version", "resource"]);
-    let list = || DeclType::list(text(), ListKind::Atomic, None);
-    let user = ObjectType::new("kubernetes.UserInfo")
-        .with_field("username", text())
-        .with_field("uid", text())
-        .with_field("groups", list())
-        .with_field("extra", DeclType::map(list(), None));
-    let request = ObjectType::new("kubernetes.AdmissionRequest")
-        .with_field("kind", kind.clone())
-        .with_field("resource", resource.clone())
-        .with_field("subResource", text())
-        .with_field("requestKind", kind)
-        .with_field("requestResource", resource)
-        .with_field("requestSubResource", text())
-        .with_field("name", text())
-        .with_field("namespace", text())
-        .with_field("operation", text())
-        .with_field("userInfo", DeclType::object(user, []))
-        .with_field("dryRun", DeclType::boolean())
-        .with_field("options", anything());
-    DeclType::object(request, [])
-}
-
-/// Conditions of webhooks can name the namespace, but there never is one.
-fn namespace_type() -> DeclType {
-    let list = || DeclType::list(text(), ListKind::Atomic, None);
-    let map = || DeclType::map(text(), None);
-    let metadata = ObjectType::new("kubernetes.NamespaceMetadata")
-        .with_field("name", text())
-        .with_field("generateName", text())
-        .with_field("namespace", text())
-        .with_field("labels", map())
-        .with_field("annotations", map())
-        .with_field("UID", text())
-        .with_field("creationTimestamp", DeclType::date_time())
-        .with_field("deletionGracePeriodSeconds", DeclType::integer())
-        .with_field("deletionTimestamp", DeclType::date_time())
-        .with_field("generation", DeclType::integer())
-        .with_field("resourceVersion", text())
-        .with_field("finalizers", list());
-    let spec = ObjectType::new("kubernetes.NamespaceSpec").with_field("finalizers", list());
-    let namespace = ObjectType::new("kubernetes.Namespace")
-        .with_field("metadata", DeclType::object(metadata, []))
-        .with_field("spec", DeclType::object(spec, []))
-        .with_field("status", texts("kubernetes.NamespaceStatus", &["phase"]));
-    DeclType::object(namespace, [])
-}
-
-/// An object whose fields are texts.
-fn texts(name: &'static str, fields: &[&'static str]) -> DeclType {
-    let object = fields.iter().fold(ObjectType::new(name), |object, field| object.with_field(*field, text()));
-    DeclType::object(object, [])
-}
-
-fn anything() -> DeclType {
-    DeclType::other(Type::Dyn)
-}
-
-fn text() -> DeclType {
-    DeclType::string(None, None)
 }
 
 #[cfg(test)]

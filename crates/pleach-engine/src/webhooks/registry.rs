@@ -11,13 +11,9 @@ use pleach_store::{Key, RangeQuery, Revision};
 use super::hook::{self, Hook};
 use crate::engine::Engine;
 use crate::keys;
+use crate::kinds::webhook_configuration::{GROUP, MUTATING, VALIDATING};
 use crate::record::Record;
 use crate::rejection::Rejection;
-
-/// The group of the configurations.
-const GROUP: &str = "admissionregistration.k8s.io";
-const MUTATING: &str = "mutatingwebhookconfigurations";
-const VALIDATING: &str = "validatingwebhookconfigurations";
 
 /// All webhooks, in the order they are asked: by the name of their configuration, then as it lists them.
 #[derive(Default)]

@@ -5,6 +5,7 @@ use pleach_meta::selector::LabelSelector;
 
 use super::attributes::{Attributes, Operation};
 use super::hook::texts;
+use crate::kinds::namespace;
 
 /// An API group and a version in it.
 pub(crate) type GroupVersion<'a> = (&'a str, &'a str);
@@ -107,7 +108,7 @@ fn is(pattern: &str, text: &str) -> bool {
 }
 
 fn is_namespace(attributes: &Attributes<'_>) -> bool {
-    attributes.group.is_empty() && attributes.resource == "namespaces"
+    (attributes.group, attributes.resource) == (namespace::GROUP, namespace::PLURAL)
 }
 
 /// Whether the object as it shall be or as it was is selected.

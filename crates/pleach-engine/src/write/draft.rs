@@ -42,7 +42,7 @@ impl Draft {
         prepare::metadata_mut(&mut value).reserve(SYSTEM_FIELDS);
         align_namespace(target, &mut value)?;
         dedup_owner_references(&mut value, "", context);
-        prepare::read(&target.kind, &mut value);
+        target.kind.strategy.complete(&mut value);
         let written = manager.and_then(|manager| owned(target, &mut value, manager, as_text));
         Ok(Self { value, written, tracked: false })
     }
@@ -59,7 +59,7 @@ impl Draft {
         let mut value = settled.into_value();
         check_identity(target, &mut value)?;
         dedup_owner_references(&mut value, "", context);
-        prepare::read(&target.kind, &mut value);
+        target.kind.strategy.complete(&mut value);
         let tracked = match intent.tracks_managers() {
             Some(tracked) => tracked,
             None => managed::track(target, Some(live), &mut value, manager),

@@ -8,7 +8,6 @@ use pleach_store::Key;
 
 use super::valid::{Approved, Parcel};
 use crate::engine::Engine;
-use crate::kind::Strategy;
 use crate::limits;
 use crate::live::{Live, Verified};
 use crate::prepare;
@@ -143,7 +142,7 @@ impl Engine {
         let (fingerprint, clean) = fingerprint_of(target, stored, touched)?;
         let sets = self.write_cache.field_sets(kind.storage_version().fingerprint());
         let (bytes, spans) = encode_spanned(stored, fingerprint, &sets, earlier);
-        let settled = clean && kind.strategy != Strategy::CustomResourceDefinition;
+        let settled = clean && !kind.strategy.decodes_whole_object();
         Ok((bytes, settled, spans))
     }
 }

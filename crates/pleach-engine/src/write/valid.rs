@@ -6,6 +6,7 @@ use pleach_apply::ManagedFieldsText;
 use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
+use pleach_pipeline::validate::{self, Old, Verdict};
 
 use super::admitted::{Admitted, Parts};
 use super::{Intent, conflict};
@@ -18,7 +19,6 @@ use crate::rejection::Rejection;
 use crate::scale;
 use crate::settle;
 use crate::target::Target;
-use crate::validate;
 use crate::webhooks::Question;
 
 /// A generated name keeps this much of its base.
@@ -72,8 +72,8 @@ impl Valid {
             let name = format!("{base}{}", engine.name_suffix());
             prepare::metadata_mut(&mut value).insert("name", name);
         }
-        prepare::for_create(&target.kind, target.version, &mut value);
-        let errors = validate::create(target, &value, sound.as_ref(), context);
+        prepare::for_create(target.resource(), &mut value);
+        let errors = validate::create(target.resource(), &value, sound.as_ref(), &mut context.warnings);
         if !errors.is_empty() {
             return Err(Rejection::Invalid { subject: target.kind.own_subject(&value), errors });
         }
@@ -92,8 +92,10 @@ impl Valid {
         let Parts { mut value, written, tracked, changed } = admitted.into_parts();
         check_resource_version(target, &mut value, live, intent.is_unconditional())?;
         prepare::restore_system_fields(&mut value, live);
-        prepare::for_update(&target.kind, target.version, target.subresource, &mut value, live);
-        let (errors, valid) = validate::update(target, &value, live, context);
+        prepare::for_update(target.resource(), &mut value, live);
+        let old = Old { value: live, valid: live.verified.valid };
+        let Verdict { errors, valid } =
+            validate::update(target.resource(), &value, old, &mut context.warnings);
         if !errors.is_empty() {
             return Err(Rejection::Invalid { subject: target.kind.own_subject(&value), errors });
         }
@@ -181,7 +183,7 @@ fn check_resource_version(
     let number =
         if given.is_empty() { 0 } else { pleach_go::strconv::parse_uint(given).map_err(Rejection::Plain)? };
     if number == 0 {
-        if unconditional || target.kind.allows_unconditional_update() {
+        if unconditional || target.kind.strategy.allow_unconditional_update() {
             let found: Str = found.into();
             prepare::metadata_mut(value).insert("resourceVersion", found);
             return Ok(());

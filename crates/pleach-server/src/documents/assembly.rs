@@ -130,7 +130,7 @@ impl Assembly {
             Edition::V2 => Needed { scale: true, definitions: true },
             Edition::V3 => Needed {
                 scale: served.iter().any(|(kind, at)| kind.versions[*at].scale.is_some()),
-                definitions: served.iter().any(|(kind, _)| kind.group == pleach_engine::crd::GROUP),
+                definitions: served.iter().any(|(kind, _)| kind.group == pleach_engine::kinds::crd::GROUP),
             },
         };
         let fresh = self.shared.as_ref().is_some_and(|(of, part)| *of == needed && part.kept.has(self.kept));

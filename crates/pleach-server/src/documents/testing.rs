@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use pleach_engine::kind::Kind;
-use pleach_engine::{compile, crd as definitions};
+use pleach_engine::catalog::ServedKind;
+use pleach_engine::compile;
+use pleach_engine::kinds::crd as definitions;
 use pleach_json::{Value, json};
 
 /// An established CRD in `trees.example.com/v1` whose spec has one field.
@@ -40,9 +41,9 @@ pub(super) fn crd(plural: &str, kind: &str, field: &str) -> Value {
 }
 
 /// The kind that a CRD makes.
-pub(super) fn kind(crd: &Value) -> Arc<Kind> {
+pub(super) fn kind(crd: &Value) -> Arc<ServedKind> {
     let crd = definitions::typed(crd).expect("a CRD of a test is one");
-    Arc::new(compile::kind(&crd))
+    Arc::new(compile::kind(&crd).into())
 }
 
 /// A place in a CRD; steps into lists are numbers.

@@ -1,0 +1,147 @@
+//! The built-in kinds: a table with a line for each, and a folder for each.
+//!
+//! A kind's folder has its manifest, which is written like a user's CRD and read by the same loader, and what a
+//! manifest cannot say: its strategy. A kind that is only stored has [`StoredAsData`] and needs no code.
+//! `docs/adding-a-built-in-kind.md` walks through it.
+
+pub mod config_map;
+pub mod crd;
+pub mod event;
+mod keyed_data;
+pub mod lease;
+pub mod namespace;
+pub mod secret;
+pub mod service_account;
+pub mod webhook_configuration;
+
+use std::sync::Arc;
+
+use pleach_crd::decode::Options;
+use pleach_crd::{ApiVersion, Crd};
+use pleach_json::Value;
+
+use crate::compile;
+use crate::gates::Gates;
+use crate::kind::Kind;
+#[cfg(doc)]
+use crate::strategy::StoredAsData;
+use crate::strategy::Strategy;
+
+/// A line of the table.
+struct BuiltIn {
+    manifest: &'static str,
+    strategy: &'static dyn Strategy,
+}
+
+const fn built_in(manifest: &'static str, strategy: &'static dyn Strategy) -> BuiltIn {
+    BuiltIn { manifest, strategy }
+}
+
+/// Every built-in kind.
+static BUILT_IN: &[BuiltIn] = &[
+    built_in(include_str!("kinds/namespace/manifest.yaml"), &namespace::Namespace),
+    built_in(include_str!("kinds/config_map/manifest.yaml"), &config_map::ConfigMap),
+    built_in(include_str!("kinds/secret/manifest.yaml"), &secret::Secret),
+    built_in(include_str!("kinds/service_account/manifest.yaml"), &service_account::ServiceAccount),
+    built_in(include_str!("kinds/lease/manifest.yaml"), &lease::Lease),
+    built_in(include_str!("kinds/event/core.yaml"), &event::Event),
+    built_in(include_str!("kinds/event/events.yaml"), &event::Event),
+    built_in(
+        include_str!("kinds/webhook_configuration/mutating.yaml"),
+        &webhook_configuration::WebhookConfiguration,
+    ),
+    built_in(
+        include_str!("kinds/webhook_configuration/validating.yaml"),
+        &webhook_configuration::WebhookConfiguration,
+    ),
+    built_in(include_str!("kinds/crd/manifest.yaml"), &crd::CustomResourceDefinition),
+];
+
+/// The built-in kinds.
+pub fn all(gates: Gates) -> impl Iterator<Item = Kind> {
+    BUILT_IN.iter().map(move |built_in| Kind { gates, ..kind(built_in) })
+}
+
+fn kind(built_in: &BuiltIn) -> Kind {
+    let strategy = built_in.strategy;
+    let mut kind = compile::kind(&manifest(built_in.manifest));
+    (kind.strategy, kind.crd, kind.established) = (strategy, None, true);
+    strategy.adjust(&mut kind);
+    if let Some(versions) = Arc::get_mut(&mut kind.versions) {
+        for version in versions {
+            if let Some(columns) = strategy.columns() {
+                version.columns = columns;
+            }
+        }
+    }
+    kind
+}
+
+/// The CRD that a manifest is. Strings of format `byte` are left to strategies: the format refuses empty ones.
+fn manifest(text: &str) -> Crd {
+    let mut document = pleach_yaml::parse(text.as_bytes()).expect("a manifest of this crate is YAML");
+    forget_format(&mut document, "byte");
+    let decoded = pleach_crd::decode(&document, ApiVersion::V1, Options::default());
+    let mut crd = decoded.expect("a manifest of this crate is a CRD").crd;
+    crd.status.accepted_names = crd.spec.names.clone();
+    crd
+}
+
+/// Removes a format from all schemas in a manifest.
+fn forget_format(document: &mut Value, format: &str) {
+    match document {
+        Value::Object(members) => {
+            if members.get_str("format") == Some(format) {
+                members.remove("format");
+            }
+            members.iter_mut().for_each(|(_, member)| forget_format(member, format));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| forget_format(item, format)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use pleach_json::json;
+
+    use super::*;
+
+    /// The built-in kind of a plural; of two groups the first.
+    pub(crate) fn built_in(plural: &str) -> Kind {
+        all(Gates::default()).find(|kind| kind.plural == plural).expect("a built-in kind of that plural")
+    }
+
+    /// A custom kind with `/status` and two versions of the same schema.
+    pub(crate) fn custom(schema: Value) -> Kind {
+        let version = |name: &str, storage: bool| {
+            json!({
+                "name": (name), "served": true, "storage": (storage), "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": (schema.clone())},
+            })
+        };
+        let crd = json!({
+            "metadata": {"name": "foos.example.com"},
+            "spec": {
+                "group": "example.com", "scope": "Namespaced", "names": {"plural": "foos", "kind": "Foo"},
+                "versions": [(version("v1", true)), (version("v2", false))],
+            },
+        });
+        let crd = pleach_crd::decode(&crd, ApiVersion::V1, Options::default()).expect("a CRD").crd;
+        compile::kind_named(&crd, &crd.spec.names)
+    }
+
+    #[test]
+    fn manifests_are_whole() {
+        let mut seen = std::collections::HashSet::new();
+        for kind in all(Gates::default()) {
+            assert!(seen.insert((kind.group.clone(), kind.plural.clone())), "{} is there twice", kind.plural);
+            assert!(kind.storage_version().served || kind.group != kind.storage_group, "{}", kind.plural);
+            assert!(!kind.is_custom() && kind.established && kind.crd.is_none(), "{}", kind.plural);
+            for version in kind.versions.iter() {
+                let unknown = version.schema.get();
+                let _ = unknown.fingerprint();
+            }
+        }
+    }
+}

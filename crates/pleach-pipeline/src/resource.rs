@@ -1,0 +1,52 @@
+//! The endpoint of a request: a kind in a version, and a subresource.
+
+use crate::kind::{Kind, KindVersion};
+
+/// The part of an object that a request reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Subresource {
+    /// The object itself.
+    #[default]
+    None,
+    /// `/status`
+    Status,
+    /// `/scale`
+    Scale,
+    /// `/finalize`, for namespaces.
+    Finalize,
+}
+
+impl Subresource {
+    /// The path segment; empty for none.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Status => "status",
+            Self::Scale => "scale",
+            Self::Finalize => "finalize",
+        }
+    }
+}
+
+/// A kind in the version of a request, and the subresource that the request is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Resource<'a> {
+    /// The kind.
+    pub kind: &'a Kind,
+    /// The index of its version.
+    pub version: usize,
+    /// The subresource.
+    pub subresource: Subresource,
+}
+
+impl<'a> Resource<'a> {
+    /// The resource itself, without a subresource.
+    pub fn new(kind: &'a Kind, version: usize) -> Self {
+        Self { kind, version, subresource: Subresource::None }
+    }
+
+    /// The version.
+    pub fn version(&self) -> &'a KindVersion {
+        &self.kind.versions[self.version]
+    }
+}

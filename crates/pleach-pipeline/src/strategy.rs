@@ -1,0 +1,301 @@
+//! What a kind does beyond its schema: a trait with a method per question, most of them answered by default.
+//!
+//! A built-in kind's strategy is in its folder under [`crate::kinds`] and overrides what differs from
+//! [`StoredAsData`]. Custom resources have [`CustomResource`]. Nothing else in the workspace asks which kind it has
+//! before it: whoever needs a kind to behave differently adds a method here.
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+
+use pleach_json::Value;
+use pleach_meta::FieldError;
+use pleach_meta::object_meta::NameRule;
+use pleach_patch::StrategicSchema;
+use pleach_schema::Schema;
+
+use crate::error::Error;
+use crate::kind::{Column, Kind, KindVersion};
+use crate::resource::Resource;
+use crate::{prepare, validate};
+
+/// What the server does after a commit, by the kind of the object that was committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// A CRD changed: its names, its conditions and the kind that it defines follow.
+    DefinitionChanged,
+    /// A webhook configuration changed: the registry of webhooks follows.
+    WebhooksChanged,
+}
+
+/// What a kind does beyond its schema. The defaults are those of a built-in kind that is stored as data.
+pub trait Strategy: Debug + Send + Sync + 'static {
+    // ---- the kind ----
+
+    /// Whether the kind is defined by a CRD.
+    fn is_custom(&self) -> bool {
+        false
+    }
+
+    /// Changes the kind that was made from the manifest: what a manifest cannot say.
+    fn adjust(&self, kind: &mut Kind) {
+        let _ = kind;
+    }
+
+    /// The columns of a table after the name, if the manifest does not say them.
+    fn columns(&self) -> Option<Vec<Column>> {
+        None
+    }
+
+    /// Whether the first column of a table is the name.
+    fn name_is_first_column(&self) -> bool {
+        true
+    }
+
+    /// The object that the cells of a table are taken from.
+    fn table_object<'v>(&self, object: &'v Value) -> Cow<'v, Value> {
+        Cow::Borrowed(object)
+    }
+
+    /// Whether the request for an object of this kind has the object's name as its namespace: true for namespaces.
+    fn is_its_own_namespace(&self) -> bool {
+        false
+    }
+
+    /// Whether there is `/finalize`.
+    fn has_finalize(&self) -> bool {
+        false
+    }
+
+    /// The `apiVersion` that discovery's `storageVersionHash` is made from, if not that of the stored version.
+    fn hashed_storage_version(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The Go file that registers the kind upstream, which some errors name.
+    fn scheme(&self) -> &'static str {
+        "pkg/api/legacyscheme/scheme.go:30"
+    }
+
+    /// The group that validation errors name, given that of the object.
+    fn error_group<'g>(&self, group: &'g str) -> &'g str {
+        group
+    }
+
+    // ---- decode and settle ----
+
+    /// Whether [`Self::decode`] does all that metadata decoding and a schema would: prune, coerce, default.
+    fn decodes_whole_object(&self) -> bool {
+        false
+    }
+
+    /// Decodes what the schema does not, in place. The paths of unknown fields come back; the error is Go's.
+    fn decode(&self, resource: Resource<'_>, object: &mut Value) -> Result<Vec<String>, String> {
+        let _ = (resource, object);
+        Ok(Vec::new())
+    }
+
+    /// Whether unknown fields are reported in the order of the document.
+    fn reports_unknown_in_document_order(&self) -> bool {
+        false
+    }
+
+    /// Brings a decoded object into the form that upstream's Go type has, before field managers are tracked:
+    /// defaulting functions that are no schema defaults, and fields left out where they are empty.
+    fn complete(&self, object: &mut Value) {
+        let _ = object;
+    }
+
+    // ---- prepare ----
+
+    /// Whether `metadata.generation` counts changes of the spec.
+    fn counts_generations(&self, version: &KindVersion) -> bool {
+        version.status
+    }
+
+    /// Removes fields of features that are off, and fields that are not stored.
+    fn drop_disabled_fields(&self, object: &mut Value) {
+        let _ = object;
+    }
+
+    /// `PrepareForCreate`
+    fn prepare_for_create(&self, resource: Resource<'_>, object: &mut Value) {
+        self.drop_disabled_fields(object);
+        prepare::default_for_create(self.counts_generations(resource.version()), resource, object);
+    }
+
+    /// `PrepareForUpdate`
+    fn prepare_for_update(&self, resource: Resource<'_>, object: &mut Value, old: &Value) {
+        self.drop_disabled_fields(object);
+        prepare::default_for_update(self.counts_generations(resource.version()), resource, object, old);
+    }
+
+    // ---- validate ----
+
+    /// The rule for names.
+    fn name_rule(&self) -> NameRule {
+        NameRule::Dns1123Subdomain
+    }
+
+    /// Whether objects are validated by their schema. If not, [`Self::validate`] does it all.
+    fn validates_by_schema(&self) -> bool {
+        true
+    }
+
+    /// Whether an update validates all metadata a second time, as most typed kinds do.
+    fn revalidates_metadata(&self) -> bool {
+        true
+    }
+
+    /// What is wrong with an object beyond its schema. `old` is the object it replaces.
+    fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let _ = (object, old);
+        Vec::new()
+    }
+
+    /// `Validate`: what is wrong with a new object. Values that it shares with `sound` are valid.
+    fn validate_create(
+        &self,
+        resource: Resource<'_>,
+        object: &Value,
+        sound: Option<&Value>,
+        warnings: &mut Vec<String>,
+    ) -> Vec<FieldError> {
+        validate::default_create(resource, object, sound, warnings)
+    }
+
+    /// `ValidateUpdate`: what is wrong with an object that replaces another.
+    fn validate_update(
+        &self,
+        resource: Resource<'_>,
+        object: &Value,
+        old: validate::Old<'_>,
+        warnings: &mut Vec<String>,
+    ) -> validate::Verdict {
+        validate::default_update(resource, object, old, warnings)
+    }
+
+    // ---- write ----
+
+    /// `AllowUnconditionalUpdate`: whether a replacement may leave out the resource version.
+    fn allow_unconditional_update(&self) -> bool {
+        true
+    }
+
+    /// `AllowCreateOnUpdate`: whether an update of an object that is not there creates it.
+    fn allow_create_on_update(&self) -> bool {
+        false
+    }
+
+    /// What follows from a commit.
+    fn after_commit(&self) -> Effect {
+        Effect::None
+    }
+
+    // ---- delete ----
+
+    /// Whether an object of this name must not be deleted.
+    fn is_protected(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
+
+    /// Whether an object without finalizers goes at once.
+    fn is_deleted_at_once(&self) -> bool {
+        true
+    }
+
+    /// Marks an object for deletion in the kind's own way; false if it has none.
+    fn mark_for_deletion(&self, object: &mut Value, now: &str) -> bool {
+        let _ = (object, now);
+        false
+    }
+
+    /// Whether something besides `metadata.finalizers` holds an object that is being deleted.
+    fn is_held(&self, object: &Value) -> bool {
+        let _ = object;
+        false
+    }
+
+    /// `ReturnDeletedObject`: whether a delete returns the object.
+    fn return_deleted_object(&self) -> bool {
+        false
+    }
+
+    /// Whether the endpoint itself checks the preconditions of a delete, in the words of the store.
+    fn checks_preconditions_like_the_store(&self, object: &Value) -> bool {
+        let _ = object;
+        false
+    }
+
+    /// Whether errors about preconditions of a delete name the resource, not the kind.
+    fn names_resource_in_precondition_errors(&self) -> bool {
+        false
+    }
+
+    /// The strategy by which `deletecollection` deletes objects, if it is another.
+    fn in_collections(&self) -> Option<&'static dyn Strategy> {
+        None
+    }
+
+    // ---- convert ----
+
+    /// An object with the field names of another version. A borrowed answer says that only `apiVersion` differs.
+    fn convert<'v>(&self, object: &'v Value, to: &KindVersion) -> Result<Cow<'v, Value>, Error> {
+        let _ = to;
+        Ok(Cow::Borrowed(object))
+    }
+
+    // ---- patch and server-side apply ----
+
+    /// Which lists a strategic merge patch merges.
+    fn strategic_schema(&self) -> StrategicSchema {
+        StrategicSchema::new().with_metadata()
+    }
+
+    /// The schema that field ownership goes by, if not that of the version.
+    fn apply_schema(&self, version: &KindVersion) -> Option<&'static Schema> {
+        let _ = version;
+        None
+    }
+
+    /// The fields that upstream's Go type always writes, although no manager owns them: structs without `omitempty`.
+    fn always_written(&self, version: &KindVersion) -> Option<&'static Value> {
+        let _ = version;
+        None
+    }
+
+    /// Whether a status update may change metadata.
+    fn status_changes_metadata(&self) -> bool {
+        false
+    }
+}
+
+/// The strategy of a built-in kind that a manifest says everything about.
+#[derive(Debug)]
+pub struct StoredAsData;
+
+impl Strategy for StoredAsData {}
+
+/// The strategy of custom resources.
+#[derive(Debug)]
+pub struct CustomResource;
+
+impl Strategy for CustomResource {
+    fn is_custom(&self) -> bool {
+        true
+    }
+
+    fn counts_generations(&self, _: &KindVersion) -> bool {
+        true
+    }
+
+    fn revalidates_metadata(&self) -> bool {
+        false
+    }
+
+    fn allow_unconditional_update(&self) -> bool {
+        false
+    }
+}

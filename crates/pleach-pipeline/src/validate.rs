@@ -1,0 +1,220 @@
+//! Validation: metadata first, then the schema, then what needs both.
+//!
+//! The order is the one clients see in a list of causes: type, metadata, schema, scale, embedded
+//! resources, list types, rules. An update validates metadata more than once, as upstream does; causes
+//! show that, the message does not.
+
+use pleach_json::Value;
+use pleach_meta::field_error::ErrorType;
+use pleach_meta::object_meta::{
+    NameRule, ObjectMeta, finalizer_warnings, validate_object_meta, validate_object_meta_beside,
+    validate_object_meta_update,
+};
+use pleach_meta::{FieldError, Path};
+use pleach_schema::Write;
+
+use crate::kind::Kind;
+use crate::resource::{Resource, Subresource};
+
+const METADATA: Path<'static> = Path::new("metadata");
+
+/// The object that an update replaces.
+#[derive(Clone, Copy, Debug)]
+pub struct Old<'a> {
+    /// The object.
+    pub value: &'a Value,
+    /// Whether its values and lists are known to be valid under the schema.
+    pub valid: bool,
+}
+
+/// What validation of an update found.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// Why the object is rejected.
+    pub errors: Vec<FieldError>,
+    /// Whether its values and lists are known to be valid under the schema.
+    pub valid: bool,
+}
+
+/// What is wrong with a new object. Values that it shares with `sound` are valid.
+pub fn create(
+    resource: Resource<'_>,
+    object: &Value,
+    sound: Option<&Value>,
+    warnings: &mut Vec<String>,
+) -> Vec<FieldError> {
+    resource.kind.strategy.validate_create(resource, object, sound, warnings)
+}
+
+/// What is wrong with an object that replaces another.
+pub fn update(resource: Resource<'_>, object: &Value, old: Old<'_>, warnings: &mut Vec<String>) -> Verdict {
+    resource.kind.strategy.validate_update(resource, object, old, warnings)
+}
+
+/// What is wrong with a new object of most kinds.
+pub(crate) fn default_create(
+    resource: Resource<'_>,
+    object: &Value,
+    sound: Option<&Value>,
+    warnings: &mut Vec<String>,
+) -> Vec<FieldError> {
+    let (kind, version) = (resource.kind, resource.version());
+    let type_errors = type_meta(resource, object);
+    if !type_errors.is_empty() {
+        return type_errors;
+    }
+    let meta = ObjectMeta::of(object);
+    let mut errors = validate_object_meta(meta, kind.is_namespaced(), kind.strategy.name_rule(), &METADATA);
+    if !kind.strategy.validates_by_schema() {
+        errors.extend(kind.strategy.validate(object, None));
+        return errors;
+    }
+    let write = sound.map_or(Write::Create, Write::CreateBeside);
+    let verdict = version.schema.get().validate(object, write, errors, |errors| {
+        errors.extend(scale_errors(resource, object, false));
+        errors.extend(kind.strategy.validate(object, None));
+    });
+    warnings.extend(verdict.warnings);
+    let errors = without_duplicates(kind, verdict.errors);
+    // Upstream validates the name once more as a path segment, which every valid name is.
+    if errors.is_empty() && kind.is_custom() {
+        warnings.extend(finalizer_warnings(meta, None));
+    }
+    errors
+}
+
+/// What every update validates first: the metadata, and what may not change in it. The changes come back alone too.
+pub(crate) fn metadata_update(
+    resource: Resource<'_>,
+    object: &Value,
+    old: &Value,
+) -> (Vec<FieldError>, Vec<FieldError>) {
+    let (meta, old_meta) = (ObjectMeta::of(object), ObjectMeta::of(old));
+    let namespaced = resource.kind.is_namespaced();
+    let mut errors =
+        validate_object_meta_beside(meta, old_meta, namespaced, NameRule::PathSegment, &METADATA);
+    let changes = validate_object_meta_update(meta, old_meta, &METADATA);
+    errors.extend(changes.iter().cloned());
+    (errors, changes)
+}
+
+/// What is wrong with an object of most kinds that replaces another.
+pub(crate) fn default_update(
+    resource: Resource<'_>,
+    object: &Value,
+    Old { value: old, valid }: Old<'_>,
+    warnings: &mut Vec<String>,
+) -> Verdict {
+    let (kind, strategy) = (resource.kind, resource.kind.strategy);
+    let (mut errors, changes) = metadata_update(resource, object, old);
+    let type_errors = type_meta(resource, object);
+    if !type_errors.is_empty() {
+        errors.extend(type_errors);
+        return Verdict { errors, valid: false };
+    }
+    errors.extend(changes);
+    let (meta, old_meta) = (ObjectMeta::of(object), ObjectMeta::of(old));
+    if strategy.revalidates_metadata() {
+        let rule = strategy.name_rule();
+        errors.extend(validate_object_meta_beside(meta, old_meta, kind.is_namespaced(), rule, &METADATA));
+    }
+    if !strategy.validates_by_schema() {
+        errors.extend(strategy.validate(object, Some(old)));
+        return Verdict { errors, valid: false };
+    }
+    let only_status = resource.subresource == Subresource::Status;
+    let write = if only_status && kind.is_custom() { Write::Status(old) } else { Write::Update(old) };
+    let schema = resource.version().schema.get();
+    let verdict = schema.validate_after(object, write, valid, errors, |errors| {
+        errors.extend(scale_errors(resource, object, only_status));
+        errors.extend(strategy.validate(object, Some(old)));
+    });
+    warnings.extend(verdict.warnings);
+    let errors = without_duplicates(kind, verdict.errors);
+    if errors.is_empty() && kind.is_custom() && !only_status {
+        warnings.extend(finalizer_warnings(meta, Some(old_meta)));
+    }
+    Verdict { errors, valid: verdict.sound }
+}
+
+/// Lists of built-in kinds have keys for server-side apply; upstream does not validate that they are unique.
+fn without_duplicates(kind: &Kind, mut errors: Vec<FieldError>) -> Vec<FieldError> {
+    if !kind.is_custom() {
+        errors.retain(|error| error.error_type != ErrorType::Duplicate);
+    }
+    errors
+}
+
+fn scale_errors(
+    resource: Resource<'_>,
+    object: &Value,
+    only_status: bool,
+) -> impl Iterator<Item = FieldError> {
+    resource.version().scale.iter().flat_map(move |scale| scale.check(object, only_status))
+}
+
+/// The object has the `kind` and `apiVersion` of its URL.
+fn type_meta(resource: Resource<'_>, object: &Value) -> Vec<FieldError> {
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    let wanted = [("kind", &resource.kind.kind), ("apiVersion", &resource.version().api_version)];
+    let wrong = wanted.into_iter().filter(|(key, wanted)| text(key) != wanted.as_str());
+    wrong.map(|(key, wanted)| FieldError::invalid(key, text(key), format!("must be {wanted}"))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_json::json;
+
+    use super::*;
+    use crate::kinds::tests::custom;
+
+    fn texts(errors: &[FieldError]) -> Vec<String> {
+        errors.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn type_then_metadata_then_schema() {
+        let kind = custom(json!({
+            "type": "object",
+            "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer", "minimum": 1}}}},
+        }));
+        let resource = Resource::new(&kind, 0);
+        let object = |api_version: &str, name: &str, size: i64| {
+            json!({"apiVersion": (api_version), "kind": "Foo", "metadata": {"name": (name), "namespace": "n"},
+                "spec": {"size": (size)}})
+        };
+        let size = "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1";
+        for (new, want) in [
+            (object("example.com/v1", "a", 1), vec![]),
+            (
+                object("example.com/v2", "_", 0),
+                vec!["apiVersion: Invalid value: \"example.com/v2\": must be example.com/v1"],
+            ),
+            (object("example.com/v1", "a", 0), vec![size]),
+        ] {
+            assert_eq!(texts(&create(resource, &new, None, &mut Vec::new())), want, "{new:?}");
+        }
+        let both = texts(&create(resource, &object("example.com/v1", "_", 0), None, &mut Vec::new()));
+        assert!(both[0].starts_with("metadata.name: Invalid value") && both[1] == size, "{both:?}");
+    }
+
+    #[test]
+    fn a_value_that_was_stored_invalid_may_stay() {
+        let kind = custom(json!({
+            "type": "object",
+            "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer", "minimum": 1}}}},
+        }));
+        let object = |resource_version: &str, size: i64| {
+            json!({"apiVersion": "example.com/v1", "kind": "Foo",
+                "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": (resource_version)},
+                "spec": {"size": (size)}})
+        };
+        let old = object("1", 0);
+        let old = Old { value: &old, valid: false };
+        let verdict = |new: &Value| update(Resource::new(&kind, 0), new, old, &mut Vec::new());
+        assert!(verdict(&object("1", 0)).errors.is_empty());
+        assert!(!verdict(&object("1", 0)).valid);
+        assert!(verdict(&object("1", 2)).valid);
+        assert_eq!(verdict(&object("1", -1)).errors.len(), 1);
+    }
+}
