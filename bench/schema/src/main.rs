@@ -8,6 +8,7 @@
 //! counts, and ratios are printed. The corpus is beside the checkout, or in `PLEACH_SHARED`.
 
 mod corpus;
+mod settle;
 
 use std::alloc::System;
 use std::hint::black_box;
@@ -24,7 +25,14 @@ const SCHEMA: &[u8] = include_bytes!("../data/widget.schema.json");
 const OBJECT: &[u8] = include_bytes!("../data/widget.json");
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [what, case, times] = &arguments[..] {
+        let times = times.parse().expect("how many times is a number");
+        settle::count(what == "settle", case, times);
+        return;
+    }
     one_object();
+    settle::times();
     corpus::sizes();
 }
 
