@@ -69,6 +69,12 @@ impl Map {
         self.0.is_same(&other.0)
     }
 
+    /// The members as [`Self::entries_mut`] has them, if no other value shares them: nothing is copied.
+    #[inline]
+    pub fn unshared_entries_mut(&mut self) -> Option<&mut [(Str, Value)]> {
+        self.0.unshared_mut().map(Vec::as_mut_slice)
+    }
+
     /// Where `key` stands, or where it would.
     pub fn position(&self, key: &str) -> Result<usize, usize> {
         let entries = self.entries();

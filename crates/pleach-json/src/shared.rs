@@ -41,6 +41,12 @@ impl<T> Shared<T> {
         }
     }
 
+    /// The items, open to change, if no other value shares them.
+    #[inline]
+    pub(crate) fn unshared_mut(&mut self) -> Option<&mut Vec<T>> {
+        self.0.as_mut().and_then(Arc::get_mut)
+    }
+
     /// Lets go of it, deep inside a value or not. `nests` says whether an item holds others.
     #[inline]
     pub(crate) fn release(&mut self, nests: impl Fn(&T) -> bool) {

@@ -257,6 +257,12 @@ impl Array {
     pub fn is_same(&self, other: &Self) -> bool {
         self.0.is_same(&other.0)
     }
+
+    /// The items, open to change, if no other value shares them: nothing is copied.
+    #[inline]
+    pub fn unshared_mut(&mut self) -> Option<&mut [Value]> {
+        self.0.unshared_mut().map(Vec::as_mut_slice)
+    }
 }
 
 impl Deref for Array {

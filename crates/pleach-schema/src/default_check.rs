@@ -14,11 +14,11 @@ use pleach_meta::{FieldError, Path};
 
 use crate::compile::{Node, Schema, SchemaOptions};
 use crate::props::JSONSchemaProps;
-use crate::prune::is_resource_member;
 use crate::report::Report;
 use crate::run_rules::run_rules_on_default;
+use crate::settle::{coerce, is_resource_member};
 use crate::structural::Structural;
-use crate::{coerce, validate};
+use crate::{embedded, validate};
 
 /// Checks all defaults of a schema that keeps the structural rules.
 pub(crate) fn validate_defaults(
@@ -136,7 +136,7 @@ impl Check {
         path: &Path<'_>,
     ) {
         let mut coerced = default.clone();
-        let coercion = coerce::coerce(&mut coerced, node, None);
+        let coercion = coerce(&mut coerced, node);
         if self.require_pruned && would_prune(default, Some(schema)) {
             // Upstream coerces the value that this error shows, if it can be coerced.
             let shown = if coercion.is_ok() { &coerced } else { default };
@@ -146,7 +146,7 @@ impl Check {
             self.errors.push(below(error, path));
             return;
         }
-        let found = coerce::validate_embedded(&coerced, node);
+        let found = embedded::validate_embedded(&coerced, node);
         if !found.is_empty() {
             self.errors.extend(found.into_iter().map(|error| below(error, path)));
             return;
@@ -156,9 +156,9 @@ impl Check {
 
     fn inside_of_metadata(&mut self, default: &Value, node: &Node, inside: &Inside<'_>, path: &Path<'_>) {
         let mut resource = inside.resource_around(default.clone());
-        let faults = match coerce::coerce(&mut resource, inside.resource, None) {
+        let faults = match coerce(&mut resource, inside.resource) {
             Err(error) => vec![error],
-            Ok(()) => coerce::validate_embedded(&resource, inside.resource),
+            Ok(()) => embedded::validate_embedded(&resource, inside.resource),
         };
         if faults.is_empty() {
             self.value(default, node, path);

@@ -1,40 +1,47 @@
-//! Brings an object into the shape its schema promises: prune, drop nulls, coerce, default.
+//! Settling: brings an object into the shape its schema promises. Prunes, drops nulls, coerces embedded
+//! resources and applies defaults.
 //!
-//! Where anything new comes in, whoever wrote it: a client, a patch, a webhook, the store. The
-//! metadata of the object itself is not touched; it is decoded with the request.
+//! Every object passes through it that comes from a request, a patch, a webhook or the store. The metadata of
+//! the object itself is not touched; it is decoded with the request.
 //!
 //! **Invariant:** settling twice is settling once.
 
+mod coerce;
+mod defaults;
+pub mod record;
+mod recorder;
+#[cfg(test)]
+mod tests;
+mod walk;
+
 use pleach_json::Value;
-use pleach_meta::FieldError;
+use pleach_meta::{FieldError, Path};
 
-use crate::compile::Schema;
-use crate::fill::fill;
-use crate::prune::{Noted, Silent, prune_and_drop_nulls};
-use crate::record::Settled;
-use crate::survey::{Needs, survey};
-use crate::{coerce, default};
+use crate::compile::{Node, Schema};
+use record::Settled;
+pub(crate) use walk::is_resource_member;
+use walk::{Stages, Walk};
 
-/// How much of what was done is to be told.
+/// How much of what settling does is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Record {
-    /// Nothing; the fastest way.
+    /// Nothing.
     #[default]
     Nothing,
-    /// The unknown fields: what field validation needs.
+    /// The unknown fields and dropped nulls: what field validation needs.
     Unknown,
-    /// Everything, also what was not done and why.
+    /// Everything, also which defaults were not applied and why.
     Everything,
 }
 
 /// How to settle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettleOptions {
-    /// What to tell.
+    /// What to record.
     pub record: Record,
-    /// Whether the object comes from the store: what does not fit is then dropped and not refused.
+    /// Whether the object comes from the store: what cannot be coerced is then dropped and not refused.
     pub stored: bool,
-    /// Whether to fill in defaults. The result of a conversion is pruned, but not defaulted.
+    /// Whether to apply defaults. The result of a conversion is pruned, but not defaulted.
     pub defaults: bool,
 }
 
@@ -73,21 +80,9 @@ impl<'a> Baseline<'a> {
 }
 
 impl Schema {
-    /// Settles an object. An error is a request's: an embedded resource that is none.
+    /// Settles an object. The error is that of a request: an embedded resource that cannot be coerced.
     pub fn settle(&self, object: &mut Value, options: SettleOptions) -> Result<Settled, FieldError> {
         self.settle_against(object, Baseline::Unknown, options)
-    }
-
-    /// Only fills in defaults. An object that has them all is not copied, and what it shares with a settled
-    /// baseline stays shared.
-    pub fn fill_defaults(&self, object: &mut Value, baseline: Baseline<'_>) {
-        let root = self.root();
-        if root.below().embedded_resources() {
-            default::default(object, root);
-        } else if survey(object, baseline.settled(), root).defaults {
-            // Whether something would have to be pruned is not asked.
-            fill(object, baseline.settled(), root);
-        }
     }
 
     /// The same as [`Self::settle`], skipping what the object shares with a settled baseline.
@@ -97,133 +92,48 @@ impl Schema {
         baseline: Baseline<'_>,
         options: SettleOptions,
     ) -> Result<Settled, FieldError> {
-        let mut settled = Settled::default();
         let root = self.root();
-        let embedded = root.below().embedded_resources();
-        // Whoever wants to know why nothing was done gets all the walks.
-        let needs = if embedded || options.record == Record::Everything {
-            Needs { pruning: true, defaults: true }
-        } else if !matches!(baseline, Baseline::Unknown) && options.defaults {
-            // Nothing that is shared with an unknown object would be copied.
-            Needs { pruning: fill(object, baseline.settled(), root), defaults: false }
-        } else {
-            survey(object, baseline.settled(), root)
-        };
-        if needs.pruning && !self.preserves_unknown_fields() {
-            if options.record == Record::Nothing {
-                prune_and_drop_nulls(object, root, &mut Silent);
-            } else {
-                let mut noted = Noted::default();
-                prune_and_drop_nulls(object, root, &mut noted);
-                noted.pruned.sort_unstable();
-                settled.pruned = noted.pruned;
-                settled.nulls_dropped = noted.nulls;
-            }
-        }
-        if embedded {
-            if options.stored {
-                coerce::coerce_stored(object, root);
-            } else {
-                let unknown = &mut settled.unknown_metadata;
-                coerce::coerce(object, root, (options.record != Record::Nothing).then_some(unknown))?;
-                settled.unknown_metadata.sort_unstable();
-            }
-        }
-        if needs.defaults && options.defaults {
-            match options.record {
-                Record::Everything => settled.defaults = default::explain_defaults(object, root),
-                Record::Nothing | Record::Unknown => default::default(object, root),
-            }
-        }
-        Ok(settled)
+        let coerce = root.below().embedded_resources();
+        let stages = Stages::of_object(!self.preserves_unknown_fields(), coerce, options.defaults);
+        let mut walk = Walk::new(stages, options.stored, options.record);
+        walk.start(object, baseline.settled(), root)?;
+        Ok(walk.recorder.finish())
+    }
+
+    /// Only applies defaults. Containers that have them all are not copied, and what is shared with a settled
+    /// baseline stays shared.
+    pub fn fill_defaults(&self, object: &mut Value, baseline: Baseline<'_>) {
+        let mut walk = Walk::new(Stages::DEFAULTS, true, Record::Nothing);
+        // Only coercion refuses anything.
+        let _ = walk.start(object, baseline.settled(), self.root());
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use pleach_json::json;
+/// Only coerces the embedded resources of a value, as those of a request.
+pub(crate) fn coerce(value: &mut Value, node: &Node) -> Result<(), FieldError> {
+    Walk::new(Stages::COERCE, false, Record::Nothing).start(value, None, node)
+}
 
-    use super::*;
-    use crate::SchemaOptions;
+/// Prunes and coerces a default as it is stored in a schema.
+pub(crate) fn clean_default(default: &mut Value, node: &Node) {
+    // Nothing stored is refused.
+    let _ = Walk::new(Stages::PRUNE_AND_COERCE, true, Record::Nothing).start(default, None, node);
+}
 
-    fn schema(preserve_unknown_fields: bool) -> Schema {
-        let schema = json!({"type": "object", "properties": {
-            "spec": {"type": "object", "properties": {
-                "a": {"type": "string", "default": "x"},
-                "n": {"type": "string"},
-                "e": {"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true},
-            }},
-        }});
-        Schema::from_value(&schema, SchemaOptions { preserve_unknown_fields, ..SchemaOptions::default() })
-    }
-
-    #[test]
-    fn everything_is_told() {
-        let mut object = json!({"spec": {"z": 1, "n": null, "e": {"apiVersion": "v1", "kind": "K", "metadata": {"lost": 1}}}, "y": 1});
-        let settled = schema(false).settle(&mut object, SettleOptions::request(Record::Everything)).unwrap();
-        assert_eq!(
-            object,
-            json!({"spec": {"a": "x", "e": {"apiVersion": "v1", "kind": "K", "metadata": {}}}})
-        );
-        assert_eq!(settled.pruned, ["spec.z", "y"]);
-        assert_eq!(settled.unknown_metadata, ["spec.e.metadata.lost"]);
-        assert_eq!(settled.nulls_dropped, ["spec.n"]);
-        assert_eq!(settled.defaults.applied[0].path, "spec.a");
-        let again = schema(false).settle(&mut object, SettleOptions::request(Record::Everything)).unwrap();
-        assert_eq!(again, Settled::default(), "twice is once");
-    }
-
-    #[test]
-    fn a_crd_that_preserves_is_still_coerced_and_defaulted() {
-        let mut object = json!({"spec": {"z": 1, "n": null, "e": {"apiVersion": "v1", "kind": "K", "metadata": {"lost": 1}}}});
-        schema(true).settle(&mut object, SettleOptions::STORED).unwrap();
-        assert_eq!(
-            object,
-            json!({"spec": {"a": "x", "z": 1, "n": null, "e": {"apiVersion": "v1", "kind": "K", "metadata": {}}}})
-        );
-    }
-
-    #[test]
-    fn the_fingerprint_knows_what_settling_depends_on() {
-        let of = |schema: Value, preserve| {
-            Schema::from_value(
-                &schema,
-                SchemaOptions { preserve_unknown_fields: preserve, ..SchemaOptions::default() },
-            )
-            .fingerprint()
-        };
-        let plain = json!({"type": "object", "properties": {"a": {"type": "string"}}});
-        for (why, other, same) in [
-            (
-                "value rules do not matter",
-                json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string", "maxLength": 3}}}),
-                true,
-            ),
-            ("nor do types", json!({"type": "object", "properties": {"a": {"type": "integer"}}}), true),
-            ("names do", json!({"type": "object", "properties": {"b": {"type": "string"}}}), false),
-            (
-                "defaults do",
-                json!({"type": "object", "properties": {"a": {"type": "string", "default": "x"}}}),
-                false,
-            ),
-            (
-                "nullable does",
-                json!({"type": "object", "properties": {"a": {"type": "string", "nullable": true}}}),
-                false,
-            ),
-            (
-                "what is below does",
-                json!({"type": "object", "properties": {"a": {"type": "object", "properties": {"b": {"type": "string"}}}}}),
-                false,
-            ),
-            (
-                "preserving does",
-                json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"a": {"type": "string"}}}),
-                false,
-            ),
-        ] {
-            assert_eq!(of(plain.clone(), false) == of(other, false), same, "{why}");
+impl Walk {
+    /// Walks a value from its root.
+    fn start(&mut self, value: &mut Value, baseline: Option<&Value>, node: &Node) -> Result<(), FieldError> {
+        if self.stages.defaults {
+            if node.default().is_some() {
+                self.recorder.default_withheld(&Path::ROOT, record::Reason::OfTheRoot);
+            }
+            if !value.is_container() {
+                self.recorder.no_object(value, node, &Path::ROOT);
+            }
         }
-        assert_ne!(of(plain.clone(), false), of(plain, true));
+        match self.visit(value, baseline, node, node.preserves_unknown_fields(), &Path::ROOT) {
+            Ok(_) => Ok(()),
+            Err(refused) => Err(refused.into_error()),
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::compile::Schema;
 use crate::run_rules::{RuleOutcome, run_rules};
 use crate::validate::Old;
 use crate::validate::site::NO_PATH;
-use crate::{coerce, list_type, validate};
+use crate::{embedded, list_type, validate};
 
 /// What is being written.
 #[derive(Clone, Copy, Debug)]
@@ -137,7 +137,7 @@ impl Schema {
 
     /// The stage of embedded resources; writes to the status endpoint leave it out.
     pub fn validate_embedded(&self, object: &Value) -> Vec<FieldError> {
-        coerce::validate_embedded(object, self.root())
+        embedded::validate_embedded(object, self.root())
     }
 
     /// The stage of list types of a new object.

@@ -1,11 +1,14 @@
-//! Laws that hold for every schema and every value.
+//! Properties that hold for every schema and every value.
 
 // What is wrong with a test should end it.
 #![allow(clippy::unwrap_used)]
 
+#[path = "support/stages.rs"]
+mod stages;
+
 use pleach_json::{Map, Value, json};
 use pleach_schema::validate::{validate, validate_update};
-use pleach_schema::{Record, Schema, SchemaOptions, SettleOptions, default, nulls, prune};
+use pleach_schema::{Baseline, Record, Schema, SchemaOptions, SettleOptions};
 use proptest::prelude::*;
 
 fn key() -> impl Strategy<Value = &'static str> {
@@ -98,70 +101,87 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn pruning_twice_is_pruning_once(schema in schema(), mut value in value()) {
+    fn settling_twice_is_settling_once(schema in schema(), value in value()) {
         let schema = compile(&schema);
-        let mut noted = value.clone();
-        prune::prune(&mut value, schema.root());
-        prune::prune_noting(&mut noted, schema.root());
-        prop_assert_eq!(&value, &noted);
-        prop_assert!(prune::prune_noting(&mut noted, schema.root()).is_empty());
-        prop_assert_eq!(value, noted);
+        for options in [SettleOptions::CONVERTED, SettleOptions::STORED] {
+            let mut settled = value.clone();
+            schema.settle(&mut settled, options).unwrap();
+            let mut again = settled.clone();
+            let options = SettleOptions { record: Record::Everything, ..options };
+            let recorded = schema.settle(&mut again, options).unwrap();
+            prop_assert!(again.is_same(&settled), "{:?} became {:?}", settled, again);
+            prop_assert!(recorded.pruned.is_empty() && recorded.nulls_dropped.is_empty(), "{:?}", recorded);
+            prop_assert!(recorded.defaults.applied.is_empty(), "{:?}", recorded);
+        }
     }
 
     #[test]
-    fn defaulting_twice_is_defaulting_once(schema in schema(), mut value in value()) {
-        let schema = compile(&schema);
-        let mut explained = value.clone();
-        default::default(&mut value, schema.root());
-        default::explain_defaults(&mut explained, schema.root());
-        prop_assert_eq!(&value, &explained);
-        let again = default::default_noting(&mut value, schema.root());
-        prop_assert!(again.is_empty(), "{:?}", again);
-        prop_assert_eq!(value, explained);
+    fn one_walk_does_what_the_stages_do(schema in schema(), value in value(), preserve: bool) {
+        let options = SchemaOptions { preserve_unknown_fields: preserve, ..SchemaOptions::default() };
+        let schema = Schema::from_value(&schema, options);
+        let mut stages = value.clone();
+        if !preserve {
+            stages::prune(&mut stages, Some(schema.root()));
+            stages::drop_nulls(&mut stages, schema.root());
+        }
+        stages::coerce_stored(&mut stages, schema.root());
+        let mut converted = value.clone();
+        schema.settle(&mut converted, SettleOptions::CONVERTED).unwrap();
+        prop_assert_eq!(&converted, &stages);
+        stages::default(&mut stages, schema.root());
+        let mut stored = value.clone();
+        schema.settle(&mut stored, SettleOptions::STORED).unwrap();
+        prop_assert_eq!(&stored, &stages);
+        let (mut defaulted, mut stages) = (value.clone(), value);
+        schema.fill_defaults(&mut defaulted, Baseline::Unknown);
+        stages::default(&mut stages, schema.root());
+        prop_assert_eq!(defaulted, stages);
     }
 
     #[test]
-    fn settling_is_its_stages_and_is_done_once(schema in schema(), value in value()) {
+    fn a_baseline_changes_nothing_but_what_is_shared(schema in schema(), old in value(), new in value(), part in value()) {
         let schema = compile(&schema);
-        let mut settled = value.clone();
-        schema.settle(&mut settled, SettleOptions::CONVERTED).unwrap();
-        let mut by_stages = value;
-        prune::prune(&mut by_stages, schema.root());
-        nulls::drop_nulls(&mut by_stages, schema.root());
-        pleach_schema::coerce::coerce_stored(&mut by_stages, schema.root());
-        prop_assert_eq!(&settled, &by_stages);
-        let once = settled.clone();
-        schema.settle(&mut settled, SettleOptions::CONVERTED).unwrap();
-        prop_assert_eq!(settled, once);
+        let mut settled = old;
+        schema.settle(&mut settled, SettleOptions::STORED).unwrap();
+        // Something of the old object, something new, and something that is neither.
+        let mut mixed = settled.clone();
+        if let (Some(members), Some(new)) = (mixed.as_object_mut(), new.as_object()) {
+            members.extend(new.iter().take(2).map(|(key, value)| (key.clone(), value.clone())));
+            members.insert("c", part);
+        }
+        for object in [mixed, new] {
+            for options in [SettleOptions::STORED, SettleOptions::request(Record::Unknown)] {
+                let (mut alone, mut against) = (object.clone(), object.clone());
+                let alone_recorded = schema.settle(&mut alone, options);
+                let recorded = schema.settle_against(&mut against, Baseline::Settled(&settled), options);
+                prop_assert_eq!(alone, against);
+                prop_assert_eq!(
+                    alone_recorded.map_err(|error| error.to_string()),
+                    recorded.map_err(|error| error.to_string())
+                );
+            }
+        }
     }
 
     #[test]
-    fn what_is_told_does_not_change_what_is_done(schema in schema(), value in value()) {
+    fn recording_does_not_change_the_result(schema in schema(), value in value()) {
         let schema = compile(&schema);
-        let (mut told, mut partly, mut silently) = (value.clone(), value.clone(), value);
-        let all = schema.settle(&mut told, SettleOptions::request(Record::Everything));
-        let some = schema.settle(&mut partly, SettleOptions::request(Record::Unknown));
-        let none = schema.settle(&mut silently, SettleOptions::request(Record::Nothing));
-        prop_assert_eq!(&told, &partly);
-        prop_assert_eq!(&told, &silently);
+        let (mut explained, mut listed, mut plain) = (value.clone(), value.clone(), value);
+        let all = schema.settle(&mut explained, SettleOptions::request(Record::Everything));
+        let some = schema.settle(&mut listed, SettleOptions::request(Record::Unknown));
+        let none = schema.settle(&mut plain, SettleOptions::request(Record::Nothing));
+        prop_assert_eq!(&explained, &listed);
+        prop_assert_eq!(&explained, &plain);
         prop_assert_eq!(all.is_ok(), none.is_ok());
         if let (Ok(all), Ok(some)) = (all, some) {
             prop_assert_eq!(all.pruned, some.pruned);
             prop_assert_eq!(all.nulls_dropped, some.nulls_dropped);
             prop_assert_eq!(all.unknown_metadata, some.unknown_metadata);
         }
-        let mut stored = told.clone();
-        schema.settle(&mut stored, SettleOptions::STORED).unwrap();
-        let mut by_stages = told;
-        prune::prune(&mut by_stages, schema.root());
-        nulls::drop_nulls(&mut by_stages, schema.root());
-        pleach_schema::coerce::coerce_stored(&mut by_stages, schema.root());
-        default::default(&mut by_stages, schema.root());
-        prop_assert_eq!(stored, by_stages);
     }
 
     #[test]
-    fn yes_and_no_agree_with_the_errors(schema in schema(), value in value()) {
+    fn accepts_agrees_with_the_errors(schema in schema(), value in value()) {
         let compiled = compile(&schema);
         let errors = validate(compiled.root(), &value, None);
         prop_assert_eq!(compiled.root().accepts(&value), errors.is_empty(), "{:?} {:?}", schema, errors);

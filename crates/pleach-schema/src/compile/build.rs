@@ -12,7 +12,7 @@ use super::node::{
 use super::types::Types;
 use crate::keywords::KEYWORDS;
 use crate::run_rules::Rule;
-use crate::{JSONSchemaProps, SchemaOrBool, coerce, prune};
+use crate::{JSONSchemaProps, SchemaOrBool, settle};
 
 /// What making a node takes.
 const STEPS_PER_NODE: u64 = 64;
@@ -173,7 +173,6 @@ fn pruned_default(default: &Value, node: &Node) -> Option<Value> {
         return None;
     }
     let mut default = default.clone();
-    coerce::coerce_stored(&mut default, node);
-    prune::prune(&mut default, node);
+    settle::clean_default(&mut default, node);
     Some(default)
 }

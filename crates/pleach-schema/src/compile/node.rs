@@ -75,6 +75,7 @@ pub struct Property {
     step: Str,
     /// Whether the name is written in JSON as it is.
     plain: bool,
+    has_default: bool,
 }
 
 impl Property {
@@ -84,7 +85,14 @@ impl Property {
         let mut written = Vec::with_capacity(name.len() + 2);
         pleach_json::write_string(&name, &mut written);
         let plain = written.len() == name.len() + 2;
-        Self { name, node, required, prefix, length, step, plain }
+        let has_default = node.default().is_some();
+        Self { name, node, required, prefix, length, step, plain, has_default }
+    }
+
+    /// Whether the property has a default.
+    #[inline]
+    pub(crate) fn has_default(&self) -> bool {
+        self.has_default
     }
 
     /// Whether the name is known to be written in JSON as it is.

@@ -4,13 +4,15 @@
 //! `status.x` and the text says `x`; errors about the value itself carry the start alone, which is
 //! the literal `<nil>` when a whole object is validated.
 
-use crate::trail::Trail;
+use pleach_meta::Path;
+
+use crate::field_path::DottedMapKeys;
 
 /// A value that is being validated.
 #[derive(Clone, Copy)]
 pub(crate) struct Site<'a> {
     start: Option<&'a str>,
-    trail: Trail<'a>,
+    path: Path<'a>,
 }
 
 /// How a path that does not exist prints.
@@ -19,7 +21,7 @@ pub(crate) const NO_PATH: &str = "<nil>";
 impl<'a> Site<'a> {
     /// The value that validation starts with; `start` is its field, if it has one.
     pub(crate) const fn root(start: Option<&'a str>) -> Self {
-        Self { start, trail: Trail::ROOT }
+        Self { start, path: Path::ROOT }
     }
 
     /// The member `key`.
@@ -27,7 +29,7 @@ impl<'a> Site<'a> {
     where
         'a: 'b,
     {
-        Site { start: self.start, trail: self.trail.key(key) }
+        Site { start: self.start, path: self.path.child(key) }
     }
 
     /// The member `key` that no property names. Odd: in the name of a map's own member the dot
@@ -36,7 +38,7 @@ impl<'a> Site<'a> {
     where
         'a: 'b,
     {
-        Site { start: self.start, trail: self.trail.map_key(key) }
+        Site { start: self.start, path: self.path.key(key) }
     }
 
     /// The item at `index`.
@@ -44,17 +46,17 @@ impl<'a> Site<'a> {
     where
         'a: 'b,
     {
-        Site { start: self.start, trail: self.trail.index(index) }
+        Site { start: self.start, path: self.path.index(index) }
     }
 
     /// The name inside messages; empty for the value that validation started with.
     pub(crate) fn name(&self) -> String {
-        self.trail.to_string()
+        DottedMapKeys(&self.path).to_string()
     }
 
     /// The field of a cause about this value.
     pub(crate) fn field(&self) -> String {
-        let name = self.trail.to_string();
+        let name = DottedMapKeys(&self.path).to_string();
         match (self.start, name.as_str()) {
             (_, "") => self.start_field().to_owned(),
             (None, _) => name.strip_prefix('.').map(str::to_owned).unwrap_or(name),

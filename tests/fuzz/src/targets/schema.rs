@@ -5,8 +5,8 @@ use pleach_schema::skeleton::skel;
 use pleach_schema::structuralize::structuralize as propose;
 use pleach_schema::validate::{validate as errors_of, validate_update};
 use pleach_schema::{
-    Decoder, JSONSchemaProps, Options, Schema, SchemaContext, SchemaOptions, SettleOptions, Structural,
-    Write, coerce, default as defaults, nulls, prune as pruning, validate_schema,
+    Baseline, Decoder, JSONSchemaProps, Options, Record, Schema, SchemaContext, SchemaOptions, SettleOptions,
+    Structural, Write, validate_schema,
 };
 
 use crate::bytes::{Bytes, seeds};
@@ -85,39 +85,45 @@ pub(super) fn structuralize(data: &[u8]) {
     }
 }
 
-/// Pruning twice is pruning once, with notes or without, and settling is no different.
+/// Pruning twice is pruning once, with a record or without, and the record says whether anything changed.
 pub(super) fn prune(data: &[u8]) {
     let mut bytes = Bytes(data);
     let schema = Schema::from_value(&schema(&mut bytes, 4), SchemaOptions::default());
     let object = value(&mut bytes, 5);
+    let recorded = SettleOptions { record: Record::Unknown, ..SettleOptions::CONVERTED };
     let mut once = object.clone();
-    let paths = pruning::prune_noting(&mut once, schema.root());
-    assert!(paths.is_sorted());
-    assert_eq!(paths.is_empty(), once == object);
-    let mut silently = object.clone();
-    pruning::prune(&mut silently, schema.root());
-    assert_eq!(silently, once);
-    assert!(pruning::prune_noting(&mut silently, schema.root()).is_empty());
-    nulls::drop_nulls(&mut once, schema.root());
-    coerce::coerce_stored(&mut once, schema.root());
-    let mut settled = object;
-    schema.settle(&mut settled, SettleOptions::CONVERTED).expect("what is stored always settles");
-    assert_eq!(settled, once);
+    let settled = schema.settle(&mut once, recorded).expect("stored objects settle");
+    assert!(settled.pruned.is_sorted());
+    let unchanged = settled.pruned.is_empty() && settled.nulls_dropped.is_empty();
+    assert!(unchanged || once != object);
+    assert!(!unchanged || once == object || schema.root().below().embedded_resources());
+    let mut plain = object;
+    schema.settle(&mut plain, SettleOptions::CONVERTED).expect("stored objects settle");
+    assert_eq!(plain, once);
+    let again = schema.settle(&mut once, recorded).expect("stored objects settle");
+    assert!(again.pruned.is_empty() && again.nulls_dropped.is_empty());
+    assert!(once == plain);
 }
 
-/// Defaulting twice is defaulting once, and every default that was told is there.
+/// Defaulting twice is defaulting once, with a record or without, and every recorded default is there.
 pub(super) fn default(data: &[u8]) {
     let mut bytes = Bytes(data);
     let schema = Schema::from_value(&schema(&mut bytes, 4), SchemaOptions::default());
-    let object = value(&mut bytes, 5);
+    let mut object = value(&mut bytes, 5);
+    schema.settle(&mut object, SettleOptions::CONVERTED).expect("stored objects settle");
     let mut filled = object.clone();
-    defaults::default(&mut filled, schema.root());
-    let mut told = object.clone();
-    let defaults = defaults::explain_defaults(&mut told, schema.root());
-    assert_eq!(told, filled);
+    schema.fill_defaults(&mut filled, Baseline::Unknown);
+    let explained = SettleOptions { record: Record::Everything, ..SettleOptions::STORED };
+    let mut settled = object.clone();
+    let defaults = schema.settle(&mut settled, explained).expect("stored objects settle").defaults;
+    assert_eq!(settled, filled);
     assert_eq!(defaults.applied.is_empty(), filled == object);
-    assert!(defaults::default_noting(&mut filled, schema.root()).is_empty());
-    assert_eq!(told, filled);
+    let again = schema.settle(&mut settled, explained).expect("stored objects settle").defaults;
+    assert!(again.applied.is_empty());
+    assert!(settled.is_same(&filled) || settled == filled);
+    let mut against = object;
+    schema.fill_defaults(&mut against, Baseline::Settled(&filled));
+    assert_eq!(against, filled);
 }
 
 /// Validation: the fast answer agrees with the errors, an update finds no more than a create, and
