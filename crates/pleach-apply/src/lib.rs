@@ -11,12 +11,12 @@
 
 mod compare;
 mod conflict;
+mod create_walk;
 mod element;
 mod encoded;
 mod entries;
 mod fields;
 mod fields_baseline;
-mod fields_text;
 mod fields_v1;
 mod fits;
 mod items;

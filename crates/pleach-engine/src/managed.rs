@@ -70,7 +70,7 @@ pub(crate) fn track_new(target: &Target, new: &mut Value, manager: &Manager) {
     Tracker::new(&Endpoint::over(target, None), manager.request(target)).update(None, new);
 }
 
-/// The managed fields of a new object as text, where that is told without making a value of them.
+/// Validates a new object and works out its managed fields as text, where one walk does both.
 pub(crate) fn text_of_new(target: &Target, new: &Value, manager: &Manager) -> Option<ManagedFieldsText> {
     // What is converted on its way to the store has them in it.
     if target.version != target.kind.storage
@@ -79,7 +79,7 @@ pub(crate) fn text_of_new(target: &Target, new: &Value, manager: &Manager) -> Op
         return None;
     }
     let written =
-        Tracker::new(&Endpoint::over(target, None), manager.request(target)).managed_fields_text(new)?;
+        Tracker::new(&Endpoint::over(target, None), manager.request(target)).validate_and_track_new(new)?;
     debug_assert!(
         // What is nested too deep is refused later.
         pleach_json::parse(written.text()).is_err_and(|_| limits::check_nesting(new, None).is_err())

@@ -69,7 +69,7 @@ pub(crate) fn default_create(
         errors.extend(kind.strategy.validate(object, None));
         return errors;
     }
-    let write = sound.map_or(Write::Create, Write::CreateBeside);
+    let write = sound.map_or(Write::Create, Write::CreateValidated);
     let verdict = version.schema.get().validate(object, write, errors, |errors| {
         errors.extend(scale_errors(resource, object, false));
         errors.extend(kind.strategy.validate(object, None));

@@ -22,8 +22,8 @@ pub fn validate_lists(value: &Value, node: &Node) -> Vec<FieldError> {
     errors.into()
 }
 
-/// The same for an object that shares with another what holds nothing twice.
-pub(crate) fn validate_lists_beside(value: &Value, sound: &Value, node: &Node) -> Vec<FieldError> {
+/// The same without the containers shared with a value that has no duplicates.
+pub(crate) fn validate_lists_except(value: &Value, sound: &Value, node: &Node) -> Vec<FieldError> {
     let mut errors = FieldErrors::new();
     visit(value, Some(sound), node, &Path::ROOT, &mut errors);
     debug_assert!(!errors.is_empty() || validate_lists(value, node).is_empty(), "something is there twice");

@@ -21,8 +21,8 @@ use crate::{embedded, list_type, validate};
 pub enum Write<'a> {
     /// A new object.
     Create,
-    /// A new object, and one that shares with it what its values and lists are known to have no fault in.
-    CreateBeside(&'a Value),
+    /// A new object whose containers shared with this value are validated already.
+    CreateValidated(&'a Value),
     /// An object that replaces this one.
     Update(&'a Value),
     /// The status of an object that was this.
@@ -71,8 +71,8 @@ impl Schema {
                 let sound = errors.is_empty();
                 (errors, sound)
             }
-            Write::CreateBeside(sound) => {
-                let errors = validate::validate_beside(self.root(), new, sound);
+            Write::CreateValidated(sound) => {
+                let errors = validate::validate_except(self.root(), new, sound);
                 let sound = errors.is_empty();
                 (errors, sound)
             }
@@ -82,7 +82,7 @@ impl Schema {
             Write::Status(old) => {
                 let errors = self.validate_status_value_update(new, old);
                 // What the whole demands of a status is not asked here, but must be known for the next write.
-                let sound = old_is_sound && self.root().accepts_beside(new, Some(old));
+                let sound = old_is_sound && self.root().accepts_except(new, Some(old));
                 (errors, sound)
             }
         };
@@ -92,7 +92,7 @@ impl Schema {
             errors.extend(self.validate_embedded(new));
         }
         let old = match write {
-            Write::Create | Write::CreateBeside(_) => None,
+            Write::Create | Write::CreateValidated(_) => None,
             Write::Update(old) | Write::Status(old) => Some(old),
         };
         let (of_lists, once) = match old {
@@ -101,7 +101,9 @@ impl Schema {
             }
             None => {
                 let errors = match write {
-                    Write::CreateBeside(sound) => list_type::validate_lists_beside(new, sound, self.root()),
+                    Write::CreateValidated(sound) => {
+                        list_type::validate_lists_except(new, sound, self.root())
+                    }
                     _ => self.validate_lists(new),
                 };
                 let once = errors.is_empty();

@@ -32,9 +32,9 @@ pub fn validate(node: &Node, value: &Value, start: Option<&str>) -> Vec<FieldErr
     errors.into()
 }
 
-/// The same for a new object that shares with another what nothing is wrong with.
-pub(crate) fn validate_beside(node: &Node, value: &Value, sound: &Value) -> Vec<FieldError> {
-    if !node.accepts_beside(value, Some(sound)) {
+/// The same without the containers shared with a valid value.
+pub(crate) fn validate_except(node: &Node, value: &Value, sound: &Value) -> Vec<FieldError> {
+    if !node.accepts_except(value, Some(sound)) {
         return validate(node, value, None);
     }
     debug_assert!(node.accepts(value), "an object is known to be sound that is not");
@@ -71,7 +71,7 @@ pub(crate) fn validate_update_of(
 ) -> (Vec<FieldError>, bool) {
     let mut errors = FieldErrors::new();
     let ratchet = Ratchet::default();
-    let sound = node.accepts_beside(new, old.if_sound());
+    let sound = node.accepts_except(new, old.if_sound());
     debug_assert_eq!(sound, node.accepts(new), "an object is known to be sound that is not");
     if !sound {
         errors = distinct(report::report(node, new, &Site::root(start), Some((&ratchet, old.value))));
@@ -127,7 +127,7 @@ impl Node {
 
     /// The same as [`Node::accepts`] for a value beside another that has no fault: what the two share is
     /// not looked at.
-    pub(crate) fn accepts_beside(&self, value: &Value, sound: Option<&Value>) -> bool {
+    pub(crate) fn accepts_except(&self, value: &Value, sound: Option<&Value>) -> bool {
         let Some(sound) = sound.filter(|_| value.is_container()) else { return self.accepts(value) };
         value.is_same(sound)
             || self.accepts_itself(value)
@@ -139,7 +139,7 @@ impl Node {
                     (Value::Array(items), Value::Array(sound)) => self.items().is_none_or(|of_items| {
                         charge(items.len() as u64);
                         let mut each = items.iter().enumerate();
-                        each.all(|(i, item)| of_items.accepts_beside(item, sound.get(i)))
+                        each.all(|(i, item)| of_items.accepts_except(item, sound.get(i)))
                     }),
                     _ => self.accepts(value),
                 })
@@ -170,7 +170,7 @@ impl Node {
             let sound = sound.as_mut().and_then(|sound| sound.next(key));
             if let Some(property) = self.next_property(&mut from, key) {
                 required += usize::from(property.required);
-                if !property.node.accepts_beside(member, sound) {
+                if !property.node.accepts_except(member, sound) {
                     return false;
                 }
                 continue;
@@ -179,7 +179,7 @@ impl Node {
                 Additional::Absent | Additional::Bool(true) => {}
                 Additional::Bool(false) => return false,
                 Additional::Schema(of_member) => {
-                    if !of_member.accepts_beside(member, sound) {
+                    if !of_member.accepts_except(member, sound) {
                         return false;
                     }
                 }

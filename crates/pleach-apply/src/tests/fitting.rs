@@ -7,9 +7,9 @@ use pleach_json::{Map, Str, Value, json};
 use pleach_schema::{Schema, SchemaOptions};
 
 use crate::compare::{compare, compare_and_check};
+use crate::create_walk::validate_and_write_fields;
 use crate::fields::{Unowned, applied_fields, are_applied_fields, new_fields};
 use crate::fields_baseline::{FieldsBaseline, share};
-use crate::fields_text::write_new_fields;
 use crate::fits::fits;
 use crate::merge::{LastMerge, changes, changes_after, merge};
 use crate::same::{exact, same};
@@ -169,7 +169,7 @@ proptest! {
         let reset = Set::of_fields(&[&["spec"]]);
         let unowned = Unowned { stripped: &stripped, reset: status.then_some(&reset) };
         let mut text = b"before".to_vec();
-        let Some(sound) = write_new_fields(&whole, of, &unowned, &mut text) else {
+        let Some(valid) = validate_and_write_fields(&whole, of, &unowned, &mut text) else {
             // Nothing that is plain and fits is given up on.
             let spec = format!("{:?}", whole.get("spec"));
             let odd = spec.contains("null") || spec.contains(|c: char| !c.is_ascii() || "\\.<>&".contains(c));
@@ -182,7 +182,7 @@ proptest! {
         prop_assert!(fitting);
         prop_assert_eq!(String::from_utf8_lossy(&text[6..]).into_owned(), fields.into_value().to_string());
         let (values, lists) = (schema.validate_value(&whole), schema.validate_lists(&whole));
-        prop_assert!(!sound || (values.is_empty() && lists.is_empty()), "{:?} {:?}", values, lists);
+        prop_assert!(!valid || (values.is_empty() && lists.is_empty()), "{:?} {:?}", values, lists);
     }
 
     #[test]

@@ -7,10 +7,10 @@ use pleach_json::Value;
 use super::apply::described;
 use super::{ApplyError, Request, STRIPPED, Tracker, cap, empty_object, managed_of, put_managed};
 use crate::compare::{Comparison, compare_and_check};
+use crate::create_walk::validate_and_write_fields;
 use crate::encoded::Encoded;
 use crate::entries::{Entries, Entry};
 use crate::fields::new_fields;
-use crate::fields_text::write_new_fields;
 use crate::fits::fits;
 use crate::managed_fields::Identity;
 use crate::validate::validate;
@@ -20,7 +20,7 @@ use crate::validate::validate;
 pub struct ManagedFieldsText {
     text: Vec<u8>,
     fields: Range<usize>,
-    sound: bool,
+    valid: bool,
 }
 
 impl ManagedFieldsText {
@@ -31,8 +31,8 @@ impl ManagedFieldsText {
 
     /// Whether the schema accepts all members of the object but its type and metadata, and lists have no
     /// duplicates where they must not.
-    pub fn is_sound(&self) -> bool {
-        self.sound
+    pub fn is_valid(&self) -> bool {
+        self.valid
     }
 
     /// The `fieldsV1` of its only entry.
@@ -69,9 +69,9 @@ impl Tracker<'_> {
         true
     }
 
-    /// The `metadata.managedFields` of a new object that brings none, as text: what [`Self::update`] would put
-    /// into it. `None` in unusual cases, where only [`Self::update`] works.
-    pub fn managed_fields_text(&self, new: &Value) -> Option<ManagedFieldsText> {
+    /// Validates a new object that brings no managed fields and works out its `metadata.managedFields` as text, in one
+    /// walk: what [`Self::update`] would put into it. `None` in unusual cases, which [`Self::update`] handles.
+    pub fn validate_and_track_new(&self, new: &Value) -> Option<ManagedFieldsText> {
         let text = |key: &str| new.get(key).and_then(Value::as_str).unwrap_or_default();
         let Request { manager, api_version, kind, subresource, time } = self.request;
         if !managed_of(new).is_null() || text("apiVersion") != api_version || text("kind") != kind {
@@ -85,12 +85,12 @@ impl Tracker<'_> {
         };
         let mut text = Vec::with_capacity(USUAL_TEXT);
         text.push(b'[');
-        let mut sound = None;
+        let mut valid = None;
         let fields = entry.write(&mut text, |out| {
-            sound = write_new_fields(new, self.own_type(), &self.unowned(), out);
+            valid = validate_and_write_fields(new, self.own_type(), &self.unowned(), out);
         });
         text.push(b']');
-        Some(ManagedFieldsText { text, fields, sound: sound? })
+        Some(ManagedFieldsText { text, fields, valid: valid? })
     }
 
     /// The owners before the write: the request's if it brings any that make sense, else the live

@@ -63,7 +63,7 @@ impl Valid {
         context: &mut Context,
     ) -> Result<Self, Rejection> {
         let Parts { mut value, written, changed, .. } = admitted.into_parts();
-        let sound = written.as_ref().filter(|written| written.is_sound()).map(|_| without_metadata(&value));
+        let validated = written.as_ref().filter(|written| written.is_valid()).map(|_| without_metadata(&value));
         let had_status = value.get("status").is_some();
         prepare::fill_system_fields(&mut value, engine.new_uid(), engine.now());
         if generated {
@@ -73,7 +73,7 @@ impl Valid {
             prepare::metadata_mut(&mut value).insert("name", name);
         }
         prepare::for_create(target.resource(), &mut value);
-        let errors = validate::create(target.resource(), &value, sound.as_ref(), &mut context.warnings);
+        let errors = validate::create(target.resource(), &value, validated.as_ref(), &mut context.warnings);
         if !errors.is_empty() {
             return Err(Rejection::Invalid { subject: target.kind.own_subject(&value), errors });
         }

@@ -45,7 +45,7 @@ fn write(
             let mut replaced = new.clone();
             Tracker::new(&kind, request("me")).update(Some(&live), &mut replaced);
             let mut created = new.clone();
-            let written = Tracker::new(&kind, request("me")).managed_fields_text(&created).is_some();
+            let written = Tracker::new(&kind, request("me")).validate_and_track_new(&created).is_some();
             Tracker::new(&kind, request("me")).update(None, &mut created);
             let mut config = new;
             if let Some(metadata) = config.get_mut("metadata").and_then(Value::as_object_mut) {

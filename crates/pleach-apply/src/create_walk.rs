@@ -1,11 +1,11 @@
-//! The `fieldsV1` of a new object, written as text without building a set.
+//! The walk over a new object that validates it and writes its `fieldsV1`.
 //!
-//! The creator of an object owns all of its fields, and only the text of that set is needed. This visits the same
-//! fields as [`new_fields`](crate::fields::new_fields). In unusual cases (duplicate items, wrong types, keys that
-//! need escapes) it returns `None`, and the caller builds the set.
+//! Both follow the schema through the whole object, so one walk does both, for a third less than two. The creator of
+//! an object owns all of its fields and only the text of that set is needed: no set is built. The fields are those
+//! of [`new_fields`](crate::fields::new_fields); the verdict is that of `Node::accepts` and of list types.
 //!
-//! The object must also be validated, which is a walk along the same schema: on the way every value is shown
-//! to its schema too. Whether all are accepted comes out; what is wrong is not looked for here.
+//! In unusual cases (duplicate items, wrong types, keys that need escapes) the walk ends with `None`, and the caller
+//! builds the set. Errors are not worded here: after a verdict other than valid, validation runs as for any object.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -22,29 +22,27 @@ use crate::items::{Key, key};
 use crate::set::Set;
 use crate::shape::{ListShape, MapShape, Relation, Shape, Type};
 
-/// Appends the `fieldsV1` of what comes with a new object, without what is nobody's. `None` if something may
-/// be wrong with the object or it takes more to tell; what was appended by then means nothing.
-///
-/// Whether it is known that the schema accepts all members of the object but its type and metadata comes back,
-/// and that no list of a kind that must not holds anything twice.
-pub(crate) fn write_new_fields(
+/// Appends the `fieldsV1` of a new object, without unowned fields, and returns whether all of the object but its type
+/// and metadata is valid: accepted by the schema, with no duplicates in lists of type set or map. On `None` what was
+/// appended is to be dropped.
+pub(crate) fn validate_and_write_fields(
     object: &Value,
     of: Type<'_>,
     unowned: &Unowned<'_>,
     out: &mut Vec<u8>,
 ) -> Option<bool> {
-    let mut writer = Writer { out, sound: true };
+    let mut writer = Writer { out, valid: true };
     writer.whole_object(object, of, unowned)?;
-    Some(writer.sound)
+    Some(writer.valid)
 }
 
 struct Writer<'o> {
     out: &'o mut Vec<u8>,
-    /// Everything seen so far is accepted.
-    sound: bool,
+    /// Everything visited so far is valid.
+    valid: bool,
 }
 
-/// Where an item is in the text: its step and all of it, with the comma before it.
+/// Where an item is in the text: its path element and all of it, with the comma before it.
 struct Row {
     step: Range<usize>,
     end: usize,
@@ -64,21 +62,21 @@ impl Writer<'_> {
             match unowned.of(key) {
                 (None, None) => self.member(key, property, value, of)?,
                 (Some(reset), _) if reset.member => {
-                    self.see_whole(value, of);
+                    self.validate_whole(value, of);
                     fits(value, of, false).then_some(())?;
                 }
                 (None, Some(unowned)) if unowned.member => self.left(key, value, of, &unowned.children)?,
-                // Nobody asks for such a thing.
+                // No such sets exist.
                 _ => return None,
             }
         }
-        // An owner of nothing is none.
+        // A manager of no fields gets no entry.
         *self.out.get_mut(open)? = b'{';
         self.out.push(b'}');
         Some(())
     }
 
-    /// What is left of a member that is nobody's, like some of what is in it.
+    /// What is left of a member that is unowned, like some of its own members.
     fn left(&mut self, key: &str, value: &Value, of: Type<'_>, unowned: &Set) -> Option<()> {
         let (map, members) = match (of.shape(Some(value)), value) {
             (Shape::Scalar(scalar), _) => return is_fit(scalar, value).then_some(()),
@@ -93,7 +91,7 @@ impl Writer<'_> {
             let (declared, property) = fields.next_property(key);
             let of = declared.or(others)?;
             match named(unowned, key) {
-                // What is in a container might be somebody's.
+                // Fields in a container might be owned.
                 Some(_) => (!value.is_container() && fits(value, of, false)).then_some(())?,
                 None => self.member(key, property, value, of)?,
             }
@@ -131,28 +129,28 @@ impl Writer<'_> {
             && !value.is_container()
             && let Some(scalar) = of.scalar()
         {
-            self.see(value, of);
+            self.validate_scalar(value, of);
             return self.whole(is_fit(scalar, value));
         }
         self.below(value, of)
     }
 
-    /// Shows the schema a value that holds nothing.
+    /// Validates a scalar, or an empty container.
     #[inline]
-    fn see(&mut self, value: &Value, of: Type<'_>) {
-        self.sound = self.sound && of.schema().is_none_or(|node| node.accepts(value));
+    fn validate_scalar(&mut self, value: &Value, of: Type<'_>) {
+        self.valid = self.valid && of.schema().is_none_or(|node| node.accepts(value));
     }
 
-    /// Shows the schema a value with all that is in it.
-    fn see_whole(&mut self, value: &Value, of: Type<'_>) {
-        self.sound =
-            self.sound && of.schema().is_none_or(|node| !node.below().lists() && node.accepts(value));
+    /// Validates a value with all that is in it.
+    fn validate_whole(&mut self, value: &Value, of: Type<'_>) {
+        self.valid =
+            self.valid && of.schema().is_none_or(|node| !node.below().lists() && node.accepts(value));
     }
 
-    /// Shows the schema a container of which each part is shown by itself.
+    /// Validates a container by its own type and keywords; its items or members follow.
     #[inline]
-    fn see_container(&mut self, value: &Value, of: Type<'_>) {
-        self.sound = self.sound && of.schema().is_none_or(|node| node.accepts_alone(value));
+    fn validate_container(&mut self, value: &Value, of: Type<'_>) {
+        self.valid = self.valid && of.schema().is_none_or(|node| node.accepts_alone(value));
     }
 
     /// Nothing goes on from here, if the value fits.
@@ -170,19 +168,19 @@ impl Writer<'_> {
                 | Shape::Map(MapShape { is_atomic: true, .. }),
                 _,
             ) => {
-                self.see_whole(value, of);
+                self.validate_whole(value, of);
                 self.whole(fits(value, of, false))
             }
             (Shape::List(list), Value::Array(items)) if !items.is_empty() => {
-                self.see_container(value, of);
+                self.validate_container(value, of);
                 grow_stack(|| self.items(&list, items))
             }
             (Shape::Map(map), Value::Object(members)) if !members.is_empty() => {
-                self.see_container(value, of);
+                self.validate_container(value, of);
                 grow_stack(|| self.members(&map, members))
             }
             (shape, _) => {
-                self.see(value, of);
+                self.validate_scalar(value, of);
                 self.whole(match shape {
                     Shape::Scalar(scalar) => is_fit(scalar, value),
                     Shape::List(_) => matches!(value, Value::Array(_) | Value::Null),
@@ -203,7 +201,7 @@ impl Writer<'_> {
             self.member(key, property, value, declared.or(others)?)?;
         }
         // What an embedded resource is held to is another matter.
-        self.sound &= map
+        self.valid &= map
             .schema()
             .is_none_or(|node| !node.is_embedded_resource() && node.lacks_nothing(members, required));
         self.out.push(b'}');
