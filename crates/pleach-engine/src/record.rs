@@ -27,8 +27,8 @@ use crate::rejection::Rejection;
 
 const FORMAT: u8 = 1;
 const HEADER: usize = 13;
-/// Said with the offset: nothing but the object itself hangs on it.
-const CAREFREE: u32 = 1 << 31;
+/// A flag in the offset: the object has no owner references and is not being deleted.
+const NO_OWNERS_NOT_DELETING: u32 = 1 << 31;
 
 /// How much of the buffer for encoding a thread keeps.
 const SCRATCH_KEPT: usize = 64 * 1024;
@@ -73,18 +73,18 @@ impl Record {
         self.bytes[9..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
     }
 
-    /// Where the resource version belongs; 0 if it has no place, or a damaged one.
+    /// Where the resource version belongs; 0 if it has no place or the offset is damaged.
     fn splice(&self) -> usize {
-        let at = (self.offset() & !CAREFREE) as usize;
+        let at = (self.offset() & !NO_OWNERS_NOT_DELETING) as usize;
         if at < self.json().len() { at } else { 0 }
     }
 
-    /// Whether the object is known to have no owner and not to be being deleted.
-    pub(crate) fn is_carefree(&self) -> bool {
-        self.offset() & CAREFREE != 0
+    /// Whether the object is known to have no owner references and not to be being deleted.
+    pub(crate) fn has_no_owners_and_is_not_deleting(&self) -> bool {
+        self.offset() & NO_OWNERS_NOT_DELETING != 0
     }
 
-    /// All that is stored.
+    /// Header and JSON.
     pub(crate) fn bytes(&self) -> &Bytes {
         &self.bytes
     }
@@ -99,7 +99,7 @@ impl Record {
         self.splice() != 0 && fingerprint != 0 && self.fingerprint() == fingerprint
     }
 
-    /// The JSON in three pieces: before the resource version, the member itself, and the rest.
+    /// The JSON in three parts: before the resource version, the member itself, and the rest.
     pub fn pieces(&self) -> (Bytes, String, Bytes) {
         let at = HEADER + self.splice();
         let member = format!("\"resourceVersion\":\"{}\",", self.revision);
@@ -124,7 +124,7 @@ impl Record {
         self.parse_with(Hints::default())
     }
 
-    /// The same where something is known of the object.
+    /// The same with hints for the parser.
     pub fn parse_with(&self, hints: Hints<'_>) -> Result<Value, Rejection> {
         let mut value = self.parse_unversioned(hints)?;
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -145,19 +145,19 @@ fn unreadable(revision: Revision, why: String) -> Rejection {
 }
 
 /// Encodes an object for the store. `object` must be in the storage version; its resource version is
-/// left out of the bytes. `interned` may be in its metadata.
+/// left out of the bytes. The text of `interned` objects in it is copied.
 pub fn encode(object: &mut Value, fingerprint: u64, interned: &InternedObjects) -> Bytes {
     encode_with(object, fingerprint, None, Writer::new(interned)).0
 }
 
-/// The same for an object whose managed fields are written already and not in it.
+/// The same for an object whose managed fields are given as text.
 pub(crate) fn encode_new(object: &mut Value, fingerprint: u64, managed: &[u8]) -> Bytes {
     let nothing = InternedObjects::default();
     encode_with(object, fingerprint, None, Writer { managed: Some(managed), ..Writer::new(&nothing) }).0
 }
 
-/// The same for an object that has much in common with one whose record is at hand. Where its containers
-/// are in the record comes with it.
+/// The same with the spans of the object's containers in the record. The text of containers shared with `earlier`
+/// is copied.
 pub(crate) fn encode_spanned(
     object: &mut Value,
     fingerprint: u64,
@@ -169,7 +169,7 @@ pub(crate) fn encode_spanned(
     debug_assert_eq!(
         bytes,
         encode(object, fingerprint, &InternedObjects::default()),
-        "copied is what is written"
+        "copied text is what would be written"
     );
     (bytes, writer.spans.unwrap_or_default())
 }
@@ -191,9 +191,12 @@ fn encode_with<'a>(
         out.extend_from_slice(&fingerprint.to_le_bytes());
         out.extend_from_slice(&[0; 4]);
         writer.object(object, earlier, out);
-        debug_assert!(writer.managed.is_none(), "every object has a name or a uid, which come later");
+        debug_assert!(
+            writer.managed.is_none(),
+            "name or uid come after managedFields, and every object has one"
+        );
         let splice = writer.gap.map_or(0, |gap| gap - HEADER) as u32;
-        let offset = if writer.careful { splice } else { splice | CAREFREE };
+        let offset = if writer.has_owners_or_is_deleting { splice } else { splice | NO_OWNERS_NOT_DELETING };
         out[9..13].copy_from_slice(&offset.to_le_bytes());
         let record = Bytes::copy_from_slice(out);
         out.shrink_to(SCRATCH_KEPT);
@@ -205,18 +208,18 @@ fn encode_with<'a>(
 /// sorts after it. There is always one, `uid`.
 struct Writer<'a> {
     interned: &'a InternedObjects,
-    /// Where containers are, if that is wanted.
+    /// The spans so far, if asked for.
     spans: Option<Spans>,
-    /// Managed fields that are still to be put in.
+    /// Managed fields as text, until they are written.
     managed: Option<&'a [u8]>,
     gap: Option<usize>,
     /// Whether the object has owners or is being deleted.
-    careful: bool,
+    has_owners_or_is_deleting: bool,
 }
 
 impl<'a> Writer<'a> {
     fn new(interned: &'a InternedObjects) -> Self {
-        Self { interned, spans: None, managed: None, gap: None, careful: false }
+        Self { interned, spans: None, managed: None, gap: None, has_owners_or_is_deleting: false }
     }
 }
 
@@ -245,7 +248,7 @@ impl Writer<'_> {
         );
     }
 
-    /// What comes before a member of the metadata that is not in there.
+    /// Writes what belongs before a member of the metadata and is not in the object.
     fn before_metadata(&mut self, key: &str, out: &mut Vec<u8>) {
         if key > "managedFields"
             && let Some(managed) = self.managed.take()
@@ -254,7 +257,7 @@ impl Writer<'_> {
             out.extend_from_slice(managed);
             out.push(b',');
         }
-        self.careful |= matches!(key, "ownerReferences" | "deletionTimestamp");
+        self.has_owners_or_is_deleting |= matches!(key, "ownerReferences" | "deletionTimestamp");
         if self.gap.is_none() && key > "resourceVersion" {
             self.gap = Some(out.len());
         }
@@ -267,7 +270,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Members of which something is left out.
+    /// Writes members of which some may be left out.
     fn members<'e>(
         &mut self,
         members: &Map,
@@ -308,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_is_what_is_parsed() {
+    fn the_spliced_bytes_parse_to_the_object() {
         let record = record(
             r#"{"apiVersion":"a/v1","kind":"Foo","metadata":{"name":"x","resourceVersion":"7","uid":"u"},"spec":{"a":1}}"#,
             9,
@@ -327,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn managed_fields_that_are_written_are_put_in() {
+    fn managed_fields_given_as_text_are_spliced_in() {
         let whole = r#"{"kind":"Foo","metadata":{"labels":{},"managedFields":[{"manager":"m"}],"name":"x","uid":"u"},"spec":{"metadata":{"name":1}}}"#;
         let mut without = pleach_json::parse(whole.as_bytes()).unwrap();
         without.get_mut("metadata").and_then(Value::as_object_mut).unwrap().remove("managedFields");
@@ -340,21 +343,21 @@ mod tests {
     }
 
     #[test]
-    fn owners_and_deletion_are_told_from_the_header() {
-        for (metadata, carefree) in [
+    fn the_header_flags_objects_without_owners_and_deletion() {
+        for (metadata, flagged) in [
             (r#"{"name":"x","uid":"u"}"#, true),
             (r#"{"name":"x","ownerReferences":[],"uid":"u"}"#, false),
             (r#"{"deletionTimestamp":"t","name":"x","uid":"u"}"#, false),
             (r#"{"annotations":{"ownerReferences":"x"},"name":"x","uid":"u"}"#, true),
         ] {
             let record = record(&format!(r#"{{"metadata":{metadata},"spec":{{"ownerReferences":[]}}}}"#), 9);
-            assert_eq!(record.is_carefree(), carefree, "{metadata}");
+            assert_eq!(record.has_no_owners_and_is_not_deleting(), flagged, "{metadata}");
             assert!(record.is_sendable(9));
         }
     }
 
     #[test]
-    fn without_a_place_for_the_resource_version_nothing_is_sent_unparsed() {
+    fn without_a_place_for_the_resource_version_a_record_is_parsed() {
         let record = record(r#"{"metadata":{"name":"x"}}"#, 9);
         assert!(!record.is_sendable(9));
         assert_eq!(record.parse().unwrap().at(&["metadata", "resourceVersion"]), Some(&"42".into()));
@@ -369,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_records_are_no_reason_to_panic() {
+    fn damaged_records_do_not_panic() {
         let good = record(r#"{"kind":"Foo","metadata":{"name":"x","uid":"u"}}"#, 9).bytes().to_vec();
         for at in 0..good.len() {
             for change in [0, 1, 0x7f, 0xff] {

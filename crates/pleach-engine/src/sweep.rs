@@ -156,7 +156,7 @@ impl Controllers {
     /// parsed.
     fn observe_stored(&mut self, key: &Key, bytes: &bytes::Bytes, revision: Revision) {
         let record = Record::open(bytes.clone(), revision).ok();
-        let record = record.filter(|record| !record.is_carefree());
+        let record = record.filter(|record| !record.has_no_owners_and_is_not_deleting());
         let record = record.filter(|_| OWNED.find(bytes).is_some() || DELETING.find(bytes).is_some());
         let object = record.and_then(|record| record.parse().ok());
         self.observe(&Change::Stored { key, revision, object: object.as_ref() });

@@ -22,7 +22,7 @@ use crate::webhooks::Question;
 #[derive(Clone)]
 pub(crate) struct Admitted {
     value: Value,
-    written: Option<ManagedFieldsText>,
+    managed_fields: Option<ManagedFieldsText>,
     tracked: bool,
     changed: bool,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Admitted {
 pub(super) struct Parts {
     pub(super) value: Value,
     /// The owners as text, where they are not in the object.
-    pub(super) written: Option<ManagedFieldsText>,
+    pub(super) managed_fields: Option<ManagedFieldsText>,
     /// Whether the owners are told for the whole object.
     pub(super) tracked: bool,
     /// Whether others than its author changed it.
@@ -40,8 +40,8 @@ pub(super) struct Parts {
 
 impl Admitted {
     fn unasked(draft: Draft) -> Self {
-        let (value, written, tracked) = draft.into_parts();
-        Self { value, written, tracked, changed: false }
+        let (value, managed_fields, tracked) = draft.into_parts();
+        Self { value, managed_fields, tracked, changed: false }
     }
 
     /// The object.
@@ -50,8 +50,8 @@ impl Admitted {
     }
 
     pub(super) fn into_parts(self) -> Parts {
-        let Self { value, written, tracked, changed } = self;
-        Parts { value, written, tracked, changed }
+        let Self { value, managed_fields, tracked, changed } = self;
+        Parts { value, managed_fields, tracked, changed }
     }
 }
 
@@ -64,14 +64,14 @@ impl Engine {
         context: &mut Context,
     ) -> Result<Admitted, Rejection> {
         let Some(question) = question else { return Ok(Admitted::unasked(draft)) };
-        let (mut value, written, tracked) = draft.into_parts();
+        let (mut value, managed_fields, tracked) = draft.into_parts();
         limits::check_nesting(&value, None)?;
-        if let Some(written) = written {
+        if let Some(managed_fields) = managed_fields {
             // Who is asked sees who owns what.
-            managed::put_text(&mut value, &written)?;
+            managed::put_text(&mut value, &managed_fields)?;
         }
         let (value, changed) = Box::pin(self.mutated(question, value, None, context)).await?;
-        Ok(Admitted { value, written: None, tracked, changed })
+        Ok(Admitted { value, managed_fields: None, tracked, changed })
     }
 
     /// A draft as those leave it who may change it.
@@ -84,14 +84,14 @@ impl Engine {
         context: &mut Context,
     ) -> Result<Admitted, Rejection> {
         let Some(question) = question else { return Ok(Admitted::unasked(draft)) };
-        let (value, written, tracked) = draft.into_parts();
+        let (value, managed_fields, tracked) = draft.into_parts();
         limits::check_nesting(&value, Some(&live.value))?;
         let (value, changed) = if intent.scale().is_some() {
             Box::pin(self.mutated_scale(question, intent, value, live, context)).await?
         } else {
             Box::pin(self.mutated(question, value, Some(live), context)).await?
         };
-        Ok(Admitted { value, written, tracked, changed })
+        Ok(Admitted { value, managed_fields, tracked, changed })
     }
 
     async fn mutated(

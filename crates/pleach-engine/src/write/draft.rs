@@ -22,7 +22,7 @@ const SYSTEM_FIELDS: usize = 6;
 pub(crate) struct Draft {
     value: Value,
     /// The owners as text, where they are not in the object.
-    written: Option<ManagedFieldsText>,
+    managed_fields: Option<ManagedFieldsText>,
     /// Whether the owners are told for the whole object.
     tracked: bool,
 }
@@ -43,8 +43,8 @@ impl Draft {
         align_namespace(target, &mut value)?;
         dedup_owner_references(&mut value, "", context);
         target.kind.strategy.complete(&mut value);
-        let written = manager.and_then(|manager| owned(target, &mut value, manager, as_text));
-        Ok(Self { value, written, tracked: false })
+        let managed_fields = manager.and_then(|manager| owned(target, &mut value, manager, as_text));
+        Ok(Self { value, managed_fields, tracked: false })
     }
 
     /// What an intent makes of a live object; `None` if nothing changes.
@@ -64,7 +64,7 @@ impl Draft {
             Some(tracked) => tracked,
             None => managed::track(target, Some(live), &mut value, manager),
         };
-        Ok(Some(Self { value, written: None, tracked }))
+        Ok(Some(Self { value, managed_fields: None, tracked }))
     }
 
     /// The object.
@@ -74,17 +74,17 @@ impl Draft {
 
     /// The object, its owners as text if they are not in it, and whether they are told for all of it.
     pub(super) fn into_parts(self) -> (Value, Option<ManagedFieldsText>, bool) {
-        (self.value, self.written, self.tracked)
+        (self.value, self.managed_fields, self.tracked)
     }
 }
 
 /// Makes a manager the owner of a new object's fields: in the object, or as text that belongs there.
 fn owned(target: &Target, value: &mut Value, manager: &Manager, as_text: bool) -> Option<ManagedFieldsText> {
-    let written = if as_text { managed::text_of_new(target, value, manager) } else { None };
-    if written.is_none() {
+    let managed_fields = if as_text { managed::text_of_new(target, value, manager) } else { None };
+    if managed_fields.is_none() {
         managed::track_new(target, value, manager);
     }
-    written
+    managed_fields
 }
 
 /// The namespace of the URL is the object's.

@@ -1,6 +1,6 @@
-//! An object as it is stored.
+//! The encode stage of a write: the object in the storage version, and its record.
 //!
-//! The last stage of a write before the commit: the version that is stored, and its bytes.
+//! The last stage before the commit.
 
 use bytes::Bytes;
 use pleach_json::{InternedObjects, SpannedValue, Spans, Value};
@@ -20,8 +20,8 @@ use crate::target::Target;
 pub(super) struct Encoded {
     /// The record.
     pub(super) bytes: Bytes,
-    /// The same as a value, without the resource version, and where its containers are in the record, if a
-    /// reader of the record would have just that.
+    /// The same as a value, without the resource version, and its spans in the record; for the write cache, if
+    /// parsing the record gives this value.
     pub(super) stored: Option<(Value, Spans)>,
     pub(super) verified: Verified,
 }
@@ -38,13 +38,13 @@ impl Engine {
         approved: Approved,
         may_be_dropped: bool,
     ) -> Result<Bytes, Rejection> {
-        let Parcel { value, written, touched, .. } = approved.into_parts();
+        let Parcel { value, managed_fields, touched, .. } = approved.into_parts();
         let mut stored = self.to_storage(target, value).await?;
         let (fingerprint, _) = fingerprint_of(target, &stored, touched)?;
         let version = target.kind.storage_version().fingerprint();
-        let bytes = if let Some(written) = &written {
-            self.write_cache.intern_field_set_text(version, written.field_set());
-            encode_new(&mut stored, fingerprint, written.text())
+        let bytes = if let Some(managed_fields) = &managed_fields {
+            self.write_cache.intern_field_set_text(version, managed_fields.field_set());
+            encode_new(&mut stored, fingerprint, managed_fields.text())
         } else {
             let sets = self.write_cache.intern_field_sets(version, &mut stored);
             encode(&mut stored, fingerprint, &sets)
@@ -53,7 +53,7 @@ impl Engine {
         if self.is_storable(key, &bytes, None) {
             return Ok(bytes);
         }
-        if may_be_dropped && (drop_managed_fields(&mut stored) || written.is_some()) {
+        if may_be_dropped && (drop_managed_fields(&mut stored) || managed_fields.is_some()) {
             let bytes = encode(&mut stored, fingerprint, &InternedObjects::default());
             if self.is_storable(key, &bytes, None) {
                 return Ok(bytes);
@@ -94,13 +94,13 @@ impl Engine {
             }
         }
         let value = clean.then_some(stored);
-        // Only what reads back is what a reader of the bytes would have.
+        // Numbers that are not read back as they are written keep a value out of the cache.
         let earlier = live.text.is_some().then_some(&live.value);
         let stored = value.filter(|value| value.reads_back(earlier)).map(|value| (value, spans));
         Ok(Encoded { bytes, stored, verified })
     }
 
-    /// The bytes of a live object with a mark of the server's own.
+    /// The bytes of a live object that the server has marked for deletion.
     pub(crate) async fn encode_marked(&self, target: &Target, marked: Value) -> Result<Bytes, Rejection> {
         let mut stored = self.to_storage(target, marked).await?;
         self.encode_spanned(target, &mut stored, None, false).map(|(bytes, ..)| bytes)
@@ -108,9 +108,9 @@ impl Engine {
 
     /// What a read would give if an object had been stored; its resource version stays what it is.
     pub(super) async fn as_if_stored(&self, target: &Target, approved: Approved) -> Result<Value, Rejection> {
-        let Parcel { mut value, written, .. } = approved.into_parts();
-        if let Some(written) = written {
-            crate::managed::put_text(&mut value, &written)?;
+        let Parcel { mut value, managed_fields, .. } = approved.into_parts();
+        if let Some(managed_fields) = managed_fields {
+            crate::managed::put_text(&mut value, &managed_fields)?;
         }
         let stored = self.to_storage(target, value).await?;
         limits::check_nesting(&stored, None)?;
@@ -129,8 +129,7 @@ impl Engine {
         self.convert(kind, target.version, kind.storage, value).await
     }
 
-    /// The bytes of an object, whether a reader of them would have just that object, and where its
-    /// containers are in them.
+    /// The bytes of an object, whether a reader of them gets just that object, and its spans in them.
     fn encode_spanned(
         &self,
         target: &Target,

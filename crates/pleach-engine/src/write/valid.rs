@@ -27,7 +27,7 @@ const NAME_BASE: usize = 58;
 /// An object that nothing is wrong with.
 pub(crate) struct Valid {
     value: Value,
-    written: Option<ManagedFieldsText>,
+    managed_fields: Option<ManagedFieldsText>,
     verified: Verified,
     /// Whether others than its author changed it.
     changed: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Valid {
 /// An object that nobody objects to.
 pub(crate) struct Approved {
     value: Value,
-    written: Option<ManagedFieldsText>,
+    managed_fields: Option<ManagedFieldsText>,
     verified: Verified,
     touched: bool,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Approved {
 pub(super) struct Parcel {
     pub(super) value: Value,
     /// The owners as text, where they are not in the object.
-    pub(super) written: Option<ManagedFieldsText>,
+    pub(super) managed_fields: Option<ManagedFieldsText>,
     pub(super) verified: Verified,
     /// Whether reading it may change it again.
     pub(super) touched: bool,
@@ -62,8 +62,11 @@ impl Valid {
         generated: bool,
         context: &mut Context,
     ) -> Result<Self, Rejection> {
-        let Parts { mut value, written, changed, .. } = admitted.into_parts();
-        let validated = written.as_ref().filter(|written| written.is_valid()).map(|_| without_metadata(&value));
+        let Parts { mut value, managed_fields, changed, .. } = admitted.into_parts();
+        let validated = managed_fields
+            .as_ref()
+            .filter(|managed_fields| managed_fields.is_valid())
+            .map(|_| without_metadata(&value));
         let had_status = value.get("status").is_some();
         prepare::fill_system_fields(&mut value, engine.new_uid(), engine.now());
         if generated {
@@ -78,7 +81,7 @@ impl Valid {
             return Err(Rejection::Invalid { subject: target.kind.own_subject(&value), errors });
         }
         let touched = changed || had_status && value.get("status").is_none();
-        Ok(Self { value, written, verified: Verified::default(), changed, touched })
+        Ok(Self { value, managed_fields, verified: Verified::default(), changed, touched })
     }
 
     /// An object that is to replace a live one.
@@ -89,7 +92,7 @@ impl Valid {
         live: &Live,
         context: &mut Context,
     ) -> Result<Self, Rejection> {
-        let Parts { mut value, written, tracked, changed } = admitted.into_parts();
+        let Parts { mut value, managed_fields, tracked, changed } = admitted.into_parts();
         check_resource_version(target, &mut value, live, intent.is_unconditional())?;
         prepare::restore_system_fields(&mut value, live);
         prepare::for_update(target.resource(), &mut value, live);
@@ -102,13 +105,13 @@ impl Valid {
         let verified = if changed { Verified::default() } else { Verified { valid, tracked } };
         // A Scale may bring objects that hold its number, without the defaults that readers see in them.
         let touched = changed || intent.scale().is_some();
-        Ok(Self { value, written, verified, changed, touched })
+        Ok(Self { value, managed_fields, verified, changed, touched })
     }
 }
 
 impl Approved {
-    fn unasked(Valid { value, written, verified, touched, .. }: Valid) -> Self {
-        Self { value, written, verified, touched }
+    fn unasked(Valid { value, managed_fields, verified, touched, .. }: Valid) -> Self {
+        Self { value, managed_fields, verified, touched }
     }
 
     /// What was approved. What a webhook added and the schema does not know is dropped: no reader would see it.
@@ -130,8 +133,8 @@ impl Approved {
     }
 
     pub(super) fn into_parts(self) -> Parcel {
-        let Self { value, written, verified, touched } = self;
-        Parcel { value, written, verified, touched }
+        let Self { value, managed_fields, verified, touched } = self;
+        Parcel { value, managed_fields, verified, touched }
     }
 }
 
