@@ -1,6 +1,6 @@
-//! What differs between two values of one type.
+//! Comparison of two values of one type: added, modified and removed fields.
 //!
-//! Everything that comes or goes is told, containers included; what changes is told where it is owned.
+//! Added and removed fields include containers; a modified field is reported where it is owned.
 
 use pleach_json::{Map, Str, Value, grow_stack};
 use pleach_work::charge;
@@ -12,14 +12,14 @@ use crate::same::{asks_first, same};
 use crate::set::Set;
 use crate::shape::{ListShape, MapShape, Relation, Shape, Type};
 
-/// What differs between two values.
+/// The differences between two values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// What only the second has.
+    /// Fields of the second value only.
     pub added: Set,
-    /// What both have, with other values.
+    /// Fields of both, with different values.
     pub modified: Set,
-    /// What only the first has.
+    /// Fields of the first value only.
     pub removed: Set,
 }
 
@@ -29,7 +29,7 @@ impl Comparison {
         self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
     }
 
-    /// What differs the other way round.
+    /// The differences with old and new exchanged.
     #[must_use]
     pub(crate) fn reversed(self) -> Self {
         Self { added: self.removed, modified: self.modified, removed: self.added }
@@ -69,7 +69,7 @@ impl Comparison {
     }
 }
 
-/// What is to be said about a value itself.
+/// Which sets a value itself belongs to.
 #[derive(Clone, Copy, Default)]
 struct Marks {
     added: bool,
@@ -197,7 +197,7 @@ impl Walk {
     fn items(&mut self, list: &ListShape<'_>, old: &[Value], new: &[Value], depth: usize) -> Comparison {
         let mut out = Comparison::default();
         let all = grouped_by_key(list, old, new);
-        // What has no key is not among them.
+        // Items without a key are not among them.
         self.fits &= all.len() == old.len() + new.len();
         for items in all.chunk_by(Item::has_same_key) {
             let (was, is) = items.split_at(items.partition_point(|item| !item.second));
@@ -206,7 +206,7 @@ impl Walk {
             if was.len() > 1 {
                 was.iter().for_each(|item| self.check(Some(item.value), list.items));
             }
-            // What is there twice is compared as one.
+            // Duplicates are compared as one.
             let (marks, below) = match (was, is) {
                 ([_], [_]) if is_equal(first_old, first_new, depth) => continue,
                 ([] | [_], [] | [_]) => self.visit(first_old, first_new, list.items, depth),
@@ -263,7 +263,7 @@ pub(crate) fn pairs<'v>(
 ) {
     while !old.is_empty() || !new.is_empty() {
         let order = match (old.first(), new.first()) {
-            // Most keys are in both, and that they are equal is told faster than which is less.
+            // Most keys are in both, and equality is a faster test than order.
             (Some((a, _)), Some((b, _))) if a == b => std::cmp::Ordering::Equal,
             (Some((a, _)), Some((b, _))) => a.as_str().cmp(b.as_str()),
             (Some(_), None) => std::cmp::Ordering::Less,

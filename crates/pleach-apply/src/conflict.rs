@@ -39,7 +39,7 @@ impl Conflicts {
         Self(left.filter(|(_, own)| !own.is_empty()).collect())
     }
 
-    /// Goes along the conflicts, as many as an answer tells.
+    /// Visits the conflicts, up to the limit of an answer.
     fn each<'c>(&'c self, mut each: impl FnMut(&'c Identity, &str)) {
         let (mut told, mut bytes) = (0, 0);
         let mut path_text = String::new();
@@ -58,7 +58,7 @@ impl Conflicts {
         }
     }
 
-    /// What the client is told.
+    /// The message for the client.
     pub fn message(&self) -> String {
         let count = self.count();
         let mut text = if count == 1 {
@@ -86,7 +86,7 @@ impl Conflicts {
         text
     }
 
-    /// One cause for each field, as many as an answer tells.
+    /// One cause for each field, up to the limit of an answer.
     pub fn causes(&self) -> Vec<StatusCause> {
         let mut causes = Vec::new();
         self.each(|owner, path| {

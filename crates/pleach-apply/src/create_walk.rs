@@ -160,7 +160,7 @@ impl Writer<'_> {
         fits.then_some(())
     }
 
-    /// What is below a step that is a member.
+    /// Writes what is below an element that is a member.
     fn below(&mut self, value: &Value, of: Type<'_>) -> Option<()> {
         match (of.shape(Some(value)), value) {
             (
@@ -200,7 +200,7 @@ impl Writer<'_> {
             required += usize::from(property.is_some_and(|property| property.required));
             self.member(key, property, value, declared.or(others)?)?;
         }
-        // What an embedded resource is held to is another matter.
+        // Embedded resources are validated elsewhere.
         self.valid &= map
             .schema()
             .is_none_or(|node| !node.is_embedded_resource() && node.lacks_nothing(members, required));
@@ -223,7 +223,7 @@ impl Writer<'_> {
         if !rows.is_sorted_by(|a, b| self.order(a, b).is_lt()) {
             charge(4 * rows.len() as u64 + (self.out.len() - start) as u64 / 64);
             rows.sort_by(|a, b| self.order(a, b));
-            // Of what is there twice nothing is told apart.
+            // Fields of duplicate items are not distinguished.
             if rows.windows(2).any(|pair| self.order(&pair[0], &pair[1]).is_eq()) {
                 return None;
             }

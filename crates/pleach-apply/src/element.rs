@@ -1,4 +1,4 @@
-//! One step from a container to what is in it.
+//! Path elements: one step from a container to a member or item.
 
 use std::cmp::Ordering;
 use std::fmt;

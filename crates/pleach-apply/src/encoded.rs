@@ -48,7 +48,7 @@ impl Encoded {
         }
     }
 
-    /// What was made in this form.
+    /// A set that is already in this form.
     pub(crate) fn from_map(members: Map) -> Self {
         Self(members)
     }
@@ -71,7 +71,7 @@ impl Encoded {
         self.0.is_empty()
     }
 
-    /// Takes paths away and leaves what is below them.
+    /// Removes paths, but not the paths below them.
     pub(crate) fn subtract(&mut self, paths: &Set) {
         subtract(&mut self.0, paths, false);
     }
@@ -86,7 +86,7 @@ impl Encoded {
         add(&mut self.0, other.0);
     }
 
-    /// What is in any of several sets. Two by two, so that no large one is walked once for each small one.
+    /// The union of several sets, two by two, so that a large one is not walked once for each small one.
     pub(crate) fn union(mut all: Vec<Self>) -> Self {
         while all.len() > 1 {
             let mut pairs = all.into_iter();
@@ -107,7 +107,7 @@ impl Encoded {
         intersects(&self.0, paths)
     }
 
-    /// What is in both.
+    /// The intersection.
     pub(crate) fn intersection(&self, paths: &Set) -> Set {
         intersection(&self.0, paths)
     }
@@ -187,7 +187,7 @@ fn is_short(members: &Map, paths: &Set) -> bool {
     members.len() < paths.nodes().len() / 4
 }
 
-/// What a set says of a step.
+/// The node of a path element.
 fn node_of<'s>(paths: &'s Set, step: &str) -> Option<&'s Node> {
     match step.strip_prefix("f:") {
         Some(name) => paths.field_node(name),
@@ -218,7 +218,7 @@ fn subtract(members: &mut Map, paths: &Set, whole: bool) {
     }
 }
 
-/// Takes from one step what a set says of it. Whether nothing is left comes back; then there is a null.
+/// Subtracts a set's node from one element. Returns whether nothing is left; then its value is null.
 fn subtract_at(members: &mut Map, at: usize, node: &Node, whole: bool) -> bool {
     let value = &mut members.entries_mut()[at].1;
     let Value::Object(below) = value else { return false };

@@ -15,7 +15,7 @@ use crate::managed_fields::{Identity, Operation};
 /// Up to this many owners are looked through one by one.
 const FEW: usize = 16;
 
-/// The member of an entry that says what is owned.
+/// The member of an entry that holds its field set.
 const FIELDS: &str = "fieldsV1";
 
 /// An owner and its fields.
@@ -71,7 +71,7 @@ impl Entries {
         Ok(out)
     }
 
-    /// Writes `metadata.managedFields`; null when nobody owns anything.
+    /// Writes `metadata.managedFields`; null without entries.
     pub(crate) fn encode(mut self) -> Value {
         if self.0.is_empty() {
             return Value::Null;

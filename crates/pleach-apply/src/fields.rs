@@ -1,11 +1,10 @@
-//! Which fields a value has: what an applied configuration owns, and what comes with a new object.
+//! Field sets of values: those that an applied configuration owns, and those of a new object.
 //!
 //! A scalar is a member; so is a container that is owned as a whole. Members that are not declared
-//! are members themselves beside what is in them, items of lists always are. An empty list of items
-//! that are told apart says nothing. When an object is new every container on the way is a member too.
+//! are members themselves beside the fields in them, items of associative lists always are. An empty associative
+//! list has no fields. In a new object every container on the way is a member too.
 //!
-//! Whoever asks for the fields of a value that came with a request must also know whether it fits its
-//! type. Both answers come from one walk: it goes where [`fits`](crate::fits) would go.
+//! A value of a request must also fit its type. One walk finds both: it visits what [`fits`](crate::fits) visits.
 //!
 //! With a [`FieldsBaseline`], the field set of an earlier value, equal parts are shared with it and containers that
 //! both values share are skipped.
@@ -28,8 +27,8 @@ pub fn fields_of(value: &Value, of: Type<'_>) -> Set {
     Encoded::from_map(walk.fields(value, of, false, None).1).to_set()
 }
 
-/// The fields that whoever applies a value owns, and whether nothing is wrong with the value. No item
-/// may be in a list twice.
+/// The fields that the applier of a value owns, and whether the value fits its type. Lists must have no
+/// duplicates.
 pub(crate) fn applied_fields(
     value: &Value,
     of: Type<'_>,
@@ -40,8 +39,8 @@ pub(crate) fn applied_fields(
     (Encoded::from_map(fields), walk.fits)
 }
 
-/// The fields that come with a value where there was nothing: what a comparison with nothing tells.
-/// Whether nothing is wrong with the value comes with them; it may have items twice.
+/// The fields of a new value, as a comparison with nothing finds them, and whether it fits its type; lists may
+/// have duplicates.
 pub(crate) fn new_fields(value: &Value, of: Type<'_>) -> (Encoded, bool) {
     let mut walk = Walk { containers: true, checks: true, once: false, fits: true };
     let fields = walk.fields(value, of, false, None).1;
@@ -56,7 +55,7 @@ pub(crate) fn are_applied_fields(value: &Value, of: Type<'_>, fields: &Map, unow
 
 /// Fields that get no owner.
 pub(crate) struct Unowned<'a> {
-    /// Fields that are never owned; what is in them may be.
+    /// Fields that are never owned; fields below them may be.
     pub(crate) stripped: &'a Set,
     /// Fields that the request leaves as they are, with all that is in them.
     pub(crate) reset: Option<&'a Set>,
@@ -85,7 +84,7 @@ pub(crate) fn named<'s>(set: &'s Set, field: &str) -> Option<&'s Node> {
 struct Walk {
     /// Whether containers are members that are not owned as a whole.
     containers: bool,
-    /// Whether what is owned as a whole is looked into.
+    /// Whether atomic containers are checked too.
     checks: bool,
     /// Whether an item may be in a list only once.
     once: bool,
@@ -209,7 +208,7 @@ impl Walk {
         let mut twice = false;
         if !steps.is_sorted_by(|a, b| a.0 < b.0) {
             steps.sort_by(|a, b| a.0.cmp(&b.0));
-            // What is there twice is owned once, and what is in it is not told apart.
+            // Duplicates are owned once, and the fields in them are not distinguished.
             steps.dedup_by(|later, first| {
                 let again = later.0 == first.0;
                 if again {
@@ -297,7 +296,7 @@ impl Walk {
             let (declared, step) = fields.next_step(key);
             let Some(of) = declared.or(others) else { return false };
             match named(unowned, key) {
-                // What is in a container might be somebody's.
+                // Fields in a container might be owned.
                 Some(_) => {
                     self.fits = self.fits && fits(value, of, self.once);
                     !value.is_container()
@@ -375,7 +374,7 @@ impl Walk {
     fn items_are(&mut self, list: &ListShape<'_>, items: &Array, member: bool, expected: &Map) -> bool {
         charge(2 * items.len() as u64);
         let Some(expected) = below(expected, member) else { return false };
-        // What is there twice is another matter.
+        // Duplicates are handled by the walk that builds the set.
         if items.len() != expected.len() {
             return false;
         }
@@ -421,7 +420,7 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// Whether an item is told apart by exactly what its step is written as.
+/// Whether an item's key is exactly the text of its path element.
 fn is_plain(key: &Key<'_>) -> bool {
     let is_plain = |value: &Value| matches!(value, Value::String(_) | Value::Int(_) | Value::Bool(_));
     match key {

@@ -1,8 +1,7 @@
-//! Whether a value fits its type: [`validate`](crate::validate) without the words.
+//! Whether a value fits its type: [`validate`](crate::validate) without error messages.
 //!
-//! Nearly every value does, so this is asked first, and what is wrong is looked for only after a no.
-//! It must say yes exactly when there would be no words. Nothing is kept of the way to a value, and what
-//! everything fits is not looked into.
+//! Nearly every value does, so this runs first, and errors are worded only after a no. It returns true exactly when
+//! `validate` finds no error. No path is kept, and values of types that everything fits are skipped.
 
 use pleach_json::{Array, Map, Value, grow_stack};
 use pleach_work::charge;
@@ -10,7 +9,7 @@ use pleach_work::charge;
 use crate::items::{has_key, is_each_once};
 use crate::shape::{ListShape, MapShape, Relation, Scalar, Shape, Type};
 
-/// Whether nothing is wrong with a value; `once` says that no list may have an item twice.
+/// Whether a value fits; `once` says that lists must have no duplicates.
 #[inline]
 pub(crate) fn fits(value: &Value, of: Type<'_>, once: bool) -> bool {
     match value {

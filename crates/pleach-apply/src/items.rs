@@ -1,7 +1,7 @@
-//! How items of lists are told apart.
+//! Keys of list items.
 //!
-//! A [`Key`] borrows what tells an item apart; a path element or the text of one is made of it where
-//! one is needed. [`together`] brings the items of two lists together that are not told apart, in time
+//! A [`Key`] borrows the fields or value that identify an item; a path element or its text is made from it where
+//! one is needed. [`grouped_by_key`] groups the items of two lists that have the same key, in time
 //! that is no worse for keys that were chosen to collide.
 
 use std::cmp::Ordering;
@@ -16,7 +16,7 @@ use crate::fields_v1::{is_all_plain, item_key, text_key, value_key};
 use crate::same::{hash, order};
 use crate::shape::{ListShape, Relation};
 
-/// What tells an item apart from the others of its list.
+/// The key of an item in its list.
 #[derive(Clone, Debug)]
 pub(crate) enum Key<'v> {
     /// Its value.
@@ -91,7 +91,7 @@ impl Key<'_> {
     }
 }
 
-/// What tells an item apart. Atomic lists have no keys.
+/// The key of an item. Atomic lists have no keys.
 pub(crate) fn key<'v>(list: &ListShape<'v>, item: &'v Value) -> Result<Key<'v>, String> {
     match list.relation {
         Relation::Atomic => Err("invalid indexing of non-associative list".to_owned()),
@@ -114,7 +114,7 @@ pub(crate) fn step(list: &ListShape<'_>, item: &Value) -> Result<PathElement, St
     key(list, item).map(|key| key.element())
 }
 
-/// Whether [`key`] tells the item apart.
+/// Whether the item has a [`key`].
 pub(crate) fn has_key(list: &ListShape<'_>, item: &Value) -> bool {
     match (list.relation, item) {
         (Relation::Set, item) => !matches!(item, Value::Object(_) | Value::Array(_) | Value::Null),
@@ -141,7 +141,7 @@ pub(crate) fn have_same_keys(list: &ListShape<'_>, first: &[Value], second: &[Va
         })
 }
 
-/// A member. Items are small, and that two keys are not equal is told faster than which is less.
+/// A member. Items are small, and inequality is a faster test than order.
 fn member<'v>(members: &'v Map, key: &Str) -> Option<&'v Value> {
     const SMALL: usize = 16;
     if members.len() > SMALL {

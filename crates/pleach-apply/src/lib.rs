@@ -1,9 +1,9 @@
-//! Server-side apply: who owns which fields of an object, and what follows when they disagree.
+//! Server-side apply: field ownership, merging and conflicts.
 //!
 //! An object and its compiled schema come in, an object and its `managedFields` go out. The parts,
 //! from the bottom up: [`PathElement`] and [`Set`] (which fields), the private modules that walk
-//! values along their [`Type`] (which fields a value has, what differs, what a merge makes, what is
-//! taken away), [`ManagedFields`] (who owns which), and [`Tracker`], which does what a request does:
+//! values along their [`Type`] (field sets, comparison, merge,
+//! removal), [`ManagedFields`] (the owners of fields), and [`Tracker`], which does what a request does:
 //! [`Tracker::update`] for every write that is not an apply, [`Tracker::apply`] for one that is.
 //!
 //! No IO, no clock: the time is an argument. Nothing here validates an object beyond what ownership

@@ -1,7 +1,7 @@
-//! `metadata.managedFields`: who owns which fields.
+//! `metadata.managedFields`: managers and the fields they own.
 //!
-//! An owner is told by name, operation, subresource and, for updates only, the version written in:
-//! whoever applies in another version is the same owner. A list that cannot be decoded has no owners;
+//! A manager is identified by name, operation, subresource and, for updates only, the version written in:
+//! an applier in another version is the same manager. A list that cannot be decoded has no owners;
 //! callers decide what that means.
 
 use pleach_json::{Str, Value};
@@ -29,7 +29,7 @@ impl Operation {
     }
 }
 
-/// Who an owner is.
+/// The identity of a manager.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The manager's name.
@@ -63,7 +63,7 @@ impl Identity {
         }
     }
 
-    /// The text that owners are sorted by where nothing else tells.
+    /// The text that managers are sorted by where all else is equal.
     pub(crate) fn sort_key(&self) -> Vec<u8> {
         let mut out = vec![b'{'];
         let operation: Str = self.operation.as_str().into();
@@ -120,7 +120,7 @@ impl ManagedFields {
         Ok(Self { owners })
     }
 
-    /// Writes `metadata.managedFields`; null when nobody owns anything.
+    /// Writes `metadata.managedFields`; null without owners.
     pub fn encode(self) -> Value {
         let entry = |owner: Owner| Entry {
             identity: owner.identity,
@@ -131,7 +131,7 @@ impl ManagedFields {
         Entries(self.owners.into_iter().map(entry).collect()).encode()
     }
 
-    /// Whether nobody owns anything.
+    /// Whether there are no owners.
     pub fn is_empty(&self) -> bool {
         self.owners.is_empty()
     }

@@ -1,13 +1,13 @@
-//! What becomes of a live value when a configuration is applied to it.
+//! Merging an applied configuration into the live value.
 //!
 //! Where both say something the configuration wins, at the level of ownership: granular maps and
-//! lists whose items are told apart are merged, everything else is replaced. Items that both lists
+//! associative lists are merged, everything else is replaced. Items that both lists
 //! have come in the order of the configuration; items that only the live list has keep their place
 //! between their neighbours.
 //!
-//! Most of what is applied is there already, or nothing is there at all. So a merge first tells which
-//! of the two values it is, and makes a value only where it is neither: what is handed on whole is not
-//! walked again by whoever compares it with where it came from.
+//! Most of a configuration equals the live value, or has no live counterpart. So a merge first finds out which of the
+//! two values is the result, and makes a new one only where neither is: containers that are passed on whole are shared,
+//! and later comparisons skip them.
 //!
 //! A configuration is mostly the one applied before. Where both share a container and the live object still has
 //! what the last merge made of it, that is the result again ([`LastMerge`]).
@@ -85,7 +85,7 @@ impl LastMerge<'_> {
     }
 }
 
-/// What a merge made that is not the live value to the letter.
+/// The result of a merge that is not exactly the live value.
 pub(crate) struct Changed {
     pub(crate) value: Value,
     /// Whether it is known that the two are not the same to an owner.
@@ -95,17 +95,17 @@ pub(crate) struct Changed {
 struct Walk<'r> {
     /// Whether something came that was not there, or was another value.
     differs: bool,
-    /// What of the whole object is put back after the merge.
+    /// Fields of the whole object that are reset after the merge.
     reset: Option<&'r Set>,
 }
 
-/// What a merge makes.
+/// The result of a merge.
 enum Merged {
-    /// What both are: there is nothing that tells one from the other.
+    /// Both values: they are exactly equal.
     Both,
-    /// What is live.
+    /// The live value.
     Live,
-    /// What the configuration says.
+    /// The configuration's value.
     Config,
     /// Neither.
     New(Value),
@@ -133,7 +133,7 @@ impl Merged {
     }
 }
 
-/// What is known of the items that are not told apart.
+/// Items with the same key.
 #[derive(Clone, Copy)]
 struct Group<'v> {
     live: Option<&'v Value>,
@@ -171,12 +171,12 @@ impl<'v> Groups<'v> {
     }
 }
 
-/// What a merge of two containers makes, which need not be made where they are equal.
+/// The result of merging two containers; equal ones are not walked.
 fn unless_equal(live: &Value, config: &Value, depth: usize, merge: impl FnOnce() -> Merged) -> Merged {
     grow_stack(|| if asks_first(depth) && exact(live, config) { Merged::Both } else { merge() })
 }
 
-/// Whether two values are [`exact`], as far as that is told at once.
+/// Whether two values are [`exact`], by identity or as scalars.
 #[inline]
 fn is_there(live: &Value, config: &Value) -> bool {
     !matches!(config, Value::Float(_)) && live.is_same(config)
@@ -234,9 +234,9 @@ impl Walk<'_> {
         let mut last = last.and_then(LastMerge::members);
         pairs(live, config, |key, live, config| {
             let merged = match config {
-                // What the configuration says nothing about stays as it is.
+                // Members that are not in the configuration stay.
                 None => Merged::Live,
-                // Of what is there already nothing need be known.
+                // Equal members need no type.
                 Some(config) if live.is_some_and(|live| is_there(live, config)) => Merged::Both,
                 Some(config) => match fields.next(key).or(others) {
                     Some(of) => {
@@ -282,7 +282,7 @@ impl Walk<'_> {
         self.merge_groups(list, live, config, depth)
     }
 
-    /// Whether what a merge makes of a member of the whole object stays as it is.
+    /// Whether the merge result of a member of the whole object is final.
     fn stays(&self, key: &str, depth: usize) -> bool {
         let is_reset = |reset: &Set| reset.nodes().iter().any(|node| node.element.is_field(key));
         depth > 1 || (key != "metadata" && !self.reset.is_some_and(is_reset))
@@ -327,7 +327,7 @@ impl Walk<'_> {
         let is_shared: Vec<bool> = all.iter().map(|group| group.live.is_some()).collect();
         let mut shared = config.iter().map(|(group, _)| *group).filter(|group| is_shared[*group]);
         let mut next_shared = shared.next();
-        // Where items change their places what differs from which is not known.
+        // Where items change places, `differs` cannot be decided item by item.
         let differed = self.differs;
         // Whether all so far are the live items, each in its place.
         let mut is_live = true;

@@ -28,7 +28,7 @@ fn is_settled(below: &Map, whole: bool, of: Type<'_>) -> bool {
             Relation::Atomic => whole,
             _ => grow_stack(|| are_settled(below, |_| Some(list.items))),
         },
-        // What nothing is known of is left as it was.
+        // Fields of unknown type stay as they were.
         Shape::Map(map) if map.is_unknown() => true,
         Shape::Map(map) if map.is_atomic => below.is_empty(),
         Shape::Map(map) => grow_stack(|| {

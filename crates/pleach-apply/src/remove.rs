@@ -59,7 +59,7 @@ pub fn remove(value: Value, fields: &Set, of: Type<'_>) -> Value {
     }
 }
 
-/// A value with these fields only, and what tells its items apart.
+/// A value with these fields only, and the keys of its items.
 pub fn extract(value: &Value, fields: &Set, of: Type<'_>) -> Value {
     match (of.shape(Some(value)), value) {
         (Shape::Map(map), Value::Object(members)) if !map.is_atomic => grow_stack(|| {

@@ -38,7 +38,7 @@ fn are_same(a: &Map, b: &Map, depth: usize) -> bool {
     a.entries().iter().zip(b.entries()).all(|((ka, va), (kb, vb))| ka == kb && same_at(va, vb, depth))
 }
 
-/// Whether nothing tells two values apart, not even the sign of a zero.
+/// Whether two values are equal in every respect, including the sign of a zero.
 pub(crate) fn exact(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),

@@ -35,7 +35,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// The node, unless it says nothing.
+    /// The node, unless it is empty.
     fn new(element: &PathElement, member: bool, children: Set) -> Option<Self> {
         (member || !children.is_empty()).then(|| Self { element: element.clone(), member, children })
     }
@@ -116,7 +116,7 @@ impl Set {
         }
     }
 
-    /// Adds a step that sorts after all there are; nothing if it says nothing.
+    /// Adds an element that sorts after all others; an empty one is left out.
     pub(crate) fn push(&mut self, element: PathElement, member: bool, children: Self) {
         if member || !children.is_empty() {
             self.0.push(Node { element, member, children });
@@ -189,7 +189,7 @@ impl Set {
         ControlFlow::Continue(())
     }
 
-    /// What is in either.
+    /// The union.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         if self.is_empty() {
@@ -205,7 +205,7 @@ impl Set {
         })
     }
 
-    /// What is in both.
+    /// The intersection.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         zip(self, other, |pair| match pair {
@@ -216,7 +216,7 @@ impl Set {
         })
     }
 
-    /// What is in this one only. Taking away a path leaves what is below it.
+    /// The difference. Removing a path leaves the paths below it.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         if other.is_empty() {
@@ -231,7 +231,7 @@ impl Set {
         })
     }
 
-    /// What is in this one and neither in the other nor below what is.
+    /// The difference without the paths below those of the other set.
     #[must_use]
     pub fn recursive_difference(&self, other: &Self) -> Self {
         if other.is_empty() {
@@ -283,7 +283,7 @@ enum Pair<'a> {
     Both(&'a Node, &'a Node),
 }
 
-/// Goes along two sets and keeps what `keep` makes of each step.
+/// Walks two sets together and keeps the result of `keep` for each element.
 fn zip(a: &Set, b: &Set, mut keep: impl FnMut(Pair<'_>) -> Option<Node>) -> Set {
     grow_stack(|| {
         charge((a.0.len() + b.0.len()) as u64);

@@ -1,5 +1,5 @@
-//! What a schema says about ownership: which containers are owned as a whole, how items are told
-//! apart, which fields are declared.
+//! Types for ownership, derived from a schema: which containers are atomic, the keys of items, and which
+//! fields are declared.
 //!
 //! A [`Type`] is a place in a compiled schema; asked about a value it becomes a [`Shape`]. Deriving
 //! is done on the way, nothing is stored: a node knows all that is needed.
@@ -27,7 +27,7 @@ enum Kind<'a> {
     Untyped,
 }
 
-/// What a value is to its owners.
+/// The shape of a value for ownership.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape<'a> {
     Map(MapShape<'a>),
@@ -35,7 +35,7 @@ pub(crate) enum Shape<'a> {
     Scalar(Scalar),
 }
 
-/// What a scalar must be.
+/// The type of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scalar {
     Numeric,
@@ -58,7 +58,7 @@ pub(crate) struct ListShape<'a> {
     pub(crate) items: Type<'a>,
 }
 
-/// How the items of a list are told apart.
+/// The relation between the items of a list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Relation<'a> {
     /// Not at all.
@@ -92,8 +92,7 @@ impl<'a> Type<'a> {
         }
     }
 
-    /// What a value is. An absent value is what its type says first: a map before a scalar before a
-    /// list.
+    /// The shape of a value. An absent value has the first shape of its type: map, scalar, list.
     #[inline]
     pub(crate) fn shape(self, value: Option<&Value>) -> Shape<'a> {
         match self.0 {
@@ -114,13 +113,13 @@ impl<'a> Type<'a> {
         matches!(self.0, Kind::Deduced | Kind::Untyped)
     }
 
-    /// Whether nothing declared here or below is owned as a whole, as far as absent values tell.
+    /// Whether no declared container here or below is atomic, judged for absent values.
     #[inline]
     pub(crate) fn is_granular(self) -> bool {
         matches!(self.0, Kind::Node(node, _) if !node.below().wholes())
     }
 
-    /// What a scalar of the type must be; none if there must not be one.
+    /// The type of scalars here; none if there must not be any.
     #[inline]
     pub(crate) fn scalar(self) -> Option<Scalar> {
         match self.0 {
@@ -179,7 +178,7 @@ fn shape_of_node<'a>(node: &'a Node, preserve: bool, value: Option<&Value>) -> S
     }
 }
 
-/// What values of a declared type must be that are no containers.
+/// The scalar type of a declared type.
 #[inline]
 fn scalar_of(declared: Declared) -> Option<Scalar> {
     match declared {
@@ -238,7 +237,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The type of what every resource has.
+/// The types of the fields that every resource has.
 fn of_resource(name: &str) -> Option<Type<'static>> {
     match name {
         "metadata" => Some(Type::node(OBJECT_META.root(), false)),
@@ -358,7 +357,7 @@ static OBJECT_META: Constant<Schema> = Constant::new(|| {
                         "controller": {"type": "boolean"},
                         "kind": (text()),
                         "name": (text()),
-                        // A reference without a uid is told apart by the empty one.
+                        // A reference without a uid has the empty one as its key.
                         "uid": {"type": "string", "default": ""},
                     },
                     "x-kubernetes-map-type": "atomic",

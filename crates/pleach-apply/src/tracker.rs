@@ -1,9 +1,10 @@
-//! What a write does to an object's owners, and an apply to the object.
+//! The field manager: updates of `managedFields` on every write, and server-side apply.
 //!
 //! A [`Tracker`] is made for one request: a kind with its versions and the fields its endpoint leaves
-//! alone, the version and subresource asked for. Updates always win, and whoever updates owns
-//! what it changed. An apply owns what it says, fails where others own what it would change unless it
-//! is forced, and takes away what it said last time and nobody owns any more.
+//! alone, the version and subresource asked for. Updates always win, and the manager of an
+//! update owns the fields it changed. The manager of an apply owns the fields of its configuration. An apply fails
+//! where other managers own fields that it would change, unless it is forced, and removes fields that the manager
+//! applied last time, does not apply now, and no other manager owns.
 //!
 //! Owners in other versions are compared in theirs. The object's content is the same in all versions
 //! of a custom resource, so converting is a matter of types; [`Versions::convert`] is for kinds where
@@ -34,7 +35,7 @@ use crate::set::Set;
 use crate::shape::Type;
 use crate::validate::validate;
 
-/// What is never owned.
+/// Fields that are never owned.
 static STRIPPED: Constant<Set> = Constant::new(|| {
     Set::of_fields(&[
         &["apiVersion"],
@@ -67,7 +68,7 @@ pub trait Versions {
         None
     }
 
-    /// What every object has even before it is made, so that nobody owns it for having written it.
+    /// The fields that every object has before it is created, so that writing them makes no owner.
     fn blank(&self) -> Option<&Value> {
         None
     }
@@ -79,7 +80,7 @@ pub trait Versions {
     }
 }
 
-/// Who writes what, and when.
+/// The manager, version, kind, subresource and time of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The manager's name.
@@ -179,7 +180,7 @@ impl<'a> Tracker<'a> {
             },
             Some(of) => {
                 let value = self.versions.convert(object, to)?;
-                // What is in the request's version has been looked at.
+                // Objects in the request's version have been checked.
                 if to != self.request.api_version || matches!(value, Cow::Owned(_)) {
                     validate(&value, of, false)?;
                 }
@@ -213,7 +214,7 @@ impl<'a> Tracker<'a> {
         Ok(())
     }
 
-    /// Takes from all owners but `actor` what changes between two objects; `own` is the comparison in
+    /// Removes the changed fields from all owners but `actor`; `own` is the comparison in
     /// the request's version. Conflicts count unless the change is forced.
     fn take_over(
         &self,
@@ -276,7 +277,7 @@ impl<'a> Tracker<'a> {
         Ok(())
     }
 
-    /// What changes between two objects in another version; `None` if there is no such version.
+    /// The changes between two objects in another version; `None` if there is no such version.
     fn change_in(&self, version: &str, old: &Value, new: &Value) -> Result<Option<Comparison>, ApplyError> {
         let failed = |what: &str, error: String| {
             ApplyError::Failed(format!("failed to convert {what} object: {error}"))
@@ -318,7 +319,7 @@ fn put_managed(object: &mut Value, managed: Value) {
     }
 }
 
-/// What an object without content is.
+/// An object without content.
 fn empty_object(request: &Request<'_>) -> Value {
     let mut object = Map::new();
     object.insert("apiVersion", request.api_version);

@@ -1,6 +1,6 @@
 //! Whether a value fits its type well enough to be owned.
 //!
-//! Far less than validation by the schema: only what must hold so that paths can be told. What is
+//! Far less than validation by the schema: only what field paths need. What is
 //! applied must have no unknown fields and no item twice; a live object may have items twice. Messages
 //! are upstream's, Go values and all.
 
@@ -15,7 +15,7 @@ use crate::fits::fits;
 use crate::items::{Item, grouped_by_key, key, step};
 use crate::shape::{ListShape, MapShape, Relation, Scalar, Shape, Type};
 
-/// What is wrong with a value, in one text; `duplicates` says whether a list may have an item twice.
+/// The errors of a value, in one text; `duplicates` says whether lists may have duplicates.
 pub fn validate(value: &Value, of: Type<'_>, duplicates: bool) -> Result<(), String> {
     if fits(value, of, !duplicates) { Ok(()) } else { words(value, of, duplicates) }
 }
@@ -37,7 +37,7 @@ pub(crate) fn words(value: &Value, of: Type<'_>, duplicates: bool) -> Result<(),
     }
 }
 
-/// What is wrong is told up to this many bytes.
+/// The text of errors has at most this many bytes.
 const MAX_BYTES: usize = 1 << 20;
 /// A value in a message is cut after this many.
 const MAX_VALUE_BYTES: usize = 64 << 10;

@@ -1,4 +1,4 @@
-//! What is told on the way is what is told by walks of their own, for values that fit and for others.
+//! Walks that find several things at once agree with the walks that find one.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -297,7 +297,7 @@ fn the_baseline_of_an_item_is_the_item_with_its_key() {
         json!({"parts": [(part("b", "X")), (part("a", "Y"))]}),
         json!({"parts": [(part("a", "X")), (part("c", "Y")), (part("b", "Y"))]}),
     ] {
-        // What stands at the same place in the same words is shared, whatever its key.
+        // Equal text at the same position is shared, whatever its key.
         let now = pleach_json::parse_with(&pleach_json::to_vec(&now), (&earlier).into()).unwrap();
         let baseline = FieldsBaseline { value: Some(&earlier), fields: fields.members() };
         assert_eq!(applied_fields(&now, of, Some(baseline)), applied_fields(&now, of, None), "{now}");

@@ -20,10 +20,10 @@ use crate::set::Set;
 use crate::shape::Type;
 use crate::validate::validate;
 
-/// Who owns what nobody is known to own when an object is first applied to.
+/// The manager of fields without an owner when an object is first applied to.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// What an apply made.
+/// The result of an apply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Applied {
     /// The object, with its owners.
@@ -124,7 +124,7 @@ impl Tracker<'_> {
         let last = last.filter(|last| last.api_version == api_version).map(|last| &last.fields);
         let last_merge = self.last_merge.filter(|_| self.live_is_tracked);
         let baseline = last.zip(last_merge).and_then(|(last, last_merge)| {
-            // It owns what it said last time, if that is what it got then.
+            // Its field set is still the one of the last apply.
             let then = fields_in(last_merge.result, &identity)?;
             last.members()
                 .is_same(then)
@@ -137,7 +137,7 @@ impl Tracker<'_> {
                 share(&mut fields, baseline);
                 fits.then_some(fields)
             }
-            // Most managers own what they owned, or what others own of such objects.
+            // Most managers have the set they had, or one that is common for the kind.
             None => self.recognized(last, |fields| are_applied_fields(config, of, fields, &unowned)),
         };
         debug_assert!(known.as_ref().is_none_or(|known| {
@@ -184,8 +184,7 @@ impl Tracker<'_> {
             let object = object.as_ref().unwrap_or(live);
             self.take_over(&own, live, object, &mut entries, Some(&identity), force)?;
         }
-        // Not whether the comparison tells of nothing: the order of items is nobody's, and it does not
-        // tell that.
+        // An empty comparison is not enough: the order of items is not owned, and not compared.
         let object = object.filter(|object| differs || !same(live, object));
         if let Some(at) = entries.position(&identity) {
             let entry = &mut entries.0[at];
@@ -202,13 +201,13 @@ impl Tracker<'_> {
         Ok((object, entries))
     }
 
-    /// Whether the manager says all that it said last time: then it takes nothing away.
+    /// Whether the manager applies all fields it applied last time: then nothing is removed.
     fn is_all_said(&self, entries: &Entries, last: &Entry) -> bool {
         last.api_version == self.request.api_version
             && entries.0.last().is_some_and(|now| last.fields.is_subset(&now.fields))
     }
 
-    /// Without what the manager applied last time, does not apply now, and nobody owns.
+    /// Without the fields that the manager applied last time, does not apply now, and no manager owns.
     fn pruned(
         &self,
         merged: Value,
@@ -297,7 +296,7 @@ fn type_text(api_version: &str, kind: &str) -> String {
     match api_version.matches('/').count() {
         0 => format!("/{api_version}, Kind={kind}"),
         1 => format!("{api_version}, Kind={kind}"),
-        // What is no version at all makes it no kind either.
+        // Without a valid version there is no kind either.
         _ => "/, Kind=".to_owned(),
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn limit_updaters(entries: &mut Entries) {
         entries.0.iter().enumerate().map(|(at, entry)| (entry.identity.clone(), at)).collect();
     let mut slots: Vec<Option<Entry>> = std::mem::take(&mut entries.0).into_iter().map(Some).collect();
     charge(8 * slots.len() as u64);
-    // What goes into an entry, added up at the end: one by one each would be added to all before it.
+    // Sets folded into an entry are united at the end: one by one each would be added to all before it.
     let mut folded: HashMap<usize, Vec<Encoded>> = HashMap::new();
     let mut first_of: HashMap<Str, Identity> = HashMap::new();
     for (_, identity) in updaters {

@@ -11,7 +11,7 @@ use crate::validate::validate;
 /// The one manager whose applies know of the annotation.
 pub(super) const KUBECTL: &str = "kubectl";
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// What all annotations of an object may take up.
+/// The size limit of all annotations of an object.
 const MOST_BYTES: usize = 256 * 1024;
 
 fn last_applied(object: &Value) -> Option<&str> {
@@ -19,7 +19,7 @@ fn last_applied(object: &Value) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The fields that client-side apply set and nobody has changed since.
+/// The fields that client-side apply set and that have not changed since.
 pub(super) fn unchanged_since(live: &Value, of: Type<'_>, api_version: &str) -> Option<Set> {
     let applied = pleach_json::parse(last_applied(live)?.as_bytes()).ok()?;
     if applied.get("apiVersion").and_then(Value::as_str) != Some(api_version) {

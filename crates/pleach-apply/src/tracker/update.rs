@@ -58,7 +58,7 @@ impl Tracker<'_> {
         let tracked = live.is_none_or(|live| {
             live.at(&["metadata", "uid"]).and_then(Value::as_str).is_none_or(str::is_empty)
         });
-        // Who is not known to own anything does not begin to with an update.
+        // An object without managed fields does not get them by an update.
         if entries.0.is_empty() && !tracked {
             return false;
         }
@@ -100,7 +100,7 @@ impl Tracker<'_> {
             let entries = live.map(|live| self.owners_of(live));
             (entries.and_then(Result::ok).unwrap_or_default(), self.live_is_tracked)
         };
-        // Most requests bring back what they got.
+        // Most requests send back the managed fields they got.
         if live
             .is_some_and(|live| self.live_is_tracked && !given.is_null() && managed_of(live).is_same(&given))
         {
@@ -184,7 +184,7 @@ impl Tracker<'_> {
         let mut changed =
             if added.is_empty() { Encoded::from(modified) } else { Encoded::from(&modified.union(added)) };
         self.unowned().remove_from(&mut changed);
-        // Who owns already what it wrote keeps what it has: it would only lose it and get it back.
+        // A manager that owns the changed fields keeps them: they would only be removed and added again.
         let keeps = entries.position(&identity).is_some_and(|at| {
             let owned = &entries.0[at].fields;
             changed.is_subset(owned) && !owned.intersects(removed) && !owned.intersects(&STRIPPED)
@@ -199,7 +199,7 @@ impl Tracker<'_> {
         Ok(entries)
     }
 
-    /// Gives fields to who wrote them; `keeps` says that they are theirs already.
+    /// Gives fields to their manager; `keeps` says that it owns them already.
     fn give(&self, entries: &mut Entries, identity: Identity, fields: Encoded, keeps: bool) {
         if fields.is_empty() {
             return;
