@@ -1,6 +1,6 @@
 //! The walk over a new object that validates it and writes its `fieldsV1`.
 //!
-//! Both follow the schema through the whole object, so one walk does both, for a third less than two. The creator of
+//! Both follow the schema through the whole object, so one walk does both (figures in `docs/design/003`). The creator of
 //! an object owns all of its fields and only the text of that set is needed: no set is built. The fields are those
 //! of [`new_fields`](crate::fields::new_fields); the verdict is that of `Node::accepts` and of list types.
 //!

@@ -36,14 +36,14 @@ pub struct Verdict {
     pub valid: bool,
 }
 
-/// What is wrong with a new object. Values that it shares with `sound` are valid.
+/// What is wrong with a new object. Values that it shares with `validated` are valid.
 pub fn create(
     resource: Resource<'_>,
     object: &Value,
-    sound: Option<&Value>,
+    validated: Option<&Value>,
     warnings: &mut Vec<String>,
 ) -> Vec<FieldError> {
-    resource.kind.strategy.validate_create(resource, object, sound, warnings)
+    resource.kind.strategy.validate_create(resource, object, validated, warnings)
 }
 
 /// What is wrong with an object that replaces another.
@@ -55,7 +55,7 @@ pub fn update(resource: Resource<'_>, object: &Value, old: Old<'_>, warnings: &m
 pub(crate) fn default_create(
     resource: Resource<'_>,
     object: &Value,
-    sound: Option<&Value>,
+    validated: Option<&Value>,
     warnings: &mut Vec<String>,
 ) -> Vec<FieldError> {
     let (kind, version) = (resource.kind, resource.version());
@@ -69,7 +69,7 @@ pub(crate) fn default_create(
         errors.extend(kind.strategy.validate(object, None));
         return errors;
     }
-    let write = sound.map_or(Write::Create, Write::CreateValidated);
+    let write = validated.map_or(Write::Create, Write::CreateValidated);
     let verdict = version.schema.get().validate(object, write, errors, |errors| {
         errors.extend(scale_errors(resource, object, false));
         errors.extend(kind.strategy.validate(object, None));
