@@ -28,7 +28,7 @@ use crate::data_dir::{DataDir, write_private};
 use crate::{null_disk, system_limits};
 
 /// Deep recursion is handled by growing the stack; this is for ordinary depth.
-const STACK: usize = 4 * 1024 * 1024;
+const STACK: usize = 1024 * 1024;
 
 /// A thread for each request that may compute for long, besides the workers and the disk: if they ran out, no
 /// thread could take over from a worker that computes.
