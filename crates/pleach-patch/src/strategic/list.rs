@@ -93,11 +93,11 @@ pub(super) fn delete_from(original: &mut Map, field: &str, deletions: &Value) {
 }
 
 /// Values that a list loses, found by their text.
-struct Deletions<'v>(HashMap<String, Vec<&'v Value>>);
+struct Deletions<'v>(HashMap<Str, Vec<&'v Value>>);
 
 impl<'v> Deletions<'v> {
     fn of(values: &'v [Value]) -> Self {
-        let mut by_text: HashMap<String, Vec<&Value>> = HashMap::with_capacity(values.len());
+        let mut by_text: HashMap<Str, Vec<&Value>> = HashMap::with_capacity(values.len());
         for value in values {
             // `1` and `1.0` have one text and are two values.
             let alike = by_text.entry(text_of(value)).or_default();
@@ -109,7 +109,7 @@ impl<'v> Deletions<'v> {
     }
 
     fn has(&self, item: &Value) -> bool {
-        !self.0.is_empty() && self.0.get(&to_string(item)).is_some_and(|alike| alike.contains(&item))
+        !self.0.is_empty() && self.0.get(to_string(item).as_str()).is_some_and(|alike| alike.contains(&item))
     }
 }
 
@@ -164,48 +164,51 @@ fn merge_keyed(
     if replace {
         return Ok(changes.into_iter().map(|map| Value::Object(map.clone())).collect());
     }
-    let mut places: HashMap<String, usize> = HashMap::with_capacity(original.len());
+    let mut places: HashMap<Str, u32> = HashMap::with_capacity(original.len());
     for (place, item) in original.iter().enumerate() {
         // Of items with the same key the first is the one that changes.
-        places.entry(name_of(item, Some(key))?).or_insert(place);
+        places.entry(name_of(item, Some(key))?).or_insert(place as u32);
     }
     for change in changes {
         let item = Value::Object(change.clone());
         let name = name_of(&item, Some(key))?;
         if let Some(&place) = places.get(&name) {
+            let place = place as usize;
             if let Value::Object(map) = original[place].take() {
                 original[place] = Value::Object(merge_maps(map, change, schema)?);
             }
         } else {
             // Nulls stay here, unlike in what is added to a map.
-            places.insert(name, original.len());
+            places.insert(name, original.len() as u32);
             original.push(item);
         }
     }
     Ok(original)
 }
 
+/// Where each name comes first.
+fn places(names: &[Str]) -> HashMap<&str, u32> {
+    let mut places = HashMap::with_capacity(names.len());
+    for (place, name) in names.iter().enumerate() {
+        places.entry(name.as_str()).or_insert(place as u32);
+    }
+    places
+}
+
 /// Puts merged items in order: those that `order` names by it, the others as they were.
 fn arrange(
     merged: Vec<Value>,
-    order: &[String],
-    before: &[String],
+    order: &[Str],
+    before: &[Str],
     schema: &StrategicSchema,
 ) -> Result<Vec<Value>> {
-    let places = |names: &[String]| -> HashMap<String, usize> {
-        let mut places = HashMap::with_capacity(names.len());
-        for (place, name) in names.iter().enumerate() {
-            places.entry(name.clone()).or_insert(place);
-        }
-        places
-    };
     let (order, before) = (places(order), places(before));
     let mut named = Vec::new();
     let mut others = Vec::new();
     for item in merged {
         let name = name_of(&item, schema.merge_key())?;
-        let was = before.get(&name).copied();
-        match order.get(&name) {
+        let was = before.get(name.as_str()).copied();
+        match order.get(name.as_str()) {
             Some(&place) => named.push((place, was, item)),
             None => others.push((was, item)),
         }
@@ -231,7 +234,7 @@ fn arrange(
 fn check_order(
     changes: &[Value],
     order: &[Value],
-    order_names: &[String],
+    order_names: &[Str],
     schema: &StrategicSchema,
 ) -> Result<()> {
     let mut rest = order_names.iter().peekable();
@@ -260,7 +263,7 @@ fn is_deletion(item: &Value) -> bool {
 }
 
 /// What tells the items of a list apart.
-fn names<'v>(items: impl IntoIterator<Item = &'v Value>, schema: &StrategicSchema) -> Result<Vec<String>> {
+fn names<'v>(items: impl IntoIterator<Item = &'v Value>, schema: &StrategicSchema) -> Result<Vec<Str>> {
     let key = schema.merge_key();
     let name = |(i, item): (usize, &Value)| match item {
         Value::Object(_) => name_of(item, key),
@@ -270,7 +273,7 @@ fn names<'v>(items: impl IntoIterator<Item = &'v Value>, schema: &StrategicSchem
     items.into_iter().enumerate().map(name).collect()
 }
 
-fn name_of(item: &Value, key: Option<&str>) -> Result<String> {
+fn name_of(item: &Value, key: Option<&str>) -> Result<Str> {
     match (item, key) {
         (Value::Object(map), Some(key)) => match map.get(key) {
             Some(name) => Ok(text_of(name)),
@@ -280,11 +283,9 @@ fn name_of(item: &Value, key: Option<&str>) -> Result<String> {
     }
 }
 
-/// The text of a value, in no more memory than it needs: there may be many.
-fn text_of(value: &Value) -> String {
-    let mut text = to_string(value);
-    text.shrink_to_fit();
-    text
+/// The text of a value. Short ones take no memory of their own: there may be many.
+fn text_of(value: &Value) -> Str {
+    Str::from(to_string(value))
 }
 
 fn no_key(item: &Value, key: &str) -> crate::StrategicError {
