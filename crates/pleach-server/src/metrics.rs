@@ -40,9 +40,13 @@ impl Labels {
         self.group = kind.group.clone();
         self.version = kind.versions[version].name.clone();
         self.resource = kind.plural.clone();
-        self.subresource = subresource.into();
+        // A path may have any word there.
+        self.subresource = if SUBRESOURCES.contains(&subresource) { subresource } else { "other" }.into();
     }
 }
+
+/// The subresources that are counted by name.
+const SUBRESOURCES: [&str; 4] = ["", "status", "scale", "finalize"];
 
 /// So many sets of labels are kept before those of kinds that are gone are looked for.
 const MANY: usize = 1_024;
