@@ -133,7 +133,7 @@ async fn changes(harness: &Harness, count: usize) {
         report(&format!("change to {what}, from the request"), &median(&mut asked).to_string(), wanted);
         report("  from the change itself", &median(&mut visible).to_string(), "");
     }
-    report("a change with nobody asking", &median(&mut at_commit).to_string(), "");
+    report("a change without requests", &median(&mut at_commit).to_string(), "");
 }
 
 /// Work without requests.

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_api_server_panics_at_is_refused() {
+    fn expressions_that_panic_upstream_are_refused() {
         for (why, source) in [
             ("a constant key", "{b'a': 1}.size() == 1"),
             ("one that is hidden from the checker", "{dyn(b'a'): 1}.size() == 1"),

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_snippet_points_at_the_place() {
+    fn the_snippet_points_at_the_location() {
         for (why, source, offset, want) in [
             ("at the start", "ab", 0, "ERROR: <input>:1:1: m\n | ab\n | ^"),
             ("past the end", "ab", 2, "ERROR: <input>:1:3: m\n | ab\n | ..^"),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_issue_without_a_place_has_no_snippet() {
+    fn an_issue_without_a_location_has_no_snippet() {
         let issue = Issue { line: -1, column: -1, message: "m".into() };
         assert_eq!(Issues::new("a".into(), vec![issue]).to_string(), "ERROR: <input>:-1:0: m");
     }

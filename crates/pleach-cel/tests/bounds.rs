@@ -18,7 +18,7 @@ fn strings(count: usize, length: usize) -> Value {
 }
 
 #[test]
-fn what_would_fill_the_memory_exceeds_the_cost() {
+fn memory_exhaustion_exceeds_the_cost_limit() {
     let large = strings(2, 700_000);
     for (why, source) in [
         ("a list of all numbers", "lists.range(9223372036854775807).size() == 0"),

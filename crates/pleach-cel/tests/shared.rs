@@ -70,7 +70,7 @@ fn doubled(first: &str, step: &str, n: usize) -> String {
 }
 
 #[test]
-fn values_that_share_their_parts() {
+fn values_with_shared_parts() {
     const LIMIT: u64 = 50_000;
     let e = doubled("[1]", "[a, a]", 60);
     let empty = doubled("[[]]", "[a, a]", 60);
@@ -128,7 +128,7 @@ fn values_that_share_their_parts() {
 }
 
 #[test]
-fn work_that_costs_little_or_nothing() {
+fn work_with_little_or_no_cost() {
     const LIMIT: u64 = 30_000;
     let object = object(100_000, 1_000);
     let loops = |body: &str| format!("lists.range(5000).filter(i, {body}).size() == 0");

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shared_names_are_those_of_the_real_thing() {
+    fn shared_names_are_upstreams() {
         let names: Vec<String> = v2_shared().into_iter().map(|(name, _)| name).collect();
         for known in [
             "allowWatchBookmarks-HC2hJt-J",

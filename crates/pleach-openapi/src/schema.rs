@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_v2_cannot_say_is_dropped() {
+    fn keywords_unknown_to_v2_are_dropped() {
         let free = json!({"x-kubernetes-preserve-unknown-fields": true});
         for (spec, v2, why) in [
             (
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn embedded_objects_have_what_objects_have() {
+    fn embedded_resources_have_type_and_metadata() {
         for schema in published(json!({"type": "object", "x-kubernetes-embedded-resource": true,
             "properties": {"spec": {"type": "object"}}}))
         {
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn built_in_kinds_say_how_lists_merge_and_not_how_they_are_checked() {
+    fn built_in_kinds_publish_merge_keys_but_no_rules() {
         let schema = JSONSchemaProps::from_value(&json!({"type": "object", "properties": {"l": {
             "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
             "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}}},
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_that_of_every_object() {
+    fn metadata_refers_to_object_meta() {
         let own = json!({"type": "object", "required": ["metadata"], "properties": {
             "kind": {"type": "string", "enum": ["Foo"]},
             "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 5}}}}});

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_what_the_long_way_writes() {
+    fn direct_and_value_encodings_agree() {
         let everything = json!({
             "type": "object", "description": "d <&> \"q\"", "title": "t", "format": "f", "pattern": "^a$",
             "default": {"b": [1, null], "a": "x"}, "example": 1.5, "nullable": true, "uniqueItems": true,
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn other_schemas_go_the_long_way() {
+    fn non_structural_schemas_are_written_as_values() {
         for (schema, why) in [
             (json!({"patternProperties": {"a": {}}}), "no place in the order"),
             (json!({"properties": {"a": {"items": [{}, {}]}}}), "a list of items, further down"),

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_with_words_is_wrapped_in_v3() {
+    fn a_reference_with_siblings_is_wrapped_in_v3() {
         let scale = schema(crate::names::SCALE, Edition::V3).unwrap();
         let metadata = scale.at(&["properties", "metadata"]).unwrap();
         assert!(metadata.get("allOf").is_some() && metadata.get("$ref").is_none(), "{metadata}");

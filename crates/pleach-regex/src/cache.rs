@@ -91,13 +91,13 @@ mod tests {
         let second = cache.get("a|b").unwrap();
         assert!(Arc::ptr_eq(&first.0, &second.0));
         drop((first, second));
-        assert!(cache.is_empty(), "nobody uses it any more");
+        assert!(cache.is_empty(), "unused entries are swept");
         assert!(cache.get("(").is_err());
         assert!(cache.is_empty());
     }
 
     #[test]
-    fn dead_entries_do_not_pile_up() {
+    fn dead_entries_are_swept() {
         let cache = Cache::new();
         for n in 0..10_000 {
             cache.get(&format!("x{n}")).unwrap();

@@ -71,7 +71,7 @@ fn steps(regex: &Regex, text: &str, limit: u64, all: bool) -> (u64, bool) {
 }
 
 #[test]
-fn what_a_search_looks_at_is_counted() {
+fn searches_are_metered() {
     const LIMIT: u64 = 1_000_000;
     let text = |n: usize| "x".repeat(n);
     for (why, pattern, all, growth) in [
@@ -103,7 +103,7 @@ fn what_a_search_looks_at_is_counted() {
 }
 
 #[test]
-fn an_automaton_that_never_settles_is_counted() {
+fn state_construction_is_metered() {
     // Every byte leads to a new state.
     let mut seed = 1u64;
     let text: String = std::iter::repeat_with(|| {

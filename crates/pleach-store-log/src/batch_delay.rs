@@ -78,12 +78,12 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_writer_is_never_waited_for() {
+    fn a_single_writer_never_waits() {
         assert_eq!(lost(1, 10_000), 0);
     }
 
     #[test]
-    fn writers_who_come_straight_back_rarely_wait_for_others() {
+    fn closed_loop_writers_rarely_time_out() {
         for writers in [2, 3, 10, 63] {
             let lost = lost(writers, 10_000);
             assert!(lost < 500, "{writers} writers lost {lost}");
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn when_more_keep_coming_the_goal_follows() {
+    fn the_target_grows_with_the_batches() {
         let mut batch_delay = BatchDelay::default();
         batch_delay.observe(3);
         for _ in 0..40 {

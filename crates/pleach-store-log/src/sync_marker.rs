@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_sound_slot_counts() {
+    fn the_newest_valid_slot_counts() {
         let disk = SimDisk::new();
         assert_eq!(read(&disk).expect("no file is no marker"), None);
         let mut marker = SyncMarker::default();

@@ -182,12 +182,12 @@ impl Watchers {
     /// Advances from `base` to `current` if there are no watchers, which saves waking the publisher.
     pub(crate) fn skip(&self, base: Revision, current: Revision) -> bool {
         let registry = self.lock();
-        let nobody = registry.count == 0 && self.published() == base;
-        if nobody {
+        let unwatched = registry.count == 0 && self.published() == base;
+        if unwatched {
             self.reached.store(current.0, SeqCst);
             self.published.store(current.0, SeqCst);
         }
-        nobody
+        unwatched
     }
 
     /// Delivers commits in order; those published or skipped already are left out.

@@ -96,7 +96,7 @@ fn a_restore_can_skip_revisions_clients_may_have_seen() {
 }
 
 #[test]
-fn a_restore_touches_no_store_and_takes_no_damage() {
+fn restore_refuses_an_existing_store_and_a_damaged_backup() {
     let room = TempDir::new().expect("a directory");
     let directory = room.path().join("store");
     let store = filled(&directory);
@@ -117,7 +117,7 @@ fn a_restore_touches_no_store_and_takes_no_damage() {
 }
 
 #[test]
-fn a_check_says_what_is_there_and_what_is_wrong() {
+fn check_reports_statistics_and_damage() {
     let room = TempDir::new().expect("a directory");
     let directory = room.path().join("store");
     let store = filled(&directory);
@@ -146,7 +146,7 @@ fn a_check_says_what_is_there_and_what_is_wrong() {
 }
 
 #[test]
-fn a_directory_is_one_processs_and_private() {
+fn a_directory_is_locked_and_private() {
     let room = TempDir::new().expect("a directory");
     let directory = room.path().join("deep").join("store");
     let store = filled(&directory);
@@ -163,7 +163,7 @@ fn a_directory_is_one_processs_and_private() {
 }
 
 #[test]
-fn a_closed_store_has_written_what_was_queued_and_ends_its_watches() {
+fn close_writes_queued_commits_and_ends_watches() {
     let room = TempDir::new().expect("a directory");
     let store = LogStore::open(room.path()).expect("a store");
     let mut watch = block_on(store.watch(Key::new(""), Revision::FIRST)).expect("a watch");
@@ -185,7 +185,7 @@ fn a_closed_store_has_written_what_was_queued_and_ends_its_watches() {
 }
 
 #[test]
-fn what_is_larger_than_the_limit_is_kept_backed_up_and_restored() {
+fn values_over_the_limit_are_kept_backed_up_and_restored() {
     let room = TempDir::new().expect("a directory");
     let (directory, file) = (room.path().join("store"), room.path().join("backup"));
     let large = vec![b'x'; 3_000_000];

@@ -24,7 +24,7 @@ use tempfile::TempDir;
 const LASTS: Duration = Duration::from_millis(1_500);
 
 #[test]
-fn watchers_replay_to_what_is_there_whatever_happens_around_them() {
+fn replayed_events_match_the_store() {
     let directory = TempDir::new().expect("a directory");
     let options = Options::new().sync(false).history_commits(1_000).watch_queue(3);
     let options = options.segment_bytes(20_000).checkpoint_bytes(40_000);

@@ -52,7 +52,7 @@ fn child(directory: &Path) {
 }
 
 #[test]
-fn a_store_without_descriptors_recovers_by_itself() {
+fn a_store_recovers_from_a_lack_of_descriptors() {
     if let Some(directory) = std::env::var_os(CHILD) {
         child(Path::new(&directory));
         return;
@@ -60,7 +60,7 @@ fn a_store_without_descriptors_recovers_by_itself() {
     let room = TempDir::new().expect("a directory");
     let this = std::env::current_exe().expect("this program");
     let output = Command::new("sh")
-        .args(["-c", "ulimit -n 64 && exec \"$0\" --exact a_store_without_descriptors_recovers_by_itself"])
+        .args(["-c", "ulimit -n 64 && exec \"$0\" --exact a_store_recovers_from_a_lack_of_descriptors"])
         .arg(this)
         .env(CHILD, room.path())
         .output()

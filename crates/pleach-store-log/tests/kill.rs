@@ -116,7 +116,7 @@ fn run_and_kill(directory: &Path, end: End, written: &mut Written) {
     let reader = thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             let numbers: Vec<u64> = line.split(' ').filter_map(|number| number.parse().ok()).collect();
-            said.send(numbers).expect("somebody listens");
+            said.send(numbers).expect("the receiver is alive");
         }
     });
     let first = match end {

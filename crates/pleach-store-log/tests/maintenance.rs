@@ -90,7 +90,7 @@ fn the_log_is_kept_short() {
 }
 
 #[test]
-fn room_is_held_back_on_the_disk() {
+fn the_reserve_is_allocated_on_disk() {
     let room = TempDir::new().expect("a directory");
     let reserve = room.path().join("RESERVE");
     let size = || std::fs::metadata(&reserve).map_or(0, |found| found.len());

@@ -98,7 +98,7 @@ fn mended(directory: &Path, plan: &Repair) -> RepairReport {
 }
 
 #[test]
-fn a_sound_store_is_left_alone() {
+fn an_intact_store_is_not_changed() {
     let room = TempDir::new().expect("a directory");
     filled(room.path(), true);
     let before = files(room.path());
@@ -114,7 +114,7 @@ fn a_sound_store_is_left_alone() {
 }
 
 #[test]
-fn a_damaged_commit_costs_itself_only() {
+fn a_damaged_commit_loses_only_itself() {
     for (n, lost) in [(9, (9, 9)), (21, (21, 21)), (2, (2, 2))] {
         let room = TempDir::new().expect("a directory");
         filled(room.path(), false);
@@ -128,7 +128,7 @@ fn a_damaged_commit_costs_itself_only() {
 }
 
 #[test]
-fn a_log_that_was_cut_short_or_is_gone_costs_what_was_in_it() {
+fn a_truncated_or_missing_log_loses_its_commits() {
     let room = TempDir::new().expect("a directory");
     filled(room.path(), true);
     let log = file(room.path(), ".log");
@@ -197,7 +197,7 @@ fn keys_are_deleted_and_their_values_kept() {
 }
 
 #[test]
-fn files_of_a_newer_program_are_not_taken_apart() {
+fn repair_refuses_a_newer_format() {
     let room = TempDir::new().expect("a directory");
     filled(room.path(), false);
     change(&file(room.path(), ".log"), |bytes| bytes[8] = 3);
@@ -208,7 +208,7 @@ fn files_of_a_newer_program_are_not_taken_apart() {
 }
 
 #[test]
-fn whatever_the_damage_the_result_opens_and_has_nothing_that_was_not_stored() {
+fn repair_of_random_damage_adds_nothing() {
     let originals = [true, false].map(|checkpoint| {
         let room = TempDir::new().expect("a directory");
         filled(room.path(), checkpoint);

@@ -48,15 +48,15 @@ macro_rules! contract {
         $crate::contract!($make;
             a_fresh_store_is_empty_at_the_first_revision
             a_created_key_reads_back
-            creating_what_exists_conflicts_and_shows_it
+            creating_an_existing_key_conflicts
             an_update_at_the_right_revision_replaces
             a_stale_update_changes_nothing
-            an_update_of_nothing_conflicts_with_nothing
+            updating_an_absent_key_conflicts
             a_write_that_expects_anything_always_happens
             a_delete_at_the_right_revision_removes
             a_stale_delete_changes_nothing
-            a_delete_of_nothing_with_an_expectation_conflicts
-            a_delete_of_nothing_makes_no_history
+            deleting_an_absent_key_at_a_revision_conflicts
+            deleting_an_absent_key_changes_nothing
             creation_is_remembered_until_the_key_is_gone
             every_commit_is_the_next_revision
             an_empty_value_is_a_value
@@ -66,11 +66,11 @@ macro_rules! contract {
             a_transaction_has_one_revision
             a_transaction_is_all_or_nothing
             a_transaction_may_not_name_a_key_twice
-            a_commit_of_nothing_answers_the_current_revision
-            a_bare_condition_guards_a_transaction
+            an_empty_commit_returns_the_current_revision
+            a_precondition_without_a_change_guards_a_transaction
             one_of_many_racing_creates_wins
             racing_updates_lose_nothing
-            reading_now_agrees_with_reading
+            try_get_agrees_with_get
             shared_bytes_survive_later_writes
             a_range_is_ordered_bytewise
             a_prefix_ends_where_it_says
@@ -82,9 +82,9 @@ macro_rules! contract {
             pages_at_a_revision_are_one_list
             pages_at_latest_see_changes
             a_range_in_the_past_shows_the_past
-            what_remains_is_counted_in_the_past
+            remaining_items_are_counted_at_the_requested_revision
             a_get_in_the_past_shows_the_past
-            reads_in_the_future_say_so
+            reads_of_future_revisions_fail
             a_long_range_is_whole
             a_range_never_sees_half_a_transaction
             a_watch_sees_create_update_and_delete
@@ -94,16 +94,16 @@ macro_rules! contract {
             a_prefix_is_not_a_path
             a_transaction_is_one_batch
             many_watchers_each_see_everything_once
-            watches_of_nested_prefixes_each_get_theirs
+            watches_of_nested_prefixes
             a_watch_from_now_skips_the_past
             a_watch_in_the_future_is_refused
-            a_dropped_watch_is_forgotten
+            a_dropped_watch_is_removed
             progress_follows_writes_elsewhere
             progress_is_never_ahead_of_events
             a_cancelled_next_loses_nothing
             failed_commits_make_no_events
             events_come_in_order_under_racing_writers
-            compacted_reads_and_watches_say_so
+            reads_and_watches_of_compacted_revisions_fail
             reads_and_watches_from_the_compacted_revision_succeed
             compaction_of_the_future_is_refused
             compaction_does_not_go_back

@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_short_way_and_the_long_way_lead_to_the_same() {
+    fn the_fast_path_agrees_with_the_full_parser() {
         let texts = [
             r#"{"a":1,"b":[1.0,1e3,-0.0,0.5,12345678901234567890,1e30,-1,0],"c":"text: # [x]","d":{}}"#,
             "{\n  \"a\": {\n    \"b\": [\n      \"\\n\\t\\\"\\\\\",\n      true,\n      null\n    ]\n  }\n}\n",

@@ -29,7 +29,7 @@ fn a_stream_gives_its_documents_without_the_empty_ones() {
 }
 
 #[test]
-fn after_a_document_with_a_fault_comes_the_next_one() {
+fn documents_after_an_invalid_one_are_read() {
     let text = "a: 1\n---\nb: [\n---\nc: 3\n";
     let found = all(text);
     assert_eq!(found.len(), 3, "{found:?}");
@@ -62,7 +62,7 @@ fn spans_point_at_keys_and_values() {
 }
 
 #[test]
-fn what_comes_through_an_alias_or_a_merge_points_to_where_it_is_written() {
+fn spans_of_aliases_and_merges_point_to_the_definition() {
     let text = "base: &b {x: 1}\nother:\n  <<: *b\n  z: 2\nsame: *b\n";
     let document = all(text).remove(0).expect("a document");
     assert_eq!(document.value, json!({"base": {"x": 1}, "other": {"x": 1, "z": 2}, "same": {"x": 1}}));
@@ -75,7 +75,7 @@ fn what_comes_through_an_alias_or_a_merge_points_to_where_it_is_written() {
 }
 
 #[test]
-fn errors_know_their_place() {
+fn errors_have_positions() {
     let error = parse(b"a: 1\nb: c: d\n").expect_err("two values");
     assert_eq!((error.line(), error.column(), error.offset()), (Some(2), Some(5), Some(9)));
     assert_eq!(error.to_string(), "yaml: line 2: mapping values are not allowed in this context");

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_before_1970_is_a_clock() {
+    fn the_clock_may_be_before_1970() {
         use std::time::Duration;
         let at = |before| instant(UNIX_EPOCH - before);
         assert_eq!(at(Duration::ZERO), Instant { seconds: 0, nanoseconds: 0 });

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ca_is_made_once_and_refused_when_it_is_not_whole() {
+    fn an_incomplete_ca_is_refused() {
         let (home, other) = (DataDir::temporary().unwrap(), DataDir::temporary().unwrap());
         let made = home.authority().unwrap();
         other.authority().unwrap();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ca_that_was_being_made_is_finished() {
+    fn creating_a_ca_survives_interruption() {
         let home = DataDir::temporary().unwrap();
         let made = home.authority().unwrap();
         let certificate = home.path.join("ca.crt");

@@ -90,14 +90,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn some_descriptors_are_left() {
+    fn descriptors_are_reserved_for_the_store() {
         for (files, open, want) in [(256, 20, 172), (1024, 20, 902), (1_000_000, 20, 899_980), (50, 20, 8)] {
             assert_eq!(connections_of(files, open), want, "{files}");
         }
     }
 
     #[test]
-    fn the_smallest_limit_around_counts() {
+    fn the_smallest_limit_of_the_control_groups_counts() {
         let mounted = tempfile::tempdir().expect("a temporary directory");
         let put = |path: &str, text: &str| {
             let path = mounted.path().join(path);

@@ -125,7 +125,7 @@ impl Api {
     }
 
     /// Sends an anonymous request.
-    pub fn nobody(&self, method: &str, path: &str) -> std::io::Result<Answer> {
+    pub fn anonymous(&self, method: &str, path: &str) -> std::io::Result<Answer> {
         Self { endpoint: Endpoint::new(self.endpoint.port, "") }.raw_with(method, path, &[], None)
     }
 

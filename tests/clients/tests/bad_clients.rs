@@ -159,7 +159,7 @@ fn anonymous_requests_get_health_and_version_only() {
     ] {
         let wrong = api.raw_with("GET", path, &[("Authorization", "Bearer wrong")], None).unwrap();
         assert_eq!(wrong.status, 401, "{path} with a wrong token");
-        let none = api.nobody("GET", path).unwrap();
+        let none = api.anonymous("GET", path).unwrap();
         assert!(
             none.status == expected || (expected == 401 && none.status == 403),
             "{path}: {}",

@@ -154,7 +154,7 @@ fn criterion_4_several_crds_are_published() {
 }
 
 #[test]
-fn criterion_5_changes_are_published_at_once_and_nothing_is_done_at_rest() {
+fn criterion_5_changes_are_published_at_once_without_idle_work() {
     let server = Running::in_memory();
     let api = server.api();
     for number in 0..30 {

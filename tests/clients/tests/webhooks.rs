@@ -18,12 +18,12 @@ const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookcon
 const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 
 /// A webhook that records its requests.
-struct Asked {
+struct RecordingWebhook {
     server: HookServer,
     reviews: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
-impl Asked {
+impl RecordingWebhook {
     /// Responds to reviews with a patch, or denies them with a message.
     fn with(answer: impl Fn(&str, &Value) -> Result<Value, String> + Send + Sync + 'static) -> Self {
         let reviews = Arc::new(Mutex::new(Vec::new()));
@@ -125,7 +125,7 @@ fn webhooks_are_reinvoked_if_needed() {
     let server = Running::in_memory();
     let api = server.api();
     with_boxes(&api);
-    let asked = Asked::with(|path, request| Ok(label(request, path)));
+    let asked = RecordingWebhook::with(|path, request| Ok(label(request, path)));
     let again = json!({"reinvocationPolicy": "IfNeeded"});
     configure(&api, MUTATING, "b-later", &[asked.hook("second", &["boxes"], &json!({}))]);
     let first = [asked.hook("first", &["boxes"], &again), asked.hook("also-first", &["boxes"], &json!({}))];
@@ -146,7 +146,7 @@ fn webhook_patches_are_pruned_defaulted_and_validated() {
     let server = Running::in_memory();
     let api = server.api();
     with_boxes(&api);
-    let asked = Asked::with(|_, request| {
+    let asked = RecordingWebhook::with(|_, request| {
         let color = &request["object"]["spec"]["color"];
         Ok(match color.as_str().unwrap_or_default() {
             "replace" => json!([{"op": "replace", "path": "/spec", "value": {"color": "replaced"}}]),
@@ -188,7 +188,7 @@ fn validating_webhooks_see_the_final_object() {
     let server = Running::in_memory();
     let api = server.api();
     with_boxes(&api);
-    let asked = Asked::with(|path, request| match path {
+    let asked = RecordingWebhook::with(|path, request| match path {
         "paint" if request["object"].is_null() => Ok(Value::Null),
         "paint" => Ok(json!([{"op": "add", "path": "/spec/color", "value": "green"}])),
         _ if request["operation"] == "DELETE" => Err("boxes stay".into()),
@@ -233,11 +233,7 @@ fn validating_webhooks_see_the_final_object() {
     let collection = api.send("DELETE", BOXES, None);
     assert_eq!(collection.status, 400, "each object of a collection is asked about");
     assert_eq!(api.get(&format!("{BOXES}/{name}")).status, 200);
-    assert_eq!(
-        api.send("DELETE", &format!("{VALIDATING}/check"), None).status,
-        200,
-        "nobody is asked about that"
-    );
+    assert_eq!(api.send("DELETE", &format!("{VALIDATING}/check"), None).status, 200, "no webhook is called");
     assert_eq!(delete(name).status, 200, "a configuration that is gone counts no more");
 }
 
@@ -247,7 +243,8 @@ fn webhooks_see_a_scale() {
     let api = server.api();
     with_boxes(&api);
     api.create(BOXES, &a_box("x", json!({"replicas": 1})));
-    let asked = Asked::with(|_, _| Ok(json!([{"op": "replace", "path": "/spec/replicas", "value": 7}])));
+    let asked =
+        RecordingWebhook::with(|_, _| Ok(json!([{"op": "replace", "path": "/spec/replicas", "value": 7}])));
     configure(&api, MUTATING, "limit", &[asked.hook("limit", &["boxes/scale"], &json!({}))]);
     let scale =
         api.send("PATCH", &format!("{BOXES}/x/scale"), Some(&json!({"spec": {"replicas": 100}}))).ok();
@@ -264,7 +261,7 @@ fn webhooks_on_built_in_kinds_and_the_garbage_collector() {
     let server = Running::in_memory();
     let api = server.api();
     let maps = "/api/v1/namespaces/default/configmaps";
-    let asked = Asked::with(|_, request| match request["object"]["metadata"]["name"].as_str() {
+    let asked = RecordingWebhook::with(|_, request| match request["object"]["metadata"]["name"].as_str() {
         Some("owner") => Ok(label(request, "seen")),
         _ => Ok(Value::Null),
     });
@@ -296,7 +293,7 @@ fn webhooks_on_built_in_kinds_and_the_garbage_collector() {
 #[test]
 fn webhooks_survive_a_restart_and_can_be_disabled() {
     let data = tempfile::tempdir().unwrap();
-    let asked = Asked::with(|_, _| Err("no".into()));
+    let asked = RecordingWebhook::with(|_, _| Err("no".into()));
     let server = Running::on(data.path());
     let api = server.api();
     with_boxes(&api);
@@ -373,7 +370,7 @@ fn long_lists_are_converted_in_order() {
     assert_eq!(page["items"].as_array().unwrap().len(), 10);
     assert_eq!(calls.load(Ordering::SeqCst), 70, "only what is on the page");
     api.get(BOXES).ok();
-    assert_eq!(calls.load(Ordering::SeqCst), 70, "nobody is asked about what is stored in that version");
+    assert_eq!(calls.load(Ordering::SeqCst), 70, "objects stored in that version are not converted");
 }
 
 #[test]

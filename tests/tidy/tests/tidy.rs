@@ -154,7 +154,7 @@ fn source_files_are_short_and_named_well() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Names that were in use once and that nobody would search for, with what they are called now (CONTRIBUTING.md, Words).
+/// Former private names, with the current ones (CONTRIBUTING.md, Words).
 const PRIVATE_NAMES: &[(&str, &str)] = &[
     ("Bell", "Notify"),
     ("Hub", "Watchers"),

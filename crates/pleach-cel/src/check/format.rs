@@ -32,7 +32,7 @@ pub(super) fn validate(
     }
 }
 
-/// How many arguments are used, or what is wrong with which.
+/// How many arguments are used, or the error and its argument.
 fn formats(checked: &Checked, text: &[u8], args: &[ExprId]) -> Result<usize, (Option<ExprId>, String)> {
     let (mut at, mut used) = (0, 0);
     while at < text.len() {

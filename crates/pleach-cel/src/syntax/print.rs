@@ -294,7 +294,7 @@ mod tests {
     use crate::syntax::parse;
 
     #[test]
-    fn what_is_printed_parses_to_the_same_tree() {
+    fn printed_expressions_parse_to_the_same_ast() {
         for (why, source, want) in [
             ("needless parentheses go", "((self.a) + (1 * 2))", "self.a + 1 * 2"),
             ("needed ones stay", "(1 + 2) * 3 - (4 - 5)", "(1 + 2) * 3 - (4 - 5)"),

@@ -10,7 +10,7 @@ pub struct Cidr {
     bits: u8,
 }
 
-/// An address as Go reads it: what IPv6 allows and Kubernetes does not is told apart.
+/// An address as Go reads it: forms that IPv6 allows and Kubernetes does not are marked.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Parsed {
     pub(crate) address: IpAddr,

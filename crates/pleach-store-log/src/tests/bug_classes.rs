@@ -24,7 +24,7 @@ fn the_revision_does_not_go_back_after_a_crash() {
 }
 
 #[test]
-fn a_revision_readers_have_seen_is_not_used_for_something_else() {
+fn visible_revisions_are_not_reused() {
     let disk = SimDisk::new();
     let store = open(&disk, small()).expect("a store");
     put(&store, "a", "one").expect("a write");
@@ -117,7 +117,7 @@ fn a_starved_watcher_loses_no_event() {
 }
 
 #[test]
-fn a_watch_at_or_beyond_the_compacted_revision_is_judged_right_also_after_a_restart() {
+fn a_watch_at_the_compacted_revision_succeeds_also_after_a_restart() {
     let disk = SimDisk::new();
     let mut store = open(&disk, small()).expect("a store");
     for n in 0..20 {

@@ -180,7 +180,7 @@ fn a_missing_segment_is_noticed() {
 }
 
 #[test]
-fn a_newest_segment_without_a_header_changes_nothing_about_those_before_it() {
+fn a_newest_segment_without_a_header_is_ignored() {
     let (disk, model) = written();
     let disk = without_marker(&disk);
     let log = file_with(&disk, ".log");

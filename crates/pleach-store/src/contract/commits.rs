@@ -23,7 +23,7 @@ pub async fn a_created_key_reads_back(store: Arc<dyn Store>) {
 }
 
 /// Create only if absent; the error has the current value.
-pub async fn creating_what_exists_conflicts_and_shows_it(store: Arc<dyn Store>) {
+pub async fn creating_an_existing_key_conflicts(store: Arc<dyn Store>) {
     let first = put(&*store, "a", "one").await;
     let answer = store.commit(Commit::put("a", Expect::Absent, "two")).await;
     let Err(StoreError::Conflict { key, expected: Expect::Absent, found: Some(found) }) = answer else {
@@ -55,7 +55,7 @@ pub async fn a_stale_update_changes_nothing(store: Arc<dyn Store>) {
 }
 
 /// `found: None` distinguishes "deleted" from "changed".
-pub async fn an_update_of_nothing_conflicts_with_nothing(store: Arc<dyn Store>) {
+pub async fn updating_an_absent_key_conflicts(store: Arc<dyn Store>) {
     let first = put(&*store, "a", "one").await;
     delete(&*store, "a").await;
     let answer = store.commit(Commit::put("a", Expect::At(first), "two")).await;
@@ -89,13 +89,13 @@ pub async fn a_stale_delete_changes_nothing(store: Arc<dyn Store>) {
 }
 
 /// With a precondition, deleting an absent key is a conflict.
-pub async fn a_delete_of_nothing_with_an_expectation_conflicts(store: Arc<dyn Store>) {
+pub async fn deleting_an_absent_key_at_a_revision_conflicts(store: Arc<dyn Store>) {
     let answer = store.commit(Commit::delete("a", Expect::At(Revision::FIRST))).await;
     assert!(matches!(answer, Err(StoreError::Conflict { found: None, .. })), "{answer:?}");
 }
 
 /// Commits that change nothing are not in the history.
-pub async fn a_delete_of_nothing_makes_no_history(store: Arc<dyn Store>) {
+pub async fn deleting_an_absent_key_changes_nothing(store: Arc<dyn Store>) {
     let before = put(&*store, "a", "one").await;
     assert_eq!(delete(&*store, "b").await, before);
     assert_eq!(put(&*store, "c", "one").await, before.next());
@@ -219,13 +219,13 @@ pub async fn a_transaction_may_not_name_a_key_twice(store: Arc<dyn Store>) {
 }
 
 /// No operations, no history.
-pub async fn a_commit_of_nothing_answers_the_current_revision(store: Arc<dyn Store>) {
+pub async fn an_empty_commit_returns_the_current_revision(store: Arc<dyn Store>) {
     let current = put(&*store, "a", "one").await;
     assert_eq!(store.commit(Commit::default()).await.expect("nothing"), current);
 }
 
 /// Deleting with [`Expect::Absent`] is only a precondition.
-pub async fn a_bare_condition_guards_a_transaction(store: Arc<dyn Store>) {
+pub async fn a_precondition_without_a_change_guards_a_transaction(store: Arc<dyn Store>) {
     let guarded = |value: &'static str| -> Commit {
         [Op::delete("guard", Expect::Absent), Op::put("a", Expect::Anything, value)].into_iter().collect()
     };
@@ -293,7 +293,7 @@ pub async fn racing_updates_lose_nothing(store: Arc<dyn Store>) {
 }
 
 /// `try_get`, where it is implemented.
-pub async fn reading_now_agrees_with_reading(store: Arc<dyn Store>) {
+pub async fn try_get_agrees_with_get(store: Arc<dyn Store>) {
     put(&*store, "a", "one").await;
     for at in ["a", "b"] {
         let at = key(at);

@@ -11,7 +11,7 @@ fn is_compacted<T: std::fmt::Debug>(answer: &Result<T, StoreError>, at: Revision
 }
 
 /// Reads and watches of every kind.
-pub async fn compacted_reads_and_watches_say_so(store: Arc<dyn Store>) {
+pub async fn reads_and_watches_of_compacted_revisions_fail(store: Arc<dyn Store>) {
     let first = put(&*store, "a", "one").await;
     put(&*store, "a", "two").await;
     let third = put(&*store, "a", "three").await;

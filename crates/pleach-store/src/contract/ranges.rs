@@ -128,7 +128,7 @@ pub async fn a_range_in_the_past_shows_the_past(store: Arc<dyn Store>) {
 }
 
 /// The count is at the requested revision.
-pub async fn what_remains_is_counted_in_the_past(store: Arc<dyn Store>) {
+pub async fn remaining_items_are_counted_at_the_requested_revision(store: Arc<dyn Store>) {
     fill(&*store, &["a", "b", "c", "d"]).await;
     let then = store.revision().await.expect("a revision");
     fill(&*store, &["c1", "c2", "c3", "x"]).await;
@@ -160,7 +160,7 @@ pub async fn a_get_in_the_past_shows_the_past(store: Arc<dyn Store>) {
 }
 
 /// Not the latest, and not empty.
-pub async fn reads_in_the_future_say_so(store: Arc<dyn Store>) {
+pub async fn reads_of_future_revisions_fail(store: Arc<dyn Store>) {
     let current = put(&*store, "a", "one").await;
     let ahead = Revision(current.0 + 5);
     let get = store.get(&key("a"), Some(ahead)).await.map(|_| ());

@@ -135,7 +135,7 @@ pub async fn many_watchers_each_see_everything_once(store: Arc<dyn Store>) {
 }
 
 /// Everything, one namespace, one object.
-pub async fn watches_of_nested_prefixes_each_get_theirs(store: Arc<dyn Store>) {
+pub async fn watches_of_nested_prefixes(store: Arc<dyn Store>) {
     let prefixes = ["", "r/", "r/ns1/", "r/ns1/x", "r/ns2/", "ä"];
     let keys = ["r/ns1/x", "r/ns1/y", "r/ns2/x", "s/ns1/x", "r/ns1/xx", "ä", "öä"];
     let mut watches = Vec::new();
@@ -175,7 +175,7 @@ pub async fn a_watch_in_the_future_is_refused(store: Arc<dyn Store>) {
 }
 
 /// A dropped watch leaves nothing behind.
-pub async fn a_dropped_watch_is_forgotten(store: Arc<dyn Store>) {
+pub async fn a_dropped_watch_is_removed(store: Arc<dyn Store>) {
     let mut kept = watch(&*store, "a", Revision::FIRST).await;
     let dropped: Vec<_> =
         [watch(&*store, "a", Revision::FIRST).await, watch(&*store, "b", Revision::FIRST).await].into();

@@ -126,7 +126,7 @@ mod tests {
     use crate::read::characters::traits;
 
     #[test]
-    fn what_is_doubtful_goes_the_long_way() {
+    fn doubtful_json_falls_back_to_the_full_parser() {
         let cases = [
             (r#"{"a": [1, "x\ny", {"b": null}]}"#, true, "plain JSON"),
             ("{\n\t\"a\": 1,\n\t\"b\": \"ü\"\n}\n", true, "tabs and letters beyond ASCII"),

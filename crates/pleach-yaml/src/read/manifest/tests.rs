@@ -125,7 +125,7 @@ fn bodies(value: &Value, out: &mut Vec<String>) {
 }
 
 #[test]
-fn on_what_go_yaml_was_asked() {
+fn on_the_go_yaml_tables() {
     let rows = pleach_json::parse(include_bytes!("../../../tests/go-reads.json")).expect("the table is JSON");
     let mut rng = TestRng(7);
     for row in rows.as_array().expect("a list") {
@@ -140,7 +140,7 @@ fn on_what_go_yaml_was_asked() {
 }
 
 #[test]
-fn on_manifests_and_on_manifests_with_changes() {
+fn on_manifests_and_mutated_manifests() {
     let Some(shared) = shared() else { return };
     let (mut yaml, mut recorded) = (Vec::new(), Vec::new());
     files(&shared.join("corpus"), "yaml", &mut yaml);
@@ -181,7 +181,7 @@ fn on_manifests_and_on_manifests_with_changes() {
 }
 
 #[test]
-fn what_is_read_the_short_way() {
+fn plain_manifests_take_the_fast_path() {
     for (text, short, why) in [
         ("a: 1\nb:\n  c: [x, \"y\", {d: 1}]\n  e:\n  - f: g\n    h: 'i''j'\n  - k\n", true, "the usual"),
         ("# c\n---\na: |\n  x\n   y\n\n  z\nb: |-\n  x\nc: |+\n  x\n\n", true, "literal blocks"),
