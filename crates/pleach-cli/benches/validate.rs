@@ -38,9 +38,9 @@ fn read(text: &str) -> Vec<Document> {
 }
 
 fn check(catalog: &Catalog, document: &Document) -> usize {
-    let Lookup::Found(definition, version) = catalog.lookup(document) else { return 0 };
-    match object::decode(definition, version, document.value.clone(), Record::Unknown) {
-        Ok(mut decoded) => object::create(definition, version, &mut decoded.value).errors.len(),
+    let Lookup::Found(_, version) = catalog.lookup(document) else { return 0 };
+    match object::decode(version, document.value.clone(), Record::Unknown) {
+        Ok(mut decoded) => object::create(version, &mut decoded.value).errors.len(),
         Err(_) => 1,
     }
 }

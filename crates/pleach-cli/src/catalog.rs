@@ -1,11 +1,16 @@
-//! The CRDs a command knows, compiled, and which of them an object belongs to.
+//! The CRDs of a command, compiled, and which of them defines the kind of an object.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::ops::Deref;
+use std::sync::Arc;
 
-use pleach_crd::{ApiVersion, Crd, Scale, Version, deprecation_warning};
-use pleach_json::Value;
-use pleach_schema::{JSONSchemaProps, Schema, SchemaOptions};
+use pleach_crd::{ApiVersion, Crd};
+use pleach_json::{Str, Value};
+use pleach_pipeline::compile;
+use pleach_pipeline::kind::{Kind, KindVersion};
+use pleach_pipeline::resource::Resource;
+use pleach_schema::JSONSchemaProps;
+use pleach_work::Constant;
 
 use crate::document::Document;
 
@@ -23,66 +28,35 @@ pub struct Definition {
 }
 
 /// One version of a kind.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DefinedVersion {
-    /// `v1`
-    pub name: String,
-    /// `group/v1`
-    pub api_version: String,
-    /// Whether clients reach it.
-    pub served: bool,
-    /// What every request for it is warned of.
-    pub deprecation: Option<String>,
-    /// The schema as written; empty where there is none.
-    pub props: Arc<JSONSchemaProps>,
-    /// Whether there is `/status`.
-    pub status: bool,
-    /// How `/scale` works.
-    pub scale: Option<Scale>,
-    preserve_unknown_fields: bool,
-    schema: OnceLock<Schema>,
+    kind: Arc<Kind>,
+    index: usize,
 }
 
 impl DefinedVersion {
-    fn new(crd: &Crd, version: &Version) -> Self {
-        let subresources = crd.spec.subresources_of(version);
-        Self {
-            name: version.name.to_string(),
-            api_version: format!("{}/{}", crd.spec.group, version.name),
-            served: version.served,
-            deprecation: deprecation_warning(&crd.spec, &crd.spec.names.kind, version).map(Into::into),
-            props: crd.spec.schema_of(version).cloned().unwrap_or_default(),
-            status: subresources.is_some_and(|s| s.status),
-            scale: subresources.and_then(|s| s.scale.clone()),
-            preserve_unknown_fields: crd.spec.preserves_unknown_fields(),
-            schema: OnceLock::new(),
-        }
+    /// The version as the stages of a write take it.
+    pub(crate) fn resource(&self) -> Resource<'_> {
+        Resource::new(&self.kind, self.index)
+    }
+
+    /// The schema as written; empty where there is none.
+    pub fn props(&self) -> &JSONSchemaProps {
+        static EMPTY: Constant<JSONSchemaProps> = Constant::new(JSONSchemaProps::default);
+        self.props.as_deref().unwrap_or(&EMPTY)
     }
 
     /// The same version with another schema.
     pub(crate) fn with_schema(&self, props: JSONSchemaProps) -> Self {
-        Self {
-            name: self.name.clone(),
-            api_version: self.api_version.clone(),
-            served: self.served,
-            deprecation: self.deprecation.clone(),
-            props: Arc::new(props),
-            status: self.status,
-            scale: self.scale.clone(),
-            preserve_unknown_fields: self.preserve_unknown_fields,
-            schema: OnceLock::new(),
-        }
+        Self { kind: Arc::new(compile::with_schema(&self.kind, self.index, props)), index: 0 }
     }
+}
 
-    /// The compiled schema, made when it is first needed.
-    pub fn schema(&self) -> &Schema {
-        self.schema.get_or_init(|| {
-            let options = SchemaOptions {
-                preserve_unknown_fields: self.preserve_unknown_fields,
-                ..SchemaOptions::default()
-            };
-            Schema::compile(&self.props, options)
-        })
+impl Deref for DefinedVersion {
+    type Target = KindVersion;
+
+    fn deref(&self) -> &KindVersion {
+        &self.kind.versions[self.index]
     }
 }
 
@@ -111,7 +85,9 @@ impl Definition {
 
     /// Compiles a CRD that was read before.
     pub fn new(crd: Crd, api_version: ApiVersion, unknown: Vec<String>) -> Self {
-        let versions = crd.spec.versions().iter().map(|version| DefinedVersion::new(&crd, version)).collect();
+        let kind = Arc::new(compile::kind_named(&crd, &crd.spec.names));
+        let versions =
+            (0..kind.versions.len()).map(|index| DefinedVersion { kind: kind.clone(), index }).collect();
         Self { crd, api_version, versions, unknown }
     }
 
@@ -137,7 +113,7 @@ impl Definition {
 pub struct Catalog {
     definitions: Vec<Definition>,
     /// By `apiVersion`, then `kind`: which definition and which of its versions.
-    kinds: HashMap<String, HashMap<String, (usize, usize)>>,
+    kinds: HashMap<Str, HashMap<String, (usize, usize)>>,
 }
 
 /// What a catalog knows of an object's kind.

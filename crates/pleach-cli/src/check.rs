@@ -48,15 +48,15 @@ pub fn check_object(crds: &str, objects: &str) -> Vec<String> {
     let (documents, wrong) = read(objects);
     out.extend(wrong);
     for document in &documents {
-        let Lookup::Found(definition, version) = catalog.lookup(document) else {
+        let Lookup::Found(_, version) = catalog.lookup(document) else {
             let (kind, api_version) = (document.kind(), document.api_version());
             out.push(format!("no matches for kind \"{kind}\" in version \"{api_version}\""));
             continue;
         };
-        match object::decode(definition, version, document.value.clone(), Record::Unknown) {
+        match object::decode(version, document.value.clone(), Record::Unknown) {
             Ok(mut decoded) => {
                 out.extend(decoded.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
-                let verdict = object::create(definition, version, &mut decoded.value);
+                let verdict = object::create(version, &mut decoded.value);
                 out.extend(verdict.errors.iter().map(ToString::to_string));
             }
             Err(error) => out.push(error),

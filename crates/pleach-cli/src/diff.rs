@@ -125,7 +125,7 @@ fn names(old: &Definition, new: &Definition, out: &mut Vec<Change>) {
         let mut change = Change::whole(Severity::Breaking, "preserve-unknown-fields", "", text);
         let versions = old.main_version().and_then(|v| Some((v, new.version(&v.name)?)));
         if let Some((old_version, new_version)) = versions {
-            let witnesses = Witnesses { old, old_version, new, new_version };
+            let witnesses = Witnesses { old, old_version, new_version };
             change.witness = witnesses.pruned(&[], "kept".into());
         }
         out.push(change);
@@ -134,7 +134,7 @@ fn names(old: &Definition, new: &Definition, out: &mut Vec<Change>) {
 
 /// An object that has no place any more.
 fn gone(old: &Definition, version: &DefinedVersion) -> Option<Witness> {
-    let witnesses = Witnesses { old, old_version: version, new: old, new_version: version };
+    let witnesses = Witnesses { old, old_version: version, new_version: version };
     witnesses.any("the server could not find the requested resource")
 }
 
@@ -193,6 +193,6 @@ fn versions(old: &Definition, new: &Definition, version: &DefinedVersion, out: &
         let text = format!("{field} can no longer be selected by");
         out.push(Change::whole(Severity::Breaking, "selectable-field-removed", name, text));
     }
-    let witnesses = Witnesses { old, old_version: version, new, new_version: other };
+    let witnesses = Witnesses { old, old_version: version, new_version: other };
     schema::compare(&witnesses, out);
 }

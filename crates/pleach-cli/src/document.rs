@@ -69,7 +69,7 @@ impl Document {
 
     /// Whether this is a CustomResourceDefinition of any version.
     pub fn is_crd(&self) -> bool {
-        self.kind() == "CustomResourceDefinition" && self.api_version().starts_with("apiextensions.k8s.io/")
+        self.kind() == pleach_crd::KIND && self.api_version().starts_with("apiextensions.k8s.io/")
     }
 
     /// Gives back the room that the way to its lines takes; it is found again when it is needed.

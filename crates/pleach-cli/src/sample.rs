@@ -45,7 +45,7 @@ pub struct Sample {
 pub fn sample(definition: &Definition, version: &DefinedVersion, extent: Extent) -> Sample {
     let mut object = draft(definition, version, extent);
     if extent == Extent::Full {
-        if judge(definition, version, &object).is_empty() {
+        if judge(version, &object).is_empty() {
             return Sample { object, errors: Vec::new(), left_out: Vec::new() };
         }
         object = draft(definition, version, Extent::Minimal);
@@ -53,11 +53,11 @@ pub fn sample(definition: &Definition, version: &DefinedVersion, extent: Extent)
             put(&mut object, &["metadata".to_owned(), "namespace".to_owned()], "default".into());
         }
     }
-    let errors = repair(definition, version, &mut object);
+    let errors = repair(version, &mut object);
     if extent == Extent::Minimal || !errors.is_empty() {
         return Sample { object, errors, left_out: Vec::new() };
     }
-    let mut grower = Grower::new(definition, version, object);
+    let mut grower = Grower::new(version, object);
     grower.grow();
     if !std::mem::take(&mut grower.left_out).is_empty() {
         // Some fields go only with others that came later.
@@ -68,7 +68,7 @@ pub fn sample(definition: &Definition, version: &DefinedVersion, extent: Extent)
 
 /// A first draft, with type and name.
 pub fn draft(definition: &Definition, version: &DefinedVersion, extent: Extent) -> Value {
-    let mut out = match value(&version.props, extent, 0) {
+    let mut out = match value(version.props(), extent, 0) {
         Value::Object(members) => members,
         _ => Map::new(),
     };
@@ -89,33 +89,28 @@ pub fn draft(definition: &Definition, version: &DefinedVersion, extent: Extent) 
 }
 
 /// What the server says to an object.
-pub fn judge(definition: &Definition, version: &DefinedVersion, object: &Value) -> Vec<FieldError> {
-    match object::decode(definition, version, object.clone(), Record::Nothing) {
-        Ok(mut decoded) => object::create(definition, version, &mut decoded.value).errors,
+pub fn judge(version: &DefinedVersion, object: &Value) -> Vec<FieldError> {
+    match object::decode(version, object.clone(), Record::Nothing) {
+        Ok(mut decoded) => object::create(version, &mut decoded.value).errors,
         Err(error) => vec![FieldError::internal("", error)],
     }
 }
 
 /// Changes an object until the server takes it, or nothing helps; what is wrong in the end.
-pub fn repair(definition: &Definition, version: &DefinedVersion, object: &mut Value) -> Vec<FieldError> {
-    repair_keeping(definition, version, object, &[])
+pub fn repair(version: &DefinedVersion, object: &mut Value) -> Vec<FieldError> {
+    repair_keeping(version, object, &[])
 }
 
 /// The same, but what stands at the paths `keep` or above them is not taken away.
-pub fn repair_keeping(
-    definition: &Definition,
-    version: &DefinedVersion,
-    object: &mut Value,
-    keep: &[String],
-) -> Vec<FieldError> {
-    let mut errors = judge(definition, version, object);
+pub fn repair_keeping(version: &DefinedVersion, object: &mut Value, keep: &[String]) -> Vec<FieldError> {
+    let mut errors = judge(version, object);
     for _ in 0..REPAIRS {
         if errors.is_empty() {
             break;
         }
         let better = errors.iter().filter(|e| e.error_type != ErrorType::Internal).find_map(|error| {
-            candidates(&version.props, object, error, keep).into_iter().find_map(|changed| {
-                let left = judge(definition, version, &changed);
+            candidates(version.props(), object, error, keep).into_iter().find_map(|changed| {
+                let left = judge(version, &changed);
                 let solved = left.len() < errors.len()
                     || !left.iter().any(|e| e.field == error.field && e.detail == error.detail);
                 solved.then_some((changed, left))

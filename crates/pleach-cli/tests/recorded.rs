@@ -54,10 +54,10 @@ fn verdict(document: &Document, catalog: &mut Catalog) -> Option<Vec<String>> {
         }
         return Some(errors);
     }
-    let Lookup::Found(definition, version) = catalog.lookup(document) else { return None };
-    Some(match object::decode(definition, version, document.value.clone(), Record::Nothing) {
+    let Lookup::Found(_, version) = catalog.lookup(document) else { return None };
+    Some(match object::decode(version, document.value.clone(), Record::Nothing) {
         Ok(mut decoded) => {
-            let errors = object::create(definition, version, &mut decoded.value).errors;
+            let errors = object::create(version, &mut decoded.value).errors;
             errors.iter().map(ToString::to_string).collect()
         }
         Err(error) => vec![error],

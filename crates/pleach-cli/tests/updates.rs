@@ -75,17 +75,16 @@ impl Known {
 
     fn errors(&self, old: &Value, new: &Value) -> Option<Vec<String>> {
         let (old, new) = (document(old), document(new));
-        let Lookup::Found(definition, version) = self.catalog.lookup(&new) else { return None };
+        let Lookup::Found(_, version) = self.catalog.lookup(&new) else { return None };
         if old.api_version() != new.api_version() {
             return None;
         }
-        let decode =
-            |document: Document| object::decode(definition, version, document.value, Record::Nothing);
+        let decode = |document: Document| object::decode(version, document.value, Record::Nothing);
         let (mut old, mut new) = match (decode(old), decode(new)) {
             (Ok(old), Ok(new)) => (old.value, new.value),
             (_, Err(error)) | (Err(error), _) => return Some(vec![error]),
         };
-        let verdict = object::update(definition, version, &mut new, &mut old);
+        let verdict = object::update(version, &mut new, &mut old);
         Some(verdict.errors.iter().map(|error| without_uids(&error.to_string())).collect())
     }
 

@@ -43,6 +43,27 @@ pub fn kind_named(crd: &Crd, names: &Names) -> Kind {
     }
 }
 
+/// A kind with one version only, and with another schema for it. It has no columns and no field selectors.
+pub fn with_schema(kind: &Kind, version: usize, props: JSONSchemaProps) -> Kind {
+    let (version, props) = (&kind.versions[version], Arc::new(props));
+    let options =
+        SchemaOptions { preserve_unknown_fields: kind.preserve_unknown_fields, ..SchemaOptions::default() };
+    let of_schema = props.clone();
+    let version = KindVersion {
+        name: version.name.clone(),
+        api_version: version.api_version.clone(),
+        served: version.served,
+        deprecation: version.deprecation.clone(),
+        status: version.status,
+        scale: version.scale.clone(),
+        columns: Vec::new(),
+        selectable_fields: Vec::new(),
+        schema: LazySchema::new(move || Schema::compile(&of_schema, options)),
+        props: Some(props),
+    };
+    Kind { versions: Arc::new([version]), storage: 0, ..kind.clone() }
+}
+
 /// The versions of a spec.
 pub(crate) fn version_list(spec: &CrdSpec, names: &Names) -> Vec<KindVersion> {
     spec.versions().iter().map(|version| kind_version(spec, names, version)).collect()

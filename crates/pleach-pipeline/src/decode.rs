@@ -195,7 +195,8 @@ fn unique(texts: &[String]) -> Vec<&str> {
     texts.iter().map(String::as_str).filter(|text| seen.insert(*text)).collect()
 }
 
-fn cannot_be_handled(kind: &Kind, version: &str, error: &str) -> Error {
+/// The error of an object that cannot be decoded.
+pub fn cannot_be_handled(kind: &Kind, version: &str, error: &str) -> Error {
     Error::BadRequest(format!(
         "{} in version \"{version}\" cannot be handled as a {}: {error}",
         kind.kind, kind.kind

@@ -67,7 +67,7 @@ pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
         writeln!(terminal.err, "pleach: the CRD has no such version")?;
         return Ok(Exit::Trouble);
     };
-    let Some(found) = find(&version.props, path) else {
+    let Some(found) = find(version.props(), path) else {
         writeln!(terminal.err, "pleach: field \"{path}\" does not exist")?;
         return Ok(Exit::Findings);
     };

@@ -88,6 +88,7 @@ fn fragment(
         schema: spec.schema_of(written).map(|schema| &**schema),
         preserve_unknown_fields: spec.preserves_unknown_fields(),
         built_in: false,
+        deletes_collections: true,
     };
     pleach_openapi::fragment(&resource, edition, Form::Json)
 }

@@ -69,13 +69,13 @@ pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
     let (mut results, mut refused, mut first) = (Vec::new(), false, true);
     for document in loaded.documents().filter(|document| !document.is_crd()) {
         let title = document.title();
-        let Lookup::Found(definition, version) = catalog.lookup(document) else {
+        let Lookup::Found(_, version) = catalog.lookup(document) else {
             trouble = true;
             let name = &document.source.name;
             writeln!(terminal.err, "pleach: {name}: {title}: no CRD was given for this kind with --crds")?;
             continue;
         };
-        let rendered = match render(document, definition, version) {
+        let rendered = match render(document, version) {
             Ok(rendered) => rendered,
             Err(error) => {
                 refused = true;
@@ -118,12 +118,8 @@ pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
     })
 }
 
-fn render(
-    document: &Document,
-    definition: &Definition,
-    version: &DefinedVersion,
-) -> Result<Rendered, String> {
-    let decoded = object::decode(definition, version, document.value.clone(), Record::Everything)?;
+fn render(document: &Document, version: &DefinedVersion) -> Result<Rendered, String> {
+    let decoded = object::decode(version, document.value.clone(), Record::Everything)?;
     let mut reasons = reasons(&decoded.settled, &decoded.unknown);
     if version.status {
         reasons.insert("status".to_owned(), "dropped: status is written through /status only".to_owned());
@@ -131,9 +127,9 @@ fn render(
     let withheld = decoded.settled.defaults.withheld.iter();
     let withheld = withheld.map(|w| (w.path.clone(), w.reason.to_string())).collect();
     let mut judged = decoded.value.clone();
-    let verdict = object::create(definition, version, &mut judged);
+    let verdict = object::create(version, &mut judged);
     let mut value = decoded.value;
-    object::prepare_for_create(definition, version, &mut value);
+    object::prepare_for_create(version, &mut value);
     let refused = verdict.errors.iter().map(ToString::to_string).collect();
     Ok(Rendered { value, reasons, withheld, refused })
 }

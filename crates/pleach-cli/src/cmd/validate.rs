@@ -126,8 +126,8 @@ impl Check<'_> {
             let text = format!("Object '{missing}' is missing");
             return vec![Finding::new(Level::Error, "no-kind", text).at(document, "")];
         }
-        let (definition, version) = match self.catalog.lookup(document) {
-            Lookup::Found(definition, version) => (definition, version),
+        let version = match self.catalog.lookup(document) {
+            Lookup::Found(_, version) => version,
             other => return vec![self.undefined(document, &other)],
         };
         let mut findings = self.duplicates(document);
@@ -140,7 +140,7 @@ impl Check<'_> {
             let finding = Finding::new(Level::Warning, "deprecated", warning.clone());
             findings.push(finding.at(document, "apiVersion"));
         }
-        let decoded = match object::decode(definition, version, document.value.clone(), Record::Unknown) {
+        let decoded = match object::decode(version, document.value.clone(), Record::Unknown) {
             Ok(decoded) => decoded,
             Err(error) => {
                 let field = field_of_decode_error(&error).map(|field| format!("metadata.{field}"));
@@ -153,9 +153,9 @@ impl Check<'_> {
         let mut value = decoded.value;
         let old = if self.old.is_empty() { None } else { self.old.get(&identity(document)).copied() };
         let verdict = match old {
-            None => object::create(definition, version, &mut value),
-            Some(old) => match object::decode(definition, version, old.value.clone(), Record::Nothing) {
-                Ok(mut old) => object::update(definition, version, &mut value, &mut old.value),
+            None => object::create(version, &mut value),
+            Some(old) => match object::decode(version, old.value.clone(), Record::Nothing) {
+                Ok(mut old) => object::update(version, &mut value, &mut old.value),
                 Err(error) => {
                     findings.push(Finding::new(Level::Error, "decode", format!("the old object: {error}")));
                     return findings;

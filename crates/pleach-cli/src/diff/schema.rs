@@ -11,7 +11,7 @@ use crate::sample::{Extent, value};
 /// Adds all changes between the two schemas.
 pub(super) fn compare(witnesses: &Witnesses<'_>, out: &mut Vec<Change>) {
     let mut walk = Walk { witnesses, steps: Vec::new(), out };
-    walk.node(&witnesses.old_version.props, &witnesses.new_version.props);
+    walk.node(witnesses.old_version.props(), witnesses.new_version.props());
 }
 
 struct Walk<'a> {
@@ -25,7 +25,7 @@ impl Walk<'_> {
         self.out.push(Change {
             severity,
             rule,
-            version: self.witnesses.old_version.name.clone(),
+            version: self.witnesses.old_version.name.to_string(),
             path: display(&self.steps),
             message,
             witness: None,

@@ -44,7 +44,6 @@ pub(super) fn display(steps: &[Step]) -> String {
 pub(super) struct Witnesses<'a> {
     pub(super) old: &'a Definition,
     pub(super) old_version: &'a DefinedVersion,
-    pub(super) new: &'a Definition,
     pub(super) new_version: &'a DefinedVersion,
 }
 
@@ -80,7 +79,7 @@ impl Witnesses<'_> {
 
     /// The old version with one node changed.
     fn edited(&self, steps: &[Step], edit: Edit) -> Option<DefinedVersion> {
-        let mut schema = self.old_version.props.to_value();
+        let mut schema = self.old_version.props().to_value();
         let mut node = &mut schema;
         for step in steps {
             node = match step {
@@ -110,11 +109,11 @@ impl Witnesses<'_> {
     /// Whether the old CRD accepts an object with all of it, and the new one drops what is at `path`.
     fn loses(&self, mut object: Value, path: &[String]) -> Option<Witness> {
         let kept = [printed(path)];
-        if !repair_keeping(self.old, self.old_version, &mut object, &kept).is_empty() {
+        if !repair_keeping(self.old_version, &mut object, &kept).is_empty() {
             return None;
         }
-        let before = object::decode(self.old, self.old_version, object.clone(), Record::Unknown).ok()?;
-        let after = object::decode(self.new, self.new_version, object.clone(), Record::Unknown).ok()?;
+        let before = object::decode(self.old_version, object.clone(), Record::Unknown).ok()?;
+        let after = object::decode(self.new_version, object.clone(), Record::Unknown).ok()?;
         let new = after.unknown.iter().find(|path| !before.unknown.contains(path))?;
         Some(Witness { answer: format!("unknown field \"{new}\""), object })
     }
@@ -130,7 +129,7 @@ impl Witnesses<'_> {
     /// Any object, for changes that all of them feel.
     pub(super) fn any(&self, answer: &str) -> Option<Witness> {
         let mut object = draft(self.old, self.old_version, Extent::Minimal);
-        let errors = repair(self.old, self.old_version, &mut object);
+        let errors = repair(self.old_version, &mut object);
         errors.is_empty().then(|| Witness { object, answer: answer.to_owned() })
     }
 
@@ -139,11 +138,11 @@ impl Witnesses<'_> {
     fn check(&self, mut object: Value, path: &[String], edited: &DefinedVersion) -> Option<Witness> {
         let kept = [printed(path)];
         let kept: &[String] = if path.is_empty() { &[] } else { &kept };
-        if !repair_keeping(self.old, self.old_version, &mut object, kept).is_empty() {
+        if !repair_keeping(self.old_version, &mut object, kept).is_empty() {
             return None;
         }
-        let answer = judge(self.old, edited, &object).first()?.to_string();
-        if judge(self.new, self.new_version, &object).is_empty() {
+        let answer = judge(edited, &object).first()?.to_string();
+        if judge(self.new_version, &object).is_empty() {
             return None;
         }
         Some(Witness { object, answer })
@@ -152,7 +151,7 @@ impl Witnesses<'_> {
     /// A minimal object in which everything above a place exists, and the concrete path of the place.
     fn with_place(&self, steps: &[Step]) -> Option<(Value, Vec<String>)> {
         let mut object = draft(self.old, self.old_version, Extent::Minimal);
-        let mut schema: &JSONSchemaProps = &self.old_version.props;
+        let mut schema: &JSONSchemaProps = self.old_version.props();
         let mut path: Vec<String> = Vec::new();
         for (i, step) in steps.iter().enumerate() {
             let last = i + 1 == steps.len();

@@ -9,7 +9,7 @@ use pleach_schema::JSONSchemaProps;
 
 use super::scalar::variants;
 use super::{Extent, at, join, judge, put, repair_keeping, value};
-use crate::catalog::{DefinedVersion, Definition};
+use crate::catalog::DefinedVersion;
 
 /// How many objects are tried before the rest of the fields is left out.
 const TRIES: usize = 6000;
@@ -24,7 +24,6 @@ pub struct LeftOut {
 }
 
 pub(super) struct Grower<'a> {
-    definition: &'a Definition,
     version: &'a DefinedVersion,
     pub(super) object: Value,
     pub(super) left_out: Vec<LeftOut>,
@@ -33,13 +32,13 @@ pub(super) struct Grower<'a> {
 
 impl<'a> Grower<'a> {
     /// Starts from a valid object.
-    pub(super) fn new(definition: &'a Definition, version: &'a DefinedVersion, object: Value) -> Self {
-        Self { definition, version, object, left_out: Vec::new(), tries: 0 }
+    pub(super) fn new(version: &'a DefinedVersion, object: Value) -> Self {
+        Self { version, object, left_out: Vec::new(), tries: 0 }
     }
 
     /// Adds all fields that go.
     pub(super) fn grow(&mut self) {
-        let schema = &self.version.props;
+        let schema = self.version.props();
         let mut steps = Vec::new();
         for (name, property) in schema.properties() {
             let own = ["apiVersion", "kind", "metadata"].contains(&name.as_str());
@@ -109,7 +108,7 @@ impl<'a> Grower<'a> {
             }
             tried.push(new);
             self.tries += 1;
-            let errors = judge(self.definition, self.version, &changed);
+            let errors = judge(self.version, &changed);
             if errors.is_empty() {
                 self.object = changed;
                 return true;
@@ -134,7 +133,7 @@ impl<'a> Grower<'a> {
                 return false;
             }
             self.tries += 50;
-            let errors = repair_keeping(self.definition, self.version, &mut changed, &[join(steps)]);
+            let errors = repair_keeping(self.version, &mut changed, &[join(steps)]);
             if errors.is_empty() && at(&changed, steps).is_some() && holds(&changed, &self.object) {
                 self.object = changed;
                 return true;
