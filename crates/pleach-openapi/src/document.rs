@@ -296,6 +296,7 @@ pub(crate) mod tests {
             schema: None,
             preserve_unknown_fields: false,
             built_in: false,
+            deletes_collections: true,
         }
     }
 

@@ -77,4 +77,6 @@ pub struct Resource<'a> {
     pub preserve_unknown_fields: bool,
     /// A built-in kind: other schema names, and strategic merge patch.
     pub built_in: bool,
+    /// Has `deletecollection`.
+    pub deletes_collections: bool,
 }

@@ -131,8 +131,7 @@ pub(crate) fn paths(resource: &Resource<'_>, edition: Edition) -> Vec<(String, V
             answer: own.clone(),
         },
     ];
-    // Namespaces have no deletecollection.
-    if !(resource.built_in && plural == "namespaces") {
+    if resource.deletes_collections {
         collection.push(Operation {
             verb: &DELETE_COLLECTION,
             description: format!("delete collection of {kind}"),

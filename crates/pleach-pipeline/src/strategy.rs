@@ -63,6 +63,11 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         false
     }
 
+    /// Whether published documents have `deletecollection`.
+    fn deletes_collections(&self) -> bool {
+        true
+    }
+
     /// Whether there is `/finalize`.
     fn has_finalize(&self) -> bool {
         false

@@ -199,6 +199,64 @@ fn names_are_the_usual_ones() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Files outside of the kinds' folders that name built-in kinds all the same, and why.
+const NAMES_KINDS: &[(&str, &str)] = &[
+    ("crates/pleach-server/src/protobuf/messages.rs", "the protobuf messages by kind"),
+    ("crates/pleach-server/src/request_info.rs", "the grammar of URLs"),
+    ("crates/pleach-meta/src/object_meta/validate.rs", "events own nothing"),
+    ("crates/pleach-openapi/src/shared.rs", "the shared types of published documents"),
+];
+
+/// The names of the built-in kinds, from their manifests.
+fn built_in_names() -> Vec<String> {
+    let manifests = files()
+        .into_iter()
+        .filter(|(name, _)| name.starts_with("crates/pleach-pipeline/src/kinds/") && name.ends_with(".yaml"));
+    let texts = manifests.map(|(_, path)| fs::read_to_string(path).expect("a manifest is text"));
+    let mut names: Vec<String> = texts.flat_map(|text| names_in(&text)).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// `plural` and `kind` under `names` in a manifest.
+fn names_in(manifest: &str) -> Vec<String> {
+    let names = manifest.split("names:").nth(1).and_then(|rest| rest.split("versions:").next());
+    let words: Vec<&str> = names.unwrap_or_default().split([' ', '{', '}', ',', '\n']).collect();
+    let after = |key: &str| words.iter().position(|word| *word == key).map(|at| words[at + 1].to_owned());
+    ["plural:", "kind:"].into_iter().filter_map(after).collect()
+}
+
+#[test]
+fn only_strategies_ask_which_kind_an_object_has() {
+    let names = built_in_names();
+    assert!(names.iter().any(|name| name == "Lease") && names.len() > 15, "{names:?}");
+    let mut wrong = Vec::new();
+    for (name, path) in files() {
+        let counts = name.starts_with("crates/") && name.contains("/src/") && name.ends_with(".rs");
+        let is_test = name.ends_with("tests.rs") || name.contains("/tests/");
+        if !counts
+            || is_test
+            || name.starts_with("crates/pleach-pipeline/src/kinds")
+            || NAMES_KINDS.iter().any(|(listed, _)| *listed == name)
+        {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("source is text");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for (number, line) in code.lines().enumerate() {
+            let compares = names.iter().any(|kind| {
+                let forms = ["== \"{}\"", "!= \"{}\"", "\"{}\" =>", "\"{}\") =>", "\"{}\" | ", "| \"{}\""];
+                forms.iter().any(|form| line.contains(&form.replace("{}", kind)))
+            });
+            if compares || line.contains("kind.strategy ==") || line.contains("kind.strategy !=") {
+                wrong.push(format!("{name}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "add a method to Strategy instead:\n{}", wrong.join("\n"));
+}
+
 #[test]
 fn nothing_unfinished_and_nothing_of_one_machine() {
     // Written in two parts, so that this file does not hold them itself.

@@ -82,6 +82,10 @@ impl Strategy for Namespace {
         true
     }
 
+    fn deletes_collections(&self) -> bool {
+        false
+    }
+
     fn has_finalize(&self) -> bool {
         true
     }

@@ -151,6 +151,7 @@ fn fragment(kind: &Kind, at: usize, edition: Edition, form: Form) -> Fragment {
         schema: version.props.as_deref(),
         preserve_unknown_fields: kind.preserve_unknown_fields,
         built_in: !kind.is_custom(),
+        deletes_collections: kind.strategy.deletes_collections(),
     };
     pleach_openapi::fragment(&resource, edition, form)
 }
