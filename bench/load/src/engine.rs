@@ -11,7 +11,7 @@ use bytes::Bytes;
 use pleach_auth::UserInfo;
 use pleach_engine::options::{Body, Context, Format, PatchType, WriteOptions};
 use pleach_engine::target::{Subresource, Target};
-use pleach_engine::{Admission, Clock, Engine, Randomness};
+use pleach_engine::{AdmissionPlugins, Clock, Engine, Randomness};
 use pleach_json::{Value, to_vec};
 use pleach_store::ModelStore;
 
@@ -53,7 +53,7 @@ pub(crate) async fn measure(objects: usize, batches: usize, wanted: &dyn Fn(&str
         Arc::new(ModelStore::new()),
         Arc::new(Standstill),
         Arc::new(Counting::default()),
-        Admission::default(),
+        AdmissionPlugins::default(),
     );
     engine.start().await.expect("an empty store");
     let bench = Bench { engine, objects };

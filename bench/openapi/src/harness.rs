@@ -9,7 +9,7 @@ use http_body_util::{BodyExt as _, Collected};
 use pleach_auth::UserInfo;
 use pleach_engine::options::{Body, Context, Format, PatchType, WriteOptions};
 use pleach_engine::target::{Subresource, Target};
-use pleach_engine::{Admission, Clock, Engine, Instant, Randomness};
+use pleach_engine::{AdmissionPlugins, Clock, Engine, Instant, Randomness};
 use pleach_server::app::Call;
 use pleach_server::chunk::Chunk;
 use pleach_server::documents::Documents;
@@ -63,7 +63,7 @@ impl Harness {
             Arc::new(store),
             Arc::new(SystemClock),
             Arc::new(SystemRandomness),
-            Admission::default(),
+            AdmissionPlugins::default(),
         ));
         engine.start().await.expect("the engine starts");
         Self { engine, documents: Documents::default(), _room: room }

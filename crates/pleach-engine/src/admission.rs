@@ -1,60 +1,153 @@
-//! What must hold before an object is let in, beyond its own kind's rules.
+//! Admission: an ordered chain of plugins that may change or refuse a write.
+//!
+//! Plugins have upstream's names and order. A plugin is a module here and its line in the table of `plugins.rs`. Every write
+//! goes through the chain: create, update, patch, apply, delete, collections, subresources, and deletions by
+//! background controllers. What a plugin is told of a write are its [`AdmissionAttributes`].
+//!
+//! The mutating phase comes before validation by the schema, the validating phase after it. Writes whose object
+//! no plugin wants to see pay for one load per plugin.
 
-use memchr::memmem::Finder;
+mod attributes;
+mod mutating_webhook;
+mod namespace_lifecycle;
+mod plugins;
+mod validating_webhook;
+mod webhooks;
+
+use std::pin::Pin;
+
+use pleach_auth::Answer;
 use pleach_json::Value;
-use pleach_meta::object_meta::ObjectMeta;
-use pleach_meta::status::StatusCause;
-use pleach_work::Constant;
 
+pub(crate) use self::attributes::{
+    AdmissionAttributes, AdmissionRequest, GroupVersion, Operation, RequestOptions,
+};
+use self::mutating_webhook::Reinvocations;
+pub use self::plugins::AdmissionPlugins;
 use crate::engine::Engine;
-use crate::keys;
-use crate::kinds::namespace;
-use crate::rejection::{Rejection, Subject};
-use crate::target::Target;
+use crate::options::Context;
+use crate::rejection::Rejection;
 
-/// Only a namespace that is being deleted has this member, so most are never parsed.
-static MARK: Constant<Finder<'static>> = Constant::new(|| Finder::new(b"\"deletionTimestamp\":"));
+/// What a plugin says to a write.
+pub(crate) type Verdict = Result<(), Rejection>;
 
-/// A namespaced object needs a namespace that exists and is not going away.
-pub(crate) async fn namespace_lifecycle(
-    engine: &Engine,
-    target: &Target,
-    value: &Value,
-) -> Result<(), Rejection> {
-    if !engine.admission.namespace_lifecycle {
-        return Ok(());
+/// An admission plugin. What it does not define it has no part in.
+pub(crate) trait Plugin: Send + Sync {
+    /// Decides by the attributes alone, before all plugins that look at the object.
+    fn admit_attributes<'a>(
+        &'a self,
+        _engine: &'a Engine,
+        _attributes: &'a AdmissionAttributes<'a>,
+    ) -> Answer<'a, Verdict> {
+        Answer::Now(Ok(()))
     }
-    let Some(namespace) = &target.namespace else { return Ok(()) };
-    let Some(record) = engine.stored(&keys::namespace(namespace)).await? else {
-        return Err(Rejection::NotFound(Subject {
-            group: "".into(),
-            resource: namespace::PLURAL.into(),
-            name: namespace.clone(),
-        }));
-    };
-    let marked = MARK.find(record.json()).is_some();
-    if !marked || !ObjectMeta::of(&record.parse()?).is_terminating() {
-        return Ok(());
+
+    /// Whether the object of a write is to be shown to the plugin, in any phase.
+    fn handles(&self, _engine: &Engine, _attributes: &AdmissionAttributes<'_>) -> bool {
+        false
     }
-    Err(Rejection::Forbidden {
-        subject: target.kind.subject(ObjectMeta::of(value).name()),
-        why: format!("unable to create new content in namespace {namespace} because it is being terminated"),
-        cause: Some(StatusCause {
-            reason: "NamespaceTerminating".into(),
-            message: format!("namespace {namespace} is being terminated"),
-            field: "metadata.namespace".into(),
-        }),
-    })
+
+    /// The mutating phase: may change the object.
+    fn admit<'a>(&'a self, _write: Mutation<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// The validating phase: sees the object as it will be stored.
+    fn validate<'a>(&'a self, _write: Validation<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+        Box::pin(async { Ok(()) })
+    }
 }
 
-/// Some namespaces stay.
-pub(crate) fn protect_namespaces(target: &Target) -> Result<(), Rejection> {
-    if target.kind.strategy.is_protected(target.name()) {
-        return Err(Rejection::Forbidden {
-            subject: target.subject(),
-            why: "this namespace may not be deleted".into(),
-            cause: None,
-        });
+/// A write in the mutating phase.
+pub(crate) struct Mutation<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) attributes: &'a AdmissionAttributes<'a>,
+    /// The object as the plugins before left it; none if it is deleted.
+    pub(crate) object: &'a mut Option<Value>,
+    /// The object as it is stored; none if it is new.
+    pub(crate) old: Option<&'a Value>,
+    pub(crate) state: &'a mut MutationState,
+    pub(crate) warnings: &'a mut Vec<String>,
+}
+
+/// What plugins remember of a write between the first round of the mutating phase and the second.
+#[derive(Default)]
+pub(crate) struct MutationState {
+    /// A plugin changed the object.
+    pub(crate) changed: bool,
+    /// This is the second round.
+    pub(crate) reinvoking: bool,
+    /// A second round is wanted.
+    pub(crate) reinvoke: bool,
+    pub(crate) webhooks: Reinvocations,
+}
+
+/// A write in the validating phase.
+pub(crate) struct Validation<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) attributes: &'a AdmissionAttributes<'a>,
+    /// The object as it will be stored; none if it is deleted.
+    pub(crate) object: Option<&'a Value>,
+    /// The object as it is stored; none if it is new.
+    pub(crate) old: Option<&'a Value>,
+    pub(crate) warnings: &'a mut Vec<String>,
+}
+
+impl Engine {
+    /// Begins admission: asks the plugins that decide by attributes alone. The attributes come back if a plugin
+    /// wants to see the object.
+    pub(crate) async fn begin_admission<'a, 'w>(
+        &self,
+        attributes: &'a AdmissionAttributes<'w>,
+    ) -> Result<Option<&'a AdmissionAttributes<'w>>, Rejection> {
+        for plugin in self.admission.enabled() {
+            plugin.admit_attributes(self, attributes).get().await?;
+        }
+        let handled = self.admission.enabled().any(|plugin| plugin.handles(self, attributes));
+        Ok(handled.then_some(attributes))
     }
-    Ok(())
+
+    /// The mutating phase. The object comes back, and whether a plugin changed it.
+    pub(crate) async fn mutating_admission(
+        &self,
+        attributes: &AdmissionAttributes<'_>,
+        mut object: Option<Value>,
+        old: Option<&Value>,
+        context: &mut Context,
+    ) -> Result<(Option<Value>, bool), Rejection> {
+        let mut state = MutationState::default();
+        for reinvoking in [false, true] {
+            if reinvoking && !state.reinvoke {
+                break;
+            }
+            state.reinvoking = reinvoking;
+            for plugin in self.admission.enabled() {
+                let mutation = Mutation {
+                    engine: self,
+                    attributes,
+                    object: &mut object,
+                    old,
+                    state: &mut state,
+                    warnings: &mut context.warnings,
+                };
+                plugin.admit(mutation).await?;
+            }
+        }
+        Ok((object, state.changed))
+    }
+
+    /// The validating phase.
+    pub(crate) async fn validating_admission(
+        &self,
+        attributes: &AdmissionAttributes<'_>,
+        object: Option<&Value>,
+        old: Option<&Value>,
+        context: &mut Context,
+    ) -> Result<(), Rejection> {
+        for plugin in self.admission.enabled() {
+            let warnings = &mut context.warnings;
+            plugin.validate(Validation { engine: self, attributes, object, old, warnings }).await?;
+        }
+        Ok(())
+    }
 }

@@ -9,7 +9,7 @@ use pleach_meta::object_meta::ObjectMeta;
 use pleach_pipeline::strategy::Strategy;
 use pleach_store::{Commit, Expect, Key, StoreError};
 
-use crate::admission;
+use crate::admission::{AdmissionAttributes, RequestOptions};
 use crate::engine::Engine;
 use crate::kind::Kind;
 use crate::list::Listing;
@@ -20,7 +20,6 @@ use crate::read::{check_readable, previewed};
 use crate::record::Record;
 use crate::rejection::{Rejection, Subject};
 use crate::target::Target;
-use crate::webhooks::{Operation, Question};
 use crate::write::is_finished;
 
 /// Holds an object until its dependents no longer name it.
@@ -70,7 +69,9 @@ impl Engine {
         options: &DeleteOptions,
         context: &mut Context,
     ) -> Result<Deleted, Rejection> {
-        admission::protect_namespaces(target)?;
+        let options = RequestOptions::Delete(options);
+        let attributes = AdmissionAttributes::new(target, target.name(), options, context);
+        let admission = self.begin_admission(&attributes).await?;
         let key = target.key_of(target.name());
         let found = self.store.get(&key, None).await.map_err(Rejection::from_store)?;
         let unreadable = found.filter(|found| {
@@ -87,13 +88,11 @@ impl Engine {
                 )],
             });
         };
-        let told = || options.to_value();
-        let question = self.question(target, Operation::Delete, target.name(), options.dry_run, told);
-        if let Some(question) = question.as_deref() {
+        if let Some(attributes) = admission {
             // All that is known of it.
             let known = address(target);
-            self.mutate(question, None, Some(&known), context).await?;
-            self.approve(question, None, Some(&known), context).await?;
+            self.mutating_admission(attributes, None, Some(&known), context).await?;
+            self.validating_admission(attributes, None, Some(&known), context).await?;
         }
         match self.store.commit(Commit::delete(key.clone(), Expect::At(unreadable.revision))).await {
             Ok(_) => {
@@ -106,7 +105,7 @@ impl Engine {
         }
     }
 
-    /// Deletes one object; `name` is what those are told who are asked about it.
+    /// Deletes one object; `name` is the name in its admission attributes.
     async fn delete_one(
         &self,
         target: &Target,
@@ -114,15 +113,13 @@ impl Engine {
         options: &DeleteOptions,
         context: &mut Context,
     ) -> Result<Deleted, Rejection> {
-        admission::protect_namespaces(target)?;
-        let told = || options.to_value();
-        let question = self.question(target, Operation::Delete, name, options.dry_run, told);
+        let attributes = AdmissionAttributes::new(target, name, RequestOptions::Delete(options), context);
+        let admission = self.begin_admission(&attributes).await?;
         let key = target.key_of(target.name());
         for _ in 0..RACES {
             let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
-            let question = question.as_deref();
             if let Step::Done(deleted) =
-                self.delete_record(target, &record, question, options, context).await?
+                self.delete_record(target, &record, admission, options, context).await?
             {
                 return Ok(deleted);
             }
@@ -134,11 +131,11 @@ impl Engine {
         &self,
         target: &Target,
         record: &Record,
-        question: Option<&Question<'_>>,
+        admission: Option<&AdmissionAttributes<'_>>,
         options: &DeleteOptions,
         context: &mut Context,
     ) -> Result<Step, Rejection> {
-        if question.is_none()
+        if admission.is_none()
             && let Some(uid) = goes_at_once(target, record, options)
         {
             return self.take_away(target, target.key_of(target.name()), record, uid).await;
@@ -146,10 +143,10 @@ impl Engine {
         let live = self.live_value(&target.kind, target.version, record).await;
         let live = live.map_err(|rejection| rejection.about(&target.key_of(target.name())))?;
         check_preconditions(target, options, &live)?;
-        if let Some(question) = question {
+        if let Some(attributes) = admission {
             Box::pin(async {
-                self.mutate(question, None, Some(&live), context).await?;
-                self.approve(question, None, Some(&live), context).await
+                self.mutating_admission(attributes, None, Some(&live), context).await?;
+                self.validating_admission(attributes, None, Some(&live), context).await
             })
             .await?;
         }

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use pleach_auth::{AlwaysAllow, Authorizer};
 use pleach_json::Str;
-use pleach_store::{Key, Store};
+use pleach_store::{Key, Store, StoreError, Versioned};
 
+use crate::admission::AdmissionPlugins;
 use crate::catalog::Catalog;
 use crate::event_cache::EventCache;
 use crate::gates::Gates;
@@ -40,23 +41,6 @@ pub trait Randomness: Send + Sync + 'static {
     fn fill(&self, buffer: &mut [u8]);
 }
 
-/// What may be switched off.
-#[derive(Clone, Copy, Debug)]
-pub struct Admission {
-    /// Objects need a namespace that exists and is not going away.
-    pub namespace_lifecycle: bool,
-    /// Webhooks may change objects.
-    pub mutating_webhooks: bool,
-    /// Webhooks may refuse writes.
-    pub validating_webhooks: bool,
-}
-
-impl Default for Admission {
-    fn default() -> Self {
-        Self { namespace_lifecycle: true, mutating_webhooks: true, validating_webhooks: true }
-    }
-}
-
 thread_local! {
     /// A second and how it is written: each write asks twice, and thousands ask within one.
     static LAST_SECOND: RefCell<(i64, Str)> = const { RefCell::new((0, Str::new_static(""))) };
@@ -68,7 +52,7 @@ pub struct Engine {
     pub(crate) catalog: Catalog,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) randomness: Arc<dyn Randomness>,
-    pub(crate) admission: Admission,
+    pub(crate) admission: AdmissionPlugins,
     pub(crate) gates: Gates,
     pub(crate) max_request_bytes: usize,
     pub(crate) caller: Arc<dyn Caller>,
@@ -87,7 +71,7 @@ impl Engine {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         randomness: Arc<dyn Randomness>,
-        admission: Admission,
+        admission: AdmissionPlugins,
     ) -> Self {
         Self {
             store,
@@ -205,12 +189,21 @@ impl Engine {
             Some(answer) => answer,
             None => self.store.get(key, None).await,
         };
-        match found.map_err(Rejection::from_store)? {
-            Some(versioned) => Record::open(versioned.value, versioned.revision)
-                .map(Some)
-                .map_err(|rejection| rejection.about(key)),
-            None => Ok(None),
-        }
+        opened(key, found)
+    }
+
+    /// The stored object under a key, if the store need not wait for it.
+    pub(crate) fn try_stored(&self, key: &Key) -> Option<Result<Option<Record>, Rejection>> {
+        self.store.try_get(key).map(|found| opened(key, found))
+    }
+}
+
+fn opened(key: &Key, found: Result<Option<Versioned>, StoreError>) -> Result<Option<Record>, Rejection> {
+    match found.map_err(Rejection::from_store)? {
+        Some(versioned) => Record::open(versioned.value, versioned.revision)
+            .map(Some)
+            .map_err(|rejection| rejection.about(key)),
+        None => Ok(None),
     }
 }
 

@@ -50,5 +50,6 @@ mod write_cache;
 pub use pleach_pipeline::{compile, gates, kind, kinds};
 pub(crate) use pleach_pipeline::{decode, prepare, settle};
 
-pub use engine::{Admission, Clock, Engine, Instant, Randomness, uuid_v4};
+pub use admission::AdmissionPlugins;
+pub use engine::{Clock, Engine, Instant, Randomness, uuid_v4};
 pub use rejection::Rejection;

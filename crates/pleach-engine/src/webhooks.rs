@@ -1,21 +1,17 @@
-//! Webhooks: those outside who are asked before something is written, and those who convert.
+//! Webhooks: admission webhooks as their configurations describe them, and conversion webhooks.
 //!
-//! The engine opens no sockets: a [`Caller`] is handed to it.
+//! Admission calls them in [`crate::admission`]. The engine opens no sockets: a [`Caller`] is handed to it.
 
-mod admit;
-mod answer;
-mod attributes;
+pub(crate) mod answer;
 pub mod caller;
-mod conditions;
+pub(crate) mod conditions;
 pub mod conversion;
-mod excerpt;
-mod hook;
+pub(crate) mod excerpt;
+pub(crate) mod hook;
 mod registry;
-mod review;
-mod rules;
+pub(crate) mod review;
+pub(crate) mod rules;
 
-pub(crate) use admit::Question;
-pub(crate) use attributes::Operation;
 pub use caller::{Address, Answered, CallError, Caller, Place};
 pub use conditions::user_info;
 pub use excerpt::{EXCERPT, excerpt, excerpt_bytes};

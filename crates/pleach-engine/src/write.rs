@@ -20,7 +20,7 @@ use self::draft::Draft;
 pub(crate) use self::draft::{align_namespace, check_identity};
 use self::encoded::Encoded;
 use self::valid::{Approved, Valid};
-use crate::admission;
+use crate::admission::{AdmissionAttributes, RequestOptions};
 use crate::decode::decode;
 use crate::engine::Engine;
 use crate::kind::Kind;
@@ -34,7 +34,6 @@ use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::settle::Settled;
 use crate::target::{Subresource, Target};
-use crate::webhooks::Operation;
 use crate::write_cache::{AppliedConfiguration, LastStored};
 
 /// How often a generated name is tried.
@@ -153,11 +152,10 @@ impl Engine {
         manager: Option<&Manager>,
     ) -> Result<Object, Rejection> {
         let draft = Draft::create(target, settled, manager, self.write_cache.is_on(), context)?;
-        admission::namespace_lifecycle(self, target, draft.value()).await?;
-        let told = || options.to_value("CreateOptions");
-        let question = self.question(target, Operation::Create, "", options.dry_run, told);
-        let question = question.as_deref();
-        let mut admitted = Some(self.admit_new(question, draft, context).await?);
+        let name = ObjectMeta::of(draft.value()).name();
+        let attributes = AdmissionAttributes::new(target, name, RequestOptions::Create(options), context);
+        let admission = self.begin_admission(&attributes).await?;
+        let mut admitted = Some(self.admit_new(admission, draft, context).await?);
         let meta = admitted.as_ref().map(|admitted| ObjectMeta::of(admitted.value()));
         // An object with a name that also says how to make one is told about names that could not be made.
         let has_base = meta.is_some_and(|meta| !meta.generate_name().is_empty());
@@ -167,7 +165,7 @@ impl Engine {
             let admitted = if generated { admitted.clone() } else { admitted.take() };
             let Some(admitted) = admitted else { break };
             let valid = Valid::create(self, target, admitted, generated, context)?;
-            let approved = self.approve_new(question, target, valid, context).await?;
+            let approved = self.approve_new(admission, target, valid, context).await?;
             let meta = ObjectMeta::of(approved.value());
             let name: Str = meta.name().into();
             let key = target.key_of(&name);
@@ -249,9 +247,9 @@ impl Engine {
         let manager = Manager::update(self, target, options, context);
         let endpoint = intent.scale().map(|(endpoint, _)| endpoint.clone());
         let asked = endpoint.as_ref().unwrap_or(target);
-        let told = || options.to_value("UpdateOptions");
-        let question = self.question(asked, Operation::Update, asked.name(), options.dry_run, told);
-        let question = question.as_deref();
+        let update = RequestOptions::Update(options);
+        let attributes = AdmissionAttributes::new(asked, asked.name(), update, context);
+        let admission = self.begin_admission(&attributes).await?;
         for _ in 0..RACES {
             let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
             let live = self.live(target, &key, &record).await?;
@@ -270,9 +268,9 @@ impl Engine {
             let Some(draft) = draft else {
                 return self.serve(&target.kind, target.version, record).await;
             };
-            let admitted = self.admit(question, intent, draft, &live, context).await?;
+            let admitted = self.admit(admission, intent, draft, &live, context).await?;
             let valid = Valid::update(target, intent, admitted, &live, context)?;
-            let approved = self.approve_over(question, target, intent, valid, &live, context).await?;
+            let approved = self.approve_over(admission, target, intent, valid, &live, context).await?;
             match self.replace(target, &key, &record, &live, approved, intent, options).await? {
                 Some(object) => return Ok(object),
                 // Somebody else was faster: what was said about the old state no longer counts.

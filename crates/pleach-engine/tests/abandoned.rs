@@ -9,7 +9,7 @@ use std::time::Duration;
 use pleach_engine::options::{Body, Context, DeleteOptions, Format, WriteOptions};
 use pleach_engine::rejection::Rejection;
 use pleach_engine::target::{Subresource, Target};
-use pleach_engine::{Admission, Clock, Engine, Randomness};
+use pleach_engine::{AdmissionPlugins, Clock, Engine, Randomness};
 use pleach_json::{Value, json, to_vec};
 use pleach_store::{
     Commit, Key, ModelStore, Range, RangeQuery, Revision, Stats, Store, StoreFuture, Versioned, Watch,
@@ -89,7 +89,7 @@ impl Fixture {
             store.clone(),
             Arc::new(Standstill),
             Arc::new(Counting::default()),
-            Admission::default(),
+            AdmissionPlugins::default(),
         )
         .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none());
         engine.start().await.unwrap();

@@ -11,7 +11,7 @@ use pleach_engine::options::{Body, Context, Format, WriteOptions};
 use pleach_engine::rejection::Rejection;
 use pleach_engine::target::{Subresource, Target};
 use pleach_engine::webhooks::{Address, Answered, CallError, Caller};
-use pleach_engine::{Admission, Clock, Engine, Randomness};
+use pleach_engine::{AdmissionPlugins, Clock, Engine, Randomness};
 use pleach_json::{Value, json, parse, to_vec};
 use pleach_store::ModelStore;
 
@@ -91,10 +91,14 @@ impl Fixture {
     async fn new() -> Self {
         let webhooks = Arc::new(Webhooks::default());
         let store = Arc::new(ModelStore::default());
-        let engine =
-            Engine::new(store, Arc::new(Standstill), Arc::new(Counting::default()), Admission::default())
-                .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none())
-                .with_caller(Arc::new(Shared(webhooks.clone())));
+        let engine = Engine::new(
+            store,
+            Arc::new(Standstill),
+            Arc::new(Counting::default()),
+            AdmissionPlugins::default(),
+        )
+        .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none())
+        .with_caller(Arc::new(Shared(webhooks.clone())));
         engine.start().await.unwrap();
         let fixture = Self { engine, webhooks };
         let version = |name: &str, storage: bool| {

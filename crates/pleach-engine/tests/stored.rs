@@ -19,7 +19,7 @@ use pleach_engine::options::{
 };
 use pleach_engine::rejection::Rejection;
 use pleach_engine::target::{Subresource, Target};
-use pleach_engine::{Admission, Clock, Engine, Randomness};
+use pleach_engine::{AdmissionPlugins, Clock, Engine, Randomness};
 use pleach_json::{Value, json, to_vec};
 use pleach_store::{Key, ModelStore, Store as _};
 
@@ -58,7 +58,7 @@ impl Fixture {
     async fn with(how: impl FnOnce(Engine) -> Engine) -> Self {
         let store = Arc::new(ModelStore::new());
         let (clock, randomness) = (Arc::new(Standstill), Arc::new(Counting::default()));
-        let engine = Engine::new(store.clone(), clock, randomness, Admission::default())
+        let engine = Engine::new(store.clone(), clock, randomness, AdmissionPlugins::default())
             .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none());
         let engine = how(engine);
         engine.start().await.unwrap();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use pleach_engine::webhooks::{Address, Answered, Caller};
-use pleach_engine::{Admission, Clock, Engine, Randomness};
+use pleach_engine::{AdmissionPlugins, Clock, Engine, Randomness};
 use pleach_server::app::App;
 use pleach_server::authentication::authenticators;
 use pleach_server::inflight::{BoundedCaller, InflightLimits};
@@ -91,9 +91,13 @@ impl Server {
     }
 
     async fn start_with(limits: Limits, inflight: InflightLimits, webhook: Webhook) -> Self {
-        let engine =
-            Engine::new(Arc::new(ModelStore::new()), Arc::new(Now), Arc::new(Random), Admission::default())
-                .with_caller(Arc::new(BoundedCaller::new(webhook, &inflight)));
+        let engine = Engine::new(
+            Arc::new(ModelStore::new()),
+            Arc::new(Now),
+            Arc::new(Random),
+            AdmissionPlugins::default(),
+        )
+        .with_caller(Arc::new(BoundedCaller::new(webhook, &inflight)));
         engine.start().await.unwrap();
         let authority = Authority::generate().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -72,8 +72,12 @@ pub(crate) struct ServeOptions {
     /// The admin's bearer token; generated if not given.
     #[arg(long, env = "PLEACH_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
-    /// Admission plugins to disable: NamespaceLifecycle, MutatingAdmissionWebhook,
-    /// ValidatingAdmissionWebhook.
+    /// Admission plugins to enable besides those that run by default. All names of kube-apiserver v1.36 are
+    /// known; plugins that are not implemented have no effect.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub enable_admission_plugins: Vec<String>,
+    /// Admission plugins to disable. Of those that run by default, NamespaceLifecycle,
+    /// MutatingAdmissionWebhook and ValidatingAdmissionWebhook are implemented.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub disable_admission_plugins: Vec<String>,
     /// Feature gates to enable: Unions (x-kubernetes-unions in CRDs), CostHints (a CRD refused for the

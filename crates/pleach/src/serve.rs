@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach_cli::Color;
-use pleach_engine::{Admission, Engine};
+use pleach_engine::{AdmissionPlugins, Engine};
 use pleach_hooks::HttpCaller;
 use pleach_server::app::App;
 use pleach_server::authentication::authenticators;
@@ -164,26 +164,15 @@ fn connection_limits(memory: Option<u64>) -> Limits {
     }
 }
 
-fn admission(options: &ServeOptions) -> Result<Admission, String> {
-    let mut admission = Admission::default();
-    for plugin in &options.disable_admission_plugins {
-        match plugin.as_str() {
-            "NamespaceLifecycle" => admission.namespace_lifecycle = false,
-            "MutatingAdmissionWebhook" => admission.mutating_webhooks = false,
-            "ValidatingAdmissionWebhook" => admission.validating_webhooks = false,
-            // Other upstream plugins do nothing here.
-            "ServiceAccount"
-            | "ValidatingAdmissionPolicy"
-            | "MutatingAdmissionPolicy"
-            | "ResourceQuota"
-            | "LimitRanger"
-            | "DefaultStorageClass"
-            | "Priority"
-            | "PodSecurity" => {}
-            other => return Err(format!("--disable-admission-plugins: unknown plugin {other:?}")),
-        }
+/// The admission plugins that the flags leave.
+fn admission(options: &ServeOptions) -> Result<AdmissionPlugins, String> {
+    let ServeOptions { enable_admission_plugins, disable_admission_plugins, .. } = options;
+    let (plugins, without_effect) =
+        AdmissionPlugins::from_flags(enable_admission_plugins, disable_admission_plugins)?;
+    for name in without_effect {
+        tracing::warn!(name, "admission plugin is not implemented, enabling it has no effect");
     }
-    Ok(admission)
+    Ok(plugins)
 }
 
 /// An address a client on this machine can connect to.

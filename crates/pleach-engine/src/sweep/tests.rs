@@ -10,7 +10,8 @@ use pleach_store::ModelStore;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::*;
-use crate::engine::{Admission, Clock, Randomness};
+use crate::admission::AdmissionPlugins;
+use crate::engine::{Clock, Randomness};
 use crate::options::{Body, Context, DeleteOptions, Format, Propagation, WriteOptions};
 use crate::target::{Subresource, Target};
 use crate::webhooks::{Address, Answered, CallError, Caller};
@@ -93,7 +94,7 @@ impl Fixture {
     /// An engine with its controllers, and a webhook that is asked before ConfigMaps are deleted.
     async fn new() -> Self {
         let webhook = Webhook::default();
-        let (store, admission) = (Arc::new(ModelStore::default()), Admission::default());
+        let (store, admission) = (Arc::new(ModelStore::default()), AdmissionPlugins::default());
         let engine = Engine::new(store, Arc::new(Standstill), Arc::new(Counting::default()), admission)
             .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none())
             .with_caller(Arc::new(webhook.clone()));

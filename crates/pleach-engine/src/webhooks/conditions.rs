@@ -6,9 +6,9 @@ use pleach_cel::{Activation, Authz, Bound, CelValue, CostBudget, EvalError, Prog
 use pleach_json::{Map, Str, Value, json};
 use pleach_pipeline::kinds::webhook_configuration::match_conditions;
 
-use super::attributes::Attributes;
 use super::hook::FailurePolicy;
-use super::rules::GroupVersion;
+use crate::admission::AdmissionRequest;
+use crate::admission::GroupVersion;
 
 /// What all conditions of one webhook may cost together.
 const BUDGET: i64 = 2_500_000;
@@ -52,7 +52,7 @@ impl Conditions {
     /// One that is false decides, whatever becomes of the others, unless they are too dear together.
     pub(super) fn judge(
         &self,
-        attributes: &Attributes<'_>,
+        request: &AdmissionRequest<'_>,
         seen: GroupVersion<'_>,
         object: Option<&Value>,
         old: Option<&Value>,
@@ -61,13 +61,13 @@ impl Conditions {
         if self.0.is_empty() {
             return Verdict::Call;
         }
-        let request = request(attributes, seen);
-        let may = attributes.context.user.is_in(MASTERS);
+        let shown = admission_request(request, seen);
+        let may = request.user.is_in(MASTERS);
         let null = Value::Null;
         let variables = [
             Bound::Value(object.unwrap_or(&null)),
             Bound::Value(old.unwrap_or(&null)),
-            Bound::Value(&request),
+            Bound::Value(&shown),
             Bound::Value(&null),
             Bound::Authorizer(Authz::Authorizer(may)),
             Bound::Authorizer(Authz::Resource(may)),
@@ -107,27 +107,27 @@ fn refuse(why: String, on_failure: FailurePolicy) -> Verdict {
 }
 
 /// An `AdmissionRequest` without `uid` and objects; what is empty is left out, as on the wire.
-pub(crate) fn request(attributes: &Attributes<'_>, seen: GroupVersion<'_>) -> Value {
-    let own = (attributes.group, attributes.version);
+pub(crate) fn admission_request(request: &AdmissionRequest<'_>, seen: GroupVersion<'_>) -> Value {
+    let own = (request.group, request.version);
     let type_of = |(group, version, kind): (&str, &str, &str)| json!({"group": (group), "version": (version), "kind": (kind)});
-    let resource_in = |(group, version): GroupVersion<'_>| json!({"group": (group), "version": (version), "resource": (attributes.resource)});
-    let (group, version, kind) = attributes.object_type;
+    let resource_in = |(group, version): GroupVersion<'_>| json!({"group": (group), "version": (version), "resource": (request.resource)});
+    let (group, version, kind) = request.object_type;
     // A Scale is a Scale in every version of what it scales.
-    let seen_type = if (group, version) == own { (seen.0, seen.1, kind) } else { attributes.object_type };
-    let mut request = Map::default();
-    request.insert("kind", type_of(seen_type));
-    request.insert("resource", resource_in(seen));
-    put(&mut request, "subResource", attributes.subresource);
-    request.insert("requestKind", type_of(attributes.object_type));
-    request.insert("requestResource", resource_in(own));
-    put(&mut request, "requestSubResource", attributes.subresource);
-    put(&mut request, "name", &attributes.name);
-    put(&mut request, "namespace", attributes.namespace);
-    request.insert("operation", attributes.operation.as_str());
-    request.insert("userInfo", user_info(&attributes.context.user));
-    request.insert("dryRun", attributes.dry_run);
-    request.insert("options", attributes.options.clone());
-    request.into()
+    let seen_type = if (group, version) == own { (seen.0, seen.1, kind) } else { request.object_type };
+    let mut out = Map::default();
+    out.insert("kind", type_of(seen_type));
+    out.insert("resource", resource_in(seen));
+    put(&mut out, "subResource", request.subresource);
+    out.insert("requestKind", type_of(request.object_type));
+    out.insert("requestResource", resource_in(own));
+    put(&mut out, "requestSubResource", request.subresource);
+    put(&mut out, "name", &request.name);
+    put(&mut out, "namespace", request.namespace);
+    out.insert("operation", request.operation.as_str());
+    out.insert("userInfo", user_info(request.user));
+    out.insert("dryRun", request.dry_run);
+    out.insert("options", request.options.clone());
+    out.into()
 }
 
 /// A user as `authentication.k8s.io` writes it; what is empty is left out.

@@ -24,7 +24,7 @@ pub fn excerpt_bytes(bytes: &[u8]) -> String {
 }
 
 /// The start of a text of at most so many bytes.
-pub(super) fn excerpt_of(text: &str, most: usize) -> Cow<'_, str> {
+pub(crate) fn excerpt_of(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {
         return Cow::Borrowed(text);
     }

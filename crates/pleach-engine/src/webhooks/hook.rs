@@ -10,10 +10,11 @@ use pleach_go::base64;
 use pleach_json::{Str, Value};
 use pleach_meta::selector::LabelSelector;
 
-use super::attributes::{Attributes, Operation};
 use super::caller::{Address, Place};
 use super::conditions::{Conditions, Verdict};
-use super::rules::{self, GroupVersion, Rule};
+use super::rules::{self, Rule};
+use crate::admission::GroupVersion;
+use crate::admission::{AdmissionRequest, Operation};
 
 /// The version of `AdmissionReview` that a webhook is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,20 +119,20 @@ impl Hook {
     /// `namespace_labels` the labels of the namespace the object is in.
     pub(crate) fn matches<'a>(
         &self,
-        attributes: &Attributes<'a>,
+        request: &AdmissionRequest<'a>,
         others: &[GroupVersion<'a>],
         namespace_labels: Option<&Value>,
     ) -> Option<GroupVersion<'a>> {
-        let (group, _, kind) = attributes.object_type;
+        let (group, _, kind) = request.object_type;
         let selected = !rules::is_exempt(group, kind)
-            && rules::selects_namespace(&self.namespaces, attributes, namespace_labels)
-            && rules::selects_object(&self.objects, attributes);
+            && rules::selects_namespace(&self.namespaces, request, namespace_labels)
+            && rules::selects_object(&self.objects, request);
         if !selected {
             return None;
         }
-        let own = (attributes.group, attributes.version);
+        let own = (request.group, request.version);
         pleach_work::charge(self.rules_len);
-        if self.rules.iter().any(|rule| rule.matches(attributes, own)) {
+        if self.rules.iter().any(|rule| rule.matches(request, own)) {
             return Some(own);
         }
         pleach_work::charge(self.rules_len * others.len() as u64);
@@ -139,7 +140,7 @@ impl Hook {
         let rules = self.rules.iter().filter(|_| self.equivalent);
         rules
             .flat_map(|rule| others.iter().map(move |other| (rule, *other)))
-            .find_map(|(rule, other)| (other != own && rule.matches(attributes, other)).then_some(other))
+            .find_map(|(rule, other)| (other != own && rule.matches(request, other)).then_some(other))
     }
 
     /// Whether rules may be about writes of a kind, before the object is known. `own` and `others` are the
@@ -161,12 +162,12 @@ impl Hook {
     /// to see, `object` and `old` are the objects in that.
     pub(crate) fn judge(
         &self,
-        attributes: &Attributes<'_>,
+        request: &AdmissionRequest<'_>,
         seen: GroupVersion<'_>,
         object: Option<&Value>,
         old: Option<&Value>,
     ) -> Verdict {
-        self.conditions.judge(attributes, seen, object, old, self.on_failure)
+        self.conditions.judge(request, seen, object, old, self.on_failure)
     }
 }
 

@@ -58,12 +58,8 @@ impl Engine {
         }
         let mut hooks = Hooks::default();
         let mut oldest = Revision(u64::MAX);
-        if self.admission.mutating_webhooks {
-            hooks.mutating = self.read_hooks(MUTATING, &mut oldest).await?;
-        }
-        if self.admission.validating_webhooks {
-            hooks.validating = self.read_hooks(VALIDATING, &mut oldest).await?;
-        }
+        hooks.mutating = self.read_hooks(MUTATING, &mut oldest).await?;
+        hooks.validating = self.read_hooks(VALIDATING, &mut oldest).await?;
         let any = !hooks.mutating.is_empty() || !hooks.validating.is_empty();
         *self.hooks.hooks.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(hooks);
         self.hooks.any.store(any, Ordering::Release);

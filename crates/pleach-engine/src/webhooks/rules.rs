@@ -3,12 +3,9 @@
 use pleach_json::{Map, Str, Value};
 use pleach_meta::selector::LabelSelector;
 
-use super::attributes::{Attributes, Operation};
 use super::hook::texts;
+use crate::admission::{AdmissionRequest, GroupVersion, Operation};
 use crate::kinds::namespace;
-
-/// An API group and a version in it.
-pub(crate) type GroupVersion<'a> = (&'a str, &'a str);
 
 /// Kinds that no webhook is asked about, so that a bad one can be repaired: those that say who is asked.
 const EXEMPT: (&str, [&str; 6]) = (
@@ -71,9 +68,9 @@ impl Rule {
     }
 
     /// Whether the rule is about a write, seen as one of this group and version.
-    pub(super) fn matches(&self, attributes: &Attributes<'_>, seen: GroupVersion<'_>) -> bool {
-        self.fits_scope(attributes)
-            && self.is_for(attributes.operation, attributes.resource, attributes.subresource)
+    pub(super) fn matches(&self, request: &AdmissionRequest<'_>, seen: GroupVersion<'_>) -> bool {
+        self.fits_scope(request)
+            && self.is_for(request.operation, request.resource, request.subresource)
             && self.is_in(seen)
     }
 
@@ -89,8 +86,8 @@ impl Rule {
     }
 
     /// A namespace is in no namespace, although requests for one name it.
-    fn fits_scope(&self, attributes: &Attributes<'_>) -> bool {
-        let namespaced = !attributes.namespace.is_empty() && !is_namespace(attributes);
+    fn fits_scope(&self, request: &AdmissionRequest<'_>) -> bool {
+        let namespaced = !request.namespace.is_empty() && !is_namespace(request);
         match self.scope {
             Scope::Any => true,
             Scope::Cluster => !namespaced,
@@ -107,32 +104,32 @@ fn is(pattern: &str, text: &str) -> bool {
     pattern == "*" || pattern == text
 }
 
-fn is_namespace(attributes: &Attributes<'_>) -> bool {
-    (attributes.group, attributes.resource) == (namespace::GROUP, namespace::PLURAL)
+fn is_namespace(request: &AdmissionRequest<'_>) -> bool {
+    (request.group, request.resource) == (namespace::GROUP, namespace::PLURAL)
 }
 
 /// Whether the object as it shall be or as it was is selected.
-pub(super) fn selects_object(selector: &LabelSelector, attributes: &Attributes<'_>) -> bool {
+pub(super) fn selects_object(selector: &LabelSelector, request: &AdmissionRequest<'_>) -> bool {
     selector.is_everything()
-        || [attributes.object, attributes.old].into_iter().flatten().any(|o| selector.matches(labels(o)))
+        || [request.object, request.old].into_iter().flatten().any(|o| selector.matches(labels(o)))
 }
 
 /// Whether the namespace is selected in which something happens. What is in none always is, except for a
 /// namespace itself: that is judged by its own labels, the new ones if they are what changes.
 pub(super) fn selects_namespace(
     selector: &LabelSelector,
-    attributes: &Attributes<'_>,
+    request: &AdmissionRequest<'_>,
     namespace_labels: Option<&Value>,
 ) -> bool {
     if selector.is_everything() {
         return true;
     }
-    if is_namespace(attributes) {
-        let changes = attributes.operation != Operation::Delete && attributes.subresource.is_empty();
-        let object = if changes { attributes.object } else { attributes.old };
+    if is_namespace(request) {
+        let changes = request.operation != Operation::Delete && request.subresource.is_empty();
+        let object = if changes { request.object } else { request.old };
         return selector.matches(object.and_then(labels));
     }
-    attributes.namespace.is_empty() || selector.matches(namespace_labels.and_then(Value::as_object))
+    request.namespace.is_empty() || selector.matches(namespace_labels.and_then(Value::as_object))
 }
 
 fn labels(object: &Value) -> Option<&Map> {

@@ -8,6 +8,7 @@ use pleach_json::Value;
 
 use super::Intent;
 use super::draft::{Draft, align_namespace, dedup_owner_references};
+use crate::admission::AdmissionAttributes;
 use crate::engine::Engine;
 use crate::limits;
 use crate::live::Live;
@@ -16,7 +17,6 @@ use crate::options::Context;
 use crate::prepare;
 use crate::rejection::Rejection;
 use crate::scale;
-use crate::webhooks::Question;
 
 /// An object that everybody has had a hand in who may.
 #[derive(Clone)]
@@ -59,50 +59,50 @@ impl Engine {
     /// A new object as those leave it who may change it.
     pub(super) async fn admit_new(
         &self,
-        question: Option<&Question<'_>>,
+        admission: Option<&AdmissionAttributes<'_>>,
         draft: Draft,
         context: &mut Context,
     ) -> Result<Admitted, Rejection> {
-        let Some(question) = question else { return Ok(Admitted::unasked(draft)) };
+        let Some(attributes) = admission else { return Ok(Admitted::unasked(draft)) };
         let (mut value, managed_fields, tracked) = draft.into_parts();
         limits::check_nesting(&value, None)?;
         if let Some(managed_fields) = managed_fields {
             // Who is asked sees who owns what.
             managed::put_text(&mut value, &managed_fields)?;
         }
-        let (value, changed) = Box::pin(self.mutated(question, value, None, context)).await?;
+        let (value, changed) = Box::pin(self.mutated(attributes, value, None, context)).await?;
         Ok(Admitted { value, managed_fields: None, tracked, changed })
     }
 
     /// A draft as those leave it who may change it.
     pub(super) async fn admit(
         &self,
-        question: Option<&Question<'_>>,
+        admission: Option<&AdmissionAttributes<'_>>,
         intent: &dyn Intent,
         draft: Draft,
         live: &Live,
         context: &mut Context,
     ) -> Result<Admitted, Rejection> {
-        let Some(question) = question else { return Ok(Admitted::unasked(draft)) };
+        let Some(attributes) = admission else { return Ok(Admitted::unasked(draft)) };
         let (value, managed_fields, tracked) = draft.into_parts();
         limits::check_nesting(&value, Some(&live.value))?;
         let (value, changed) = if intent.scale().is_some() {
-            Box::pin(self.mutated_scale(question, intent, value, live, context)).await?
+            Box::pin(self.mutated_scale(attributes, intent, value, live, context)).await?
         } else {
-            Box::pin(self.mutated(question, value, Some(live), context)).await?
+            Box::pin(self.mutated(attributes, value, Some(live), context)).await?
         };
         Ok(Admitted { value, managed_fields, tracked, changed })
     }
 
     async fn mutated(
         &self,
-        question: &Question<'_>,
+        attributes: &AdmissionAttributes<'_>,
         value: Value,
         old: Option<&Value>,
         context: &mut Context,
     ) -> Result<(Value, bool), Rejection> {
         let managed = value.at(&["metadata", "managedFields"]).cloned();
-        let (value, changed) = self.mutate(question, Some(value), old, context).await?;
+        let (value, changed) = self.mutating_admission(attributes, Some(value), old, context).await?;
         let mut value = value.unwrap_or_default();
         if changed {
             if old.is_none() && value.get("metadata").is_some_and(|metadata| metadata.as_object().is_none()) {
@@ -110,7 +110,7 @@ impl Engine {
             }
             managed::keep_readable(&mut value, managed, context);
             dedup_owner_references(&mut value, " after mutating admission happens", context);
-            align_namespace(question.target(), &mut value)?;
+            align_namespace(attributes.target, &mut value)?;
         }
         Ok((value, changed))
     }
@@ -118,7 +118,7 @@ impl Engine {
     /// A draft whose Scale is shown. What is taken from it is a number.
     async fn mutated_scale(
         &self,
-        question: &Question<'_>,
+        attributes: &AdmissionAttributes<'_>,
         intent: &dyn Intent,
         mut value: Value,
         live: &Live,
@@ -128,7 +128,7 @@ impl Engine {
         let shown = owners::with_owners(endpoint, paths, &value)?;
         let managed = shown.at(&["metadata", "managedFields"]).cloned();
         let was = owners::with_owners(endpoint, paths, live)?;
-        let (scale, changed) = self.mutate(question, Some(shown), Some(&was), context).await?;
+        let (scale, changed) = self.mutating_admission(attributes, Some(shown), Some(&was), context).await?;
         let mut scale = scale.unwrap_or_default();
         if changed {
             managed::keep_readable(&mut scale, managed, context);

@@ -10,6 +10,7 @@ use pleach_pipeline::validate::{self, Old, Verdict};
 
 use super::admitted::{Admitted, Parts};
 use super::{Intent, conflict};
+use crate::admission::AdmissionAttributes;
 use crate::engine::Engine;
 use crate::live::{Live, Verified};
 use crate::managed;
@@ -19,7 +20,6 @@ use crate::rejection::Rejection;
 use crate::scale;
 use crate::settle;
 use crate::target::Target;
-use crate::webhooks::Question;
 
 /// A generated name keeps this much of its base.
 const NAME_BASE: usize = 58;
@@ -142,33 +142,33 @@ impl Engine {
     /// Asks those who say yes or no about a new object.
     pub(super) async fn approve_new(
         &self,
-        question: Option<&Question<'_>>,
+        admission: Option<&AdmissionAttributes<'_>>,
         target: &Target,
         valid: Valid,
         context: &mut Context,
     ) -> Result<Approved, Rejection> {
-        let Some(question) = question else { return Ok(Approved::unasked(valid)) };
-        Box::pin(self.approve(question, Some(&valid.value), None, context)).await?;
+        let Some(attributes) = admission else { return Ok(Approved::unasked(valid)) };
+        Box::pin(self.validating_admission(attributes, Some(&valid.value), None, context)).await?;
         Ok(Approved::after(target, valid))
     }
 
     /// Asks those who say yes or no about an object that is to replace a live one.
     pub(super) async fn approve_over(
         &self,
-        question: Option<&Question<'_>>,
+        admission: Option<&AdmissionAttributes<'_>>,
         target: &Target,
         intent: &dyn Intent,
         valid: Valid,
         live: &Live,
         context: &mut Context,
     ) -> Result<Approved, Rejection> {
-        let Some(question) = question else { return Ok(Approved::unasked(valid)) };
+        let Some(attributes) = admission else { return Ok(Approved::unasked(valid)) };
         if let Some((_, paths)) = intent.scale() {
             let shown = scale::from_object(paths, &valid.value)?;
             let was = scale::from_object_or(paths, live, 0)?;
-            Box::pin(self.approve(question, Some(&shown), Some(&was), context)).await?;
+            Box::pin(self.validating_admission(attributes, Some(&shown), Some(&was), context)).await?;
         } else {
-            Box::pin(self.approve(question, Some(&valid.value), Some(live), context)).await?;
+            Box::pin(self.validating_admission(attributes, Some(&valid.value), Some(live), context)).await?;
         }
         Ok(Approved::after(target, valid))
     }

@@ -196,7 +196,7 @@ async fn the_others_are_served_after_a_start() {
     let broken = Key::new("/registry/apiextensions.k8s.io/customresourcedefinitions/bars.g.io");
     fixture.damage(broken.clone(), DAMAGES[2].1).await;
     let (clock, randomness) = (Arc::new(Standstill), Arc::new(Counting::default()));
-    let again = Engine::new(fixture.store.clone(), clock, randomness, Admission::default())
+    let again = Engine::new(fixture.store.clone(), clock, randomness, AdmissionPlugins::default())
         .with_gates(Gates { unsafe_deletion: true, ..Gates::default() });
     again.start().await.unwrap();
     let fixture = Fixture { store: fixture.store, engine: Arc::new(again) };

@@ -8,7 +8,7 @@ use http::header::{ACCEPT, CACHE_CONTROL, ETAG, HeaderName, IF_NONE_MATCH, LOCAT
 use http::{HeaderMap, Method, Response};
 use http_body_util::BodyExt as _;
 use pleach_auth::UserInfo;
-use pleach_engine::{Admission, Clock, Engine, Instant, Randomness};
+use pleach_engine::{AdmissionPlugins, Clock, Engine, Instant, Randomness};
 use pleach_json::{Value, json};
 use pleach_store_log::LogStore;
 
@@ -35,7 +35,7 @@ impl Randomness for Still {
 fn engine() -> (Engine, tempfile::TempDir) {
     let room = tempfile::tempdir().unwrap();
     let store = LogStore::options().sync(false).open(room.path()).unwrap();
-    let admission = Admission::default();
+    let admission = AdmissionPlugins::default();
     (Engine::new(Arc::new(store), Arc::new(Still), Arc::new(Still), admission), room)
 }
 

@@ -3,8 +3,8 @@
 use pleach_json::json;
 
 use super::*;
+use crate::admission::Operation;
 use crate::options::Context;
-use crate::webhooks::Operation;
 
 fn judge(expressions: &[&str], on_failure: FailurePolicy) -> Verdict {
     let numbers: Vec<Value> = (1..250).map(Value::Int).collect();
@@ -20,7 +20,7 @@ fn judge_spec(expressions: &[&str], spec: &Value, on_failure: FailurePolicy) -> 
     let options = json!({"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"});
     let user = UserInfo::authenticated("admin", [Str::new_static(MASTERS)]);
     let context = Context { user, ..Context::default() };
-    let attributes = Attributes {
+    let attributes = AdmissionRequest {
         operation: Operation::Create,
         group: "g.example.com",
         version: "v1",
@@ -33,7 +33,7 @@ fn judge_spec(expressions: &[&str], spec: &Value, on_failure: FailurePolicy) -> 
         old: None,
         options: &options,
         dry_run: true,
-        context: &context,
+        user: &context.user,
     };
     let conditions: Vec<Value> =
         expressions.iter().map(|e| json!({"name": "c", "expression": (*e)})).collect();

@@ -3,8 +3,8 @@
 use pleach_json::json;
 
 use super::*;
+use crate::admission::Operation;
 use crate::options::Context;
-use crate::webhooks::Operation;
 
 /// A write to be asked about.
 struct Write {
@@ -57,7 +57,7 @@ fn asked(webhook: &Value, write: &Write) -> Option<String> {
     let configuration = json!({"metadata": {"name": "c"}, "webhooks": [(webhook.clone())]});
     let hooks = decode(&configuration);
     let (options, context) = (Value::object(), Context::default());
-    let attributes = Attributes {
+    let attributes = AdmissionRequest {
         operation: write.operation,
         group: write.group,
         version: write.version,
@@ -70,7 +70,7 @@ fn asked(webhook: &Value, write: &Write) -> Option<String> {
         old: write.old.as_ref(),
         options: &options,
         dry_run: false,
-        context: &context,
+        user: &context.user,
     };
     let others = ["v1", "v3", "v2"].map(|version| (write.group, version));
     let labels = json!({"env": "prod"});

@@ -1,0 +1,186 @@
+//! The attributes of a write, for admission plugins, and the `AdmissionRequest` that webhooks and CEL
+//! conditions see.
+
+use std::sync::Arc;
+
+use pleach_auth::UserInfo;
+use pleach_json::{Str, Value};
+use pleach_meta::object_meta::ObjectMeta;
+
+use crate::options::{Context, DeleteOptions, WriteOptions};
+use crate::target::{Subresource, Target};
+
+/// An API group and a version in it.
+pub(crate) type GroupVersion<'a> = (&'a str, &'a str);
+
+/// The operation of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// The object is new.
+    Create,
+    /// The object is changed.
+    Update,
+    /// The object is deleted.
+    Delete,
+}
+
+impl Operation {
+    /// The name in rules and reviews.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// The options of a write. Patches are updates, as upstream has them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RequestOptions<'a> {
+    /// `CreateOptions`
+    Create(&'a WriteOptions),
+    /// `UpdateOptions`
+    Update(&'a WriteOptions),
+    /// `DeleteOptions`
+    Delete(&'a DeleteOptions),
+}
+
+impl RequestOptions<'_> {
+    /// The options as an object.
+    pub(crate) fn to_value(self) -> Value {
+        match self {
+            Self::Create(options) => options.to_value("CreateOptions"),
+            Self::Update(options) => options.to_value("UpdateOptions"),
+            Self::Delete(options) => options.to_value(),
+        }
+    }
+}
+
+/// The attributes of a write: upstream's `admission.Attributes` without the objects, which change on the way.
+#[derive(Debug)]
+pub(crate) struct AdmissionAttributes<'a> {
+    /// Kind, version, namespace and subresource.
+    pub(crate) target: &'a Target,
+    /// The name of the object, as far as it is known; empty for each object of a collection.
+    pub(crate) name: Str,
+    /// The options, which also say what the operation is.
+    pub(crate) options: RequestOptions<'a>,
+    /// The user.
+    pub(crate) user: Arc<UserInfo>,
+}
+
+impl<'a> AdmissionAttributes<'a> {
+    /// The attributes of a write to an object of that name.
+    pub(crate) fn new(
+        target: &'a Target,
+        name: &str,
+        options: RequestOptions<'a>,
+        context: &Context,
+    ) -> Self {
+        Self { target, name: name.into(), options, user: context.user.clone() }
+    }
+
+    /// The operation.
+    pub(crate) fn operation(&self) -> Operation {
+        match self.options {
+            RequestOptions::Create(_) => Operation::Create,
+            RequestOptions::Update(_) => Operation::Update,
+            RequestOptions::Delete(_) => Operation::Delete,
+        }
+    }
+
+    /// Whether nothing will be written.
+    pub(crate) fn dry_run(&self) -> bool {
+        match self.options {
+            RequestOptions::Create(options) | RequestOptions::Update(options) => options.dry_run,
+            RequestOptions::Delete(options) => options.dry_run,
+        }
+    }
+
+    /// The group and version of the request.
+    pub(crate) fn group_version(&self) -> GroupVersion<'a> {
+        group_version(&self.target.version().api_version)
+    }
+
+    /// The other groups and versions in which the resource is served, in the order of its CRD.
+    pub(crate) fn equivalents(&self) -> Vec<GroupVersion<'a>> {
+        let versions = self.target.kind.versions.iter().enumerate();
+        let others = versions.filter(|(at, version)| *at != self.target.version && version.served);
+        others.map(|(_, version)| group_version(&version.api_version)).collect()
+    }
+
+    /// The attributes together with the objects. `options` are the attributes' as a value.
+    pub(crate) fn request<'r>(
+        &'r self,
+        object: Option<&'r Value>,
+        old: Option<&'r Value>,
+        options: &'r Value,
+    ) -> AdmissionRequest<'r> {
+        let target = self.target;
+        let (group, version) = self.group_version();
+        let name = match object {
+            Some(object) if self.operation() == Operation::Create => ObjectMeta::of(object).name(),
+            _ => &self.name,
+        };
+        let object_type = match target.subresource {
+            Subresource::Scale => ("autoscaling", "v1", "Scale"),
+            _ => (group, version, target.kind.kind.as_str()),
+        };
+        AdmissionRequest {
+            operation: self.operation(),
+            group,
+            version,
+            resource: &target.kind.plural,
+            subresource: target.subresource.as_str(),
+            object_type,
+            name: name.into(),
+            // A namespace is in itself.
+            namespace: match &target.namespace {
+                Some(namespace) => namespace,
+                None if target.kind.strategy.is_its_own_namespace() => name,
+                None => "",
+            },
+            object,
+            old,
+            options,
+            dry_run: self.dry_run(),
+            user: &self.user,
+        }
+    }
+}
+
+/// The group and version of an `apiVersion`.
+pub(crate) fn group_version(api_version: &str) -> GroupVersion<'_> {
+    api_version.split_once('/').unwrap_or(("", api_version))
+}
+
+/// An `AdmissionRequest`, in the version that the request was made in.
+pub(crate) struct AdmissionRequest<'a> {
+    /// The operation.
+    pub(crate) operation: Operation,
+    /// The API group of the resource.
+    pub(crate) group: &'a str,
+    /// The version of the request.
+    pub(crate) version: &'a str,
+    /// The plural in the URL.
+    pub(crate) resource: &'a str,
+    /// The subresource, or empty.
+    pub(crate) subresource: &'a str,
+    /// Group, version and kind of the object: those of the resource, or a Scale.
+    pub(crate) object_type: (&'a str, &'a str, &'a str),
+    /// The name, if it is known yet.
+    pub(crate) name: Str,
+    /// The namespace, or empty.
+    pub(crate) namespace: &'a str,
+    /// The object as it shall be; none if it goes.
+    pub(crate) object: Option<&'a Value>,
+    /// The object as it is; none if it is new.
+    pub(crate) old: Option<&'a Value>,
+    /// `CreateOptions` and the like.
+    pub(crate) options: &'a Value,
+    /// Whether nothing will be written.
+    pub(crate) dry_run: bool,
+    /// The user.
+    pub(crate) user: &'a UserInfo,
+}

@@ -1,0 +1,165 @@
+//! The table of admission plugins, and which of them are enabled.
+
+use super::Plugin;
+use super::mutating_webhook::MutatingAdmissionWebhook;
+use super::namespace_lifecycle::NamespaceLifecycle;
+use super::validating_webhook::ValidatingAdmissionWebhook;
+
+/// A plugin of kube-apiserver.
+struct Entry {
+    name: &'static str,
+    /// Whether kube-apiserver runs it unless told otherwise.
+    default: bool,
+    /// None: the name is accepted and has no effect.
+    plugin: Option<&'static dyn Plugin>,
+}
+
+const fn off(name: &'static str) -> Entry {
+    Entry { name, default: false, plugin: None }
+}
+
+const fn on(name: &'static str) -> Entry {
+    Entry { name, default: true, plugin: None }
+}
+
+const fn built(name: &'static str, plugin: &'static dyn Plugin) -> Entry {
+    Entry { name, default: true, plugin: Some(plugin) }
+}
+
+/// All plugins of kube-apiserver v1.36, in the order they run.
+static PLUGINS: &[Entry] = &[
+    off("AlwaysAdmit"),
+    off("NamespaceAutoProvision"),
+    built("NamespaceLifecycle", &NamespaceLifecycle),
+    off("NamespaceExists"),
+    off("LimitPodHardAntiAffinityTopology"),
+    on("LimitRanger"),
+    on("ServiceAccount"),
+    off("NodeRestriction"),
+    on("TaintNodesByCondition"),
+    off("AlwaysPullImages"),
+    off("ImagePolicyWebhook"),
+    on("PodSecurity"),
+    off("PodNodeSelector"),
+    on("Priority"),
+    on("DefaultTolerationSeconds"),
+    off("PodTolerationRestriction"),
+    off("EventRateLimit"),
+    off("ExtendedResourceToleration"),
+    on("DefaultStorageClass"),
+    on("StorageObjectInUseProtection"),
+    on("PodGroupProtection"),
+    off("OwnerReferencesPermissionEnforcement"),
+    on("PersistentVolumeClaimResize"),
+    on("RuntimeClass"),
+    on("CertificateApproval"),
+    on("CertificateSigning"),
+    on("ClusterTrustBundleAttest"),
+    on("CertificateSubjectRestriction"),
+    on("DefaultIngressClass"),
+    off("DenyServiceExternalIPs"),
+    on("PodTopologyLabels"),
+    on("PodGroupWorkloadExists"),
+    on("NodeDeclaredFeatureValidator"),
+    on("JobValidation"),
+    on("PodResizeValidator"),
+    on("MutatingAdmissionPolicy"),
+    built("MutatingAdmissionWebhook", &MutatingAdmissionWebhook),
+    on("ValidatingAdmissionPolicy"),
+    built("ValidatingAdmissionWebhook", &ValidatingAdmissionWebhook),
+    on("ResourceQuota"),
+    off("AlwaysDeny"),
+];
+
+/// The admission plugins that run.
+#[derive(Clone)]
+pub struct AdmissionPlugins {
+    enabled: Vec<&'static dyn Plugin>,
+}
+
+impl Default for AdmissionPlugins {
+    /// Those that kube-apiserver runs unless told otherwise.
+    fn default() -> Self {
+        Self::running(|entry| entry.default)
+    }
+}
+
+impl AdmissionPlugins {
+    fn running(runs: impl Fn(&Entry) -> bool) -> Self {
+        Self {
+            enabled: PLUGINS.iter().filter(|entry| runs(entry)).filter_map(|entry| entry.plugin).collect(),
+        }
+    }
+
+    /// The plugins that `--enable-admission-plugins` and `--disable-admission-plugins` leave, and the names of
+    /// enabled ones that have no effect here. The error is kube-apiserver's.
+    pub fn from_flags(enable: &[String], disable: &[String]) -> Result<(Self, Vec<&'static str>), String> {
+        for (flag, names) in [("enable", enable), ("disable", disable)] {
+            if let Some(unknown) = names.iter().find(|name| PLUGINS.iter().all(|entry| entry.name != **name))
+            {
+                return Err(format!("{flag}-admission-plugins plugin {unknown:?} is unknown"));
+            }
+        }
+        let has = |names: &[String], entry: &Entry| names.iter().any(|name| name == entry.name);
+        let both = PLUGINS.iter().filter(|entry| has(enable, entry) && has(disable, entry));
+        let mut both: Vec<&str> = both.map(|entry| entry.name).collect();
+        if !both.is_empty() {
+            both.sort_unstable();
+            let both = both.join(" ");
+            return Err(format!(
+                "[{both}] in enable-admission-plugins and disable-admission-plugins overlapped"
+            ));
+        }
+        let plugins = Self::running(|entry| has(enable, entry) || entry.default && !has(disable, entry));
+        let without = PLUGINS.iter().filter(|entry| has(enable, entry) && entry.plugin.is_none());
+        Ok((plugins, without.map(|entry| entry.name).collect()))
+    }
+
+    /// In the order they run.
+    pub(super) fn enabled(&self) -> impl Iterator<Item = &'static dyn Plugin> {
+        self.enabled.iter().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn each_plugin_is_listed_once() {
+        for (at, entry) in PLUGINS.iter().enumerate() {
+            assert!(PLUGINS[..at].iter().all(|other| other.name != entry.name), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn flags_choose_among_known_plugins() {
+        let built = PLUGINS.iter().filter(|entry| entry.plugin.is_some()).count();
+        for (enable, disable, want, why) in [
+            (&[][..], &[][..], Ok((built, vec![])), "the defaults"),
+            (&[], &["NamespaceLifecycle"], Ok((built - 1, vec![])), "one less"),
+            (&[], &["ResourceQuota", "AlwaysDeny"], Ok((built, vec![])), "not built, so nothing changes"),
+            (&["PodSecurity"], &[], Ok((built, vec!["PodSecurity"])), "not built, and said so"),
+            (&["NamespaceLifecycle"], &[], Ok((built, vec![])), "enabled already"),
+            (&["Nonsense"], &[], Err("enable-admission-plugins plugin \"Nonsense\" is unknown"), "unknown"),
+            (&[], &["x"], Err("disable-admission-plugins plugin \"x\" is unknown"), "unknown"),
+            (
+                &["ResourceQuota", "LimitRanger"],
+                &["LimitRanger", "ResourceQuota"],
+                Err(
+                    "[LimitRanger ResourceQuota] in enable-admission-plugins and disable-admission-plugins overlapped",
+                ),
+                "both",
+            ),
+        ] {
+            let found = AdmissionPlugins::from_flags(&names(enable), &names(disable));
+            let found = found.map(|(plugins, without)| (plugins.enabled.len(), without));
+            assert_eq!(found, want.map_err(str::to_owned), "{why}");
+        }
+        assert_eq!(AdmissionPlugins::default().enabled.len(), built);
+    }
+}

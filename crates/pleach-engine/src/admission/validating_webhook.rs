@@ -1,0 +1,71 @@
+//! `ValidatingAdmissionWebhook`: calls validating webhooks at once, up to a bound, with the object as it will be
+//! stored.
+//!
+//! The first refusal, in the order of configurations, is the one that the client sees.
+
+use std::pin::Pin;
+
+use futures_util::{StreamExt as _, stream};
+
+use super::webhooks::{Views, any_concerns, usable};
+use super::{AdmissionAttributes, Plugin, Validation, Verdict};
+use crate::engine::Engine;
+use crate::rejection::Rejection;
+use crate::webhooks::CallError;
+
+pub(super) struct ValidatingAdmissionWebhook;
+
+/// How many webhooks are called at once for one write.
+const CALLS_AT_ONCE: usize = 64;
+
+impl Plugin for ValidatingAdmissionWebhook {
+    fn handles(&self, engine: &Engine, attributes: &AdmissionAttributes<'_>) -> bool {
+        engine.hooks.get().is_some_and(|hooks| any_concerns(&hooks.validating, attributes))
+    }
+
+    fn validate<'a>(&'a self, write: Validation<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+        Box::pin(validate(write))
+    }
+}
+
+async fn validate(write: Validation<'_>) -> Verdict {
+    let Validation { engine, attributes, object, old, warnings } = write;
+    let Some(hooks) = engine.hooks.get() else { return Ok(()) };
+    if hooks.validating.is_empty() {
+        return Ok(());
+    }
+    let labels = engine.namespace_labels(attributes.target).await?;
+    let (options, others) = (attributes.options.to_value(), attributes.equivalents());
+    let request = attributes.request(object, old, &options);
+    let mut calls = Vec::new();
+    let mut views = Views::default();
+    for hook in &hooks.validating {
+        let interest = engine.interest(attributes, hook, &request, &others, labels.as_ref(), &mut views);
+        if let Some(call) = interest.await? {
+            calls.push((hook, call));
+        }
+    }
+    // Reviews are written when their turn comes, so that no more of them are held than are under way.
+    let answers = calls.iter().map(|(hook, call)| engine.call_webhook(hook, call, &request, false));
+    let mut answers = stream::iter(answers).buffered(CALLS_AT_ONCE).boxed();
+    let mut verdict = Ok(());
+    let mut given = Vec::new();
+    for (hook, _) in &calls {
+        let Some(answer) = answers.next().await else { break };
+        if answer == Err(CallError::Overloaded) {
+            return Err(Rejection::TooManyRequests);
+        }
+        let one = match usable(hook, answer) {
+            Ok(None) => Ok(()),
+            Ok(Some(answer)) => {
+                given.extend(answer.warnings.iter().cloned());
+                if answer.allowed { Ok(()) } else { Err(Rejection::Denied(answer.denial(&hook.name).into())) }
+            }
+            Err(rejection) => Err(rejection),
+        };
+        verdict = verdict.and(one);
+    }
+    drop(answers);
+    warnings.append(&mut given);
+    verdict
+}
