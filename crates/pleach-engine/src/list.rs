@@ -1,13 +1,14 @@
 //! From the store to a client: many objects, a page at a time.
 
 use futures_util::{StreamExt as _, stream};
+use pleach_json::{InternedObjects, Value};
 use pleach_meta::StatusCause;
 use pleach_store::{Key, RangeQuery, Revision, StoreError, Versioned};
 
 use crate::engine::Engine;
 use crate::object::Object;
 use crate::options::{Freshness, ListOptions};
-use crate::record::Record;
+use crate::record::{self, Record};
 use crate::rejection::Rejection;
 use crate::select::Selection;
 use crate::target::Target;
@@ -17,6 +18,10 @@ use crate::token::Token;
 const LARGEST_FETCH: usize = 10_000;
 /// About how many objects of a list a webhook is asked at once.
 const CONVERSIONS_AT_ONCE: usize = 16;
+
+/// So many bytes of objects that had to be converted are kept as values; the others as text, which takes an eighth of
+/// the memory.
+const CONVERTED_BYTES: usize = 4 << 20;
 
 /// How many objects that cannot be decoded are named, as upstream does.
 const MOST_UNREADABLE: usize = 100;
@@ -103,6 +108,7 @@ impl Engine {
         let end = Key::prefix_end(prefix);
         let (mut items, mut unreadable) = (Vec::new(), Unreadable::default());
         let mut query = RangeQuery { start: Key::new(start), end, limit, at };
+        let mut converted = 0;
         loop {
             let range = self.store.range(query.clone()).await?;
             let last = range.items.last().map(|item| item.key.clone());
@@ -117,7 +123,15 @@ impl Engine {
                     None => self.take(target, selection, versioned).await,
                 };
                 match taken {
-                    Ok(Some(object)) => items.push(object),
+                    Ok(Some(Object::Value(value))) => {
+                        converted += versioned.value.len();
+                        items.push(if converted > CONVERTED_BYTES {
+                            as_text(value, versioned.revision)
+                        } else {
+                            Object::Value(value)
+                        });
+                    }
+                    Ok(Some(stored)) => items.push(stored),
                     Ok(None) => {}
                     Err(rejection) => {
                         if let Err(rejection) = unreadable.add(rejection) {
@@ -147,6 +161,15 @@ impl Engine {
             query.at = Some(range.revision);
             query.limit = query.limit.map(|limit| (limit * 2).min(LARGEST_FETCH));
         }
+    }
+}
+
+/// A value as text.
+fn as_text(mut value: Value, revision: Revision) -> Object {
+    let bytes = record::encode(&mut value, 0, &InternedObjects::default());
+    match Record::open(bytes, revision) {
+        Ok(record) => Object::Stored(record),
+        Err(_) => Object::Value(value),
     }
 }
 

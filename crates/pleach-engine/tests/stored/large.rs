@@ -1,5 +1,7 @@
 //! Objects that are large.
 
+use pleach_engine::object::Object;
+
 use super::*;
 
 const LIMIT: usize = 20_000;
@@ -90,4 +92,29 @@ async fn an_object_at_the_limit_can_be_deleted() {
     fixture.patch("a", PatchType::Merge, &json!({"spec": {"any": (text(bytes - 20))}})).await.unwrap();
     fixture.patch("a", PatchType::Merge, &json!({"metadata": {"finalizers": null}})).await.unwrap();
     assert!(!fixture.is_stored("a").await);
+}
+
+#[tokio::test]
+async fn long_lists_in_another_version_are_kept_as_text() {
+    let fixture = Fixture::new().await;
+    let names: Vec<String> = (0..9).map(|n| format!("n{n}")).collect();
+    for name in &names {
+        fixture.create(FOOS, &foo(name, text(1_000_000))).await.unwrap();
+    }
+    let mut target = fixture.target(FOOS, None);
+    target.version = target.kind.version("v2").unwrap();
+    let listing = fixture.engine.list(&target, &ListOptions::default()).await.unwrap();
+    let as_text = |object: &Object| matches!(object, Object::Stored(_));
+    assert_eq!(listing.items.iter().filter(|object| as_text(object)).count(), 5);
+    for (name, listed) in names.iter().zip(listing.items) {
+        target.name = Some(name.as_str().into());
+        let one = fixture.engine.get(&target, Freshness::Latest).await.unwrap();
+        let json = |object: &Object| {
+            let mut json = Vec::new();
+            object.write_json(&mut json);
+            json
+        };
+        assert!(json(&one) == json(&listed), "{name}");
+        assert_eq!(one.into_value().unwrap(), listed.into_value().unwrap());
+    }
 }
