@@ -5,12 +5,14 @@
 //! [`DiskFile::sync`] of that file; a created, renamed or removed name only after [`Disk::sync_names`];
 //! a rename replaces its target atomically.
 
+mod memory;
 mod real;
 #[cfg(test)]
 pub(crate) mod sim;
 
 use std::{fmt, io};
 
+pub use memory::MemoryDisk;
 pub use real::RealDisk;
 
 /// One directory of files.

@@ -42,7 +42,7 @@ mod watch_stream;
 mod watchers;
 
 pub use backup::{Report, backup, check, restore};
-pub use disk::{Disk, DiskFile, RealDisk};
+pub use disk::{Disk, DiskFile, MemoryDisk, RealDisk};
 pub use options::Options;
 pub use repair::{Repair, RepairReport, repair};
 pub use store::LogStore;

@@ -4,18 +4,13 @@
 //! A single test, because the allocator's counters are per process. Seeded; `PLEACH_MUTATIONS` sets the
 //! number of rounds.
 
-use std::{
-    alloc::System,
-    collections::BTreeMap,
-    io,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::{alloc::System, collections::BTreeMap, sync::Arc};
 
 use pleach_store::{
     Commit, Expect, Key, ModelStore, Range, RangeQuery, Revision, Store, StoreError, WatchItem,
     contract::{TestRng, block_on},
 };
-use pleach_store_log::{Disk, DiskFile, LogStore, Options};
+use pleach_store_log::{LogStore, MemoryDisk, Options};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -25,108 +20,8 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 const TIMES: usize = 48;
 const ITSELF: usize = 1 << 20;
 
-type Content = Arc<Mutex<Vec<u8>>>;
-
-/// Files in memory.
-#[derive(Debug, Default)]
-struct Memory(Mutex<BTreeMap<String, Content>>);
-
-#[derive(Debug)]
-struct File(Content);
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("no panic")
-}
-
-impl Memory {
-    fn copy(&self) -> Self {
-        let files = lock(&self.0);
-        let copied =
-            files.iter().map(|(name, bytes)| (name.clone(), Arc::new(Mutex::new(lock(bytes).clone()))));
-        Self(Mutex::new(copied.collect()))
-    }
-
-    fn names(&self) -> Vec<String> {
-        lock(&self.0).keys().cloned().collect()
-    }
-
-    fn content(&self, name: &str) -> Content {
-        Arc::clone(&lock(&self.0)[name])
-    }
-
-    fn size(&self) -> usize {
-        lock(&self.0).values().map(|bytes| lock(bytes).len()).sum()
-    }
-}
-
-fn missing() -> io::Error {
-    io::Error::from(io::ErrorKind::NotFound)
-}
-
-impl Disk for Memory {
-    fn list(&self) -> io::Result<Vec<String>> {
-        Ok(self.names())
-    }
-
-    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        let content = Content::default();
-        lock(&self.0).insert(name.into(), Arc::clone(&content));
-        Ok(Box::new(File(content)))
-    }
-
-    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        let content = lock(&self.0).get(name).cloned();
-        Ok(Box::new(File(content.ok_or_else(missing)?)))
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let mut files = lock(&self.0);
-        let content = files.remove(from).ok_or_else(missing)?;
-        files.insert(to.into(), content);
-        Ok(())
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        lock(&self.0).remove(name).map(drop).ok_or_else(missing)
-    }
-
-    fn sync_names(&self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl DiskFile for File {
-    fn size(&self) -> io::Result<u64> {
-        Ok(lock(&self.0).len() as u64)
-    }
-
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let content = lock(&self.0);
-        let from = content.get(offset as usize..).unwrap_or_default();
-        let size = from.len().min(buffer.len());
-        buffer[..size].copy_from_slice(&from[..size]);
-        Ok(size)
-    }
-
-    fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let mut content = lock(&self.0);
-        let end = offset as usize + bytes.len();
-        if content.len() < end {
-            content.resize(end, 0);
-        }
-        content[offset as usize..end].copy_from_slice(bytes);
-        Ok(())
-    }
-
-    fn truncate(&mut self, size: u64) -> io::Result<()> {
-        lock(&self.0).resize(size as usize, 0);
-        Ok(())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
+/// Files by name.
+type Files = BTreeMap<String, Vec<u8>>;
 
 fn options() -> Options {
     Options::new().segment_bytes(3_000).checkpoint_bytes(u64::MAX).reserve_bytes(0)
@@ -135,16 +30,16 @@ fn options() -> Options {
 /// A store with a checkpoint, segments and a sync marker; its model; and the revision at the end of
 /// each frame.
 struct Written {
-    files: Memory,
+    files: Files,
     model: ModelStore,
     /// The segment, where the frame ends, and its revision.
     ends: Vec<(String, usize, Revision)>,
 }
 
 fn written(seed: u64) -> Written {
-    let disk = Arc::new(Memory::default());
+    let disk = MemoryDisk::default();
     let model = ModelStore::new();
-    let store = options().open_disk(Arc::<Memory>::clone(&disk) as Arc<dyn Disk>).expect("a store");
+    let store = options().open_disk(Arc::new(disk.clone())).expect("a store");
     let mut rng = TestRng::new(seed);
     let mut ends = Vec::new();
     for n in 0..40 {
@@ -158,25 +53,26 @@ fn written(seed: u64) -> Written {
         let wanted = block_on(model.commit(commit.clone())).expect("the model takes it");
         assert_eq!(block_on(store.commit(commit)).expect("a commit"), wanted);
         // A delete of an absent key may come first; it starts no segment.
-        if let Some(newest) = disk.names().into_iter().rfind(|name| name.ends_with(".log")) {
-            let end = lock(&disk.content(&newest)).len();
-            ends.push((newest, end, wanted));
-        }
+        let newest = disk.files().into_iter().rfind(|(name, _)| name.ends_with(".log"));
+        ends.extend(newest.map(|(name, content)| (name, content.len(), wanted)));
         if n == 15 {
             block_on(store.compact(wanted)).expect("a compaction");
             store.checkpoint().expect("a checkpoint");
         }
     }
     drop(store);
-    Written { files: disk.copy(), model, ends }
+    Written { files: disk.files(), model, ends }
+}
+
+fn random_file<'f>(files: &'f mut Files, rng: &mut TestRng) -> (&'f String, &'f mut Vec<u8>) {
+    let place = rng.below(files.len() as u64) as usize;
+    files.iter_mut().nth(place).expect("a file")
 }
 
 /// Damages one file; returns its name and the first byte that differs.
-fn damage(files: &Memory, rng: &mut TestRng) -> (String, usize) {
-    let names: Vec<String> = files.names();
-    let name = names[rng.below(names.len() as u64) as usize].clone();
-    let content = files.content(&name);
-    let mut bytes = lock(&content);
+fn damage(files: &mut Files, rng: &mut TestRng) -> (String, usize) {
+    let (name, bytes) = random_file(files, rng);
+    let name = name.clone();
     let size = bytes.len() as u64;
     let at = rng.below(size.max(1)) as usize;
     let until = (at + 1 + rng.below(64) as usize).min(bytes.len());
@@ -194,8 +90,7 @@ fn damage(files: &Memory, rng: &mut TestRng) -> (String, usize) {
             bytes.splice(at..at, part);
         }
         _ => {
-            drop(bytes);
-            Disk::remove(files, &name).expect("a file");
+            files.remove(&name);
             return (name, 0);
         }
     }
@@ -223,10 +118,11 @@ fn assert_prefix(store: &LogStore, model: &ModelStore, context: &str) -> Revisio
 }
 
 /// Opens the files, counting allocations.
-fn open(files: Memory, context: &str) -> Result<LogStore, StoreError> {
-    let size = files.size();
+fn open(files: Files, context: &str) -> Result<LogStore, StoreError> {
+    let size: usize = files.values().map(Vec::len).sum();
+    let disk = Arc::new(MemoryDisk::of(files));
     let region = Region::new(ALLOCATOR);
-    let opened = options().open_disk(Arc::new(files));
+    let opened = options().open_disk(disk);
     let allocated = region.change().bytes_allocated;
     assert!(allocated <= TIMES * size + ITSELF, "{context}: {allocated} bytes allocated for {size}");
     opened
@@ -238,13 +134,13 @@ fn random_damage(rounds: u64) -> (u64, u64) {
         let all = written(seed / 50);
         let last = all.ends.last().expect("a commit").2;
         let mut rng = TestRng::new(seed);
-        let files = all.files.copy();
-        let (name, from) = damage(&files, &mut rng);
+        let mut files = all.files;
+        let (name, from) = damage(&mut files, &mut rng);
         let context = format!("seed {seed}: {name} from byte {from}");
         // Every other time without the sync marker, as after a power cut.
         let noted = seed % 2 == 0 && name != "SYNCED";
         if !noted {
-            let _ = Disk::remove(&files, "SYNCED");
+            files.remove("SYNCED");
         }
         match open(files, &context) {
             Ok(store) => {
@@ -272,12 +168,11 @@ fn sound_nonsense(rounds: u64) {
     for seed in 0..rounds {
         let all = written(seed / 50);
         let mut rng = TestRng::new(seed ^ 0xabcd);
-        let files = all.files.copy();
-        let names: Vec<_> = files.names().into_iter().filter(|name| name != "SYNCED").collect();
-        let name = &names[rng.below(names.len() as u64) as usize];
+        let mut files = all.files;
+        let synced = files.remove_entry("SYNCED");
+        let (name, bytes) = random_file(&mut files, &mut rng);
+        let name = name.clone();
         {
-            let content = files.content(name);
-            let mut bytes = lock(&content);
             // The header's checksum covers the first 28 bytes; the frame's covers salt, size and body.
             let salt = bytes[24..28].to_vec();
             let (start, head) = (32, 12);
@@ -294,6 +189,7 @@ fn sound_nonsense(rounds: u64) {
             crc.update(&bytes[body]);
             bytes[start + 8..start + 12].copy_from_slice(&crc.finalize().to_le_bytes());
         }
+        files.extend(synced);
         match open(files, &format!("seed {seed}: {name}")) {
             Ok(store) => drop(list(&store, block_on(store.revision()).expect("a revision"))),
             Err(StoreError::Damaged { .. }) => {}

@@ -4,102 +4,13 @@
 //! input chooses; a part of the input then changes bytes, cuts files and removes them.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use pleach_store::contract::block_on;
 use pleach_store::{Commit, Expect, Op, RangeQuery, Store, StoreError};
-use pleach_store_log::{Disk, DiskFile, LogStore, Options};
+use pleach_store_log::{LogStore, MemoryDisk, Options};
 
 use crate::bytes::{Bytes, SEPARATOR};
-
-/// The content of a file, which outlives its name while it is open.
-type Inode = Arc<Mutex<Vec<u8>>>;
-
-/// A directory in memory.
-#[derive(Debug, Clone, Default)]
-struct Memory(Arc<Mutex<BTreeMap<String, Inode>>>);
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Memory {
-    fn of(files: BTreeMap<String, Vec<u8>>) -> Self {
-        let inode = |(name, content)| (name, Arc::new(Mutex::new(content)));
-        Self(Arc::new(Mutex::new(files.into_iter().map(inode).collect())))
-    }
-
-    fn files(&self) -> BTreeMap<String, Vec<u8>> {
-        lock(&self.0).iter().map(|(name, inode)| (name.clone(), lock(inode).clone())).collect()
-    }
-}
-
-#[derive(Debug)]
-struct File(Inode);
-
-impl Disk for Memory {
-    fn list(&self) -> io::Result<Vec<String>> {
-        Ok(lock(&self.0).keys().cloned().collect())
-    }
-
-    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        lock(&self.0).insert(name.into(), Inode::default());
-        self.open(name)
-    }
-
-    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        let inode = lock(&self.0).get(name).cloned().ok_or(io::ErrorKind::NotFound)?;
-        Ok(Box::new(File(inode)))
-    }
-
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let mut names = lock(&self.0);
-        let inode = names.remove(from).ok_or(io::ErrorKind::NotFound)?;
-        names.insert(to.into(), inode);
-        Ok(())
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        lock(&self.0).remove(name).map(drop).ok_or(io::ErrorKind::NotFound.into())
-    }
-
-    fn sync_names(&self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl DiskFile for File {
-    fn size(&self) -> io::Result<u64> {
-        Ok(lock(&self.0).len() as u64)
-    }
-
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let content = lock(&self.0);
-        let from = content.get(offset as usize..).unwrap_or_default();
-        let size = from.len().min(buffer.len());
-        buffer[..size].copy_from_slice(&from[..size]);
-        Ok(size)
-    }
-
-    fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let mut content = lock(&self.0);
-        let end = offset as usize + bytes.len();
-        let size = content.len().max(end);
-        content.resize(size, 0);
-        content[offset as usize..end].copy_from_slice(bytes);
-        Ok(())
-    }
-
-    fn truncate(&mut self, size: u64) -> io::Result<()> {
-        lock(&self.0).resize(size as usize, 0);
-        Ok(())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Everything in a store: its revision, and each key with its value and revision.
 type Content = (u64, Vec<(String, Vec<u8>, u64)>);
@@ -112,7 +23,7 @@ fn content(store: &LogStore) -> Content {
     (range.revision.0, range.items.iter().map(item).collect())
 }
 
-fn open(disk: &Memory) -> Result<LogStore, StoreError> {
+fn open(disk: &MemoryDisk) -> Result<LogStore, StoreError> {
     Options::new().reserve_bytes(0).open_disk(Arc::new(disk.clone()))
 }
 
@@ -145,7 +56,7 @@ pub(super) fn log(data: &[u8]) {
 }
 
 /// The files of an input: a list of files, a separator, and changes to them.
-fn directory(data: &[u8]) -> Memory {
+fn directory(data: &[u8]) -> MemoryDisk {
     let mut bytes = Bytes(data);
     let mut files: BTreeMap<String, Vec<u8>> = (0..bytes.next() % 4).map(|_| file(&mut bytes)).collect();
     if bytes.next() == SEPARATOR {
@@ -153,7 +64,7 @@ fn directory(data: &[u8]) -> Memory {
             change(&mut files, &mut bytes);
         }
     }
-    Memory::of(files)
+    MemoryDisk::of(files)
 }
 
 fn change(files: &mut BTreeMap<String, Vec<u8>>, bytes: &mut Bytes<'_>) {
