@@ -6,8 +6,7 @@
 
 use std::fmt::Write as _;
 
-use pleach_go::fmt::{go_type, go_v};
-use pleach_go::strconv::quote;
+use pleach_go::fmt::{Syntax, go_syntax, go_type, go_v, go_v_short};
 use pleach_json::{Array, Map, Value, grow_stack};
 use pleach_work::charge;
 
@@ -39,8 +38,6 @@ pub(crate) fn words(value: &Value, of: Type<'_>, duplicates: bool) -> Result<(),
 
 /// The text of errors has at most this many bytes.
 const MAX_BYTES: usize = 1 << 20;
-/// A value in a message is cut after this many.
-const MAX_VALUE_BYTES: usize = 64 << 10;
 
 struct Walk {
     errors: Vec<String>,
@@ -174,9 +171,10 @@ pub(crate) fn wrong_scalar(scalar: Scalar, value: &Value) -> Option<String> {
         | (Scalar::Boolean, Value::Bool(_))
         | (Scalar::Untyped, Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Bool(_)) => None,
         (Scalar::Numeric, other) => Some(format!("expected numeric (int or float), got {}", go_type(other))),
-        (Scalar::String, other) => {
-            Some(format!("expected string, got &value.valueUnstructured{{Value:{}}}", go_syntax(other)))
-        }
+        (Scalar::String, other) => Some(format!(
+            "expected string, got &value.valueUnstructured{{Value:{}}}",
+            go_syntax(other, JSON_SYNTAX)
+        )),
         (Scalar::Boolean, other) => Some(format!("expected boolean, got {}", pointer(other))),
         (Scalar::Untyped, other) => Some(format!("expected any scalar, got {}", pointer(other))),
     }
@@ -184,86 +182,9 @@ pub(crate) fn wrong_scalar(scalar: Scalar, value: &Value) -> Option<String> {
 
 /// A value as Go's `%v` prints a pointer to a struct that holds it.
 fn pointer(value: &Value) -> String {
-    let mut out = String::from("&{");
-    write_plain(value, &mut out);
-    out.push('}');
-    out
+    format!("&{{{}}}", go_v_short(value))
 }
 
-/// A value as Go's `%v` prints it.
-fn write_plain(value: &Value, out: &mut String) {
-    match value {
-        Value::Array(items) => grow_stack(|| {
-            out.push('[');
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push(' ');
-                }
-                if out.len() > MAX_VALUE_BYTES {
-                    break;
-                }
-                write_plain(item, out);
-            }
-            out.push(']');
-        }),
-        Value::Object(members) => grow_stack(|| {
-            out.push_str("map[");
-            for (i, (key, member)) in members.iter().enumerate() {
-                if i > 0 {
-                    out.push(' ');
-                }
-                if out.len() > MAX_VALUE_BYTES {
-                    break;
-                }
-                out.push_str(key);
-                out.push(':');
-                write_plain(member, out);
-            }
-            out.push(']');
-        }),
-        scalar => out.push_str(&go_v(scalar)),
-    }
-}
-
-/// A value as Go's `%#v` prints it.
-fn go_syntax(value: &Value) -> String {
-    let mut out = String::new();
-    write_go_syntax(value, &mut out);
-    out
-}
-
-fn write_go_syntax(value: &Value, out: &mut String) {
-    match value {
-        Value::Null => out.push_str("interface {}(nil)"),
-        Value::String(text) => out.push_str(&quote(text)),
-        Value::Array(items) => grow_stack(|| {
-            out.push_str("[]interface {}{");
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push_str(", ");
-                }
-                if out.len() > MAX_VALUE_BYTES {
-                    break;
-                }
-                write_go_syntax(item, out);
-            }
-            out.push('}');
-        }),
-        Value::Object(members) => grow_stack(|| {
-            out.push_str("map[string]interface {}{");
-            for (i, (key, member)) in members.iter().enumerate() {
-                if i > 0 {
-                    out.push_str(", ");
-                }
-                if out.len() > MAX_VALUE_BYTES {
-                    break;
-                }
-                out.push_str(&quote(key));
-                out.push(':');
-                write_go_syntax(member, out);
-            }
-            out.push('}');
-        }),
-        scalar => out.push_str(&go_v(scalar)),
-    }
-}
+/// How Go's `%#v` prints values that were decoded from JSON.
+const JSON_SYNTAX: Syntax =
+    Syntax { map_type: "map[string]interface {}", scalar: |value| go_v(value).into_owned() };

@@ -5,13 +5,10 @@
 
 use std::sync::Arc;
 
-use pleach_go::base64;
-use pleach_go::time::parse_rfc3339;
+use pleach_go::json::{Decoder, GoType};
 use pleach_json::{Str, Value};
-use pleach_meta::go_struct;
 use pleach_meta::object_meta::OBJECT_META;
-use pleach_meta::path::Path;
-use pleach_schema::Decoder;
+use pleach_schema::JSONSchemaProps;
 
 use crate::convert;
 use crate::types::{
@@ -28,7 +25,7 @@ pub struct Decoded {
     /// The CRD, with defaults, in the internal form.
     pub crd: Crd,
     /// The paths of fields that a CRD does not have, at most a hundred, sorted. Clients are told of
-    /// them in the order of the document: `pleach_meta::go_struct::in_document_order`.
+    /// them in the order of the document: `pleach_go::json::in_document_order`.
     pub unknown: Vec<String>,
 }
 
@@ -41,15 +38,14 @@ pub struct Options {
 
 /// Reads a CRD of the given version. `apiVersion` and `kind` are the caller's to check.
 pub fn decode(document: &Value, version: ApiVersion, options: Options) -> Result<Decoded, DecodeError> {
-    let mut decoder = Decoder::new(version.version()).with_unions(options.unions);
+    let mut decoder = Decoder::new(version.version()).with_extensions(options.unions);
     let mut crd = Crd { metadata: Value::object(), ..Crd::default() };
-    let mut unknown_metadata = Vec::new();
     decoder.structure(
         "CustomResourceDefinition",
         document,
         &["apiVersion", "kind", "metadata", "spec", "status"],
         |d, key, v| match key {
-            "metadata" => metadata(d, v, &mut crd.metadata, &mut unknown_metadata),
+            "metadata" => metadata(d, v, &mut crd.metadata),
             "spec" => crd.spec = Reader { d, version }.spec(v),
             "status" => crd.status = Reader { d, version }.status(v),
             _ => drop(d.string(v)),
@@ -59,30 +55,16 @@ pub fn decode(document: &Value, version: ApiVersion, options: Options) -> Result
     if let Some(error) = error {
         return Err(error);
     }
-    unknown_metadata.extend(unknown);
-    unknown_metadata.truncate(go_struct::MAX_UNKNOWN_FIELDS);
     convert::set_defaults(&mut crd, version);
     convert::to_internal(&mut crd.spec, version);
-    Ok(Decoded { crd, unknown: unknown_metadata })
+    Ok(Decoded { crd, unknown })
 }
 
-/// The metadata has a decoder of its own, which works in place.
-fn metadata(d: &mut Decoder, value: &Value, out: &mut Value, unknown: &mut Vec<String>) {
-    if value.is_null() {
-        return;
-    }
-    *out = value.clone();
-    let path = Path::new("metadata");
-    let place = go_struct::Place { path: &path, owner: Some("CustomResourceDefinition") };
-    let mut decoder = go_struct::Decoder::noting_unknown("").with_literal_numbers();
-    let fatal = decoder.value(out, &go_struct::GoType::Struct(&OBJECT_META), place).err();
-    let ended = fatal.is_some();
-    let (saved, paths) = decoder.finish();
-    unknown.extend(paths);
-    match fatal.or(saved) {
-        Some(error) if ended => d.unmarshaler(|d| d.error(error)),
-        Some(error) => d.error(error),
-        None => {}
+/// Metadata is decoded in place.
+fn metadata(d: &mut Decoder, value: &Value, out: &mut Value) {
+    if !value.is_null() {
+        *out = value.clone();
+        d.value(out, &GoType::Struct(&OBJECT_META));
     }
 }
 
@@ -195,7 +177,7 @@ impl Reader<'_> {
     fn validation(&mut self, value: &Value) -> Validation {
         let mut out = Validation::default();
         self.structure("CustomResourceValidation", value, &["openAPIV3Schema"], |r, _, v| {
-            out.open_api_v3_schema = pointer(v, |v| Arc::new(r.d.schema(v)));
+            out.open_api_v3_schema = pointer(v, |v| Arc::new(JSONSchemaProps::decode(r.d, v)));
         });
         out
     }
@@ -279,28 +261,17 @@ impl Reader<'_> {
             |r, key, v| match key {
                 "url" => out.url = r.d.string(v),
                 "service" => out.service = pointer(v, |v| r.service(v)),
-                _ => out.ca_bundle = r.bytes(v),
+                _ => out.ca_bundle = r.normalized(v, &GoType::Bytes),
             },
         );
         out
     }
 
-    fn bytes(&mut self, value: &Value) -> Option<Str> {
-        match value {
-            Value::Null => None,
-            Value::String(text) => match base64::decode(text) {
-                Ok(bytes) if bytes.is_empty() => None,
-                Ok(bytes) => Some(base64::encode(&bytes).into()),
-                Err(error) => {
-                    self.d.error(error);
-                    None
-                }
-            },
-            other => {
-                self.d.mismatch(other, "[]uint8");
-                None
-            }
-        }
+    /// A value of a type that normalizes its text: bytes, a time. Empty ones are none.
+    fn normalized(&mut self, value: &Value, ty: &GoType) -> Option<Str> {
+        let mut value = value.clone();
+        self.d.value(&mut value, ty);
+        value.as_str().filter(|text| !text.is_empty()).map(Str::from)
     }
 
     fn service(&mut self, value: &Value) -> ServiceReference {
@@ -327,25 +298,6 @@ impl Reader<'_> {
             _ => out.observed_generation = r.d.int64(v).unwrap_or_default(),
         });
         out
-    }
-
-    /// A time decodes itself: what it says ends the decoding.
-    fn time(&mut self, value: &Value) -> Option<Str> {
-        self.d.unmarshaler(|d| match value {
-            Value::Null => None,
-            Value::String(text) => match parse_rfc3339(text) {
-                Ok(time) if time.is_zero() => None,
-                Ok(time) => Some(time.to_rfc3339().into()),
-                Err(error) => {
-                    d.error(error);
-                    None
-                }
-            },
-            other => {
-                d.mismatch(other, "string");
-                None
-            }
-        })
     }
 }
 
@@ -383,7 +335,7 @@ fn read_condition(reader: &mut Reader<'_>, value: &Value) -> Condition {
     reader.structure("CustomResourceDefinitionCondition", value, KNOWN, |r, key, v| match key {
         "type" => set(&mut out.type_, r.named(v, "CustomResourceDefinitionConditionType")),
         "status" => set(&mut out.status, r.named(v, "ConditionStatus")),
-        "lastTransitionTime" => out.last_transition_time = r.time(v),
+        "lastTransitionTime" => out.last_transition_time = r.normalized(v, &GoType::Time),
         "reason" => set(&mut out.reason, r.d.string(v)),
         "message" => set(&mut out.message, r.d.string(v)),
         _ => out.observed_generation = r.d.int64(v).unwrap_or_default(),

@@ -13,9 +13,9 @@ use pleach_crd::strategy::{prepare_for_create, prepare_for_status_update, prepar
 use pleach_crd::{
     ApiVersion, Crd, GroupNames, decode, validate_create, validate_status_update, validate_update,
 };
+use pleach_go::json::in_document_order;
 use pleach_json::{Value, parse};
 use pleach_meta::Status;
-use pleach_meta::go_struct::in_document_order;
 
 const NOW: &str = "2020-01-01T00:00:00Z";
 

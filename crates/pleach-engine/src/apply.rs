@@ -172,10 +172,8 @@ impl Configuration {
             Value::Null => Value::object(),
             value @ Value::Object(_) => value,
             other => {
-                return Err(bad(format!(
-                    "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                    decode::go_kind(&other)
-                )));
+                let error = pleach_go::json::type_error(&other, "map[string]interface {}");
+                return Err(bad(format!("error unmarshaling JSON: while decoding JSON: {error}")));
             }
         };
         // A text of its own: the bytes may be part of something larger.

@@ -94,10 +94,8 @@ impl<'a> Patch<'a> {
                 }
                 if !matches!(decoded.value, Value::Object(_)) {
                     return Err(bad(if strictly && !decoded.value.is_null() {
-                        format!(
-                            "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                            decode::go_kind(&decoded.value)
-                        )
+                        let error = pleach_go::json::type_error(&decoded.value, "map[string]interface {}");
+                        format!("error decoding patch: {error}")
                     } else {
                         "Invalid JSON Patch".to_owned()
                     }));

@@ -1,10 +1,10 @@
 //! `/scale`: an `autoscaling/v1` Scale made from an object's own fields.
 
 use pleach_crd::Scale;
+use pleach_go::json::{UnmarshalTypeError, field_type_error, value_kind};
 use pleach_json::{Map, Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
 
-use crate::decode::go_kind;
 use crate::rejection::Rejection;
 
 /// The Scale of an object.
@@ -67,20 +67,14 @@ pub(crate) fn check_type(scale: &Value) -> Result<(), String> {
 pub(crate) fn read_replicas(scale: &Value) -> Result<i64, String> {
     for (part, go_type) in [("metadata", "ObjectMeta"), ("spec", "ScaleSpec"), ("status", "ScaleStatus")] {
         if let Some(other) = scale.get(part).filter(|part| !matches!(part, Value::Object(_) | Value::Null)) {
-            let found = go_kind(other);
-            return Err(format!(
-                "json: cannot unmarshal {found} into Go struct field Scale.{part} of type v1.{go_type}"
-            ));
+            return Err(field_type_error(other, "Scale", part, &format!("v1.{go_type}")));
         }
     }
     let replicas = read_int(scale, "spec", "ScaleSpec")?;
     read_int(scale, "status", "ScaleStatus")?;
     match scale.at(&["status", "selector"]) {
         None | Some(Value::Null | Value::String(_)) => Ok(replicas),
-        Some(other) => Err(format!(
-            "json: cannot unmarshal {} into Go struct field ScaleStatus.status.selector of type string",
-            go_kind(other)
-        )),
+        Some(other) => Err(field_type_error(other, "ScaleStatus", "status.selector", "string")),
     }
 }
 
@@ -91,11 +85,10 @@ fn read_int(scale: &Value, part: &str, go_type: &str) -> Result<i64, String> {
         Some(number @ (Value::Int(_) | Value::Float(_))) => {
             format!("number {}", pleach_json::to_string(number))
         }
-        Some(other) => go_kind(other).to_owned(),
+        Some(other) => value_kind(other).to_owned(),
     };
-    Err(format!(
-        "json: cannot unmarshal {found} into Go struct field {go_type}.{part}.replicas of type int32"
-    ))
+    let path = format!("{part}.replicas");
+    Err(UnmarshalTypeError { value: &found, field: Some((go_type, &path)), go_type: "int32" }.to_string())
 }
 
 /// What a patch made of a Scale, as text: members that it left alone have the order of their Go

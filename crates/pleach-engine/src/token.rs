@@ -4,16 +4,11 @@
 //! where `start` is the key after the resource's prefix. Clients may keep it but not look inside; the
 //! texts of errors are those clients know.
 
-use base64::Engine as _;
-use base64::alphabet;
-use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
+use pleach_go::base64;
 use pleach_json::{Map, Value};
 
 use crate::rejection::Rejection;
 
-/// As Go reads it: bits that stand for nothing may be anything.
-const BASE64: GeneralPurpose =
-    GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 const VERSION: &str = "meta.k8s.io/v1";
 
 /// Where a paged list goes on.
@@ -28,9 +23,8 @@ pub struct Token {
 impl Token {
     /// Reads what a client sent.
     pub fn decode(text: &str) -> Result<Self, Rejection> {
-        let bytes = BASE64
-            .decode(text)
-            .map_err(|error| refuse(format!("continue key is not valid: {}", base64_text(text, &error))))?;
+        let bytes = base64::decode_raw_url(text)
+            .map_err(|error| refuse(format!("continue key is not valid: {error}")))?;
         let value = pleach_json::parse(&bytes)
             .map_err(|error| refuse(format!("continue key is not valid: {}", error.sigs())))?;
         let version = value.get("v").and_then(Value::as_str).unwrap_or_default();
@@ -65,21 +59,12 @@ impl Token {
         token.insert("v", VERSION);
         token.insert("rv", self.revision.map_or(-1, |rv| rv as i64));
         token.insert("start", self.start.as_str());
-        BASE64.encode(pleach_json::to_vec(&token.into()))
+        base64::encode_raw_url(pleach_json::to_vec(&token.into()))
     }
 }
 
 fn refuse(why: String) -> Rejection {
     Rejection::BadRequest(format!("invalid continue token: {why}"))
-}
-
-/// Go names the offset of the first byte it cannot take.
-fn base64_text(text: &str, error: &base64::DecodeError) -> String {
-    let at = match error {
-        base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => *at,
-        base64::DecodeError::InvalidLength(_) | base64::DecodeError::InvalidPadding => text.len(),
-    };
-    format!("illegal base64 data at input byte {at}")
 }
 
 #[cfg(test)]
@@ -98,7 +83,7 @@ mod tests {
 
     #[test]
     fn what_is_not_a_token_is_a_bad_request() {
-        let encoded = |json: &str| BASE64.encode(json);
+        let encoded = |json: &str| base64::encode_raw_url(json);
         for (text, want) in [
             ("%%%".to_owned(), "continue key is not valid: illegal base64 data at input byte 0"),
             (encoded("{"), "continue key is not valid: unexpected end of JSON input"),

@@ -1,22 +1,46 @@
-//! Go's `encoding/base64`, standard encoding: line breaks are skipped, padding is required, and an
-//! error names the offset.
+//! Go's `encoding/base64`: line breaks are skipped, and an error names the offset.
 
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
-fn sextet(b: u8) -> Option<u32> {
+/// As in Go, the bits that a last digit has too many may be anything.
+const PADDED: GeneralPurposeConfig = GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true);
+const UNPADDED: GeneralPurposeConfig =
+    PADDED.with_encode_padding(false).with_decode_padding_mode(DecodePaddingMode::RequireNone);
+const STD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, PADDED);
+const RAW_URL: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, UNPADDED);
+
+fn sextet(b: u8, plus: u8, slash: u8) -> Option<u32> {
     let value = match b {
         b'A'..=b'Z' => b - b'A',
         b'a'..=b'z' => b - b'a' + 26,
         b'0'..=b'9' => b - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
+        b if b == plus => 62,
+        b if b == slash => 63,
         _ => return None,
     };
     Some(value.into())
 }
 
-/// The bytes of a base64 text, or Go's complaint.
+/// `base64.StdEncoding.DecodeString`.
 pub fn decode(text: &str) -> Result<Vec<u8>, String> {
+    STD.decode(text).or_else(|_| decode_with(text, b'+', b'/', true))
+}
+
+/// `base64.URLEncoding.DecodeString`.
+pub fn decode_url(text: &str) -> Result<Vec<u8>, String> {
+    decode_with(text, b'-', b'_', true)
+}
+
+/// `base64.RawURLEncoding.DecodeString`.
+pub fn decode_raw_url(text: &str) -> Result<Vec<u8>, String> {
+    RAW_URL.decode(text).or_else(|_| decode_with(text, b'-', b'_', false))
+}
+
+/// With line breaks, and the offset of an error.
+fn decode_with(text: &str, plus: u8, slash: u8, padded: bool) -> Result<Vec<u8>, String> {
     let corrupt = |at: usize| format!("illegal base64 data at input byte {at}");
     let bytes = text.as_bytes();
     let mut rest = bytes.iter().copied().enumerate().filter(|(_, b)| !matches!(b, b'\r' | b'\n'));
@@ -27,9 +51,10 @@ pub fn decode(text: &str) -> Result<Vec<u8>, String> {
         let padded = loop {
             match rest.next() {
                 None if have == 0 => return Ok(out),
+                None if !padded && have > 1 => break true,
                 // The whole last group is at fault, counted back from the end.
                 None => return Err(corrupt(bytes.len() - have)),
-                Some((at, b'=')) => {
+                Some((at, b'=')) if padded => {
                     if have < 2 {
                         return Err(corrupt(at));
                     }
@@ -43,7 +68,7 @@ pub fn decode(text: &str) -> Result<Vec<u8>, String> {
                     break true;
                 }
                 Some((at, b)) => {
-                    bits = bits << 6 | sextet(b).ok_or_else(|| corrupt(at))?;
+                    bits = bits << 6 | sextet(b, plus, slash).ok_or_else(|| corrupt(at))?;
                     have += 1;
                     if have == 4 {
                         break false;
@@ -59,20 +84,14 @@ pub fn decode(text: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// The base64 text of some bytes.
-pub fn encode(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let bits = group.iter().fold(0_u32, |bits, b| bits << 8 | u32::from(*b)) << (8 * (3 - group.len()));
-        for i in 0..4 {
-            if i <= group.len() {
-                out.push(char::from(ALPHABET[(bits >> (18 - 6 * i) & 63) as usize]));
-            } else {
-                out.push('=');
-            }
-        }
-    }
-    out
+/// `base64.StdEncoding.EncodeToString`.
+pub fn encode(bytes: impl AsRef<[u8]>) -> String {
+    STD.encode(bytes)
+}
+
+/// `base64.RawURLEncoding.EncodeToString`.
+pub fn encode_raw_url(bytes: impl AsRef<[u8]>) -> String {
+    RAW_URL.encode(bytes)
 }
 
 #[cfg(test)]
@@ -87,6 +106,18 @@ mod tests {
         }
         assert_eq!(encode(b"not a cert"), "bm90IGEgY2VydA==");
         assert_eq!(decode("YW\nJj\r\n").unwrap(), b"abc", "line breaks are skipped");
+    }
+
+    #[test]
+    fn url_encoding_has_its_own_digits() {
+        assert_eq!(decode_raw_url("-_8").unwrap(), [0xfb, 0xff]);
+        assert_eq!(decode_raw_url("-_\n8").unwrap(), [0xfb, 0xff]);
+        assert_eq!(encode_raw_url([0xfb, 0xff]), "-_8");
+        assert_eq!(decode_raw_url("-_8=").unwrap_err(), "illegal base64 data at input byte 3");
+        assert_eq!(decode_raw_url("abcde").unwrap_err(), "illegal base64 data at input byte 4");
+        assert_eq!(decode_url("-_8=").unwrap(), [0xfb, 0xff]);
+        assert_eq!(decode_url("+/8=").unwrap_err(), "illegal base64 data at input byte 0");
+        assert_eq!(decode("-_8=").unwrap_err(), "illegal base64 data at input byte 0");
     }
 
     #[test]

@@ -1,9 +1,14 @@
-//! The verbs of Go's `fmt`, as far as error messages of kube-apiserver use them: `%v` and `%T`.
+//! The verbs of Go's `fmt`, as far as error messages of kube-apiserver use them: `%v`, `%#v` and `%T`.
 //! `%q` is [`crate::strconv::quote`].
 
 use std::borrow::Cow;
 
 use pleach_json::{Value, grow_stack};
+
+use crate::strconv::quote;
+
+/// Values in errors are cut after about this many bytes: an error need not repeat a document.
+pub const MAX_SHOWN: usize = 64 << 10;
 
 /// A value as Go's `%v` prints it.
 pub fn go_v(value: &Value) -> Cow<'_, str> {
@@ -11,40 +16,117 @@ pub fn go_v(value: &Value) -> Cow<'_, str> {
         return text.as_str().into();
     }
     let mut out = String::new();
-    write_go_v(value, &mut out);
+    write_v(value, usize::MAX, &mut out);
     out.into()
 }
 
-/// Into one text: a text for each level would be copied at each level.
-fn write_go_v(value: &Value, out: &mut String) {
+/// A value as Go's `%v` prints it, cut at [`MAX_SHOWN`].
+pub fn go_v_short(value: &Value) -> String {
+    let mut out = String::new();
+    write_v(value, MAX_SHOWN, &mut out);
+    out
+}
+
+/// A list as Go's `%v` prints it, cut at [`MAX_SHOWN`].
+pub fn go_v_list(items: &[Value]) -> String {
+    let mut out = String::new();
+    write_list(items, MAX_SHOWN, &mut out);
+    out
+}
+
+/// Into one string: a string for each level would be copied at each level.
+fn write_v(value: &Value, limit: usize, out: &mut String) {
     match value {
         Value::Null => out.push_str("<nil>"),
         Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
         Value::Int(i) => out.push_str(&i.to_string()),
         Value::Float(f) => out.push_str(&float_v(*f)),
         Value::String(s) => out.push_str(s),
-        Value::Array(items) => grow_stack(|| {
-            out.push('[');
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push(' ');
-                }
-                write_go_v(item, out);
-            }
-            out.push(']');
-        }),
+        Value::Array(items) => write_list(items, limit, out),
         Value::Object(members) => grow_stack(|| {
             out.push_str("map[");
             for (i, (key, member)) in members.iter().enumerate() {
                 if i > 0 {
                     out.push(' ');
                 }
+                if out.len() > limit {
+                    break;
+                }
                 out.push_str(key);
                 out.push(':');
-                write_go_v(member, out);
+                write_v(member, limit, out);
             }
             out.push(']');
         }),
+    }
+}
+
+fn write_list(items: &[Value], limit: usize, out: &mut String) {
+    grow_stack(|| {
+        out.push('[');
+        for (i, item) in items.iter().enumerate() {
+            if i > 0 {
+                out.push(' ');
+            }
+            if out.len() > limit {
+                break;
+            }
+            write_v(item, limit, out);
+        }
+        out.push(']');
+    });
+}
+
+/// How [`go_syntax`] prints what differs between decoders.
+#[derive(Clone, Copy, Debug)]
+pub struct Syntax {
+    /// The Go type of maps: `map[string]interface {}` of JSON, `map[interface {}]interface {}` of YAML.
+    pub map_type: &'static str,
+    /// Numbers and booleans.
+    pub scalar: fn(&Value) -> String,
+}
+
+/// A value as Go's `%#v` prints it, cut at [`MAX_SHOWN`].
+pub fn go_syntax(value: &Value, syntax: Syntax) -> String {
+    let mut out = String::new();
+    write_syntax(value, syntax, &mut out);
+    out
+}
+
+fn write_syntax(value: &Value, syntax: Syntax, out: &mut String) {
+    match value {
+        Value::Null => out.push_str("interface {}(nil)"),
+        Value::String(text) => out.push_str(&quote(text)),
+        Value::Array(items) => grow_stack(|| {
+            out.push_str("[]interface {}{");
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push_str(", ");
+                }
+                if out.len() > MAX_SHOWN {
+                    break;
+                }
+                write_syntax(item, syntax, out);
+            }
+            out.push('}');
+        }),
+        Value::Object(members) => grow_stack(|| {
+            out.push_str(syntax.map_type);
+            out.push('{');
+            for (i, (key, member)) in members.iter().enumerate() {
+                if i > 0 {
+                    out.push_str(", ");
+                }
+                if out.len() > MAX_SHOWN {
+                    break;
+                }
+                out.push_str(&quote(key));
+                out.push(':');
+                write_syntax(member, syntax, out);
+            }
+            out.push('}');
+        }),
+        scalar => out.push_str(&(syntax.scalar)(scalar)),
     }
 }
 

@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use crate::unmarshal::UnmarshalTypeError;
+
 /// A text that is not JSON, or holds a number that no float64 can hold.
 ///
 /// Boxed, because the parser returns one from every step that almost never fails.
@@ -185,7 +187,8 @@ impl fmt::Display for ParseError {
             }
             ErrorKind::MaxDepth => f.write_str("exceeded max depth"),
             ErrorKind::OutOfRange { number } => {
-                write!(f, "json: cannot unmarshal number {number} into Go value of type float64")
+                let value = format!("number {number}");
+                UnmarshalTypeError { value: &value, field: None, go_type: "float64" }.fmt(f)
             }
         }
     }

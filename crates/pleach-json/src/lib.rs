@@ -15,6 +15,7 @@ mod shared;
 mod skim;
 mod spans;
 mod stack;
+mod unmarshal;
 mod value;
 mod write;
 
@@ -27,6 +28,7 @@ pub use skim::{copy_without, member};
 pub use smol_str::SmolStr as Str;
 pub use spans::{SpannedChildren, SpannedValue, Spans, write_spanned};
 pub use stack::{grow_stack, grow_stack_to_drop};
+pub use unmarshal::{UnmarshalTypeError, value_kind};
 pub use value::{Array, Value, ValueKind};
 pub use write::{
     DEEPEST, Indenter, format_float, to_string, to_string_pretty, to_vec, write_float, write_int,

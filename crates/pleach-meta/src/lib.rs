@@ -10,7 +10,6 @@ pub mod go_format {
     pub use pleach_go::fmt::*;
     pub use pleach_go::strconv::*;
 }
-pub mod go_struct;
 pub mod group_version;
 pub mod names;
 pub mod object_meta;

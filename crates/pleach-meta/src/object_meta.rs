@@ -7,10 +7,10 @@
 mod shape;
 mod validate;
 
+use pleach_go::fmt::go_type;
+use pleach_go::json::{Decoder, GoType, is_normal};
 use pleach_json::{Map, Str, Value};
 
-use crate::go_struct::{Decoder, GoType, Place, is_normal, kind};
-use crate::path::Path;
 pub use shape::{MANAGED_FIELDS, MANAGED_FIELDS_ENTRY, OBJECT_META, OWNER_REFERENCE, OWNER_REFERENCES};
 pub use validate::{
     NameRule, TOTAL_ANNOTATION_SIZE_LIMIT, dedup_owner_references, finalizer_warnings, validate_annotations,
@@ -20,7 +20,7 @@ pub use validate::{
 
 /// Decodes `metadata` of a request in place: what it becomes is what a client will see again.
 /// Unknown fields are dropped, and noted if the decoder does that.
-pub fn decode(metadata: &mut Value, decoder: &mut Decoder<'_>) -> Result<(), String> {
+pub fn decode(metadata: &mut Value, decoder: &mut Decoder) -> Result<(), String> {
     // Nearly always nothing is to be changed, and then nothing is opened to change.
     if !decoder.has_error() && is_normal(metadata, &GoType::Struct(&OBJECT_META)) {
         return Ok(());
@@ -40,34 +40,23 @@ pub fn decode_stored(metadata: &mut Value) -> Result<(), String> {
             *metadata = Value::object();
             return Ok(());
         }
-        other => return Err(format!("invalid metadata: expected object, got {}", go_kind(other))),
+        other => return Err(format!("invalid metadata: expected object, got {}", go_type(other))),
     };
-    let place = Place { path: &Path::ROOT, owner: None };
     let mut bad: Vec<Str> = Vec::new();
     for (key, value) in map.entries_mut() {
         let Some(field) = OBJECT_META.fields.iter().find(|f| f.name == key.as_str()) else { continue };
         // A struct of this one field, so that one bad field harms no other.
         let mut decoder = Decoder::lenient();
-        if decoder.value(value, &field.ty, place).is_err() || decoder.has_error() {
+        decoder.value(value, &field.ty);
+        if decoder.has_error() {
             bad.push(key.clone());
         }
     }
     if !bad.is_empty() {
         map.retain(|key, _| !bad.contains(key));
     }
-    Decoder::lenient().fields(map, &OBJECT_META, place)
-}
-
-/// The Go type that holds a JSON value, as `%T` prints it.
-fn go_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Int(_) => "int64",
-        Value::Float(_) => "float64",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-        other => kind(other),
-    }
+    Decoder::lenient().fields(map, &OBJECT_META);
+    Ok(())
 }
 
 /// A view on the `metadata` of an object, which has been decoded.

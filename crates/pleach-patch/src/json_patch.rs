@@ -55,8 +55,8 @@ enum Op {
 enum Member {
     Text(String),
     Missing,
-    /// Of another type, by its name in Go's error.
-    Wrong(&'static str),
+    /// Of another type, with the error of decoding it.
+    Wrong(String),
 }
 
 impl JsonPatch {

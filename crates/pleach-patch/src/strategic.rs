@@ -6,16 +6,15 @@
 //!
 //! Some directives survive in what a patch adds where nothing was; upstream leaves them there too.
 
-mod go_print;
 mod list;
 mod schema;
 
 use std::collections::HashSet;
 
+use pleach_go::fmt::{go_type, go_v_short};
 use pleach_json::{Map, Str, Value, grow_stack};
 
 use crate::error::StrategicError;
-use go_print::{printed, type_name};
 pub use schema::StrategicSchema;
 
 const PATCH: &str = "$patch";
@@ -43,7 +42,7 @@ fn merge_maps(mut original: Map, patch: &Map, schema: &StrategicSchema) -> Resul
         }
         Some(Directive::Delete) => return Ok(Map::new()),
         Some(Directive::Merge) => {
-            let shown = printed(&Value::Object(patch.clone()));
+            let shown = go_v_short(&Value::Object(patch.clone()));
             return error(format!("unknown patch type: merge in map: {shown}"));
         }
         None => {}
@@ -125,9 +124,9 @@ fn directive(map: &Map) -> Result<Option<Directive>> {
         other => {
             let word = match other {
                 Some(word) => word.to_owned(),
-                None => format!("%!s({}={})", type_name(word), printed(word)),
+                None => format!("%!s({}={})", go_type(word), go_v_short(word)),
             };
-            let shown = printed(&Value::Object(map.clone()));
+            let shown = go_v_short(&Value::Object(map.clone()));
             error(format!("unknown patch type: {word} in map: {shown}"))
         }
     }

@@ -4,9 +4,9 @@
 //! fields are warnings or an error, as the request's field validation says.
 
 use pleach_go::fmt::{go_type, go_v};
-use pleach_json::{Hints, Map, Value, ValueKind};
+use pleach_go::json::{Decoder, field_type_error, in_document_order, type_error};
+use pleach_json::{Hints, Map, Value};
 use pleach_meta::GroupVersion;
-use pleach_meta::go_struct::{Decoder, in_document_order};
 use pleach_schema::{Baseline, Record};
 
 use crate::body::{Body, FieldValidation, Format, Unreadable};
@@ -283,34 +283,19 @@ impl<'a> TypeMeta<'a> {
             Value::Object(object) => object,
             Value::Null => return Ok(Self { api_version: "", kind: "" }),
             other => {
-                return Err(format!(
-                    "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type {}",
-                    go_kind(other),
-                    WANTED.replace("\\\\", "\\")
-                ));
+                let error = type_error(other, &WANTED.replace("\\\\", "\\"));
+                return Err(format!("couldn't get version/kind; json parse error: {error}"));
             }
         };
         let text = |key: &str| match object.get(key) {
             None | Some(Value::Null) => Ok(""),
             Some(Value::String(text)) => Ok(text.as_str()),
-            Some(other) => Err(format!(
-                "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go struct field .{key} of type string",
-                go_kind(other)
-            )),
+            Some(other) => {
+                let error = field_type_error(other, "", key, "string");
+                Err(format!("couldn't get version/kind; json parse error: {error}"))
+            }
         };
         Ok(Self { api_version: text("apiVersion")?, kind: text("kind")? })
-    }
-}
-
-/// The word Go's JSON decoder has for a value.
-pub fn go_kind(value: &Value) -> &'static str {
-    match value.kind() {
-        ValueKind::Null => "null",
-        ValueKind::Boolean => "bool",
-        ValueKind::Integer | ValueKind::Number => "number",
-        ValueKind::String => "string",
-        ValueKind::Array => "array",
-        ValueKind::Object => "object",
     }
 }
 

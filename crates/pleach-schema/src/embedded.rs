@@ -3,8 +3,8 @@
 //! A stage of validation of its own: every embedded resource needs an `apiVersion` and a `kind`, and its
 //! metadata obeys the rules of metadata. It is never ratcheted.
 
+use pleach_go::json::Decoder;
 use pleach_json::{Map, Value, grow_stack};
-use pleach_meta::go_struct::Decoder;
 use pleach_meta::group_version::GroupVersion;
 use pleach_meta::names::check_dns1035_label;
 use pleach_meta::object_meta::{self, NameRule, ObjectMeta, validate_object_meta};

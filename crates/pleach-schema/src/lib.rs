@@ -67,7 +67,6 @@
 
 // Schemas: read, checked, rewritten.
 pub mod check;
-pub mod decode;
 pub mod default_check;
 mod expand;
 pub mod options;
@@ -95,16 +94,11 @@ pub mod validate;
 
 pub use check::{SchemaContext, rule_costs, validate_schema};
 pub use compile::{Node, NodeRef, Schema, SchemaOptions};
-pub use decode::Decoder;
 pub use options::{Environments, Expressions, Options};
+pub use pleach_go::json::Decoder;
 pub use props::{JSONSchemaProps, SchemaBox, SchemaList, SchemaMap, SchemaOrArray, SchemaOrBool};
 pub use run_rules::{RuleOutcome, run_rules};
 pub use settle::record::Settled;
 pub use settle::{Baseline, Record, SettleOptions};
 pub use stages::{Verdict, Write};
 pub use structural::Structural;
-
-/// Runs the Rust of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

@@ -12,8 +12,8 @@ use pleach_schema::{Decoder, JSONSchemaProps, Options, SchemaContext, Structural
 /// Everything the static side does to a schema, on a small stack.
 fn everything(value: Value) -> usize {
     let run = move || {
-        let mut decoder = Decoder::new("v1").with_unions(true);
-        let schema = decoder.schema(&value);
+        let mut decoder = Decoder::new("v1").with_extensions(true);
+        let schema = JSONSchemaProps::decode(&mut decoder, &value);
         let (error, unknown) = decoder.finish();
         assert!(error.is_none() || unknown.len() <= 100);
         let context = SchemaContext {

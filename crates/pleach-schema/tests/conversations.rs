@@ -13,8 +13,8 @@ mod shared;
 
 use std::collections::HashMap;
 
+use pleach_go::json::Decoder;
 use pleach_json::{Map, Value};
-use pleach_meta::go_struct::Decoder;
 use pleach_meta::object_meta::{self, NameRule, ObjectMeta, validate_object_meta};
 use pleach_meta::{FieldError, Path};
 use pleach_schema::{Record, Schema, SchemaOptions, SettleOptions, Write};

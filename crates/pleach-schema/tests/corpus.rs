@@ -9,8 +9,8 @@ mod shared;
 use std::collections::HashMap;
 use std::path::Path;
 
+use pleach_go::json::Decoder;
 use pleach_json::Value;
-use pleach_meta::go_struct::Decoder;
 use pleach_meta::object_meta::{self, NameRule, ObjectMeta, validate_object_meta};
 use pleach_schema::{Record, Schema, SchemaOptions, SettleOptions, Write};
 

@@ -6,6 +6,7 @@ use pleach_engine::options::{
 };
 use pleach_engine::rejection::{Rejection, Subject};
 use pleach_engine::token::Token;
+use pleach_go::json::field_type_error;
 use pleach_go::strconv;
 use pleach_json::{Str, Value};
 use pleach_meta::object_meta::validate_field_manager;
@@ -313,17 +314,7 @@ fn from_body(value: &Value, errors: &mut Vec<FieldError>) -> Result<DeleteOption
         )));
     }
     let wrong = |field: &str, found: &Value, wanted: &str| {
-        let found = match found {
-            Value::Null => "null",
-            Value::Bool(_) => "bool",
-            Value::Int(_) | Value::Float(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
-        bad(format!(
-            "json: cannot unmarshal {found} into Go struct field DeleteOptions.{field} of type {wanted}"
-        ))
+        bad(field_type_error(found, "DeleteOptions", field, wanted))
     };
     let text = |at: &[&str], name: &str| match value.at(at) {
         None | Some(Value::Null) => Ok(None),

@@ -1,8 +1,8 @@
 //! Values in the syntax of Go, as error texts show them.
 
-use std::fmt::Write as _;
-
-use pleach_json::{Str, Value, grow_stack};
+use pleach_go::fmt::{Syntax, float_v, go_syntax, go_v};
+use pleach_go::strconv::quote;
+use pleach_json::{Str, Value};
 
 use crate::read::Scalar;
 
@@ -21,7 +21,7 @@ pub(crate) fn key_text(key: Scalar) -> Str {
 
 /// The shortest text for a float, with an exponent below 1e-4 and from a million on.
 pub(crate) fn short_float(float: f64) -> String {
-    with_exponent(format!("{float:e}"), 6, || format!("{float}"))
+    float_v(float)
 }
 
 fn key_float(float: f32) -> String {
@@ -60,76 +60,16 @@ pub(crate) fn scalar(scalar: &Scalar) -> String {
     }
 }
 
-/// Texts are cut after this many bytes: an error need not repeat a document.
-const MAX_TEXT: usize = 64 * 1024;
-
 /// A value as `%#v` prints it.
 pub(crate) fn value(value: &Value) -> String {
-    let mut out = String::new();
-    write_value(value, &mut out);
-    out
+    go_syntax(value, Syntax { map_type: "map[interface {}]interface {}", scalar: value_scalar })
 }
 
-fn write_value(value: &Value, out: &mut String) {
+fn value_scalar(value: &Value) -> String {
     match value {
-        Value::Null => out.push_str("interface {}(nil)"),
-        Value::Bool(b) => out.push_str(&scalar(&Scalar::Bool(*b))),
-        Value::Int(int) => out.push_str(&scalar(&Scalar::Int(*int))),
-        Value::Float(float) => out.push_str(&scalar(&Scalar::Float(*float))),
-        Value::String(text) => out.push_str(&quote(text)),
-        Value::Array(items) => grow_stack(|| {
-            out.push_str("[]interface {}{");
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push_str(", ");
-                }
-                if out.len() > MAX_TEXT {
-                    break;
-                }
-                write_value(item, out);
-            }
-            out.push('}');
-        }),
-        Value::Object(map) => grow_stack(|| {
-            out.push_str("map[interface {}]interface {}{");
-            for (i, (key, member)) in map.iter().enumerate() {
-                if i > 0 {
-                    out.push_str(", ");
-                }
-                if out.len() > MAX_TEXT {
-                    break;
-                }
-                out.push_str(&quote(key));
-                out.push(':');
-                write_value(member, out);
-            }
-            out.push('}');
-        }),
+        Value::Bool(b) => scalar(&Scalar::Bool(*b)),
+        Value::Int(int) => scalar(&Scalar::Int(*int)),
+        Value::Float(float) => scalar(&Scalar::Float(*float)),
+        other => go_v(other).into_owned(),
     }
-}
-
-/// Text as `%q` prints it.
-fn quote(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{b}' => out.push_str("\\v"),
-            ' '..='~' => out.push(c),
-            '\0'..='\u{7f}' => write!(out, "\\x{:02x}", u32::from(c)).unwrap_or_default(),
-            // `escape_debug` spares what Go calls printable, marks after a letter included.
-            _ if ['a', c].iter().collect::<String>().escape_debug().count() == 2 => out.push(c),
-            '\u{80}'..='\u{ffff}' => write!(out, "\\u{:04x}", u32::from(c)).unwrap_or_default(),
-            _ => write!(out, "\\U{:08x}", u32::from(c)).unwrap_or_default(),
-        }
-    }
-    out.push('"');
-    out
 }

@@ -50,13 +50,9 @@ fn read_special<'a>(value: &'a Value, decl: &'a DeclType) -> Result<CelValue<'a>
         (DeclKind::DateTime, Value::String(s)) => Timestamp::parse_date_time(s)
             .map(CelValue::Timestamp)
             .map_err(|reason| Fault::error(format!("Invalid date-time formatted string {s}: {reason}"))),
-        (DeclKind::Bytes, Value::String(s)) => {
-            decode_base64(s).map(|bytes| CelValue::Bytes(bytes.into())).map_err(|at| {
-                Fault::error(format!(
-                    "Invalid byte formatted string {s}: illegal base64 data at input byte {at}"
-                ))
-            })
-        }
+        (DeclKind::Bytes, Value::String(s)) => pleach_go::base64::decode_url(s)
+            .map(|bytes| CelValue::Bytes(bytes.into()))
+            .map_err(|reason| Fault::error(format!("Invalid byte formatted string {s}: {reason}"))),
         (DeclKind::Object(_) | DeclKind::Map(_), _) => {
             Err(Fault::fixed("invalid data, expected a map for the provided schema with type=object"))
         }
@@ -104,78 +100,9 @@ impl CelValue<'_> {
     }
 }
 
-/// URL-safe base64 with padding, line breaks skipped; the error is where it went wrong.
-fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
-    let digit = |b: u8| match b {
-        b'A'..=b'Z' => Some(b - b'A'),
-        b'a'..=b'z' => Some(b - b'a' + 26),
-        b'0'..=b'9' => Some(b - b'0' + 52),
-        b'-' => Some(62),
-        b'_' => Some(63),
-        _ => None,
-    };
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len() / 4 * 3);
-    let mut at = 0;
-    let next = |at: &mut usize| loop {
-        let byte = *bytes.get(*at)?;
-        *at += 1;
-        if byte != b'\r' && byte != b'\n' {
-            return Some(byte);
-        }
-    };
-    loop {
-        let mut group = [0u8; 4];
-        let mut count = 0;
-        while count < 4 {
-            let Some(byte) = next(&mut at) else {
-                if count == 0 {
-                    return Ok(out);
-                }
-                return Err(at - count);
-            };
-            if let Some(value) = digit(byte) {
-                group[count] = value;
-                count += 1;
-                continue;
-            }
-            if byte != b'=' || count < 2 {
-                return Err(at - 1);
-            }
-            if count == 2 && next(&mut at) != Some(b'=') {
-                return Err(bytes.len().min(at));
-            }
-            if next(&mut at).is_some() {
-                return Err(at - 1);
-            }
-            out.push(group[0] << 2 | group[1] >> 4);
-            if count == 3 {
-                out.push(group[1] << 4 | group[2] >> 2);
-            }
-            return Ok(out);
-        }
-        out.extend([group[0] << 2 | group[1] >> 4, group[1] << 4 | group[2] >> 2, group[2] << 6 | group[3]]);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_are_url_safe_base64() {
-        for (why, text, want) in [
-            ("padding", "YQ==", Ok(b"a".as_slice())),
-            ("url-safe digits", "-_8=", Ok(&[0xfb, 0xff])),
-            ("the standard digits are not", "+/8=", Err(0)),
-            ("line breaks are skipped", "YW\nJj", Ok(b"abc")),
-            ("too short", "YWJ", Err(0)),
-            ("after the padding", "YQ==YQ==", Err(4)),
-            ("empty", "", Ok(b"")),
-        ] {
-            assert_eq!(decode_base64(text).as_deref(), want.as_ref().map(|b| *b), "{why}");
-        }
-    }
 
     #[test]
     fn scalars_must_fit_their_schema() {

@@ -78,8 +78,8 @@ fn unknown_fields_are_dropped_and_told() {
     assert_eq!(
         read(&document).unwrap().unknown,
         [
-            "metadata.colour",
             "extra",
+            "metadata.colour",
             "spec.names.extra",
             "spec.version",
             "spec.versions[0].schema.openAPIV3Schema.readOnly",

@@ -2,8 +2,7 @@
 
 use std::cell::Cell;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
+use pleach_go::base64;
 use pleach_json::Value;
 use pleach_meta::{Reason, Status, StatusCause, StatusDetails};
 
@@ -48,9 +47,8 @@ impl Answer {
         if version == "v1" {
             review::check_uid(response, uid).map_err(invalid)?;
         }
-        let patch = BASE64_STANDARD
-            .decode(text("patch"))
-            .map_err(|error| format!("failed to call webhook: illegal base64 data: {error}"))?;
+        let patch =
+            base64::decode(text("patch")).map_err(|error| format!("failed to call webhook: {error}"))?;
         if version == "v1" {
             match (patch.is_empty(), text("patchType")) {
                 (true, "") => {}

@@ -3,9 +3,8 @@
 //! It is asked about one object at a time, also in lists: that is how upstream reads from its store, and
 //! one object that cannot be converted does not depend on its neighbours.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
+use pleach_go::base64;
 use std::time::Duration;
 
 use pleach_json::{Map, Str, Value};
@@ -45,7 +44,7 @@ impl Converter {
                 }
             }
         };
-        let bundle = BASE64_STANDARD.decode(client.ca_bundle.unwrap_or_default().as_str());
+        let bundle = base64::decode(client.ca_bundle.unwrap_or_default().as_str());
         // White space stands for nothing.
         let bundle = bundle.unwrap_or_default();
         let bundle = if bundle.trim_ascii().is_empty() { Vec::new() } else { bundle };

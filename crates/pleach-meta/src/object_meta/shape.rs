@@ -1,6 +1,6 @@
 //! The fields of `ObjectMeta`, in the order Go declares them.
 
-use crate::go_struct::{GoStruct, GoType, STRING, always, omitempty, omitzero};
+use pleach_go::json::{GoStruct, GoType, STRING, always, omitempty, omitzero};
 
 const UID: GoType = GoType::String("types.UID");
 const BOOL_POINTER: GoType = GoType::Pointer(&GoType::Bool);

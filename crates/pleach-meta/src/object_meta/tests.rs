@@ -1,6 +1,7 @@
 use pleach_json::{Value, json};
 
 use super::*;
+use crate::Path;
 use crate::field_error::FieldError;
 
 fn texts(errors: &[FieldError]) -> Vec<String> {

@@ -9,13 +9,13 @@ use pleach_json::{Map, Str, Value};
 
 use super::{OWNER_REFERENCE, OWNER_REFERENCES, ObjectMeta};
 use crate::field_error::{BadValue, FieldError, FieldErrors};
-use crate::go_struct::GoType;
 use crate::group_version::GroupVersion;
 use crate::names::{
     Messages, check_annotation_key, check_dns1123_label, check_dns1123_subdomain, check_label_value,
     check_path_segment_name, check_path_segment_prefix, check_qualified_name, mask_trailing_dash,
 };
 use crate::path::Path;
+use pleach_go::json::GoType;
 use pleach_go::strconv::{is_print, quote};
 
 /// Most bytes that all keys and values of the annotations may have together.

@@ -1,8 +1,8 @@
 //! Running the operations of a patch.
 
+use pleach_go::json::type_error;
 use pleach_json::{MAX_DEPTH, Value, to_vec};
 
-use super::decode::go_kind;
 use super::{JsonPatch, Member, Op, Operation, place};
 use crate::error::PatchError;
 
@@ -10,10 +10,7 @@ const MISSING: &str = "missing value";
 
 pub(super) fn apply(document: Value, patch: &JsonPatch, copy_limit: usize) -> Result<Value, PatchError> {
     if !matches!(document, Value::Object(_) | Value::Array(_) | Value::Null) {
-        let kind = go_kind(&document);
-        return Err(PatchError(format!(
-            "json: cannot unmarshal {kind} into Go value of type jsonpatch.partialDoc"
-        )));
+        return Err(PatchError(type_error(&document, "jsonpatch.partialDoc")));
     }
     let mut run = Run { document, copied: 0, copy_limit };
     for operation in &patch.operations {
@@ -195,7 +192,7 @@ impl Member {
             Self::Text(text) => Ok(text),
             Self::Missing if name == "path" => Err(format!("operation missing path field: {MISSING}")),
             Self::Missing => Err(format!("operation, missing {name} field: {MISSING}")),
-            Self::Wrong(kind) => Err(format!("json: cannot unmarshal {kind} into Go value of type string")),
+            Self::Wrong(error) => Err(error.clone()),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use pleach_json::{Map, Value, ValueKind, parse_strict as parse_json};
+use pleach_go::json::{field_type_error, type_error};
+use pleach_json::{Map, Value, parse_strict as parse_json};
 
 use super::written::{self, Written};
 use super::{JsonPatch, Member, Op, Operation};
@@ -82,20 +83,16 @@ pub(super) fn from_value(value: &Value) -> Result<JsonPatch, DecodeError> {
         Value::Null => &[],
         Value::Array(operations) => operations.as_slice(),
         other => {
-            let kind = go_kind(other);
-            return Err(DecodeError::Shape(format!(
-                "json: cannot unmarshal {kind} into Go value of type jsonpatch.Patch"
-            )));
+            return Err(DecodeError::Shape(type_error(other, "jsonpatch.Patch")));
         }
     };
     let operations = operations.iter().enumerate().map(|(i, operation)| match operation {
         Value::Null => Ok(Operation::from_map(&Map::new())),
         Value::Object(map) => Ok(Operation::from_map(map)),
         other => {
-            let kind = go_kind(other);
-            Err(DecodeError::Shape(format!(
-                "json: cannot unmarshal {kind} into Patch.{i} of type jsonpatch.Operation"
-            )))
+            // sigs.k8s.io/json names the element, where encoding/json says "Go value".
+            let text = type_error(other, "jsonpatch.Operation");
+            Err(DecodeError::Shape(text.replace("Go value", &format!("Patch.{i}"))))
         }
     });
     Ok(JsonPatch { operations: operations.collect::<Result<_, _>>()? })
@@ -103,13 +100,11 @@ pub(super) fn from_value(value: &Value) -> Result<JsonPatch, DecodeError> {
 
 /// Strict reading decodes into a struct first, which minds the types.
 fn check_types(value: &Value, written: &[Written]) -> Result<(), DecodeError> {
-    let wrong = |value: &Value, place: &str| {
-        Err(DecodeError::Shape(format!("json: cannot unmarshal {} into Go {place}", go_kind(value))))
-    };
+    let wrong = |value: &Value, go_type: &str| Err(DecodeError::Shape(type_error(value, go_type)));
     let operations = match value {
         Value::Null => return Ok(()),
         Value::Array(operations) => operations,
-        other => return wrong(other, "value of type []handlers.jsonPatchOp"),
+        other => return wrong(other, "[]handlers.jsonPatchOp"),
     };
     for (operation, written) in operations.iter().zip(written) {
         match operation {
@@ -119,11 +114,12 @@ fn check_types(value: &Value, written: &[Written]) -> Result<(), DecodeError> {
                     if let Some(member) = map.get(key)
                         && !matches!(member, Value::Null | Value::String(_))
                     {
-                        return wrong(member, &format!("struct field jsonPatchOp.{key} of type string"));
+                        let text = field_type_error(member, "jsonPatchOp", key, "string");
+                        return Err(DecodeError::Shape(text));
                     }
                 }
             }
-            other => return wrong(other, "value of type handlers.jsonPatchOp"),
+            other => return wrong(other, "handlers.jsonPatchOp"),
         }
     }
     Ok(())
@@ -172,19 +168,7 @@ impl Member {
         match value {
             None | Some(Value::Null) => Self::Missing,
             Some(Value::String(text)) => Self::Text(text.to_string()),
-            Some(other) => Self::Wrong(go_kind(other)),
+            Some(other) => Self::Wrong(type_error(other, "string")),
         }
-    }
-}
-
-/// What Go's decoder calls a kind of value.
-pub(super) fn go_kind(value: &Value) -> &'static str {
-    match value.kind() {
-        ValueKind::Null => "null",
-        ValueKind::Boolean => "bool",
-        ValueKind::Integer | ValueKind::Number => "number",
-        ValueKind::String => "string",
-        ValueKind::Array => "array",
-        ValueKind::Object => "object",
     }
 }

@@ -1,5 +1,6 @@
 //! Places in a document: the container a path leads to, and what can be done in it.
 
+use pleach_go::strconv::atoi;
 use pleach_json::{Map, Str, Value};
 
 /// Finds the container of what `path` names, and the last key. What stands before the first
@@ -109,18 +110,4 @@ fn within(index: i64, len: usize) -> Result<usize, String> {
         .ok()
         .filter(|&place| place < len)
         .ok_or_else(|| format!("Unable to access invalid index: {index}: invalid index referenced"))
-}
-
-/// Go's `Atoi`: a sign, digits, noughts in front.
-fn atoi(text: &str) -> Result<i64, String> {
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let problem = if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        "invalid syntax"
-    } else {
-        match text.parse() {
-            Ok(index) => return Ok(index),
-            Err(_) => "value out of range",
-        }
-    };
-    Err(format!("strconv.Atoi: parsing {text:?}: {problem}"))
 }

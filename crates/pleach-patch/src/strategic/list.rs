@@ -6,9 +6,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use pleach_go::fmt::{go_type, go_v_list, go_v_short};
 use pleach_json::{Map, Str, Value, to_string};
 
-use super::go_print::{list as printed_list, printed, type_name};
 use super::schema::StrategicSchema;
 use super::{DELETE_FROM, Directive, ORDER, PATCH, Result, directive, error, merge_maps, without_directives};
 
@@ -122,7 +122,7 @@ fn check_types(original: &[Value], patch: &[Value], schema: &StrategicSchema) ->
     if original.iter().chain(patch).all(fits) {
         return Ok(());
     }
-    let (original, patch) = (printed_list(original), printed_list(patch));
+    let (original, patch) = (go_v_list(original), go_v_list(patch));
     error(format!("list element types are not identical: [{original} {patch}]"))
 }
 
@@ -254,7 +254,7 @@ fn check_order(
     if left.peek().is_none() {
         return Ok(());
     }
-    let (changes, order) = (printed_list(changes), printed_list(order));
+    let (changes, order) = (go_v_list(changes), go_v_list(order));
     error(format!("The order in patch list:\n{changes}\n doesn't match $setElementOrder list:\n{order}\n"))
 }
 
@@ -289,13 +289,13 @@ fn text_of(value: &Value) -> Str {
 }
 
 fn no_key(item: &Value, key: &str) -> crate::StrategicError {
-    crate::StrategicError(format!("map: {} does not contain declared merge key: {key}", printed(item)))
+    crate::StrategicError(format!("map: {} does not contain declared merge key: {key}", go_v_short(item)))
 }
 
 fn as_list(value: &Value) -> Result<&[Value]> {
     match value {
         Value::Array(items) => Ok(items),
-        other => error(format!("expected a []interface {{}}, but received a {}", type_name(other))),
+        other => error(format!("expected a []interface {{}}, but received a {}", go_type(other))),
     }
 }
 

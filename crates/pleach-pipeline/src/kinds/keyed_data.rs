@@ -2,17 +2,10 @@
 
 use std::borrow::Cow;
 
-use base64::Engine as _;
-use base64::alphabet;
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use pleach_go::base64;
 use pleach_json::{Map, Value};
 use pleach_meta::FieldError;
 
-/// As Go reads it: bits that stand for nothing may be anything.
-pub(super) const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
-);
 /// The size limit of the data of an object, in bytes.
 pub(super) const LIMIT: usize = 1 << 20;
 /// The longest key.
@@ -21,21 +14,11 @@ const LONGEST_KEY: usize = 253;
 /// Whether the values of a field are base64. The error is that of upstream's decoder.
 pub(super) fn check_base64(object: &Value, field: &str) -> Result<(), String> {
     for (_, value) in entries(object, field) {
-        if let Some(text) = value.as_str()
-            && let Err(error) = BASE64.decode(text.replace(['\r', '\n'], ""))
-        {
-            return Err(format!("illegal base64 data at input byte {}", corrupt_at(text, &error)));
+        if let Some(text) = value.as_str() {
+            base64::decode(text)?;
         }
     }
     Ok(())
-}
-
-/// Where Go's decoder stops.
-fn corrupt_at(text: &str, error: &base64::DecodeError) -> usize {
-    match error {
-        base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => *at,
-        base64::DecodeError::InvalidLength(_) | base64::DecodeError::InvalidPadding => text.len() / 4 * 4,
-    }
 }
 
 /// The fields of an immutable object do not change.
@@ -87,20 +70,5 @@ pub(super) fn entries<'a>(object: &'a Value, field: &str) -> impl Iterator<Item 
 
 /// The bytes of a value that [`check_base64`] has accepted.
 pub(super) fn decoded(value: &Value) -> Vec<u8> {
-    BASE64.decode(value.as_str().unwrap_or_default()).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_of_base64_have_an_offset() {
-        for (text, want) in
-            [("###", Some(0)), ("aG#=", Some(2)), ("aGk", Some(0)), ("aGp=", None), ("", None)]
-        {
-            let at = BASE64.decode(text).err().map(|error| corrupt_at(text, &error));
-            assert_eq!(at, want, "{text}");
-        }
-    }
+    base64::decode(value.as_str().unwrap_or_default()).unwrap_or_default()
 }

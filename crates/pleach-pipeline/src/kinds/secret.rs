@@ -1,11 +1,10 @@
 //! Secrets: keys that some types require, and values that no error quotes.
 
-use base64::Engine as _;
 use pleach_json::Value;
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
 
-use super::keyed_data::{BASE64, LIMIT, check_base64, check_immutable, check_key, decoded, entries};
+use super::keyed_data::{LIMIT, check_base64, check_immutable, check_key, decoded, entries};
 use crate::columns::{age_column, column, path};
 use crate::kind::{Cell, Column};
 use crate::omitempty::remove_if_empty;
@@ -59,7 +58,7 @@ fn write_string_data(object: &mut Value) {
     let Some(Value::Object(texts)) = members.remove("stringData") else { return };
     let Value::Object(data) = members.get_or_insert_with("data", Value::object) else { return };
     for (key, text) in texts.iter() {
-        data.insert(key.clone(), BASE64.encode(text.as_str().unwrap_or_default()));
+        data.insert(key.clone(), pleach_go::base64::encode(text.as_str().unwrap_or_default()));
     }
 }
 
@@ -109,10 +108,7 @@ fn check_json(key: &str, value: Option<Vec<u8>>, errors: &mut Vec<FieldError>) {
     };
     let problem = match pleach_json::parse(&value) {
         Ok(Value::Object(_) | Value::Null) => return,
-        Ok(other) => format!(
-            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            crate::decode::go_kind(&other)
-        ),
+        Ok(other) => pleach_go::json::type_error(&other, "map[string]interface {}"),
         Err(error) => error.to_string(),
     };
     errors.push(FieldError::invalid(field, "<secret contents redacted>", problem));

@@ -9,7 +9,7 @@ fn decode(value: &Value) -> (JSONSchemaProps, Option<String>, Vec<String>) {
         &fields,
         "spec.versions[0].schema.openAPIV3Schema",
     );
-    let schema = decoder.schema(value);
+    let schema = JSONSchemaProps::decode(&mut decoder, value);
     let (error, unknown) = decoder.finish();
     (schema, error, unknown)
 }

@@ -4,8 +4,8 @@
 //! back as `ObjectMeta`. A request with something else there is refused, at the first error; in stored objects
 //! what does not fit is dropped. The root of an object is not coerced: its metadata is decoded with the request.
 
+use pleach_go::json::Decoder;
 use pleach_json::{Map, Value};
-use pleach_meta::go_struct::Decoder;
 use pleach_meta::object_meta;
 use pleach_meta::{FieldError, Path};
 

@@ -55,13 +55,13 @@ mod tests {
     use pleach_json::json;
 
     use crate::validate::{validate, validate_update};
-    use crate::{Decoder, Schema, SchemaOptions};
+    use crate::{Decoder, JSONSchemaProps, Schema, SchemaOptions};
 
     #[test]
     fn unions_hold_where_they_are_declared() {
         let union = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "x-kubernetes-unions": [{"fields": {"a": "", "b": ""}}]});
         let schema = json!({"type": "object", "properties": {"f": (union.clone()), "l": {"type": "array", "items": union}}});
-        let decoded = Decoder::new("v1").with_unions(true).schema(&schema);
+        let decoded = JSONSchemaProps::decode(&mut Decoder::new("v1").with_extensions(true), &schema);
         let compiled = Schema::compile(&decoded, SchemaOptions::default());
         let both = json!({"f": {"a": 1, "b": 2}, "l": [{"a": 1}, {"a": 1, "b": 2}]});
         let fields: Vec<_> = validate(compiled.root(), &both, None).into_iter().map(|e| e.field).collect();
@@ -71,7 +71,10 @@ mod tests {
             .map(|e| e.field)
             .collect();
         assert_eq!(fields, ["l[1].b"], "what did not change is let be");
-        let stock = Schema::compile(&Decoder::new("v1").schema(&schema), SchemaOptions::default());
+        let stock = Schema::compile(
+            &JSONSchemaProps::decode(&mut Decoder::new("v1"), &schema),
+            SchemaOptions::default(),
+        );
         assert!(validate(stock.root(), &both, None).is_empty(), "stock Kubernetes does not know them");
     }
 }

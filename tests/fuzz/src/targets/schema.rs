@@ -15,8 +15,8 @@ use crate::schemas::{schema, value};
 /// Any JSON is decoded as a schema: no panic, and what is written reads back the same.
 pub(super) fn schema_decode(data: &[u8]) {
     let value = pleach_json::parse(data).unwrap_or_else(|_| schema(&mut Bytes(data), 4));
-    let mut decoder = Decoder::new("v1").with_unions(true);
-    let decoded = decoder.schema(&value);
+    let mut decoder = Decoder::new("v1").with_extensions(true);
+    let decoded = JSONSchemaProps::decode(&mut decoder, &value);
     let (error, unknown) = decoder.finish();
     assert!(unknown.len() <= 100);
     if error.is_none() {

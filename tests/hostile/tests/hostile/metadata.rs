@@ -1,8 +1,8 @@
 //! Metadata: owners, finalizers, labels, managers.
 
 use pleach_go::fmt::go_v;
+use pleach_go::json::Decoder;
 use pleach_json::{Map, Value, json};
-use pleach_meta::go_struct::Decoder;
 use pleach_meta::object_meta::{
     self, NameRule, ObjectMeta, dedup_owner_references, finalizer_warnings, validate_object_meta,
     validate_object_meta_update,

@@ -3,8 +3,8 @@
 //! Empty fields are left out, `null` is no value, certificates are base64, and a wrong type is an error of Go's
 //! decoder. Defaults are in the manifests.
 
+use pleach_go::json::{Decoder, GoField, GoStruct, GoType, STRING, always, omitempty};
 use pleach_json::Value;
-use pleach_meta::go_struct::{Decoder, GoField, GoStruct, GoType, STRING, always, omitempty};
 
 const STRINGS: GoType = GoType::Slice(&STRING);
 

@@ -1,4 +1,4 @@
-use pleach_json::json;
+use pleach_json::{Map, json};
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn decode(mut value: Value) -> Result<Value, String> {
 }
 
 #[test]
-fn values_come_back_as_go_would_write_them() {
+fn values_become_what_go_would_encode() {
     for (given, want, why) in [
         (json!({"text": "a", "other": 1}), json!({"text": "a"}), "unknown keys go"),
         (
@@ -57,7 +57,7 @@ fn values_come_back_as_go_would_write_them() {
             "zero structs",
         ),
         (json!({"map": {"a": null}}), json!({"map": {"a": {"name": ""}}}), "also in maps"),
-        (json!({"raw": [null, "x"]}), json!({"raw": [null, "x"]}), "raw JSON is nobody's business"),
+        (json!({"raw": [null, "x"]}), json!({"raw": [null, "x"]}), "raw JSON is kept as it is"),
         (json!({"made": "2020-01-01T01:00:00+01:00"}), json!({"made": "2020-01-01T00:00:00Z"}), "UTC"),
         (json!({"made": "0001-01-01T00:00:00Z"}), json!({}), "no time"),
         (json!({"gone": "0001-01-01T00:00:00Z"}), json!({"gone": null}), "a pointer to no time"),
@@ -73,7 +73,7 @@ fn values_come_back_as_go_would_write_them() {
 }
 
 #[test]
-fn errors_are_in_go_s_words() {
+fn errors_are_those_of_encoding_json() {
     for (given, want, why) in [
         (json!([]), "json: cannot unmarshal array into Go value of type v1.Root", "the document itself"),
         (
@@ -125,7 +125,7 @@ fn literal_numbers_stay_what_the_client_wrote() {
 }
 
 #[test]
-fn unknown_fields_are_noted_with_their_paths() {
+fn unknown_fields_are_reported_with_their_paths() {
     let mut value = json!({"x": 1, "items": [{}, {"y": 1}], "map": {"k": {"z": 1}}, "raw": {"free": 1}});
     let mut decoder = Decoder::noting_unknown("metadata");
     decoder.decode(&mut value, &TYPE).unwrap();
@@ -138,13 +138,13 @@ fn unknown_fields_are_noted_with_their_paths() {
 }
 
 #[test]
-fn a_struct_prints_in_the_order_of_its_fields() {
+fn structs_are_encoded_in_declaration_order() {
     let value = decode(json!({"map": {"b": {"on": true, "name": "<"}}, "text": "t"})).unwrap();
     assert_eq!(TYPE.to_json(&value), r#"{"text":"t","map":{"b":{"name":"\u003c","on":true}}}"#);
 }
 
 #[test]
-fn what_is_normal_is_known_without_decoding() {
+fn normal_values_need_no_decoding() {
     for (value, normal, why) in [
         (json!({}), true, "nothing"),
         (
@@ -167,5 +167,13 @@ fn what_is_normal_is_known_without_decoding() {
         if normal {
             assert_eq!(decode(value.clone()), Ok(value), "{why}");
         }
+    }
+}
+
+#[test]
+fn numbers_that_are_no_integers_show_their_text() {
+    for (number, want) in [(1.5, "1.5"), (-1.0, "-1.0"), (9_223_372_036_854_775_808.0, "9223372036854775808")]
+    {
+        assert_eq!(number_text(number), want);
     }
 }

@@ -1,6 +1,6 @@
-//! A decoded value as Go writes the struct: fields in the order of declaration.
+//! Encoding a decoded value with the fields of structs in declaration order.
 //!
-//! Field errors that show a struct print it so; everything on the wire is sorted instead.
+//! Field errors that show a struct print it like this; everything on the wire has sorted keys.
 
 use pleach_json::{Value, write_string, write_to};
 
