@@ -240,8 +240,9 @@ impl Crd {
         }
     }
 
-    /// Everything that keeps the CRD from being structural, by version.
-    fn structural_violations(&self) -> Result<Vec<FieldError>, String> {
+    /// What keeps the schemas from being structural, by version. The error is about a schema that cannot be
+    /// checked.
+    pub fn structural_violations(&self) -> Result<Vec<FieldError>, String> {
         let mut errors = Vec::new();
         if self.spec.preserves_unknown_fields() {
             errors.push(FieldError::invalid("spec.preserveUnknownFields", true, "must be false"));

@@ -13,6 +13,7 @@
 //! no `required` is none. `default: null` however is the same as no default, in Go as here.
 
 mod containers;
+mod explain;
 mod from_value;
 mod go_json;
 mod to_value;
@@ -20,6 +21,7 @@ mod to_value;
 mod wire_tests;
 
 pub use containers::{SchemaBox, SchemaList, SchemaMap, SchemaOrArray, SchemaOrBool};
+pub use explain::Field;
 pub(crate) use go_json::{go_json, go_json_items};
 
 use pleach_json::{Str, Value};

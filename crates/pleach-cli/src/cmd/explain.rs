@@ -4,7 +4,8 @@ use std::io;
 
 use clap::Args;
 use pleach_json::{Map, Value, grow_stack, json};
-use pleach_schema::{JSONSchemaProps, SchemaOrBool};
+use pleach_schema::JSONSchemaProps;
+use pleach_schema::props::Field;
 
 use super::{Exit, load_crds};
 use crate::catalog::{DefinedVersion, Definition};
@@ -67,7 +68,7 @@ pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
         writeln!(terminal.err, "pleach: the CRD has no such version")?;
         return Ok(Exit::Trouble);
     };
-    let Some(found) = find(version.props(), path) else {
+    let Some(found) = version.props().field(path) else {
         writeln!(terminal.err, "pleach: field \"{path}\" does not exist")?;
         return Ok(Exit::Findings);
     };
@@ -83,52 +84,6 @@ fn is_named(definition: &Definition, name: &str) -> bool {
     !name.is_empty()
         && ([&names.plural, &names.singular, &names.kind].iter().any(|n| n.eq_ignore_ascii_case(name))
             || names.short_names().iter().any(|n| n == name))
-}
-
-/// A field and whether it must be there.
-struct Found<'a> {
-    schema: &'a JSONSchemaProps,
-    required: bool,
-}
-
-/// Follows names; lists and maps are stepped through without saying so, as kubectl does.
-fn find<'a>(root: &'a JSONSchemaProps, path: &str) -> Option<Found<'a>> {
-    let (mut schema, mut required) = (root, false);
-    for name in path.split('.').filter(|name| !name.is_empty()) {
-        let holder = inner(schema);
-        required = holder.required().iter().any(|r| r == name);
-        schema = holder.property(name)?;
-    }
-    Some(Found { schema, required })
-}
-
-/// The schema of what a list or map holds in the end.
-fn inner(schema: &JSONSchemaProps) -> &JSONSchemaProps {
-    let mut at = schema;
-    while let Some(below) = at.items().or_else(|| at.additional_properties()) {
-        at = below;
-    }
-    at
-}
-
-/// The type as kubectl writes it: `string`, `[]Object`, `map[string]integer`.
-fn type_name(schema: &JSONSchemaProps) -> String {
-    if let Some(items) = schema.items() {
-        return grow_stack(|| format!("[]{}", type_name(items)));
-    }
-    match &schema.additional_properties {
-        Some(SchemaOrBool::Schema(value)) => {
-            return grow_stack(|| format!("map[string]{}", type_name(value)));
-        }
-        Some(SchemaOrBool::Bool(true)) => return "map[string]any".to_owned(),
-        _ => {}
-    }
-    match schema.type_.as_str() {
-        _ if schema.x_int_or_string => "IntOrString".to_owned(),
-        "object" => "Object".to_owned(),
-        "" => "any".to_owned(),
-        other => other.to_owned(),
-    }
 }
 
 /// What restricts a field, a line each.
@@ -188,7 +143,7 @@ fn write_text(
     definition: &Definition,
     version: &DefinedVersion,
     path: &str,
-    found: &Found<'_>,
+    found: &Field<'_>,
     recursive: bool,
     terminal: &mut Terminal<'_>,
 ) -> io::Result<()> {
@@ -200,7 +155,7 @@ fn write_text(
     writeln!(out, "{}    {}\n", bold("VERSION:"), version.name)?;
     if let Some(name) = path.rsplit('.').next().filter(|name| !name.is_empty()) {
         let required = if found.required { " -required-" } else { "" };
-        writeln!(out, "{} {name} <{}>{required}\n", bold("FIELD:"), type_name(found.schema))?;
+        writeln!(out, "{} {name} <{}>{required}\n", bold("FIELD:"), found.schema.type_name())?;
     }
     let facts = facts(found.schema);
     if !facts.is_empty() {
@@ -211,7 +166,7 @@ fn write_text(
         writeln!(out)?;
     }
     writeln!(out, "{}", bold("DESCRIPTION:"))?;
-    let description = match (&found.schema.description, &inner(found.schema).description) {
+    let description = match (&found.schema.description, &found.schema.element().description) {
         (own, _) if !own.is_empty() => own.as_str(),
         (_, below) if !below.is_empty() => below.as_str(),
         _ => "<empty>",
@@ -219,7 +174,7 @@ fn write_text(
     for line in wrapped(description, 76) {
         writeln!(out, "    {line}")?;
     }
-    let holder = inner(found.schema);
+    let holder = found.schema.element();
     if holder.properties().is_empty() {
         return Ok(());
     }
@@ -237,9 +192,9 @@ fn write_fields(
     let space = " ".repeat(indent);
     for (name, field) in holder.properties() {
         let required = if holder.required().contains(name) { " -required-" } else { "" };
-        writeln!(out, "{space}{}\t<{}>{required}", Paint::Bold.on(color, name), type_name(field))?;
+        writeln!(out, "{space}{}\t<{}>{required}", Paint::Bold.on(color, name), field.type_name())?;
         if recursive {
-            grow_stack(|| write_fields(inner(field), indent + 2, true, color, out))?;
+            grow_stack(|| write_fields(field.element(), indent + 2, true, color, out))?;
             continue;
         }
         let wide = 78_usize.saturating_sub(indent);
@@ -277,7 +232,7 @@ fn as_json(
     definition: &Definition,
     version: &DefinedVersion,
     path: &str,
-    found: &Found<'_>,
+    found: &Field<'_>,
     recursive: bool,
 ) -> Value {
     let mut field = field_json(found.schema, found.required, recursive, true);
@@ -294,7 +249,7 @@ fn as_json(
 
 fn field_json(schema: &JSONSchemaProps, required: bool, recursive: bool, with_fields: bool) -> Value {
     let mut out = Map::new();
-    out.insert("type", type_name(schema));
+    out.insert("type", schema.type_name());
     out.insert("required", required);
     if !schema.description.is_empty() {
         out.insert("description", schema.description.clone());
@@ -305,7 +260,7 @@ fn field_json(schema: &JSONSchemaProps, required: bool, recursive: bool, with_fi
             facts.into_iter().map(|(name, text)| json!({"name": name, "value": text})).collect();
         out.insert("restrictions", facts);
     }
-    let holder = inner(schema);
+    let holder = schema.element();
     if with_fields && !holder.properties().is_empty() {
         let mut fields = Map::new();
         for (name, field) in holder.properties() {
