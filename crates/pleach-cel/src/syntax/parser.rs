@@ -84,7 +84,7 @@ impl<'s> Parser<'s> {
         self.enter(Rule::Expr)?;
         let parsed = grow_stack(|| {
             let condition = self.or()?;
-            let Some(question) = self.accept(TokenKind::Question) else { return Ok(condition) };
+            let Some(question) = self.accept(TokenKind::QuestionMark) else { return Ok(condition) };
             let yes = self.or()?;
             self.expect(TokenKind::Colon)?;
             let no = self.expr()?;
@@ -190,7 +190,7 @@ impl<'s> Parser<'s> {
             left = match self.peek() {
                 TokenKind::Dot => {
                     let dot = self.next();
-                    let optional = self.accept(TokenKind::Question).is_some();
+                    let optional = self.accept(TokenKind::QuestionMark).is_some();
                     let field = self.next();
                     match (field.kind, self.peek()) {
                         (TokenKind::Identifier, TokenKind::LeftParen) if !optional => {
@@ -207,7 +207,7 @@ impl<'s> Parser<'s> {
                 }
                 TokenKind::LeftBracket => {
                     let bracket = self.next();
-                    let optional = self.accept(TokenKind::Question).is_some();
+                    let optional = self.accept(TokenKind::QuestionMark).is_some();
                     let index = self.expr()?;
                     self.expect(TokenKind::RightBracket)?;
                     self.builder.index(left, bracket, optional, index)
@@ -294,7 +294,7 @@ impl<'s> Parser<'s> {
         let start = self.token().offset;
         let mut another = self.at_element(TokenKind::RightBrace);
         while another {
-            let question = self.accept(TokenKind::Question);
+            let question = self.accept(TokenKind::QuestionMark);
             let field = self.next();
             if !matches!(field.kind, TokenKind::Identifier | TokenKind::EscapedIdentifier) {
                 return Err(SyntaxError);
@@ -320,7 +320,7 @@ impl<'s> Parser<'s> {
         let (mut elements, mut marked) = (Vec::new(), Vec::new());
         let mut another = self.at_element(TokenKind::RightBracket);
         while another {
-            let question = self.accept(TokenKind::Question);
+            let question = self.accept(TokenKind::QuestionMark);
             let element = self.expr()?;
             if self.builder.optional_mark(question) {
                 marked.push(elements.len() as u32);
@@ -337,7 +337,7 @@ impl<'s> Parser<'s> {
         let mut entries = Vec::new();
         let mut another = self.at_element(TokenKind::RightBrace);
         while another {
-            let question = self.accept(TokenKind::Question);
+            let question = self.accept(TokenKind::QuestionMark);
             let optional = self.builder.optional_mark(question);
             let errors = self.builder.error_count();
             let key = self.expr()?;

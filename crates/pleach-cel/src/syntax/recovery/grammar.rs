@@ -111,7 +111,7 @@ const ALL: [K; 35] = [
     K::Comma,
     K::Minus,
     K::Not,
-    K::Question,
+    K::QuestionMark,
     K::Colon,
     K::Plus,
     K::Star,
@@ -236,7 +236,7 @@ fn rules() -> Vec<(Rule, G)> {
     use Label as L;
     let comma = || opt(token(&[K::Comma]));
     let name = |label| G::Token(label, &[K::Identifier]);
-    let question = || opt(G::Token(L::Opt, &[K::Question]));
+    let question = || opt(G::Token(L::Opt, &[K::QuestionMark]));
     let dot = || opt(G::Token(L::Dot, &[K::Dot]));
     let minus = || opt(G::Token(L::Sign, &[K::Minus]));
     let arguments = || opt(G::Rule(L::Args, Rule::ExprList));
@@ -247,7 +247,7 @@ fn rules() -> Vec<(Rule, G)> {
             G::Seq(vec![
                 G::Rule(L::E, Rule::Or),
                 opt(G::Seq(vec![
-                    G::Token(L::Op, &[K::Question]),
+                    G::Token(L::Op, &[K::QuestionMark]),
                     G::Rule(L::E1, Rule::Or),
                     token(&[K::Colon]),
                     G::Rule(L::E2, Rule::Expr),

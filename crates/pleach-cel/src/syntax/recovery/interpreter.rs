@@ -519,7 +519,7 @@ fn name(kind: K) -> &'static str {
         K::Comma => "','",
         K::Minus => "'-'",
         K::Not => "'!'",
-        K::Question => "'?'",
+        K::QuestionMark => "'?'",
         K::Colon => "':'",
         K::Plus => "'+'",
         K::Star => "'*'",
