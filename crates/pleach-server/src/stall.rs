@@ -4,12 +4,13 @@
 //! the connection. HTTP/2 has windows of its own: a stream whose client opens none waits without a byte on the
 //! socket. [`Streams`] runs streams, and ends one whose answer has not got on.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::io::{self, IoSlice};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use pin_project_lite::pin_project;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -107,40 +108,57 @@ impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Streams
     }
 }
 
-/// Runs a stream until it ends, or a part of its answer has waited too long.
-async fn attended(stream: impl Future<Output = ()>, patience: Duration) {
-    let mut stream = pin!(stream);
-    let mut timer: Option<Pin<Box<Sleep>>> = None;
-    // Whether a part of the answer waits to be taken, and how many there were; the last as the timer was set.
-    let (mut waits, mut parts, mut before) = (false, 0_usize, 0_usize);
-    poll_fn(|cx| {
-        let (ended, handed_over) = watch_answers(|| stream.as_mut().poll(cx));
+pin_project! {
+    /// Runs a stream until it ends, or a part of its answer has waited too long.
+    // A type of its own: the future of an `async fn` has room for its argument twice, and is moved several times.
+    struct Attended<F> {
+        #[pin]
+        stream: F,
+        patience: Duration,
+        timer: Option<Pin<Box<Sleep>>>,
+        // Whether a part of the answer waits to be taken.
+        waits: bool,
+        // How many parts there were, now and when the timer was set.
+        parts: usize,
+        before: usize,
+    }
+}
+
+fn attended<F>(stream: F, patience: Duration) -> Attended<F> {
+    Attended { stream, patience, timer: None, waits: false, parts: 0, before: 0 }
+}
+
+impl<F: Future<Output = ()>> Future for Attended<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        let (ended, handed_over) = watch_answers(|| this.stream.as_mut().poll(cx));
         if ended.is_ready() {
             return Poll::Ready(());
         }
         if let Some(handed_over) = handed_over {
-            waits = handed_over;
-            parts += 1;
+            *this.waits = handed_over;
+            *this.parts += 1;
         }
-        if !waits {
-            timer = None;
+        if !*this.waits {
+            *this.timer = None;
             return Poll::Pending;
         }
-        let timer = timer.get_or_insert_with(|| {
-            before = parts;
-            Box::pin(sleep(patience))
+        let timer = this.timer.get_or_insert_with(|| {
+            *this.before = *this.parts;
+            Box::pin(sleep(*this.patience))
         });
         while timer.as_mut().poll(cx).is_ready() {
-            if parts == before {
+            if *this.parts == *this.before {
                 tracing::debug!("an answer that its client does not take was given up");
                 return Poll::Ready(());
             }
-            before = parts;
-            timer.as_mut().reset(Instant::now() + patience);
+            *this.before = *this.parts;
+            timer.as_mut().reset(Instant::now() + *this.patience);
         }
         Poll::Pending
-    })
-    .await;
+    }
 }
 
 #[cfg(test)]
