@@ -19,6 +19,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use memchr::memmem::Finder;
 use pleach_json::Str;
 use pleach_store::{Event, Key, RangeQuery, Revision, StoreError, WatchItem};
@@ -39,6 +40,8 @@ use crate::rejection::Rejection;
 const RESTART_AFTER: Duration = Duration::from_secs(1);
 /// How many objects are read at once.
 const PAGE: usize = 1000;
+/// How many items of the watch are taken in before everything else is polled.
+const ITEMS_PER_POLL: usize = 64;
 
 /// How long what watchers worked out about an event is kept, at least.
 const EVENTS_KEPT: Duration = Duration::from_secs(30);
@@ -93,12 +96,22 @@ impl Controllers {
         let mut old = Revision(0);
         loop {
             tokio::select! {
-                item = watch.next() => match item {
-                    None | Some(Err(StoreError::Closed)) => return Ok(()),
-                    Some(Err(error)) => return Err(Rejection::from_store(error)),
-                    Some(Ok(WatchItem::Progress(_))) => {}
-                    Some(Ok(WatchItem::Events(batch))) => batch.iter().for_each(|event| self.observe_event(event)),
-                },
+                item = watch.next() => {
+                    let (mut next, mut left) = (Some(item), ITEMS_PER_POLL);
+                    while let Some(item) = next {
+                        match item {
+                            None | Some(Err(StoreError::Closed)) => return Ok(()),
+                            Some(Err(error)) => return Err(Rejection::from_store(error)),
+                            Some(Ok(WatchItem::Progress(_))) => {}
+                            Some(Ok(WatchItem::Events(batch))) => {
+                                batch.iter().for_each(|event| self.observe_event(event));
+                            }
+                        }
+                        left -= 1;
+                        // Items that are there already: everything else is polled once for all of them.
+                        next = if left > 0 { watch.next().now_or_never() } else { None };
+                    }
+                }
                 _ = expiry.tick() => engine.events.forget(std::mem::replace(&mut old, self.seen)),
                 () = engine.work.filled() => engine.work.take().into_iter().for_each(|work| self.add(work)),
                 () = self.reconciler.turn() => {}

@@ -20,7 +20,7 @@ const PART: usize = 64 * 1024;
 pub struct Body {
     content: Content,
     /// The request's place among those in flight, until the body is sent.
-    _place: Option<Arc<dyn Send + Sync>>,
+    place: Option<Arc<dyn Send + Sync>>,
 }
 
 enum Content {
@@ -53,9 +53,8 @@ impl Body {
     }
 
     /// Keeps a request's place among those in flight until the body is sent.
-    #[must_use]
-    pub fn holding(self, place: Arc<dyn Send + Sync>) -> Self {
-        Self { _place: Some(place), ..self }
+    pub fn hold(&mut self, place: Arc<dyn Send + Sync>) {
+        self.place = Some(place);
     }
 
     /// About how much memory it holds.
@@ -72,7 +71,7 @@ impl Body {
 
 impl From<Content> for Body {
     fn from(content: Content) -> Self {
-        Self { content, _place: None }
+        Self { content, place: None }
     }
 }
 

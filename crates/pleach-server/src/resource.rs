@@ -77,8 +77,9 @@ pub async fn serve(
                 if mutating {
                     app.yield_when_crowded().await;
                 }
-                let response = place.clone().hold(one(app, call, info, target, body, &mut context)).await;
-                response.map(|body| body.holding(place))
+                let mut response = place.clone().hold(one(app, call, info, target, body, &mut context)).await;
+                response.body_mut().hold(place);
+                response
             }
             None => too_many_requests(),
         }

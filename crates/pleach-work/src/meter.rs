@@ -176,10 +176,13 @@ pub enum Interrupted {
 /// Polls a future under a meter, until it is done, is stopped, or panics.
 pub async fn run_metered<R>(mut meter: Meter, future: impl Future<Output = R>) -> Result<R, Interrupted> {
     let mut future = pin!(future);
-    poll_fn(|cx| match meter.enter_caught(|| future.as_mut().poll(cx)) {
-        Ok(Poll::Pending) => Poll::Pending,
-        Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
-        Err(interrupted) => Poll::Ready(Err(interrupted)),
+    poll_fn(|cx| {
+        // Written in place: results may be large, and would be moved through every layer.
+        let mut polled = Poll::Pending;
+        match meter.enter_caught(|| polled = future.as_mut().poll(cx)) {
+            Ok(()) => polled.map(Ok),
+            Err(interrupted) => Poll::Ready(Err(interrupted)),
+        }
     })
     .await
 }
