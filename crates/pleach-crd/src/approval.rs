@@ -1,6 +1,6 @@
-//! The approval policy of the groups that belong to Kubernetes itself.
+//! The API approval policy: the annotation `api-approved.kubernetes.io` of CRDs in protected groups.
 //!
-//! A CRD in `k8s.io`, `kubernetes.io` or below them must say who approved it, or that nobody did.
+//! A CRD in `k8s.io`, `kubernetes.io` or below them must have an annotation with the URL of its approval, or with `unapproved`.
 
 use pleach_go::strconv::quote;
 use pleach_go::url::Url;
@@ -17,7 +17,7 @@ const SEE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 pub enum Approval {
     /// Nothing.
     Missing,
-    /// That nobody approved.
+    /// `unapproved…`: the policy is bypassed.
     Bypassed,
     /// Where it was approved.
     Approved,
@@ -63,7 +63,7 @@ fn invalid_message() -> String {
     )
 }
 
-/// The error of a write, if the policy is not kept. What an old CRD said already may stay.
+/// The validation error of a write that violates the policy. The annotation of an old CRD may stay.
 pub(crate) fn validate(new: &Crd, old: Option<&Crd>) -> Option<FieldError> {
     if !is_protected(&new.spec.group) {
         return None;

@@ -1,4 +1,4 @@
-//! The conditions of a CRD: who says what, in which words.
+//! The status conditions of a CRD: `NamesAccepted`, `Established`, `Terminating` and their like.
 //!
 //! A condition keeps its place in the list and the time of its last change of status; reason and
 //! message may change without it. Times are handed in as RFC 3339 text.
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_is_not_structural_is_told() {
+    fn a_schema_that_is_not_structural_has_a_condition() {
         let spec = json!({
             "group": "example.com", "version": "v1", "names": {"plural": "foos", "kind": "Foo"},
             "validation": {"openAPIV3Schema": {"properties": {"spec": {"type": "object"}}}},

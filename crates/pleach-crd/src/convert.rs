@@ -1,4 +1,4 @@
-//! Defaults of each version, and the way between a version and the internal form.
+//! Defaulting of CRDs, and conversion between the versions and the internal form.
 //!
 //! The internal form keeps at the top of the spec what all versions have alike, so a CRD of one
 //! version has its schema there, and errors about it say `spec.validation`. Each of the four things

@@ -1,4 +1,4 @@
-//! Reading a CRD from a request or from storage, as the API server's decoder does.
+//! Decoding a CRD from a request or from storage, as the API server's decoder does.
 //!
 //! The errors are Go's; unknown fields are dropped and their paths returned. Defaults of the version
 //! are applied and the result is in the internal form. The schema reads itself (`pleach-schema`).
@@ -16,7 +16,7 @@ use crate::types::{
     ServiceReference, Subresources, Validation, Version, WebhookClientConfig,
 };
 
-/// Go's words for what is wrong with the shape of a document.
+/// The error of decoding, as Go's decoder prints it.
 pub type DecodeError = String;
 
 /// A CRD and what its document had besides.
@@ -24,8 +24,8 @@ pub type DecodeError = String;
 pub struct Decoded {
     /// The CRD, with defaults, in the internal form.
     pub crd: Crd,
-    /// The paths of fields that a CRD does not have, at most a hundred, sorted. Clients are told of
-    /// them in the order of the document: `pleach_go::json::in_document_order`.
+    /// The paths of fields that a CRD does not have, at most a hundred, sorted. They are reported
+    /// to clients in the order of the document: `pleach_go::json::in_document_order`.
     pub unknown: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Writing a CRD in a version, as the API server does.
+//! Encoding a CRD in `v1` or `v1beta1`, as the API server does.
 //!
 //! Some fields are written although they are empty: `status` always has `conditions`,
 //! `acceptedNames` and `storedVersions`, be they null.

@@ -4,7 +4,7 @@
 //! ([`mod@decode`], [`encode`], [`convert`]); what a write does to it ([`strategy`]); whether it may be
 //! written ([`validate`]); which names it gets and what its conditions say ([`naming`],
 //! [`conditions`]); what its `/scale` reads and writes ([`Scale`]). What a schema means is `pleach-schema`'s business. No IO, no clock: times are
-//! handed in, and nothing here knows more than one CRD but for the names that others have taken.
+//! handed in, and nothing here knows more than one CRD except for names that are taken.
 
 pub mod approval;
 pub mod conditions;

@@ -1,4 +1,4 @@
-//! Which names a CRD gets.
+//! The naming controller: which names a CRD is accepted under.
 //!
 //! Names are taken per group: plural, singular and short names exclude each other, and so do kinds
 //! and list kinds. A [`GroupNames`] counts what the CRDs of one group have accepted, so that a

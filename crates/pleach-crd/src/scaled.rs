@@ -1,7 +1,7 @@
-//! What `/scale` reads from an object and writes into it.
+//! The scale subresource: the fields that `/scale` reads from an object and writes into it.
 //!
 //! Paths are split at dots whatever else is in them. Where something on the way to a field is no
-//! object, the words are those of upstream's accessors.
+//! object, the messages are those of upstream's accessors.
 
 use pleach_go::fmt::{go_type, go_v};
 use pleach_json::Value;
@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    fn told(object: &Value) -> Vec<String> {
+    fn errors(object: &Value) -> Vec<String> {
         scale().check(object, false).iter().map(ToString::to_string).collect()
     }
 
@@ -173,14 +173,14 @@ mod tests {
                 ],
             ),
         ] {
-            assert_eq!(told(&object), want, "{object:?}");
+            assert_eq!(errors(&object), want, "{object:?}");
         }
     }
 
     #[test]
-    fn what_is_nested_deeply_is_told_too() {
+    fn deeply_nested_values_are_reported() {
         let deep = (0..10_000).fold(Value::Null, |inner, _| Value::from(vec![inner]));
-        assert!(told(&json!({"spec": deep}))[0].contains("[[[[<nil>]]]]"));
+        assert!(errors(&json!({"spec": deep}))[0].contains("[[[[<nil>]]]]"));
     }
 
     #[test]

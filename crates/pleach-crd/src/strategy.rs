@@ -1,4 +1,4 @@
-//! What a write does to a CRD before it is validated: who owns which fields.
+//! `PrepareForCreate` and `PrepareForUpdate` of CRDs: fields that the client cannot set.
 
 use pleach_json::Value;
 

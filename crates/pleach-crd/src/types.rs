@@ -2,7 +2,7 @@
 //!
 //! It is the internal form of the API server, which field errors speak of: what all versions share
 //! (schema, subresources, columns, selectable fields) stands at the top of the spec and not in the
-//! versions; see [`crate::convert`]. Absent and empty lists are told apart where messages do.
+//! versions; see [`crate::convert`]. Absent and empty lists are different where messages show it.
 
 use std::sync::Arc;
 
@@ -155,7 +155,7 @@ pub struct Version {
 /// What holds a schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Validation {
-    /// The schema, shared among all who read it.
+    /// The schema, shared.
     pub open_api_v3_schema: Option<Arc<JSONSchemaProps>>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether a CRD may be written.
+//! Validation of CRDs, on create and on update.
 //!
 //! Errors come in the API server's order and speak of the internal form: `spec.validation` where all
 //! versions share a schema, `spec.conversion.webhookClientConfig` also for `v1`. An update is let

@@ -1,4 +1,4 @@
-//! What a client is warned of when it writes a CRD.
+//! Warnings for writes of CRDs, and deprecation warnings of versions.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;

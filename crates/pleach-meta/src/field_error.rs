@@ -1,4 +1,4 @@
-//! What is wrong with one field, in the words of the API server.
+//! `field.Error`: an error about one field, printed as the API server prints it.
 //!
 //! The schema engine and the metadata rules return lists of these and never reject anything
 //! themselves; the engine turns a list into a 422 `Status`.
@@ -236,7 +236,7 @@ pub fn aggregate(errors: &[FieldError]) -> String {
     aggregate_bodies(errors, &bodies, complete)
 }
 
-/// The same for errors whose bodies are known. `complete` says whether they are all of them.
+/// The same for errors whose bodies are known. `complete` is whether no error is missing.
 pub(crate) fn aggregate_bodies(errors: &[FieldError], bodies: &[String], complete: bool) -> String {
     let mut seen = std::collections::HashSet::with_capacity(bodies.len());
     let mut out = String::new();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_texts_are_said_once() {
+    fn equal_messages_are_aggregated_once() {
         let e = FieldError::required("a", "");
         assert_eq!(aggregate(&[e.clone(), e.clone()]), "a: Required value");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Groups, versions, kinds and resources: how they are written, read and ordered.
+//! GroupVersion, GroupVersionKind, GroupVersionResource: parsing, printing, and the order of versions.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -123,7 +123,7 @@ impl fmt::Display for GroupResource {
     }
 }
 
-/// How stable a version says it is.
+/// The stability of a version: alpha, beta or GA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stability {
     Alpha,

@@ -1,15 +1,9 @@
-//! What every Kubernetes object has in common.
+//! Kubernetes API machinery that all kinds share.
 //!
 //! Paths into objects, field errors and how they read, `Status`, the rules for names, labels and
 //! `ObjectMeta`, selectors. No IO, no clock, no schema.
 
 pub mod field_error;
-/// Moved to `pleach-go`.
-#[doc(hidden)]
-pub mod go_format {
-    pub use pleach_go::fmt::*;
-    pub use pleach_go::strconv::*;
-}
 pub mod group_version;
 pub mod names;
 pub mod object_meta;

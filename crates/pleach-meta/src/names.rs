@@ -1,4 +1,4 @@
-//! The forms a name may have, and what is said when it has not.
+//! Validation of names (`IsDNS1123Label` and its like), with upstream's messages.
 //!
 //! Every `check_*` function returns the messages for a value, none when it is fine; a caller turns
 //! each, or all of them joined, into a field error. A fine value costs one pass and no allocation.

@@ -1,4 +1,4 @@
-//! Selectors: which objects a list, a watch or a reference is about.
+//! Label selectors and field selectors.
 //!
 //! A selector is parsed once and asked often; asking allocates nothing.
 

@@ -1,4 +1,4 @@
-//! `Status`: what the API server answers when there is no object to answer with.
+//! `metav1.Status`: the response of the API server for errors and deletions.
 
 use pleach_json::{Map, Value};
 
@@ -104,7 +104,7 @@ pub struct StatusDetails {
     pub uid: String,
     /// The single errors.
     pub causes: Vec<StatusCause>,
-    /// When to try again; 0 is not said.
+    /// `retryAfterSeconds`; 0 is left out.
     pub retry_after_seconds: i32,
 }
 
@@ -140,8 +140,8 @@ impl Status {
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let (bodies, complete) = bodies(errors);
-        let told = aggregate_bodies(errors, &bodies, complete);
-        let message = format!("{qualified} {} is invalid: {told}", pleach_go::strconv::quote(name));
+        let aggregated = aggregate_bodies(errors, &bodies, complete);
+        let message = format!("{qualified} {} is invalid: {aggregated}", pleach_go::strconv::quote(name));
         let cause = |(error, message): (&FieldError, String)| StatusCause {
             reason: error.error_type.reason().to_owned(),
             message,
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_invalid_object_is_told_with_its_causes() {
+    fn an_invalid_object_has_its_errors_as_causes() {
         let errors = [FieldError::required("spec.a", ""), FieldError::required("spec.a", "")];
         let status = Status::invalid("example.com", "Foo", "x", &errors);
         let cause = json!({"reason": "FieldValueRequired", "message": "Required value", "field": "spec.a"});

@@ -1,4 +1,4 @@
-//! Why a patch cannot be read or does not apply.
+//! Errors of decoding and applying patches.
 //!
 //! Texts are upstream's, letter for letter, odd ones included. Of a JSON patch that does not apply
 //! a client of the server reads only that it does not; the text is for logs and for webhooks.

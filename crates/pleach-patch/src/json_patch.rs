@@ -1,4 +1,4 @@
-//! JSON Patch.
+//! JSON patch (RFC 6902), as evanphx/json-patch applies it.
 //!
 //! A patch is read once and applied to as many documents as the retries take. Members of the wrong
 //! type or missing ones are noticed when their operation runs, as upstream notices them.

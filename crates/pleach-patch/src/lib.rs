@@ -5,7 +5,7 @@
 //! * [`merge_patch`] and [`create_merge_patch`]: RFC 7396.
 //! * [`strategic_merge_patch`]: for built-in kinds, whose lists may be merged by key.
 //!
-//! This crate never does IO and knows nothing of kinds: which lists merge by which key is told to
+//! This crate never does IO and knows nothing of kinds: which lists merge by which key is given to
 //! it ([`StrategicSchema`]).
 
 mod error;

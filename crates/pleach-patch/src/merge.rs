@@ -1,4 +1,4 @@
-//! Merge patch.
+//! JSON merge patch (RFC 7386).
 //!
 //! Null deletes, objects merge, everything else replaces. Nulls that have nothing to delete leave
 //! no trace, wherever in a new object they stand; nulls that are items of an array stay.

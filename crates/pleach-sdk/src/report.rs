@@ -1,4 +1,4 @@
-//! What the server says about a CRD or an object.
+//! The server's answer to a CRD or an object: errors and warnings.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What would be stored, and how it differs from what was sent.
+//! The object that would be stored, and its differences from the one that was sent.
 
 use std::fmt;
 

@@ -7,7 +7,7 @@ fn read(document: &Value) -> Result<Decoded, String> {
 }
 
 #[test]
-fn wrong_shapes_are_told_in_go_s_words() {
+fn wrong_shapes_are_go_s_decoding_errors() {
     let spec = |spec: Value| json!({"spec": (spec)});
     let version = |version: Value| json!({"spec": {"versions": [version]}});
     for (document, want) in [
@@ -64,7 +64,7 @@ fn wrong_shapes_are_told_in_go_s_words() {
 }
 
 #[test]
-fn unknown_fields_are_dropped_and_told() {
+fn unknown_fields_are_dropped_and_reported() {
     let document = json!({
         "extra": 1,
         "metadata": {"name": "x", "colour": "red"},

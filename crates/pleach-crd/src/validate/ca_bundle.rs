@@ -1,11 +1,11 @@
-//! Whether the webhook's `caBundle` holds certificates.
+//! Validation of `caBundle`: PEM blocks with certificates.
 //!
 //! The frame is looked at: PEM blocks of certificates with something in them that has the outline of
 //! one. Whether a signature or a date is right shows when the webhook is called.
 
 use pleach_go::base64;
 
-/// Says what is wrong with a bundle, given as base64.
+/// Validates a bundle, given as base64.
 pub fn check_ca_bundle(base64: &str) -> Result<(), String> {
     check(base64).map_err(|error| format!("unable to load root certificates: {error}"))
 }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bundles_are_told_from_other_things() {
+    fn only_bundles_of_certificates_are_accepted() {
         let pem =
             |label: &str, body: &str| format!("-----BEGIN {label}-----\n{body}\n-----END {label}-----\n");
         for (text, want) in [

@@ -1,4 +1,4 @@
-//! Where a webhook is, whoever it is asked by: a CRD's conversion or a webhook configuration.
+//! Validation of `WebhookClientConfig`, for CRD conversion and webhook configurations.
 //!
 //! Odd: for a service the checks of name and namespace are swapped, so a missing name is reported
 //! as a missing namespace.
@@ -10,7 +10,7 @@ use pleach_meta::{FieldError, Path};
 
 use crate::types::{ServiceReference, WebhookClientConfig};
 
-/// Adds what is wrong with the place of a webhook; certificates are not looked at.
+/// Validates where a webhook is; certificates are not checked.
 pub fn validate_client_config(config: &WebhookClientConfig, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     match (&config.url, &config.service) {
         (Some(url), None) => validate_url(url, &path.child("url"), errors),

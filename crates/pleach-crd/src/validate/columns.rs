@@ -1,4 +1,4 @@
-//! Columns and subresources, which point into objects by simple JSON paths.
+//! Validation of printer columns and subresources, which have simple JSON paths.
 
 use pleach_json::{Str, Value};
 use pleach_meta::{BadValue, FieldError, Path};
@@ -29,7 +29,7 @@ pub(super) fn validate_column(column: &Column, path: &Path<'_>, errors: &mut Vec
     }
 }
 
-/// What is wrong with a path that shall start at the root; the rest of it is nobody's business here.
+/// Validates that a path starts at the root; the rest of it is not checked.
 fn not_simple(path: &str) -> Option<&'static str> {
     (!path.starts_with('.')).then_some("must be a simple json path starting with .")
 }

@@ -1,4 +1,4 @@
-//! How objects get from one version to another: strategy and webhook.
+//! Validation of `spec.conversion`: strategy and webhook.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! The names of a resource, wanted or accepted.
+//! Validation of the names of a resource, in spec or status.
 
 use pleach_json::Str;
 use pleach_meta::names::check_dns1035_label;

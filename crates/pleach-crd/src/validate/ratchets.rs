@@ -1,4 +1,4 @@
-//! What is demanded of a CRD, and what is let pass because it was there before.
+//! Ratcheting of CRD validation: requirements that a CRD need not meet if the old one did not.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct Ratchets {
     /// The webhook's certificates must be certificates.
     pub require_valid_ca_bundle: bool,
     /// Rules that are too dear are reported with bounds that would make them fit; never set unless
-    /// somebody asks for it, because the API server has no such words.
+    /// it is asked for, because the API server has no such message.
     pub cost_hints: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The demands on schemas: handed to `pleach-schema`, which knows what a schema means.
+//! Validation of schemas, by `pleach-schema`.
 //!
 //! `v1beta1` lets a schema be anything as long as nothing is used that only structural schemas can
 //! have, and has no defaults.

@@ -1,4 +1,4 @@
-//! Selectable fields: paths to scalar fields that the schema knows.
+//! Validation of selectable fields: paths to scalar fields that the schema knows.
 
 use std::collections::HashSet;
 

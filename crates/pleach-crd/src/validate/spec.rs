@@ -1,4 +1,4 @@
-//! The spec as a whole: group, scope, versions together, what may not change.
+//! Validation of the spec as a whole: group, scope, versions together, immutable fields.
 
 use std::collections::HashSet;
 
@@ -226,7 +226,7 @@ pub(super) fn validate_immutable(new: &CrdSpec, old: &CrdSpec, ratchets: &Ratche
     .collect()
 }
 
-/// `v1` keeps unknown fields only where a schema says so.
+/// `v1` keeps unknown fields only under `x-kubernetes-preserve-unknown-fields`.
 pub(super) fn validate_preserve_unknown_fields(new: &CrdSpec, old: Option<&CrdSpec>) -> Option<FieldError> {
     if !new.preserves_unknown_fields() || old.is_some_and(CrdSpec::preserves_unknown_fields) {
         return None;

@@ -1,4 +1,4 @@
-//! `status.storedVersions`: no version may go while objects may be stored in it.
+//! Validation of `status.storedVersions`: a version cannot be removed while objects may be stored in it.
 
 use pleach_json::{Str, Value};
 use pleach_meta::{FieldError, Path};
@@ -20,7 +20,7 @@ pub(super) fn validate_stored_versions(crd: &Crd) -> Vec<FieldError> {
         errors.push(FieldError::invalid(path, Value::from(shown), detail));
     }
     for (i, version) in stored.iter().enumerate() {
-        // A version that is listed twice is told once, at its last place.
+        // A version that is listed twice is reported once, at its last place.
         let again = stored[i + 1..].contains(version);
         if again || crd.spec.version_named(version).is_some() {
             continue;

@@ -374,7 +374,7 @@ fn conversion_by_webhook() {
                 &format!("{config}.service.path: Invalid value: \"/A//\": segment[0]: {{subdomain}}"),
                 &format!("{config}.service.path: Invalid value: \"/A//\": segment[1] may not be empty"),
             ],
-            "the missing name is told as a missing namespace",
+            "the missing name is reported as a missing namespace",
         ),
         (
             service(json!({"name": "s", "namespace": "n", "path": "x"})),
@@ -401,7 +401,7 @@ fn conversion_by_webhook() {
                     "{reviews}: Invalid value: [\"v2\",\"v2\",\"b@d\"]: must include at least one of v1, v1beta1"
                 ),
             ],
-            "reviews nobody sends",
+            "reviews of no known version",
         ),
         (
             crd(&json!({"spec": {"preserveUnknownFields": true, "conversion": {"strategy": "X", "webhook": {

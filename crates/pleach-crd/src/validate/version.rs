@@ -1,4 +1,4 @@
-//! One version: its deprecation, schema, subresources, columns and selectable fields.
+//! Validation of a version: its deprecation, schema, subresources, columns and selectable fields.
 
 use pleach_go::strconv::is_print;
 use pleach_json::Value;

@@ -1,4 +1,4 @@
-//! The order of a document, which sorted objects have lost.
+//! Sorting field paths in the order of the document, which values do not keep.
 //!
 //! Go names unknown fields as it meets them. Where more than one is to be named, the text of the
 //! document is walked again to put them in that order.

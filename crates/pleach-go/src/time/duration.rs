@@ -1,4 +1,4 @@
-//! Lengths of time in Go's notation.
+//! `time.ParseDuration`.
 
 use super::parse::quoted;
 
@@ -16,10 +16,10 @@ const UNITS: [(&str, u64); 8] = [
 /// What a number of nanoseconds may be at most, before its sign is looked at.
 const MOST: u64 = 1 << 63;
 
-/// Reads `[-+]?([0-9]*(\.[0-9]*)?[a-z]+)+` or `0`, as nanoseconds. The error is in Go's words.
+/// Reads `[-+]?([0-9]*(\.[0-9]*)?[a-z]+)+` or `0`, as nanoseconds. The error is Go's.
 pub fn parse_duration(text: &str) -> Result<i64, String> {
-    let told = || quoted(text.as_bytes());
-    let invalid = || format!("time: invalid duration {}", told());
+    let shown = || quoted(text.as_bytes());
+    let invalid = || format!("time: invalid duration {}", shown());
     let negative = text.starts_with('-');
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     if rest == "0" {
@@ -42,11 +42,11 @@ pub fn parse_duration(text: &str) -> Result<i64, String> {
         let end = after.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(after.len());
         let (unit, after) = after.split_at(end);
         if unit.is_empty() {
-            return Err(format!("time: missing unit in duration {}", told()));
+            return Err(format!("time: missing unit in duration {}", shown()));
         }
         let Some((_, scale)) = UNITS.iter().find(|(name, _)| *name == unit) else {
             let unit = quoted(unit.as_bytes());
-            return Err(format!("time: unknown unit {unit} in duration {}", told()));
+            return Err(format!("time: unknown unit {unit} in duration {}", shown()));
         };
         total = whole
             .checked_mul(*scale)
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_go_reads_them_and_in_its_words() {
+    fn durations_are_parsed_as_in_go() {
         for (why, text, want) in [
             ("a plain unit", "1h", Ok(3_600_000_000_000)),
             ("a fraction", "1.5h", Ok(5_400_000_000_000)),

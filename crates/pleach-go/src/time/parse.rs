@@ -1,4 +1,4 @@
-//! RFC 3339 text into a [`Timestamp`], with Go's leniency and Go's complaints.
+//! Parsing RFC 3339 into a [`Timestamp`], with Go's leniency and Go's errors.
 //!
 //! Go takes one digit for the hour, a comma before a fraction, offsets up to `+24:60`; the day is
 //! checked against the month only after everything else was read.
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn complains_as_go_does() {
+    fn errors_are_those_of_go() {
         let cannot = |text: &str, rest: &str, part: &str| {
             format!(
                 "parsing time \"{text}\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"{rest}\" as \"{part}\""

@@ -3,7 +3,7 @@
 //! A request can be wrong in a hundred thousand places, and every error prints its path and often the value:
 //! without a limit the answer is many times larger than the request. Whatever collects errors while it walks
 //! over input collects them here and ends its walk when the list is full; what is in the list beyond the limits
-//! is not told to the client, which reads [`MORE`] instead.
+//! is not reported to the client, which reads [`MORE`] instead.
 
 use std::ops::Deref;
 
@@ -11,16 +11,16 @@ use pleach_json::Value;
 
 use super::{BadValue, FieldError};
 
-/// The most errors that an answer tells.
+/// The most errors that a response reports.
 pub const MAX_ERRORS: usize = 1_000;
 
-/// The most bytes of text that the errors of an answer have together. One error is told however long it is.
+/// The most bytes of text that the errors of a response have together. One error is reported however long it is.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// What is told instead of errors beyond the limits.
+/// Reported in place of errors beyond the limits.
 pub(crate) const MORE: &str = "too many errors";
 
-/// Errors, up to a limit. The list is full when it has more than an answer tells.
+/// Errors, up to a limit. The list is full when it has more than a response reports.
 #[derive(Debug)]
 pub struct FieldErrors {
     errors: Vec<FieldError>,
@@ -131,7 +131,7 @@ impl From<FieldErrors> for Vec<FieldError> {
     }
 }
 
-/// The bodies of the errors that are told, the first ones, and whether they are all.
+/// The bodies of the errors that are reported, the first ones, and whether they are all.
 pub(crate) fn bodies(errors: &[FieldError]) -> (Vec<String>, bool) {
     let mut bodies = Vec::with_capacity(errors.len().min(MAX_ERRORS));
     let mut bytes = 0;
@@ -153,16 +153,16 @@ mod tests {
     use crate::Status;
 
     #[test]
-    fn an_answer_tells_a_thousand_errors_and_that_there_are_more() {
-        for (n, told) in [(MAX_ERRORS, MAX_ERRORS), (MAX_ERRORS + 1, MAX_ERRORS), (50_000, MAX_ERRORS)] {
+    fn a_response_reports_a_thousand_errors_and_that_there_are_more() {
+        for (n, reported) in [(MAX_ERRORS, MAX_ERRORS), (MAX_ERRORS + 1, MAX_ERRORS), (50_000, MAX_ERRORS)] {
             let mut errors = FieldErrors::new();
             errors.extend((0..n).map(|i| FieldError::required(format!("spec.f{i}"), "")));
             let status = Status::invalid("g", "K", "x", &errors);
             let causes = status.details.unwrap().causes;
-            assert_eq!(causes.len(), told + usize::from(n > told));
-            assert_eq!(causes.last().is_some_and(|cause| cause.message == MORE), n > told);
-            assert_eq!(status.message.ends_with(", too many errors]"), n > told);
-            assert_eq!(status.message.matches("Required value").count(), told);
+            assert_eq!(causes.len(), reported + usize::from(n > reported));
+            assert_eq!(causes.last().is_some_and(|cause| cause.message == MORE), n > reported);
+            assert_eq!(status.message.ends_with(", too many errors]"), n > reported);
+            assert_eq!(status.message.matches("Required value").count(), reported);
         }
     }
 

@@ -46,7 +46,7 @@ fn a_request_s_metadata_comes_back_normal() {
 }
 
 #[test]
-fn wrong_types_are_told_in_go_s_words() {
+fn wrong_types_are_go_s_decoding_errors() {
     for (given, want) in [
         (json!("x"), "json: cannot unmarshal string into Go value of type v1.ObjectMeta"),
         (

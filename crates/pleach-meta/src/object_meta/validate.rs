@@ -1,4 +1,4 @@
-//! What may stand in `metadata`, on create and on update.
+//! Validation of `ObjectMeta`, on create and on update.
 //!
 //! The metadata has been decoded before, so types are right here. Errors come in the order in which
 //! the API server reports them; maps are walked by key.
@@ -82,7 +82,7 @@ fn checks(rule: NameRule) -> impl Fn(&str, bool) -> Messages {
     move |name, prefix| if prefix { rule.check_prefix(name) } else { rule.check(name) }
 }
 
-/// The same with a rule of one's own for names; it is told whether it sees only the start of one, as
+/// The same with another rule for names, whose argument is whether it sees only a prefix, as
 /// `generateName` has it.
 pub fn validate_object_meta_with(
     meta: ObjectMeta<'_>,

@@ -1,6 +1,6 @@
-//! Selectors over fields: `metadata.name=x,spec.color!=red`.
+//! Field selectors: `metadata.name=x,spec.color!=red`.
 //!
-//! Which fields a kind knows is its own matter: the caller says so. A field that is missing or null
+//! Which fields a kind supports is the caller's decision. A field that is missing or null
 //! counts as the empty text.
 
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! Selectors over labels: `a=b,c in (d,e),!f,g>1`, or the same as an object.
+//! Label selectors: `a=b,c in (d,e),!f,g>1`, or the same as a `LabelSelector` object.
 
 mod parse;
 mod validate;

@@ -1,4 +1,4 @@
-//! Running the operations of a patch.
+//! Applying the operations of a JSON patch.
 
 use pleach_go::json::type_error;
 use pleach_json::{MAX_DEPTH, Value, to_vec};

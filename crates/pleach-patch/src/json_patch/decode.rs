@@ -1,4 +1,4 @@
-//! From text to operations.
+//! Decoding a JSON patch.
 
 use std::collections::HashSet;
 
@@ -12,10 +12,10 @@ use crate::error::DecodeError;
 /// The members that an operation may have.
 const MEMBERS: [&str; 4] = ["from", "op", "path", "value"];
 
-/// Strict reading reports at most so many problems.
+/// Strict decoding reports at most this many problems.
 const MAX_PROBLEMS: usize = 100;
 
-/// A patch and what strict reading has to say about it.
+/// A patch and its unknown and duplicate fields.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StrictPatch {
     /// The patch.
@@ -48,7 +48,7 @@ pub(super) fn parse_strict(bytes: &[u8]) -> Result<StrictPatch, DecodeError> {
     Ok(StrictPatch { patch, problems: problems(&written, &parsed.duplicates) })
 }
 
-/// Unknown and repeated members in the order of writing. Nothing is said of what is inside an
+/// Unknown and duplicate members in the order of the document. Nothing is reported inside an
 /// unknown one.
 fn problems(written: &[Written], duplicates: &[String]) -> Vec<String> {
     let mut problems = Vec::new();
@@ -98,7 +98,7 @@ pub(super) fn from_value(value: &Value) -> Result<JsonPatch, DecodeError> {
     Ok(JsonPatch { operations: operations.collect::<Result<_, _>>()? })
 }
 
-/// Strict reading decodes into a struct first, which minds the types.
+/// Strict decoding goes through a struct first, which checks types.
 fn check_types(value: &Value, written: &[Written]) -> Result<(), DecodeError> {
     let wrong = |value: &Value, go_type: &str| Err(DecodeError::Shape(type_error(value, go_type)));
     let operations = match value {

@@ -1,4 +1,4 @@
-//! Places in a document: the container a path leads to, and what can be done in it.
+//! JSON pointers: finding the container of a path, and adding, replacing and removing in it.
 
 use pleach_go::strconv::atoi;
 use pleach_json::{Map, Str, Value};

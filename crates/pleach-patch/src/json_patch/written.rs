@@ -1,4 +1,4 @@
-//! How a patch is written, where that matters beyond what it says.
+//! The text of a JSON patch: the order of keys, and whether values are in canonical form.
 //!
 //! Upstream compares a tested value with the document by the bytes of their scalars. The document
 //! was written by Go, so `"<"` in a patch never equals the `"\u003c"` there, nor `1.50` the `1.5`.

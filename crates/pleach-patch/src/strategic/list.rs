@@ -1,4 +1,4 @@
-//! Merging lists, and putting them in order.
+//! Merging lists of a strategic merge patch, and `$setElementOrder`.
 //!
 //! Items that the patch names come in the order of the patch, the others in the order they had.
 //! The two rows are zipped: an item of the old row goes first only where both it and the next of
@@ -195,7 +195,7 @@ fn places(names: &[Str]) -> HashMap<&str, u32> {
     places
 }
 
-/// Puts merged items in order: those that `order` names by it, the others as they were.
+/// Sorts merged items: the ones in `order` by it, the rest as before.
 fn arrange(
     merged: Vec<Value>,
     order: &[Str],
@@ -262,7 +262,7 @@ fn is_deletion(item: &Value) -> bool {
     item.get(PATCH).and_then(Value::as_str) == Some("delete")
 }
 
-/// What tells the items of a list apart.
+/// The identity of the items of a list: the merge key, or the value itself.
 fn names<'v>(items: impl IntoIterator<Item = &'v Value>, schema: &StrategicSchema) -> Result<Vec<Str>> {
     let key = schema.merge_key();
     let name = |(i, item): (usize, &Value)| match item {

@@ -1,8 +1,8 @@
-//! Which lists merge, and by which key.
+//! Patch strategies: which lists merge, and their merge keys.
 
 use pleach_json::Str;
 
-/// What a kind says about merging, field by field. What it does not mention is ordinary: maps
+/// The patch strategy of a kind, field by field. Fields that are not mentioned have the default: maps
 /// merge, lists are replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StrategicSchema {
@@ -17,7 +17,7 @@ enum ListStrategy {
     Replace,
     /// Of scalars: a set.
     Set,
-    /// Of maps, told apart by this key.
+    /// Of maps, with this merge key.
     Keyed(Str),
 }
 

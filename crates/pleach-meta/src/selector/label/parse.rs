@@ -1,4 +1,4 @@
-//! The text form of a label selector.
+//! Parsing label selectors from text.
 //!
 //! `in` and `notin` are words like any other where a key or a value stands, and operators between.
 

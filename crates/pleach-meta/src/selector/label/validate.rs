@@ -1,4 +1,4 @@
-//! Whether the object form of a selector may be stored.
+//! Validation of `LabelSelector` objects.
 
 use pleach_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use crate::field_error::{FieldError, FieldErrors};
 use crate::names::{check_label_value, check_qualified_name};
 use crate::path::Path;
 
-/// Adds what is wrong with `matchLabels` and `matchExpressions` of a selector.
+/// Validates `matchLabels` and `matchExpressions` of a selector.
 pub fn validate_label_selector(selector: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let mut found = FieldErrors::new();
     validate(selector, path, &mut found);
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn selectors_are_refused_in_upstream_s_words() {
+    fn selectors_are_rejected_with_upstream_s_messages() {
         let key = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
         let value = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
         for (selector, want) in [
