@@ -9,7 +9,7 @@ use pleach_json::Str;
 use crate::types::{ApiVersion, Conversion, Crd, CrdSpec, Validation, Version};
 
 /// Fills in what a document of `version` left out.
-pub fn set_defaults(crd: &mut Crd, version: ApiVersion) {
+pub(crate) fn set_defaults(crd: &mut Crd, version: ApiVersion) {
     let spec = &mut crd.spec;
     if version == ApiVersion::V1beta1 {
         if spec.scope.is_empty() {
@@ -61,7 +61,7 @@ pub fn set_defaults(crd: &mut Crd, version: ApiVersion) {
 }
 
 /// Brings a spec that was read from a document of `version` into the internal form.
-pub fn to_internal(spec: &mut CrdSpec, version: ApiVersion) {
+pub(crate) fn to_internal(spec: &mut CrdSpec, version: ApiVersion) {
     if version == ApiVersion::V1 {
         hoist(spec);
     }
@@ -120,7 +120,7 @@ fn same_list<T: PartialEq>(a: Option<&[T]>, b: Option<&[T]>) -> bool {
 }
 
 /// The versions as `v1` has them: each with all that applies to it.
-pub fn v1_versions(spec: &CrdSpec) -> Option<Vec<Version>> {
+pub(crate) fn v1_versions(spec: &CrdSpec) -> Option<Vec<Version>> {
     if spec.versions().is_empty() && !spec.version.is_empty() {
         let only = Version { name: spec.version.clone(), served: true, storage: true, ..Version::default() };
         return Some(vec![lowered(only, spec)]);

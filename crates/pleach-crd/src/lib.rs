@@ -1,14 +1,14 @@
 //! The CustomResourceDefinition object.
 //!
-//! One form in memory ([`types`]), read from and written to `apiextensions.k8s.io/v1` and `v1beta1`
-//! ([`mod@decode`], [`encode`], [`convert`]); what a write does to it ([`strategy`]); whether it may be
-//! written ([`validate`]); which names it gets and what its conditions say ([`naming`],
-//! [`conditions`]); what its `/scale` reads and writes ([`Scale`]). What a schema means is `pleach-schema`'s business. No IO, no clock: times are
-//! handed in, and nothing here knows more than one CRD except for names that are taken.
+//! One internal form ([`types`]), decoded from and encoded in `apiextensions.k8s.io/v1` and `v1beta1`
+//! ([`mod@decode`], [`encode`]); preparing and validating writes ([`strategy`], [`validate`]); accepted names and
+//! conditions ([`naming`], [`conditions`]); the fields of `/scale` ([`Scale`]). What a schema means is
+//! `pleach-schema`'s. No IO, no clock: times are arguments. Nothing here knows a second CRD, except for names that
+//! are taken.
 
 pub mod approval;
 pub mod conditions;
-pub mod convert;
+mod convert;
 pub mod decode;
 pub mod encode;
 mod go_json;

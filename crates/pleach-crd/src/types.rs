@@ -2,7 +2,7 @@
 //!
 //! It is the internal form of the API server, which field errors speak of: what all versions share
 //! (schema, subresources, columns, selectable fields) stands at the top of the spec and not in the
-//! versions; see [`crate::convert`]. Absent and empty lists are different where messages show it.
+//! versions; see `convert.rs`. Absent and empty lists are different where messages show it.
 
 use std::sync::Arc;
 

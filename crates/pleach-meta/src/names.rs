@@ -7,13 +7,13 @@
 use std::borrow::Cow;
 
 /// Longest DNS-1123 or DNS-1035 label.
-pub const DNS_LABEL_MAX_LENGTH: usize = 63;
+pub(crate) const DNS_LABEL_MAX_LENGTH: usize = 63;
 /// Longest DNS-1123 subdomain.
-pub const DNS1123_SUBDOMAIN_MAX_LENGTH: usize = 253;
+pub(crate) const DNS1123_SUBDOMAIN_MAX_LENGTH: usize = 253;
 /// Longest name part of a qualified name.
-pub const QUALIFIED_NAME_MAX_LENGTH: usize = 63;
+pub(crate) const QUALIFIED_NAME_MAX_LENGTH: usize = 63;
 /// Longest label value.
-pub const LABEL_VALUE_MAX_LENGTH: usize = 63;
+pub(crate) const LABEL_VALUE_MAX_LENGTH: usize = 63;
 
 /// A list of messages; empty when the value is fine.
 pub type Messages = Vec<String>;
@@ -191,7 +191,7 @@ pub fn check_qualified_name(value: &str) -> Messages {
 }
 
 /// The key of an annotation: a qualified name in any case.
-pub fn check_annotation_key(value: &str) -> Messages {
+pub(crate) fn check_annotation_key(value: &str) -> Messages {
     if value.bytes().any(|b| b.is_ascii_uppercase() || !b.is_ascii()) {
         check_qualified_name(&value.to_lowercase())
     } else {
@@ -220,7 +220,7 @@ pub fn check_path_segment_name(value: &str) -> Messages {
 }
 
 /// The start of what may stand between two slashes: dots alone are fine, more will follow.
-pub fn check_path_segment_prefix(value: &str) -> Messages {
+pub(crate) fn check_path_segment_prefix(value: &str) -> Messages {
     if !value.bytes().any(|b| matches!(b, b'/' | b'%')) {
         return Messages::new();
     }
