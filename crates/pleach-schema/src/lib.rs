@@ -66,6 +66,7 @@
 //! ```
 
 // Schemas: read, checked, rewritten.
+mod cel_types;
 pub mod check;
 pub mod default_check;
 mod expand;

@@ -8,15 +8,14 @@
 mod compile;
 mod context;
 mod cost;
-mod decl;
 mod field_path;
 mod texts;
 
+pub use crate::cel_types::written::decl_type;
 pub(crate) use compile::compile;
 pub(crate) use context::RuleContext;
 pub use cost::PER_EXPRESSION;
 pub(crate) use cost::TotalCost;
-pub use decl::decl_type;
 pub use field_path::{FieldPath, FieldPathError, resolve_field_path, resolve_selectable_field};
 pub(crate) use texts::check as check_static;
 

@@ -6,7 +6,6 @@
 //!
 //! Null is never looked at, and nothing below a node whose type is not said.
 
-mod decl;
 mod rule;
 #[cfg(test)]
 mod tests;

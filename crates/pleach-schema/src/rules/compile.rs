@@ -142,7 +142,7 @@ impl Node<'_> {
     fn own_names(&self, issues: &Issues) -> String {
         let text = issues.to_string();
         let name = self.context.type_name();
-        if text.contains(&name) { text.replace(&name, super::decl::SELF_TYPE) } else { text }
+        if text.contains(&name) { text.replace(&name, crate::cel_types::written::SELF_TYPE) } else { text }
     }
 }
 

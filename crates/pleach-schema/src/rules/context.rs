@@ -5,7 +5,7 @@ use pleach_cel::cost::{Container, RuleLocation};
 use pleach_cel::{DeclKind, DeclType};
 use pleach_meta::Path;
 
-use super::decl;
+use crate::cel_types::written;
 use crate::props::JSONSchemaProps;
 
 /// The place of a node in the structural part of a schema.
@@ -45,7 +45,7 @@ impl<'a> RuleContext<'a> {
     /// The root of a schema.
     pub(crate) fn root(schema: &JSONSchemaProps) -> Self {
         Self {
-            decl: decl::decl_type(schema, true),
+            decl: written::decl_type(schema, true),
             origin: None,
             cardinality: Some(1),
             uncorrelatable: None,
@@ -127,7 +127,7 @@ impl<'a> RuleContext<'a> {
         let (decl, origin) = match typed {
             Some((decl, step)) => (Some(decl), Some((self, step))),
             // Below a node without a type, types start anew; only a node that can use one builds it.
-            None if needs_type(child) => (decl::decl_type(child, child.x_embedded_resource), None),
+            None if needs_type(child) => (written::decl_type(child, child.x_embedded_resource), None),
             None => (None, None),
         };
         RuleContext {
@@ -187,7 +187,7 @@ impl<'a> RuleContext<'a> {
             steps.push(step);
             at = parent;
         }
-        let mut out = String::from(decl::SELF_TYPE);
+        let mut out = String::from(written::SELF_TYPE);
         for step in steps.into_iter().rev() {
             out.push('.');
             out.push_str(match step {

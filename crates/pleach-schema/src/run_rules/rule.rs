@@ -7,8 +7,8 @@ use pleach_cel::{DeclType, Declarations, Environment, Program, Type};
 use pleach_json::Str;
 use pleach_work::Constant;
 
-use super::decl::decl_type;
 use crate::JSONSchemaProps;
+use crate::cel_types::compiled::decl_type;
 use crate::compile::Node;
 use crate::props::ValidationRule;
 use crate::rules::resolve_field_path;
