@@ -150,7 +150,7 @@ impl Writer<'_> {
     /// Validates a container by its own type and keywords; its items or members follow.
     #[inline]
     fn validate_container(&mut self, value: &Value, of: Type<'_>) {
-        self.valid = self.valid && of.schema().is_none_or(|node| node.accepts_alone(value));
+        self.valid = self.valid && of.schema().is_none_or(|node| node.accepts_apart_from_contents(value));
     }
 
     /// Nothing goes on from here, if the value fits.
@@ -203,7 +203,7 @@ impl Writer<'_> {
         // Embedded resources are validated elsewhere.
         self.valid &= map
             .schema()
-            .is_none_or(|node| !node.is_embedded_resource() && node.lacks_nothing(members, required));
+            .is_none_or(|node| !node.is_embedded_resource() && node.has_required(members, required));
         self.out.push(b'}');
         Some(())
     }

@@ -69,8 +69,7 @@ pub(crate) fn default_create(
         errors.extend(kind.strategy.validate(object, None));
         return errors;
     }
-    let write = validated.map_or(Write::Create, Write::CreateValidated);
-    let verdict = version.schema.get().validate(object, write, errors, |errors| {
+    let verdict = version.schema.get().validate_against(object, Write::Create, validated, errors, |errors| {
         errors.extend(scale_errors(resource, object, false));
         errors.extend(kind.strategy.validate(object, None));
     });
@@ -125,7 +124,7 @@ pub(crate) fn default_update(
     let only_status = resource.subresource == Subresource::Status;
     let write = if only_status && kind.is_custom() { Write::Status(old) } else { Write::Update(old) };
     let schema = resource.version().schema.get();
-    let verdict = schema.validate_after(object, write, valid, errors, |errors| {
+    let verdict = schema.validate_against(object, write, valid.then_some(old), errors, |errors| {
         errors.extend(scale_errors(resource, object, only_status));
         errors.extend(strategy.validate(object, Some(old)));
     });
@@ -134,7 +133,7 @@ pub(crate) fn default_update(
     if errors.is_empty() && kind.is_custom() && !only_status {
         warnings.extend(finalizer_warnings(meta, Some(old_meta)));
     }
-    Verdict { errors, valid: verdict.sound }
+    Verdict { errors, valid: verdict.valid }
 }
 
 /// Lists of built-in kinds have keys for server-side apply; upstream does not validate that they are unique.

@@ -10,11 +10,10 @@ use pleach_cel::CostBudget;
 use pleach_cel::eval::RUNTIME_COST_BUDGET;
 use pleach_json::{Map, Value, grow_stack};
 use pleach_meta::field_error::aggregate;
-use pleach_meta::{FieldError, Path};
+use pleach_meta::{FieldError, FieldErrors, Path};
 
 use crate::compile::{Node, Schema, SchemaOptions};
 use crate::props::JSONSchemaProps;
-use crate::report::Report;
 use crate::run_rules::run_rules_on_default;
 use crate::settle::{coerce, is_resource_member};
 use crate::structural::Structural;
@@ -35,7 +34,7 @@ pub(crate) fn validate_defaults(
     root.x_embedded_resource = true;
     let compiled = Schema::compile_part(&root, SchemaOptions::for_defaults());
     let budget = CostBudget::new(RUNTIME_COST_BUDGET);
-    let mut check = Check { require_pruned, errors: Report::default(), budget };
+    let mut check = Check { require_pruned, errors: FieldErrors::default(), budget };
     check.visit(&root, compiled.root(), path, None);
     check.errors.into_vec()
 }
@@ -75,7 +74,7 @@ fn unpruned_below(schema: &JSONSchemaProps) -> bool {
 
 struct Check {
     require_pruned: bool,
-    errors: Report,
+    errors: FieldErrors,
     /// What rules may cost, on all defaults together.
     budget: CostBudget,
 }

@@ -31,7 +31,7 @@ use pleach_meta::FieldErrors;
 
 use crate::JSONSchemaProps;
 use crate::compile::types::Types;
-use crate::validate::site::Site;
+use crate::validate::location::Location;
 
 /// One keyword, whole.
 pub(crate) trait Keyword: Sync {
@@ -81,7 +81,7 @@ pub(crate) trait Check: Send + Sync {
     /// Whether the value, which the gate admitted, is fine.
     fn accepts(&self, value: &Value) -> bool;
     /// What is wrong with a value that was not accepted.
-    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors);
+    fn explain(&self, value: &Value, at: &Location<'_>, errors: &mut FieldErrors);
     /// The argument: with the node's types, all that tells this check from others of its keyword.
     fn argument(&self) -> Argument<'_>;
 }

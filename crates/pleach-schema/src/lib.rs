@@ -72,7 +72,6 @@ pub mod default_check;
 mod expand;
 pub mod options;
 pub mod props;
-mod report;
 pub mod rules;
 pub mod skeleton;
 pub mod structural;

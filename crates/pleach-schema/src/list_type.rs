@@ -1,7 +1,7 @@
-//! Lists of type set and map hold nothing twice.
+//! Validates list types: lists of type set and map have no duplicates.
 //!
-//! A stage of validation of its own: only what is declared is looked at, junctors are not. Of a
-//! value that is there several times, the second occurrence is reported and no other.
+//! A stage of validation of its own: only declared fields are validated, not junctors. Of a value that
+//! occurs several times, only the second occurrence is reported.
 //!
 //! On update the errors of the new object count only if the old one had none, anywhere.
 
@@ -13,54 +13,53 @@ use pleach_work::charge;
 use smallvec::SmallVec;
 
 use crate::compile::{ListType, Node};
-use crate::validate::Old;
 
-/// The duplicates in an object.
+/// The errors of list types in a new object.
 pub fn validate_lists(value: &Value, node: &Node) -> Vec<FieldError> {
-    let mut errors = FieldErrors::new();
-    visit(value, None, node, &Path::ROOT, &mut errors);
-    errors.into()
+    validate_lists_against(value, None, None, node).0
 }
 
-/// The same without the containers shared with a value that has no duplicates.
-pub(crate) fn validate_lists_except(value: &Value, sound: &Value, node: &Node) -> Vec<FieldError> {
+/// The errors of list types in an object that replaces `old`, and whether there are none without ratcheting.
+/// Containers that it shares with `valid`, which has no such errors, are skipped.
+pub(crate) fn validate_lists_against(
+    new: &Value,
+    old: Option<&Value>,
+    valid: Option<&Value>,
+    node: &Node,
+) -> (Vec<FieldError>, bool) {
     let mut errors = FieldErrors::new();
-    visit(value, Some(sound), node, &Path::ROOT, &mut errors);
-    debug_assert!(!errors.is_empty() || validate_lists(value, node).is_empty(), "something is there twice");
-    errors.into()
-}
-
-/// The duplicates in an object, unless the old one had some too, and whether there are none at all.
-pub(crate) fn validate_lists_update(new: &Value, old: Old<'_>, node: &Node) -> (Vec<FieldError>, bool) {
-    let mut errors = FieldErrors::new();
-    visit(new, old.if_sound(), node, &Path::ROOT, &mut errors);
-    let sound = errors.is_empty();
-    if !sound && !validate_lists(old.value, node).is_empty() {
+    visit(new, valid, node, &Path::ROOT, &mut errors);
+    debug_assert!(
+        valid.is_none() || !errors.is_empty() || validate_lists(new, node).is_empty(),
+        "the baseline is not valid"
+    );
+    let is_valid = errors.is_empty();
+    if !is_valid && old.is_some_and(|old| !validate_lists(old, node).is_empty()) {
         errors.truncate(0);
     }
-    (errors.into(), sound)
+    (errors.into(), is_valid)
 }
 
-/// What a value shares with `sound`, in which nothing is twice, is not looked at.
-fn visit(value: &Value, sound: Option<&Value>, node: &Node, at: &Path<'_>, errors: &mut FieldErrors) {
-    if !node.below().lists() || errors.is_full() || sound.is_some_and(|sound| value.is_same(sound)) {
+/// Containers shared with `valid` are skipped.
+fn visit(value: &Value, valid: Option<&Value>, node: &Node, at: &Path<'_>, errors: &mut FieldErrors) {
+    if !node.below().lists() || errors.is_full() || valid.is_some_and(|valid| value.is_same(valid)) {
         return;
     }
     match value {
         Value::Object(members) => grow_stack(|| {
             charge(members.len() as u64);
             let mut from = 0;
-            let mut sound = sound.and_then(Value::as_object).map(Map::ascending);
+            let mut valid = valid.and_then(Value::as_object).map(Map::ascending);
             for (key, member) in members {
                 // Nothing to see in scalars, whatever their schema says.
                 if !matches!(member, Value::Object(_) | Value::Array(_)) {
                     continue;
                 }
-                let sound = sound.as_mut().and_then(|sound| sound.next(key));
+                let valid = valid.as_mut().and_then(|valid| valid.next(key));
                 if let Some(property) = node.next_property(&mut from, key) {
-                    visit(member, sound, &property.node, &at.child(key), errors);
+                    visit(member, valid, &property.node, &at.child(key), errors);
                 } else if let Some(of_member) = node.additional().schema() {
-                    visit(member, sound, of_member, &at.key(key), errors);
+                    visit(member, valid, of_member, &at.key(key), errors);
                 }
             }
         }),
@@ -71,11 +70,11 @@ fn visit(value: &Value, sound: Option<&Value>, node: &Node, at: &Path<'_>, error
                 ListType::Unset | ListType::Atomic => {}
             }
             let Some(of_items) = node.items().filter(|items| items.below().lists()) else { return };
-            let sound = sound.and_then(Value::as_array);
+            let valid = valid.and_then(Value::as_array);
             grow_stack(|| {
                 charge(items.len() as u64);
                 for (i, item) in items.iter().enumerate() {
-                    visit(item, sound.and_then(|sound| sound.get(i)), of_items, &at.index(i), errors);
+                    visit(item, valid.and_then(|valid| valid.get(i)), of_items, &at.index(i), errors);
                 }
             });
         }

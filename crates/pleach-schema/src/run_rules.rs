@@ -16,7 +16,7 @@ use pleach_meta::{BadValue, ErrorType, FieldError, Path};
 
 use crate::compile::Node;
 use crate::ratchet::Ratchet;
-use crate::validate::site::NO_PATH;
+use crate::validate::location::NO_PATH;
 pub use rule::Rule;
 
 /// The longest message an expression may make, in bytes.

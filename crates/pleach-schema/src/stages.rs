@@ -1,10 +1,10 @@
-//! The stages of validation and their order.
+//! The stages of validation of an object and their order.
 //!
 //! On a write the API server validates type meta, metadata, then the schema, scale, embedded
-//! resources, list types and rules. The first two and scale are not the schema's business:
-//! [`Schema::validate`] takes their part from its caller and keeps the order. The last stage,
-//! rules, needs to see the errors of all before it: after some kinds of error it does not run, and
-//! says so. Each stage can also be called by itself.
+//! resources, list types and rules. The first two and scale do not depend on the schema:
+//! [`Schema::validate`] takes their errors from its caller and keeps the order. The last stage,
+//! rules, depends on the errors of all stages before it: after some types of error it does not run, and
+//! reports that. Each stage can also be called by itself.
 
 use pleach_cel::CostBudget;
 use pleach_json::Value;
@@ -12,8 +12,7 @@ use pleach_meta::{BadValue, ErrorType, FieldError, Path};
 
 use crate::compile::Schema;
 use crate::run_rules::{RuleOutcome, run_rules};
-use crate::validate::Old;
-use crate::validate::site::NO_PATH;
+use crate::validate::location::NO_PATH;
 use crate::{embedded, list_type, validate};
 
 /// What is being written.
@@ -21,29 +20,27 @@ use crate::{embedded, list_type, validate};
 pub enum Write<'a> {
     /// A new object.
     Create,
-    /// A new object whose containers shared with this value are validated already.
-    CreateValidated(&'a Value),
     /// An object that replaces this one.
     Update(&'a Value),
     /// The status of an object that was this.
     Status(&'a Value),
 }
 
-/// What validation came to.
+/// The result of validation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
     /// Why the object is refused.
     pub errors: Vec<FieldError>,
-    /// What is told although the object is accepted.
+    /// Warnings about an object that is accepted: rules that fail on what did not change.
     pub warnings: Vec<String>,
-    /// The values and lists of the object have no fault, not even one that is let be. What is not known
-    /// to have none may have none all the same.
-    pub sound: bool,
+    /// Whether the values and lists of the object are known to be valid, without any ratcheting: it may be the
+    /// baseline of the next write.
+    pub valid: bool,
 }
 
 impl Schema {
     /// All stages in order. `before` are the errors of the stages before the schema's, `scale` adds
-    /// those of the stage of that name.
+    /// the errors of the stage of that name.
     pub fn validate(
         &self,
         new: &Value,
@@ -51,39 +48,30 @@ impl Schema {
         before: Vec<FieldError>,
         scale: impl FnOnce(&mut Vec<FieldError>),
     ) -> Verdict {
-        self.validate_after(new, write, false, before, scale)
+        self.validate_against(new, write, None, before, scale)
     }
 
-    /// The same when it is known whether the old object is sound: what the new one shares with a sound
-    /// one is not looked at again, save by rules.
-    pub fn validate_after(
+    /// The same as [`Self::validate`], with a baseline that is known to be valid: containers shared with it
+    /// are skipped, except by rules and embedded resources.
+    pub fn validate_against(
         &self,
         new: &Value,
         write: Write<'_>,
-        old_is_sound: bool,
+        baseline: Option<&Value>,
         before: Vec<FieldError>,
         scale: impl FnOnce(&mut Vec<FieldError>),
     ) -> Verdict {
-        let mut errors = before;
-        let (of_values, mut sound) = match write {
-            Write::Create => {
-                let errors = self.validate_value(new);
-                let sound = errors.is_empty();
-                (errors, sound)
-            }
-            Write::CreateValidated(sound) => {
-                let errors = validate::validate_except(self.root(), new, sound);
-                let sound = errors.is_empty();
-                (errors, sound)
-            }
-            Write::Update(old) => {
-                validate::validate_update_of(self.root(), new, Old { value: old, sound: old_is_sound }, None)
-            }
+        let (root, mut errors) = (self.root(), before);
+        let old = match write {
+            Write::Create => None,
+            Write::Update(old) | Write::Status(old) => Some(old),
+        };
+        let (of_values, values_valid) = match write {
+            Write::Create | Write::Update(_) => validate::validate_against(root, new, old, baseline, None),
             Write::Status(old) => {
                 let errors = self.validate_status_value_update(new, old);
-                // What the whole demands of a status is not asked here, but must be known for the next write.
-                let sound = old_is_sound && self.root().accepts_except(new, Some(old));
-                (errors, sound)
+                // Only the status is validated here, but the next write needs to know about the whole object.
+                (errors, baseline.is_some() && root.accepts_against(new, baseline))
             }
         };
         errors.extend(of_values);
@@ -91,30 +79,11 @@ impl Schema {
         if !matches!(write, Write::Status(_)) {
             errors.extend(self.validate_embedded(new));
         }
-        let old = match write {
-            Write::Create | Write::CreateValidated(_) => None,
-            Write::Update(old) | Write::Status(old) => Some(old),
-        };
-        let (of_lists, once) = match old {
-            Some(value) => {
-                list_type::validate_lists_update(new, Old { value, sound: old_is_sound }, self.root())
-            }
-            None => {
-                let errors = match write {
-                    Write::CreateValidated(sound) => {
-                        list_type::validate_lists_except(new, sound, self.root())
-                    }
-                    _ => self.validate_lists(new),
-                };
-                let once = errors.is_empty();
-                (errors, once)
-            }
-        };
-        sound &= once;
+        let (of_lists, lists_valid) = list_type::validate_lists_against(new, old, baseline, root);
         errors.extend(of_lists);
         let rules = self.validate_rules(new, old, &errors);
         errors.extend(rules.errors);
-        Verdict { errors, warnings: rules.warnings, sound }
+        Verdict { errors, warnings: rules.warnings, valid: values_valid && lists_valid }
     }
 
     /// The value stage of a new object.
@@ -122,7 +91,7 @@ impl Schema {
         validate::validate(self.root(), object, None)
     }
 
-    /// The value stage of a changed object: faults of what did not change are left out.
+    /// The value stage of a changed object: errors of what did not change are left out.
     pub fn validate_value_update(&self, new: &Value, old: &Value) -> Vec<FieldError> {
         validate::validate_update(self.root(), new, old, None)
     }
@@ -149,7 +118,7 @@ impl Schema {
 
     /// The stage of list types of a changed object, also on the status endpoint.
     pub fn validate_lists_update(&self, new: &Value, old: &Value) -> Vec<FieldError> {
-        list_type::validate_lists_update(new, Old { value: old, sound: false }, self.root()).0
+        list_type::validate_lists_against(new, Some(old), None, self.root()).0
     }
 
     /// The stage of rules, of a new object or a changed one, also on the status endpoint. `before`
@@ -206,8 +175,8 @@ mod tests {
     #[track_caller]
     fn check(why: &str, new: &Value, write: Write<'_>, errors: &[&str], warnings: &[&str]) {
         let scale =
-            |errors: &mut Vec<FieldError>| errors.push(FieldError::invalid("scale", 1, "is told here"));
-        let before = vec![FieldError::invalid("metadata", 1, "was told before")];
+            |errors: &mut Vec<FieldError>| errors.push(FieldError::invalid("scale", 1, "is reported here"));
+        let before = vec![FieldError::invalid("metadata", 1, "was reported before")];
         let verdict = schema().validate(new, write, before, scale);
         let found: Vec<_> = verdict.errors.iter().map(ToString::to_string).collect();
         assert_eq!(found, errors, "{why}");
@@ -215,9 +184,9 @@ mod tests {
     }
 
     #[test]
-    fn stages_come_in_order() {
+    fn stages_report_in_order() {
         let (before, scale) =
-            ("metadata: Invalid value: 1: was told before", "scale: Invalid value: 1: is told here");
+            ("metadata: Invalid value: 1: was reported before", "scale: Invalid value: 1: is reported here");
         let low = "spec.a: Invalid value: 0: spec.a in body should be greater than or equal to 1";
         let rule = "spec.a: Invalid value: 0: more than five";
         let bad = json!({"spec": {"a": 0, "s": ["x", "x"], "e": {}}});
@@ -233,7 +202,7 @@ mod tests {
             &[],
         );
         check(
-            "plain faults do not keep rules from running",
+            "errors of keywords do not keep rules from running",
             &json!({"spec": {"a": 0}}),
             Write::Create,
             &[before, low, scale, rule],
@@ -246,7 +215,13 @@ mod tests {
         };
         let (old, new) =
             (with_metadata(&json!({"spec": {"a": 0}}), "x"), with_metadata(&json!({"spec": {"a": 0}}), "y"));
-        check("what did not change is let be", &new, Write::Update(&old), &[before, scale], &[rule]);
+        check(
+            "errors of what did not change are ratcheted",
+            &new,
+            Write::Update(&old),
+            &[before, scale],
+            &[rule],
+        );
         let bad_status = json!({"spec": {"a": 0, "s": ["x", "x"], "e": {}}, "status": {"n": "x"}});
         let status = "status.n: Invalid value: \"string\": n in body must be of type integer: \"string\"";
         check(
@@ -259,25 +234,33 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sound_has_no_fault_at_all() {
+    fn a_ratcheted_error_leaves_the_object_invalid() {
         let schema = json!({"type": "object", "required": ["status"], "properties": {
             "spec": {"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}},
             "status": {"type": "object", "properties": {"n": {"type": "integer"}}},
         }});
         let schema = Schema::from_value(&schema, SchemaOptions::default());
-        let sound = |new: &Value, write: Write<'_>, old: bool| {
-            let verdict = schema.validate_after(new, write, old, Vec::new(), |_| {});
-            (verdict.errors.is_empty(), verdict.sound)
+        let valid = |new: &Value, write: Write<'_>, old_is_valid: bool| {
+            let baseline = match write {
+                Write::Update(old) | Write::Status(old) if old_is_valid => Some(old),
+                _ => None,
+            };
+            let verdict = schema.validate_against(new, write, baseline, Vec::new(), |_| {});
+            (verdict.errors.is_empty(), verdict.valid)
         };
         let good = json!({"spec": {"a": 1}, "status": {"n": 1}});
         let low = json!({"spec": {"a": 0}, "status": {"n": 1}});
         let bare = json!({"spec": {"a": 1}});
         let other = json!({"spec": {"a": 1}, "status": {"n": 2}});
-        assert_eq!(sound(&good, Write::Create, false), (true, true));
-        assert_eq!(sound(&low, Write::Create, false), (false, false));
-        assert_eq!(sound(&low, Write::Update(&low.clone()), false), (true, false), "a fault that is let be");
-        assert_eq!(sound(&other, Write::Status(&good), true), (true, true));
-        assert_eq!(sound(&other, Write::Status(&good), false), (true, false), "not known before");
-        assert_eq!(sound(&bare, Write::Status(&good), true), (true, false), "the whole wants a status");
+        assert_eq!(valid(&good, Write::Create, false), (true, true));
+        assert_eq!(valid(&low, Write::Create, false), (false, false));
+        assert_eq!(valid(&low, Write::Update(&low.clone()), false), (true, false), "a ratcheted error");
+        assert_eq!(valid(&other, Write::Status(&good), true), (true, true));
+        assert_eq!(
+            valid(&other, Write::Status(&good), false),
+            (true, false),
+            "the old object is not known to be valid"
+        );
+        assert_eq!(valid(&bare, Write::Status(&good), true), (true, false), "the root requires a status");
     }
 }

@@ -15,10 +15,9 @@ mod tests;
 use std::ops::Deref;
 
 use pleach_json::grow_stack;
-use pleach_meta::{FieldError, Path};
+use pleach_meta::{FieldError, FieldErrors, Path};
 
 use crate::props::JSONSchemaProps;
-use crate::report::Report;
 
 /// A schema in the structural language.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +33,7 @@ impl<'a> Structural<'a> {
     /// Every rule of structural schemas that this one breaks, sorted by text; `path` is where the
     /// schema sits. This is also what the `NonStructuralSchema` condition lists.
     pub fn violations(self, path: &Path<'_>) -> Vec<FieldError> {
-        let mut errors = Report::default();
+        let mut errors = FieldErrors::default();
         invariants::check(self.0, invariants::Level::Root, path, &mut errors);
         completeness::check(self.0, path, &mut errors);
         let mut errors = errors.into_vec();
@@ -44,7 +43,7 @@ impl<'a> Structural<'a> {
 
     /// Whether all rules of structural schemas are kept.
     pub fn is_valid(self) -> bool {
-        let mut errors = Report::of_any();
+        let mut errors = FieldErrors::of_any();
         invariants::check(self.0, invariants::Level::Root, &Path::ROOT, &mut errors);
         completeness::check(self.0, &Path::ROOT, &mut errors);
         errors.is_empty()

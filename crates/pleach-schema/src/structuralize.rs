@@ -15,10 +15,9 @@ mod types;
 use std::collections::BTreeMap;
 
 use pleach_json::{Str, grow_stack};
-use pleach_meta::{FieldError, Path};
+use pleach_meta::{FieldError, FieldErrors, Path};
 
 use crate::props::{JSONSchemaProps, SchemaList, SchemaOrArray, SchemaOrBool};
-use crate::report::Report;
 use crate::structural::Structural;
 use types::Decision;
 
@@ -46,7 +45,7 @@ pub fn structuralize(schema: &JSONSchemaProps, path: &Path<'_>) -> Result<Propos
         places: vec![(0, path.to_string())],
         notes: Vec::new(),
         noted: 0,
-        obstacles: Report::default(),
+        obstacles: FieldErrors::default(),
     };
     let root = Source { schema, place: 0, inside: false };
     let mut core = builder.core(&[root], Level::Root, 0);
@@ -86,7 +85,7 @@ struct Builder {
     notes: Vec<Note>,
     /// Bytes in the notes.
     noted: usize,
-    obstacles: Report,
+    obstacles: FieldErrors,
 }
 
 impl Builder {

@@ -21,15 +21,14 @@ use std::collections::HashMap;
 
 use pleach_go::strconv::quote;
 use pleach_json::{Map, Str, Value};
-use pleach_meta::{FieldError, Path};
+use pleach_meta::{FieldError, FieldErrors, Path};
 
 use crate::props::{JSONSchemaProps, SchemaList, Union};
-use crate::report::Report;
 
 const KEYWORD: &str = "x-kubernetes-unions";
 
 /// Checks the unions of a node: a part of the structural rules.
-pub(crate) fn check(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut Report) {
+pub(crate) fn check(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut FieldErrors) {
     if schema.unions().is_empty() {
         return;
     }
@@ -64,7 +63,7 @@ fn discriminator(
     union: &Union,
     path: &Path<'_>,
     at: &Path<'_>,
-    errors: &mut Report,
+    errors: &mut FieldErrors,
 ) {
     if union.discriminator.is_empty() {
         return;
@@ -85,7 +84,13 @@ fn discriminator(
     }
 }
 
-fn members(schema: &JSONSchemaProps, union: &Union, path: &Path<'_>, at: &Path<'_>, errors: &mut Report) {
+fn members(
+    schema: &JSONSchemaProps,
+    union: &Union,
+    path: &Path<'_>,
+    at: &Path<'_>,
+    errors: &mut FieldErrors,
+) {
     let fields = at.child("fields");
     if union.fields.is_empty() {
         errors.push(FieldError::required(fields, "must not be empty"));

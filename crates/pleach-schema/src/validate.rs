@@ -1,14 +1,14 @@
-//! Value validation: whether an object is what its schema demands, and what the API server says if not.
+//! Value validation: the errors of an object under the keywords of its schema.
 //!
 //! Two walks. [`Node::accepts`] answers yes or no without allocating and is all that a valid object
-//! costs. Only after a no does the second walk run, which finds every fault and words it: the order
-//! at a node, the errors picked from failing `anyOf` branches and the ratcheting of what did not
-//! change are those of the API server.
+//! costs. Only after a no does the second walk run, which reports every error: the order at a node, the
+//! errors picked from failing `anyOf` branches and the ratcheting of what did not change are those of
+//! the API server.
 //!
-//! The schema is taken as written, junctors and all; nothing here asks whether it is structural.
+//! The schema is taken as written, with its junctors; it need not be structural.
 
+pub(crate) mod location;
 mod report;
-pub(crate) mod site;
 mod unions;
 
 use std::collections::HashSet;
@@ -19,72 +19,44 @@ use pleach_work::charge;
 
 use crate::compile::{Additional, Junctors, Node};
 use crate::ratchet::Ratchet;
-use site::Site;
+use location::Location;
 
-/// Everything wrong with a value. `start` is the field the value itself has in errors; the whole
-/// object has none.
+/// The errors of a new value. `start` is the field of the value itself in errors; a whole object has none.
 pub fn validate(node: &Node, value: &Value, start: Option<&str>) -> Vec<FieldError> {
-    let mut errors = FieldErrors::new();
-    if !node.accepts(value) {
-        errors = distinct(report::report(node, value, &Site::root(start), None));
-    }
-    unions::validate(node, value, &start_path(start), None, &mut errors);
-    errors.into()
+    validate_against(node, value, None, None, start).0
 }
 
-/// The same without the containers shared with a valid value.
-pub(crate) fn validate_except(node: &Node, value: &Value, sound: &Value) -> Vec<FieldError> {
-    if !node.accepts_except(value, Some(sound)) {
-        return validate(node, value, None);
-    }
-    debug_assert!(node.accepts(value), "an object is known to be sound that is not");
-    let mut errors = FieldErrors::new();
-    unions::validate(node, value, &Path::ROOT, None, &mut errors);
-    errors.into()
-}
-
-/// Everything wrong with a value that was not so before: faults of what did not change are left out.
+/// The errors of a changed value, ratcheted: those of what did not change are left out.
 pub fn validate_update(node: &Node, new: &Value, old: &Value, start: Option<&str>) -> Vec<FieldError> {
-    validate_update_of(node, new, Old { value: old, sound: false }, start).0
+    validate_against(node, new, Some(old), None, start).0
 }
 
-/// What a value was, and whether it is known that nothing was wrong with it.
-#[derive(Clone, Copy)]
-pub(crate) struct Old<'a> {
-    pub(crate) value: &'a Value,
-    pub(crate) sound: bool,
-}
-
-impl<'a> Old<'a> {
-    /// The value, if nothing was wrong with it.
-    pub(crate) fn if_sound(self) -> Option<&'a Value> {
-        Some(self.value).filter(|_| self.sound)
-    }
-}
-
-/// The same, and whether nothing at all is wrong with the value.
-pub(crate) fn validate_update_of(
+/// The errors of a value that replaces `old`, and whether its keywords are satisfied without ratcheting.
+/// Containers that it shares with `valid`, which satisfies the schema, are skipped.
+pub(crate) fn validate_against(
     node: &Node,
     new: &Value,
-    old: Old<'_>,
+    old: Option<&Value>,
+    valid: Option<&Value>,
     start: Option<&str>,
 ) -> (Vec<FieldError>, bool) {
     let mut errors = FieldErrors::new();
-    let ratchet = Ratchet::default();
-    let sound = node.accepts_except(new, old.if_sound());
-    debug_assert_eq!(sound, node.accepts(new), "an object is known to be sound that is not");
-    if !sound {
-        errors = distinct(report::report(node, new, &Site::root(start), Some((&ratchet, old.value))));
+    let accepted = node.accepts_against(new, valid);
+    debug_assert!(valid.is_none() || accepted == node.accepts(new), "the baseline is not valid");
+    let ratchet = old.map(|_| Ratchet::default());
+    let old = ratchet.as_ref().zip(old);
+    if !accepted {
+        errors = distinct(report::report(node, new, &Location::root(start), old));
     }
-    unions::validate(node, new, &start_path(start), Some((&ratchet, old.value)), &mut errors);
-    (errors.into(), sound)
+    unions::validate(node, new, &start_path(start), old, &mut errors);
+    (errors.into(), accepted)
 }
 
 fn start_path(start: Option<&str>) -> Path<'_> {
     start.map_or(Path::ROOT, Path::new)
 }
 
-/// Equal errors are told once.
+/// Drops repeated errors.
 fn distinct(mut errors: FieldErrors) -> FieldErrors {
     if errors.len() > 1 {
         let mut seen = HashSet::with_capacity(errors.len());
@@ -94,8 +66,8 @@ fn distinct(mut errors: FieldErrors) -> FieldErrors {
 }
 
 impl Node {
-    /// Whether the value has no fault, unions left aside: they are no keywords of JSON schema and are
-    /// asked separately.
+    /// Whether a value is valid, unions aside: they are no keywords of JSON schema and are validated
+    /// separately.
     pub fn accepts(&self, value: &Value) -> bool {
         self.accepts_itself(value)
             && match value {
@@ -106,40 +78,41 @@ impl Node {
             }
     }
 
-    /// Whether the value has no fault by its own type and keywords.
+    /// Whether a value is valid by the type and keywords of the node itself.
     #[inline]
     fn accepts_itself(&self, value: &Value) -> bool {
         self.types().accepts(value)
             && self.checks().iter().all(|c| !c.gate.admits(value) || c.check.accepts(value))
     }
 
-    /// Whether a container has no fault by itself, whatever is in it: that is asked of the schemas of its
-    /// items or members, and of an object [`Node::lacks_nothing`].
-    pub fn accepts_alone(&self, value: &Value) -> bool {
+    /// Whether a container is valid apart from its items or members, and apart from
+    /// [required members](Node::has_required).
+    #[doc(hidden)]
+    pub fn accepts_apart_from_contents(&self, value: &Value) -> bool {
         self.accepts_itself(value) && self.accepts_by_junctors(value)
     }
 
-    /// Whether an object has all members that it must have, if it has so many of the properties that are
-    /// [required](crate::compile::Property::required).
-    pub fn lacks_nothing(&self, members: &Map, required: usize) -> bool {
+    /// Whether an object has all required members. `required`: how many of its members are
+    /// [required](crate::compile::Property::required) properties.
+    #[doc(hidden)]
+    pub fn has_required(&self, members: &Map, required: usize) -> bool {
         required == self.required_declared() && self.has_undeclared_required(members)
     }
 
-    /// The same as [`Node::accepts`] for a value beside another that has no fault: what the two share is
-    /// not looked at.
-    pub(crate) fn accepts_except(&self, value: &Value, sound: Option<&Value>) -> bool {
-        let Some(sound) = sound.filter(|_| value.is_container()) else { return self.accepts(value) };
-        value.is_same(sound)
+    /// The same as [`Node::accepts`], skipping the containers that the value shares with a valid one.
+    pub(crate) fn accepts_against(&self, value: &Value, valid: Option<&Value>) -> bool {
+        let Some(valid) = valid.filter(|_| value.is_container()) else { return self.accepts(value) };
+        value.is_same(valid)
             || self.accepts_itself(value)
                 && self.accepts_by_junctors(value)
-                && grow_stack(|| match (value, sound) {
-                    (Value::Object(members), Value::Object(sound)) => {
-                        self.accepts_members(members, Some(sound))
+                && grow_stack(|| match (value, valid) {
+                    (Value::Object(members), Value::Object(valid)) => {
+                        self.accepts_members(members, Some(valid))
                     }
-                    (Value::Array(items), Value::Array(sound)) => self.items().is_none_or(|of_items| {
+                    (Value::Array(items), Value::Array(valid)) => self.items().is_none_or(|of_items| {
                         charge(items.len() as u64);
                         let mut each = items.iter().enumerate();
-                        each.all(|(i, item)| of_items.accepts_except(item, sound.get(i)))
+                        each.all(|(i, item)| of_items.accepts_against(item, valid.get(i)))
                     }),
                     _ => self.accepts(value),
                 })
@@ -161,16 +134,16 @@ impl Node {
     }
 
     #[inline]
-    fn accepts_members(&self, members: &Map, sound: Option<&Map>) -> bool {
+    fn accepts_members(&self, members: &Map, valid: Option<&Map>) -> bool {
         charge(members.len() as u64);
         let mut from = 0;
         let mut required = 0;
-        let mut sound = sound.map(Map::ascending);
+        let mut valid = valid.map(Map::ascending);
         for (key, member) in members {
-            let sound = sound.as_mut().and_then(|sound| sound.next(key));
+            let valid = valid.as_mut().and_then(|valid| valid.next(key));
             if let Some(property) = self.next_property(&mut from, key) {
                 required += usize::from(property.required);
-                if !property.node.accepts_except(member, sound) {
+                if !property.node.accepts_against(member, valid) {
                     return false;
                 }
                 continue;
@@ -179,13 +152,13 @@ impl Node {
                 Additional::Absent | Additional::Bool(true) => {}
                 Additional::Bool(false) => return false,
                 Additional::Schema(of_member) => {
-                    if !of_member.accepts_except(member, sound) {
+                    if !of_member.accepts_against(member, valid) {
                         return false;
                     }
                 }
             }
         }
-        self.lacks_nothing(members, required)
+        self.has_required(members, required)
     }
 
     #[inline]

@@ -13,25 +13,24 @@ pub(crate) use keywords::TYPES;
 pub(crate) use list_type::{breaks_map_set_rules, has_non_atomic_set_items};
 
 use pleach_json::grow_stack;
-use pleach_meta::{FieldError, Path};
+use pleach_meta::{FieldError, FieldErrors, Path};
 
 use crate::options::Options;
 use crate::props::{JSONSchemaProps, SchemaOrBool};
-use crate::report::Report;
 use crate::rules::{self, RuleContext, TotalCost};
 
 /// What the walk found: the errors about schemas come first in the answer, those of CEL after them.
 #[derive(Debug, Default)]
 pub(crate) struct WalkErrors {
     /// Errors about schemas.
-    pub(crate) schema: Report,
+    pub(crate) schema: FieldErrors,
     /// Errors about the compilation and the cost of rules.
-    pub(crate) cel: Report,
+    pub(crate) cel: FieldErrors,
 }
 
 /// Where in a resource a node sits, as far as the rules depend on it.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Site {
+pub(crate) struct Context {
     /// Below `apiVersion`, `kind` or `metadata` of the root or of an embedded resource.
     pub(crate) inside_resource_meta: bool,
     /// Why there may be no default, if there may not.
@@ -47,7 +46,7 @@ pub(crate) fn walk(
     cost: &mut TotalCost,
 ) -> WalkErrors {
     let mut walk = Walk { options, cost, errors: WalkErrors::default() };
-    walk.node(schema, path, Site::default(), true, rules);
+    walk.node(schema, path, Context::default(), true, rules);
     walk.errors
 }
 
@@ -62,7 +61,7 @@ impl Walk<'_, '_> {
         &mut self,
         schema: &JSONSchemaProps,
         path: &Path<'_>,
-        site: Site,
+        context: Context,
         is_root: bool,
         rules: Option<&RuleContext<'_>>,
     ) {
@@ -70,13 +69,13 @@ impl Walk<'_, '_> {
             return;
         }
         let clean = self.errors.schema.len();
-        keywords::check(schema, path, site, self.options, &mut self.errors.schema);
+        keywords::check(schema, path, context, self.options, &mut self.errors.schema);
         grow_stack(|| {
-            self.additional_properties(schema, path, site, rules);
-            self.properties(schema, path, site, is_root, rules);
-            self.junctors(schema, path, site);
-            self.items(schema, path, site, rules);
-            self.dependencies(schema, path, site);
+            self.additional_properties(schema, path, context, rules);
+            self.properties(schema, path, context, is_root, rules);
+            self.junctors(schema, path, context);
+            self.items(schema, path, context, rules);
+            self.dependencies(schema, path, context);
         });
         if self.errors.schema.is_full() {
             return;
@@ -104,7 +103,7 @@ impl Walk<'_, '_> {
         &mut self,
         schema: &JSONSchemaProps,
         path: &Path<'_>,
-        site: Site,
+        context: Context,
         rules: Option<&RuleContext<'_>>,
     ) {
         let Some(additional) = &schema.additional_properties else { return };
@@ -117,8 +116,8 @@ impl Walk<'_, '_> {
             ));
         }
         let Some(child) = additional.schema() else { return };
-        let mut below = site;
-        if site.inside_resource_meta {
+        let mut below = context;
+        if context.inside_resource_meta {
             below.no_default = Some("inside additionalProperties applying to object metadata");
         }
         let rules = rules.map(|rules| rules.additional_properties(schema, parent, child));
@@ -129,13 +128,13 @@ impl Walk<'_, '_> {
         &mut self,
         schema: &JSONSchemaProps,
         path: &Path<'_>,
-        site: Site,
+        context: Context,
         is_root: bool,
         rules: Option<&RuleContext<'_>>,
     ) {
         let properties = path.child("properties");
         for (name, child) in schema.properties() {
-            let mut below = site;
+            let mut below = context;
             if is_root || schema.x_embedded_resource {
                 let reason = match name.as_str() {
                     "metadata" => Some("in top-level metadata"),
@@ -154,20 +153,20 @@ impl Walk<'_, '_> {
     }
 
     /// Junctors and definitions: rules are not compiled in there.
-    fn junctors(&mut self, schema: &JSONSchemaProps, path: &Path<'_>, site: Site) {
+    fn junctors(&mut self, schema: &JSONSchemaProps, path: &Path<'_>, context: Context) {
         if let Some(not) = schema.not() {
-            self.node(not, &path.child("not"), site, false, None);
+            self.node(not, &path.child("not"), context, false, None);
         }
         let lists = [("allOf", schema.all_of()), ("oneOf", schema.one_of()), ("anyOf", schema.any_of())];
         for (keyword, list) in lists {
             let junctor = path.child(keyword);
             for (i, child) in list.iter().enumerate() {
-                self.node(child, &junctor.index(i), site, false, None);
+                self.node(child, &junctor.index(i), context, false, None);
             }
         }
         let definitions = path.child("definitions");
         for (name, child) in schema.rare().definitions.iter().flat_map(|map| map.iter()) {
-            self.node(child, &definitions.key(name), site, false, None);
+            self.node(child, &definitions.key(name), context, false, None);
         }
     }
 
@@ -175,7 +174,7 @@ impl Walk<'_, '_> {
         &mut self,
         schema: &JSONSchemaProps,
         path: &Path<'_>,
-        site: Site,
+        context: Context,
         rules: Option<&RuleContext<'_>>,
     ) {
         let Some(items) = &schema.items else { return };
@@ -183,18 +182,18 @@ impl Walk<'_, '_> {
         let path = parent.child("items");
         if let Some(child) = items.schema() {
             let rules = rules.map(|rules| rules.items(schema, parent, child));
-            self.node(child, &path, site, false, rules.as_ref());
+            self.node(child, &path, context, false, rules.as_ref());
         }
         for (i, child) in items.list().iter().enumerate() {
-            self.node(child, &path.index(i), site, false, None);
+            self.node(child, &path.index(i), context, false, None);
         }
     }
 
-    fn dependencies(&mut self, schema: &JSONSchemaProps, path: &Path<'_>, site: Site) {
+    fn dependencies(&mut self, schema: &JSONSchemaProps, path: &Path<'_>, context: Context) {
         let path = path.child("dependencies");
         for (name, dependency) in schema.rare().dependencies.iter().flatten() {
             if let Some(child) = &dependency.schema {
-                self.node(child, &path.key(name), site, false, None);
+                self.node(child, &path.key(name), context, false, None);
             }
         }
     }

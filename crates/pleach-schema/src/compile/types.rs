@@ -11,7 +11,7 @@ use crate::JSONSchemaProps;
 use crate::compile::SchemaOptions;
 use crate::formats::is_recognised;
 use crate::keywords::number::is_json_integer;
-use crate::validate::site::Site;
+use crate::validate::location::Location;
 
 const NULL: u8 = 1;
 const BOOL: u8 = 1 << 1;
@@ -116,7 +116,7 @@ impl Types {
     }
 
     /// What is wrong with a value that was not accepted.
-    pub(crate) fn error(&self, value: &Value, at: &Site<'_>) -> FieldError {
+    pub(crate) fn error(&self, value: &Value, at: &Location<'_>) -> FieldError {
         let (wanted, found) = match (&self.format, value) {
             (Some(format), Value::Int(_)) => (format, "int64"),
             (Some(format), Value::Float(_)) => (format, "float64"),

@@ -13,7 +13,7 @@ use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
 use crate::compile::digest::Digest;
 use crate::compile::types::Types;
-use crate::validate::site::Site;
+use crate::validate::location::Location;
 
 pub(super) struct Enum;
 
@@ -135,7 +135,7 @@ impl Check for OneOf {
             None => self.values.iter().any(|listed| converts_to(value, listed)),
         }
     }
-    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
+    fn explain(&self, value: &Value, at: &Location<'_>, errors: &mut FieldErrors) {
         let text = |listed: &Value| match listed {
             Value::String(text) => text.to_string(),
             other => pleach_json::to_string(other),

@@ -8,7 +8,7 @@ use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
 use crate::compile::types::Types;
 use crate::formats;
-use crate::validate::site::Site;
+use crate::validate::location::Location;
 
 pub(super) struct Format;
 
@@ -42,7 +42,7 @@ impl Check for Has {
             self.format.accepts(text)
         })
     }
-    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
+    fn explain(&self, value: &Value, at: &Location<'_>, errors: &mut FieldErrors) {
         let shown = pleach_go::strconv::quote(value.as_str().unwrap_or_default());
         let detail = format!("{} in body must be of type {}: {shown}", at.name(), self.text);
         errors.push(FieldError::type_invalid(at.field(), value.clone(), detail));

@@ -9,7 +9,7 @@ use pleach_work::charge;
 use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
 use crate::compile::types::Types;
-use crate::validate::site::Site;
+use crate::validate::location::Location;
 
 pub(super) struct MaxLength;
 
@@ -41,7 +41,7 @@ impl Check for AtMost {
         // No text has more characters than bytes: most are decided without counting.
         value.as_str().is_none_or(|text| text.len() as i64 <= self.0 || characters(text) <= self.0)
     }
-    fn explain(&self, _: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
+    fn explain(&self, _: &Value, at: &Location<'_>, errors: &mut FieldErrors) {
         errors.push(FieldError::too_long(at.field(), self.0));
     }
     fn argument(&self) -> Argument<'_> {

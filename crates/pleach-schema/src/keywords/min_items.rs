@@ -6,7 +6,7 @@ use pleach_meta::{FieldError, FieldErrors};
 use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
 use crate::compile::types::Types;
-use crate::validate::site::Site;
+use crate::validate::location::Location;
 
 pub(super) struct MinItems;
 
@@ -31,7 +31,7 @@ impl Check for AtLeast {
     fn accepts(&self, value: &Value) -> bool {
         value.as_array().is_none_or(|items| items.len() as i64 >= self.0)
     }
-    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
+    fn explain(&self, value: &Value, at: &Location<'_>, errors: &mut FieldErrors) {
         let actual = value.as_array().map_or(0, |items| items.len() as i64);
         let detail = format!("{} in body should have at least {} items", at.name(), self.0);
         errors.push(FieldError::invalid(at.field(), actual, detail));

@@ -6,7 +6,7 @@ use pleach_meta::{FieldError, FieldErrors};
 use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
 use crate::compile::types::Types;
-use crate::validate::site::Site;
+use crate::validate::location::Location;
 
 pub(super) struct MinLength;
 
@@ -35,7 +35,7 @@ impl Check for AtLeast {
             bytes >= self.0 && (bytes / 4 >= self.0 || super::max_length::characters(text) >= self.0)
         })
     }
-    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
+    fn explain(&self, value: &Value, at: &Location<'_>, errors: &mut FieldErrors) {
         let detail = format!("{} in body should be at least {} chars long", at.name(), self.0);
         errors.push(FieldError::invalid(at.field(), value.clone(), detail));
     }

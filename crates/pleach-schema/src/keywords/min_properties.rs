@@ -6,7 +6,7 @@ use pleach_meta::{FieldError, FieldErrors};
 use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
 use crate::compile::types::Types;
-use crate::validate::site::Site;
+use crate::validate::location::Location;
 
 pub(super) struct MinProperties;
 
@@ -31,7 +31,7 @@ impl Check for AtLeast {
     fn accepts(&self, value: &Value) -> bool {
         value.as_object().is_none_or(|members| members.len() as i64 >= self.0)
     }
-    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
+    fn explain(&self, value: &Value, at: &Location<'_>, errors: &mut FieldErrors) {
         let actual = value.as_object().map_or(0, |members| members.len() as i64);
         let detail = format!("{} in body should have at least {} properties", at.name(), self.0);
         errors.push(FieldError::invalid(at.field(), actual, detail));

@@ -7,7 +7,7 @@ use super::number::{Operand, Pair};
 use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
 use crate::compile::types::Types;
-use crate::validate::site::Site;
+use crate::validate::location::Location;
 
 pub(super) struct Minimum;
 
@@ -47,7 +47,7 @@ impl Check for AtLeast {
     fn accepts(&self, value: &Value) -> bool {
         self.bound.int.is_some() && self.bound.pair(value).is_none_or(|pair| self.holds(&pair))
     }
-    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
+    fn explain(&self, value: &Value, at: &Location<'_>, errors: &mut FieldErrors) {
         errors.extend(self.bound.misfit("Minimum boundary", at));
         if let Some(pair) = self.bound.pair(value).filter(|pair| !self.holds(pair)) {
             let than = if self.exclusive { "greater than" } else { "greater than or equal to" };

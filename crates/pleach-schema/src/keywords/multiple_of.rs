@@ -10,7 +10,7 @@ use super::number::{Operand, Pair, is_json_integer};
 use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
 use crate::compile::types::Types;
-use crate::validate::site::Site;
+use crate::validate::location::Location;
 
 pub(super) struct MultipleOf;
 
@@ -52,7 +52,7 @@ impl Check for Multiple {
     fn accepts(&self, value: &Value) -> bool {
         self.0.int.is_some() && self.0.pair(value).is_none_or(|pair| matches!(outcome(&pair), Outcome::Fine))
     }
-    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
+    fn explain(&self, value: &Value, at: &Location<'_>, errors: &mut FieldErrors) {
         errors.extend(self.0.misfit("MultipleOf", at));
         let Some(pair) = self.0.pair(value) else { return };
         let factor = pair.operand_text();

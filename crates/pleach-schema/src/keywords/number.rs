@@ -9,7 +9,7 @@ use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
 
 use crate::compile::types::Types;
-use crate::validate::site::Site;
+use crate::validate::location::Location;
 
 /// Whether Kubernetes takes a float for an integer: whole, or a hair above, and within 53 bits.
 ///
@@ -95,7 +95,7 @@ impl Domain {
     }
 
     /// The error for `what` (`Checked`, `Minimum boundary`, …) lying outside.
-    pub(crate) fn error(&self, what: &str, at: &Site<'_>) -> FieldError {
+    pub(crate) fn error(&self, what: &str, at: &Location<'_>) -> FieldError {
         let type_name = if self.integer { "integer" } else { "number" };
         let format = match &self.format {
             Some(format) => format!("with format {format}"),
@@ -139,7 +139,7 @@ impl Operand {
     }
 
     /// The error for an operand outside its domain, if it is.
-    pub(crate) fn misfit(&self, what: &str, at: &Site<'_>) -> Option<FieldError> {
+    pub(crate) fn misfit(&self, what: &str, at: &Location<'_>) -> Option<FieldError> {
         self.int.is_none().then(|| self.domain.error(what, at))
     }
 }

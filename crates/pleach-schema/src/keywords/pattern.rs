@@ -13,7 +13,7 @@ use pleach_work::{Constant, charge};
 use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
 use crate::compile::types::Types;
-use crate::validate::site::Site;
+use crate::validate::location::Location;
 
 static COMPILED: Constant<Cache> = Constant::new(Cache::new);
 
@@ -67,7 +67,7 @@ impl Check for Matches {
     fn accepts(&self, value: &Value) -> bool {
         value.as_str().is_none_or(|text| self.regex().as_ref().is_ok_and(|regex| is_match(regex, text)))
     }
-    fn explain(&self, value: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
+    fn explain(&self, value: &Value, at: &Location<'_>, errors: &mut FieldErrors) {
         let pattern = match self.regex() {
             Ok(_) => self.text.to_string(),
             Err(error) => format!("{}, but pattern is invalid: {error}", self.text),

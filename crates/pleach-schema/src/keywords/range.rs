@@ -7,7 +7,7 @@ use super::number::Domain;
 use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
 use crate::compile::types::Types;
-use crate::validate::site::Site;
+use crate::validate::location::Location;
 
 pub(super) struct Range;
 
@@ -33,7 +33,7 @@ impl Check for Within {
     fn accepts(&self, value: &Value) -> bool {
         self.0.has(value)
     }
-    fn explain(&self, _: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
+    fn explain(&self, _: &Value, at: &Location<'_>, errors: &mut FieldErrors) {
         errors.push(self.0.error("Checked", at));
     }
     fn argument(&self) -> Argument<'_> {

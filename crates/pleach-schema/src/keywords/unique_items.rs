@@ -9,7 +9,7 @@ use pleach_work::charge;
 use super::{Argument, Check, Gate, Keyword};
 use crate::JSONSchemaProps;
 use crate::compile::types::Types;
-use crate::validate::site::Site;
+use crate::validate::location::Location;
 
 pub(super) struct UniqueItems;
 
@@ -41,7 +41,7 @@ impl Check for Unique {
             seen.insert((item.kind() as u8, text))
         })
     }
-    fn explain(&self, _: &Value, at: &Site<'_>, errors: &mut FieldErrors) {
+    fn explain(&self, _: &Value, at: &Location<'_>, errors: &mut FieldErrors) {
         let detail = format!("{} in body shouldn't contain duplicates", at.name());
         errors.push(FieldError::invalid(at.field(), "", detail));
     }

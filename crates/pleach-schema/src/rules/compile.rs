@@ -2,13 +2,12 @@
 
 use pleach_cel::cost::RuleLocation;
 use pleach_cel::{Checked, DeclType, Declarations, Environment, Issues, PlanError, Program, Type};
-use pleach_meta::{BadValue, FieldError, Path};
+use pleach_meta::{BadValue, FieldError, FieldErrors, Path};
 
 use super::context::RuleContext;
 use super::cost::{Priced, TotalCost, WORTH_NAMING, too_dear};
 use crate::options::Options;
 use crate::props::{JSONSchemaProps, ValidationRule};
-use crate::report::Report;
 
 /// Compiles all rules of a node and reports what is wrong with them.
 pub(crate) fn compile(
@@ -17,7 +16,7 @@ pub(crate) fn compile(
     context: &RuleContext<'_>,
     options: &Options<'_>,
     cost: &mut TotalCost,
-    errors: &mut Report,
+    errors: &mut FieldErrors,
 ) {
     let path = path.child("x-kubernetes-validations");
     let Some(decl) = context.decl() else {
@@ -42,7 +41,7 @@ struct Node<'a> {
     decl: &'a DeclType,
     options: &'a Options<'a>,
     cost: &'a mut TotalCost,
-    errors: &'a mut Report,
+    errors: &'a mut FieldErrors,
 }
 
 impl Node<'_> {

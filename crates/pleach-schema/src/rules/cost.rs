@@ -1,9 +1,7 @@
 //! What rules may cost, one by one and all together.
 
 use pleach_cel::cost::{Explanation, RuleLocation};
-use pleach_meta::{FieldError, Path};
-
-use crate::report::Report;
+use pleach_meta::{FieldError, FieldErrors, Path};
 
 /// What one expression may cost, times the number of its runs.
 pub const PER_EXPRESSION: u64 = 10_000_000;
@@ -105,7 +103,13 @@ impl Priced {
 }
 
 /// Reports an expression that is too dear; `what` is `rule` or `messageExpression`.
-pub(crate) fn too_dear(what: &str, cost: u64, path: &Path<'_>, priced: Option<&Priced>, errors: &mut Report) {
+pub(crate) fn too_dear(
+    what: &str,
+    cost: u64,
+    path: &Path<'_>,
+    priced: Option<&Priced>,
+    errors: &mut FieldErrors,
+) {
     if cost > PER_EXPRESSION {
         let factor = factor(cost, PER_EXPRESSION);
         errors.push(FieldError::forbidden(

@@ -1,17 +1,16 @@
 //! What can be said about a rule without compiling it.
 
-use pleach_meta::{FieldError, Path};
+use pleach_meta::{FieldError, FieldErrors, Path};
 
 use super::field_path::resolve_field_path;
 use crate::props::{JSONSchemaProps, ValidationRule};
-use crate::report::Report;
 use crate::structural::Structural;
 
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
 /// Checks the texts of all rules of a node.
-pub(crate) fn check(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut Report) {
+pub(crate) fn check(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut FieldErrors) {
     let rules = path.child("x-kubernetes-validations");
     for (i, rule) in schema.validations().iter().enumerate() {
         if errors.is_full() {
@@ -21,7 +20,7 @@ pub(crate) fn check(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut Repo
     }
 }
 
-fn check_rule(schema: &JSONSchemaProps, rule: &ValidationRule, path: &Path<'_>, errors: &mut Report) {
+fn check_rule(schema: &JSONSchemaProps, rule: &ValidationRule, path: &Path<'_>, errors: &mut FieldErrors) {
     let text = go_trim(&rule.rule);
     let message = go_trim(&rule.message);
     if text.is_empty() {

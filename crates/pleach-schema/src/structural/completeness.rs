@@ -4,12 +4,11 @@
 //! property or item.
 
 use pleach_json::grow_stack;
-use pleach_meta::{FieldError, Path};
+use pleach_meta::{FieldError, FieldErrors, Path};
 
 use crate::props::JSONSchemaProps;
-use crate::report::Report;
 
-pub(super) fn check(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut Report) {
+pub(super) fn check(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut FieldErrors) {
     junctors(schema, Some(schema), path, path, errors);
 }
 
@@ -19,7 +18,7 @@ fn junctors(
     structure: Option<&JSONSchemaProps>,
     structure_path: &Path<'_>,
     path: &Path<'_>,
-    errors: &mut Report,
+    errors: &mut FieldErrors,
 ) {
     let lists = [("allOf", holder.all_of()), ("anyOf", holder.any_of()), ("oneOf", holder.one_of())];
     for (keyword, list) in lists {
@@ -38,7 +37,7 @@ fn counterpart(
     structure: Option<&JSONSchemaProps>,
     structure_path: &Path<'_>,
     path: &Path<'_>,
-    errors: &mut Report,
+    errors: &mut FieldErrors,
 ) {
     let Some(found) = structure else {
         errors.push(FieldError::required(structure_path, format!("because it is defined in {path}")));

@@ -5,10 +5,9 @@
 //! validation is allowed, wherever the junctor is.
 
 use pleach_json::grow_stack;
-use pleach_meta::{FieldError, Path};
+use pleach_meta::{FieldError, FieldErrors, Path};
 
 use crate::props::{JSONSchemaProps, SchemaOrBool};
-use crate::report::Report;
 use crate::structural::shape;
 use crate::unions;
 
@@ -20,7 +19,7 @@ pub(super) enum Level {
 }
 
 /// Checks `schema` as the place `level` of a structural schema, and all below it.
-pub(super) fn check(schema: &JSONSchemaProps, level: Level, path: &Path<'_>, errors: &mut Report) {
+pub(super) fn check(schema: &JSONSchemaProps, level: Level, path: &Path<'_>, errors: &mut FieldErrors) {
     if errors.is_full() {
         return;
     }
@@ -40,7 +39,7 @@ pub(super) fn check(schema: &JSONSchemaProps, level: Level, path: &Path<'_>, err
     value_validation(schema, skip_any_of, skip_first, path, errors);
 }
 
-fn children(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut Report) {
+fn children(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut FieldErrors) {
     if schema.type_ == "array" && schema.items().is_none() {
         errors.push(FieldError::required(path.child("items"), "must be specified"));
     }
@@ -58,7 +57,7 @@ fn children(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut Report) {
     });
 }
 
-fn types(schema: &JSONSchemaProps, level: Level, path: &Path<'_>, errors: &mut Report) {
+fn types(schema: &JSONSchemaProps, level: Level, path: &Path<'_>, errors: &mut FieldErrors) {
     let type_path = path.child("type");
     if schema.x_embedded_resource && schema.type_ != "object" {
         let detail = "must be object if x-kubernetes-embedded-resource is true";
@@ -92,7 +91,7 @@ fn types(schema: &JSONSchemaProps, level: Level, path: &Path<'_>, errors: &mut R
     }
 }
 
-fn extensions(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut Report) {
+fn extensions(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut FieldErrors) {
     if schema.x_int_or_string {
         let detail = "must be false if x-kubernetes-int-or-string is true";
         if schema.preserves_unknown_fields() {
@@ -124,7 +123,7 @@ fn extensions(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut Report) {
 }
 
 /// What holds for `apiVersion`, `kind` and `metadata` where a whole resource is described.
-fn resource(schema: &JSONSchemaProps, level: Level, path: &Path<'_>, errors: &mut Report) {
+fn resource(schema: &JSONSchemaProps, level: Level, path: &Path<'_>, errors: &mut FieldErrors) {
     let properties = path.child("properties");
     for (name, want) in [("kind", "string"), ("apiVersion", "string"), ("metadata", "object")] {
         if let Some(property) = schema.property(name).filter(|p| p.type_ != want) {
@@ -152,7 +151,7 @@ fn value_validation(
     skip_any_of: bool,
     skip_first_all_of_any_of: bool,
     path: &Path<'_>,
-    errors: &mut Report,
+    errors: &mut FieldErrors,
 ) {
     let pattern = &schema.value().pattern;
     if !pattern.is_empty()
@@ -186,7 +185,7 @@ fn value_validation(
 }
 
 /// Checks a schema inside a junctor.
-fn nested(schema: &JSONSchemaProps, skip_any_of: bool, path: &Path<'_>, errors: &mut Report) {
+fn nested(schema: &JSONSchemaProps, skip_any_of: bool, path: &Path<'_>, errors: &mut FieldErrors) {
     if errors.is_full() {
         return;
     }
@@ -213,7 +212,7 @@ fn nested(schema: &JSONSchemaProps, skip_any_of: bool, path: &Path<'_>, errors: 
 }
 
 /// The keywords that have no place inside a junctor.
-fn forbidden(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut Report) {
+fn forbidden(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut FieldErrors) {
     let rare = schema.rare();
     let additional = match &schema.additional_properties {
         Some(SchemaOrBool::Schema(_)) => true,

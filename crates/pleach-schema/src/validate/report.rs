@@ -8,7 +8,7 @@ use pleach_json::{Array, Map, Value, grow_stack};
 use pleach_meta::{FieldError, FieldErrors};
 use pleach_work::charge;
 
-use super::site::Site;
+use super::location::Location;
 use crate::compile::{Additional, Junctors, Node, NodeRef};
 use crate::keywords::Gate;
 use crate::ratchet::Ratchet;
@@ -17,7 +17,7 @@ use crate::ratchet::Ratchet;
 pub(super) fn report(
     node: &Node,
     value: &Value,
-    at: &Site<'_>,
+    at: &Location<'_>,
     old: Option<(&Ratchet, &Value)>,
 ) -> FieldErrors {
     let mut reporter = Reporter { errors: FieldErrors::new(), ratchet: old.map(|(ratchet, _)| ratchet) };
@@ -32,7 +32,14 @@ struct Reporter<'r> {
 
 impl Reporter<'_> {
     /// Visits a value; `old` is what it was, if it can be told. `top` marks the start of validation.
-    fn visit(&mut self, node: &Node, value: &Value, at: &Site<'_>, old: Option<&Value>, top: bool) -> u64 {
+    fn visit(
+        &mut self,
+        node: &Node,
+        value: &Value,
+        at: &Location<'_>,
+        old: Option<&Value>,
+        top: bool,
+    ) -> u64 {
         if self.errors.is_full() {
             return 0;
         }
@@ -53,7 +60,7 @@ impl Reporter<'_> {
         &mut self,
         node: &Node,
         value: &Value,
-        at: &Site<'_>,
+        at: &Location<'_>,
         old: Option<&Value>,
         top: bool,
     ) -> u64 {
@@ -93,7 +100,7 @@ impl Reporter<'_> {
     }
 
     /// Runs all checks behind a gate; whether there were any.
-    fn run(&mut self, node: &Node, gate: Gate, value: &Value, at: &Site<'_>) -> bool {
+    fn run(&mut self, node: &Node, gate: Gate, value: &Value, at: &Location<'_>) -> bool {
         let mut any = false;
         for c in node.checks().iter().filter(|c| c.gate == gate) {
             any = true;
@@ -104,14 +111,14 @@ impl Reporter<'_> {
         any
     }
 
-    fn run_until_first(&mut self, node: &Node, gate: Gate, value: &Value, at: &Site<'_>) {
+    fn run_until_first(&mut self, node: &Node, gate: Gate, value: &Value, at: &Location<'_>) {
         let failing = node.checks().iter().find(|c| c.gate == gate && !c.check.accepts(value));
         if let Some(c) = failing {
             c.check.explain(value, at, &mut self.errors);
         }
     }
 
-    fn items(&mut self, node: &Node, items: &Array, at: &Site<'_>, old: Option<&Value>) -> u64 {
+    fn items(&mut self, node: &Node, items: &Array, at: &Location<'_>, old: Option<&Value>) -> u64 {
         let Some(of_items) = node.items() else { return 0 };
         let mut count = 0;
         charge(items.len() as u64);
@@ -128,7 +135,14 @@ impl Reporter<'_> {
         count
     }
 
-    fn members(&mut self, node: &Node, members: &Map, at: &Site<'_>, old: Option<&Value>, top: bool) -> u64 {
+    fn members(
+        &mut self,
+        node: &Node,
+        members: &Map,
+        at: &Location<'_>,
+        old: Option<&Value>,
+        top: bool,
+    ) -> u64 {
         let mut count = 0;
         let mut from = 0;
         charge((members.len() + node.required().len()) as u64);
@@ -165,7 +179,7 @@ impl Reporter<'_> {
     }
 
     /// Runs the junctors and returns the counts of the branches whose results count.
-    fn junctors(&mut self, node: &Node, value: &Value, at: &Site<'_>) -> u64 {
+    fn junctors(&mut self, node: &Node, value: &Value, at: &Location<'_>) -> u64 {
         let Some(Junctors { any_of, one_of, all_of, not }) = node.junctors() else { return 0 };
         let mut count = 0;
         if !any_of.is_empty() {
@@ -185,7 +199,7 @@ impl Reporter<'_> {
         count
     }
 
-    fn any_of(&mut self, branches: &[NodeRef], value: &Value, at: &Site<'_>) -> u64 {
+    fn any_of(&mut self, branches: &[NodeRef], value: &Value, at: &Location<'_>) -> u64 {
         let mut best = Branch::default();
         for node in branches {
             let branch = Branch::visit(node, value, at, &self.errors);
@@ -199,7 +213,7 @@ impl Reporter<'_> {
         best.count
     }
 
-    fn one_of(&mut self, branches: &[NodeRef], value: &Value, at: &Site<'_>) -> u64 {
+    fn one_of(&mut self, branches: &[NodeRef], value: &Value, at: &Location<'_>) -> u64 {
         let mut best = Branch::default();
         let mut first_valid = None;
         let mut valid = 0;
@@ -229,7 +243,7 @@ impl Reporter<'_> {
         }
     }
 
-    fn all_of(&mut self, branches: &[NodeRef], value: &Value, at: &Site<'_>) -> u64 {
+    fn all_of(&mut self, branches: &[NodeRef], value: &Value, at: &Location<'_>) -> u64 {
         let mut count = 0;
         let mut valid = 0;
         for node in branches {
@@ -247,7 +261,7 @@ impl Reporter<'_> {
     }
 
     /// An error about a junctor, which has no field of its own.
-    fn line(&mut self, at: &Site<'_>, text: &str) {
+    fn line(&mut self, at: &Location<'_>, text: &str) {
         let detail = format!("\"{}\" {text}", at.name());
         self.errors.push(FieldError::invalid(at.start_field(), "", detail));
     }
@@ -262,7 +276,7 @@ struct Branch {
 
 impl Branch {
     /// Visits a branch by itself. Nothing ratchets in it. Its errors are to be put into `all`.
-    fn visit(node: &Node, value: &Value, at: &Site<'_>, all: &FieldErrors) -> Self {
+    fn visit(node: &Node, value: &Value, at: &Location<'_>, all: &FieldErrors) -> Self {
         let mut inner = Reporter { errors: all.for_a_part(), ratchet: None };
         let count = inner.visit(node, value, at, None, false);
         Self { errors: inner.errors, count }

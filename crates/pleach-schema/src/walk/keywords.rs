@@ -1,11 +1,10 @@
 //! Keywords that no node of a CRD's schema may use, or not in this way.
 
-use pleach_meta::{FieldError, Path};
+use pleach_meta::{FieldError, FieldErrors, Path};
 
-use super::Site;
+use super::Context;
 use crate::options::Options;
 use crate::props::JSONSchemaProps;
-use crate::report::Report;
 
 /// The types a schema may name.
 pub(crate) const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
@@ -13,15 +12,15 @@ pub(crate) const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "o
 pub(crate) fn check(
     schema: &JSONSchemaProps,
     path: &Path<'_>,
-    site: Site,
+    context: Context,
     options: &Options<'_>,
-    errors: &mut Report,
+    errors: &mut FieldErrors,
 ) {
     let type_ = &schema.type_;
     if options.require_valid_property_type && !type_.is_empty() && !TYPES.contains(&type_.as_str()) {
         errors.push(FieldError::not_supported(path.child("type"), type_.clone(), &TYPES));
     }
-    if let Some(reason) = site.no_default
+    if let Some(reason) = context.no_default
         && !schema.default_value().is_null()
     {
         errors.push(FieldError::forbidden(path.child("default"), format!("must not be set {reason}")));
@@ -46,7 +45,7 @@ pub(crate) fn check(
     if schema.items.as_ref().is_some_and(|items| !items.list().is_empty()) {
         forbid("items", "items must be a schema object and not an array");
     }
-    if schema.x_embedded_resource && site.inside_resource_meta {
+    if schema.x_embedded_resource && context.inside_resource_meta {
         forbid("x-kubernetes-embedded-resource", "must not be used inside of resource meta");
     }
     if schema.value().unique_items {

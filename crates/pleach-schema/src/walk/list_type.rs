@@ -7,17 +7,21 @@
 use std::collections::HashSet;
 
 use pleach_json::{Str, Value};
-use pleach_meta::{BadValue, FieldError, Path};
+use pleach_meta::{BadValue, FieldError, FieldErrors, Path};
 
 use crate::options::Options;
 use crate::props::{JSONSchemaProps, go_json_items};
-use crate::report::Report;
 
 const LIST_TYPE: &str = "x-kubernetes-list-type";
 const MAP_TYPE: &str = "x-kubernetes-map-type";
 const KEYS: &str = "x-kubernetes-list-map-keys";
 
-pub(crate) fn check(schema: &JSONSchemaProps, path: &Path<'_>, options: &Options<'_>, errors: &mut Report) {
+pub(crate) fn check(
+    schema: &JSONSchemaProps,
+    path: &Path<'_>,
+    options: &Options<'_>,
+    errors: &mut FieldErrors,
+) {
     let rare = schema.rare();
     if let Some(map_type) = &rare.x_map_type {
         wants_type(schema, "object", MAP_TYPE, path, errors);
@@ -51,19 +55,25 @@ pub(crate) fn check(schema: &JSONSchemaProps, path: &Path<'_>, options: &Options
 
 /// Whether a set in `schema` itself has items that are compared by their parts.
 pub(crate) fn has_non_atomic_set_items(schema: &JSONSchemaProps) -> bool {
-    let mut errors = Report::of_any();
+    let mut errors = FieldErrors::of_any();
     set_items(schema, &Path::ROOT, &mut errors);
     !errors.is_empty()
 }
 
 /// Whether `schema` itself breaks the later rules about keys and nulls in maps and sets.
 pub(crate) fn breaks_map_set_rules(schema: &JSONSchemaProps) -> bool {
-    let mut errors = Report::of_any();
+    let mut errors = FieldErrors::of_any();
     map_set(schema, &Path::ROOT, &mut errors);
     !errors.is_empty()
 }
 
-fn wants_type(schema: &JSONSchemaProps, type_: &str, keyword: &str, path: &Path<'_>, errors: &mut Report) {
+fn wants_type(
+    schema: &JSONSchemaProps,
+    type_: &str,
+    keyword: &str,
+    path: &Path<'_>,
+    errors: &mut FieldErrors,
+) {
     if schema.type_ == type_ {
         return;
     }
@@ -75,7 +85,7 @@ fn wants_type(schema: &JSONSchemaProps, type_: &str, keyword: &str, path: &Path<
     });
 }
 
-fn set_items(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut Report) {
+fn set_items(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut FieldErrors) {
     let Some(items) = schema.items().filter(|_| schema.list_type() == "set") else { return };
     let rare = items.rare();
     let wrong = match items.type_.as_str() {
@@ -92,7 +102,7 @@ fn set_items(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut Report) {
     }
 }
 
-fn map_keys(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut Report) {
+fn map_keys(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut FieldErrors) {
     let keys = schema.list_map_keys();
     if schema.list_type() != "map" {
         if !keys.is_empty() {
@@ -160,7 +170,7 @@ fn map_keys(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut Report) {
 }
 
 /// The rules that came later and are therefore waived for CRDs that broke them before.
-fn map_set(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut Report) {
+fn map_set(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut FieldErrors) {
     let list_type = schema.list_type();
     let Some(items) = schema.items().filter(|_| list_type == "map" || list_type == "set") else { return };
     let path = path.child("items");

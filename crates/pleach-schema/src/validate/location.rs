@@ -10,7 +10,7 @@ use crate::field_path::DottedMapKeys;
 
 /// A value that is being validated.
 #[derive(Clone, Copy)]
-pub(crate) struct Site<'a> {
+pub(crate) struct Location<'a> {
     start: Option<&'a str>,
     path: Path<'a>,
 }
@@ -18,35 +18,35 @@ pub(crate) struct Site<'a> {
 /// How a path that does not exist prints.
 pub(crate) const NO_PATH: &str = "<nil>";
 
-impl<'a> Site<'a> {
+impl<'a> Location<'a> {
     /// The value that validation starts with; `start` is its field, if it has one.
     pub(crate) const fn root(start: Option<&'a str>) -> Self {
         Self { start, path: Path::ROOT }
     }
 
     /// The member `key`.
-    pub(crate) const fn key<'b>(&'b self, key: &'b str) -> Site<'b>
+    pub(crate) const fn key<'b>(&'b self, key: &'b str) -> Location<'b>
     where
         'a: 'b,
     {
-        Site { start: self.start, path: self.path.child(key) }
+        Location { start: self.start, path: self.path.child(key) }
     }
 
     /// The member `key` that no property names. Odd: in the name of a map's own member the dot
     /// stands before it.
-    pub(crate) const fn map_key<'b>(&'b self, key: &'b str) -> Site<'b>
+    pub(crate) const fn map_key<'b>(&'b self, key: &'b str) -> Location<'b>
     where
         'a: 'b,
     {
-        Site { start: self.start, path: self.path.key(key) }
+        Location { start: self.start, path: self.path.key(key) }
     }
 
     /// The item at `index`.
-    pub(crate) const fn index<'b>(&'b self, index: usize) -> Site<'b>
+    pub(crate) const fn index<'b>(&'b self, index: usize) -> Location<'b>
     where
         'a: 'b,
     {
-        Site { start: self.start, path: self.path.index(index) }
+        Location { start: self.start, path: self.path.index(index) }
     }
 
     /// The name inside messages; empty for the value that validation started with.
@@ -77,14 +77,14 @@ mod tests {
 
     #[test]
     fn the_start_is_in_the_field_and_not_in_the_name() {
-        let status = Site::root(Some("status"));
+        let status = Location::root(Some("status"));
         let a = status.key("a");
         assert_eq!((a.field().as_str(), a.name().as_str()), ("status.a", "a"));
         assert_eq!((status.field().as_str(), status.name().as_str()), ("status", ""));
         let member = status.map_key("k");
         assert_eq!((member.field().as_str(), member.name().as_str()), ("status.k", ".k"));
         assert_eq!(a.map_key("k").name(), "a.k");
-        let object = Site::root(None);
+        let object = Location::root(None);
         assert_eq!((object.field().as_str(), object.key("spec").field().as_str()), ("<nil>", "spec"));
     }
 }
