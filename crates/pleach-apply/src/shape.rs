@@ -116,7 +116,7 @@ impl<'a> Type<'a> {
     /// Whether no declared container here or below is atomic, judged for absent values.
     #[inline]
     pub(crate) fn is_granular(self) -> bool {
-        matches!(self.0, Kind::Node(node, _) if !node.below().wholes())
+        matches!(self.0, Kind::Node(node, _) if !node.below().atomics())
     }
 
     /// The type of scalars here; none if there must not be any.

@@ -1,7 +1,6 @@
-//! Whether a CRD may carry a schema: the whole check of one schema block, in the API server's order.
+//! Validation of the schema of a CRD: the whole check of one schema block, in the API server's order.
 //!
-//! Called by whoever validates a CustomResourceDefinition, once per version or once for the schema
-//! that all versions share.
+//! Called for every version of a CustomResourceDefinition, or once for the schema that all versions share.
 
 use pleach_meta::{BadValue, FieldError, Path};
 
@@ -11,18 +10,18 @@ use crate::rules::{RuleContext, TotalCost};
 use crate::structural::Structural;
 use crate::{default_check, walk};
 
-/// Where a schema sits, and what is demanded of it.
+/// The location of a schema and the rules it is validated with.
 #[derive(Debug)]
 pub struct SchemaContext<'a> {
     /// The block that holds `openAPIV3Schema`: `spec.validation` or `spec.versions[0].schema`.
     pub path: Path<'a>,
     /// Whether the status subresource is enabled, which restricts the root.
     pub status_enabled: bool,
-    /// What is demanded.
+    /// Which rules apply.
     pub options: Options<'a>,
 }
 
-/// Checks a schema. The list is empty if a CRD may carry it.
+/// Validates a schema of a CRD.
 pub fn validate_schema(schema: &JSONSchemaProps, context: &SchemaContext<'_>) -> Vec<FieldError> {
     let path = context.path.child("openAPIV3Schema");
     let mut errors = Vec::new();
@@ -78,7 +77,7 @@ pub fn rule_costs(schema: &JSONSchemaProps, context: &SchemaContext<'_>) -> Vec<
 /// With a status subresource the root may use few keywords; the first other one is reported.
 fn root_with_status(schema: &JSONSchemaProps, path: &Path<'_>) -> Option<FieldError> {
     let (value, rare) = (schema.value(), schema.rare());
-    // In the order of the fields of the internal struct; `type` is the third to be looked at.
+    // In the order of the fields of the internal struct; `type` is the third to be checked.
     let before_type = [!rare.id.is_empty(), !rare.schema.is_empty(), rare.ref_.is_some()];
     let after_type = [
         schema.nullable,

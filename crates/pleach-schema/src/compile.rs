@@ -1,7 +1,7 @@
 //! The compiled form of a schema: made once per CRD version, walked for every object.
 //!
 //! A [`Schema`] is a shared root of immutable [`Node`]s and costs nothing to clone. Equal nodes are
-//! stored once across all schemas. Compiling cannot fail: what a CRD may not have has been refused
+//! stored once across all schemas. Compiling cannot fail: invalid schemas have been refused
 //! before, and what old CRDs have all the same (a pattern that does not compile) shows when objects
 //! are validated, as it does upstream.
 
@@ -22,10 +22,10 @@ pub(crate) use node::Junctors;
 pub use node::{Additional, Below, ListType, MapType, Node, NodeRef, Property};
 pub use types::{Declared, Types};
 
-/// How a schema is to be read.
+/// How a schema is compiled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SchemaOptions {
-    /// Which formats count; `None` lets all names count as they are, known or not.
+    /// Which formats are recognised; `None` recognises every name.
     pub formats: Option<Compat>,
     /// Whether `x-kubernetes-int-or-string` stands for the types integer and string.
     pub widen_int_or_string: bool,
@@ -62,7 +62,7 @@ impl Schema {
         }
     }
 
-    /// Compiles the schema of something that is no whole object, a default for instance.
+    /// Compiles the schema of a part of an object, a default for instance.
     pub fn compile_part(schema: &JSONSchemaProps, options: SchemaOptions) -> Self {
         Self {
             root: build::build(schema, options, false),
@@ -70,7 +70,7 @@ impl Schema {
         }
     }
 
-    /// Compiles a schema from its JSON; what is not understood is left out.
+    /// Compiles a schema from its JSON; what does not decode is left out.
     pub fn from_value(schema: &Value, options: SchemaOptions) -> Self {
         Self::compile(&JSONSchemaProps::from_value(schema).unwrap_or_default(), options)
     }
@@ -85,12 +85,12 @@ impl Schema {
         self.root.property("status")
     }
 
-    /// Whether the CRD keeps whatever objects have.
+    /// `spec.preserveUnknownFields` of the CRD.
     pub fn preserves_unknown_fields(&self) -> bool {
         self.preserve_unknown_fields
     }
 
-    /// A hash of all that settling depends on: what is pruned, which nulls go, what is defaulted.
+    /// A hash of all that settling depends on: pruning, dropping nulls, coercion, defaults.
     ///
     /// An object that was settled under a schema comes out of settling under any schema of the
     /// same fingerprint as it went in. It is the same in every run and may be stored.

@@ -1,10 +1,10 @@
-//! Defaults, when a CRD is written: they must survive pruning and be valid.
+//! Validates the defaults of a CRD when it is written: they must survive pruning and be valid.
 //!
 //! Visited are the node itself, its items and its properties; never additional properties, whose
-//! defaults nobody looks at. A default is taken as it is: nested defaults are not filled in first.
+//! defaults upstream does not validate. A default is taken as it is: nested defaults are not applied first.
 //!
-//! A default inside `apiVersion`, `kind` or `metadata` of an embedded resource is looked at inside
-//! a whole resource made up around it, because the rules for metadata speak about resources.
+//! A default inside `apiVersion`, `kind` or `metadata` of an embedded resource is validated inside
+//! a whole resource made up around it, because the rules for metadata apply to resources.
 
 use pleach_cel::CostBudget;
 use pleach_cel::eval::RUNTIME_COST_BUDGET;
@@ -29,7 +29,7 @@ pub(crate) fn validate_defaults(
     if !has_default(schema) {
         return Vec::new();
     }
-    // The root is a resource like those that are embedded, though its schema need not say so.
+    // The root is a resource like an embedded one, though its schema need not be marked.
     let mut root = schema.clone();
     root.x_embedded_resource = true;
     let compiled = Schema::compile_part(&root, SchemaOptions::for_defaults());
@@ -75,7 +75,7 @@ fn unpruned_below(schema: &JSONSchemaProps) -> bool {
 struct Check {
     require_pruned: bool,
     errors: FieldErrors,
-    /// What rules may cost, on all defaults together.
+    /// The cost that rules may have, on all defaults together.
     budget: CostBudget,
 }
 
@@ -155,17 +155,17 @@ impl Check {
 
     fn inside_of_metadata(&mut self, default: &Value, node: &Node, inside: &Inside<'_>, path: &Path<'_>) {
         let mut resource = inside.resource_around(default.clone());
-        let faults = match coerce(&mut resource, inside.resource) {
+        let errors = match coerce(&mut resource, inside.resource) {
             Err(error) => vec![error],
             Ok(()) => embedded::validate_embedded(&resource, inside.resource),
         };
-        if faults.is_empty() {
+        if errors.is_empty() {
             self.value(default, node, path);
         } else {
             self.errors.push(FieldError::invalid(
                 path,
                 default.clone(),
-                format!("must result in valid metadata: {}", aggregate(&faults)),
+                format!("must result in valid metadata: {}", aggregate(&errors)),
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! Rewriting `x-kubernetes-unions` into what every Kubernetes API server knows.
+//! Rewrites `x-kubernetes-unions` into keywords that every Kubernetes API server supports.
 //!
 //! Which members may be set together becomes `oneOf` and `required`, the values of the
 //! discriminator become an `enum`, and that it agrees with the member that is set becomes a CEL
@@ -46,7 +46,7 @@ fn agree(node: &mut JSONSchemaProps, union: &Union) {
         }
     }
     if !unnameable.is_empty() {
-        say_in_branches(node, union, &unnameable);
+        restrict_branches(node, union, &unnameable);
     }
 }
 
@@ -82,8 +82,8 @@ fn one_line(text: &str) -> Str {
     text.replace(['\n', '\r'], " ").into()
 }
 
-/// Says in the `oneOf` branches of `members` which value the discriminator has.
-fn say_in_branches(node: &mut JSONSchemaProps, union: &Union, members: &BTreeMap<&Str, &Str>) {
+/// Restricts the discriminator in the `oneOf` branches of `members`.
+fn restrict_branches(node: &mut JSONSchemaProps, union: &Union, members: &BTreeMap<&Str, &Str>) {
     let value = node.value_mut();
     let in_one_of = value.one_of.iter_mut().flat_map(|list| list.iter_mut());
     let in_all_of = value

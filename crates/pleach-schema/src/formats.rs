@@ -1,9 +1,9 @@
-//! String formats: what each accepts, one file per family, all in one slice.
+//! String formats, one file per family, all in one slice.
 //!
-//! A format name is matched with its dashes left out (`date-time` is `datetime`), and a name that
-//! nobody knows is no rule at all. Which names count depends on the type beside them and, for the
-//! newer ones, on the compatibility version the server runs with. Formats never look at anything
-//! but strings; what a format does to the *type* check is in `keywords/type_.rs`.
+//! A format name is matched with its dashes left out (`date-time` is `datetime`), and an
+//! unknown name is not validated. Which names are recognised depends on the type of the schema and, for the
+//! newer ones, on the compatibility version of the server. Formats apply to strings only; what a format does
+//! to the *type* check is in `compile/types.rs`.
 //!
 //! A new format is a new entry in [`FORMATS`] and nothing else.
 
@@ -62,7 +62,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &ids::Uuid5,
 ];
 
-/// Which format names are recognised: those up to a compatibility version, or all there are.
+/// Which format names are recognised: up to a compatibility version, or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compat {
     /// Formats known to Kubernetes 1.`minor`.
@@ -72,7 +72,7 @@ pub enum Compat {
 }
 
 impl Compat {
-    /// What a v1.36 server compares with when no flag says otherwise.
+    /// The compatibility version of a v1.36 server without flags.
     pub const DEFAULT: Self = Self::Minor(35);
 
     fn knows(self, since: u32) -> bool {
@@ -89,7 +89,7 @@ pub fn find(name: &str) -> Option<&'static dyn Format> {
     FORMATS.iter().copied().find(|format| same(format.name()))
 }
 
-/// Whether a server takes notice of `format` beside this `type` (empty for none given).
+/// Whether a server recognises `format` in a schema of this `type` (empty for none).
 pub fn is_recognised(type_name: &str, int_or_string: bool, format: &str, compat: Compat) -> bool {
     let string = || find(format).is_some_and(|known| compat.knows(known.since()));
     if int_or_string {
@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    /// What each format says to a list of texts; `+` marks those it accepts.
+    /// Checks a format with a list of texts; `+` marks the accepted ones.
     pub(super) fn check(format: &dyn Format, texts: &[&str]) {
         for marked in texts {
             let (want, text) = marked.split_at(1);

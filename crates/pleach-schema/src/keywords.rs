@@ -3,10 +3,10 @@
 //! A [`Keyword`] reads its argument from a schema node and gives a [`Check`]; the compiled node
 //! runs its checks in the order of [`KEYWORDS`], which is the order the API server reports in.
 //! `type`, `required`, `properties`, `items`, `additionalProperties` and the junctors are not
-//! here: they are the shape of the node itself and live with the walk (`crate::validate`).
+//! here: they are fields of the compiled node and are validated by the walk (`crate::validate`).
 //!
-//! A check has two questions. `accepts` is asked of every value of every object and must be fast;
-//! `explain` is asked only after a no, and says what the API server would say.
+//! `accepts` runs on every value of every object and must be fast; `explain` runs only on a value that is not
+//! accepted, and reports the error of the API server.
 //!
 //! A new keyword is a new file and one line in the slice.
 
@@ -33,19 +33,19 @@ use crate::JSONSchemaProps;
 use crate::compile::types::Types;
 use crate::validate::location::Location;
 
-/// One keyword, whole.
+/// A keyword.
 pub(crate) trait Keyword: Sync {
     /// Its name in a schema; for a rule that two keywords make together, the one it acts for.
     fn name(&self) -> &'static str;
     /// What it means, for people.
     fn doc(&self) -> &'static str;
-    /// Which values it looks at.
+    /// Which values it applies to.
     fn gate(&self) -> Gate;
-    /// The check for a node that has the keyword. `types` says what else the node demands.
+    /// The check for a node that has the keyword. `types` are the types of the node.
     fn compile(&self, schema: &JSONSchemaProps, types: &Types) -> Option<Box<dyn Check>>;
 }
 
-/// Which values a keyword looks at; all others it leaves alone.
+/// Which values a keyword applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gate {
     /// Strings; the first of these that fails ends the series.
@@ -63,7 +63,7 @@ pub(crate) enum Gate {
 }
 
 impl Gate {
-    /// Whether the keyword looks at this value.
+    /// Whether the keyword applies to this value.
     #[inline]
     pub(crate) fn admits(self, value: &Value) -> bool {
         match self {
@@ -78,11 +78,11 @@ impl Gate {
 
 /// A keyword with its argument, ready to run.
 pub(crate) trait Check: Send + Sync {
-    /// Whether the value, which the gate admitted, is fine.
+    /// Whether a value that the keyword applies to is valid.
     fn accepts(&self, value: &Value) -> bool;
-    /// What is wrong with a value that was not accepted.
+    /// Reports the errors of a value that is not accepted.
     fn explain(&self, value: &Value, at: &Location<'_>, errors: &mut FieldErrors);
-    /// The argument: with the node's types, all that tells this check from others of its keyword.
+    /// The argument: checks of one keyword with equal arguments and types are equal.
     fn argument(&self) -> Argument<'_>;
 }
 
@@ -156,7 +156,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn keywords_have_names_and_words() {
+    fn keywords_have_names_and_descriptions() {
         for (name, doc) in super::documentation() {
             assert!(!name.is_empty() && doc.ends_with('.'), "{name}");
         }

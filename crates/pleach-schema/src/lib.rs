@@ -1,13 +1,13 @@
-//! What the OpenAPI schema of a CustomResourceDefinition means.
+//! The OpenAPI schema of a CustomResourceDefinition: reading, checking, and applying it to objects.
 //!
-//! The static side reads a schema ([`props`]) and says whether a CRD may carry it ([`structural`]).
+//! The static side reads a schema ([`props`]) and validates it for a CRD ([`check`], [`structural`]).
 //! The runtime side compiles it ([`compile`]) and applies it to objects.
-//! No IO, no clock, no CRD object: whoever decodes a whole CustomResourceDefinition calls in here
-//! with its schemas. Nothing here rejects: every check returns a list of field errors.
+//! No IO, no clock, no CRD object: the caller decodes the CustomResourceDefinition and passes its schemas.
+//! Nothing here rejects: every check returns a list of field errors.
 //!
 //! # In tests of a controller
 //!
-//! What an API server would say to the schema of a `#[derive(CustomResource)]` type, and to an
+//! The errors that an API server would report for the schema of a `#[derive(CustomResource)]` type, and for an
 //! object of it. With kube-rs, `serde_json::to_vec(&Widget::crd())` is the first text and
 //! `serde_json::to_vec(&Widget::new("a", spec))` the second:
 //!
@@ -27,15 +27,15 @@
 //!     JSONSchemaProps::from_value(schema).expect("a schema")
 //! }
 //!
-//! /// Why the server would refuse the CRD.
-//! fn refused_crd(crd: &[u8]) -> Vec<String> {
+//! /// The errors of the CRD.
+//! fn crd_errors(crd: &[u8]) -> Vec<String> {
 //!     let path = Path::new("spec.versions[0].schema");
 //!     let context = SchemaContext { path, status_enabled: false, options: Options::CREATE };
 //!     validate_schema(&schema_of(crd), &context).iter().map(ToString::to_string).collect()
 //! }
 //!
-//! /// Which fields of an object the server does not know, and why it would refuse the object.
-//! fn refused_object(crd: &[u8], object: &[u8]) -> Vec<String> {
+//! /// The unknown fields and the errors of an object.
+//! fn object_errors(crd: &[u8], object: &[u8]) -> Vec<String> {
 //!     let schema = Schema::compile(&schema_of(crd), SchemaOptions::default());
 //!     let mut object = parse(object).expect("JSON");
 //!     let settled = schema.settle(&mut object, SettleOptions::request(Record::Unknown)).expect("an object");
@@ -54,18 +54,18 @@
 //!         "x-kubernetes-validations": [{"rule": "self.size != 13", "message": "not thirteen"}]
 //!     }}
 //! }}}]}}"#;
-//! assert_eq!(refused_crd(crd), Vec::<String>::new());
+//! assert_eq!(crd_errors(crd), Vec::<String>::new());
 //!
 //! // let object = serde_json::to_vec(&Widget::new("a", WidgetSpec { size: 13 })).unwrap();
 //! let object = br#"{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"},
 //!     "spec": {"size": 13, "siez": 1}}"#;
 //! assert_eq!(
-//!     refused_object(crd, object),
+//!     object_errors(crd, object),
 //!     ["unknown field spec.siez", "spec: Invalid value: not thirteen"]
 //! );
 //! ```
 
-// Schemas: read, checked, rewritten.
+// Schemas: reading, validation, rewriting.
 mod cel_types;
 pub mod check;
 pub mod default_check;
@@ -79,7 +79,7 @@ pub mod structuralize;
 pub mod unions;
 mod walk;
 
-// Objects: pruned, defaulted, validated.
+// Objects: pruning, defaulting, validation.
 pub mod compile;
 mod embedded;
 mod field_path;

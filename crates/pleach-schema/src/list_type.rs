@@ -51,7 +51,7 @@ fn visit(value: &Value, valid: Option<&Value>, node: &Node, at: &Path<'_>, error
             let mut from = 0;
             let mut valid = valid.and_then(Value::as_object).map(Map::ascending);
             for (key, member) in members {
-                // Nothing to see in scalars, whatever their schema says.
+                // Scalars have no list type.
                 if !matches!(member, Value::Object(_) | Value::Array(_)) {
                     continue;
                 }
@@ -82,7 +82,7 @@ fn visit(value: &Value, valid: Option<&Value>, node: &Node, at: &Path<'_>, error
     }
 }
 
-/// What tells one value from another.
+/// The identity of a value, by which duplicates are found.
 #[derive(PartialEq, Eq, Hash)]
 enum Identity<'a> {
     /// No element, or no key in it.
@@ -92,7 +92,7 @@ enum Identity<'a> {
     Int(i64),
     Float(u64),
     Text(&'a Str),
-    /// Arrays and objects are told apart by their JSON, in which `1` and `1.0` are the same.
+    /// Arrays and objects are identified by their JSON, in which `1` and `1.0` are the same.
     Json(Box<str>),
 }
 
@@ -123,8 +123,8 @@ fn second_times<'a>(identities: impl Iterator<Item = Identity<'a>>, mut second: 
             std::collections::hash_map::Entry::Vacant(first) => {
                 first.insert(false);
             }
-            std::collections::hash_map::Entry::Occupied(mut told) => {
-                if !told.insert(true) {
+            std::collections::hash_map::Entry::Occupied(mut reported) => {
+                if !reported.insert(true) {
                     second(i);
                 }
             }
@@ -135,8 +135,7 @@ fn second_times<'a>(identities: impl Iterator<Item = Identity<'a>>, mut second: 
 /// Lists up to this long are compared pair by pair before anything is hashed.
 const FEW: usize = 16;
 
-/// Whether two values are told apart both by their [`Identity`] and by their JSON, as far as that is
-/// cheap to say.
+/// Whether two values differ both in their [`Identity`] and in their JSON, as far as that is cheap to find out.
 fn surely_differ(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (None, None)
@@ -181,19 +180,19 @@ fn check_map(items: &Array, keys: &[Str], at: &Path<'_>, errors: &mut FieldError
     if items.len() <= 1 || have_different_keys(items, keys) {
         return;
     }
-    let told = |i: usize| FieldError::duplicate(at.index(i), present_keys(&items[i], keys));
+    let duplicate = |i: usize| FieldError::duplicate(at.index(i), present_keys(&items[i], keys));
     if let [key] = keys {
         let of_item = |item| Value::get(item, key).map_or(Identity::Unspecified, identity);
         second_times(items.iter().map(of_item), |i| {
             if !errors.is_full() {
-                errors.push(told(i));
+                errors.push(duplicate(i));
             }
         });
     } else {
         let of_item = |item| json(&present_keys(item, keys));
         second_times(items.iter().map(of_item), |i| {
             if !errors.is_full() {
-                errors.push(told(i));
+                errors.push(duplicate(i));
             }
         });
     }
@@ -237,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn sets() {
+    fn duplicates_in_sets_are_reported() {
         let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"x-kubernetes-preserve-unknown-fields": true}});
         for (why, value, want) in [
             ("all different", json!([1, 1.0, "1", true, "true", {"a": 1}, [1], {}, [], null]), &[][..]),
@@ -258,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn maps() {
+    fn duplicate_keys_in_maps_are_reported() {
         let map = |keys: Value| json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys, "items": {"type": "object"}});
         let (one, two) = (map(json!(["k"])), map(json!(["z", "a"])));
         for (why, schema, value, want) in [
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn short_and_long_lists_are_judged_alike() {
+    fn short_and_long_lists_have_the_same_errors() {
         let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"x-kubernetes-preserve-unknown-fields": true}});
         let map = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["z", "a"], "items": {"type": "object"}});
         for n in [2, FEW, FEW + 1, 40] {
@@ -307,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn any_duplicate_in_the_old_object_excuses_all() {
+    fn any_duplicate_in_the_old_object_ratchets_all() {
         let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}});
         let schema = json!({"type": "object", "properties": {"l": (set.clone()), "m": {"type": "object", "additionalProperties": set}}});
         let schema = Schema::from_value(&schema, SchemaOptions::default());

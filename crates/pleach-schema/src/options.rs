@@ -1,7 +1,7 @@
-//! What is demanded of a schema, and what is let pass on update because it was there before.
+//! Validation options of schemas: which rules apply on create, and which are ratcheted on update.
 //!
-//! Rules that came after a CRD was stored are waived for the whole CRD when any of its old schemas
-//! broke them: [`Options::update`] finds out which.
+//! A rule that is newer than a stored CRD does not apply to its update when any of the old schemas breaks it:
+//! [`Options::update`] finds out which.
 
 use std::collections::HashSet;
 
@@ -14,10 +14,10 @@ use crate::props::JSONSchemaProps;
 use crate::structural::Structural;
 use crate::walk;
 
-/// What is demanded of the schemas of one CRD.
+/// The rules that apply to the schemas of one CRD.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
-    /// The schema must be structural; only then are defaults and rules looked at.
+    /// The schema must be structural; only then are defaults and rules validated.
     pub require_structural_schema: bool,
     /// `type` must name a type.
     pub require_valid_property_type: bool,
@@ -32,14 +32,14 @@ pub struct Options<'a> {
     pub suppress_per_expression_cost: bool,
     /// The expressions of the stored CRD: they compile with everything this server knows.
     pub preexisting_expressions: Option<&'a Expressions>,
-    /// Expressions that are too dear are reported with the bounds that would make them fit; the API
-    /// server has no such words.
+    /// Expressions that are too expensive are reported with the bounds that would make them fit; the API
+    /// server has no such hint.
     pub cost_hints: bool,
-    /// What expressions may use; `None` is what a server of version 1.36 allows.
+    /// The environments of expressions; `None` stands for those of a server of version 1.36.
     pub environments: Option<&'a Environments>,
 }
 
-/// What CEL expressions may use.
+/// The environments that CEL expressions are compiled in.
 #[derive(Clone, Debug)]
 pub struct Environments {
     /// For new expressions.
@@ -49,7 +49,7 @@ pub struct Environments {
 }
 
 impl Environments {
-    /// New expressions may use what Kubernetes 1.`minor` knows, stored ones everything.
+    /// New expressions may use what Kubernetes 1.`minor` has, stored ones everything.
     pub fn compatible_with(minor: u32) -> Self {
         Self { new: Environment::for_version(minor), stored: Environment::stored() }
     }
@@ -59,11 +59,11 @@ impl Environments {
     }
 }
 
-/// The version before the one this server speaks.
+/// The version before this server's, as upstream has it: a new function may not be used before the next release.
 static DEFAULT: Constant<Environments> = Constant::new(|| Environments::compatible_with(35));
 
 impl Options<'static> {
-    /// What is demanded of a new CRD: everything.
+    /// For a new CRD: every rule applies.
     pub const CREATE: Self = Self {
         require_structural_schema: true,
         require_valid_property_type: true,
@@ -78,7 +78,7 @@ impl Options<'static> {
 }
 
 impl<'a> Options<'a> {
-    /// What is demanded of a CRD that replaces another one. `preserve_unknown_fields` is the new
+    /// For a CRD that replaces another one. `preserve_unknown_fields` is the new
     /// CRD's; `old_expressions` are collected from all schemas of the old one.
     pub fn update(
         old: &[&JSONSchemaProps],
@@ -114,7 +114,7 @@ pub fn is_structural(schema: &JSONSchemaProps) -> bool {
     Structural::of(schema).is_ok_and(Structural::is_valid)
 }
 
-/// Whether the node itself names a type that there is not.
+/// Whether the node itself has a type that does not exist.
 pub fn has_invalid_type(node: &JSONSchemaProps) -> bool {
     !node.type_.is_empty() && !walk::TYPES.contains(&node.type_.as_str())
 }

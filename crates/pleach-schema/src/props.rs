@@ -1,8 +1,8 @@
 //! `JSONSchemaProps`: a schema as a CRD carries it, in the one form this project holds in memory.
 //!
 //! `apiextensions.k8s.io/v1` and `v1beta1` have the same schema type, so the version only matters
-//! for the words of decode errors. Keywords that CRDs may not use (`$ref`, `definitions`, …) are
-//! kept too: saying so is the business of `walk`, and a non-structural schema of an old
+//! for the texts of decode errors. Keywords that CRDs may not use (`$ref`, `definitions`, …) are
+//! kept too: `walk` reports them, and a non-structural schema of an old
 //! CRD still validates objects.
 //!
 //! Most nodes have a type, a description and perhaps properties. Everything else sits behind two
@@ -53,7 +53,7 @@ pub struct JSONSchemaProps {
     pub(crate) rare: Option<Box<RareProps>>,
 }
 
-/// What restricts values, besides `required`.
+/// Value validation, except `required`.
 #[derive(Clone, Default, Debug, PartialEq)]
 pub struct ValueProps {
     /// `format`
@@ -156,9 +156,9 @@ pub struct SchemaOrStringArray {
 pub struct ValidationRule {
     /// The CEL expression.
     pub rule: Str,
-    /// What to say when it is false.
+    /// The message when it is false.
     pub message: Str,
-    /// A CEL expression that makes what to say.
+    /// A CEL expression that evaluates to the message.
     pub message_expression: Str,
     /// The reason of the error.
     pub reason: Option<Str>,
@@ -171,7 +171,7 @@ pub struct ValidationRule {
 /// One union of `x-kubernetes-unions`: a set of fields that exclude each other.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub struct Union {
-    /// The name of the field that says which member is set; empty where there is none.
+    /// The name of the discriminator, the field that names the member that is set; empty if there is none.
     pub discriminator: Str,
     /// The members with their discriminator values, sorted by field name.
     pub fields: Vec<(Str, Str)>,
@@ -219,7 +219,7 @@ static NO_RARE: RareProps = RareProps {
 };
 
 impl JSONSchemaProps {
-    /// A schema that says only its type.
+    /// A schema with nothing but a type.
     pub fn of_type(type_: &str) -> Self {
         Self { type_: type_.into(), ..Self::default() }
     }
@@ -234,7 +234,7 @@ impl JSONSchemaProps {
         self.value.get_or_insert_default()
     }
 
-    /// Drops what restricts values, besides `required`.
+    /// Drops value validation, except `required`.
     pub fn clear_value(&mut self) {
         self.value = None;
     }

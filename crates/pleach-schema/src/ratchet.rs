@@ -1,13 +1,13 @@
-//! What of an object is as it was: the ground for letting old faults be.
+//! Ratcheting: which values of an object are unchanged, so that their errors do not count.
 //!
 //! A member corresponds to the old one when both objects have it and the schema declares it; an
 //! item only in lists of type map, to the old item with the same keys. A value is *equal* when all
 //! it consists of corresponds and is equal, so an object with a preserved, undeclared member never
 //! is. Lists of other types are compared whole.
 //!
-//! Answers are remembered by the addresses of what was compared: an ancestor asks again about what
-//! its descendants have asked before, and the whole stays linear. A value may be in several places of
-//! an object, so its own address does not say what it is compared with.
+//! Results are cached by the addresses of the values: an ancestor compares again what its descendants have
+//! compared before, and the whole stays linear. A value may be in several places of an object, so the key
+//! includes the address of the old value.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -35,17 +35,17 @@ impl Ratchet {
         if !matches!(new, Value::Array(_) | Value::Object(_)) {
             return new == old;
         }
-        let asked = [address(node), address(new), address(old)];
-        if let Some(known) = self.equal.borrow().get(&asked) {
+        let key = [address(node), address(new), address(old)];
+        if let Some(known) = self.equal.borrow().get(&key) {
             return *known;
         }
         let equal = grow_stack(|| self.compare(node, new, old));
-        self.equal.borrow_mut().insert(asked, equal);
+        self.equal.borrow_mut().insert(key, equal);
         equal
     }
 
     fn compare(&self, node: &Node, new: &Value, old: &Value) -> bool {
-        // What is remembered costs more than the look.
+        // A cache entry costs more than the comparison.
         charge(8);
         match (new, old) {
             (Value::Object(new), Value::Object(old_members)) => {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_change_may_stay() {
+    fn errors_of_unchanged_values_are_ratcheted() {
         let at_least = |n: i64| json!({"type": "integer", "minimum": n});
         let low = "f.v: Invalid value: 2: f.v in body should be greater than or equal to 10";
         let object = json!({"type": "object", "properties": {"v": (at_least(10)), "w": {"type": "integer"}}, "required": ["r"]});
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_in_two_places_is_told_apart() {
+    fn a_value_shared_by_two_fields_is_compared_with_each_old_value() {
         let at_least = json!({"type": "object", "properties": {"v": {"type": "integer", "minimum": 10}}});
         let schema = json!({"type": "object", "properties": {"a": (at_least.clone()), "b": (at_least)}});
         // Copies share their memory.

@@ -1,9 +1,8 @@
-//! `x-kubernetes-validations` when a CRD is written: where rules sit, what they may say, what they
-//! may cost.
+//! Validates `x-kubernetes-validations` when a CRD is written: placement, syntax, types and estimated cost.
 //!
 //! The walk (`walk`) carries a `RuleContext` down the structural part of the schema. At a
-//! node with rules, `check_static` looks at their texts, and `compile`, if nothing is wrong so
-//! far, type-checks and prices them. Running rules on objects is not done here.
+//! node with rules, `check_static` validates their texts, and `compile`, if there is no error so
+//! far, type-checks them and estimates their cost. Running rules on objects is not done here.
 
 mod compile;
 mod context;

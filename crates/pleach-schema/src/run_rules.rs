@@ -1,10 +1,10 @@
 //! Runs the rules of `x-kubernetes-validations` on an object.
 //!
 //! The last stage of validation. Rules run top down, those of a node in the order written, and all
-//! of them share one budget. A rule that is false about something that did not change is a warning
-//! and no error, unless it looks at the old value itself; errors of evaluation are always errors.
+//! of them share one budget. A rule that fails on an unchanged value is a warning
+//! and no error (ratcheting), unless it is a transition rule; errors of evaluation are always errors.
 //!
-//! Null is never looked at, and nothing below a node whose type is not said.
+//! Rules are not run on nulls, nor below a node without a type.
 
 mod rule;
 #[cfg(test)]
@@ -45,12 +45,12 @@ pub fn run_rules(
     let ratchet = Ratchet::default();
     let mut runner = Runner { outcome: RuleOutcome::default(), budget, ratchet: &ratchet, lenient: true };
     let place = Place { node, value, old, unchanged: old.map(|old| (node, value, old)) };
-    // An error here says that the rest was not run; it has been noted.
+    // An error ends the run; it has been reported.
     let _ = runner.visit(&place, at, node.is_root());
     runner.outcome
 }
 
-/// Runs all rules on the default of a node: what did not change is not let be.
+/// Runs all rules on the default of a node, without ratcheting.
 pub(crate) fn run_rules_on_default(
     node: &Node,
     value: &Value,
@@ -71,7 +71,7 @@ struct Runner<'r> {
     outcome: RuleOutcome,
     budget: &'r mut CostBudget,
     ratchet: &'r Ratchet,
-    /// Whether a rule that is false about what did not change is only a warning.
+    /// Whether failures are ratcheted: a rule that fails on an unchanged value is only a warning.
     lenient: bool,
 }
 
@@ -80,8 +80,8 @@ struct Place<'v> {
     node: &'v Node,
     value: &'v Value,
     old: Option<&'v Value>,
-    /// What must not have changed for a failure to be let be: this value or, where there is no
-    /// telling what it was, the nearest around it of which it can be told.
+    /// What must be unchanged for a failure to be ratcheted: this value or, if it cannot be correlated, its
+    /// nearest ancestor that can.
     unchanged: Option<(&'v Node, &'v Value, &'v Value)>,
 }
 
@@ -240,7 +240,7 @@ impl Runner<'_> {
     }
 }
 
-/// Whether a node says no type: rules cannot know what is there.
+/// Whether a node has no type: rules are not run there.
 fn is_untyped(node: &Node) -> bool {
     node.types().as_str().is_empty() && !node.is_int_or_string()
 }

@@ -1,5 +1,5 @@
-//! The skeleton of a schema: what pruning needs to know of it, with value validation and junctors
-//! gone and what they said about types and fields merged into one place.
+//! The skeleton of a schema: what pruning needs to know of it, without value validation and junctors,
+//! whose types and fields are merged into one place.
 //!
 //! By definition `skel(s) = merge(drop(s), skel(s_1), …, skel(s_n))` where the `s_i` are the schemas
 //! of `allOf`, `anyOf`, `oneOf` and `not`, `drop` keeps `type`, `items`, `additionalItems`,
@@ -72,7 +72,7 @@ fn collect<'a>(schema: &'a JSONSchemaProps, parts: &mut Vec<&'a JSONSchemaProps>
 }
 
 /// `merge(drop(x_1), …)`, with the schemas below made skeletons on the way: merging is associative
-/// but for types, and those agree among all parts or not at all.
+/// except types, which must agree among all parts.
 fn merge_nodes(parts: &[&JSONSchemaProps]) -> JSONSchemaProps {
     let type_ =
         parts.first().map(|first| first.type_.clone()).filter(|t| parts.iter().all(|p| p.type_ == *t));

@@ -24,7 +24,7 @@ use crate::props::JSONSchemaProps;
 pub struct Structural<'a>(&'a JSONSchemaProps);
 
 impl<'a> Structural<'a> {
-    /// Takes a schema that uses only structural keywords; otherwise says which stands in the way.
+    /// Takes a schema that uses only structural keywords; the error names the first other keyword.
     pub fn of(schema: &'a JSONSchemaProps) -> Result<Self, String> {
         convertible(schema)?;
         Ok(Self(schema))

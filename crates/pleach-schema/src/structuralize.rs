@@ -1,12 +1,12 @@
-//! Proposing the structural form of a schema that is not structural.
+//! Proposes the structural form of a schema that is not structural.
 //!
 //! The core is built as [`crate::skeleton`] builds it: every field that is named anywhere gets a
 //! place outside of junctors. Where the skeleton would leave a type open the core takes the one that
-//! is said outside of junctors, or else the only one that is said, or else the one the other
-//! keywords speak about; each guess is a [`Note`]. The junctors stay as value validation, with types
-//! and other structural keywords taken out where they say what the core says.
+//! is declared outside of junctors, or else the only one that is declared, or else the one the other
+//! keywords apply to; each guess is a [`Note`]. The junctors stay as value validation, with types
+//! and other structural keywords taken out where they agree with the core.
 //!
-//! What cannot be said in a structural schema is an obstacle. With obstacles there is no proposal:
+//! What a structural schema cannot express is an obstacle. With obstacles there is no proposal:
 //! one that means something else would be worse than none.
 
 mod nested;
@@ -21,12 +21,12 @@ use crate::props::{JSONSchemaProps, SchemaList, SchemaOrArray, SchemaOrBool};
 use crate::structural::Structural;
 use types::Decision;
 
-/// A structural schema, and what its author should look at.
+/// A structural schema, and notes for its author.
 #[derive(Clone, Debug)]
 pub struct Proposal {
     /// The structural schema.
     pub schema: JSONSchemaProps,
-    /// Where it says more, less or other than the original.
+    /// Where it differs from the original.
     pub notes: Vec<Note>,
 }
 
@@ -39,7 +39,7 @@ pub struct Note {
     pub text: String,
 }
 
-/// Proposes the structural form of `schema`, or names what stands in the way.
+/// Proposes the structural form of `schema`, or returns the obstacles.
 pub fn structuralize(schema: &JSONSchemaProps, path: &Path<'_>) -> Result<Proposal, Vec<FieldError>> {
     let mut builder = Builder {
         places: vec![(0, path.to_string())],
@@ -68,11 +68,11 @@ enum Level {
     Below,
 }
 
-/// A schema that speaks about the place that is being built.
+/// A schema that describes the place that is being built.
 #[derive(Clone, Copy)]
 struct Source<'a> {
     schema: &'a JSONSchemaProps,
-    /// Where the schema stands.
+    /// The place of the schema in the original.
     place: usize,
     /// Whether that is inside a junctor.
     inside: bool,
@@ -107,7 +107,7 @@ impl Builder {
         text.strip_prefix('.').unwrap_or(&text).to_owned()
     }
 
-    /// Notes are for people: past some length nobody reads on, and a path can be long.
+    /// Adds a note. Notes are bounded, because paths can be long.
     fn note(&mut self, place: usize, text: impl Into<String>) {
         if self.noted < 1 << 20 {
             let (path, text) = (self.path(place), text.into());
@@ -152,7 +152,7 @@ impl Builder {
         out
     }
 
-    /// A schema and all that junctors put beside it.
+    /// A schema and all that its junctors add.
     fn collect<'a>(&mut self, source: Source<'a>, parts: &mut Vec<Source<'a>>) {
         parts.push(source);
         let schema = source.schema;

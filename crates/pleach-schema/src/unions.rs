@@ -1,7 +1,7 @@
 //! `x-kubernetes-unions`: fields of an object of which only one may be set.
 //!
 //! The design of structural schemas has them and Kubernetes never shipped them. Here they work when
-//! the decoder is told so ([`crate::Decoder::with_extensions`]); otherwise the key is an unknown field,
+//! the decoder is configured so ([`crate::Decoder::with_extensions`]); otherwise the key is an unknown field,
 //! as it is for stock Kubernetes. [`JSONSchemaProps::expand`] rewrites them into what every API server knows.
 //!
 //! ```yaml
@@ -196,7 +196,7 @@ fn names(union: &Union) -> String {
     names.join(", ")
 }
 
-/// Says in plain keywords which members may be set together, and which values the discriminators
+/// Expresses in plain keywords which members may be set together, and which values the discriminators
 /// have: `oneOf` if it is free, `allOf` otherwise.
 pub(crate) fn unfold(schema: &mut JSONSchemaProps) {
     for union in schema.unions().to_vec() {

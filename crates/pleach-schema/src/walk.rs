@@ -1,10 +1,10 @@
-//! The walk over every node of a schema when a CRD is written: keywords that CRDs may not use, and
+//! Validates every node of a schema when a CRD is written: keywords that CRDs may not use, and
 //! the rules of the `x-kubernetes-*` extensions.
 //!
-//! Unlike [`crate::structural`] it looks inside junctors, definitions and dependencies with the same
-//! eyes as everywhere else, and reports in the order it walks. CEL rules are compiled on the way
-//! (`rules`), but only outside of junctors and only where nothing at or below the node is
-//! wrong.
+//! Unlike [`crate::structural`] it applies the same rules inside junctors, definitions and dependencies
+//! as outside, and reports in the order it walks. CEL rules are compiled on the way
+//! (`rules`), but only outside of junctors and only where there is no error at or below the
+//! node.
 
 mod keywords;
 mod list_type;
@@ -19,7 +19,7 @@ use crate::options::Options;
 use crate::props::{JSONSchemaProps, SchemaOrBool};
 use crate::rules::{self, RuleContext, TotalCost};
 
-/// What the walk found: the errors about schemas come first in the answer, those of CEL after them.
+/// The errors of the walk: those about schemas are reported first, those of CEL after them.
 #[derive(Debug, Default)]
 pub(crate) struct WalkErrors {
     /// Errors about schemas.
@@ -28,12 +28,12 @@ pub(crate) struct WalkErrors {
     pub(crate) cel: FieldErrors,
 }
 
-/// Where in a resource a node sits, as far as the rules depend on it.
+/// The part of a resource that a node describes, as far as the rules depend on it.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Context {
     /// Below `apiVersion`, `kind` or `metadata` of the root or of an embedded resource.
     pub(crate) inside_resource_meta: bool,
-    /// Why there may be no default, if there may not.
+    /// Why a default is forbidden, if it is.
     pub(crate) no_default: Option<&'static str>,
 }
 

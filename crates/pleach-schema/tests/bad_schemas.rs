@@ -60,7 +60,7 @@ fn object(members: impl IntoIterator<Item = (String, Value)>) -> Value {
 }
 
 #[test]
-fn nested_ten_thousand_deep() {
+fn schemas_nested_ten_thousand_deep_end() {
     for (why, value) in [
         (
             "properties",
@@ -95,7 +95,7 @@ fn rules_and_defaults_at_every_level() {
 }
 
 #[test]
-fn very_wide() {
+fn very_wide_schemas_end() {
     let n = 10_000;
     let names = || (0..n).map(|i| format!("p{i}"));
     let list = || names().map(Value::from).collect::<Vec<_>>();
@@ -111,7 +111,7 @@ fn very_wide() {
 }
 
 #[test]
-fn any_text_and_any_number() {
+fn any_text_and_any_number_is_accepted_or_refused() {
     for name in ["", " ", "a.b", "[0]", "\u{0}", "\u{10ffff}", "ü", "$ref", "properties", "'", "\\", "\n"] {
         let value = json!({
             "type": name,
@@ -138,7 +138,7 @@ fn any_text_and_any_number() {
 }
 
 #[test]
-fn patterns_that_do_not_compile() {
+fn patterns_that_do_not_compile_are_reported() {
     for pattern in ["(", "[", "a{1001}", "(?P<x>", "\\", "**", "(((a{100}){100}){100}){100}"] {
         let errors = everything(
             json!({"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}),

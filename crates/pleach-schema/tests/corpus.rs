@@ -104,7 +104,7 @@ fn answer(
 }
 
 #[test]
-fn what_is_valid_is_settled_and_stays_so() {
+fn valid_objects_stay_valid_when_settled() {
     let (Some(schemas), Some(files)) = (schemas(), shared::files("corpus/objects", "yaml")) else { return };
     let mut seen = 0;
     for object in files.iter().flat_map(|file| documents(file)) {

@@ -1,5 +1,5 @@
-//! The story of `MaintenanceNightlyJob`: a field nobody specified, stored for the night it becomes
-//! known, and the schema that keeps it out.
+//! The example `MaintenanceNightlyJob` of the structural schema design: an unspecified field is pruned, so
+//! that it cannot take effect when a later schema declares it.
 
 use pleach_json::{Value, json};
 use pleach_meta::Path;
@@ -77,7 +77,7 @@ fn dropping_the_value_validation_gives_the_core() {
 }
 
 #[test]
-fn the_modified_schema_breaks_the_rules_that_the_story_names() {
+fn the_modified_schema_breaks_the_rules_that_the_example_names() {
     let modified = json!({
         "properties": {"spec": {
             "type": "object",

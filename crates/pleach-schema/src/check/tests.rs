@@ -12,7 +12,7 @@ fn schema(value: &Value) -> JSONSchemaProps {
 }
 
 #[test]
-fn schemas_are_judged_as_by_the_api_server() {
+fn schema_errors_are_those_of_the_api_server() {
     let mut failures = Vec::new();
     for line in include_str!("cases.jsonl").lines() {
         let case = pleach_json::parse(line.as_bytes()).expect("a case is JSON");
@@ -40,7 +40,7 @@ fn schemas_are_judged_as_by_the_api_server() {
 }
 
 #[test]
-fn what_is_too_dear_comes_with_a_hint_if_asked_for() {
+fn expensive_rules_are_reported_with_a_hint_on_request() {
     let rule = |rule: &str| pleach_json::json!([{ "rule": rule }]);
     let hosts = pleach_json::json!({"type": "array", "items": {"type": "string"}});
     let of_spec = |spec: Value| pleach_json::json!({"type": "object", "properties": {"spec": spec}});

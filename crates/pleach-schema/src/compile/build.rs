@@ -1,4 +1,4 @@
-//! From a schema as written to compiled nodes, bottom up.
+//! Builds compiled nodes from a schema as written, bottom up.
 
 use std::collections::HashSet;
 
@@ -95,7 +95,7 @@ fn below(
     items: Option<&NodeRef>,
 ) -> Below {
     let mut below = 0;
-    // Of every list that does not say otherwise, and the metadata of resources have some.
+    // Lists are atomic by default, and the metadata of resources has some.
     let whole = root
         || schema.x_embedded_resource
         || map_type(schema.map_type()) == MapType::Atomic
@@ -106,7 +106,7 @@ fn below(
         (schema.x_embedded_resource, Below::EMBEDDED),
         (!schema.validations().is_empty(), Below::RULES),
         (!schema.unions().is_empty(), Below::UNIONS),
-        (whole, Below::WHOLES),
+        (whole, Below::ATOMICS),
     ] {
         if holds {
             below |= bit;
@@ -165,9 +165,9 @@ fn rare(
     (!rare.is_empty()).then(|| Box::new(rare))
 }
 
-/// A default as it is handed out: without what its own schema would prune.
+/// A default as it is applied: without the fields its own schema would prune.
 ///
-/// New CRDs are refused when a default has unknown fields; old ones may have them.
+/// A new CRD with unknown fields in a default is refused; old CRDs may have them.
 fn pruned_default(default: &Value, node: &Node) -> Option<Value> {
     if default.is_null() {
         return None;

@@ -1,9 +1,8 @@
 //! A 64-bit hash of schemas that stays the same across runs, platforms and releases.
 //!
 //! Stored objects carry the fingerprint of the schema they were settled under, so the hash of a
-//! schema must not change under it; the standard library promises that for none of its hashers.
-//! It is not meant to withstand someone who looks for collisions: where equality matters, nodes
-//! are compared whole.
+//! schema must not change between releases; the standard library promises that for none of its hashers.
+//! It is not collision resistant: where equality matters, nodes are compared whole.
 
 use pleach_json::{Value, grow_stack};
 use pleach_work::charge;

@@ -1,11 +1,11 @@
-//! Equal nodes are one node.
+//! Interns compiled nodes: equal nodes are one node.
 //!
 //! Real CRDs repeat themselves: a pod template, a label selector, a condition. Every node is
 //! looked up here before it is kept, by its hash and then whole, so that equal sub-schemas of all
 //! CRDs are stored once and "is it the same schema" is a comparison of pointers.
 //!
-//! The table holds no schema alive: when the last user of a node goes, its entry goes too.
-//! Shards, picked by hash, keep compiling threads apart.
+//! The table holds weak references: when the last user of a node goes, its entry goes too.
+//! Shards, picked by hash, keep compiling threads from waiting for one another.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -46,13 +46,13 @@ fn shard(hash: u64) -> MutexGuard<'static, Option<Shard>> {
     TABLE[(hash >> 59) as usize].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The most different nodes that are kept for one hash. The hash is not made to withstand whoever looks for nodes
-/// that have the same: beyond this, nodes are kept by themselves and not looked through.
+/// The most different nodes that are kept for one hash. The hash is not collision resistant: beyond
+/// this, nodes are not interned.
 const MOST_ALIKE: usize = 16;
 
-/// The node that is like this one, or this one from now on.
+/// The interned node that equals this one, or this one, interned.
 pub(super) fn intern(mut node: Node) -> NodeRef {
-    // Nodes that turn out to be others, dropped after the lock is: their drop takes it.
+    // Nodes of equal hash that differ are dropped after the lock is: their drop takes it.
     let mut others = Vec::new();
     let mut guard = shard(node.identity);
     let entry = guard.get_or_insert_default().entry(node.identity).or_default();
@@ -74,7 +74,7 @@ pub(super) fn intern(mut node: Node) -> NodeRef {
     new
 }
 
-/// Drops the entries of nodes with this hash that nobody uses any more.
+/// Drops the entries of nodes with this hash that are no longer in use.
 pub(super) fn forget(identity: u64) {
     let mut guard = shard(identity);
     let Some(table) = guard.as_mut() else { return };

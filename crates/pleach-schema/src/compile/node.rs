@@ -1,8 +1,8 @@
 //! One node of a compiled schema.
 //!
 //! Nodes are immutable and shared: equal nodes are one node, however many CRDs have them (see
-//! `intern`). A node therefore never knows where it stands or what it is called, and carries no
-//! description; whoever explains a field to a person reads the schema itself.
+//! `intern`). A node therefore has no path, no name and no description; explanations for people are
+//! made from the schema as written.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -41,7 +41,7 @@ pub struct Node {
     pub(super) settle: u64,
     /// Whether the table of nodes knows this one.
     pub(super) interned: bool,
-    /// What this is to CEL, once that was asked.
+    /// The CEL type, once it was needed.
     pub(super) decl: OnceLock<Option<Box<DeclType>>>,
 }
 
@@ -119,7 +119,7 @@ fn prefix(key: &str) -> u64 {
         return u64::from_be_bytes(*first);
     }
     if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        // The two overlap, and say the same where they do.
+        // The two overlap, and agree where they do.
         let last = u64::from(u32::from_be_bytes(*last)) << (8 * (8 - bytes.len()));
         return u64::from(u32::from_be_bytes(*first)) << 32 | last;
     }
@@ -127,10 +127,10 @@ fn prefix(key: &str) -> u64 {
     byte(0) << 56 | byte(1) << 48 | byte(2) << 40
 }
 
-/// What an object may have besides its declared properties.
+/// `additionalProperties`: the members of an object that are no declared properties.
 #[derive(Clone, Default)]
 pub enum Additional {
-    /// Nothing is said: validation lets everything pass, pruning drops it.
+    /// Not given: validation accepts all members, pruning removes them.
     #[default]
     Absent,
     /// `additionalProperties: true` or `false`.
@@ -147,9 +147,9 @@ pub enum ListType {
     Unset,
     /// One value, owned as a whole.
     Atomic,
-    /// Scalars or atomic values, none twice.
+    /// Scalars or atomic values, without duplicates.
     Set,
-    /// Objects told apart by the values of [`Node::list_map_keys`].
+    /// Objects identified by the values of [`Node::list_map_keys`].
     Map,
 }
 
@@ -181,7 +181,7 @@ pub(crate) struct CompiledCheck {
     pub(super) keyword: u8,
 }
 
-/// What a node says by being marked.
+/// The boolean keywords of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flags(pub(super) u8);
 
@@ -197,7 +197,7 @@ impl Flags {
     }
 }
 
-/// What can be found at a node or anywhere below it, so that a pass can leave a subtree alone.
+/// What there is at a node or below it, so that a pass can skip a subtree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Below(pub(super) u8);
 
@@ -207,7 +207,7 @@ impl Below {
     pub(super) const EMBEDDED: u8 = 1 << 2;
     pub(super) const RULES: u8 = 1 << 3;
     pub(super) const UNIONS: u8 = 1 << 4;
-    pub(super) const WHOLES: u8 = 1 << 5;
+    pub(super) const ATOMICS: u8 = 1 << 5;
 
     /// There are defaults.
     pub fn defaults(self) -> bool {
@@ -225,10 +225,10 @@ impl Below {
     pub fn unions(self) -> bool {
         self.0 & Self::UNIONS != 0
     }
-    /// There are lists or maps that are owned as a whole.
+    /// There are atomic lists or maps.
     #[inline]
-    pub fn wholes(self) -> bool {
-        self.0 & Self::WHOLES != 0
+    pub fn atomics(self) -> bool {
+        self.0 & Self::ATOMICS != 0
     }
     /// There are CEL rules.
     pub fn rules(self) -> bool {
@@ -249,13 +249,13 @@ impl Node {
         Some(&self.properties[found].node)
     }
 
-    /// What other members an object may have.
+    /// `additionalProperties`
     #[inline]
     pub fn additional(&self) -> &Additional {
         &self.additional
     }
 
-    /// The schema of the member `key`: declared, or that of all others.
+    /// The schema of the member `key`: its property, or `additionalProperties`.
     pub fn member(&self, key: &str) -> Option<&NodeRef> {
         self.property(key).or_else(|| self.additional.schema())
     }
@@ -407,17 +407,17 @@ impl Node {
         })
     }
 
-    /// Whether `apiVersion`, `kind` and `metadata` here are those of a resource.
+    /// Whether this is the root or an embedded resource.
     #[inline]
     pub(crate) fn is_resource(&self) -> bool {
         self.flags.has(Flags::EMBEDDED | Flags::ROOT)
     }
 
-    /// The property `key`, for keys asked in ascending order: `from` remembers where to go on.
+    /// The property `key`, for keys in ascending order: `from` is where the search goes on.
     #[inline]
     pub fn next_property(&self, from: &mut usize, key: &str) -> Option<&Property> {
         let wanted = prefix(key);
-        // Near at hand first: nearly always it is there, or there is none.
+        // The next few first: nearly always the property is there, or there is none.
         let mut at = *from;
         for property in self.properties.get(at..)?.iter().take(NEAR) {
             if property.prefix < wanted {
@@ -428,7 +428,7 @@ impl Node {
             if property.prefix > wanted {
                 return None;
             }
-            // Short keys are their prefix; only zero bytes at the end tell them apart.
+            // Short keys equal their prefix; they differ only in zero bytes at the end.
             if property.length == key.len() && (key.len() <= 8 || property.name == key) {
                 *from = at + 1;
                 return Some(property);
@@ -442,7 +442,7 @@ impl Node {
         self.seek_property(from, wanted, key)
     }
 
-    /// The same where it takes some searching: a few keys in a wide schema are found by halving.
+    /// The same by binary search, for a few keys in a wide schema.
     #[inline(never)]
     fn seek_property(&self, from: &mut usize, wanted: u64, key: &str) -> Option<&Property> {
         let rest = &self.properties[*from..];
@@ -453,7 +453,7 @@ impl Node {
         found.ok().map(|i| &rest[i])
     }
 
-    /// Whether all that a node can say is said alike; what is below is compared as shared nodes.
+    /// Whether two nodes are equal; the nodes below, which are interned, are compared by address.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.identity == other.identity
             && self.flags == other.flags

@@ -1,4 +1,4 @@
-//! Sharing, and what is handed to others.
+//! Interning, and what other crates read from a node.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ fn compile(schema: &Value) -> Schema {
 }
 
 #[test]
-fn equal_parts_are_one_node() {
+fn equal_nodes_are_interned() {
     let part = json!({"type": "object", "properties": {"name": {"type": "string", "pattern": "^only-in-this-test-[a-z]+$", "minLength": 2}}, "required": ["name"]});
     let first = compile(
         &json!({"type": "object", "properties": {"a": (part.clone()), "l": {"type": "array", "items": (part.clone())}}}),
@@ -24,7 +24,7 @@ fn equal_parts_are_one_node() {
 }
 
 #[test]
-fn what_differs_is_not_shared() {
+fn different_nodes_are_not_shared() {
     let base = json!({"type": "string"});
     for (why, other) in [
         ("type", json!({"type": "integer"})),
@@ -52,7 +52,7 @@ fn what_differs_is_not_shared() {
 }
 
 #[test]
-fn what_nobody_uses_is_forgotten() {
+fn unused_nodes_are_dropped_from_the_table() {
     let part = json!({"type": "object", "properties": {"seen-nowhere-else": {"type": "string", "pattern": "^seen-nowhere-else$"}}});
     let schema = compile(&part);
     let weak = Arc::downgrade(schema.root().property("seen-nowhere-else").unwrap());
@@ -61,7 +61,7 @@ fn what_nobody_uses_is_forgotten() {
 }
 
 #[test]
-fn others_can_ask() {
+fn restrictions_and_rules_are_readable() {
     let schema = compile(&json!({"type": "object", "properties": {
         "l": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": {"type": "object", "properties": {"k": {"type": "string", "default": "x"}}}},
         "m": {"type": "object", "x-kubernetes-map-type": "atomic", "additionalProperties": {"x-kubernetes-int-or-string": true}},
@@ -124,7 +124,7 @@ fn properties_are_found_in_ascending_order() {
 }
 
 #[test]
-fn going_along_finds_what_searching_finds() {
+fn next_property_finds_what_property_finds() {
     let names = [
         "",
         "a",

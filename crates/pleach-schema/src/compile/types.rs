@@ -1,7 +1,7 @@
-//! `type`, `nullable` and what `format` does to them: which kinds of value a node lets in.
+//! `type`, `nullable` and what `format` does to them: which kinds of value a node accepts.
 //!
-//! The answer is worked out once, as a set of kinds. Odd, and kept: a format that counts lets any
-//! string *or array* pass beside a type that is not a number, and it takes the place of the type
+//! Computed once, as a set of kinds. Odd, and kept: a recognised format lets any
+//! string *or array* pass for a type that is not a number, and it takes the place of the type
 //! in the message for all other kinds.
 
 use pleach_json::{Str, Value};
@@ -23,8 +23,7 @@ const STRING: u8 = 1 << 5;
 const ARRAY: u8 = 1 << 6;
 const OBJECT: u8 = 1 << 7;
 
-/// What a node declares its values to be, as far as walks along many values must know: to tell it by
-/// the texts again at every value would be most of what such a walk costs.
+/// The declared type of a node, as an enum: comparing texts at every value would be most of the cost of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Declared {
     /// No type, or more than one.
@@ -53,7 +52,7 @@ pub struct Types {
     /// The format, if it counts.
     format: Option<Str>,
     accepted: u8,
-    /// The type, told once.
+    /// The type as an enum.
     declared: Declared,
 }
 

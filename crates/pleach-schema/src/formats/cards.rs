@@ -1,4 +1,4 @@
-//! `creditcard` and `ssn`: numbers people carry.
+//! `creditcard` and `ssn`.
 
 use super::Format;
 
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_people_carry() {
+    fn card_and_social_security_numbers() {
         check(
             &CreditCard,
             &[

@@ -71,7 +71,7 @@ impl Reader<'_> {
         false
     }
 
-    /// How many addresses stand here: one, or those of a group.
+    /// How many addresses there are: one, or those of a group.
     fn address(&mut self, may_be_group: bool) -> Option<usize> {
         self.skip_space();
         if self.rest.is_empty() {

@@ -1,7 +1,7 @@
 //! `enum`: a closed list of values.
 //!
 //! A value is first converted to the Go type of each listed one. So `1.0` is in `[1]`, and `1.5`
-//! too, for the conversion truncates; an integer is in a list of strings when one of them is the
+//! too, because the conversion truncates; an integer is in a list of strings when one of them is the
 //! character with that number. Inside arrays and objects nothing is converted. Null is never in
 //! the list, not even when it is listed.
 
@@ -155,7 +155,7 @@ mod tests {
     use crate::keywords::tests::check;
 
     #[test]
-    fn enums() {
+    fn values_are_converted_to_the_type_of_each_listed_value() {
         let any = |list: Value| json!({"x-kubernetes-preserve-unknown-fields": true, "enum": list});
         for (why, list, value, fine) in [
             ("a string", json!(["a", "b"]), json!("b"), true),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_is_the_same() {
+    fn long_lists_are_searched_alike() {
         let mixed = [
             json!("a"),
             json!("value"),

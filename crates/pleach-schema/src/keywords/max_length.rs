@@ -1,6 +1,6 @@
 //! `maxLength`: an upper bound on the characters of a string.
 //!
-//! Odd: the message speaks of bytes, the limit counts code points.
+//! Odd: the message has bytes, the limit counts code points.
 
 use pleach_json::Value;
 use pleach_meta::{FieldError, FieldErrors};

@@ -1,4 +1,4 @@
-//! What the number keywords share: Go's conversions, and the range a declared type implies.
+//! Shared by the number keywords: Go's conversions, and the range a declared type implies.
 //!
 //! Odd: a bound is itself checked against the declared type. `type: integer` with `minimum: 0.5`
 //! therefore refuses every number, with an error about the bound. Integers are compared with the

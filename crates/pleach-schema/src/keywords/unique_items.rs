@@ -1,4 +1,4 @@
-//! `uniqueItems`: no item twice. New CRDs may not use it; old ones still mean it.
+//! `uniqueItems`: no duplicate items. New CRDs may not use it; in old ones it is still validated.
 
 use std::collections::HashSet;
 

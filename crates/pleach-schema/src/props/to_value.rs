@@ -173,7 +173,7 @@ impl JSONSchemaProps {
         out.map("patternProperties", rare.pattern_properties.as_ref());
         out.or_bool("additionalItems", rare.additional_items.as_ref());
         out.map("definitions", rare.definitions.as_ref());
-        // Empty ones too, which Go leaves out: validation refuses them all, and has yet to see them.
+        // Empty ones too, which Go leaves out: validation, which comes later, refuses them all.
         if let Some(dependencies) = &rare.dependencies {
             let members: Vec<_> = dependencies
                 .iter()

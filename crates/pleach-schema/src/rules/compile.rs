@@ -1,4 +1,4 @@
-//! Compiling the rules of a node: type check, price, old values.
+//! Compiles the rules of a node: type check, cost estimate, use of `oldSelf`.
 
 use pleach_cel::cost::RuleLocation;
 use pleach_cel::{Checked, DeclType, Declarations, Environment, Issues, PlanError, Program, Type};
@@ -131,7 +131,7 @@ impl Node<'_> {
         }
     }
 
-    /// What a hint is made from, if hints are wanted and the price may be too high.
+    /// The source of a hint, if hints are requested and the cost may be too high.
     fn priced(&self, checked: &Checked, price: u64, around: impl FnOnce() -> RuleLocation) -> Option<Priced> {
         let dear = self.options.cost_hints && price >= WORTH_NAMING;
         dear.then(|| Priced { explanation: checked.explain_cost(), around: around() })

@@ -1,5 +1,5 @@
-//! What a rule can know about its place: the type of `self`, how many of it there can be, and
-//! whether an old value can be found for it.
+//! The context of a rule in its schema: the type of `self`, how many of it there can be, and
+//! whether `oldSelf` can be correlated.
 
 use pleach_cel::cost::{Container, RuleLocation};
 use pleach_cel::{DeclKind, DeclType};
@@ -11,13 +11,13 @@ use crate::props::JSONSchemaProps;
 /// The place of a node in the structural part of a schema.
 #[derive(Debug)]
 pub(crate) struct RuleContext<'a> {
-    /// The type of `self`; `None` where it cannot be told.
+    /// The type of `self`; `None` if it is unknown.
     decl: Option<DeclType>,
     /// The way from the node whose type was built on its own: it names the types.
     origin: Option<(&'a RuleContext<'a>, TypeStep)>,
     /// How many nodes of this kind an object can hold; `None` if some list or map has no limit.
     cardinality: Option<u64>,
-    /// The list (or map) nearest to the root in which old values cannot be found.
+    /// The list (or map) nearest to the root in which old values cannot be correlated.
     uncorrelatable: Option<String>,
     /// The node above, and how this one is found in it.
     above: Option<(&'a RuleContext<'a>, Step)>,
@@ -200,7 +200,7 @@ impl<'a> RuleContext<'a> {
     }
 }
 
-/// How many nodes of this type there can be where no list or map says less.
+/// How many nodes of this type there can be where no list or map is bounded.
 fn unbounded_runs(decl: &DeclType) -> u64 {
     pleach_cel::decl::MAX_REQUEST_SIZE / (decl.min_serialized_size() + 1)
 }

@@ -1,4 +1,4 @@
-//! What rules may cost, one by one and all together.
+//! Limits on the estimated cost of rules, for each and for all of a schema.
 
 use pleach_cel::cost::{Explanation, RuleLocation};
 use pleach_meta::{FieldError, FieldErrors, Path};
@@ -15,15 +15,15 @@ const NAMED: usize = 4;
 const ADVICE: &str = "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where \
                       arrays, maps, and strings are declared)";
 
-/// The cost of a schema's expressions so far, and the dearest of them.
+/// The cost of a schema's expressions so far, and the most expensive of them.
 #[derive(Debug, Default)]
 pub(crate) struct TotalCost {
     total: u64,
     /// Descending; of equal costs the earlier first.
-    dearest: Vec<(u64, String)>,
-    /// What the dearest of all can be told about, if hints are wanted.
+    most_expensive: Vec<(u64, String)>,
+    /// The most expensive of all, if hints are requested.
     priced: Option<(u64, Priced)>,
-    /// Every expression with its cost, for those who ask.
+    /// Every expression with its cost, on request.
     pub(crate) all: Option<Vec<(String, u64)>>,
 }
 
@@ -32,7 +32,7 @@ impl TotalCost {
     pub(crate) fn add(&mut self, cost: u64, path: &Path<'_>, priced: Option<Priced>) {
         self.total = self.total.saturating_add(cost);
         if let Some(priced) = priced
-            && self.priced.as_ref().is_none_or(|(dearest, _)| *dearest < cost)
+            && self.priced.as_ref().is_none_or(|(most_expensive, _)| *most_expensive < cost)
         {
             self.priced = Some((cost, priced));
         }
@@ -40,13 +40,13 @@ impl TotalCost {
             all.push((path.to_string(), cost));
         }
         if cost < WORTH_NAMING
-            || self.dearest.last().is_some_and(|l| self.dearest.len() == NAMED && l.0 >= cost)
+            || self.most_expensive.last().is_some_and(|l| self.most_expensive.len() == NAMED && l.0 >= cost)
         {
             return;
         }
-        let at = self.dearest.partition_point(|(other, _)| *other >= cost);
-        self.dearest.insert(at, (cost, path.to_string()));
-        self.dearest.truncate(NAMED);
+        let at = self.most_expensive.partition_point(|(other, _)| *other >= cost);
+        self.most_expensive.insert(at, (cost, path.to_string()));
+        self.most_expensive.truncate(NAMED);
     }
 
     /// The errors if the total is too high; `path` is the schema's.
@@ -54,7 +54,7 @@ impl TotalCost {
         if self.total <= PER_SCHEMA {
             return Vec::new();
         }
-        let named = self.dearest.iter().map(|(_, path)| {
+        let named = self.most_expensive.iter().map(|(_, path)| {
             FieldError::forbidden(
                 path,
                 "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema",
@@ -74,19 +74,19 @@ impl TotalCost {
 }
 
 impl TotalCost {
-    /// The bounds that make the dearest expression as cheap as the schema needs it, unless there is
-    /// one that is too dear by itself: that one has its own hint.
+    /// The bounds that make the most expensive expression cheap enough for the schema, unless an expression is
+    /// too expensive by itself: that one has its own hint.
     fn hint(&self) -> String {
-        let Some((dearest, priced)) = &self.priced else { return String::new() };
-        let limit = PER_SCHEMA.checked_sub(self.total.saturating_sub(*dearest));
-        match limit.filter(|_| *dearest <= PER_EXPRESSION) {
+        let Some((most_expensive, priced)) = &self.priced else { return String::new() };
+        let limit = PER_SCHEMA.checked_sub(self.total.saturating_sub(*most_expensive));
+        match limit.filter(|_| *most_expensive <= PER_EXPRESSION) {
             Some(limit) => priced.hint(limit, "schema"),
             None => String::new(),
         }
     }
 }
 
-/// An expression whose price can be told apart.
+/// An expression whose estimated cost can be explained.
 #[derive(Debug)]
 pub(crate) struct Priced {
     pub(super) explanation: Explanation,
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_four_dearest_are_named_earlier_ones_first() {
+    fn the_four_most_expensive_are_named_earlier_ones_first() {
         let mut total = TotalCost::default();
         for (i, cost) in [25, 9, 9, 9, 9, 17, 30].into_iter().enumerate() {
             total.add(cost * 1_000_000, &Path::ROOT.index(i), None);

@@ -1,5 +1,5 @@
-//! The little language of `fieldPath` in rules and of `jsonPath` in selectable fields:
-//! `.name` and `['name']`, followed along a schema.
+//! Field paths of rules (`fieldPath`) and selectable fields (`jsonPath`): `.name` and `['name']`, resolved
+//! in a schema.
 //!
 //! A step through `properties` must name one of them, a step through `additionalProperties` may
 //! name anything. There is no way into arrays.

@@ -1,4 +1,4 @@
-//! Costs of rules by the schema they stand on: what the bounds of a schema come to.
+//! Estimated costs of rules, by the bounds of the schema they are in.
 
 use pleach_cel::{Declarations, Environment};
 use pleach_json::{Value, json};
@@ -16,7 +16,7 @@ fn cost(schema: &Value, rule: &str) -> u64 {
 }
 
 #[test]
-fn bounds_make_costs() {
+fn bounds_limit_estimated_costs() {
     let list = |items: Value| json!({"type": "array", "items": items});
     let map = |values: Value| json!({"type": "object", "additionalProperties": values});
     let of = |type_: &str| json!({"type": type_});
@@ -59,7 +59,7 @@ fn bounds_make_costs() {
 }
 
 #[test]
-fn nodes_without_a_type_have_none_for_cel_either() {
+fn nodes_without_a_type_have_no_cel_type() {
     for (why, schema) in [
         ("nothing said", json!({"x-kubernetes-preserve-unknown-fields": true})),
         ("a list of it", json!({"type": "array", "items": {"x-kubernetes-preserve-unknown-fields": true}})),

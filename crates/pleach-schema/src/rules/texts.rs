@@ -1,4 +1,4 @@
-//! What can be said about a rule without compiling it.
+//! Validates the texts of a rule, without compiling it.
 
 use pleach_meta::{FieldError, FieldErrors, Path};
 
@@ -56,7 +56,7 @@ fn check_rule(schema: &JSONSchemaProps, rule: &ValidationRule, path: &Path<'_>, 
     if has_line_break(&rule.field_path) {
         errors.push(line_break(at, &rule.field_path));
     }
-    // A path is followed along the structural form; where there is none, nothing is said about it.
+    // A path is resolved in the structural form; without one it is not validated.
     if resolve_field_path(&rule.field_path, schema).is_err() && Structural::of(schema).is_ok() {
         errors.push(FieldError::invalid(at, rule.field_path.clone(), "must be a valid path"));
     }

@@ -1,4 +1,4 @@
-//! A rule at its node: the text as written, and the programs made from it when first needed.
+//! A rule of a compiled node: its source, and the programs compiled from it when first needed.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -50,13 +50,13 @@ impl Rule {
         self.field.as_deref()
     }
 
-    /// What to say of the rule itself in errors about it.
+    /// How errors about the rule itself name it.
     pub(super) fn title(&self) -> &str {
         let message = self.source.message.trim();
         if message.is_empty() { self.source.rule.trim() } else { message }
     }
 
-    /// What to say when it is false, unless an expression says it better.
+    /// The message when it fails, unless there is a `messageExpression`.
     pub(super) fn message(&self) -> String {
         let message = self.source.message.trim();
         if message.is_empty() {
@@ -66,7 +66,7 @@ impl Rule {
         }
     }
 
-    /// The programs, or what is wrong with the rule.
+    /// The programs, or the error of compiling the rule.
     pub(super) fn programs(&self, node: &Node) -> &Result<Programs, String> {
         self.programs.get_or_init(|| self.compile(node))
     }

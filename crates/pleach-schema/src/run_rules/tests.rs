@@ -1,4 +1,4 @@
-//! Which rules run, in which order, and what is said.
+//! Which rules run, in which order, and their messages.
 
 use pleach_json::json;
 
@@ -31,7 +31,7 @@ fn object(rule: &Value) -> Value {
 }
 
 #[test]
-fn what_is_said() {
+fn messages_of_failed_rules() {
     for (why, schema, value, want) in [
         ("nothing when it holds", integer(&json!({"rule": "self > 5"})), json!(6), &[][..]),
         (
@@ -124,7 +124,7 @@ fn what_is_said() {
 }
 
 #[test]
-fn what_is_looked_at() {
+fn rules_run_on_typed_values_only() {
     let no = json!([{"rule": "false", "message": "no"}]);
     let leaf = json!({"type": "integer", "x-kubernetes-validations": (no.clone())});
     let nullable = json!({"type": "integer", "nullable": true, "x-kubernetes-validations": (no.clone())});
@@ -160,7 +160,7 @@ fn what_is_looked_at() {
 }
 
 #[test]
-fn old_values() {
+fn old_self_is_correlated() {
     let grow = integer(&json!({"rule": "self > oldSelf", "message": "grow"}));
     let optional = integer(
         &json!({"rule": "oldSelf.hasValue() && self > oldSelf.value()", "optionalOldSelf": true, "message": "grow"}),
@@ -208,7 +208,7 @@ fn old_values() {
 }
 
 #[test]
-fn the_budget_is_shared_and_ends_everything() {
+fn all_rules_share_one_cost_budget() {
     let schema = json!({"type": "array", "items": {"type": "integer", "x-kubernetes-validations": [{"rule": "self > 5", "message": "low"}]}});
     let outcome = run(&schema, &json!([1, 2, 3, 4]), None, 5);
     let found: Vec<_> = outcome.errors.iter().map(ToString::to_string).collect();
@@ -218,7 +218,7 @@ fn the_budget_is_shared_and_ends_everything() {
 }
 
 #[test]
-fn ten_thousand_levels() {
+fn ten_thousand_levels_need_no_deep_stack() {
     let rules = json!([{"rule": "self == self"}]);
     for list in [true, false] {
         let mut schema =

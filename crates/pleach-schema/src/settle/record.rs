@@ -1,4 +1,4 @@
-//! What settling did to an object, and what it left undone: a feature of the product.
+//! The record of settling: what was pruned, dropped and defaulted, and which defaults were not applied.
 //!
 //! The server turns parts of it into warnings; the command line shows all of it.
 
@@ -6,29 +6,29 @@ use std::fmt;
 
 use pleach_json::Value;
 
-/// What was done to an object.
+/// What settling did to an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settled {
-    /// Fields that no schema names, sorted: what strict field validation refuses.
+    /// Unknown fields, sorted: strict field validation refuses them.
     pub pruned: Vec<String>,
     /// Unknown fields in the metadata of embedded resources, sorted; reported after `pruned`.
     pub unknown_metadata: Vec<String>,
-    /// Nulls that nothing allows.
+    /// Nulls in fields that are not nullable and have no default.
     pub nulls_dropped: Vec<String>,
-    /// Which defaults were filled in, and which not.
+    /// Which defaults were applied, and which not.
     pub defaults: Defaults,
 }
 
-/// Which defaults were filled in, and which not.
+/// Which defaults were applied, and which not.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Defaults {
-    /// In the order they were filled in.
+    /// In the order they were applied.
     pub applied: Vec<AppliedDefault>,
-    /// Sorted by path; only when everything was asked for.
+    /// Sorted by path; only with [`Record::Everything`](super::Record::Everything).
     pub withheld: Vec<WithheldDefault>,
 }
 
-/// A default that was filled in.
+/// A default that was applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AppliedDefault {
     /// Where.
@@ -37,7 +37,7 @@ pub struct AppliedDefault {
     pub value: Value,
 }
 
-/// A default that was not filled in.
+/// A default that was not applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WithheldDefault {
     /// Where it would have gone.
@@ -46,17 +46,17 @@ pub struct WithheldDefault {
     pub reason: Reason,
 }
 
-/// Why a default was not filled in, although its field is not set.
+/// Why a default was not applied, although its field is not set.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The object it belongs into is not there, and has no default itself.
+    /// Its parent object is absent, and has no default itself.
     ParentAbsent(String),
-    /// What should be the object it belongs into is null.
+    /// Its parent is null.
     ParentNull(String),
-    /// What should be the object it belongs into is something else.
+    /// Its parent is no object.
     ParentNoObject(String),
-    /// The field is null and may be.
+    /// The field is null and nullable.
     NullKept,
     /// The default of a whole object is never used.
     OfTheRoot,

@@ -1,6 +1,6 @@
-//! Completeness: what a junctor speaks about must exist outside of it.
+//! Completeness: every field that a junctor restricts must be declared outside of it.
 //!
-//! Odd, and kept: only junctors at the root of the schema are looked at, never those below a
+//! Odd, and kept: only junctors at the root of the schema are checked, never those below a
 //! property or item.
 
 use pleach_json::grow_stack;

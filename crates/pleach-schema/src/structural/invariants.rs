@@ -1,6 +1,6 @@
 //! The rules a structural schema keeps at every node, outside and inside of junctors.
 //!
-//! Three kinds of place are told apart: the root, the items of an array, and the fields of an
+//! Three kinds of place are distinguished: the root, the items of an array, and the fields of an
 //! object (properties and additional properties). Inside a junctor little more than value
 //! validation is allowed, wherever the junctor is.
 

@@ -15,8 +15,7 @@ pub(crate) fn is_int_or_string(any_of: &[JSONSchemaProps]) -> bool {
     matches!(any_of, [a, b] if bare(a, "integer") && bare(b, "string"))
 }
 
-/// Whether a root `metadata` says nothing but its type, its default and something about `name` and
-/// `generateName`.
+/// Whether a root `metadata` has nothing but a type, a default and schemas of `name` and `generateName`.
 pub(crate) fn is_name_only_metadata(metadata: &JSONSchemaProps) -> bool {
     let names_only = metadata.properties().iter().all(|(name, _)| name == "name" || name == "generateName");
     if !names_only || metadata.additional_properties.is_some() {
@@ -30,8 +29,7 @@ pub(crate) fn is_name_only_metadata(metadata: &JSONSchemaProps) -> bool {
     is_bare(&without_default, &metadata.type_)
 }
 
-/// Whether a schema is of type `type_` and says nothing else; properties and additional
-/// properties are left out of account.
+/// Whether a schema has nothing but the type `type_`, properties and additional properties aside.
 fn is_bare(schema: &JSONSchemaProps, type_: &str) -> bool {
     let (value, rare) = (schema.value(), schema.rare());
     let junctors = [&value.all_of, &value.any_of, &value.one_of];

@@ -1,8 +1,7 @@
 //! Junctors as pure value validation.
 //!
-//! A type in a junctor says one of three things about the place whose type the core knows: the same
-//! (it is left out), something impossible (the branch becomes one that never matches), or something
-//! the core leaves open, which a structural schema cannot say.
+//! A type in a junctor can be that of the core (it is left out), contradict it (the branch becomes one that
+//! never matches), or narrow what the core leaves open, which a structural schema cannot express.
 
 use pleach_json::grow_stack;
 
@@ -106,7 +105,7 @@ impl Builder {
         let schema = source.schema;
         let mut properties = Vec::new();
         for (name, schema) in schema.properties() {
-            // The core has a place for every name that is said anywhere.
+            // The core has a place for every name that is declared anywhere.
             let Some(core) = core.property(name) else { continue };
             let place = self.below(source.place, format!(".properties[{name}]"));
             properties.push((name.clone(), self.nested(Source { schema, place, inside: true }, core)));
@@ -128,7 +127,7 @@ impl Builder {
         }
     }
 
-    /// What a junctor says that value validation cannot.
+    /// The keywords of a junctor that value validation cannot have.
     fn left_out(&mut self, source: Source<'_>, core: &JSONSchemaProps) {
         let (schema, rare) = (source.schema, source.schema.rare());
         for (keyword, used) in [

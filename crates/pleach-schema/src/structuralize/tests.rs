@@ -40,7 +40,7 @@ fn a_structural_schema_stays_as_it_is() {
 }
 
 #[test]
-fn what_is_said_in_junctors_gets_a_place_outside() {
+fn fields_in_junctors_are_declared_outside() {
     for (why, schema, want, notes) in [
         (
             "types move out, and stay out of the branches that said them",
@@ -141,7 +141,7 @@ fn what_is_said_in_junctors_gets_a_place_outside() {
 }
 
 #[test]
-fn what_stands_in_the_way_is_named() {
+fn obstacles_are_named() {
     for (why, schema, want) in [
         (
             "types that differ",
@@ -190,7 +190,7 @@ fn what_stands_in_the_way_is_named() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Integers becoming `multipleOf: 1` and branches that never match are exact; the other notes say
+    /// Integers becoming `multipleOf: 1` and branches that never match are exact; the other notes mean
     /// that something changed. `accepts` does not know `multipleOf`.
     #[test]
     fn a_proposal_without_a_note_means_the_same(

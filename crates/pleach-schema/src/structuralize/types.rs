@@ -1,4 +1,4 @@
-//! Which type a place has, from all schemas that speak about it.
+//! Decides the type of a place, from all schemas that describe it.
 
 use std::collections::BTreeSet;
 

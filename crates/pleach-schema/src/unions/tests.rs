@@ -162,7 +162,7 @@ fn objects_set_one_member() {
 }
 
 #[test]
-fn unfolding_adds_what_plain_schemas_can_say() {
+fn unfolding_adds_plain_keywords() {
     let mut unfolded = schema(&volume());
     unfolded.unfold();
     let value = unfolded.to_value();
@@ -189,7 +189,7 @@ fn unfolding_keeps_a_one_of_that_was_there() {
 }
 
 #[test]
-fn expanding_leaves_only_what_upstream_knows() {
+fn expanding_leaves_only_upstream_keywords() {
     let mut expanded = schema(&volume());
     expanded.expand();
     assert_eq!(
@@ -219,7 +219,7 @@ fn expanding_leaves_only_what_upstream_knows() {
 }
 
 #[test]
-fn expanding_says_in_the_branch_what_cel_cannot_name() {
+fn expanding_uses_branches_for_names_that_cel_cannot_have() {
     let mut expanded = schema(&json!({
         "type": "object",
         "x-kubernetes-unions": [{"discriminator": "kind of", "fields": {"a": "A"}}],
@@ -235,7 +235,7 @@ fn expanding_says_in_the_branch_what_cel_cannot_name() {
 }
 
 #[test]
-fn without_a_discriminator_none_is_a_choice() {
+fn without_a_discriminator_no_member_need_be_set() {
     let mut unfolded = schema(&json!({
         "type": "object",
         "x-kubernetes-unions": [{"fields": {"a": "", "b": ""}}],

@@ -1,7 +1,7 @@
-//! The two names a value has in messages: the field of the cause, and the name inside the text.
+//! The location of a value in validation errors: the field of the cause, and the name inside the text.
 //!
 //! They are the same but for where the validation started. On the status endpoint the field is
-//! `status.x` and the text says `x`; errors about the value itself carry the start alone, which is
+//! `status.x` and the text has `x`; errors about the value itself carry the start alone, which is
 //! the literal `<nil>` when a whole object is validated.
 
 use pleach_meta::Path;
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_start_is_in_the_field_and_not_in_the_name() {
+    fn the_field_includes_the_start_and_the_name_does_not() {
         let status = Location::root(Some("status"));
         let a = status.key("a");
         assert_eq!((a.field().as_str(), a.name().as_str()), ("status.a", "a"));

@@ -1,8 +1,8 @@
-//! The walk that finds every fault.
+//! The validation walk that reports every error.
 //!
 //! Each visit returns a *match count*, upstream's measure of how much of a schema a value met: of
-//! the branches of an `anyOf` that all fail, the one that got furthest is the one whose errors are
-//! told. Outside of junctors nobody looks at it.
+//! the branches of an `anyOf` that all fail, the one with the highest count is reported. It matters only
+//! inside junctors.
 
 use pleach_json::{Array, Map, Value, grow_stack};
 use pleach_meta::{FieldError, FieldErrors};
@@ -13,7 +13,7 @@ use crate::compile::{Additional, Junctors, Node, NodeRef};
 use crate::keywords::Gate;
 use crate::ratchet::Ratchet;
 
-/// Every fault of a value. With an old value, faults of what is equal to it are left out.
+/// Every error of a value. With an old value, errors of unchanged parts are left out.
 pub(super) fn report(
     node: &Node,
     value: &Value,
@@ -31,7 +31,7 @@ struct Reporter<'r> {
 }
 
 impl Reporter<'_> {
-    /// Visits a value; `old` is what it was, if it can be told. `top` marks the start of validation.
+    /// Visits a value; `old` is the value it replaces, if it can be correlated. `top` marks the start of validation.
     fn visit(
         &mut self,
         node: &Node,
@@ -43,7 +43,7 @@ impl Reporter<'_> {
         if self.errors.is_full() {
             return 0;
         }
-        // Looking for what to say takes longer than looking whether there is anything.
+        // Reporting takes longer than the yes or no.
         charge(3);
         let before = self.errors.len();
         let count = grow_stack(|| self.visit_here(node, value, at, old, top));
@@ -162,7 +162,7 @@ impl Reporter<'_> {
                     continue;
                 }
             };
-            // What makes an object a resource is bound to the request, not to what was there.
+            // `apiVersion` and `kind` are bound to the request and never ratcheted.
             let bound = top && matches!(key.as_str(), "apiVersion" | "kind");
             let old = old.filter(|_| !bound).and_then(|old| old.get(key));
             count += self.visit(of_member, member, &at_member, old, false);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_branch_that_got_further_is_told() {
+    fn the_branch_with_the_highest_match_count_is_reported() {
         let schema = json!({
             "type": "object",
             "properties": {"kind": {"type": "string"}, "file": {"type": "string"}, "url": {"type": "string"}, "size": {"type": "integer"}},
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_errors_are_told_once() {
+    fn equal_errors_are_reported_once() {
         let schema = json!({"type": "string", "minLength": 2, "allOf": [{"minLength": 2}, {"maxLength": 9}]});
         check(
             "the same text from two places",

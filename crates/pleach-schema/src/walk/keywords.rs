@@ -1,4 +1,4 @@
-//! Keywords that no node of a CRD's schema may use, or not in this way.
+//! Validates the keywords of a node: those that CRDs may not use, and forbidden combinations.
 
 use pleach_meta::{FieldError, FieldErrors, Path};
 

@@ -1,4 +1,4 @@
-//! The rules of `x-kubernetes-map-type`, `x-kubernetes-list-type` and
+//! Validates `x-kubernetes-map-type`, `x-kubernetes-list-type` and
 //! `x-kubernetes-list-map-keys`.
 //!
 //! Odd, and kept: a set of non-atomic objects shows the items' *list* type as the bad value, and a
@@ -169,7 +169,7 @@ fn map_keys(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut FieldErrors)
     }
 }
 
-/// The rules that came later and are therefore waived for CRDs that broke them before.
+/// The newer rules, which are ratcheted for CRDs that broke them before.
 fn map_set(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut FieldErrors) {
     let list_type = schema.list_type();
     let Some(items) = schema.items().filter(|_| list_type == "map" || list_type == "set") else { return };
