@@ -286,13 +286,39 @@ fn order(a: &str, b: &str) -> Ordering {
     a.as_bytes().first().cmp(&b.as_bytes().first()).then_with(|| a.cmp(b))
 }
 
+/// So many members are sorted in little memory rather than fast.
+const MANY: usize = 10_000;
+
+/// A stable sort by key, in a tenth of the memory of the usual one: hostile input has a million members.
+fn sort_many(members: &mut [(Str, Value)]) {
+    let mut order: Vec<u32> = (0..members.len() as u32).collect();
+    order.sort_unstable_by(|&a, &b| members[a as usize].0.cmp(&members[b as usize].0).then(a.cmp(&b)));
+    // Each cycle of the permutation in turn; what is in its place stands for itself.
+    for start in 0..members.len() {
+        let mut at = start;
+        loop {
+            let from = order[at] as usize;
+            order[at] = at as u32;
+            if from == start {
+                break;
+            }
+            members.swap(at, from);
+            at = from;
+        }
+    }
+}
+
 /// Sorts and drops all but the last member of each key.
 fn restore_order(members: &mut Vec<(Str, Value)>) {
     if members.is_sorted_by(|a, b| order(&a.0, &b.0).is_lt()) {
         return;
     }
     // The sort is stable, so of equal keys the last one written stands last.
-    members.sort_by(|a, b| a.0.cmp(&b.0));
+    if (MANY..u32::MAX as usize).contains(&members.len()) {
+        sort_many(members);
+    } else {
+        members.sort_by(|a, b| a.0.cmp(&b.0));
+    }
     members.dedup_by(|later, kept| {
         let same = later.0 == kept.0;
         if same {
@@ -362,6 +388,18 @@ mod tests {
 
     fn keys(map: &Map) -> Vec<&str> {
         map.keys().map(Str::as_str).collect()
+    }
+
+    #[test]
+    fn many_members_are_sorted_as_few_are() {
+        for distinct in [1, 2, 3, 4_999, 100_000] {
+            let key = |n: usize| Str::from(format!("k{}", n * 7_919 % distinct));
+            let members = || (0..MANY + 7).map(|n| (key(n), Value::Int(n as i64))).collect::<Vec<_>>();
+            let mut one_by_one = std::collections::BTreeMap::new();
+            one_by_one.extend(members());
+            let all = Map::from(members());
+            assert!(all.entries().iter().map(|(k, v)| (k, v)).eq(&one_by_one), "{distinct} different keys");
+        }
     }
 
     #[test]
