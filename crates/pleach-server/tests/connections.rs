@@ -333,6 +333,23 @@ async fn a_body_that_never_comes_does_not_keep_its_place() {
 }
 
 #[tokio::test]
+async fn a_body_that_comes_slowly_takes_no_place() {
+    let one_write = InflightLimits { mutating: 1, reserved_mutating: 0, ..InflightLimits::default() };
+    let server = Server::start_with(Limits::default(), one_write, Webhook::default()).await;
+    let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"slow"}}"#;
+    let mut slow = server.connect("http/1.1").await;
+    let head = format!("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n", map.len());
+    let post = request("POST /api/v1/namespaces/default/configmaps", &head);
+    slow.write_all(post.as_bytes()).await.unwrap();
+    slow.write_all(&map.as_bytes()[..1]).await.unwrap();
+    // Long enough for the server to wait for the rest.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    server.create_a_map().await;
+    slow.write_all(&map.as_bytes()[1..]).await.unwrap();
+    read_until(&mut slow, "201 Created").await;
+}
+
+#[tokio::test]
 async fn a_server_that_stops_ends_watches_and_waits_for_nobody_idle() {
     let server = Server::start().await;
     let mut watch = server.connect("http/1.1").await;
