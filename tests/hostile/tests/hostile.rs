@@ -47,9 +47,7 @@ const MORE_MEMORY: &[(&str, usize)] = &[
     ("CRD: everything that is forbidden", 100),
     ("CRD: many defaults", 130),
     ("CRD: wrong defaults", 110),
-    ("managers: a long list of items", 320),
-    ("strategic merge patch: owners", 130),
-    ("strategic merge patch: finalizers in order", 110),
+    ("managers: a long list of items", 180),
 ];
 
 /// Something that a client may send.
