@@ -2,7 +2,7 @@
 //!
 //! Plugins have upstream's names and order. A plugin is a module here and its line in the table of `plugins.rs`. Every write
 //! goes through the chain: create, update, patch, apply, delete, collections, subresources, and deletions by
-//! background controllers. What a plugin is told of a write are its [`AdmissionAttributes`].
+//! background controllers. Plugins get the [`AdmissionAttributes`] of a write.
 //!
 //! The mutating phase comes before validation by the schema, the validating phase after it. Writes whose object
 //! no plugin wants to see pay for one load per plugin.

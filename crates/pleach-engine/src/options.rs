@@ -37,7 +37,7 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// The options as those are told who are asked about a write.
+    /// The options as an object, for admission.
     pub(crate) fn to_value(&self, kind: &str) -> Value {
         let mut out = options_object(kind, self.dry_run);
         if !self.field_manager.is_empty() {
@@ -176,7 +176,7 @@ pub struct DeleteOptions {
 }
 
 impl DeleteOptions {
-    /// The options as those are told who are asked about a deletion.
+    /// The options as an object, for admission.
     pub(crate) fn to_value(&self) -> Value {
         let mut out = options_object("DeleteOptions", self.dry_run);
         if let Some(seconds) = self.grace_period_seconds {

@@ -19,6 +19,8 @@ pub use pleach_pipeline::Subject;
 pub enum Rejection {
     /// 400, with upstream's text.
     BadRequest(String),
+    /// 401: the credentials are not valid.
+    Unauthorized,
     /// 403 about an object.
     Forbidden {
         /// The object.
@@ -79,6 +81,8 @@ pub enum Rejection {
     },
     /// 413, with what is said after the colon.
     TooLarge(String),
+    /// 413: the request takes more than this many steps of work.
+    TooMuchWork(u64),
     /// 415, with the text.
     UnsupportedMediaType(String),
     /// 415 about a path of a built-in kind: a patch of a type that it does not take.
@@ -112,6 +116,8 @@ pub enum Rejection {
         /// What is wrong with it.
         why: String,
     },
+    /// 500: an object was deleted that cannot be decoded, with the whole message.
+    DeletedUnreadable(String),
     /// 500: a list with stored objects that cannot be decoded.
     UnreadableList {
         /// The resource.
@@ -123,6 +129,8 @@ pub enum Rejection {
     },
     /// 429: too many calls to webhooks are waiting for answers.
     TooManyRequests,
+    /// 504: the request took too long, with what is said after the colon.
+    Timeout(&'static str),
     /// 503: writes are refused for now.
     Unavailable(String),
     /// A webhook said no, in its own words and with its own code.
@@ -151,6 +159,25 @@ impl Rejection {
         let subject =
             Subject { group: (*group).into(), resource: (*plural).into(), name: name.as_ref().into() };
         Self::Forbidden { subject, why: without_markup(why), cause: None }
+    }
+
+    /// An admission webhook denied a write: with its Status, if it gave one.
+    pub(crate) fn denied(webhook: &str, status: Option<Status>) -> Self {
+        let who = format!("admission webhook \"{webhook}\" denied the request");
+        let unexplained = || format!("{who} without explanation");
+        let status = match status {
+            None => Status::failure(400, Reason::None, unexplained()),
+            Some(mut status) => {
+                status.message = match (status.message.as_str(), status.reason.as_str()) {
+                    ("", "") => unexplained(),
+                    ("", reason) => format!("{who}: {reason}"),
+                    (message, _) => format!("{who}: {message}"),
+                };
+                status.code = if status.code < 400 { 400 } else { status.code };
+                status
+            }
+        };
+        Self::Denied(Box::new(status))
     }
 
     /// A stored object would be too large.
@@ -208,6 +235,7 @@ impl Rejection {
         let message = self.to_string();
         match self {
             Self::BadRequest(_) => Status::failure(400, Reason::BadRequest, message),
+            Self::Unauthorized => Status::failure(401, Reason::Unauthorized, message),
             Self::Forbidden { subject, cause, .. } => {
                 let mut details = subject.details();
                 details.causes.extend(cause);
@@ -245,6 +273,8 @@ impl Rejection {
                 .with_details(StatusDetails { causes, ..StatusDetails::default() }),
             Self::Expired { .. } => Status::failure(410, Reason::Expired, message),
             Self::TooLarge(_) => Status::failure(413, Reason::RequestEntityTooLarge, message),
+            Self::TooMuchWork(_) => Status::failure(413, Reason::RequestEntityTooLarge, message)
+                .with_details(StatusDetails::default()),
             Self::UnsupportedMediaType(_) => Status::failure(415, Reason::UnsupportedMediaType, message),
             Self::NotConsumed => Status::failure(415, Reason::UnsupportedMediaType, message)
                 .with_details(StatusDetails::default()),
@@ -274,6 +304,10 @@ impl Rejection {
                     causes,
                     ..subject.details()
                 })
+            }
+            Self::DeletedUnreadable(_) => Status::failure(500, Reason::StoreReadError, message),
+            Self::Timeout(_) => {
+                Status::failure(504, Reason::Timeout, message).with_details(StatusDetails::default())
             }
             Self::Internal(why) => internal(message, why),
             Self::Plain(_) => Status::failure(500, Reason::None, message),
@@ -309,6 +343,7 @@ impl fmt::Display for Rejection {
             | Self::UnsupportedMediaType(text)
             | Self::Plain(text)
             | Self::Unavailable(text)
+            | Self::DeletedUnreadable(text)
             | Self::ApplyConflict { message: text, .. }
             | Self::Expired { message: text, .. } => f.write_str(text),
             Self::Forbidden { subject, why, .. } if subject.name.is_empty() => {
@@ -349,6 +384,12 @@ impl fmt::Display for Rejection {
             Self::ResourceVersionTooLarge { requested, current } => {
                 write!(f, "Timeout: Too large resource version: {requested}, current: {current}")
             }
+            Self::Unauthorized => f.write_str("Unauthorized"),
+            Self::TooMuchWork(steps) => write!(
+                f,
+                "Request entity too large: processing it takes more than {steps} steps, which is the limit for one request"
+            ),
+            Self::Timeout(why) => write!(f, "Timeout: {why}"),
             Self::Internal(why) => write!(f, "{INTERNAL}{why}"),
             Self::Unreadable { .. } => write!(f, "{INTERNAL}{}", self.unreadable_text().unwrap_or_default()),
             Self::UnreadableList { subject, .. } => {

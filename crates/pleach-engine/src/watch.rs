@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pleach_json::Value;
-use pleach_meta::{Reason, Status};
+use pleach_meta::Status;
 use pleach_store::{Event, Key, Revision, StoreError, Watch, WatchItem};
 
 use crate::catalog::ServedKind;
@@ -308,7 +308,7 @@ fn record_of(event: &Event, previous: bool) -> Result<Record, Rejection> {
         unreadable @ Rejection::Unreadable { .. } if event.value.is_none() => {
             let why = unreadable.unreadable_text().unwrap_or_default();
             let message = format!("saw a DELETED event, but object data is corrupt - {why}");
-            Rejection::Denied(Box::new(Status::failure(500, Reason::StoreReadError, message)))
+            Rejection::DeletedUnreadable(message)
         }
         other => other,
     })
@@ -316,5 +316,6 @@ fn record_of(event: &Event, previous: bool) -> Result<Record, Rejection> {
 
 /// The history that a watch needs is gone.
 fn too_old(requested: Revision, oldest: Revision) -> Status {
-    Status::failure(410, Reason::Expired, format!("too old resource version: {requested} ({oldest})"))
+    let message = format!("too old resource version: {requested} ({oldest})");
+    Rejection::Expired { message, resume: None }.into_status()
 }

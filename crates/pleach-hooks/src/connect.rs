@@ -173,7 +173,7 @@ fn is_name(host: &str) -> bool {
     !host.is_empty() && host.len() <= 253 && host.split('.').all(|label| (1..=63).contains(&label.len()))
 }
 
-/// Who is asked about names first, for the text of an error.
+/// The first name server of the resolver's configuration, for the text of an error.
 async fn name_server() -> SocketAddr {
     let text = tokio::fs::read_to_string("/etc/resolv.conf").await.unwrap_or_default();
     let first = text.lines().find_map(|line| {

@@ -113,7 +113,7 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-/// What a caller is told of a body that could not be read.
+/// The error of a body that could not be read.
 pub(crate) fn unreadable(reason: &str) -> String {
     format!("unexpected error when reading response body. Please retry. Original error: {reason}")
 }

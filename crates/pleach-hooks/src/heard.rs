@@ -10,7 +10,7 @@ use pleach_go::strconv;
 /// As much as is looked at.
 const KEPT: usize = 4096;
 
-/// The start of an answer, shared between a connection and whoever explains its failure.
+/// The start of an answer, shared between a connection and the code that explains its failure.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heard(Arc<Mutex<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! A connection whose failures are told with both of its ends.
+//! A connection whose errors name both of its ends.
 
 use std::io;
 use std::net::SocketAddr;

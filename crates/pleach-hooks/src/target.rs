@@ -38,7 +38,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The URL of a webhook, which is told how long it has.
+    /// The URL of a webhook, with its `timeout` parameter.
     pub(crate) fn of(place: &Place, timeout: u64) -> Result<Self, String> {
         let (origin, path) = match place {
             Place::Url(url) => {
@@ -120,7 +120,7 @@ impl Target {
     }
 }
 
-/// Whole seconds, rounded up: what a webhook is told.
+/// Whole seconds, rounded up, as in the `timeout` parameter.
 pub(crate) fn seconds(timeout: Duration) -> u64 {
     timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0)
 }

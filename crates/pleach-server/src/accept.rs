@@ -145,13 +145,13 @@ pub fn negotiate(header: Option<&str>, endpoint: Endpoint) -> Option<Accepted> {
     negotiate_object(header, endpoint, true)
 }
 
-/// The encoding of an error; JSON if nothing that is asked for will do.
+/// The encoding of an error; JSON if nothing in the header is acceptable.
 pub fn negotiate_error(header: Option<&str>) -> Accepted {
     let json = Accepted { encoding: Encoding::Json, transform: Transform::None, pretty: false };
     negotiate(header, Endpoint::Error).unwrap_or(json)
 }
 
-/// Whether a path of a built-in kind is found at all by who asks for this: the types must be spelled out, and what is
+/// Whether a path of a built-in kind is found at all with this `Accept` header: the types must be spelled out, and what is
 /// asked of them does not matter yet.
 pub fn is_produced(header: Option<&str>) -> bool {
     let header = header.map(str::trim).unwrap_or_default();

@@ -13,8 +13,7 @@ use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 use pleach_auth::{Attributes, AuthenticatorChain, Unauthorized, UserInfo, Verb};
-use pleach_engine::Engine;
-use pleach_meta::{Reason, Status, StatusDetails};
+use pleach_engine::{Engine, Rejection};
 use pleach_work::{Interrupted, Meter, Stopped, run_metered};
 use tokio::sync::watch;
 
@@ -27,6 +26,7 @@ use crate::deadline::Deadline;
 use crate::documents::Documents;
 use crate::inflight::{Inflight, InflightLimits, Place, Rank};
 use crate::metrics::{Labels, Metrics};
+use crate::outcome::Outcome;
 use crate::query::Query;
 use crate::request_body::Unread;
 use crate::request_info::{PathKind, RequestInfo};
@@ -176,12 +176,11 @@ impl App {
         let deadline = Deadline::of(&query, !parts.method.is_safe(), is_watch);
         let user = self.authenticators.authenticate(credentials(&parts.headers, certificate)).get().await;
         let response = match (info, deadline, user) {
-            (None, ..) => respond::text(StatusCode::BAD_REQUEST, "400 Bad Request"),
+            (None, ..) => respond::text(Outcome::BadPath, "400 Bad Request"),
             (_, Err(rejection), _) => respond::rejection(rejection, &ResponseFormat::plain()),
-            (_, _, Err(Unauthorized)) => respond::status(
-                &Status::failure(401, Reason::Unauthorized, "Unauthorized"),
-                &ResponseFormat::plain(),
-            ),
+            (_, _, Err(Unauthorized)) => {
+                respond::rejection(Rejection::Unauthorized, &ResponseFormat::plain())
+            }
             (Some(info), Ok(deadline), Ok(user)) => {
                 let call = Call::new(parts.method, info, user, &query, parts.headers);
                 let meter = meter(&call.method).deadline(deadline.at(started)).supervisor(cpu);
@@ -245,11 +244,13 @@ impl App {
             Interrupted::Stopped(stopped) => {
                 self.metrics.stopped(stopped);
                 match stopped {
-                    Stopped::Budget => respond::status(&too_much_work(), &ResponseFormat::plain()),
+                    Stopped::Budget => {
+                        respond::rejection(Rejection::TooMuchWork(REQUEST_STEPS), &ResponseFormat::plain())
+                    }
                     Stopped::Deadline => deadline.missed(),
                     // There is no client any more, or soon no server.
                     Stopped::Disconnected | Stopped::Shutdown => {
-                        respond::text(StatusCode::SERVICE_UNAVAILABLE, stopped.to_string())
+                        respond::text(Outcome::Stopped, stopped.to_string())
                     }
                 }
             }
@@ -257,7 +258,7 @@ impl App {
             Interrupted::Panicked(_) => {
                 self.metrics.panicked();
                 respond::text(
-                    StatusCode::INTERNAL_SERVER_ERROR,
+                    Outcome::Failed,
                     "This request caused apiserver to panic. Look in the logs for details.\n",
                 )
             }
@@ -293,14 +294,6 @@ fn meter(method: &Method) -> Meter {
     } else {
         Meter::unlimited()
     }
-}
-
-/// 413: what the body asks for takes too much work.
-fn too_much_work() -> Status {
-    let message = format!(
-        "Request entity too large: processing it takes more than {REQUEST_STEPS} steps, which is the limit for one request"
-    );
-    Status::failure(413, Reason::RequestEntityTooLarge, message).with_details(StatusDetails::default())
 }
 
 /// Logs a request; one that failed here or took long is worth it by default.
@@ -349,13 +342,9 @@ fn finish(mut response: Response<Body>, audit_id: HeaderValue, is_head: bool) ->
     response
 }
 
-/// 429, with the time to come back.
+/// 429: the client may try again in a second.
 pub fn too_many_requests() -> Response<Body> {
-    let status = Status::failure(429, Reason::TooManyRequests, "Too many requests, please try again later.")
-        .with_details(StatusDetails { retry_after_seconds: 1, ..StatusDetails::default() });
-    let mut response = respond::status(&status, &ResponseFormat::plain());
-    *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
-    response
+    respond::rejection(Rejection::TooManyRequests, &ResponseFormat::plain())
 }
 
 #[cfg(test)]

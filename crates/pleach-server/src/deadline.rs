@@ -1,4 +1,4 @@
-//! How long a request may take, so that none keeps a place among those under way for ever.
+//! Request deadlines: how long a request may take.
 //!
 //! Clients may ask for less with `timeout=`. A watch may go on; what is bounded is how long it takes to open.
 
@@ -7,12 +7,12 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use http::{Response, StatusCode};
+use http::Response;
 use pleach_engine::Rejection;
 use pleach_go::time::parse_duration;
-use pleach_meta::{Reason, Status, StatusDetails};
 
 use crate::body::Body;
+use crate::outcome;
 use crate::query::Query;
 use crate::respond::{self, ResponseFormat};
 
@@ -51,21 +51,18 @@ impl Deadline {
         tokio::time::timeout(self.after, answer).await.ok()
     }
 
-    /// That a request took too long, in the words of whoever watches over it upstream.
+    /// The response to a request that took too long, as upstream's timeout filters write it.
     pub fn missed(self) -> Response<Body> {
-        let why = if self.of_writes {
-            "Timeout: request did not complete within requested timeout - context deadline exceeded"
-        } else {
-            "Timeout: request did not complete within the allotted timeout"
-        };
-        let status = Status::failure(504, Reason::Timeout, why).with_details(StatusDetails::default());
         if self.of_writes {
-            return respond::status(&status, &ResponseFormat::plain());
+            let why = "request did not complete within requested timeout - context deadline exceeded";
+            return respond::rejection(Rejection::Timeout(why), &ResponseFormat::plain());
         }
+        let why = "request did not complete within the allotted timeout";
+        let status = Rejection::Timeout(why).into_status();
         // Upstream's outermost layer knows no types.
         let typed = String::from_utf8(respond::status_json(&status, None)).unwrap_or_default();
         let untyped = typed.replacen("\"kind\":\"Status\",\"apiVersion\":\"v1\",", "", 1);
-        let mut response = respond::text(StatusCode::GATEWAY_TIMEOUT, untyped + "\n");
+        let mut response = respond::text(outcome::code_of(&status), untyped + "\n");
         response.headers_mut().remove("x-content-type-options");
         response
     }
@@ -117,6 +114,6 @@ mod tests {
         let deadline = Deadline { after: WRITE, of_writes: true };
         assert!(deadline.keep(std::future::pending::<()>()).await.is_none());
         assert!(deadline.keep(async { respond::page_not_found() }).await.is_some());
-        assert_eq!(deadline.missed().status(), StatusCode::GATEWAY_TIMEOUT);
+        assert_eq!(deadline.missed().status().as_u16(), 504);
     }
 }

@@ -1,13 +1,13 @@
 //! Discovery: which groups, versions and resources there are, in the old documents and the new one.
 //!
-//! Documents are made from the catalog when somebody asks. Methods other than GET get the same
+//! Documents are made from the catalog on request. Methods other than GET get the same
 //! answer, as upstream gives it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
-use http::{Response, StatusCode};
 use pleach_engine::catalog::ServedKind;
 use pleach_engine::kind::{Kind, KindVersion};
 use pleach_engine::rejection::Rejection;
@@ -18,6 +18,7 @@ use sha2::{Digest as _, Sha256, Sha512};
 use crate::accept::{Encoding, Endpoint, clauses, negotiate};
 use crate::app::{App, Call};
 use crate::body::Body;
+use crate::outcome::Outcome;
 use crate::protobuf;
 use crate::request_info::PathKind;
 use crate::respond::{self, ResponseFormat};
@@ -68,7 +69,7 @@ pub fn serve(app: &App, call: &Call<'_>) -> Response<Body> {
         PathKind::Resource | PathKind::Other => None,
     };
     match document {
-        Some(document) => respond::value(StatusCode::OK, &document, &format),
+        Some(document) => respond::value(Outcome::Ok, &document, &format),
         None => respond::page_not_found(),
     }
 }
@@ -89,7 +90,7 @@ pub fn root(app: &App, call: &Call<'_>) -> Response<Body> {
     let mut document = Map::new();
     document.insert("paths", paths.into_iter().map(Value::from).collect::<Vec<_>>());
     respond::value(
-        StatusCode::OK,
+        Outcome::Ok,
         &document.into(),
         &ResponseFormat { pretty: call.pretty(), ..ResponseFormat::plain() },
     )
@@ -321,10 +322,10 @@ fn aggregated(app: &App, call: &Call<'_>, core: bool, encoding: Encoding) -> Res
     let format = ResponseFormat { gzip: respond::reads_gzip(&call.headers), ..ResponseFormat::plain() };
     let mut response = if unchanged {
         let mut response = Response::new(Body::empty());
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        *response.status_mut() = Outcome::NotModified.code();
         response
     } else {
-        respond::bytes(StatusCode::OK, encoding, bytes, &format)
+        respond::bytes(Outcome::Ok, encoding, bytes, &format)
     };
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));

@@ -1,6 +1,6 @@
 //! Published documents: OpenAPI v2 and v3.
 //!
-//! Nothing is made before somebody asks. What a kind contributes is kept as bytes until the kind
+//! Nothing is made before it is requested. What a kind contributes is kept as bytes until the kind
 //! changes; then only that is made anew. A change of a CRD itself costs nothing here: a request
 //! finds out what changed by comparing pointers, and not even that while the catalog stands still.
 
@@ -41,14 +41,14 @@ pub struct Documents {
     v3: Mutex<Index>,
 }
 
-/// A document in the forms somebody asked for.
+/// A document in the forms that were requested.
 #[derive(Default)]
 struct Forms {
     json: Option<Assembly>,
     protobuf: Option<Assembly>,
 }
 
-/// The v3 documents. Each has a lock of its own, so that nobody waits for a document of others.
+/// The v3 documents. Each has a lock of its own, so that requests for different documents do not wait for each other.
 #[derive(Default)]
 struct Index {
     documents: BTreeMap<(Str, Str), Arc<Mutex<Forms>>>,

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use http::{Response, StatusCode};
+use http::Response;
 use pleach_engine::rejection::Rejection;
 use pleach_json::{Map, Value};
 
 use crate::accept::{Clause, clauses};
 use crate::app::{App, Call};
 use crate::body::Body;
+use crate::outcome::Outcome;
 use crate::resource::error_format;
 use crate::respond::{self, ResponseFormat};
 
@@ -20,9 +21,9 @@ pub async fn serve(app: &Arc<App>, call: &Call<'_>, endpoint: &str, check: &str)
     let checks = checks(app, endpoint).await;
     if !check.is_empty() {
         return match checks.iter().find(|(name, _)| *name == check) {
-            Some((_, Ok(()))) => respond::text(StatusCode::OK, "ok"),
+            Some((_, Ok(()))) => respond::text(Outcome::Ok, "ok"),
             Some((name, Err(_))) => respond::text(
-                StatusCode::INTERNAL_SERVER_ERROR,
+                Outcome::Failed,
                 format!("internal server error: {name} failed: reason withheld\n"),
             ),
             None => respond::page_not_found(),
@@ -58,13 +59,13 @@ pub async fn serve(app: &Arc<App>, call: &Call<'_>, endpoint: &str, check: &str)
     }
     if failed {
         lines.push_str(&format!("{endpoint} check failed\n"));
-        return respond::text(StatusCode::INTERNAL_SERVER_ERROR, lines);
+        return respond::text(Outcome::Failed, lines);
     }
     if call.query.get("verbose").is_some() {
         lines.push_str(&format!("{endpoint} check passed\n"));
-        return respond::text(StatusCode::OK, lines);
+        return respond::text(Outcome::Ok, lines);
     }
-    respond::text(StatusCode::OK, "ok")
+    respond::text(Outcome::Ok, "ok")
 }
 
 type Check = (&'static str, Result<(), String>);
@@ -119,7 +120,7 @@ pub fn version(call: &Call<'_>) -> Response<Body> {
         return respond::rejection(Rejection::NotProduced("application/json"), &error_format(call));
     }
     let format = ResponseFormat { pretty: call.pretty(), ..ResponseFormat::plain() };
-    respond::value(StatusCode::OK, &Value::from(out), &format)
+    respond::value(Outcome::Ok, &Value::from(out), &format)
 }
 
 #[cfg(target_arch = "aarch64")]

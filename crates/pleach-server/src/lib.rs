@@ -25,6 +25,7 @@ pub mod listing;
 pub mod memory;
 pub mod metrics;
 pub mod options;
+pub mod outcome;
 pub mod pieces;
 mod protobuf;
 pub mod query;

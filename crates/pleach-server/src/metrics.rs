@@ -5,8 +5,8 @@ use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
+use http::Response;
 use http::header::{CONTENT_TYPE, HeaderValue};
-use http::{Response, StatusCode};
 use pleach_auth::Verb;
 use pleach_engine::Engine;
 use pleach_engine::catalog::Catalog;
@@ -19,6 +19,7 @@ use prometheus::{
 };
 
 use crate::body::Body;
+use crate::outcome::Outcome;
 use crate::respond;
 
 /// What a request is counted under.
@@ -209,9 +210,9 @@ impl Metrics {
         }
         let mut out = Vec::new();
         if TextEncoder::new().encode(&self.registry.gather(), &mut out).is_err() {
-            return respond::text(StatusCode::INTERNAL_SERVER_ERROR, "metrics cannot be encoded\n");
+            return respond::text(Outcome::Failed, "metrics cannot be encoded\n");
         }
-        let mut response = respond::text(StatusCode::OK, out);
+        let mut response = respond::text(Outcome::Ok, out);
         response
             .headers_mut()
             .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"));

@@ -131,7 +131,7 @@ pub fn list_options(query: &Query) -> Result<ListOptions, Rejection> {
     if !errors.is_empty() {
         return Err(invalid_options("ListOptions", errors));
     }
-    // A token that is none is told of first.
+    // An invalid token is reported first.
     if let Some(token) = token
         && !matches!(version, "" | "0")
     {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use http::Response;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT};
-use http::{Response, StatusCode};
 use pleach_auth::{ResourceAttributes, Verb};
 use pleach_engine::catalog::ServedKind;
 use pleach_engine::delete::Deleted;
@@ -26,6 +26,7 @@ use crate::body::Body;
 use crate::listing::{List, Shown};
 use crate::metrics::Labels;
 use crate::options;
+use crate::outcome::Outcome;
 use crate::protobuf;
 use crate::request_body::Unread;
 use crate::respond::{self, ResponseFormat};
@@ -145,7 +146,7 @@ async fn one(
     answer.unwrap_or_else(|rejection| respond::rejection(rejection, &error_format(call)))
 }
 
-/// Whether the answer to a write can have the form that is asked for.
+/// Whether the response to a write can have the negotiated transformation.
 fn check_shape(
     call: &Call<'_>,
     target: &Target,
@@ -241,7 +242,7 @@ async fn get(
         let scale = app.engine.scale_of(target, &object.into_value()?)?;
         return answer_scale(app, call, scale, format);
     }
-    answer(app, call, target, StatusCode::OK, object, format)
+    answer(app, call, target, Outcome::Ok, object, format)
 }
 
 async fn list(
@@ -266,7 +267,7 @@ async fn create(
     let body = request_body(call, target, body).await?;
     let options = options::write_options(call.query, "CreateOptions")?;
     let object = app.engine.create(target, &body, &options, context).await?;
-    answer(app, call, target, StatusCode::CREATED, object, format)
+    answer(app, call, target, Outcome::Created, object, format)
 }
 
 async fn update(
@@ -314,7 +315,7 @@ async fn patch(
         return answer_done(app, call, target, done, format);
     }
     let object = app.engine.patch(target, patch_type, &body, &options, context).await?;
-    answer(app, call, target, StatusCode::OK, object, format)
+    answer(app, call, target, Outcome::Ok, object, format)
 }
 
 async fn delete(
@@ -343,9 +344,9 @@ async fn delete(
             };
             Ok(respond::status(&status, format))
         }
-        Deleted::Returned(object) => answer(app, call, target, StatusCode::OK, object, format),
+        Deleted::Returned(object) => answer(app, call, target, Outcome::Ok, object, format),
         Deleted::Marked(object) => {
-            let code = if options.explicit_not_orphan { StatusCode::ACCEPTED } else { StatusCode::OK };
+            let code = if options.explicit_not_orphan { Outcome::Accepted } else { Outcome::Ok };
             answer(app, call, target, code, object, format)
         }
     }
@@ -437,7 +438,7 @@ fn answer_done(
     Done { object, created }: Done,
     format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
-    let code = if created { StatusCode::CREATED } else { StatusCode::OK };
+    let code = if created { Outcome::Created } else { Outcome::Ok };
     answer(app, call, target, code, object, format)
 }
 
@@ -446,7 +447,7 @@ fn answer(
     app: &App,
     call: &Call<'_>,
     target: &Target,
-    code: StatusCode,
+    code: Outcome,
     object: Object,
     format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
@@ -489,7 +490,7 @@ fn answer_scale(
             shape::scale_table(scale, include, version.api_version(), app.engine.now_seconds())
         }
     };
-    Ok(respond::value(StatusCode::OK, &value, format))
+    Ok(respond::value(Outcome::Ok, &value, format))
 }
 
 /// A list in the form asked for. Its items are put into that form as they are sent.
@@ -505,7 +506,7 @@ fn answer_list(
     if format.accepted.encoding == Encoding::Protobuf
         && let Some(message) = list_message(target, transform, &metadata, &listing)?
     {
-        return Ok(respond::bytes(StatusCode::OK, Encoding::Protobuf, message, format));
+        return Ok(respond::bytes(Outcome::Ok, Encoding::Protobuf, message, format));
     }
     let items = listing.items;
     let (mut before, mut after) = (Map::new(), Map::new());
@@ -522,7 +523,7 @@ fn answer_list(
         }
         Transform::PartialList(version) if items.is_empty() => {
             let list = shape::partial_list(Vec::new(), version.api_version(), metadata);
-            return Ok(respond::value(StatusCode::OK, &list, format));
+            return Ok(respond::value(Outcome::Ok, &list, format));
         }
         Transform::PartialList(version) => {
             let version = version.api_version();

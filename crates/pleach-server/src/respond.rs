@@ -16,6 +16,7 @@ use crate::accept::{Accepted, Encoding, Transform};
 use crate::body::Body;
 use crate::chunk::Stored;
 use crate::listing::List;
+use crate::outcome::{self, Outcome};
 use crate::pieces::{Begun, Compressed, Indented, PIECE, Pieces, Slices, Yaml};
 use crate::protobuf;
 
@@ -59,7 +60,8 @@ pub fn reads_gzip(headers: &HeaderMap) -> bool {
 }
 
 /// A value in the agreed encoding.
-pub fn value(code: StatusCode, value: &Value, format: &ResponseFormat) -> Response<Body> {
+pub fn value(code: impl Into<StatusCode>, value: &Value, format: &ResponseFormat) -> Response<Body> {
+    let code = code.into();
     if format.accepted.encoding == Encoding::Protobuf
         && let Some(message) = protobuf::encode(value)
     {
@@ -79,14 +81,14 @@ pub fn value(code: StatusCode, value: &Value, format: &ResponseFormat) -> Respon
 
 /// Bytes that are in the encoding already.
 pub fn bytes(
-    code: StatusCode,
+    code: impl Into<StatusCode>,
     encoding: Encoding,
     bytes: Vec<u8>,
     format: &ResponseFormat,
 ) -> Response<Body> {
     let compress = format.gzip && bytes.len() >= GZIP_FROM;
     let body = if compress { gzip(&bytes) } else { bytes };
-    let mut response = of_encoding(code, encoding, body.into());
+    let mut response = of_encoding(code.into(), encoding, body.into());
     if compress {
         say_compressed(response.headers_mut());
     }
@@ -95,10 +97,11 @@ pub fn bytes(
 
 /// An object: as it is stored, where that is what a reader would get.
 pub fn object(
-    code: StatusCode,
+    code: impl Into<StatusCode>,
     object: Object,
     format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
+    let code = code.into();
     let record = match object {
         Object::Value(object) => return Ok(value(code, &object, format)),
         Object::Stored(record) if format.accepted.encoding == Encoding::Yaml => {
@@ -133,10 +136,10 @@ fn text_of(
 /// A list or a table in the agreed encoding, made as the client takes it.
 pub fn list(list: List, format: &ResponseFormat) -> Result<Response<Body>, Rejection> {
     match (format.accepted.encoding, format.pretty) {
-        (Encoding::Yaml, _) => stream(StatusCode::OK, Encoding::Yaml, list.yaml(), format),
-        (Encoding::Protobuf, _) => Ok(value(StatusCode::OK, &list.into_value()?, format)),
-        (_, true) => stream(StatusCode::OK, Encoding::Json, Indented::new(list.json()), format),
-        (_, false) => stream(StatusCode::OK, Encoding::Json, list.json(), format),
+        (Encoding::Yaml, _) => stream(Outcome::Ok.code(), Encoding::Yaml, list.yaml(), format),
+        (Encoding::Protobuf, _) => Ok(value(Outcome::Ok, &list.into_value()?, format)),
+        (_, true) => stream(Outcome::Ok.code(), Encoding::Json, Indented::new(list.json()), format),
+        (_, false) => stream(Outcome::Ok.code(), Encoding::Json, list.json(), format),
     }
 }
 
@@ -209,8 +212,7 @@ pub fn status(status: &Status, format: &ResponseFormat) -> Response<Body> {
 }
 
 fn status_with(status: &Status, resume: Option<String>, format: &ResponseFormat) -> Response<Body> {
-    let code = StatusCode::from_u16(if status.code == 0 { 200 } else { status.code })
-        .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let code = outcome::code_of(status);
     let mut response = match format.accepted.encoding {
         Encoding::Protobuf => {
             bytes(code, Encoding::Protobuf, protobuf::status(status, resume.as_deref()), format)
@@ -306,10 +308,10 @@ fn member(out: &mut Vec<u8>, key: &str, text: &str, first: bool) {
     pleach_json::write_string(text, out);
 }
 
-/// Text that is no API object: health, and paths nobody serves.
-pub fn text(code: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
+/// Plain text, not an API object: health checks, and paths that are not served.
+pub fn text(code: impl Into<StatusCode>, text: impl Into<Bytes>) -> Response<Body> {
     let mut response = Response::new(Body::from(text.into()));
-    *response.status_mut() = code;
+    *response.status_mut() = code.into();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
@@ -317,9 +319,9 @@ pub fn text(code: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
     response
 }
 
-/// The answer for a path that nobody serves.
+/// The response for a path that is not served.
 pub fn page_not_found() -> Response<Body> {
-    text(StatusCode::NOT_FOUND, "404 page not found\n")
+    text(Outcome::PageNotFound, "404 page not found\n")
 }
 
 /// Adds the warnings: each once, shortened when they are too much together.
@@ -353,6 +355,8 @@ pub fn add_warnings(headers: &mut HeaderMap, warnings: &[String]) {
 
 #[cfg(test)]
 mod tests {
+    use pleach_engine::rejection::Subject;
+
     use super::*;
 
     #[test]
@@ -376,7 +380,9 @@ mod tests {
 
     #[test]
     fn a_status_has_the_order_of_the_go_struct() {
-        let status = Status::failure(404, pleach_meta::Reason::NotFound, "foos \"x\" not found");
+        let (group, resource, name) = ("".into(), "foos".into(), "x".into());
+        let mut status = Rejection::NotFound(Subject { group, resource, name }).into_status();
+        status.details = None;
         assert_eq!(
             String::from_utf8(status_json(&status, None)).unwrap(),
             r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"foos \"x\" not found","reason":"NotFound","code":404}"#

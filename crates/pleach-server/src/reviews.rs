@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use http::{Response, StatusCode};
+use http::Response;
 use pleach_auth::{Attributes, NonResourceRule, ResourceAttributes, ResourceRule, Rules, UserInfo, Verb};
 use pleach_engine::options::Unreadable;
 use pleach_engine::rejection::{Rejection, Subject};
@@ -16,6 +16,7 @@ use pleach_meta::FieldError;
 use crate::accept::Encoding;
 use crate::app::{App, Call};
 use crate::body::Body;
+use crate::outcome::Outcome;
 use crate::protobuf;
 use crate::request_body::Unread;
 use crate::resource::{body_format, error_format};
@@ -78,7 +79,7 @@ pub fn find(info: &ResourceAttributes<'_>) -> Option<Review> {
 pub async fn serve(app: &App, call: &Call<'_>, review: Review, body: &mut Unread) -> Response<Body> {
     let format = error_format(call);
     match answer(app, call, review, body).await {
-        Ok(answer) => respond::value(StatusCode::CREATED, &answer, &format),
+        Ok(answer) => respond::value(Outcome::Created, &answer, &format),
         Err(rejection) => respond::rejection(rejection, &format),
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::AUTHORIZATION;
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -30,6 +30,7 @@ use crate::authorization::is_public;
 use crate::busy::{Answer, Busy, Connected, UnderWay};
 use crate::connections::Connections;
 use crate::cpu::CpuGuard;
+use crate::outcome::is_unauthorized;
 use crate::stall::{Stall, Streams};
 
 /// Bounds on what one client, or many, can take.
@@ -268,7 +269,7 @@ fn service(
             }
             let tells_who = request.headers().contains_key(AUTHORIZATION);
             let response = app.handle(request, user.as_ref(), cpu.clone()).await;
-            if tells_who && response.status() != StatusCode::UNAUTHORIZED {
+            if tells_who && !is_unauthorized(response.status()) {
                 busy.set_known();
             }
             Ok(response.map(|body| under_way.with(body)))

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
-use http::{Response, StatusCode};
 use pleach_engine::object::Object;
 use pleach_engine::options::Context;
 use pleach_engine::rejection::Rejection;
@@ -28,6 +28,7 @@ use crate::app::{App, Call};
 use crate::body::Body;
 use crate::chunk::{Chunk, Stored};
 use crate::options;
+use crate::outcome::Outcome;
 use crate::protobuf;
 use crate::resource::include_object;
 use crate::respond::status_json;
@@ -78,7 +79,7 @@ pub async fn open(
         }
     }
     let mut response = Response::new(Body::events(body));
-    *response.status_mut() = StatusCode::OK;
+    *response.status_mut() = Outcome::Ok.code();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));

@@ -327,3 +327,30 @@ fn texts_of_go_are_made_in_one_place() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Where status codes are chosen: errors of the API, and responses that are none. Webhooks' answers are read, not
+/// chosen, in `pleach-hooks`.
+const CODES: &[(&str, &[&str])] = &[
+    ("Status::failure(", &["crates/pleach-engine/src/rejection.rs", "crates/pleach-meta/src/status.rs"]),
+    ("StatusCode::", &["crates/pleach-server/src/outcome.rs"]),
+];
+
+#[test]
+fn status_codes_are_chosen_in_one_place() {
+    let mut wrong = Vec::new();
+    for (name, path) in files() {
+        let is_product = name.starts_with("crates/") && name.contains("/src/") && name.ends_with(".rs");
+        if !is_product || name.ends_with("tests.rs") || name.starts_with("crates/pleach-hooks/") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("source is text");
+        for (number, line) in text.lines().enumerate() {
+            for (word, places) in CODES {
+                if line.contains(word) && !places.contains(&name.as_str()) {
+                    wrong.push(format!("{name}:{}: {}", number + 1, line.trim()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

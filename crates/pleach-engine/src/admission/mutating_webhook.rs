@@ -72,7 +72,7 @@ async fn admit(write: Mutation<'_>) -> Verdict {
         let Some((answer, patch)) = usable(hook, answer.and_then(with_patch))? else { continue };
         warnings.extend(answer.warnings.iter().cloned());
         if !answer.allowed {
-            return Err(Rejection::Denied(answer.denial(&hook.name).into()));
+            return Err(answer.denial(&hook.name));
         }
         if !patch.is_empty() {
             let Some(shown) = &call.object else {

@@ -59,7 +59,7 @@ async fn validate(write: Validation<'_>) -> Verdict {
             Ok(None) => Ok(()),
             Ok(Some(answer)) => {
                 given.extend(answer.warnings.iter().cloned());
-                if answer.allowed { Ok(()) } else { Err(Rejection::Denied(answer.denial(&hook.name).into())) }
+                if answer.allowed { Ok(()) } else { Err(answer.denial(&hook.name)) }
             }
             Err(rejection) => Err(rejection),
         };

@@ -8,6 +8,7 @@ use pleach_meta::{Reason, Status, StatusCause, StatusDetails};
 
 use super::excerpt::{MESSAGE, excerpt_of};
 use super::review;
+use crate::rejection::Rejection;
 
 /// The group of admission reviews.
 pub(crate) const GROUP: &str = "admission.k8s.io";
@@ -25,7 +26,7 @@ pub(crate) struct Answer {
     /// The JSON patch, or nothing.
     pub(crate) patch: Vec<u8>,
     patch_type: String,
-    /// What the client shall be told.
+    /// Warnings for the client.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -87,21 +88,9 @@ impl Answer {
         Some(self.patch_type.as_str()).filter(|given| !matches!(*given, "" | "JSONPatch"))
     }
 
-    /// The answer that the client gets if the write may not go on.
-    pub(crate) fn denial(self, webhook: &str) -> Status {
-        let who = format!("admission webhook \"{webhook}\" denied the request");
-        let Some(mut status) = self.status.map(|status| *status) else {
-            return Status::failure(400, Reason::None, format!("{who} without explanation"));
-        };
-        status.message = match (status.message.as_str(), status.reason.as_str()) {
-            ("", "") => format!("{who} without explanation"),
-            ("", reason) => format!("{who}: {reason}"),
-            (message, _) => format!("{who}: {message}"),
-        };
-        if status.code < 400 {
-            status.code = 400;
-        }
-        status
+    /// What the client gets if the write is denied.
+    pub(crate) fn denial(self, webhook: &str) -> Rejection {
+        Rejection::denied(webhook, self.status.map(|status| *status))
     }
 }
 
@@ -175,17 +164,20 @@ mod tests {
         let long = "no ".repeat(1 << 20);
         let cause = json!({"reason": "r", "message": (long.as_str()), "field": ""});
         let status = json!({"message": "not pink", "details": {"causes": [(cause.clone()), (cause)]}});
-        let denial = read(&response(json!({"uid": "u", "status": (status)}))).unwrap().denial("w");
+        let denial =
+            read(&response(json!({"uid": "u", "status": (status)}))).unwrap().denial("w").into_status();
         assert_eq!(denial.message, "admission webhook \"w\" denied the request: not pink");
         let causes = denial.details.unwrap().causes;
         assert_eq!(causes.len(), 1, "nothing is left for the second");
         assert!(causes[0].message.len() < MESSAGE + 4);
         let status = json!({"message": (long.as_str())});
-        let denial = read(&response(json!({"uid": "u", "status": (status)}))).unwrap().denial("w");
+        let denial =
+            read(&response(json!({"uid": "u", "status": (status)}))).unwrap().denial("w").into_status();
         assert!(denial.message.len() < MESSAGE + 100);
         let empty: Vec<Value> = vec![json!({}); 3 * MOST];
         let status = json!({"details": {"causes": (empty)}});
-        let denial = read(&response(json!({"uid": "u", "status": (status)}))).unwrap().denial("w");
+        let denial =
+            read(&response(json!({"uid": "u", "status": (status)}))).unwrap().denial("w").into_status();
         assert_eq!(denial.details.unwrap().causes.len(), MOST);
     }
 }

@@ -61,7 +61,7 @@ pub trait Caller: Send + Sync + 'static {
     fn call<'a>(&'a self, address: &'a Address, body: Bytes, timeout: Duration) -> Answered<'a>;
 }
 
-/// Calls nobody: for those who use the engine without a network.
+/// Calls no webhook: for engines without a network.
 pub(crate) struct Nobody;
 
 impl Caller for Nobody {

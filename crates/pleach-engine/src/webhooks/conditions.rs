@@ -19,7 +19,7 @@ const OUT_OF_BUDGET: &str =
 /// What comes of a webhook's conditions.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The webhook is asked.
+    /// The webhook is called.
     Call,
     /// It is not.
     Skip,

@@ -1,6 +1,6 @@
 //! The webhook that converts objects of a custom resource.
 //!
-//! It is asked about one object at a time, also in lists: that is how upstream reads from its store, and
+//! It is called with one object at a time, also in lists: that is how upstream reads from its store, and
 //! one object that cannot be converted does not depend on its neighbours.
 
 use bytes::Bytes;

@@ -1,7 +1,7 @@
 //! Excerpts of a webhook's answer for error texts.
 //!
 //! Errors go to clients and into the log. They say enough of an answer to recognize it, and not more: it
-//! may be long, and it may not be meant for whoever made the request.
+//! may be long, and it may not be meant for the user of the request.
 
 use std::borrow::Cow;
 

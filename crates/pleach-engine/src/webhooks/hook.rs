@@ -61,7 +61,7 @@ pub(crate) struct Hook {
     pub(crate) timeout: Duration,
     /// Whether it may be asked about writes that do not happen.
     pub(crate) allows_dry_run: bool,
-    /// Whether it is asked again if others change the object after it.
+    /// Whether it is called again if the object is changed after it.
     pub(crate) reinvokes: bool,
     /// Whether other versions of a resource count as the resource.
     equivalent: bool,

@@ -15,7 +15,7 @@ use crate::kinds::webhook_configuration::{GROUP, MUTATING, VALIDATING};
 use crate::record::Record;
 use crate::rejection::Rejection;
 
-/// All webhooks, in the order they are asked: by the name of their configuration, then as it lists them.
+/// All webhooks, in the order they are called: by the name of their configuration, then as it lists them.
 #[derive(Default)]
 pub(crate) struct Hooks {
     /// Those that may change the object.

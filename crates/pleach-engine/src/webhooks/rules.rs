@@ -7,7 +7,7 @@ use super::hook::texts;
 use crate::admission::{AdmissionRequest, GroupVersion, Operation};
 use crate::kinds::namespace;
 
-/// Kinds that no webhook is asked about, so that a bad one can be repaired: those that say who is asked.
+/// Kinds that no webhook is called for, so that a bad one can be repaired: the configurations of admission.
 const EXEMPT: (&str, [&str; 6]) = (
     "admissionregistration.k8s.io",
     [
@@ -20,7 +20,7 @@ const EXEMPT: (&str, [&str; 6]) = (
     ],
 );
 
-/// Whether nobody is asked about a write.
+/// Whether no webhook is called for writes of a kind.
 pub(crate) fn is_exempt(group: &str, kind: &str) -> bool {
     group == EXEMPT.0 && EXEMPT.1.contains(&kind)
 }

@@ -176,7 +176,7 @@ fn out_of_time(
     roots.iter().filter(signed).find_map(|root| in_time(root, now).err())
 }
 
-/// Nobody we trust signed it; with a hint where somebody of the right name did not.
+/// No trusted CA signed the certificate; with a hint if a CA of the right name did not.
 fn unknown(leaf: &X509Certificate<'_>, roots: &[X509Certificate<'_>]) -> String {
     let Some(root) = roots.iter().find(|root| root.subject().as_raw() == leaf.issuer().as_raw()) else {
         return UNKNOWN.to_owned();

@@ -2,7 +2,7 @@
 //!
 //! A part is good as long as the catalog holds the very version it was made from. What is sent is a
 //! rope of the pieces of all parts, in order: a change makes one part anew and strings the rope
-//! again, whatever the size of the document. Nothing is made or kept that nobody asked for.
+//! again, whatever the size of the document. Nothing is made or kept that was not requested.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -24,7 +24,7 @@ pub(super) struct Assembly {
     /// By group, plural and version.
     parts: BTreeMap<(Str, Str, Str), Part>,
     shared: Option<(Needed, Part)>,
-    /// What somebody asked for.
+    /// The forms that were requested.
     kept: Kept,
     /// The generation of the catalog that the parts were last compared with.
     compared: Option<u64>,

@@ -1,7 +1,7 @@
 //! What one version of one kind contributes to a document, written down.
 //!
 //! All of it lies in one allocation that its pieces are slices of; documents that are sent refer to
-//! the same bytes. Only what somebody asked for is kept: the bytes as they are, or compressed, or
+//! the same bytes. Only requested forms are kept: the bytes as they are, or compressed, or
 //! nothing but their hash.
 
 use std::collections::BTreeMap;

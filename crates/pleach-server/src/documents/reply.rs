@@ -7,7 +7,7 @@ use http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, EXPIRES, HeaderValue, IF_NONE_MATCH, LAST_MODIFIED,
     LOCATION, VARY,
 };
-use http::{HeaderMap, Response, StatusCode};
+use http::{HeaderMap, Response};
 use pleach_openapi::{Edition, Form};
 
 use super::assembly::Stamp;
@@ -15,6 +15,7 @@ use super::negotiate;
 use super::rope::Rope;
 use crate::app::Call;
 use crate::body::Body;
+use crate::outcome::Outcome;
 use crate::{http_date, respond};
 
 const YEAR: Duration = Duration::from_hours(365 * 24);
@@ -39,7 +40,7 @@ pub(super) fn document(
     });
     if known {
         let mut response = Response::new(Body::empty());
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        *response.status_mut() = Outcome::NotModified.code();
         tell(response.headers_mut(), stamp, asked.is_some());
         return response;
     }
@@ -82,10 +83,10 @@ pub(super) fn index(list: Bytes) -> Response<Body> {
     response
 }
 
-/// That nothing is served there: a 404 without a word.
+/// A path without a document: 404 with an empty body.
 pub(super) fn no_document() -> Response<Body> {
     let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NOT_FOUND;
+    *response.status_mut() = Outcome::PageNotFound.code();
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     response
 }
@@ -93,17 +94,17 @@ pub(super) fn no_document() -> Response<Body> {
 /// The client wants something that there is not.
 pub(super) fn not_acceptable() -> Response<Body> {
     let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NOT_ACCEPTABLE;
+    *response.status_mut() = Outcome::NotAcceptable.code();
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     response
 }
 
-/// The hash is of another day.
+/// The hash is outdated: the URL of the current document.
 fn moved(path: &str, etag: &str) -> Response<Body> {
     let place = format!("{path}?hash={etag}");
     let mut response =
         Response::new(Body::from(format!("<a href=\"{place}\">Moved Permanently</a>.\n\n").into_bytes()));
-    *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
+    *response.status_mut() = Outcome::Moved.code();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));

@@ -52,7 +52,7 @@ fn namespace(operation: Operation, subresource: &'static str) -> Write {
     }
 }
 
-/// The version in which a webhook is asked, the namespace being labelled `env: prod`.
+/// The version in which a webhook is called, the namespace being labelled `env: prod`.
 fn asked(webhook: &Value, write: &Write) -> Option<String> {
     let configuration = json!({"metadata": {"name": "c"}, "webhooks": [(webhook.clone())]});
     let hooks = decode(&configuration);

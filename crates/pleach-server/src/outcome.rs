@@ -1,0 +1,87 @@
+//! Outcomes of requests that are not API errors, and their HTTP status codes.
+//!
+//! No other module of the server names a status code: errors have theirs from `Rejection::into_status`.
+
+use http::StatusCode;
+use pleach_meta::Status;
+
+/// What a response says beside its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// 200
+    Ok,
+    /// 201: an object was created, or a review answered.
+    Created,
+    /// 202: a deletion goes on.
+    Accepted,
+    /// 301: the document has another URL now.
+    Moved,
+    /// 304: the client has it.
+    NotModified,
+    /// 400 before the path is understood.
+    BadPath,
+    /// 404 without a Status.
+    PageNotFound,
+    /// 406 without a Status.
+    NotAcceptable,
+    /// 500 without a Status: a failed health check, a panic.
+    Failed,
+    /// 503 without a Status: the server is stopping, or the client is gone.
+    Stopped,
+}
+
+impl Outcome {
+    /// The status code.
+    pub fn code(self) -> StatusCode {
+        match self {
+            Self::Ok => StatusCode::OK,
+            Self::Created => StatusCode::CREATED,
+            Self::Accepted => StatusCode::ACCEPTED,
+            Self::Moved => StatusCode::MOVED_PERMANENTLY,
+            Self::NotModified => StatusCode::NOT_MODIFIED,
+            Self::BadPath => StatusCode::BAD_REQUEST,
+            Self::PageNotFound => StatusCode::NOT_FOUND,
+            Self::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
+            Self::Failed => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Stopped => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+impl From<Outcome> for StatusCode {
+    fn from(outcome: Outcome) -> Self {
+        outcome.code()
+    }
+}
+
+/// The status code of a `Status`. A webhook may have chosen it; what is no code is a failure.
+pub fn code_of(status: &Status) -> StatusCode {
+    match status.code {
+        0 => StatusCode::OK,
+        code => StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+    }
+}
+
+/// Whether the credentials of a request were refused.
+pub fn is_unauthorized(code: StatusCode) -> bool {
+    code == StatusCode::UNAUTHORIZED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_have_codes() {
+        for (code, want) in [(0, 200), (404, 404), (999, 999), (42, 500), (60_000, 500)] {
+            let status = Status {
+                code,
+                success: false,
+                reason: pleach_meta::Reason::None,
+                message: String::new(),
+                details: None,
+            };
+            assert_eq!(code_of(&status).as_u16(), want, "{code}");
+        }
+    }
+}
