@@ -324,7 +324,7 @@ impl DeclType {
         }
     }
 
-    /// The type that expressions are checked with. Beyond [`MAX_NESTING`] levels it is dyn.
+    /// The type that expressions are checked with. Beyond `MAX_NESTING` levels it is dyn.
     pub fn cel_type(&self) -> Type {
         self.cel_type_within(MAX_NESTING)
     }

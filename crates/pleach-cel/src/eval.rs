@@ -1,7 +1,7 @@
 //! Programs: planned expressions, and their evaluation.
 //!
 //! [`Program::new`] plans a [`Checked`] expression once: variables become slots, selections and indexes
-//! become attributes ([`node::Attribute`]), constants are folded, constant patterns compiled, overloads
+//! become attributes (`node::Attribute`), constants are folded, constant patterns compiled, overloads
 //! resolved. [`Program::run`] evaluates the plan and tracks the cost as the API server does. The plan
 //! has the shape of cel-go's, because costs follow from it (a selection in an index costs less than one
 //! outside, a constant list nothing).

@@ -1,8 +1,8 @@
 //! Parsing: from source text to an AST.
 //!
-//! [`parser`] is a recursive descent parser that stops at the first syntax error. Then [`recovery`]
+//! `parser` is a recursive descent parser that stops at the first syntax error. Then `recovery`
 //! parses again like the API server's ANTLR parser, with its predictions and error recovery, to report
-//! the same errors. Both use the [`builder`], which expands macros and reports other errors: reserved
+//! the same errors. Both use the `builder`, which expands macros and reports other errors: reserved
 //! words, numbers out of range, misused macros.
 //!
 //! Limits: 100 000 code points, 250 levels of any one grammar rule.

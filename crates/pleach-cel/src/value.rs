@@ -1,7 +1,7 @@
 //! Runtime values.
 //!
 //! A [`CelValue`] borrows from the object under validation: a field access pairs a reference to the
-//! JSON value with its [`DeclType`], converts scalars and copies nothing else. Elements of lists and
+//! JSON value with its `DeclType`, converts scalars and copies nothing else. Elements of lists and
 //! maps are converted when accessed, so an element that does not fit its schema is an error only for
 //! rules that access it.
 //!

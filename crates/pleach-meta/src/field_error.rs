@@ -230,7 +230,7 @@ impl fmt::Display for FieldError {
 }
 
 /// Several errors as one text: a single one as it is, more in brackets, equal texts once. What is beyond the
-/// [limits](list) is not in it.
+/// limits is not in it.
 pub fn aggregate(errors: &[FieldError]) -> String {
     let (bodies, complete) = list::bodies(errors);
     aggregate_bodies(errors, &bodies, complete)

@@ -1,7 +1,7 @@
 //! The keywords that restrict values, one file each, all in one slice.
 //!
-//! A [`Keyword`] reads its argument from a schema node and gives a [`Check`]; the compiled node
-//! runs its checks in the order of [`KEYWORDS`], which is the order the API server reports in.
+//! A `Keyword` reads its argument from a schema node and gives a `Check`; the compiled node
+//! runs its checks in the order of `KEYWORDS`, which is the order the API server reports in.
 //! `type`, `required`, `properties`, `items`, `additionalProperties` and the junctors are not
 //! here: they are fields of the compiled node and are validated by the walk (`crate::validate`).
 //!
