@@ -121,7 +121,7 @@ impl Definition {
     /// # Ok::<(), pleach_sdk::Error>(())
     /// ```
     pub fn check(&self) -> CrdReport {
-        self.report(|resource, value| stages::create(resource, value))
+        self.report(stages::create)
     }
 
     /// Would the server accept this CRD in place of another one? What the old one has already may stay. An old one

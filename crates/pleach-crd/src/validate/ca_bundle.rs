@@ -88,8 +88,8 @@ mod tests {
         let pem =
             |label: &str, body: &str| format!("-----BEGIN {label}-----\n{body}\n-----END {label}-----\n");
         for (text, want) in [
-            (pem("CERTIFICATE", &encode(&[0x30, 2, 0x30, 0])), None),
-            (format!("some words\n{}", pem("CERTIFICATE", &encode(&[0x30, 2, 0x30, 0]))), None),
+            (pem("CERTIFICATE", &encode([0x30, 2, 0x30, 0])), None),
+            (format!("some words\n{}", pem("CERTIFICATE", &encode([0x30, 2, 0x30, 0]))), None),
             ("a".to_owned(), Some("unable to parse bytes as PEM block")),
             (pem("CERTIFICATE", "!!"), Some("unable to parse bytes as PEM block")),
             (pem("X", "YQ=="), Some("no valid certificate authority data seen")),
