@@ -8,7 +8,7 @@ use pleach_json::{Map, Value};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::dedup_owner_references;
 use pleach_pipeline::validate::{self, Old};
-use pleach_pipeline::{decode, prepare};
+use pleach_pipeline::{Typed, decode, prepare};
 use pleach_schema::{Baseline, Record, Settled};
 
 use crate::catalog::DefinedVersion;
@@ -45,7 +45,7 @@ pub struct Verdict {
 pub fn prepare_for_create(version: &DefinedVersion, value: &mut Value) {
     default_namespace(version, prepare::metadata_mut(value));
     prepare::remove_system_fields(value);
-    prepare::for_create(version.resource(), value);
+    prepare::for_create(version.resource(), value, &mut Typed::default());
 }
 
 fn default_namespace(version: &DefinedVersion, metadata: &mut Map) {
@@ -69,7 +69,7 @@ pub fn create(version: &DefinedVersion, value: &mut Value) -> Verdict {
         let name: String = base.chars().take(58).chain("xxxxx".chars()).collect();
         metadata.insert("name", name);
     }
-    let errors = validate::create(version.resource(), value, None, &mut warnings);
+    let errors = validate::create(version.resource(), value, &Typed::default(), None, &mut warnings);
     Verdict { errors, warnings }
 }
 
@@ -79,9 +79,9 @@ pub fn update(version: &DefinedVersion, value: &mut Value, old: &mut Value) -> V
     warnings.extend(dedup_owner_references(prepare::metadata_mut(value), ""));
     complete(version, value, old);
     prepare::restore_system_fields(value, old);
-    prepare::for_update(version.resource(), value, old);
-    let old = Old { value: old, valid: false };
-    let errors = validate::update(version.resource(), value, old, &mut warnings).errors;
+    let (typed, old) = (&mut Typed::default(), Old::new(old));
+    prepare::for_update(version.resource(), value, typed, old);
+    let errors = validate::update(version.resource(), value, typed, old, &mut warnings).errors;
     Verdict { errors, warnings }
 }
 

@@ -3,6 +3,7 @@
 //! The errors are Go's; unknown fields are dropped and their paths returned. Defaults of the version
 //! are applied and the result is in the internal form. The schema reads itself (`pleach-schema`).
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use pleach_go::json::{Decoder, GoType};
@@ -36,8 +37,19 @@ pub struct Options {
     pub unions: bool,
 }
 
+thread_local! {
+    static DECODED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How many CRDs this thread has decoded, for tests that count them.
+#[doc(hidden)]
+pub fn decoded_on_this_thread() -> u64 {
+    DECODED.get()
+}
+
 /// Reads a CRD of the given version. `apiVersion` and `kind` are the caller's to check.
 pub fn decode(document: &Value, version: ApiVersion, options: Options) -> Result<Decoded, DecodeError> {
+    DECODED.set(DECODED.get() + 1);
     let mut decoder = Decoder::new(version.version()).with_extensions(options.unions);
     let mut crd = Crd { metadata: Value::object(), ..Crd::default() };
     decoder.structure(

@@ -21,7 +21,7 @@ use crate::compile;
 use crate::engine::Engine;
 use crate::keys;
 use crate::kind::Kind;
-use crate::kinds::crd::{GROUP, PLURAL, typed};
+use crate::kinds::crd::{GROUP, PLURAL, typed, typed_form, typed_or_decoded};
 use crate::record::{Record, encode};
 use crate::rejection::Rejection;
 use crate::sweep::Work;
@@ -120,6 +120,7 @@ impl Engine {
             let name: Str = crd.meta().name().into();
             state.index(&name, &crd);
             state.decided.insert(name.clone(), item.revision);
+            self.typed_forms.put(&item.key, item.revision, &typed_form(crd.clone()));
             if crd.is_served() {
                 self.publish(&crd, 0);
             }
@@ -184,7 +185,8 @@ impl Engine {
             if cause == Cause::Changed && state.decided.get(name) == Some(&record.revision) {
                 return Ok(Decision::default());
             }
-            let stored = typed(&record.parse()?)?;
+            let known = self.typed_forms.get(&key, record.revision);
+            let stored = typed_or_decoded(&record.parse()?, &known)?;
             let had = state.accepted.get(name).map(|(_, names)| names.clone());
             // The index holds what was accepted; the object may be newer than the index.
             state.index(name, &stored);
@@ -221,6 +223,7 @@ impl Engine {
             state.index(name, &crd);
             state.looked_at.insert(name.clone(), looked_at);
             state.decided.insert(name.clone(), revision);
+            self.typed_forms.put(&key, revision, &typed_form(crd.clone()));
             if crd.is_served() {
                 self.publish(&crd, revision.0);
             }
@@ -236,6 +239,7 @@ impl Engine {
     fn withdraw(&self, state: &mut State, name: &Str) -> Decision {
         state.looked_at.remove(name);
         state.decided.remove(name);
+        self.typed_forms.remove(&keys::object(GROUP, PLURAL, None, name));
         let Some(group) = state.forget(name) else { return Decision::default() };
         // A CRD is named after both.
         let plural = name.strip_suffix(group.as_str()).and_then(|rest| rest.strip_suffix('.'));

@@ -61,6 +61,7 @@ pub struct Engine {
     pub(crate) events: EventCache,
     pub(crate) write_cache: WriteCache,
     pub(crate) crds: crate::definitions::Definitions,
+    pub(crate) typed_forms: crate::typed_forms::TypedForms,
     pub(crate) kind_generations: crate::generations::Generations,
     pub(crate) work: crate::sweep::WorkQueue,
 }
@@ -87,6 +88,7 @@ impl Engine {
             events: EventCache::default(),
             write_cache: WriteCache::default(),
             crds: crate::definitions::Definitions::default(),
+            typed_forms: crate::typed_forms::TypedForms::default(),
             kind_generations: crate::generations::Generations::default(),
             work: crate::sweep::WorkQueue::default(),
         }

@@ -42,6 +42,7 @@ mod start;
 mod sweep;
 pub mod target;
 pub mod token;
+mod typed_forms;
 pub mod watch;
 pub mod webhooks;
 pub mod write;

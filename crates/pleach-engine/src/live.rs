@@ -6,6 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use pleach_json::{SpannedValue, Spans, Value};
 
+use pleach_pipeline::Typed;
+
 use crate::convert::Conversions;
 use crate::record::Record;
 
@@ -23,6 +25,8 @@ pub(crate) struct Verified {
 pub struct Live {
     pub(crate) value: Value,
     pub(crate) verified: Verified,
+    /// Its typed form, if that is known.
+    pub(crate) typed: Typed,
     /// The stored bytes, if parsing them gives the value.
     pub(crate) text: Option<StoredText>,
     /// The object and its successors in other versions, where a webhook converts.
@@ -55,7 +59,7 @@ impl Live {
 
 impl From<Value> for Live {
     fn from(value: Value) -> Self {
-        Self { value, verified: Verified::default(), text: None, conversions: None }
+        Self { value, verified: Verified::default(), typed: Typed::default(), text: None, conversions: None }
     }
 }
 

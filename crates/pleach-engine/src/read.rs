@@ -77,6 +77,9 @@ impl Engine {
             settled(kind, record, hints).map_err(|rejection| rejection.about(key))?
         };
         let mut live = Live::from(self.convert(kind, stored, target.version, value).await?);
+        if kind.strategy.decodes_whole_object() {
+            live.typed = self.typed_forms.get(key, record.revision);
+        }
         live.conversions = kind.has_conversion_webhook().then(Box::default);
         Ok(live)
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use pleach_pipeline::Typed;
+
 use crate::engine::Engine;
 use crate::keys;
 use crate::kinds::{self, namespace};
@@ -30,7 +32,7 @@ impl Engine {
         let Some(kind) = self.catalog.get(namespace::GROUP, namespace::PLURAL) else { return Ok(()) };
         let target = Target { kind, version: 0, namespace: None, name: None, subresource: Subresource::None };
         let (options, mut context) = (WriteOptions::default(), Context::default());
-        let settled = settle::typed(namespace::new(name));
+        let settled = settle::typed(namespace::new(name), Typed::default());
         self.create_settled(&target, settled, &options, &mut context, None).await.map(|_| ())
     }
 }

@@ -181,10 +181,12 @@ impl Engine {
                 ));
             }
             // While this request waits for the disk, others find its memory free, and near.
+            let typed = approved.typed().clone();
             let bytes = self.encode_new(target, &key, approved, manager.is_some()).await?;
             let preview = self.preview(&target.kind, target.version, &bytes).await?;
-            match self.store.commit(Commit::put(key, Expect::Absent, bytes.clone())).await {
+            match self.store.commit(Commit::put(key.clone(), Expect::Absent, bytes.clone())).await {
                 Ok(revision) => {
+                    self.typed_forms.put(&key, revision, &typed);
                     let record = Record::open(bytes, revision)?;
                     self.committed(&target.kind, &name).await;
                     return Ok(previewed(record, preview));
@@ -300,6 +302,7 @@ impl Engine {
         if finished {
             return self.remove(target, key, record, approved.into_parts().value).await;
         }
+        let typed = approved.typed().clone();
         let may_be_dropped = intent.tracks_managers().is_none();
         let Encoded { bytes, stored, verified } =
             self.encode_over(target, key, approved, live, record, may_be_dropped).await?;
@@ -311,6 +314,7 @@ impl Engine {
         match self.store.commit(Commit::put(key.clone(), Expect::At(record.revision), bytes.clone())).await {
             Ok(revision) => {
                 let new = new.at(revision);
+                self.typed_forms.put(key, revision, &typed);
                 self.remember(target, key.clone(), &new, stored, verified, intent.applied_configuration());
                 self.committed(&target.kind, target.name()).await;
                 Ok(Some(previewed(new, preview)))

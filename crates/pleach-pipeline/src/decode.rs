@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::kind::Kind;
 use crate::resource::Resource;
 use crate::settle::{self, Settled};
+use crate::typed::Typed;
 
 /// A decoded object: pruned, nulls dropped, defaulted.
 #[derive(Debug)]
@@ -109,10 +110,11 @@ pub fn object(
     let strictly = record != Record::Nothing;
     let mut strict = Vec::new();
     if strategy.decodes_whole_object() {
-        let unknown = strategy.decode(resource, &mut value)?;
+        let mut typed = Typed::default();
+        let unknown = strategy.decode(resource, &mut value, &mut typed)?;
         strict.extend(unknown.into_iter().filter(|_| strictly));
         return Ok(Decoded {
-            value: settle::typed(value),
+            value: settle::typed(value, typed),
             strict,
             changes: pleach_schema::Settled::default(),
         });
@@ -131,7 +133,7 @@ pub fn object(
     if !known.is_some_and(|(known, metadata)| known.is_same(metadata)) {
         strict.extend(decode_metadata(&mut value, strictly)?);
     }
-    let unknown = strategy.decode(resource, &mut value)?;
+    let unknown = strategy.decode(resource, &mut value, &mut Typed::default())?;
     strict.extend(unknown.into_iter().filter(|_| strictly));
     let (value, mut changes) = settle::request(resource, value, baseline, record)?;
     if record == Record::Everything {

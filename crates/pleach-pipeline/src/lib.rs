@@ -24,7 +24,9 @@ pub mod resource;
 pub mod settle;
 pub mod strategy;
 mod subject;
+mod typed;
 pub mod validate;
 
 pub use error::Error;
 pub use subject::Subject;
+pub use typed::Typed;

@@ -5,6 +5,8 @@
 use pleach_json::{Map, Str, Value};
 
 use crate::resource::{Resource, Subresource};
+use crate::typed::Typed;
+use crate::validate::Old;
 
 /// The metadata of an object, made if it is missing.
 pub fn metadata_mut(object: &mut Value) -> &mut Map {
@@ -39,13 +41,13 @@ pub fn fill_system_fields(object: &mut Value, uid: Str, now: Str) {
 }
 
 /// Prepares a new object, as its strategy does.
-pub fn for_create(resource: Resource<'_>, object: &mut Value) {
-    resource.kind.strategy.prepare_for_create(resource, object);
+pub fn for_create(resource: Resource<'_>, object: &mut Value, typed: &mut Typed) {
+    resource.kind.strategy.prepare_for_create(resource, object, typed);
 }
 
 /// Prepares an object that replaces `old`, as its strategy does.
-pub fn for_update(resource: Resource<'_>, object: &mut Value, old: &Value) {
-    resource.kind.strategy.prepare_for_update(resource, object, old);
+pub fn for_update(resource: Resource<'_>, object: &mut Value, typed: &mut Typed, old: Old<'_>) {
+    resource.kind.strategy.prepare_for_update(resource, object, typed, old);
 }
 
 /// A new object has its first generation, and no status if there is `/status`.
@@ -187,11 +189,12 @@ mod tests {
             ),
         ] {
             let mut object = new.clone();
-            for_update(Resource { kind: &kind, version: 0, subresource }, &mut object, &old);
+            let resource = Resource { kind: &kind, version: 0, subresource };
+            for_update(resource, &mut object, &mut Typed::default(), Old::new(&old));
             assert_eq!(object, want, "{subresource:?}");
         }
         let mut object = new;
-        for_create(Resource::new(&kind, 0), &mut object);
+        for_create(Resource::new(&kind, 0), &mut object, &mut Typed::default());
         assert_eq!(
             object,
             json!({"metadata": {"name": "a", "generation": 1, "labels": {}}, "spec": {"a": 2}})

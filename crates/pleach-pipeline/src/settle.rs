@@ -11,36 +11,49 @@ use crate::error::Error;
 use crate::kind::Kind;
 use crate::prepare::metadata_mut;
 use crate::resource::Resource;
+use crate::typed::Typed;
 
 /// A settled object: the first stage of every write.
 #[derive(Clone, Debug)]
-pub struct Settled(Value);
+pub struct Settled {
+    value: Value,
+    typed: Typed,
+}
 
 impl Settled {
     /// The object.
     pub fn value(&self) -> &Value {
-        &self.0
+        &self.value
     }
 
     /// Changes the metadata, which no schema describes.
     pub fn edit<T>(&mut self, how: impl FnOnce(&mut Value) -> T) -> T {
-        how(&mut self.0)
+        how(&mut self.value)
     }
 
     /// The object, for the next stage.
     pub fn into_value(self) -> Value {
-        self.0
+        self.value
+    }
+
+    /// The object and its typed form, for the next stage.
+    pub fn into_parts(self) -> (Value, Typed) {
+        (self.value, self.typed)
     }
 }
 
 /// An object of a kind whose strategy decodes the whole object.
-pub fn typed(value: Value) -> Settled {
-    Settled(value)
+pub fn typed(value: Value, typed: Typed) -> Settled {
+    Settled { value, typed }
+}
+
+fn untyped(value: Value) -> Settled {
+    Settled { value, typed: Typed::default() }
 }
 
 /// A live object whose number of replicas changed.
 pub fn rescaled(value: Value) -> Settled {
-    Settled(value)
+    untyped(value)
 }
 
 /// The result of a server-side apply, which has its defaults already: only the metadata is decoded.
@@ -48,7 +61,7 @@ pub fn applied(mut value: Value) -> Result<Settled, Error> {
     if let Some(metadata) = value.get_mut("metadata") {
         decode_stored(metadata).map_err(Error::Plain)?;
     }
-    Ok(Settled(value))
+    Ok(untyped(value))
 }
 
 /// The object after a mutating webhook: defaulted, not pruned, and nulls stay, as upstream does it.
@@ -56,7 +69,7 @@ pub fn mutated(kind: &Kind, version: usize, mut value: Value) -> Settled {
     if value.get("kind").and_then(Value::as_str) == Some(kind.kind.as_str()) {
         kind.versions[version].schema.get().fill_defaults(&mut value, Baseline::Unknown);
     }
-    Settled(value)
+    untyped(value)
 }
 
 /// Settles a request's object. `record` says which changes are reported.
@@ -68,7 +81,7 @@ pub fn request(
 ) -> Result<(Settled, pleach_schema::Settled), String> {
     // Another kind at this address is not touched: validation rejects it.
     if value.get("kind").and_then(Value::as_str) != Some(resource.kind.kind.as_str()) {
-        return Ok((Settled(value), pleach_schema::Settled::default()));
+        return Ok((untyped(value), pleach_schema::Settled::default()));
     }
     let changes = resource
         .version()
@@ -76,7 +89,7 @@ pub fn request(
         .get()
         .settle_against(&mut value, baseline, SettleOptions::request(record))
         .map_err(|error| error.to_string())?;
-    Ok((Settled(value), changes))
+    Ok((untyped(value), changes))
 }
 
 /// Settles an object from the store, in the version it was stored in.

@@ -16,6 +16,7 @@ use pleach_schema::Schema;
 use crate::error::Error;
 use crate::kind::{Column, Kind, KindVersion};
 use crate::resource::Resource;
+use crate::typed::Typed;
 use crate::{prepare, validate};
 
 /// What the server does after a commit, by the kind of the object that was committed.
@@ -96,8 +97,13 @@ pub trait Strategy: Debug + Send + Sync + 'static {
     }
 
     /// Decodes what the schema does not, in place. The paths of unknown fields come back; the error is Go's.
-    fn decode(&self, resource: Resource<'_>, object: &mut Value) -> Result<Vec<String>, String> {
-        let _ = (resource, object);
+    fn decode(
+        &self,
+        resource: Resource<'_>,
+        object: &mut Value,
+        typed: &mut Typed,
+    ) -> Result<Vec<String>, String> {
+        let _ = (resource, object, typed);
         Ok(Vec::new())
     }
 
@@ -125,15 +131,23 @@ pub trait Strategy: Debug + Send + Sync + 'static {
     }
 
     /// `PrepareForCreate`
-    fn prepare_for_create(&self, resource: Resource<'_>, object: &mut Value) {
+    fn prepare_for_create(&self, resource: Resource<'_>, object: &mut Value, typed: &mut Typed) {
+        let _ = typed;
         self.drop_disabled_fields(object);
         prepare::default_for_create(self.counts_generations(resource.version()), resource, object);
     }
 
     /// `PrepareForUpdate`
-    fn prepare_for_update(&self, resource: Resource<'_>, object: &mut Value, old: &Value) {
+    fn prepare_for_update(
+        &self,
+        resource: Resource<'_>,
+        object: &mut Value,
+        typed: &mut Typed,
+        old: validate::Old<'_>,
+    ) {
+        let _ = typed;
         self.drop_disabled_fields(object);
-        prepare::default_for_update(self.counts_generations(resource.version()), resource, object, old);
+        prepare::default_for_update(self.counts_generations(resource.version()), resource, object, old.value);
     }
 
     // ---- validate ----
@@ -159,15 +173,17 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// `Validate`: what is wrong with a new object. Values that it shares with `sound` are valid.
+    /// `Validate`: what is wrong with a new object. Values that it shares with `validated` are valid.
     fn validate_create(
         &self,
         resource: Resource<'_>,
         object: &Value,
-        sound: Option<&Value>,
+        typed: &Typed,
+        validated: Option<&Value>,
         warnings: &mut Vec<String>,
     ) -> Vec<FieldError> {
-        validate::default_create(resource, object, sound, warnings)
+        let _ = typed;
+        validate::default_create(resource, object, validated, warnings)
     }
 
     /// `ValidateUpdate`: what is wrong with an object that replaces another.
@@ -175,9 +191,11 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         &self,
         resource: Resource<'_>,
         object: &Value,
+        typed: &Typed,
         old: validate::Old<'_>,
         warnings: &mut Vec<String>,
     ) -> validate::Verdict {
+        let _ = typed;
         validate::default_update(resource, object, old, warnings)
     }
 

@@ -15,6 +15,7 @@ use pleach_schema::Write;
 
 use crate::kind::Kind;
 use crate::resource::{Resource, Subresource};
+use crate::typed::Typed;
 
 const METADATA: Path<'static> = Path::new("metadata");
 
@@ -25,6 +26,15 @@ pub struct Old<'a> {
     pub value: &'a Value,
     /// Whether its values and lists are known to be valid under the schema.
     pub valid: bool,
+    /// Its typed form, if that is known.
+    pub typed: Option<&'a Typed>,
+}
+
+impl<'a> Old<'a> {
+    /// An object of which nothing else is known.
+    pub fn new(value: &'a Value) -> Self {
+        Self { value, valid: false, typed: None }
+    }
 }
 
 /// What validation of an update found.
@@ -40,15 +50,22 @@ pub struct Verdict {
 pub fn create(
     resource: Resource<'_>,
     object: &Value,
+    typed: &Typed,
     validated: Option<&Value>,
     warnings: &mut Vec<String>,
 ) -> Vec<FieldError> {
-    resource.kind.strategy.validate_create(resource, object, validated, warnings)
+    resource.kind.strategy.validate_create(resource, object, typed, validated, warnings)
 }
 
 /// What is wrong with an object that replaces another.
-pub fn update(resource: Resource<'_>, object: &Value, old: Old<'_>, warnings: &mut Vec<String>) -> Verdict {
-    resource.kind.strategy.validate_update(resource, object, old, warnings)
+pub fn update(
+    resource: Resource<'_>,
+    object: &Value,
+    typed: &Typed,
+    old: Old<'_>,
+    warnings: &mut Vec<String>,
+) -> Verdict {
+    resource.kind.strategy.validate_update(resource, object, typed, old, warnings)
 }
 
 /// What is wrong with a new object of most kinds.
@@ -101,7 +118,7 @@ pub(crate) fn metadata_update(
 pub(crate) fn default_update(
     resource: Resource<'_>,
     object: &Value,
-    Old { value: old, valid }: Old<'_>,
+    Old { value: old, valid, .. }: Old<'_>,
     warnings: &mut Vec<String>,
 ) -> Verdict {
     let (kind, strategy) = (resource.kind, resource.kind.strategy);
@@ -191,9 +208,19 @@ mod tests {
             ),
             (object("example.com/v1", "a", 0), vec![size]),
         ] {
-            assert_eq!(texts(&create(resource, &new, None, &mut Vec::new())), want, "{new:?}");
+            assert_eq!(
+                texts(&create(resource, &new, &Typed::default(), None, &mut Vec::new())),
+                want,
+                "{new:?}"
+            );
         }
-        let both = texts(&create(resource, &object("example.com/v1", "_", 0), None, &mut Vec::new()));
+        let both = texts(&create(
+            resource,
+            &object("example.com/v1", "_", 0),
+            &Typed::default(),
+            None,
+            &mut Vec::new(),
+        ));
         assert!(both[0].starts_with("metadata.name: Invalid value") && both[1] == size, "{both:?}");
     }
 
@@ -209,8 +236,9 @@ mod tests {
                 "spec": {"size": (size)}})
         };
         let old = object("1", 0);
-        let old = Old { value: &old, valid: false };
-        let verdict = |new: &Value| update(Resource::new(&kind, 0), new, old, &mut Vec::new());
+        let old = Old::new(&old);
+        let verdict =
+            |new: &Value| update(Resource::new(&kind, 0), new, &Typed::default(), old, &mut Vec::new());
         assert!(verdict(&object("1", 0)).errors.is_empty());
         assert!(!verdict(&object("1", 0)).valid);
         assert!(verdict(&object("1", 2)).valid);

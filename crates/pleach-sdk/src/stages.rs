@@ -5,6 +5,7 @@
 
 use pleach_json::{Map, Value};
 use pleach_meta::object_meta::dedup_owner_references;
+use pleach_pipeline::Typed;
 use pleach_pipeline::decode::{self, Decoded};
 use pleach_pipeline::prepare::{self, metadata_mut};
 use pleach_pipeline::resource::{Resource, Subresource};
@@ -33,14 +34,14 @@ pub(crate) fn prepare_for_create(resource: Resource<'_>, object: &mut Value) {
         let name: String = base.chars().take(58).chain("xxxxx".chars()).collect();
         metadata.insert("name", name);
     }
-    prepare::for_create(resource, object);
+    prepare::for_create(resource, object, &mut Typed::default());
 }
 
 /// Validates a new object, which is decoded.
 pub(crate) fn create(resource: Resource<'_>, object: &mut Value) -> Verdict {
     let mut warnings: Vec<String> = dedup_owner_references(metadata_mut(object), "").into_iter().collect();
     prepare_for_create(resource, object);
-    let errors = validate::create(resource, object, None, &mut warnings);
+    let errors = validate::create(resource, object, &Typed::default(), None, &mut warnings);
     Verdict::new(&resource.kind.own_subject(object), &errors, warnings)
 }
 
@@ -56,8 +57,9 @@ pub(crate) fn update(resource: Resource<'_>, object: &mut Value, old: &mut Value
     if resource.subresource == Subresource::None {
         prepare::restore_system_fields(object, old);
     }
-    prepare::for_update(resource, object, old);
-    let verdict = validate::update(resource, object, Old { value: old, valid: false }, &mut warnings);
+    let (typed, old) = (&mut Typed::default(), Old::new(old));
+    prepare::for_update(resource, object, typed, old);
+    let verdict = validate::update(resource, object, typed, old, &mut warnings);
     Verdict::new(&resource.kind.own_subject(object), &verdict.errors, warnings)
 }
 

@@ -5,6 +5,7 @@
 
 use pleach_apply::ManagedFieldsText;
 use pleach_json::Value;
+use pleach_pipeline::Typed;
 
 use super::Intent;
 use super::draft::{Draft, align_namespace, dedup_owner_references};
@@ -22,6 +23,7 @@ use crate::scale;
 #[derive(Clone)]
 pub(crate) struct Admitted {
     value: Value,
+    typed: Typed,
     managed_fields: Option<ManagedFieldsText>,
     tracked: bool,
     changed: bool,
@@ -30,6 +32,8 @@ pub(crate) struct Admitted {
 /// The parts of an admitted object.
 pub(super) struct Parts {
     pub(super) value: Value,
+    /// Its typed form, if that is known.
+    pub(super) typed: Typed,
     /// The owners as text, where they are not in the object.
     pub(super) managed_fields: Option<ManagedFieldsText>,
     /// Whether the owners are told for the whole object.
@@ -40,8 +44,8 @@ pub(super) struct Parts {
 
 impl Admitted {
     fn unasked(draft: Draft) -> Self {
-        let (value, managed_fields, tracked) = draft.into_parts();
-        Self { value, managed_fields, tracked, changed: false }
+        let (value, typed, managed_fields, tracked) = draft.into_parts();
+        Self { value, typed, managed_fields, tracked, changed: false }
     }
 
     /// The object.
@@ -50,8 +54,8 @@ impl Admitted {
     }
 
     pub(super) fn into_parts(self) -> Parts {
-        let Self { value, managed_fields, tracked, changed } = self;
-        Parts { value, managed_fields, tracked, changed }
+        let Self { value, typed, managed_fields, tracked, changed } = self;
+        Parts { value, typed, managed_fields, tracked, changed }
     }
 }
 
@@ -64,14 +68,15 @@ impl Engine {
         context: &mut Context,
     ) -> Result<Admitted, Rejection> {
         let Some(attributes) = admission else { return Ok(Admitted::unasked(draft)) };
-        let (mut value, managed_fields, tracked) = draft.into_parts();
+        let (mut value, typed, managed_fields, tracked) = draft.into_parts();
         limits::check_nesting(&value, None)?;
         if let Some(managed_fields) = managed_fields {
             // Who is asked sees who owns what.
             managed::put_text(&mut value, &managed_fields)?;
         }
         let (value, changed) = Box::pin(self.mutated(attributes, value, None, context)).await?;
-        Ok(Admitted { value, managed_fields: None, tracked, changed })
+        let typed = if changed { Typed::default() } else { typed };
+        Ok(Admitted { value, typed, managed_fields: None, tracked, changed })
     }
 
     /// A draft as those leave it who may change it.
@@ -84,14 +89,15 @@ impl Engine {
         context: &mut Context,
     ) -> Result<Admitted, Rejection> {
         let Some(attributes) = admission else { return Ok(Admitted::unasked(draft)) };
-        let (value, managed_fields, tracked) = draft.into_parts();
+        let (value, typed, managed_fields, tracked) = draft.into_parts();
         limits::check_nesting(&value, Some(&live.value))?;
         let (value, changed) = if intent.scale().is_some() {
             Box::pin(self.mutated_scale(attributes, intent, value, live, context)).await?
         } else {
             Box::pin(self.mutated(attributes, value, Some(live), context)).await?
         };
-        Ok(Admitted { value, managed_fields, tracked, changed })
+        let typed = if changed { Typed::default() } else { typed };
+        Ok(Admitted { value, typed, managed_fields, tracked, changed })
     }
 
     async fn mutated(

@@ -5,6 +5,7 @@
 use pleach_apply::ManagedFieldsText;
 use pleach_json::Value;
 use pleach_meta::object_meta::ObjectMeta;
+use pleach_pipeline::Typed;
 
 use super::Intent;
 use crate::live::Live;
@@ -21,6 +22,7 @@ const SYSTEM_FIELDS: usize = 6;
 /// An object with its owners.
 pub(crate) struct Draft {
     value: Value,
+    typed: Typed,
     /// The owners as text, where they are not in the object.
     managed_fields: Option<ManagedFieldsText>,
     /// Whether the owners are told for the whole object.
@@ -37,14 +39,14 @@ impl Draft {
         as_text: bool,
         context: &mut Context,
     ) -> Result<Self, Rejection> {
-        let mut value = settled.into_value();
+        let (mut value, typed) = settled.into_parts();
         // The server adds about as much to a new object's metadata as its author wrote.
         prepare::metadata_mut(&mut value).reserve(SYSTEM_FIELDS);
         align_namespace(target, &mut value)?;
         dedup_owner_references(&mut value, "", context);
         target.kind.strategy.complete(&mut value);
         let managed_fields = manager.and_then(|manager| owned(target, &mut value, manager, as_text));
-        Ok(Self { value, managed_fields, tracked: false })
+        Ok(Self { value, typed, managed_fields, tracked: false })
     }
 
     /// What an intent makes of a live object; `None` if nothing changes.
@@ -56,7 +58,7 @@ impl Draft {
         context: &mut Context,
     ) -> Result<Option<Self>, Rejection> {
         let Some(settled) = intent.candidate(live, context)? else { return Ok(None) };
-        let mut value = settled.into_value();
+        let (mut value, typed) = settled.into_parts();
         check_identity(target, &mut value)?;
         dedup_owner_references(&mut value, "", context);
         target.kind.strategy.complete(&mut value);
@@ -64,7 +66,7 @@ impl Draft {
             Some(tracked) => tracked,
             None => managed::track(target, Some(live), &mut value, manager),
         };
-        Ok(Some(Self { value, managed_fields: None, tracked }))
+        Ok(Some(Self { value, typed, managed_fields: None, tracked }))
     }
 
     /// The object.
@@ -73,8 +75,8 @@ impl Draft {
     }
 
     /// The object, its owners as text if they are not in it, and whether they are told for all of it.
-    pub(super) fn into_parts(self) -> (Value, Option<ManagedFieldsText>, bool) {
-        (self.value, self.managed_fields, self.tracked)
+    pub(super) fn into_parts(self) -> (Value, Typed, Option<ManagedFieldsText>, bool) {
+        (self.value, self.typed, self.managed_fields, self.tracked)
     }
 }
 

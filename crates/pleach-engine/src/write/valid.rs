@@ -6,6 +6,7 @@ use pleach_apply::ManagedFieldsText;
 use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
+use pleach_pipeline::Typed;
 use pleach_pipeline::validate::{self, Old, Verdict};
 
 use super::admitted::{Admitted, Parts};
@@ -27,6 +28,7 @@ const NAME_BASE: usize = 58;
 /// An object that nothing is wrong with.
 pub(crate) struct Valid {
     value: Value,
+    typed: Typed,
     managed_fields: Option<ManagedFieldsText>,
     verified: Verified,
     /// Whether others than its author changed it.
@@ -38,6 +40,7 @@ pub(crate) struct Valid {
 /// An object that nobody objects to.
 pub(crate) struct Approved {
     value: Value,
+    typed: Typed,
     managed_fields: Option<ManagedFieldsText>,
     verified: Verified,
     touched: bool,
@@ -62,7 +65,7 @@ impl Valid {
         generated: bool,
         context: &mut Context,
     ) -> Result<Self, Rejection> {
-        let Parts { mut value, managed_fields, changed, .. } = admitted.into_parts();
+        let Parts { mut value, mut typed, managed_fields, changed, .. } = admitted.into_parts();
         let validated = managed_fields
             .as_ref()
             .filter(|managed_fields| managed_fields.is_valid())
@@ -75,13 +78,14 @@ impl Valid {
             let name = format!("{base}{}", engine.name_suffix());
             prepare::metadata_mut(&mut value).insert("name", name);
         }
-        prepare::for_create(target.resource(), &mut value);
-        let errors = validate::create(target.resource(), &value, validated.as_ref(), &mut context.warnings);
+        prepare::for_create(target.resource(), &mut value, &mut typed);
+        let errors =
+            validate::create(target.resource(), &value, &typed, validated.as_ref(), &mut context.warnings);
         if !errors.is_empty() {
             return Err(Rejection::Invalid { subject: target.kind.own_subject(&value), errors });
         }
         let touched = changed || had_status && value.get("status").is_none();
-        Ok(Self { value, managed_fields, verified: Verified::default(), changed, touched })
+        Ok(Self { value, typed, managed_fields, verified: Verified::default(), changed, touched })
     }
 
     /// An object that is to replace a live one.
@@ -92,26 +96,26 @@ impl Valid {
         live: &Live,
         context: &mut Context,
     ) -> Result<Self, Rejection> {
-        let Parts { mut value, managed_fields, tracked, changed } = admitted.into_parts();
+        let Parts { mut value, mut typed, managed_fields, tracked, changed } = admitted.into_parts();
         check_resource_version(target, &mut value, live, intent.is_unconditional())?;
         prepare::restore_system_fields(&mut value, live);
-        prepare::for_update(target.resource(), &mut value, live);
-        let old = Old { value: live, valid: live.verified.valid };
+        let old = Old { value: live, valid: live.verified.valid, typed: Some(&live.typed) };
+        prepare::for_update(target.resource(), &mut value, &mut typed, old);
         let Verdict { errors, valid } =
-            validate::update(target.resource(), &value, old, &mut context.warnings);
+            validate::update(target.resource(), &value, &typed, old, &mut context.warnings);
         if !errors.is_empty() {
             return Err(Rejection::Invalid { subject: target.kind.own_subject(&value), errors });
         }
         let verified = if changed { Verified::default() } else { Verified { valid, tracked } };
         // A Scale may bring objects that hold its number, without the defaults that readers see in them.
         let touched = changed || intent.scale().is_some();
-        Ok(Self { value, managed_fields, verified, changed, touched })
+        Ok(Self { value, typed, managed_fields, verified, changed, touched })
     }
 }
 
 impl Approved {
-    fn unasked(Valid { value, managed_fields, verified, touched, .. }: Valid) -> Self {
-        Self { value, managed_fields, verified, touched }
+    fn unasked(Valid { value, typed, managed_fields, verified, touched, .. }: Valid) -> Self {
+        Self { value, typed, managed_fields, verified, touched }
     }
 
     /// What was approved. What a webhook added and the schema does not know is dropped: no reader would see it.
@@ -132,8 +136,13 @@ impl Approved {
         managed::keep_times(live, &mut self.value);
     }
 
+    /// The typed form, if it is known.
+    pub(super) fn typed(&self) -> &Typed {
+        &self.typed
+    }
+
     pub(super) fn into_parts(self) -> Parcel {
-        let Self { value, managed_fields, verified, touched } = self;
+        let Self { value, managed_fields, verified, touched, .. } = self;
         Parcel { value, managed_fields, verified, touched }
     }
 }

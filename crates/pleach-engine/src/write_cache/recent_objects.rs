@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::fast::RandomState;
 use pleach_json::{SpannedValue, Spans, Value};
+use pleach_pipeline::Typed;
 use pleach_store::{Key, Revision};
 
 use super::last_applied::{AppliedConfiguration, LastApplied};
@@ -91,7 +92,13 @@ impl RecentObjects {
         let found = shard.objects.get(key).filter(|object| object.revision == revision)?;
         let verified =
             if Arc::ptr_eq(&found.versions, versions) { found.verified } else { Verified::default() };
-        Some(Live { value: found.value.clone(), verified, text: Some(found.text.clone()), conversions: None })
+        Some(Live {
+            value: found.value.clone(),
+            verified,
+            typed: Typed::default(),
+            text: Some(found.text.clone()),
+            conversions: None,
+        })
     }
 
     /// The object as it was last stored, if it is settled under the schema with this fingerprint.

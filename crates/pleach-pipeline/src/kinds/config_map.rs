@@ -9,6 +9,7 @@ use crate::kind::{Cell, Column};
 use crate::omitempty::remove_if_empty;
 use crate::resource::Resource;
 use crate::strategy::Strategy;
+use crate::typed::Typed;
 
 /// The strategy of ConfigMaps.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ impl Strategy for ConfigMap {
         Some(vec![column("Data", "string", "How many keys it has.", data), age_column()])
     }
 
-    fn decode(&self, _: Resource<'_>, object: &mut Value) -> Result<Vec<String>, String> {
+    fn decode(&self, _: Resource<'_>, object: &mut Value, _: &mut Typed) -> Result<Vec<String>, String> {
         check_base64(object, "binaryData").map(|()| Vec::new())
     }
 

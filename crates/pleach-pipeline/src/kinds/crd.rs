@@ -1,7 +1,7 @@
 //! CustomResourceDefinitions as objects.
 //!
-//! A CRD is decoded into its typed form and written back at every stage that must understand it; between stages it
-//! is a value like any other object. What follows from a committed CRD is the server's.
+//! A CRD is decoded once, and its typed form travels through the stages beside the value. What follows from a
+//! committed CRD is the server's.
 
 mod apply_schema;
 
@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::kind::{Cell, Column, Kind, KindVersion};
 use crate::resource::{Resource, Subresource};
 use crate::strategy::{Effect, StoredAsData, Strategy};
+use crate::typed::Typed;
 use crate::validate::{Old, Verdict, metadata_update};
 
 /// The API group.
@@ -49,13 +50,34 @@ pub fn typed(value: &Value) -> Result<Crd, Error> {
         .map_err(Error::Internal)
 }
 
-/// Changes the typed form of a value. A value that cannot be decoded was never accepted.
-fn change(value: &mut Value, how: impl FnOnce(&mut Crd)) {
+/// The typed form of a CRD: the one that is known, with the metadata of the value, or else decoded.
+pub fn typed_or_decoded(value: &Value, known: &Typed) -> Result<Crd, Error> {
+    match known.get::<Crd>() {
+        Some(crd) => {
+            let metadata = value.get("metadata").cloned().unwrap_or_else(Value::object);
+            Ok(Crd { metadata, spec: crd.spec.clone(), status: crd.status.clone() })
+        }
+        None => typed(value),
+    }
+}
+
+/// The typed form that travels beside a value. Metadata is taken from the value, so the form has none.
+pub fn typed_form(crd: Crd) -> Typed {
+    Typed::new(Crd { metadata: Value::Null, ..crd })
+}
+
+/// Changes the typed form of a value, and the value with it. A value that cannot be decoded was never accepted.
+fn change(value: &mut Value, known: &mut Typed, how: impl FnOnce(&mut Crd)) {
     let version = version_of(value);
-    if let Ok(mut crd) = typed(value) {
+    if let Ok(mut crd) = typed_or_decoded(value, known) {
         how(&mut crd);
         *value = crd.encode(version);
+        *known = typed_form(crd);
     }
+}
+
+fn typed_old(old: Old<'_>) -> Result<Crd, Error> {
+    old.typed.map_or_else(|| typed(old.value), |known| typed_or_decoded(old.value, known))
 }
 
 /// The strategy of CRDs.
@@ -88,7 +110,12 @@ impl Strategy for CustomResourceDefinition {
         true
     }
 
-    fn decode(&self, resource: Resource<'_>, object: &mut Value) -> Result<Vec<String>, String> {
+    fn decode(
+        &self,
+        resource: Resource<'_>,
+        object: &mut Value,
+        typed: &mut Typed,
+    ) -> Result<Vec<String>, String> {
         let version = version(&resource.version().name);
         let kind = object.get("kind").cloned();
         let decoded = pleach_crd::decode(object, version, Options { unions: resource.kind.gates.unions })?;
@@ -96,6 +123,7 @@ impl Strategy for CustomResourceDefinition {
         if let (Some(kind), Some(members)) = (kind, object.as_object_mut()) {
             members.insert("kind", kind);
         }
+        *typed = typed_form(decoded.crd);
         Ok(decoded.unknown)
     }
 
@@ -103,13 +131,19 @@ impl Strategy for CustomResourceDefinition {
         true
     }
 
-    fn prepare_for_create(&self, _: Resource<'_>, object: &mut Value) {
-        change(object, strategy::prepare_for_create);
+    fn prepare_for_create(&self, _: Resource<'_>, object: &mut Value, typed: &mut Typed) {
+        change(object, typed, strategy::prepare_for_create);
     }
 
-    fn prepare_for_update(&self, resource: Resource<'_>, object: &mut Value, old: &Value) {
-        let Ok(old) = typed(old) else { return };
-        change(object, |crd| {
+    fn prepare_for_update(
+        &self,
+        resource: Resource<'_>,
+        object: &mut Value,
+        typed: &mut Typed,
+        old: Old<'_>,
+    ) {
+        let Ok(old) = typed_old(old) else { return };
+        change(object, typed, |crd| {
             if resource.subresource == Subresource::Status {
                 strategy::prepare_for_status_update(crd, &old);
             } else {
@@ -122,10 +156,11 @@ impl Strategy for CustomResourceDefinition {
         &self,
         resource: Resource<'_>,
         object: &Value,
+        typed: &Typed,
         _: Option<&Value>,
         warnings: &mut Vec<String>,
     ) -> Vec<FieldError> {
-        let crd = match typed(object) {
+        let crd = match typed_or_decoded(object, typed) {
             Ok(crd) => crd,
             Err(error) => return vec![FieldError::internal("", error.to_string())],
         };
@@ -142,11 +177,12 @@ impl Strategy for CustomResourceDefinition {
         &self,
         resource: Resource<'_>,
         object: &Value,
+        typed: &Typed,
         old: Old<'_>,
         warnings: &mut Vec<String>,
     ) -> Verdict {
         let (mut errors, _) = metadata_update(resource, object, old.value);
-        let (crd, old) = match (typed(object), typed(old.value)) {
+        let (crd, old) = match (typed_or_decoded(object, typed), typed_old(old)) {
             (Ok(crd), Ok(old)) => (crd, old),
             (Err(error), _) | (_, Err(error)) => {
                 errors.push(FieldError::internal("", error.to_string()));
@@ -183,7 +219,7 @@ impl Strategy for CustomResourceDefinition {
     fn mark_for_deletion(&self, object: &mut Value, now: &str) -> bool {
         let marks = !ObjectMeta::of(object).is_terminating();
         if marks {
-            change(object, |crd| crd.mark_terminating(now));
+            change(object, &mut Typed::default(), |crd| crd.mark_terminating(now));
         }
         marks
     }

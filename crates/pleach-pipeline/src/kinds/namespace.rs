@@ -13,6 +13,8 @@ use crate::omitempty::remove_if_empty;
 use crate::prepare::{copy_member, mark_for_deletion, metadata_mut};
 use crate::resource::{Resource, Subresource};
 use crate::strategy::Strategy;
+use crate::typed::Typed;
+use crate::validate::Old;
 
 /// The API group.
 pub const GROUP: &str = "";
@@ -98,7 +100,7 @@ impl Strategy for Namespace {
     }
 
     /// A new namespace is active, and its content's finalizer holds it.
-    fn prepare_for_create(&self, _: Resource<'_>, object: &mut Value) {
+    fn prepare_for_create(&self, _: Resource<'_>, object: &mut Value, _: &mut Typed) {
         label_with_name(object);
         let spec = member(object, "spec");
         let finalizers = spec.get_or_insert_with("finalizers", || Value::from(Vec::new()));
@@ -114,7 +116,13 @@ impl Strategy for Namespace {
     }
 
     /// Only `/finalize` changes the spec, only `/status` the status.
-    fn prepare_for_update(&self, resource: Resource<'_>, object: &mut Value, old: &Value) {
+    fn prepare_for_update(
+        &self,
+        resource: Resource<'_>,
+        object: &mut Value,
+        _: &mut Typed,
+        Old { value: old, .. }: Old<'_>,
+    ) {
         label_with_name(object);
         match resource.subresource {
             Subresource::Status => copy_member(object, old, "spec"),
@@ -175,7 +183,7 @@ mod tests {
     fn a_new_namespace_is_active_and_held() {
         let kind = built_in(PLURAL);
         let mut object = json!({"metadata": {"name": "n"}, "status": {"phase": "Terminating"}});
-        Namespace.prepare_for_create(Resource::new(&kind, 0), &mut object);
+        Namespace.prepare_for_create(Resource::new(&kind, 0), &mut object, &mut Typed::default());
         let labels = json!({"kubernetes.io/metadata.name": "n"});
         assert_eq!(
             object,
@@ -209,7 +217,8 @@ mod tests {
             Namespace.prepare_for_update(
                 Resource { kind: &kind, version: 0, subresource },
                 &mut object,
-                &old,
+                &mut Typed::default(),
+                Old::new(&old),
             );
             assert_eq!(
                 object,

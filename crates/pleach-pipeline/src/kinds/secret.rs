@@ -10,6 +10,7 @@ use crate::kind::{Cell, Column};
 use crate::omitempty::remove_if_empty;
 use crate::resource::Resource;
 use crate::strategy::Strategy;
+use crate::typed::Typed;
 
 /// The strategy of Secrets.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ impl Strategy for Secret {
         ])
     }
 
-    fn decode(&self, _: Resource<'_>, object: &mut Value) -> Result<Vec<String>, String> {
+    fn decode(&self, _: Resource<'_>, object: &mut Value, _: &mut Typed) -> Result<Vec<String>, String> {
         check_base64(object, "data").map(|()| Vec::new())
     }
 

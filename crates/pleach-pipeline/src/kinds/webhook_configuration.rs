@@ -12,6 +12,7 @@ use crate::columns::{AGE_DESCRIPTION, column};
 use crate::kind::{Cell, Column, KindVersion};
 use crate::resource::Resource;
 use crate::strategy::{Effect, Strategy};
+use crate::typed::Typed;
 
 /// The API group.
 pub const GROUP: &str = "admissionregistration.k8s.io";
@@ -33,7 +34,12 @@ impl Strategy for WebhookConfiguration {
         ])
     }
 
-    fn decode(&self, resource: Resource<'_>, object: &mut Value) -> Result<Vec<String>, String> {
+    fn decode(
+        &self,
+        resource: Resource<'_>,
+        object: &mut Value,
+        _: &mut Typed,
+    ) -> Result<Vec<String>, String> {
         decode::decode_configuration(&resource.kind.kind, object)
     }
 

@@ -1,0 +1,38 @@
+//! The typed forms of stored objects, by key and revision.
+//!
+//! Only CRDs have one: a write finds the typed form of the object that it replaces, and what follows from its commit
+//! finds that of the new one. Most of a form is shared with the kind that the CRD defines.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use pleach_pipeline::Typed;
+use pleach_store::{Key, Revision};
+
+/// The typed forms of stored objects.
+#[derive(Default)]
+pub(crate) struct TypedForms(Mutex<HashMap<Key, (Revision, Typed)>>);
+
+impl TypedForms {
+    /// The typed form of an object at a revision, if it is known.
+    pub(crate) fn get(&self, key: &Key, revision: Revision) -> Typed {
+        let forms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        forms.get(key).filter(|(at, _)| *at == revision).map(|(_, typed)| typed.clone()).unwrap_or_default()
+    }
+
+    /// Notes the typed form of an object, if it is known and not older than the one that is noted.
+    pub(crate) fn put(&self, key: &Key, revision: Revision, typed: &Typed) {
+        if !typed.is_known() {
+            return;
+        }
+        let mut forms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if forms.get(key).is_none_or(|(at, _)| *at <= revision) {
+            forms.insert(key.clone(), (revision, typed.clone()));
+        }
+    }
+
+    /// Forgets an object that is gone.
+    pub(crate) fn remove(&self, key: &Key) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+}

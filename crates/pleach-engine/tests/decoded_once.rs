@@ -1,0 +1,83 @@
+//! A CRD is decoded once per write: its typed form travels through the stages and is there for the next write.
+
+use std::sync::Arc;
+
+use pleach_crd::decode::decoded_on_this_thread;
+use pleach_engine::options::{Body, Context, Format, PatchType, WriteOptions};
+use pleach_engine::target::{Subresource, Target};
+use pleach_engine::{AdmissionPlugins, Clock, Engine, Instant, Randomness};
+use pleach_json::{Value, json, to_vec};
+use pleach_store::ModelStore;
+
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Instant {
+        Instant { seconds: 1_800_000_000, nanoseconds: 0 }
+    }
+}
+
+impl Randomness for Still {
+    fn fill(&self, buffer: &mut [u8]) {
+        buffer.fill(7);
+    }
+}
+
+const NAME: &str = "foos.example.com";
+
+fn crd(resource_version: &str, properties: Value) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": NAME, "resourceVersion": (resource_version)},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "foos", "kind": "Foo"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": (properties)}}}],
+        }
+    })
+}
+
+async fn engine() -> Engine {
+    let store = Arc::new(ModelStore::default());
+    let engine = Engine::new(store, Arc::new(Still), Arc::new(Still), AdmissionPlugins::default());
+    engine.start().await.unwrap();
+    engine
+}
+
+fn target(engine: &Engine, name: Option<&str>, subresource: Subresource) -> Target {
+    let kind = engine.catalog().get("apiextensions.k8s.io", "customresourcedefinitions").unwrap();
+    Target { kind, version: 0, namespace: None, name: name.map(Into::into), subresource }
+}
+
+fn body(object: &Value) -> Body {
+    Body { bytes: to_vec(object).into(), format: Format::Json }
+}
+
+#[tokio::test]
+async fn each_write_of_a_crd_decodes_it_once() {
+    let engine = engine().await;
+    let (options, mut context) = (WriteOptions::default(), Context::default());
+    let mut before = decoded_on_this_thread();
+    let mut decoded = || {
+        let now = decoded_on_this_thread();
+        std::mem::replace(&mut before, now).abs_diff(now)
+    };
+    let new = target(&engine, None, Subresource::None);
+    engine.create(&new, &body(&crd("", json!({}))), &options, &mut context).await.unwrap();
+    assert_eq!(decoded(), 1, "create");
+    let one = target(&engine, Some(NAME), Subresource::None);
+    let live =
+        engine.get(&one, pleach_engine::options::Freshness::Latest).await.unwrap().into_value().unwrap();
+    let version = live.at(&["metadata", "resourceVersion"]).and_then(Value::as_str).unwrap();
+    let changed = crd(version, json!({"spec": {"type": "object"}}));
+    engine.update(&one, &body(&changed), &options, &mut context).await.unwrap();
+    assert_eq!(decoded(), 1, "update");
+    let patch = json!({"metadata": {"labels": {"a": "b"}}});
+    engine.patch(&one, PatchType::Merge, &body(&patch), &options, &mut context).await.unwrap();
+    assert_eq!(decoded(), 1, "patch");
+    let status = target(&engine, Some(NAME), Subresource::Status);
+    let patch = json!({"status": {"storedVersions": ["v1"]}});
+    engine.patch(&status, PatchType::Merge, &body(&patch), &options, &mut context).await.unwrap();
+    assert_eq!(decoded(), 1, "status");
+    assert_eq!(engine.catalog().get("example.com", "foos").unwrap().versions.len(), 1);
+}
