@@ -1,5 +1,7 @@
 //! A CRD is decoded once per write: its typed form travels through the stages and is there for the next write.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 use std::sync::Arc;
 
 use pleach_crd::decode::decoded_on_this_thread;
@@ -40,12 +42,13 @@ fn crd(resource_version: &str, properties: Value) -> Value {
 async fn engine() -> Engine {
     let store = Arc::new(ModelStore::default());
     let engine = Engine::new(store, Arc::new(Still), Arc::new(Still), AdmissionPlugins::default());
-    engine.start().await.unwrap();
+    engine.start().await.expect("it starts on an empty store");
     engine
 }
 
 fn target(engine: &Engine, name: Option<&str>, subresource: Subresource) -> Target {
-    let kind = engine.catalog().get("apiextensions.k8s.io", "customresourcedefinitions").unwrap();
+    let kind =
+        engine.catalog().get("apiextensions.k8s.io", "customresourcedefinitions").expect("a built-in kind");
     Target { kind, version: 0, namespace: None, name: name.map(Into::into), subresource }
 }
 
