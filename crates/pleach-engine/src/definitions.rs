@@ -6,7 +6,7 @@
 //! group, and only CRDs that wait for a name in the same group are looked at again.
 //!
 //! A client that goes away takes the rest of its request with it. So the task that sees every change
-//! ([`crate::sweep`]) asks for the same decision once more, which does nothing where it was taken.
+//! ([`crate::controllers`]) asks for the same decision once more, which does nothing where it was taken.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use tokio::sync::Mutex;
 
 use crate::catalog::ServedKind;
 use crate::compile;
+use crate::controllers::Work;
 use crate::engine::Engine;
 use crate::keys;
 use crate::kind::Kind;
 use crate::kinds::crd::{GROUP, PLURAL, typed, typed_form, typed_or_decoded};
 use crate::record::{Record, encode};
 use crate::rejection::Rejection;
-use crate::sweep::Work;
 
 /// What is known of all CRDs. One CRD is decided on at a time, as upstream's single worker does.
 #[derive(Default)]

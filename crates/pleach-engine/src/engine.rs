@@ -63,7 +63,7 @@ pub struct Engine {
     pub(crate) crds: crate::definitions::Definitions,
     pub(crate) typed_forms: crate::typed_forms::TypedForms,
     pub(crate) kind_generations: crate::generations::Generations,
-    pub(crate) work: crate::sweep::WorkQueue,
+    pub(crate) work: crate::controllers::WorkQueue,
 }
 
 impl Engine {
@@ -90,7 +90,7 @@ impl Engine {
             crds: crate::definitions::Definitions::default(),
             typed_forms: crate::typed_forms::TypedForms::default(),
             kind_generations: crate::generations::Generations::default(),
-            work: crate::sweep::WorkQueue::default(),
+            work: crate::controllers::WorkQueue::default(),
         }
     }
 

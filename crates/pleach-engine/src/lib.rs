@@ -16,6 +16,7 @@
 mod admission;
 pub mod apply;
 pub mod catalog;
+mod controllers;
 mod convert;
 pub mod definitions;
 pub mod delete;
@@ -39,7 +40,6 @@ mod scaling;
 mod select;
 pub mod shape;
 mod start;
-mod sweep;
 pub mod target;
 pub mod token;
 mod typed_forms;

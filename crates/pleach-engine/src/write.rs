@@ -344,7 +344,7 @@ impl Engine {
 
     /// What follows from a commit: kinds made and replaced, names freed, webhooks known.
     ///
-    /// What is lost here because the client has gone is made good by [`crate::sweep`].
+    /// What is lost here because the client has gone is made good by [`crate::controllers`].
     pub(crate) async fn committed(&self, kind: &Kind, name: &str) {
         // Kept elsewhere: the future of every write would have room for it, and is moved about.
         let done = match kind.strategy.after_commit() {

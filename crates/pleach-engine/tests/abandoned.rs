@@ -94,7 +94,7 @@ impl Fixture {
         .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none());
         engine.start().await.unwrap();
         let engine = Arc::new(engine);
-        tokio::spawn(engine.clone().sweep());
+        tokio::spawn(engine.clone().run_controllers());
         Self { store, engine }
     }
 

@@ -128,7 +128,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     }
 
     let app = Arc::new(App::new(engine.clone(), authenticators(token), &limits));
-    let sweeper = tokio::spawn(engine.clone().sweep());
+    let controllers = tokio::spawn(engine.clone().run_controllers());
     println!("pleach {} serves at {url}", env!("CARGO_PKG_VERSION"));
     println!("export KUBECONFIG={}", path.display());
 
@@ -144,7 +144,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         tokio::spawn(pleach_server::memory::keep_below(limit));
     }
     serve(listener, TlsAcceptor::from(Arc::new(config)), app, connection_limits(memory), stop).await;
-    sweeper.abort();
+    controllers.abort();
     drop((engine, store));
     Ok(())
 }

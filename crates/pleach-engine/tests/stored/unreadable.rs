@@ -146,7 +146,7 @@ async fn without_the_gate_the_option_means_nothing() {
 #[tokio::test]
 async fn namespaces_and_definitions_finish_once_they_are_deleted() {
     let fixture = fixture().await;
-    tokio::spawn(fixture.engine.clone().sweep());
+    tokio::spawn(fixture.engine.clone().run_controllers());
     let namespaces = ("", "namespaces");
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}});
     fixture.create(namespaces, &namespace).await.unwrap();

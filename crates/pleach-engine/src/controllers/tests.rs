@@ -100,7 +100,7 @@ impl Fixture {
             .with_caller(Arc::new(webhook.clone()));
         engine.start().await.unwrap();
         let engine = Arc::new(engine);
-        tokio::spawn(engine.clone().sweep());
+        tokio::spawn(engine.clone().run_controllers());
         let fixture = Self { engine, webhook };
         fixture
             .create(

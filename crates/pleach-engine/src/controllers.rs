@@ -7,11 +7,11 @@
 //! What is kept in memory is bounded by the objects that have owners.
 
 mod controller;
-mod definitions;
+mod crd_finalizer;
 mod edit;
-mod garbage;
+mod garbage_collector;
 mod inbox;
-mod namespaces;
+mod namespace_controller;
 mod queue;
 mod reconcile;
 
@@ -26,10 +26,10 @@ use pleach_store::{Event, Key, RangeQuery, Revision, StoreError, WatchItem};
 use pleach_work::Constant;
 
 use self::controller::{Change, Runner};
-use self::definitions::DefinitionFinalizer;
-use self::garbage::GarbageCollector;
+use self::crd_finalizer::DefinitionFinalizer;
+use self::garbage_collector::GarbageCollector;
 pub(crate) use self::inbox::{Work, WorkQueue};
-use self::namespaces::NamespaceController;
+use self::namespace_controller::NamespaceController;
 use self::reconcile::{Item, Reconciler};
 use crate::engine::Engine;
 use crate::keys;
@@ -52,7 +52,7 @@ static DELETING: Constant<Finder<'static>> = Constant::new(|| Finder::new("\"del
 
 impl Engine {
     /// Runs the background controllers until it is dropped.
-    pub async fn sweep(self: Arc<Self>) {
+    pub async fn run_controllers(self: Arc<Self>) {
         let mut controllers = Controllers::new(&self, HashSet::new());
         while let Err(error) = controllers.run().await {
             tracing::error!(%error, "background controllers failed, restarting");
