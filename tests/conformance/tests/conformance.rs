@@ -24,15 +24,13 @@ fn main() -> ExitCode {
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let wanted = std::env::var("PLEACH_CASES").unwrap_or_default();
-    let cases: Vec<Case> = read_cases(&root.join("cases"))
+    let webhook = HookServer::start(0, behaviours::answer).expect("the webhook starts");
+    let cases: Vec<Case> = read_cases(&root.join("cases"), webhook.port())
         .into_iter()
         .filter(|case| wanted.split(',').any(|wanted| case.name.starts_with(wanted)))
         .collect();
     let known = known_differences(&root.join("known-differences.txt"));
     let server = TestServer::start(&binary(), &["--in-memory"]).expect("the server starts");
-
-    // The cases name its address.
-    HookServer::start(behaviours::RECORDED_PORT, behaviours::answer).expect("the webhook starts");
 
     let next = AtomicUsize::new(0);
     let outcomes: Mutex<BTreeMap<&str, Outcome>> = Mutex::default();
@@ -100,12 +98,15 @@ fn report(outcomes: &BTreeMap<&str, Outcome>, known: &BTreeMap<String, String>, 
     if unexpected == 0 && agree > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn read_cases(directory: &Path) -> Vec<Case> {
+/// The cases, which name the webhook's port as it was when they were recorded.
+fn read_cases(directory: &Path, webhook: u16) -> Vec<Case> {
+    let (recorded, webhook) = (format!(":{}/", behaviours::RECORDED_PORT), format!(":{webhook}/"));
     let mut cases = Vec::new();
     for area in sorted(directory) {
         for file in sorted(&area) {
             let name = format!("{}/{}", stem(&area), stem(&file));
-            let text = std::fs::read_to_string(&file).expect("a case can be read");
+            let text =
+                std::fs::read_to_string(&file).expect("a case can be read").replace(&recorded, &webhook);
             cases.push(Case::parse(&name, &text).unwrap_or_else(|error| panic!("{name}: {error}")));
         }
     }
