@@ -133,6 +133,10 @@ mod tests {
             ("YQ=a", 2),
             ("YQ==a", 4),
             ("YWI=a", 4),
+            ("YW=J", 2),
+            ("YWJ\nj!", 5),
+            ("YWJjZ", 4),
+            ("YQ\n=!", 3),
         ] {
             let want = format!("illegal base64 data at input byte {at}");
             assert_eq!(decode(text).unwrap_err(), want, "{text}");
