@@ -22,6 +22,9 @@ step 'style'
 cargo fmt --all --check
 cargo clippy --workspace --all-targets --quiet -- -D warnings
 
+step 'docs'
+RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
+
 step 'dependencies'
 # Without the network; known vulnerabilities need it: cargo deny check advisories.
 "$PLEACH_TOOLS/bin/cargo-deny" --offline check --hide-inclusion-graph --allow duplicate bans licenses sources

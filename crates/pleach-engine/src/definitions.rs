@@ -6,7 +6,7 @@
 //! group, and only CRDs that wait for a name in the same group are looked at again.
 //!
 //! A client that goes away takes the rest of its request with it. So the task that sees every change
-//! ([`crate::controllers`]) asks for the same decision once more, which does nothing where it was taken.
+//! (`controllers.rs`) asks for the same decision once more, which does nothing where it was taken.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Webhooks: admission webhooks as their configurations describe them, and conversion webhooks.
 //!
-//! Admission calls them in [`crate::admission`]. The engine opens no sockets: a [`Caller`] is handed to it.
+//! Admission calls them in `admission.rs`. The engine opens no sockets: a [`Caller`] is handed to it.
 
 pub(crate) mod answer;
 pub mod caller;

@@ -1,7 +1,7 @@
-//! The contract suite: tests that every [`Store`](crate::Store) implementation passes.
+//! The contract suite: tests that every [`Store`] implementation passes.
 //!
 //! Each function gets an empty store and panics when the contract is broken. A backend calls all of
-//! them through [`contract!`](crate::contract), which makes a test of each:
+//! them through [`contract!`](crate::contract!), which makes a test of each:
 //!
 //! ```
 //! # use std::sync::Arc;
