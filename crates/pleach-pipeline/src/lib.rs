@@ -18,6 +18,7 @@ mod error;
 pub mod gates;
 pub mod kind;
 pub mod kinds;
+pub mod offline;
 mod omitempty;
 pub mod prepare;
 pub mod resource;
