@@ -2,7 +2,7 @@
 //!
 //! `read, check, write` is what the same write costs without owners: reading the request, settling,
 //! validating by the schema, writing the object. The others are the work on owners alone, also as a
-//! multiple of that. Lists are told in time per item, which must not grow with the list.
+//! multiple of that. Lists are reported in time per item, which must not grow with the list.
 //!
 //! Times are the best of several rounds. With `run NAME COUNT` one case is run so many times and
 //! nothing is measured, for a profiler.
@@ -201,7 +201,7 @@ fn metadata(object: &mut Value) -> &mut pleach_json::Map {
     object.get_mut("metadata").and_then(Value::as_object_mut).unwrap()
 }
 
-/// As the server would have it after somebody created it.
+/// As stored after a create.
 fn made(object: &Value, manager: &'static str) -> Value {
     let mut object = update(manager, None)(object.clone());
     metadata(&mut object).insert("uid", "8a2f9a0c-0e5b-4a42-8b34-9d8f0a7c3e11");

@@ -173,7 +173,7 @@ pub(crate) fn is_all_plain(text: &str) -> bool {
     text.bytes().all(is_plain)
 }
 
-/// Whether a character stands for itself inside quotes, whoever writes.
+/// Whether a character is unescaped inside quotes for every encoder.
 fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&')
 }

@@ -105,7 +105,7 @@ fn items() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A configuration: any part of the spec. Lists of items that are told apart are not empty: such a list
+/// A configuration: any part of the spec. Lists with keys are not empty: such a list
 /// says nothing, so that what it replaces comes and goes.
 fn config() -> impl Strategy<Value = Value> {
     let set = proptest::collection::btree_set("[a-d]", 1..4)
@@ -135,7 +135,7 @@ fn owned(object: &Value, manager: &str) -> Set {
     managed.owner(&Identity::apply(manager, "")).map(|owner| owner.fields.clone()).unwrap_or_default()
 }
 
-/// What a configuration owns: its fields but for those nobody does.
+/// What a configuration owns: its fields except those without owners.
 fn said(config: &Value, kind: &Kind) -> Set {
     let fields = fields_of(config, Type::of(&kind.0));
     fields.difference(&Set::of_fields(&[&["apiVersion"], &["kind"], &["metadata", "name"]]))

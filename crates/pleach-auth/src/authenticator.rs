@@ -77,7 +77,7 @@ impl AuthenticatorChain {
         Answer::Now(self.unknown(&credentials, refused))
     }
 
-    /// The outcome when no authenticator knows the user. A token that nobody knows is not a missing one.
+    /// The outcome when no authenticator knows the user. An unknown token is not a missing one.
     fn unknown(&self, credentials: &Credentials<'_>, refused: bool) -> Result<Arc<UserInfo>, Unauthorized> {
         if refused || credentials.token.is_some() { Err(Unauthorized) } else { Ok(self.anonymous.clone()) }
     }

@@ -110,7 +110,7 @@ pub trait Authorizer: Send + Sync + 'static {
     fn rules_for<'a>(&'a self, user: &'a UserInfo, namespace: &'a str) -> Answer<'a, Rules>;
 }
 
-/// Allows everything: for those who use the engine without users.
+/// Allows everything: for engines without users.
 pub struct AlwaysAllow;
 
 impl Authorizer for AlwaysAllow {

@@ -1,4 +1,4 @@
-//! What a server would say to a CRD and to an object, for tests of those who write them.
+//! Checks of CRDs and objects as text, for tests of CRD authors: the server's errors.
 //!
 //! Texts may be JSON or YAML. Nothing said is good; everything said is in the server's words.
 

@@ -126,7 +126,7 @@ impl Loaded {
     }
 }
 
-/// Reads all files, on all cores. What cannot be read is told on standard error.
+/// Reads all files, on all cores. Files that cannot be read are reported on standard error.
 pub fn load(files: &[String], terminal: &mut Terminal<'_>) -> io::Result<Loaded> {
     let (found, failures) = input::find(files);
     let mut out = Loaded::default();
@@ -169,7 +169,7 @@ fn complain(failures: &[Failure], out: &mut Loaded, terminal: &mut Terminal<'_>)
     failures.iter().try_for_each(|failure| writeln!(terminal.err, "pleach: {failure}"))
 }
 
-/// Reads the CRDs of files; other objects are left out, what is no CRD that can be read is told.
+/// Reads the CRDs of files; other objects are left out, CRDs that cannot be decoded are reported.
 pub(crate) fn load_crds(
     files: &[String],
     terminal: &mut Terminal<'_>,

@@ -19,7 +19,7 @@ pub struct Source {
     pub path: Option<PathBuf>,
     /// The text, without a byte order mark.
     pub text: String,
-    /// Where its lines start; found out when somebody asks for a line.
+    /// Where its lines start; computed on first use.
     lines: OnceLock<Box<[usize]>>,
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with a CRD, and what will surprise whoever uses it.
+//! The checks of `pleach lint`: errors of a CRD, and behaviour that will surprise its users.
 //!
 //! The verdict is the server's: its own checks, its own messages. Around them: where in the file,
 //! what the rule behind a message is for, what to do. Warnings are about CRDs that the server takes

@@ -1,4 +1,4 @@
-//! A bar on standard error, when somebody watches and it takes a while.
+//! A progress bar on standard error, on a terminal and for long runs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};

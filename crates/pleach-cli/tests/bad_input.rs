@@ -1,4 +1,4 @@
-//! Files as they come: large, broken, unreadable, mixed. Each is told about with file and line, and
+//! Files as they come: large, broken, unreadable, mixed. Each is reported with file and line, and
 //! the rest is still processed.
 
 use std::fs;

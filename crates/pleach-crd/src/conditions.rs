@@ -48,7 +48,7 @@ pub enum ConditionStatus {
     True,
     /// It does not.
     False,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Names are taken per group: plural, singular and short names exclude each other, and so do kinds
 //! and list kinds. A [`GroupNames`] counts what the CRDs of one group have accepted, so that a
-//! decision costs what the CRD's own names cost, however many CRDs there are. Whoever keeps it adds
+//! decision costs what the CRD's own names cost, however many CRDs there are. Its owner adds
 //! and removes accepted names as CRDs change, the deciding CRD's own included.
 
 use std::collections::HashMap;

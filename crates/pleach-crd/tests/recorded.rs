@@ -135,7 +135,7 @@ impl Server {
             Err(error) => return compare(&bad_request(version, &error), 400, expect),
         };
         if query.contains("fieldValidation=Strict") && !decoded.unknown.is_empty() {
-            // They are told in the order of the document: that of the recording.
+            // They are reported in the order of the document: that of the recording.
             let place = format!("steps[{i}].request.body.");
             let unknown = decoded.unknown.iter().map(|path| format!("{place}{path}")).collect();
             let unknown = in_document_order(recording, unknown);

@@ -224,7 +224,7 @@ impl Apply<'_> {
         self.settled(applied.object)
     }
 
-    /// Keys set twice are told once the apply is known to work.
+    /// Duplicate keys are reported once the apply is known to work.
     fn report_duplicates(&self, context: &mut Context) -> Result<(), Rejection> {
         let Some(text) = &self.configuration.duplicates else { return Ok(()) };
         match self.options.field_validation {

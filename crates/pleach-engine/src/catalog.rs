@@ -2,7 +2,7 @@
 //!
 //! A kind is looked up by group and plural on every request and replaced as a whole when its CRD
 //! changes, so no request sees half a change. Looking up and replacing cost the same whether there
-//! are ten kinds or ten thousand; only discovery, when somebody asks for it, walks them.
+//! are ten kinds or ten thousand; only requests for discovery walk them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Deref, DerefMut};
@@ -103,7 +103,7 @@ impl Catalog {
         gone
     }
 
-    /// Grows with every change: whoever keeps a document made from the catalog knows when it is old.
+    /// Grows with every change: a document made from the catalog is stale when it differs.
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }

@@ -70,9 +70,9 @@ impl Engine {
     }
 }
 
-/// Conversions that were asked for where nobody could wait for them.
+/// Conversions by webhook that synchronous code asked for.
 ///
-/// Whoever needs one that is not known yet fails, leaves word of it here, and is run again once it is
+/// Code that needs one that is not known yet fails, notes it here, and is run again once it is
 /// known. What is worked out that way depends on nothing else, so the last run is as good as one that
 /// could have waited.
 #[derive(Debug, Default)]

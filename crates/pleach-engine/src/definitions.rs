@@ -36,7 +36,7 @@ struct State {
     /// The accepted names of each CRD, as indexed, by the CRD's name.
     accepted: HashMap<Str, (Str, Names)>,
     /// What was last looked at of each CRD: its generation and its approval. Conditions about them
-    /// are decided once, and stay as somebody else leaves them.
+    /// are decided once, and stay as other writers leave them.
     looked_at: HashMap<Str, (i64, Option<Str>)>,
     /// Which state of each CRD was decided on last.
     decided: HashMap<Str, Revision>,

@@ -173,7 +173,7 @@ fn as_text(mut value: Value, revision: Revision) -> Object {
     }
 }
 
-/// The objects of a list that cannot be decoded: a client is told all of them at once.
+/// The objects of a list that cannot be decoded: the error names all of them.
 #[derive(Default)]
 struct Unreadable(Vec<StatusCause>);
 
@@ -225,7 +225,7 @@ fn next_token(prefix: &str, last: &Key, revision: Revision, at: Option<Revision>
     Token { revision: Some(at.unwrap_or(revision).0), start }.encode()
 }
 
-/// A snapshot that is gone: a paged list is told how to go on without it.
+/// A snapshot that is gone: the error of a paged list has a token to go on without it.
 fn expired(error: StoreError, token: Option<&Token>) -> Rejection {
     match (&error, token) {
         (StoreError::Compacted { .. }, Some(token)) => Rejection::Expired {

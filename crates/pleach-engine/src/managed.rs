@@ -104,7 +104,7 @@ pub(crate) fn put_text(object: &mut Value, written: &ManagedFieldsText) -> Resul
     Ok(())
 }
 
-/// Puts the owners of an object back if somebody made something unreadable of them.
+/// Puts the owners of an object back if a write made them undecodable.
 pub(crate) fn keep_readable(object: &mut Value, before: Option<Value>, context: &mut Context) {
     let Some(now) = object.at(&["metadata", "managedFields"]) else { return };
     if Some(now) == before.as_ref() {
@@ -168,7 +168,7 @@ fn same_metadata(a: &Value, b: &Value) -> bool {
 /// The versions of a kind as one of its endpoints has them.
 pub(crate) struct Endpoint<'a> {
     target: &'a Target,
-    /// What is known of conversions that take somebody outside.
+    /// Known results of conversion webhooks.
     conversions: Option<&'a Conversions>,
 }
 

@@ -192,7 +192,7 @@ fn strategic(target: &Target, live: &Value, patch: &Value) -> Result<Value, Reje
     })
 }
 
-/// The patched object is wrong: a 422 about nobody in particular, with the object in full.
+/// The patched object is wrong: a 422 without a subject, with the whole object.
 fn invalid_patch(patched: String, error: &str) -> Rejection {
     Rejection::Invalid {
         subject: Subject::default(),

@@ -184,7 +184,7 @@ fn settled(kind: &Kind, record: &Record, hints: Hints<'_>) -> Result<(usize, Val
     Ok((stored, value))
 }
 
-/// A stored object as the version `version` shows it, where nobody need be asked.
+/// A stored object in the version `version`, where no webhook has to convert it.
 pub(crate) fn served_here(kind: &Kind, version: usize, record: Record) -> Result<Object, Rejection> {
     if record.is_sendable(kind.versions[version].fingerprint()) {
         return Ok(Object::Stored(record));

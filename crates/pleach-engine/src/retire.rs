@@ -15,7 +15,7 @@ impl Default for Retired {
 }
 
 impl Retired {
-    /// Puts the flag up; whoever waits goes on.
+    /// Sets the flag and wakes all waiters.
     pub fn retire(&self) {
         self.0.send_replace(true);
     }

@@ -207,7 +207,7 @@ impl WatchStream {
         loop {
             while let Some(event) = self.queue.front() {
                 let notice = self.watcher.notice(event).await;
-                // Only now: whoever waits may be cancelled.
+                // Only now: a future that waits may be cancelled.
                 self.queue.pop_front();
                 match notice {
                     Ok(Some(notice)) => return Some(Item::Notice(notice)),

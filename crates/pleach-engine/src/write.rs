@@ -1,7 +1,7 @@
 //! Create and update: read, decide, commit, try again.
 //!
-//! The order is upstream's: decode (prune, drop nulls, default) → field managers → those who may change
-//! it → prepare → validate → those who say yes or no → convert to the stored version → commit. The answer is
+//! The order is upstream's: decode (prune, drop nulls, default) → field managers → mutating admission
+//! → prepare → validate → validating admission → convert to the stored version → commit. The answer is
 //! what a read of the stored object would give. Every decision is in a call that is not awaited; the loop here
 //! only reads, asks and commits.
 
@@ -87,7 +87,7 @@ struct Replace<'a> {
     target: &'a Target,
     with: Option<Settled>,
     uid: Str,
-    /// The client said which state it replaces, and nobody outside is asked, so that there is no second try.
+    /// The client said which state it replaces, and no webhook converts it, so there is no second try.
     once: bool,
 }
 
@@ -106,7 +106,7 @@ impl Intent for Replace<'_> {
             return Ok(self.with.clone());
         }
         match self.with.take() {
-            // Taken by a first try that somebody overtook: the state to replace is gone.
+            // Taken by a first try that lost a race: the state to replace is gone.
             None => Err(conflict(self.target)),
             with => Ok(with),
         }
@@ -157,7 +157,7 @@ impl Engine {
         let admission = self.begin_admission(&attributes).await?;
         let mut admitted = Some(self.admit_new(admission, draft, context).await?);
         let meta = admitted.as_ref().map(|admitted| ObjectMeta::of(admitted.value()));
-        // An object with a name that also says how to make one is told about names that could not be made.
+        // The error for an object with both name and generateName is the one about generated names.
         let has_base = meta.is_some_and(|meta| !meta.generate_name().is_empty());
         let generated = has_base && meta.is_some_and(|meta| meta.name().is_empty());
         for attempt in 1.. {
@@ -275,7 +275,7 @@ impl Engine {
             let approved = self.approve_over(admission, target, intent, valid, &live, context).await?;
             match self.replace(target, &key, &record, &live, approved, intent, options).await? {
                 Some(object) => return Ok(object),
-                // Somebody else was faster: what was said about the old state no longer counts.
+                // Another write was faster: warnings about the old state no longer count.
                 None => context.warnings.truncate(warned),
             }
         }

@@ -63,7 +63,7 @@ impl AsyncRead for Wire {
 impl AsyncWrite for Wire {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Poll::Ready(match ready!(Pin::new(&mut self.tcp).poll_write(cx, buf)) {
-            // Nobody listens any more, but there may be something left to read that says why.
+            // The peer no longer reads, but may have sent the reason.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(buf.len()),
             written => written.map_err(|error| self.tell("write", &error)),
         })

@@ -2,7 +2,7 @@
 //!
 //! Objects in this world are small and are written far more rarely than they are walked, cloned and
 //! printed in key order, so a sorted vector beats a tree or a hash table on every count but one:
-//! inserting into the middle moves the tail. Whoever adds many members uses [`Map::extend`] or
+//! inserting into the middle moves the tail. To add many members use [`Map::extend`] or
 //! [`Map::merge`], which sort once.
 //!
 //! Copies share their members until one of them changes. Methods that may change something copy
@@ -42,7 +42,7 @@ impl Map {
         Self(Shared::with_capacity(n))
     }
 
-    /// An object of members that are sorted by key and have different keys: whoever writes them in
+    /// An object of members that are sorted by key and have different keys: callers that write them in
     /// order need not have them looked through again.
     #[inline]
     pub fn from_sorted(members: Vec<(Str, Value)>) -> Self {
@@ -91,7 +91,7 @@ impl Map {
         entries.binary_search_by(|(k, _)| k.as_str().cmp(key))
     }
 
-    /// Where `key` stands. That two keys are not equal is told faster than which is less: their lengths
+    /// Where `key` stands. Inequality of two keys is found faster than their order: their lengths
     /// differ, or their first bytes.
     fn found(&self, key: &str) -> Option<usize> {
         let entries = self.entries();

@@ -182,7 +182,7 @@ impl<'a, 'l> Parser<'a, 'l> {
     }
 
     fn value(&mut self, root: Baseline<'l>) -> Result<Value, ParseError> {
-        // Where the reader stands is kept apart, for the sake of speed, and put back for whoever else
+        // Where the reader stands is kept apart, for the sake of speed, and put back for other code that
         // needs it.
         let text = self.text;
         let mut at = self.at;

@@ -47,7 +47,7 @@ pub enum Reason {
     Timeout,
     /// 500, a watch ended badly
     ServerTimeout,
-    /// Somebody else's word.
+    /// A reason that is not one of these, such as a webhook's.
     Other(String),
 }
 

@@ -46,7 +46,7 @@ pub enum Fault {
     Malformed,
     /// The patch contradicts itself.
     Unprocessable,
-    /// Nobody thought of it: it passes for an error of the server.
+    /// Unexpected upstream too: reported as an internal error.
     Unforeseen,
 }
 

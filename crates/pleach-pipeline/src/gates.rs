@@ -2,7 +2,7 @@
 //!
 //! Everything here is off by default, so that nothing works on this server that fails on another by
 //! surprise. A gate decides what requests may bring in: when it is closed again, what is stored keeps
-//! its meaning until somebody writes it anew.
+//! its meaning until it is written again.
 
 use std::str::FromStr;
 
@@ -13,7 +13,7 @@ pub struct Gates {
     pub unsafe_deletion: bool,
     /// `Unions`: CRDs may have `x-kubernetes-unions`.
     pub unions: bool,
-    /// `CostHints`: a CRD that is refused for the cost of its rules is told which bounds would help.
+    /// `CostHints`: the error of a CRD whose rules cost too much names bounds that would help.
     pub cost_hints: bool,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A built-in kind's strategy is in its folder under [`crate::kinds`] and overrides what differs from
 //! [`StoredAsData`]. Custom resources have [`CustomResource`]. Nothing else in the workspace asks which kind it has
-//! before it: whoever needs a kind to behave differently adds a method here.
+//! before it: a kind that behaves differently gets a method here.
 
 use std::borrow::Cow;
 use std::fmt::Debug;

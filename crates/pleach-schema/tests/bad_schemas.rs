@@ -1,4 +1,4 @@
-//! Schemas that nobody means well with: very deep, very wide, very odd. Nothing may panic, overflow
+//! Hostile schemas: very deep, very wide, very odd. Nothing may panic, overflow
 //! the stack or take more than linear time; the errors themselves are of no interest.
 
 use std::time::{Duration, Instant};

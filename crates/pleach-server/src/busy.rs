@@ -191,7 +191,7 @@ impl<C: Connected> UnderWay<C> {
 impl<C: Connected> Drop for UnderWay<C> {
     fn drop(&mut self) {
         let busy = self.0.busy();
-        // First the time: whoever sees that nothing is under way sees since when.
+        // The time first: a reader that sees no work under way also sees since when.
         busy.rested_at.store(busy.opened.elapsed().as_millis() as u64, Ordering::Release);
         busy.under_way.fetch_sub(1, Ordering::AcqRel);
     }

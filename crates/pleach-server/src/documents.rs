@@ -165,7 +165,7 @@ impl Forms {
         self.json.get_or_insert_with(|| Assembly::new(edition, Form::Json))
     }
 
-    /// What the JSON form is told by, which stands for all forms.
+    /// The hash of the JSON form, which stands for all forms.
     fn stamp(&mut self, asked: &Asked<'_>) -> Stamp {
         self.json(asked.edition).stamp(asked.generation, asked.served)
     }
@@ -184,7 +184,7 @@ impl Forms {
         self.json.as_ref().is_none_or(Assembly::is_empty)
     }
 
-    /// The content, and what it is told by: kinds may have changed since that was last asked.
+    /// The content and its hash: kinds may have changed since the hash was last asked for.
     fn content(&mut self, asked: &Asked<'_>, gzip: bool) -> (Rope, Stamp) {
         let kinds = OnceCell::new();
         let served = || kinds.get_or_init(asked.served).clone();

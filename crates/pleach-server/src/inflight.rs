@@ -129,7 +129,7 @@ impl Seats {
         None
     }
 
-    /// The next seat that is free, ahead of those who only try.
+    /// The next seat that is free, ahead of requests that do not wait.
     async fn take(&self, rank: Rank) -> Seat {
         if rank == Rank::Ordinary {
             forget(self.shared.acquire().await);

@@ -262,7 +262,7 @@ fn service(
         // An HTTP/2 stream moves this future some ten times on its way into and out of a task.
         Box::pin(async move {
             let Client { app, user, cpu, busy, connections } = under_way.connection();
-            // Whoever does not take answers gets no more of them.
+            // A client that does not read responses gets no more of them.
             busy.has_room().await;
             if connections.are_full() && !is_public(request.uri().path()) {
                 return Ok(too_many_requests().map(|body| under_way.with(body)));

@@ -233,7 +233,7 @@ impl Run {
 
     fn frame(&self, target: &Target, notice: &Notice, first_table: &mut bool) -> Result<Chunk, Rejection> {
         let event_type = notice.change.as_str();
-        // An object of the initial state is sent as it is stored: whoever watches shares it with the store.
+        // An object of the initial state is sent as it is stored: watchers share it with the store.
         if self.shape.transform == Transform::None
             && self.shape.encoding != Encoding::Protobuf
             && let Some(Object::Stored(record)) = notice.initial()

@@ -56,7 +56,7 @@ impl Engine {
     }
 
     /// Deletes all objects under a prefix; says whether none is left. One that cannot be deleted does not
-    /// keep the others: the first error is told at the end.
+    /// keep the others: the first error is returned at the end.
     pub(super) async fn delete_all_under(&self, prefix: &str) -> Result<bool, Rejection> {
         let mut query = RangeQuery::prefix(prefix).limit(500);
         let (now, mut held, mut failed) = (self.now(), false, None);

@@ -261,7 +261,7 @@ enum Owner {
     Gone,
     /// It is being deleted and waits for its dependents.
     Waiting,
-    /// It is there, or nobody knows.
+    /// It exists, or that is not known.
     Solid,
 }
 

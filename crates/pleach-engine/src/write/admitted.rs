@@ -36,7 +36,7 @@ pub(super) struct Parts {
     pub(super) typed: Typed,
     /// The owners as text, where they are not in the object.
     pub(super) managed_fields: Option<ManagedFieldsText>,
-    /// Whether the owners are told for the whole object.
+    /// Whether managed fields were tracked for the whole object.
     pub(super) tracked: bool,
     /// Whether others than its author changed it.
     pub(super) changed: bool,

@@ -25,7 +25,7 @@ pub(crate) struct Draft {
     typed: Typed,
     /// The owners as text, where they are not in the object.
     managed_fields: Option<ManagedFieldsText>,
-    /// Whether the owners are told for the whole object.
+    /// Whether managed fields were tracked for the whole object.
     tracked: bool,
 }
 
@@ -74,7 +74,7 @@ impl Draft {
         &self.value
     }
 
-    /// The object, its owners as text if they are not in it, and whether they are told for all of it.
+    /// The object, its owners as text if they are not in it, and whether they were tracked for all of it.
     pub(super) fn into_parts(self) -> (Value, Typed, Option<ManagedFieldsText>, bool) {
         (self.value, self.typed, self.managed_fields, self.tracked)
     }
@@ -126,7 +126,7 @@ pub(crate) fn check_identity(target: &Target, value: &mut Value) -> Result<(), R
     align_namespace(target, value)
 }
 
-/// Equal owner references are kept once, and the client is told, and when they were found.
+/// Equal owner references are kept once, with a warning that says when they were found.
 pub(super) fn dedup_owner_references(value: &mut Value, when: &str, context: &mut Context) {
     let metadata = prepare::metadata_mut(value);
     if let Some(warning) = pleach_meta::object_meta::dedup_owner_references(metadata, when) {

@@ -1,4 +1,4 @@
-//! An object that may be stored: prepared, validated, and then approved by those who say yes or no.
+//! An object that may be stored: prepared, validated, and then accepted by validating admission.
 //!
 //! The fourth and fifth stage of a write.
 
@@ -37,7 +37,7 @@ pub(crate) struct Valid {
     touched: bool,
 }
 
-/// An object that nobody objects to.
+/// The object after validating admission.
 pub(crate) struct Approved {
     value: Value,
     typed: Typed,
@@ -148,7 +148,7 @@ impl Approved {
 }
 
 impl Engine {
-    /// Asks those who say yes or no about a new object.
+    /// Runs validating admission on a new object.
     pub(super) async fn approve_new(
         &self,
         admission: Option<&AdmissionAttributes<'_>>,
@@ -161,7 +161,7 @@ impl Engine {
         Ok(Approved::after(target, valid))
     }
 
-    /// Asks those who say yes or no about an object that is to replace a live one.
+    /// Runs validating admission on an object that is to replace a live one.
     pub(super) async fn approve_over(
         &self,
         admission: Option<&AdmissionAttributes<'_>>,

@@ -154,7 +154,7 @@ async fn wrong_names() {
         by_name(&named(&many)).await,
         "certificate is valid for 110 names, but none matched localhost"
     );
-    // A wrong name is told before an unknown authority.
+    // A wrong name is reported before an unknown authority.
     let other = sign(ca("other"), None);
     assert_eq!(
         refused_as(&[&named(&["foo.example"])], &other.pem, "localhost").await,

@@ -422,7 +422,7 @@ fn remove(members: &mut Map, positions: impl Iterator<Item = usize>) {
     });
 }
 
-/// Whether two containers have the same contents, as far as that is told without a look into nested ones.
+/// Whether two containers have the same contents, as far as that is seen without a look into nested ones.
 fn all_same<T>(a: &[T], b: &[T], is_same: impl Fn(&T, &T) -> bool) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
 }

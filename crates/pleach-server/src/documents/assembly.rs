@@ -60,7 +60,7 @@ impl Assembly {
         }
     }
 
-    /// What the content is told by. Members that nobody asked for are made for it and not kept.
+    /// The hash of the content. Members that were not requested are made for it and not kept.
     pub(super) fn stamp(&mut self, generation: u64, served: &dyn Fn() -> Vec<Served>) -> Stamp {
         if self.compared != Some(generation) {
             self.refresh(&served());

@@ -62,7 +62,7 @@ const fn configuration(webhook: &'static GoType) -> [GoField; 4] {
     [
         omitempty("kind", STRING),
         omitempty("apiVersion", STRING),
-        // Decoded before, by those who decode all metadata.
+        // Metadata was decoded before.
         omitempty("metadata", GoType::Raw),
         omitempty("webhooks", GoType::Slice(webhook)),
     ]

@@ -64,7 +64,7 @@ fn check_webhook(webhook: &Value, stored: &HashSet<&str>, path: &Path<'_>, error
     check_reviews(webhook, &path.child("admissionReviewVersions"), errors);
 }
 
-/// A domain of somebody's, so that names of different people do not meet.
+/// A domain name, so that names of different authors do not collide.
 fn check_name(name: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let messages = check_dns1123_subdomain(name);
     if name.is_empty() {
