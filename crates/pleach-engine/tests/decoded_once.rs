@@ -84,3 +84,28 @@ async fn each_write_of_a_crd_decodes_it_once() {
     assert_eq!(decoded(), 1, "status");
     assert_eq!(engine.catalog().get("example.com", "foos").unwrap().versions.len(), 1);
 }
+
+#[tokio::test]
+async fn what_was_decoded_is_validated_also_where_an_encoding_would_lose_it() {
+    let engine = engine().await;
+    for (spec, want) in [
+        (
+            json!({"type": "object", "dependencies": {}}),
+            "dependencies: Forbidden: dependencies is not supported",
+        ),
+        (
+            json!({
+                "type": "array", "items": 1,
+                "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+            }),
+            "must only have a single schema if x-kubernetes-list-type is map",
+        ),
+    ] {
+        let (new, options) = (target(&engine, None, Subresource::None), WriteOptions::default());
+        let body = body(&crd("", json!({"spec": (spec)})));
+        let rejection =
+            engine.create(&new, &body, &options, &mut Context::default()).await.map(drop).unwrap_err();
+        let message = rejection.to_string();
+        assert!(message.contains(want), "{message}");
+    }
+}
