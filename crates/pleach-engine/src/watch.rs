@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use pleach_json::Value;
@@ -23,6 +24,10 @@ use crate::record::Record;
 use crate::rejection::Rejection;
 use crate::select::Selection;
 use crate::target::Target;
+
+/// How often, and in which intervals, the watch of a kind that is gone checks whether all events were published.
+const END_CHECKS: usize = 200;
+const END_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,7 +223,7 @@ impl WatchStream {
             let item = tokio::select! {
                 biased;
                 item = self.feed.next() => item?,
-                () = retired.wait() => return None,
+                () = retired.wait() => self.next_before_end().await?,
             };
             match item {
                 Ok(WatchItem::Events(batch)) => {
@@ -236,6 +241,23 @@ impl WatchStream {
                 }
             }
         }
+    }
+
+    /// The next item of the store's watch that was committed before the kind was retired; `None` if there is none.
+    ///
+    /// A commit is acknowledged before its event is published. The last deletions of a kind's objects are therefore
+    /// waited for: a client could not watch again to see them.
+    async fn next_before_end(&mut self) -> Option<Result<WatchItem, StoreError>> {
+        let until = self.watcher.engine.store.revision().await.ok()?;
+        for _ in 0..END_CHECKS {
+            if self.feed.progress() >= until {
+                return None;
+            }
+            if let Ok(item) = tokio::time::timeout(END_CHECK_INTERVAL, self.feed.next()).await {
+                return item;
+            }
+        }
+        None
     }
 
     /// Up to where everything has been given: what a bookmark may say.
