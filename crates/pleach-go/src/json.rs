@@ -46,6 +46,8 @@ pub fn field_type_error(value: &Value, structure: &str, path: &str, go_type: &st
 enum Step {
     /// A field of a struct.
     Field(&'static str),
+    /// A struct within a struct, which JSON does not show.
+    Embedded(&'static str),
     /// A key of a map.
     Key(Str),
     /// A position in a list.
@@ -184,7 +186,7 @@ impl Decoder {
             .trail
             .iter()
             .filter_map(|step| match step {
-                Step::Field(name) => Some(*name),
+                Step::Field(name) | Step::Embedded(name) => Some(*name),
                 Step::Key(_) | Step::Index(_) => None,
             })
             .collect();
@@ -203,6 +205,7 @@ impl Decoder {
         for step in &self.trail[self.skipped..] {
             match step {
                 Step::Field(name) => push_name(&mut path, name),
+                Step::Embedded(_) => {}
                 Step::Key(key) => push_name(&mut path, key),
                 Step::Index(i) => {
                     let _ = write!(path, "[{i}]");
@@ -230,6 +233,20 @@ impl Decoder {
     ) -> T {
         let outer = std::mem::replace(&mut self.structure, structure);
         let out = self.at(Step::Field(field), body);
+        self.structure = outer;
+        out
+    }
+
+    /// Runs `body` in a field of a struct that is embedded in another: errors name it, paths do not.
+    fn in_embedded<T>(
+        &mut self,
+        structure: &'static str,
+        embedded: &'static str,
+        field: &'static str,
+        body: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let outer = std::mem::replace(&mut self.structure, structure);
+        let out = self.at(Step::Embedded(embedded), |d| d.at(Step::Field(field), body));
         self.structure = outer;
         out
     }

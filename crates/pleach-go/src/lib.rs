@@ -6,6 +6,7 @@
 pub mod base64;
 pub mod fmt;
 pub mod json;
+pub mod quantity;
 pub mod strconv;
 pub mod time;
 pub mod url;

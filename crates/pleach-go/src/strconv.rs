@@ -7,21 +7,29 @@ use std::num::{IntErrorKind, ParseIntError};
 
 use printable::PRINTABLE;
 
+/// The escape of a character that Go writes with a letter or as itself after a backslash.
+pub fn short_escape(c: char) -> Option<&'static str> {
+    Some(match c {
+        '"' => "\\\"",
+        '\\' => "\\\\",
+        '\u{7}' => "\\a",
+        '\u{8}' => "\\b",
+        '\u{c}' => "\\f",
+        '\n' => "\\n",
+        '\r' => "\\r",
+        '\t' => "\\t",
+        '\u{b}' => "\\v",
+        _ => return None,
+    })
+}
+
 /// A string as Go's `%q` prints it.
 pub fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {
         match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{b}' => out.push_str("\\v"),
+            c if let Some(escape) = short_escape(c) => out.push_str(escape),
             c if is_print(c) => out.push(c),
             c if (c as u32) < 0x80 => {
                 let _ = write!(out, "\\x{:02x}", c as u32);

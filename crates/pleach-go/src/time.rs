@@ -6,7 +6,7 @@ mod parse;
 
 use std::fmt;
 
-pub use duration::parse_duration;
+pub use duration::{format_duration, parse_duration};
 pub use parse::{parse_rfc3339, parse_rfc3339_micro};
 
 /// A moment: seconds and nanoseconds since 1970, in UTC.
@@ -77,7 +77,7 @@ impl fmt::Display for Civil {
 
 /// Days since 1970 of a date in the Gregorian calendar, extended to all years. The year is taken
 /// to start in March, so that the leap day is its last.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);
@@ -87,7 +87,8 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
+/// The year, month and day of so many days after 1970-01-01: the inverse of [`days_from_civil`].
+pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);

@@ -197,7 +197,7 @@ fn group<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     }
 }
 
-/// Another user, who may do nothing.
+/// Another user, without any permissions.
 fn service_account<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
         [of, CelValue::String(namespace), CelValue::String(name)]

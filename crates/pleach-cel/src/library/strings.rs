@@ -325,17 +325,9 @@ fn quote<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
         let mut out = String::with_capacity(text.len() + 2);
         out.push('"');
         for c in text.chars() {
-            match c {
-                '\u{7}' => out.push_str("\\a"),
-                '\u{8}' => out.push_str("\\b"),
-                '\u{c}' => out.push_str("\\f"),
-                '\n' => out.push_str("\\n"),
-                '\r' => out.push_str("\\r"),
-                '\t' => out.push_str("\\t"),
-                '\u{b}' => out.push_str("\\v"),
-                '\\' => out.push_str("\\\\"),
-                '"' => out.push_str("\\\""),
-                c => out.push(c),
+            match pleach_go::strconv::short_escape(c) {
+                Some(escape) => out.push_str(escape),
+                None => out.push(c),
             }
         }
         out.push('"');

@@ -3,8 +3,6 @@
 //! Two notations are read: Go's (`1h30m`), which `duration('…')` takes, and on top of it the
 //! looser one of `format: duration` in schemas (`2 days`).
 
-use std::fmt::Write;
-
 /// A span of time in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Duration(pub i64);
@@ -69,34 +67,7 @@ impl Duration {
 
     /// Go's own notation: `1h30m0s`, `1.5ms`.
     pub fn to_go_text(self) -> String {
-        let nanos = self.0.unsigned_abs();
-        let mut out = String::from(if self.0 < 0 { "-" } else { "" });
-        let fraction = |out: &mut String, value: u64, scale: u64, unit: &str| {
-            let _ = write!(out, "{}", value / scale);
-            if !value.is_multiple_of(scale) {
-                let width = scale.ilog10() as usize;
-                let digits = format!("{:0width$}", value % scale);
-                let _ = write!(out, ".{}", digits.trim_end_matches('0'));
-            }
-            out.push_str(unit);
-        };
-        match nanos {
-            0 => return "0s".to_owned(),
-            1..1_000 => fraction(&mut out, nanos, 1, "ns"),
-            1_000..1_000_000 => fraction(&mut out, nanos, 1_000, "µs"),
-            1_000_000..1_000_000_000 => fraction(&mut out, nanos, 1_000_000, "ms"),
-            _ => {
-                let minutes = nanos / 60_000_000_000;
-                if minutes >= 60 {
-                    let _ = write!(out, "{}h", minutes / 60);
-                }
-                if minutes > 0 {
-                    let _ = write!(out, "{}m", minutes % 60);
-                }
-                fraction(&mut out, nanos % 60_000_000_000, 1_000_000_000, "s");
-            }
-        }
-        out
+        pleach_go::time::format_duration(self.0)
     }
 }
 

@@ -13,6 +13,14 @@ pub enum GoType {
     Int32,
     /// `int64`
     Int64,
+    /// `float64`
+    Float64,
+    /// `resource.Quantity`
+    Quantity,
+    /// The same in a `ResourceList`: no finer than a thousandth
+    ResourceQuantity,
+    /// `intstr.IntOrString`
+    IntOrString,
     /// `metav1.Time`
     Time,
     /// `metav1.MicroTime`
@@ -54,6 +62,8 @@ pub struct GoField {
     pub ty: GoType,
     /// When it is left out.
     pub omit: Omit,
+    /// The embedded struct that it is a field of, which errors name; empty for none.
+    pub embedded: &'static str,
 }
 
 /// When a field is left out of the encoding.
@@ -69,17 +79,17 @@ pub enum Omit {
 
 /// A field that is always encoded.
 pub const fn always(name: &'static str, ty: GoType) -> GoField {
-    GoField { name, ty, omit: Omit::Never }
+    GoField { name, ty, omit: Omit::Never, embedded: "" }
 }
 
 /// A field with `omitempty`.
 pub const fn omitempty(name: &'static str, ty: GoType) -> GoField {
-    GoField { name, ty, omit: Omit::Empty }
+    GoField { name, ty, omit: Omit::Empty, embedded: "" }
 }
 
 /// A field with `omitzero`.
 pub const fn omitzero(name: &'static str, ty: GoType) -> GoField {
-    GoField { name, ty, omit: Omit::Zero }
+    GoField { name, ty, omit: Omit::Zero, embedded: "" }
 }
 
 impl GoStruct {
@@ -89,8 +99,13 @@ impl GoStruct {
 
     /// The zero value, as it is encoded.
     pub fn zero(&self) -> Value {
+        self.zero_members().into()
+    }
+
+    /// The members of the zero value.
+    pub(super) fn zero_members(&self) -> Map {
         let always = self.fields.iter().filter(|f| f.omit == Omit::Never);
-        always.map(|f| (f.name.into(), f.ty.zero())).collect::<Map>().into()
+        always.map(|f| (f.name.into(), f.ty.zero())).collect()
     }
 }
 
@@ -102,6 +117,9 @@ impl GoType {
             Self::Bool => "bool".to_owned(),
             Self::Int32 => "int32".to_owned(),
             Self::Int64 => "int64".to_owned(),
+            Self::Float64 => "float64".to_owned(),
+            Self::Quantity | Self::ResourceQuantity => "resource.Quantity".to_owned(),
+            Self::IntOrString => "intstr.IntOrString".to_owned(),
             Self::Time | Self::MicroTime => "string".to_owned(),
             Self::Bytes => "[]uint8".to_owned(),
             Self::Raw => "v1.JSON".to_owned(),
@@ -117,7 +135,8 @@ impl GoType {
         match self {
             Self::String(_) => Value::from(""),
             Self::Bool => Value::Bool(false),
-            Self::Int32 | Self::Int64 => Value::Int(0),
+            Self::Int32 | Self::Int64 | Self::Float64 | Self::IntOrString => Value::Int(0),
+            Self::Quantity | Self::ResourceQuantity => Value::from("0"),
             Self::Struct(s) => s.zero(),
             Self::Time
             | Self::MicroTime

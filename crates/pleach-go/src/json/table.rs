@@ -3,7 +3,7 @@
 
 use pleach_json::{Map, Value, format_float};
 
-use super::{Decoder, GoField, GoStruct, GoType, Omit, Step, value_kind};
+use super::{Decoder, GoField, GoStruct, GoType, Omit, Step, UnmarshalTypeError, value_kind};
 use crate::base64;
 use crate::time::{is_normal_rfc3339, parse_rfc3339, parse_rfc3339_micro};
 
@@ -24,10 +24,15 @@ impl Decoder {
             (GoType::String(_), Value::String(_))
             | (GoType::Bool, Value::Bool(_))
             | (GoType::Int64, Value::Int(_))
+            | (GoType::Float64, Value::Int(_) | Value::Float(_))
             | (GoType::Raw, _) => {}
             (GoType::Int32, Value::Int(i)) if i32::try_from(*i).is_ok() => {}
             (GoType::Int32 | GoType::Int64, Value::Int(_) | Value::Float(_)) => self.integer(value, ty),
             (GoType::Time | GoType::MicroTime, _) => self.unmarshaler(|d| d.time(value, ty)),
+            (GoType::Quantity | GoType::ResourceQuantity, _) => {
+                self.unmarshaler(|d| d.quantity(value, matches!(ty, GoType::ResourceQuantity)));
+            }
+            (GoType::IntOrString, _) => self.unmarshaler(|d| d.int_or_string(value)),
             (GoType::Bytes, Value::String(text)) => match base64::decode(text) {
                 Ok(bytes) => *value = base64::encode(&bytes).into(),
                 Err(error) => self.error(error),
@@ -81,7 +86,11 @@ impl Decoder {
             };
             let field = &shape.fields[at];
             let was_null = value.is_null();
-            self.in_field(shape.name, field.name, |d| d.value(value, &field.ty));
+            if field.embedded.is_empty() {
+                self.in_field(shape.name, field.name, |d| d.value(value, &field.ty));
+            } else {
+                self.in_embedded(shape.name, field.embedded, field.name, |d| d.value(value, &field.ty));
+            }
             if field.omit != Omit::Never && is_empty(value, field, was_null) {
                 dropped.push(i);
             } else {
@@ -100,6 +109,33 @@ impl Decoder {
             if field.omit == Omit::Never && seen & (1 << at) == 0 {
                 map.insert(field.name, field.ty.zero());
             }
+        }
+    }
+
+    fn quantity(&mut self, value: &mut Value, resource: bool) {
+        let text = match &*value {
+            Value::String(text) => text.to_string(),
+            Value::Int(number) => number.to_string(),
+            Value::Float(number) => format_float(*number),
+            other => pleach_json::to_string(other),
+        };
+        match crate::quantity::normalized(&text, resource) {
+            Ok(Some(text)) => *value = text.into(),
+            Ok(None) if matches!(value, Value::String(_)) => {}
+            Ok(None) => *value = text.into(),
+            Err(error) => self.error(error),
+        }
+    }
+
+    fn int_or_string(&mut self, value: &mut Value) {
+        match value {
+            Value::String(_) => {}
+            Value::Int(number) if i32::try_from(*number).is_ok() => {}
+            Value::Int(_) | Value::Float(_) => {
+                let found = format!("number {}", pleach_json::to_string(value));
+                self.error(UnmarshalTypeError { value: &found, field: None, go_type: "int32" }.to_string());
+            }
+            other => self.error(super::type_error(other, "int32")),
         }
     }
 
@@ -137,7 +173,10 @@ impl Decoder {
 fn is_empty(value: &Value, field: &GoField, was_null: bool) -> bool {
     match (&field.ty, value) {
         (GoType::Pointer(_) | GoType::Raw, _) => was_null,
-        (GoType::Struct(_), _) => false,
+        (GoType::Struct(shape), Value::Object(members)) => {
+            field.omit == Omit::Zero && *members == shape.zero_members()
+        }
+        (GoType::Struct(_) | GoType::Quantity | GoType::ResourceQuantity | GoType::IntOrString, _) => false,
         (GoType::Time | GoType::MicroTime, _) => field.omit == Omit::Zero && value.is_null(),
         (_, Value::Null | Value::Bool(false) | Value::Int(0)) => true,
         (_, Value::String(s)) => s.is_empty(),
@@ -152,11 +191,16 @@ fn is_empty(value: &Value, field: &GoField, was_null: bool) -> bool {
 pub fn is_normal(value: &Value, ty: &GoType) -> bool {
     match (ty, value) {
         (_, Value::Null) => false,
-        (GoType::String(_), Value::String(_))
+        (GoType::String(_) | GoType::IntOrString, Value::String(_))
         | (GoType::Bool, Value::Bool(_))
-        | (GoType::Int64, Value::Int(_))
+        | (GoType::Int64 | GoType::Float64, Value::Int(_))
+        | (GoType::Float64, Value::Float(_))
         | (GoType::Raw, _) => true,
-        (GoType::Int32, Value::Int(i)) => i32::try_from(*i).is_ok(),
+        (GoType::Int32 | GoType::IntOrString, Value::Int(i)) => i32::try_from(*i).is_ok(),
+        (GoType::Quantity | GoType::ResourceQuantity, Value::String(text)) => {
+            let resource = matches!(ty, GoType::ResourceQuantity);
+            matches!(crate::quantity::normalized(text, resource), Ok(None))
+        }
         (GoType::Time, Value::String(text)) => is_normal_rfc3339(text),
         (GoType::Map(of), Value::Object(map)) => map.values().all(|value| is_normal(value, of)),
         (GoType::Slice(of), Value::Array(items)) => items.iter().all(|item| is_normal(item, of)),

@@ -1,4 +1,6 @@
-//! `time.ParseDuration`.
+//! `time.ParseDuration` and `time.Duration.String`.
+
+use std::fmt::Write as _;
 
 use super::parse::quoted;
 
@@ -85,6 +87,38 @@ fn fraction_of(digits: &str, scale: u64) -> u64 {
     (value as f64 * (scale as f64 / divisor)) as u64
 }
 
+/// A duration of so many nanoseconds as `time.Duration.String` prints it: `1h30m0s`, `1.5ms`.
+pub fn format_duration(nanoseconds: i64) -> String {
+    let nanos = nanoseconds.unsigned_abs();
+    let mut out = String::from(if nanoseconds < 0 { "-" } else { "" });
+    let fraction = |out: &mut String, value: u64, scale: u64, unit: &str| {
+        let _ = write!(out, "{}", value / scale);
+        if !value.is_multiple_of(scale) {
+            let width = scale.ilog10() as usize;
+            let digits = format!("{:0width$}", value % scale);
+            let _ = write!(out, ".{}", digits.trim_end_matches('0'));
+        }
+        out.push_str(unit);
+    };
+    match nanos {
+        0 => return "0s".to_owned(),
+        1..1_000 => fraction(&mut out, nanos, 1, "ns"),
+        1_000..1_000_000 => fraction(&mut out, nanos, 1_000, "µs"),
+        1_000_000..1_000_000_000 => fraction(&mut out, nanos, 1_000_000, "ms"),
+        _ => {
+            let minutes = nanos / 60_000_000_000;
+            if minutes >= 60 {
+                let _ = write!(out, "{}h", minutes / 60);
+            }
+            if minutes > 0 {
+                let _ = write!(out, "{}m", minutes % 60);
+            }
+            fraction(&mut out, nanos % 60_000_000_000, 1_000_000_000, "s");
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +147,22 @@ mod tests {
             ("what is not ASCII", "2\u{e9}", Err(r#"time: unknown unit "\xc3\xa9" in duration "2\xc3\xa9""#)),
         ] {
             assert_eq!(parse_duration(text), want.map_err(str::to_owned), "{why}");
+        }
+    }
+
+    #[test]
+    fn durations_are_printed_as_in_go() {
+        for (nanoseconds, text) in [
+            (0, "0s"),
+            (999, "999ns"),
+            (1_500, "1.5µs"),
+            (2_000_000, "2ms"),
+            (10_000_000_000, "10s"),
+            (61_000_000_000, "1m1s"),
+            (-5_400_000_000_000, "-1h30m0s"),
+            (i64::MIN, "-2562047h47m16.854775808s"),
+        ] {
+            assert_eq!(format_duration(nanoseconds), text);
         }
     }
 }
