@@ -106,13 +106,13 @@ fn over_quota_only_deletes_are_allowed() {
     let (taken, error) = fill(&store);
     assert!(matches!(error, StoreError::QuotaExceeded { quota: 1_048_576, .. }), "{error}");
     assert!(alarm(&store).expect("an alarm").contains("quota"));
-    assert!(taken > 500, "{taken}");
-    // Also after a restart.
+    assert!(taken > 400, "{taken}");
+    // Also after a restart, when maintenance has freed what a checkpoint makes superfluous.
     drop(store);
     let store = open(&disk, options()).expect("a store");
-    let refused = put(&store, "another", vec![b'x'; 2000]);
-    assert!(matches!(refused, Err(StoreError::QuotaExceeded { .. })), "{refused:?}");
-    for n in 0..taken / 2 {
+    let refused = (0..2000).find_map(|n| put(&store, &format!("another/{n}"), vec![b'x'; 1024]).err());
+    assert!(matches!(refused, Some(StoreError::QuotaExceeded { .. })), "{refused:?}");
+    for n in 0..taken {
         delete(&store, &object(n)).expect("a delete");
     }
     wait_until("it is within its quota again", || alarm(&store).is_none());
