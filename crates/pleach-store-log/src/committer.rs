@@ -19,15 +19,10 @@ use std::{
 
 use foldhash::quality::RandomState;
 use pleach_store::{Batch, Commit, Key, Revision, StoreError, Versioned};
+use pleach_store_mvcc::{Index, STEP};
 use tokio::sync::oneshot;
 
-use crate::{
-    batch_delay::BatchDelay,
-    format,
-    index::Index,
-    log::Log,
-    shared::{STEP, Shared},
-};
+use crate::{batch_delay::BatchDelay, format, log::Log, shared::Shared};
 
 /// The size from which a frame takes no more commits.
 const FRAME_BYTES: usize = 4 << 20;
@@ -243,7 +238,7 @@ impl Committer<'_> {
         for (reply, answer) in answers {
             let _ = reply.send(answer);
         }
-        if !self.shared.watchers.skip(base, current) {
+        if !self.shared.mvcc.watchers.skip(base, current) {
             self.shared.committed.notify();
         }
     }
@@ -315,7 +310,7 @@ impl Committer<'_> {
     fn wait_for_publisher(&self) {
         let behind = || {
             let index = self.shared.index();
-            let lag = index.current().0 - self.shared.watchers.published().0;
+            let lag = index.current().0 - self.shared.mvcc.watchers.published().0;
             let large = index.history_size().1 > self.shared.options.history_bytes.saturating_mul(2);
             lag > PUBLISHER_LAG || (lag > 0 && large)
         };

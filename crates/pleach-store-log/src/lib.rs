@@ -23,13 +23,11 @@ mod committer;
 mod disk;
 mod format;
 mod frames;
-mod index;
 mod log;
 mod maintenance;
 mod notify;
 mod options;
 mod publisher;
-mod range;
 mod recover;
 mod repair;
 mod shared;
@@ -38,8 +36,6 @@ mod store;
 mod sync_marker;
 #[cfg(test)]
 mod tests;
-mod watch_stream;
-mod watchers;
 
 pub use backup::{Report, backup, check, restore};
 pub use disk::{Disk, DiskFile, MemoryDisk, RealDisk};

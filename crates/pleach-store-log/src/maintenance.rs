@@ -13,13 +13,12 @@ use std::{
 };
 
 use pleach_store::{Revision, StoreError, Versioned};
+use pleach_store_mvcc::{Step, Stop};
 
 use crate::{
     checkpoint::{self, UNFINISHED, Writer},
     disk::Disk,
-    format,
-    index::{Step, Stop},
-    log,
+    format, log,
     shared::Shared,
 };
 
@@ -33,7 +32,7 @@ pub(crate) fn run(shared: &Shared) {
     let tick = (shared.options.history_age / 16).clamp(Duration::from_millis(10), Duration::from_secs(20));
     let mut times = RevisionTimes::default();
     if shared.files().bytes() > 0 {
-        shared.space.maintain_reserve(&*shared.disk, shared.index().checkpoint_bytes());
+        shared.space.maintain_reserve(&*shared.disk, shared.checkpoint_bytes());
     }
     loop {
         shared.grown.wait(Some(if shared.space.is_low() { tick.min(LOW_SPACE_POLL) } else { tick }));
@@ -47,9 +46,9 @@ pub(crate) fn run(shared: &Shared) {
         }
         compact_to_bounds(shared);
         // Revisions that were pinned or unpublished the last time may be free now.
-        shared.prune();
+        shared.mvcc.prune();
         let kept = checkpoint_if_worthwhile(shared);
-        shared.space.maintain_reserve(&*shared.disk, shared.index().checkpoint_bytes());
+        shared.space.maintain_reserve(&*shared.disk, shared.checkpoint_bytes());
         shared.files().maintenance_error = kept.err().map(|error| {
             tracing::warn!(%error, "checkpoint failed, will retry");
             error.to_string().into()
@@ -124,7 +123,7 @@ fn checkpoint_if_worthwhile(shared: &Shared) -> Result<(), StoreError> {
 
 /// Drops all history and leaves only a checkpoint, if that saves much space.
 fn free_space(shared: &Shared, used: u64) -> Result<(), StoreError> {
-    let then = shared.index().checkpoint_bytes() + format::HEADER as u64;
+    let then = shared.checkpoint_bytes() + format::HEADER as u64;
     let gain = used.saturating_sub(then);
     let fits = shared.disk.free().is_none_or(|free| free > then);
     let much = used / if shared.space.is_full() { 16 } else { 4 };
@@ -189,7 +188,7 @@ pub(crate) fn write_snapshot(
     let (revision, _pin) = {
         let index = shared.index();
         let revision = if at == SnapshotAt::Oldest { index.oldest() } else { index.current() };
-        (revision, shared.pin(&index, revision))
+        (revision, shared.mvcc.pin(&index, revision))
     };
     let name = name.map_or_else(|| checkpoint::checkpoint_name(revision), str::to_owned);
     let written = write_items(shared, disk, &name, revision);

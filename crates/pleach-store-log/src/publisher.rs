@@ -4,15 +4,16 @@
 //! Compaction keeps what it has not delivered.
 
 use pleach_store::Batch;
+use pleach_store_mvcc::STEP;
 
-use crate::shared::{STEP, Shared};
+use crate::shared::Shared;
 
 /// Delivers commits to the watchers until the store is closed.
 pub(crate) fn run(shared: &Shared) {
     loop {
         let batches: Vec<Batch> = {
             let index = shared.index();
-            index.history(shared.watchers.published()).take(4 * STEP).cloned().collect()
+            index.history(shared.mvcc.watchers.published()).take(4 * STEP).cloned().collect()
         };
         if batches.is_empty() {
             if shared.is_closing() {
@@ -21,7 +22,7 @@ pub(crate) fn run(shared: &Shared) {
             shared.committed.wait(None);
             continue;
         }
-        shared.watchers.publish(&batches);
+        shared.mvcc.watchers.publish(&batches);
         shared.published.notify();
     }
 }

@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pleach_store::{Batch, Key, Revision, StoreError};
+use pleach_store_mvcc::Index;
 
 use crate::{
     checkpoint::{self, UNFINISHED},
     disk::Disk,
     format::{self, Entry, FileKind, HEADER, Search},
     frames::{Frames, Next},
-    index::Index,
     log::{self, Segment},
     sync_marker::{self, SyncedPosition},
 };

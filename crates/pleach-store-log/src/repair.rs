@@ -12,6 +12,7 @@ use std::{
 };
 
 use pleach_store::{Commit, Expect, Key, Op, Revision, StoreError, Versioned};
+use pleach_store_mvcc::{Index, Step, Stop};
 use tokio::sync::oneshot;
 
 use crate::{
@@ -19,7 +20,6 @@ use crate::{
     disk::{Disk, RealDisk},
     format::{self, Entry, Items, Search},
     frames::{Frames, Next},
-    index::{Index, Step, Stop},
     log,
     options::{Options, cannot_open},
     recover::{self, Mode},

@@ -1,38 +1,22 @@
 //! State shared by the threads and callers of one open store.
-//!
-//! The index has one lock, held for microseconds: shared by readers, exclusive for the committer and
-//! compaction, both in short steps. No IO under it.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard, RwLockWriteGuard,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
 
-use pleach_store::{Batch, Revision, StoreError};
+use pleach_store::{Revision, StoreError};
+use pleach_store_mvcc::{Capacity, Index, Mvcc};
 
-use crate::{
-    committer::Queue,
-    disk::Disk,
-    index::Index,
-    notify::Notify,
-    options::Options,
-    space::Space,
-    watchers::{Capacity, Watchers},
-};
-
-/// How many changes are applied or pruned per hold of the index lock, at least; a commit is not split.
-pub(crate) const STEP: usize = 64;
+use crate::{committer::Queue, disk::Disk, format, notify::Notify, options::Options, space::Space};
 
 /// One open store.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    index: RwLock<Index>,
-    /// Revisions in use by range reads and snapshots, with how many; compaction keeps them.
-    pins: Mutex<BTreeMap<Revision, usize>>,
-    pub(crate) watchers: Watchers,
+    pub(crate) mvcc: Arc<Mvcc>,
     pub(crate) queue: Queue,
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) options: Options,
@@ -80,12 +64,10 @@ impl Files {
 impl Shared {
     pub(crate) fn new(index: Index, files: Files, disk: Arc<dyn Disk>, options: Options) -> Self {
         Self {
-            watchers: Watchers::new(
-                index.current(),
+            mvcc: Arc::new(Mvcc::new(
+                index,
                 Capacity { commits: options.watch_queue, bytes: options.watch_queue_bytes },
-            ),
-            index: RwLock::new(index),
-            pins: Mutex::default(),
+            )),
             queue: Queue::default(),
             rolled: Notify::default(),
             space: Space::new(options.quota_bytes, options.reserve_bytes, files.bytes()),
@@ -104,11 +86,11 @@ impl Shared {
     }
 
     pub(crate) fn index(&self) -> RwLockReadGuard<'_, Index> {
-        self.index.read().unwrap_or_else(PoisonError::into_inner)
+        self.mvcc.index()
     }
 
     pub(crate) fn index_mut(&self) -> RwLockWriteGuard<'_, Index> {
-        self.index.write().unwrap_or_else(PoisonError::into_inner)
+        self.mvcc.index_mut()
     }
 
     pub(crate) fn files(&self) -> MutexGuard<'_, Files> {
@@ -128,15 +110,11 @@ impl Shared {
         self.closing.load(Relaxed)
     }
 
-    /// Keeps a revision readable until the pin is dropped. `index` proves that the revision was found
-    /// readable under the same lock.
-    pub(crate) fn pin(&self, _index: &Index, revision: Revision) -> Pin<'_> {
-        *self.pins().entry(revision).or_default() += 1;
-        Pin { shared: self, revision }
-    }
-
-    fn pins(&self) -> MutexGuard<'_, BTreeMap<Revision, usize>> {
-        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What a checkpoint of everything that exists now would take.
+    pub(crate) fn checkpoint_bytes(&self) -> u64 {
+        let index = self.index();
+        let (keys, value_bytes) = index.live_size();
+        format::checkpoint_bytes(keys, index.key_bytes() + value_bytes)
     }
 
     /// Compacts history before a revision, then prunes it as far as nothing needs it.
@@ -152,46 +130,7 @@ impl Shared {
                 self.queue.note_compaction(before);
             }
         }
-        self.prune();
+        self.mvcc.prune();
         Ok(())
-    }
-
-    /// Prunes compacted history that no reader needs and that was published.
-    pub(crate) fn prune(&self) {
-        loop {
-            let mut index = self.index_mut();
-            let needed = self.pins().keys().next().copied().unwrap_or(Revision(u64::MAX));
-            let gone: Vec<Batch> = index.prune(needed.min(self.watchers.published()), STEP);
-            drop(index);
-            // Dropped outside the lock.
-            if gone.is_empty() {
-                return;
-            }
-        }
-    }
-}
-
-/// Keeps a revision readable while it exists.
-#[derive(Debug)]
-pub(crate) struct Pin<'a> {
-    shared: &'a Shared,
-    revision: Revision,
-}
-
-impl Pin<'_> {
-    pub(crate) fn revision(&self) -> Revision {
-        self.revision
-    }
-}
-
-impl Drop for Pin<'_> {
-    fn drop(&mut self) {
-        let mut pins = self.shared.pins();
-        if let Some(readers) = pins.get_mut(&self.revision) {
-            *readers -= 1;
-            if *readers == 0 {
-                pins.remove(&self.revision);
-            }
-        }
     }
 }

@@ -11,6 +11,7 @@ use std::{
 use pleach_store::{
     Commit, Key, Range, RangeQuery, Revision, Stats, Store, StoreError, StoreFuture, Versioned, Watch,
 };
+use pleach_store_mvcc::{MvccWatchStream, read_range};
 use tokio::sync::oneshot;
 
 use crate::{
@@ -19,10 +20,9 @@ use crate::{
     log::Log,
     maintenance,
     options::Options,
-    publisher, range,
+    publisher,
     recover::{self, Mode},
     shared::{Files, Shared},
-    watch_stream::LogWatchStream,
 };
 
 /// A durable store in a directory. Dropping it writes queued commits and unlocks the directory.
@@ -88,7 +88,7 @@ impl LogStore {
         for thread in threads {
             let _ = thread.join();
         }
-        self.shared.watchers.close();
+        self.shared.mvcc.watchers.close();
     }
 
     /// Checks a commit before it is queued. Visible values are durable, so a failed expectation is
@@ -130,7 +130,7 @@ impl Store for LogStore {
     }
 
     fn range(&self, query: RangeQuery) -> StoreFuture<'_, Range> {
-        Box::pin(range::read(&self.shared, query))
+        Box::pin(read_range(&self.shared.mvcc, query))
     }
 
     fn commit(&self, commit: Commit) -> StoreFuture<'_, Revision> {
@@ -146,7 +146,8 @@ impl Store for LogStore {
 
     fn watch(&self, prefix: Key, after: Revision) -> StoreFuture<'_, Watch> {
         let checked = self.shared.index().resolve_revision(Some(after));
-        now(checked.map(|after| Watch::new(LogWatchStream::new(Arc::clone(&self.shared), prefix, after))))
+        now(checked
+            .map(|after| Watch::new(MvccWatchStream::new(Arc::clone(&self.shared.mvcc), prefix, after))))
     }
 
     fn revision(&self) -> StoreFuture<'_, Revision> {
@@ -166,7 +167,7 @@ impl Store for LogStore {
             (stats.keys, stats.value_bytes) = index.live_size();
             (stats.history, stats.history_bytes) = index.history_size();
         }
-        stats.watchers = self.shared.watchers.count();
+        stats.watchers = self.shared.mvcc.watchers.count();
         {
             let files = self.shared.files();
             stats.disk_bytes = files.bytes();

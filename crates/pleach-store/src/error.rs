@@ -79,6 +79,24 @@ pub enum StoreError {
         /// What is damaged, and where.
         reason: Arc<str>,
     },
+    /// The store cannot be reached, or refused: nothing was changed.
+    #[error("{reason}")]
+    Unavailable {
+        /// The store's words.
+        reason: Arc<str>,
+    },
+    /// A commit was sent and no answer came: it may have happened, or may still happen.
+    #[error("{reason}")]
+    OutcomeUnknown {
+        /// What happened instead of an answer.
+        reason: Arc<str>,
+    },
+    /// The store has no space: only deletes are allowed.
+    #[error("{reason}")]
+    NoSpace {
+        /// The store's words.
+        reason: Arc<str>,
+    },
     /// The store has been closed.
     #[error("the store is closed")]
     Closed,

@@ -41,7 +41,7 @@ fn held_by_slow_watchers(sizes: impl Iterator<Item = usize>, limit: usize) -> (V
     put(&store, "other", "published").expect("a write");
     next(&mut level).expect("everything before it has been handed out");
     block_on(store.compact(revision(&store))).expect("a compaction");
-    assert!(store.shared.watchers.fullest() <= limit);
+    assert!(store.shared.mvcc.watchers.fullest() <= limit);
     let held = alive.load(SeqCst);
     // Each gets what is queued for it, without a gap, and then an error.
     for watch in &mut watches {

@@ -26,7 +26,7 @@ use pleach_store::{Batch, Key, Revision};
 
 /// All watchers, and how far commits were published.
 #[derive(Debug)]
-pub(crate) struct Watchers {
+pub struct Watchers {
     registry: Mutex<Registry>,
     /// The commit being published, or the last one that was.
     reached: AtomicU64,
@@ -37,9 +37,11 @@ pub(crate) struct Watchers {
 
 /// The bounds of a watcher's queue.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Capacity {
-    pub(crate) commits: usize,
-    pub(crate) bytes: usize,
+pub struct Capacity {
+    /// At most this many commits.
+    pub commits: usize,
+    /// At most this many bytes of keys and values.
+    pub bytes: usize,
 }
 
 #[derive(Debug, Default)]
@@ -108,7 +110,8 @@ impl WatchQueue {
 }
 
 impl Watchers {
-    pub(crate) fn new(current: Revision, capacity: Capacity) -> Self {
+    /// No watchers; commits up to `current` are not published.
+    pub fn new(current: Revision, capacity: Capacity) -> Self {
         Self {
             registry: Mutex::default(),
             reached: AtomicU64::new(current.0),
@@ -121,26 +124,28 @@ impl Watchers {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn reached(&self) -> Revision {
+    /// The commit being published, or the last one that was.
+    pub fn reached(&self) -> Revision {
         Revision(self.reached.load(SeqCst))
     }
 
-    pub(crate) fn published(&self) -> Revision {
+    /// The last commit published to all watchers.
+    pub fn published(&self) -> Revision {
         Revision(self.published.load(SeqCst))
     }
 
-    pub(crate) fn count(&self) -> u64 {
+    /// Open watches.
+    pub fn count(&self) -> u64 {
         self.lock().count
     }
 
     /// The bounds of a watcher's queue.
-    pub(crate) fn capacity(&self) -> Capacity {
+    pub fn capacity(&self) -> Capacity {
         self.capacity
     }
 
     /// The bytes in the fullest queue.
-    #[cfg(test)]
-    pub(crate) fn fullest(&self) -> usize {
+    pub fn fullest(&self) -> usize {
         self.lock().by_prefix.values().flatten().map(|queue| queue.lock().bytes).max().unwrap_or(0)
     }
 
@@ -180,7 +185,7 @@ impl Watchers {
     }
 
     /// Advances from `base` to `current` if there are no watchers, which saves waking the publisher.
-    pub(crate) fn skip(&self, base: Revision, current: Revision) -> bool {
+    pub fn skip(&self, base: Revision, current: Revision) -> bool {
         let registry = self.lock();
         let unwatched = registry.count == 0 && self.published() == base;
         if unwatched {
@@ -191,7 +196,7 @@ impl Watchers {
     }
 
     /// Delivers commits in order; those published or skipped already are left out.
-    pub(crate) fn publish(&self, batches: &[Batch]) {
+    pub fn publish(&self, batches: &[Batch]) {
         for batch in batches {
             let registry = self.lock();
             if batch.revision() <= self.published() {
@@ -203,8 +208,35 @@ impl Watchers {
         }
     }
 
+    /// Nothing changed up to a revision. Called by the owner between two calls of [`Watchers::publish`].
+    pub fn advance(&self, revision: Revision) {
+        let _registry = self.lock();
+        if revision > self.published() {
+            self.reached.store(revision.0, SeqCst);
+            self.published.store(revision.0, SeqCst);
+        }
+    }
+
+    /// Everything was replaced at a revision: all watchers are behind, and find their history gone.
+    pub(crate) fn reset(&self, revision: Revision) {
+        let registry = self.lock();
+        self.reached.store(revision.0, SeqCst);
+        self.published.store(revision.0, SeqCst);
+        let all: Vec<_> = registry.by_prefix.values().flatten().cloned().collect();
+        drop(registry);
+        for queue in all {
+            let mut state = queue.lock();
+            state.behind = true;
+            let waker = state.waker.take();
+            drop(state);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+    }
+
     /// Ends all watches, and those that are opened later.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         let mut registry = self.lock();
         registry.closed = true;
         let all: Vec<_> = registry.by_prefix.values().flatten().cloned().collect();

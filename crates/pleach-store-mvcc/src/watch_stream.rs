@@ -8,15 +8,15 @@ use std::{
 
 use pleach_store::{Batch, Key, Revision, StoreError, WatchItem, WatchStream};
 
-use crate::{shared::Shared, watchers::WatchQueue};
+use crate::{mvcc::Mvcc, watchers::WatchQueue};
 
 /// How many commits of history are read at a time, and how many of them are buffered.
 const HISTORY_STEP: usize = 1024;
 const MAX_AHEAD: usize = 64;
 
 /// One open watch.
-pub(crate) struct LogWatchStream {
-    shared: Arc<Shared>,
+pub struct MvccWatchStream {
+    mvcc: Arc<Mvcc>,
     prefix: Key,
     queue: Arc<WatchQueue>,
     /// Everything up to here was delivered, or is not under the prefix.
@@ -27,12 +27,11 @@ pub(crate) struct LogWatchStream {
     read: Revision,
 }
 
-impl LogWatchStream {
+impl MvccWatchStream {
     /// Events after a revision, which the caller has found to be in the history.
-    pub(crate) fn new(shared: Arc<Shared>, prefix: Key, after: Revision) -> Self {
-        let queue = shared.watchers.register(&prefix);
-        let mut watch_stream =
-            Self { shared, prefix, queue, seen: after, ahead: VecDeque::new(), read: after };
+    pub fn new(mvcc: Arc<Mvcc>, prefix: Key, after: Revision) -> Self {
+        let queue = mvcc.watchers.register(&prefix);
+        let mut watch_stream = Self { mvcc, prefix, queue, seen: after, ahead: VecDeque::new(), read: after };
         watch_stream.try_become_live();
         watch_stream
     }
@@ -40,7 +39,7 @@ impl LogWatchStream {
     /// Becomes live if nothing was published after what has been read.
     fn try_become_live(&mut self) {
         let mut state = self.queue.lock();
-        if self.shared.watchers.reached() <= self.read {
+        if self.mvcc.watchers.reached() <= self.read {
             state.behind = false;
             self.seen = self.seen.max(self.read);
         }
@@ -49,12 +48,17 @@ impl LogWatchStream {
     /// Reads more history; becomes live at its end.
     fn catch_up(&mut self) -> Result<(), StoreError> {
         self.read = self.read.max(self.seen);
-        let index = self.shared.index();
+        let index = self.mvcc.index();
         if self.read < index.oldest() {
             return Err(StoreError::WatchCompacted);
         }
-        let (limit, mut bytes) = (self.shared.watchers.capacity().bytes, 0);
-        for batch in index.history(self.read).take(HISTORY_STEP) {
+        let (limit, mut bytes) = (self.mvcc.watchers.capacity().bytes, 0);
+        let mut whole = true;
+        for (number, batch) in index.history(self.read).enumerate() {
+            if number == HISTORY_STEP {
+                whole = false;
+                break;
+            }
             self.read = batch.revision();
             if let Some(part) = batch.under(self.prefix.as_str()) {
                 bytes += part.bytes();
@@ -62,8 +66,12 @@ impl LogWatchStream {
             }
             // At least one, however large.
             if self.ahead.len() == MAX_AHEAD || bytes >= limit {
+                whole = false;
                 break;
             }
+        }
+        if whole {
+            self.read = index.current();
         }
         let ended = self.read == index.current();
         drop(index);
@@ -77,7 +85,7 @@ impl LogWatchStream {
     }
 }
 
-impl WatchStream for LogWatchStream {
+impl WatchStream for MvccWatchStream {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<WatchItem, StoreError>>> {
         loop {
             if let Some(batch) = self.ahead.pop_front() {
@@ -113,7 +121,7 @@ impl WatchStream for LogWatchStream {
         }
         // Read before the queue is locked: everything published by then is in the queue or was taken
         // from it.
-        let published = self.shared.watchers.published();
+        let published = self.mvcc.watchers.published();
         let state = self.queue.lock();
         let unread = state.waiting().find(|batch| batch.revision() > self.seen);
         match unread {
@@ -124,8 +132,8 @@ impl WatchStream for LogWatchStream {
     }
 }
 
-impl Drop for LogWatchStream {
+impl Drop for MvccWatchStream {
     fn drop(&mut self) {
-        self.shared.watchers.unregister(&self.prefix, &self.queue);
+        self.mvcc.watchers.unregister(&self.prefix, &self.queue);
     }
 }

@@ -6,8 +6,9 @@
 //! one event. No IO and no lock here: the owner's lock is held for microseconds, so long operations
 //! come in steps.
 //!
-//! **Invariants:** history holds the commits `pruned + 1 ..= current`, without a gap; a chain
-//! answers for every revision from `pruned` on; `pruned <= oldest <= current`.
+//! **Invariants:** history holds all commits of `pruned + 1 ..= current`, in order; revisions without a
+//! commit are those that changed nothing here ([`Index::advance`]). A chain answers for every revision
+//! from `pruned` on; `pruned <= oldest <= current`.
 
 mod hash_index;
 mod ordered_index;
@@ -23,14 +24,12 @@ use ordered_index::OrderedIndex;
 use pleach_store::{Batch, Event, Key, Revision, StoreError, Versioned};
 use slots::{Slot, Slots, Version};
 
-use crate::format;
-
 /// Approximate memory of an event besides the value it superseded.
 const EVENT_BYTES: u64 = 256;
 
 /// The index.
 #[derive(Debug)]
-pub(crate) struct Index {
+pub struct Index {
     slots: Slots,
     by_hash: HashIndex,
     by_key: OrderedIndex,
@@ -47,16 +46,16 @@ pub(crate) struct Index {
 
 /// The bounds of one step of a range read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Step {
+pub struct Step {
     /// Return at most this many items.
-    pub(crate) items: usize,
+    pub items: usize,
     /// Visit no more than this many keys.
-    pub(crate) visits: usize,
+    pub visits: usize,
 }
 
 /// Where a step of a range stopped.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub enum Stop {
     /// At the end of the range.
     End,
     /// Before this key, at the bounds of the step.
@@ -65,7 +64,7 @@ pub(crate) enum Stop {
 
 impl Stop {
     /// The key to continue from, if there is more.
-    pub(crate) fn before(self) -> Option<Key> {
+    pub fn before(self) -> Option<Key> {
         match self {
             Self::End => None,
             Self::Before(key) => Some(key),
@@ -75,7 +74,7 @@ impl Stop {
 
 impl Index {
     /// An empty index whose history starts at a revision.
-    pub(crate) fn new(revision: Revision) -> Self {
+    pub fn new(revision: Revision) -> Self {
         Self {
             slots: Slots::default(),
             by_hash: HashIndex::default(),
@@ -92,36 +91,38 @@ impl Index {
         }
     }
 
-    pub(crate) fn current(&self) -> Revision {
+    /// The revision of the last commit, or what it was advanced to.
+    pub fn current(&self) -> Revision {
         self.current
     }
 
-    pub(crate) fn oldest(&self) -> Revision {
+    /// The oldest readable revision.
+    pub fn oldest(&self) -> Revision {
         self.oldest
     }
 
     /// History up to here has been dropped; at most `oldest`, less while something needs it.
-    pub(crate) fn pruned(&self) -> Revision {
+    pub fn pruned(&self) -> Revision {
         self.pruned
     }
 
     /// Keys that exist, and the bytes of their values.
-    pub(crate) fn live_size(&self) -> (u64, u64) {
+    pub fn live_size(&self) -> (u64, u64) {
         (self.keys, self.value_bytes)
     }
 
-    /// What a checkpoint of everything that exists now would take.
-    pub(crate) fn checkpoint_bytes(&self) -> u64 {
-        format::checkpoint_bytes(self.keys, self.key_bytes + self.value_bytes)
+    /// The bytes of the keys that exist.
+    pub fn key_bytes(&self) -> u64 {
+        self.key_bytes
     }
 
     /// Events in the history, and approximately the bytes that only history keeps alive.
-    pub(crate) fn history_size(&self) -> (u64, u64) {
+    pub fn history_size(&self) -> (u64, u64) {
         (self.history_events, self.history_bytes)
     }
 
     /// The revision to read at: an error if it is compacted or in the future.
-    pub(crate) fn resolve_revision(&self, at: Option<Revision>) -> Result<Revision, StoreError> {
+    pub fn resolve_revision(&self, at: Option<Revision>) -> Result<Revision, StoreError> {
         match at {
             None => Ok(self.current),
             Some(at) if at < self.oldest => Err(StoreError::Compacted { requested: at, oldest: self.oldest }),
@@ -131,17 +132,17 @@ impl Index {
     }
 
     /// The current value of a key.
-    pub(crate) fn live(&self, key: &str) -> Option<Versioned> {
+    pub fn live(&self, key: &str) -> Option<Versioned> {
         self.find(key)?.live()
     }
 
     /// The size of the current value of a key.
-    pub(crate) fn value_size(&self, key: &str) -> Option<u64> {
+    pub fn value_size(&self, key: &str) -> Option<u64> {
         self.live(key).map(|live| live.value.len() as u64)
     }
 
     /// The value of a key at a revision not yet pruned.
-    pub(crate) fn get(&self, key: &str, at: Revision) -> Option<Versioned> {
+    pub fn get(&self, key: &str, at: Revision) -> Option<Versioned> {
         self.find(key)?.at(at)
     }
 
@@ -150,7 +151,7 @@ impl Index {
     }
 
     /// Adds an item of a checkpoint, before any commit.
-    pub(crate) fn load(&mut self, item: Versioned) {
+    pub fn load(&mut self, item: Versioned) {
         self.keys += 1;
         self.key_bytes += item.key.as_str().len() as u64;
         self.value_bytes += item.value.len() as u64;
@@ -166,7 +167,7 @@ impl Index {
     }
 
     /// The event of a change; `None` when it changes nothing.
-    pub(crate) fn event(
+    pub fn event(
         revision: Revision,
         key: Key,
         value: Option<Bytes>,
@@ -184,13 +185,18 @@ impl Index {
     }
 
     /// Adds the next commit.
-    pub(crate) fn apply(&mut self, batch: Batch) {
-        debug_assert_eq!(batch.revision(), self.current.next(), "history has no gaps");
+    pub fn apply(&mut self, batch: Batch) {
+        debug_assert!(batch.revision() > self.current, "history goes up");
         for event in &batch {
             self.apply_event(event);
         }
         self.current = batch.revision();
         self.history.push_back(batch);
+    }
+
+    /// Nothing changed up to a revision.
+    pub fn advance(&mut self, revision: Revision) {
+        self.current = self.current.max(revision);
     }
 
     fn apply_event(&mut self, event: &Event) {
@@ -224,7 +230,7 @@ impl Index {
     }
 
     /// Collects what existed in a range at a revision, within the bounds of one step.
-    pub(crate) fn collect(
+    pub fn collect(
         &self,
         (start, end): (&str, Option<&str>),
         at: Revision,
@@ -247,29 +253,29 @@ impl Index {
     }
 
     /// How many keys of a range exist now.
-    pub(crate) fn count(&self, (start, end): (&str, Option<&str>)) -> u64 {
+    pub fn count(&self, (start, end): (&str, Option<&str>)) -> u64 {
         self.by_key.count(start, end, &self.slots)
     }
 
     /// The commits after a revision, oldest first. `after` is not before [`Index::pruned`].
-    pub(crate) fn history(&self, after: Revision) -> impl Iterator<Item = &Batch> {
-        let skip = after.0.saturating_sub(self.pruned.0) as usize;
-        self.history.range(skip.min(self.history.len())..)
+    pub fn history(&self, after: Revision) -> impl Iterator<Item = &Batch> {
+        let skip = self.history.partition_point(|batch| batch.revision() <= after);
+        self.history.range(skip..)
     }
 
     /// Makes revisions before `before` unreadable. Nothing is dropped yet.
-    pub(crate) fn compact(&mut self, before: Revision) {
+    pub fn compact(&mut self, before: Revision) {
         debug_assert!(before <= self.current);
         self.oldest = self.oldest.max(before);
     }
 
     /// Drops history up to `floor`, and the versions it superseded, up to `limit` events. They are
     /// returned, to be dropped outside the lock.
-    pub(crate) fn prune(&mut self, floor: Revision, limit: usize) -> Vec<Batch> {
+    pub fn prune(&mut self, floor: Revision, limit: usize) -> Vec<Batch> {
         let floor = floor.min(self.oldest);
         let (mut gone, mut events) = (Vec::new(), 0);
-        while self.pruned < floor
-            && events < limit
+        while events < limit
+            && self.history.front().is_some_and(|batch| batch.revision() <= floor)
             && let Some(batch) = self.history.pop_front()
         {
             events += batch.len();
@@ -281,6 +287,9 @@ impl Index {
                 self.prune_key(event);
             }
             gone.push(batch);
+        }
+        if events < limit {
+            self.pruned = self.pruned.max(floor);
         }
         gone
     }
