@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the tests need on a Debian machine that has Rust: kubectl 1.20 from Debian, the newest kubectl from
-# its Go module, the Python client and generators of clients from PyPI and npm, Go where there is none. Everything
-# goes under the target directory; what is there already is kept, so a second run takes no time.
+# Installs what the tests need on a Debian machine that has Rust: kubectl 1.20 from Debian, the newest kubectl and etcd
+# from their Go modules, the Python client and generators of clients from PyPI and npm, Go where there is none.
+# Everything goes under the target directory; what is there already is kept, so a second run takes no time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -76,6 +76,13 @@ if ! [ -x "$tools/bin/kubectl-1.$minor" ]; then
   version='-X k8s.io/component-base/version'
   "$go" -C tests/go/kubectl build -trimpath -o "$tools/bin/kubectl-1.$minor" \
     -ldflags "-s -w $version.gitMajor=1 $version.gitMinor=$minor $version.gitVersion=v1.$newest" .
+fi
+
+# etcd, which the tests of the store on etcd start by themselves.
+if ! [ -x "$tools/bin/etcd" ]; then
+  say "etcd $(sed -n 's/^require go.etcd.io\/etcd\/server\/v3 //p' tests/go/etcd/go.mod)"
+  go="$(command -v go || echo "$tools/venv/bin/go")"
+  CGO_ENABLED=0 "$go" -C tests/go/etcd build -trimpath -ldflags '-s -w' -o "$tools/bin/etcd" .
 fi
 
 # Unoptimized: it builds in about a minute of two cores, and the check takes a second either way.

@@ -1,0 +1,4 @@
+//! Tests against a real etcd, which each test starts: `etcd` from `$PLEACH_TOOLS/bin`, or from the path.
+
+mod contract;
+mod etcd;
