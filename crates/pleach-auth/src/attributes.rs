@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::user::UserInfo;
 use crate::verb::Verb;
 
-/// What a request is: who asks, what for.
+/// Attributes of a request for authorization: its user, verb and resource or path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attributes<'a> {
     /// The user.

@@ -34,14 +34,28 @@ pub trait Authenticator: Send + Sync + 'static {
 /// Authenticators in the order they are asked.
 pub struct AuthenticatorChain {
     authenticators: Vec<Box<dyn Authenticator>>,
-    /// The user of requests without credentials.
-    anonymous: Arc<UserInfo>,
+    /// The user of requests without credentials; none if they are refused.
+    anonymous: Option<Arc<UserInfo>>,
 }
 
 impl AuthenticatorChain {
     /// A chain; requests without credentials are the anonymous user's.
     pub fn new(authenticators: Vec<Box<dyn Authenticator>>) -> Self {
-        Self { authenticators, anonymous: UserInfo::anonymous() }
+        Self { authenticators, anonymous: Some(UserInfo::anonymous()) }
+    }
+
+    /// Whether requests without credentials are the anonymous user's; otherwise they are refused.
+    #[must_use]
+    pub fn with_anonymous(mut self, allowed: bool) -> Self {
+        self.anonymous = allowed.then(UserInfo::anonymous);
+        self
+    }
+
+    /// The chain with another authenticator, which is asked last.
+    #[must_use]
+    pub fn with(mut self, authenticator: Box<dyn Authenticator>) -> Self {
+        self.authenticators.push(authenticator);
+        self
     }
 
     /// The user of a request.
@@ -79,7 +93,10 @@ impl AuthenticatorChain {
 
     /// The outcome when no authenticator knows the user. An unknown token is not a missing one.
     fn unknown(&self, credentials: &Credentials<'_>, refused: bool) -> Result<Arc<UserInfo>, Unauthorized> {
-        if refused || credentials.token.is_some() { Err(Unauthorized) } else { Ok(self.anonymous.clone()) }
+        if refused || credentials.token.is_some() {
+            return Err(Unauthorized);
+        }
+        self.anonymous.clone().ok_or(Unauthorized)
     }
 }
 

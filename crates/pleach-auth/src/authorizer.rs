@@ -1,6 +1,7 @@
 //! Authorization: attributes of a request in, a decision out.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::answer::Answer;
 use crate::attributes::Attributes;
@@ -79,6 +80,8 @@ pub struct Rules {
     pub non_resource: Vec<NonResourceRule>,
     /// Whether there may be more.
     pub incomplete: bool,
+    /// What could not be looked at; empty for nothing.
+    pub evaluation_error: String,
 }
 
 impl Rules {
@@ -94,6 +97,7 @@ impl Rules {
             }],
             non_resource: vec![NonResourceRule { verbs: all(), urls: all() }],
             incomplete: false,
+            evaluation_error: String::new(),
         }
     }
 }
@@ -108,6 +112,16 @@ pub trait Authorizer: Send + Sync + 'static {
 
     /// What a user may do in a namespace.
     fn rules_for<'a>(&'a self, user: &'a UserInfo, namespace: &'a str) -> Answer<'a, Rules>;
+}
+
+impl<T: Authorizer + ?Sized> Authorizer for Arc<T> {
+    fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> Answer<'a, Decision> {
+        (**self).authorize(attributes)
+    }
+
+    fn rules_for<'a>(&'a self, user: &'a UserInfo, namespace: &'a str) -> Answer<'a, Rules> {
+        (**self).rules_for(user, namespace)
+    }
 }
 
 /// Allows everything: for engines without users.
@@ -176,6 +190,12 @@ impl Authorizer for AuthorizerUnion {
                 all.resource.extend(rules.resource);
                 all.non_resource.extend(rules.non_resource);
                 all.incomplete |= rules.incomplete;
+                if !rules.evaluation_error.is_empty() {
+                    if !all.evaluation_error.is_empty() {
+                        all.evaluation_error.push_str(", ");
+                    }
+                    all.evaluation_error.push_str(&rules.evaluation_error);
+                }
             }
             all
         })

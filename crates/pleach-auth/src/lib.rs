@@ -8,6 +8,7 @@ pub mod answer;
 pub mod attributes;
 pub mod authenticator;
 pub mod authorizer;
+pub mod rbac;
 pub mod user;
 pub mod verb;
 
