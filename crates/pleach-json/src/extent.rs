@@ -1,4 +1,4 @@
-//! How deep and how large a value is, found in one walk without recursion.
+//! Depth and size of a value, found in one walk without recursion.
 //!
 //! Copies share memory, so a value of a few kilobytes can stand for gigabytes of text (a list that holds one
 //! list twice, which holds another twice, …). The walk therefore ends as soon as the value is known to be larger

@@ -1,4 +1,4 @@
-//! What a field is for, as `kubectl explain` shows it.
+//! Documentation of a field, as `kubectl explain` shows it.
 
 use pleach_schema::JSONSchemaProps;
 use pleach_schema::props::Field;

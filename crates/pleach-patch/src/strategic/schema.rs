@@ -59,6 +59,34 @@ impl StrategicSchema {
         self
     }
 
+    /// The schema of a field.
+    #[must_use]
+    pub fn with_field(mut self, name: &str, schema: Self) -> Self {
+        *self.at(name) = schema;
+        self
+    }
+
+    /// A list of maps that merges by `key`; the rest is about its items.
+    #[must_use]
+    pub fn merging_by(mut self, key: &str) -> Self {
+        self.list = ListStrategy::Keyed(key.into());
+        self
+    }
+
+    /// A list of scalars that merges as a set.
+    #[must_use]
+    pub fn merging_as_set(mut self) -> Self {
+        self.list = ListStrategy::Set;
+        self
+    }
+
+    /// A map that is replaced as a whole.
+    #[must_use]
+    pub fn replaced(mut self) -> Self {
+        self.replace_map = true;
+        self
+    }
+
     fn at(&mut self, path: &str) -> &mut Self {
         path.split('.').fold(self, |node, step| {
             let known = node.fields.iter().position(|(name, _)| name == step);

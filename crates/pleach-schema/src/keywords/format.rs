@@ -17,7 +17,7 @@ impl Keyword for Format {
         "format"
     }
     fn doc(&self) -> &'static str {
-        "The string has this format; a format nobody knows is no rule."
+        "The string has this format; an unknown format is no rule."
     }
     fn gate(&self) -> Gate {
         Gate::Format

@@ -1,4 +1,4 @@
-//! What holds the schemas below a schema.
+//! Containers of subschemas in a schema: properties, items, combinators.
 //!
 //! A schema may be ten thousand levels deep, so dropping, cloning and comparing go through
 //! [`grow_stack`]. The containers do that, so that [`JSONSchemaProps`] stays a plain struct.
