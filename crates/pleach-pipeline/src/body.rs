@@ -22,7 +22,7 @@ pub enum Format {
     Json,
     /// YAML
     Yaml,
-    /// Protobuf, which the server has read: the object, or why it cannot be read.
+    /// Protobuf or CBOR, which the server has read: the object, or why it cannot be read.
     Read(Result<Value, Unreadable>),
 }
 

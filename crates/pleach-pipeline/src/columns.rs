@@ -36,6 +36,32 @@ pub(crate) fn age_column() -> Column {
     column("Age", "date", SHORT_AGE_DESCRIPTION, path(".metadata.creationTimestamp"))
 }
 
+/// The columns of kinds that have none of their own.
+pub(crate) fn generic() -> Vec<Column> {
+    let created = |object: &Value, _| ObjectMeta::of(object).creation_timestamp().map(Value::from).into();
+    vec![column("Created At", "date", AGE_DESCRIPTION, Cell::Computed(created))]
+}
+
+/// The age as kinds with columns of their own show it: a text.
+pub(crate) fn age_text() -> Column {
+    column("Age", "string", AGE_DESCRIPTION, Cell::Age)
+}
+
+/// A column that is computed.
+pub(crate) fn computed(
+    name: &'static str,
+    column_type: &'static str,
+    cell: fn(&Value, i64) -> Value,
+) -> Column {
+    column(name, column_type, "", Cell::Computed(cell))
+}
+
+/// A column that is shown with `-o wide`.
+pub(crate) fn wide(mut column: Column) -> Column {
+    column.priority = 1;
+    column
+}
+
 /// The cell of a JSONPath.
 pub(crate) fn path(text: &str) -> Cell {
     Cell::Path(JsonPath::parse(&format!("{{{text}}}")).expect("a path of this crate is well formed"))

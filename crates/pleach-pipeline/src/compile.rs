@@ -60,6 +60,7 @@ pub fn with_schema(kind: &Kind, version: usize, props: JSONSchemaProps) -> Kind 
         selectable_fields: Vec::new(),
         schema: LazySchema::new(move || Schema::compile(&of_schema, options)),
         props: Some(props),
+        type_name: "",
     };
     Kind { versions: Arc::new([version]), storage: 0, ..kind.clone() }
 }
@@ -85,6 +86,7 @@ fn kind_version(spec: &CrdSpec, names: &Names, version: &Version) -> KindVersion
         selectable_fields: selectable_fields(spec, version),
         schema: lazy_schema(spec, version),
         props: spec.schema_of(version).cloned(),
+        type_name: "",
         name: version.name.clone(),
         api_version,
     }
@@ -125,7 +127,7 @@ fn selectable_fields(spec: &CrdSpec, version: &Version) -> Vec<SelectableField> 
         .iter()
         .map(|field| {
             let label = field.json_path.strip_prefix('.').unwrap_or(&field.json_path);
-            SelectableField { label: label.into(), path: KeyPath::new(&field.json_path) }
+            SelectableField { label: label.into(), path: KeyPath::new(&field.json_path), absent: "" }
         })
         .collect()
 }

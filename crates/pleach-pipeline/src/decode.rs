@@ -68,7 +68,9 @@ pub fn decode(
         if let Err(error) = GroupVersion::parse(type_meta.api_version) {
             return Err(unrecognized(error));
         }
-        if !kind.is_custom() && !kind.versions.iter().any(|v| v.api_version == type_meta.api_version) {
+        let known = kind.versions.iter().any(|v| v.api_version == type_meta.api_version)
+            || kind.strategy.other_versions().contains(&type_meta.api_version);
+        if !kind.is_custom() && !known {
             return Err(not_registered(kind, &type_meta));
         }
         if validation == FieldValidation::Warn && is_unknown_version(kind, &type_meta) {
@@ -83,7 +85,13 @@ pub fn decode(
         )));
     }
     if !kind.is_custom() && type_meta.kind != kind.kind {
-        return Err(not_registered(kind, &type_meta));
+        return Err(match kind.strategy.other_kind_error(&kind.kind, type_meta.kind) {
+            Some(error) => Error::BadRequest(format!(
+                "{} in version \"{}\" cannot be handled as a {}: {error}",
+                type_meta.kind, version.name, kind.kind
+            )),
+            None => not_registered(kind, &type_meta),
+        });
     }
     let baseline = hints.baseline.map_or(Baseline::None, |spanned| Baseline::Settled(spanned.value()));
     let record = if strictly { Record::Unknown } else { Record::Nothing };
@@ -146,7 +154,7 @@ pub fn object(
 }
 
 /// Decodes `metadata` in place; the paths of unknown fields come back if they are wanted.
-fn decode_metadata(value: &mut Value, strictly: bool) -> Result<Vec<String>, String> {
+pub(crate) fn decode_metadata(value: &mut Value, strictly: bool) -> Result<Vec<String>, String> {
     let mut metadata = match value.as_object_mut() {
         Some(object) => object.remove("metadata").unwrap_or_default(),
         None => Value::Null,

@@ -11,6 +11,8 @@ use std::str::FromStr;
 pub struct Gates {
     /// `AllowUnsafeMalformedObjectDeletion`: objects that cannot be decoded are deleted if a request asks for it.
     pub unsafe_deletion: bool,
+    /// `CBORServingAndStorage`: requests and responses may be in CBOR.
+    pub cbor: bool,
     /// `Unions`: CRDs may have `x-kubernetes-unions`.
     pub unions: bool,
     /// `CostHints`: the error of a CRD whose rules cost too much names bounds that would help.
@@ -19,11 +21,13 @@ pub struct Gates {
 
 impl Gates {
     /// The names of all gates.
-    pub const NAMES: [&str; 3] = ["AllowUnsafeMalformedObjectDeletion", "CostHints", "Unions"];
+    pub const NAMES: [&str; 4] =
+        ["AllowUnsafeMalformedObjectDeletion", "CBORServingAndStorage", "CostHints", "Unions"];
 
     fn gate(&mut self, name: &str) -> Option<&mut bool> {
         match name {
             "AllowUnsafeMalformedObjectDeletion" => Some(&mut self.unsafe_deletion),
+            "CBORServingAndStorage" => Some(&mut self.cbor),
             "CostHints" => Some(&mut self.cost_hints),
             "Unions" => Some(&mut self.unions),
             _ => None,
@@ -67,7 +71,7 @@ mod tests {
             ("Unions=on", "Unions: \"on\" is neither true nor false"),
             (
                 "Onions=true",
-                "there is no feature gate \"Onions\"; there are AllowUnsafeMalformedObjectDeletion, CostHints, Unions",
+                "there is no feature gate \"Onions\"; there are AllowUnsafeMalformedObjectDeletion, CBORServingAndStorage, CostHints, Unions",
             ),
         ] {
             assert_eq!(text.parse::<Gates>(), Err(why.to_owned()));

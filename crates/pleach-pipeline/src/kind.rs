@@ -137,6 +137,8 @@ pub struct KindVersion {
     pub schema: LazySchema,
     /// The schema as the CRD has it, for published documents.
     pub props: Option<Arc<JSONSchemaProps>>,
+    /// The type in the table of [`crate::types`]; empty for kinds of manifests and CRDs.
+    pub type_name: &'static str,
 }
 
 impl KindVersion {
@@ -222,4 +224,6 @@ pub struct SelectableField {
     pub label: Str,
     /// Where the value is.
     pub path: KeyPath,
+    /// The text of an absent field.
+    pub absent: &'static str,
 }

@@ -4,14 +4,38 @@
 //! manifest cannot say: its strategy. A kind that is only stored has [`StoredAsData`] and needs no code.
 //! `docs/adding-a-built-in-kind.md` walks through it.
 
+pub mod api_kind;
+pub mod api_service;
+pub mod authentication;
+pub mod autoscaler;
+pub mod certificate_request;
+mod checks;
 pub mod config_map;
+pub mod controllers;
 pub mod crd;
+pub mod disruption_budget;
+pub mod endpoints;
 pub mod event;
+mod fields;
+pub mod ingress;
+pub mod jobs;
 mod keyed_data;
 pub mod lease;
+pub mod limit_range;
 pub mod namespace;
+pub mod network_policy;
+pub mod node;
+pub mod persistent_volume;
+pub mod pod;
+pub mod priority_class;
+pub mod quota;
+pub mod rbac;
+pub mod runtime_class;
 pub mod secret;
+pub mod service;
 pub mod service_account;
+pub mod storage_class;
+mod table;
 pub mod webhook_configuration;
 
 use std::sync::Arc;
@@ -54,12 +78,48 @@ static BUILT_IN: &[BuiltIn] = &[
         include_str!("kinds/webhook_configuration/validating.yaml"),
         &webhook_configuration::WebhookConfiguration,
     ),
+    built_in(include_str!("kinds/rbac/role.yaml"), &rbac::ROLE),
+    built_in(include_str!("kinds/rbac/cluster_role.yaml"), &rbac::CLUSTER_ROLE),
+    built_in(include_str!("kinds/rbac/role_binding.yaml"), &rbac::ROLE_BINDING),
+    built_in(include_str!("kinds/rbac/cluster_role_binding.yaml"), &rbac::CLUSTER_ROLE_BINDING),
     built_in(include_str!("kinds/crd/manifest.yaml"), &crd::CustomResourceDefinition),
 ];
 
 /// The built-in kinds.
 pub fn all(gates: Gates) -> impl Iterator<Item = Kind> {
+    minimal(gates).chain(table::KINDS.iter().map(move |kind| kind.to_kind(gates)))
+}
+
+/// The built-in kinds that control planes made of CRDs need.
+pub fn minimal(gates: Gates) -> impl Iterator<Item = Kind> {
     BUILT_IN.iter().map(move |built_in| Kind { gates, ..kind(built_in) })
+}
+
+/// `apiVersion` and `kind` of every kind whose type is in the table of types.
+pub fn typed_kinds() -> impl Iterator<Item = (String, &'static str)> {
+    table::KINDS.iter().flat_map(|entry| {
+        entry.versions.iter().map(|(version, _)| {
+            let api_version = if entry.group.is_empty() {
+                (*version).to_owned()
+            } else {
+                format!("{}/{version}", entry.group)
+            };
+            (api_version, entry.kind)
+        })
+    })
+}
+
+/// The Go type of a kind in a version, if the table of types has it; also those of subresources' bodies.
+pub fn type_name(api_version: &str, kind: &str) -> Option<&'static str> {
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    match (api_version, kind) {
+        ("v1", "Binding") => return Some("core/v1.Binding"),
+        ("autoscaling/v1", "Scale") => return Some("autoscaling/v1.Scale"),
+        ("policy/v1", "Eviction") => return Some("policy/v1.Eviction"),
+        _ => {}
+    }
+    let entry = table::KINDS.iter().find(|entry| entry.group == group && entry.kind == kind)?;
+    entry.versions.iter().find(|(name, _)| *name == version).map(|(_, name)| *name)
 }
 
 fn kind(built_in: &BuiltIn) -> Kind {

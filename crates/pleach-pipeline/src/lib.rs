@@ -26,6 +26,7 @@ pub mod settle;
 pub mod strategy;
 mod subject;
 mod typed;
+pub mod types;
 pub mod validate;
 
 pub use error::Error;

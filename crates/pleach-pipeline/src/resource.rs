@@ -14,6 +14,12 @@ pub enum Subresource {
     Scale,
     /// `/finalize`, for namespaces.
     Finalize,
+    /// `/approval`, for certificate signing requests.
+    Approval,
+    /// `/ephemeralcontainers`, for Pods.
+    EphemeralContainers,
+    /// `/resize`, for Pods.
+    Resize,
 }
 
 impl Subresource {
@@ -24,6 +30,9 @@ impl Subresource {
             Self::Status => "status",
             Self::Scale => "scale",
             Self::Finalize => "finalize",
+            Self::Approval => "approval",
+            Self::EphemeralContainers => "ephemeralcontainers",
+            Self::Resize => "resize",
         }
     }
 }

@@ -66,7 +66,14 @@ pub fn applied(mut value: Value) -> Result<Settled, Error> {
 
 /// The object after a mutating webhook: defaulted, not pruned, and nulls stay, as upstream does it.
 pub fn mutated(kind: &Kind, version: usize, mut value: Value) -> Settled {
-    if value.get("kind").and_then(Value::as_str) == Some(kind.kind.as_str()) {
+    if kind.strategy.api_kind().is_some() {
+        // What cannot be decoded any more stays as it is: validation rejects it.
+        let mut decoded = value.clone();
+        let resource = Resource::new(kind, version);
+        if kind.strategy.decode(resource, &mut decoded, &mut Typed::default()).is_ok() {
+            value = decoded;
+        }
+    } else if value.get("kind").and_then(Value::as_str) == Some(kind.kind.as_str()) {
         kind.versions[version].schema.get().fill_defaults(&mut value, Baseline::Unknown);
     }
     untyped(value)

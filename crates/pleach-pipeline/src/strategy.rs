@@ -1,4 +1,4 @@
-//! What a kind does beyond its schema: a trait with a method per question, most of them answered by default.
+//! Strategy of a kind: what its schema cannot express, as a trait whose methods have defaults.
 //!
 //! A built-in kind's strategy is in its folder under [`crate::kinds`] and overrides what differs from
 //! [`StoredAsData`]. Custom resources have [`CustomResource`]. Nothing else in the workspace asks which kind it has
@@ -6,15 +6,18 @@
 
 use std::borrow::Cow;
 use std::fmt::Debug;
+use std::sync::Arc;
 
-use pleach_json::Value;
+use pleach_auth::rbac::PolicyRule;
+use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::NameRule;
 use pleach_patch::StrategicSchema;
-use pleach_schema::Schema;
+use pleach_schema::{JSONSchemaProps, Schema};
 
 use crate::error::Error;
 use crate::kind::{Column, Kind, KindVersion};
+use crate::kinds::api_kind::ApiKind;
 use crate::resource::Resource;
 use crate::typed::Typed;
 use crate::{prepare, validate};
@@ -28,6 +31,42 @@ pub enum Effect {
     DefinitionChanged,
     /// A webhook configuration changed: the registry of webhooks follows.
     WebhooksChanged,
+    /// A role or binding changed: the authorizer follows.
+    RbacChanged,
+}
+
+/// What an object gives to users, which its author must be allowed to give.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grant {
+    /// These rules: the object is a role.
+    Rules {
+        /// The rules.
+        rules: Vec<PolicyRule>,
+        /// Whether it collects the rules of other roles.
+        aggregates: bool,
+    },
+    /// The rules of a role: the object is a binding.
+    Role {
+        /// The kind of the role, as the object says.
+        kind: Str,
+        /// Its name.
+        name: Str,
+    },
+}
+
+/// A subresource that discovery lists.
+#[derive(Clone, Copy, Debug)]
+pub struct SubresourceInfo {
+    /// The path segment.
+    pub name: &'static str,
+    /// The kind of its objects, if not that of the resource.
+    pub kind: &'static str,
+    /// The group of that kind.
+    pub group: &'static str,
+    /// The version of that kind.
+    pub version: &'static str,
+    /// In alphabetical order.
+    pub verbs: &'static [&'static str],
 }
 
 /// What a kind does beyond its schema. The defaults are those of a built-in kind that is stored as data.
@@ -64,6 +103,11 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         false
     }
 
+    /// Whether upstream stores objects of the kind under keys without the API group, which some errors show.
+    fn hides_group_in_keys(&self) -> bool {
+        false
+    }
+
     /// Whether published documents have `deletecollection`.
     fn deletes_collections(&self) -> bool {
         true
@@ -71,6 +115,32 @@ pub trait Strategy: Debug + Send + Sync + 'static {
 
     /// Whether there is `/finalize`.
     fn has_finalize(&self) -> bool {
+        false
+    }
+
+    /// Whether there is `/token`, which issues tokens for an object of this kind.
+    fn issues_tokens(&self) -> bool {
+        false
+    }
+
+    /// The kind's entry in the table of typed kinds, if it is one of those.
+    fn api_kind(&self) -> Option<&ApiKind> {
+        None
+    }
+
+    /// Subresources besides `/status`, `/scale` and `/finalize`.
+    fn subresources(&self) -> &'static [SubresourceInfo] {
+        &[]
+    }
+
+    /// The schema that documents publish, if the version does not have it.
+    fn published_schema(&self, version: &KindVersion) -> Option<Arc<JSONSchemaProps>> {
+        let _ = version;
+        None
+    }
+
+    /// Whether no webhook is called for writes of the kind, so that a bad webhook can be repaired.
+    fn is_exempt_from_webhooks(&self) -> bool {
         false
     }
 
@@ -82,6 +152,17 @@ pub trait Strategy: Debug + Send + Sync + 'static {
     /// The Go file that registers the kind upstream, which some errors name.
     fn scheme(&self) -> &'static str {
         "pkg/api/legacyscheme/scheme.go:30"
+    }
+
+    /// Versions that upstream knows and does not serve.
+    fn other_versions(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The error of a body of another kind, if it is not that no such kind is registered.
+    fn other_kind_error(&self, kind: &str, found: &str) -> Option<String> {
+        let _ = (kind, found);
+        None
     }
 
     /// The group that validation errors name, given that of the object.
@@ -211,9 +292,37 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         false
     }
 
+    /// What the object gives to users, if its author must be allowed to give it. `old` is the object it replaces.
+    fn grant(&self, object: &Value, old: Option<&Value>) -> Option<Grant> {
+        let _ = (object, old);
+        None
+    }
+
     /// What follows from a commit.
     fn after_commit(&self) -> Effect {
         Effect::None
+    }
+
+    // ---- admission ----
+
+    /// Whether objects run containers themselves: Pods.
+    fn runs_containers(&self) -> bool {
+        false
+    }
+
+    /// The finalizer that protects objects that are in use.
+    fn protection_finalizer(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether objects name a StorageClass, and get the default one if they do not.
+    fn has_storage_class(&self) -> bool {
+        false
+    }
+
+    /// Whether addresses and ports are allocated to objects.
+    fn allocates(&self) -> bool {
+        false
     }
 
     // ---- delete ----
@@ -227,6 +336,27 @@ pub trait Strategy: Debug + Send + Sync + 'static {
     /// Whether an object without finalizers goes at once.
     fn is_deleted_at_once(&self) -> bool {
         true
+    }
+
+    /// Whether dependents are orphaned if a delete does not say otherwise.
+    fn orphans_dependents_by_default(&self) -> bool {
+        false
+    }
+
+    /// The warning of a deletion that does not say what becomes of dependents.
+    fn orphan_warning(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether objects may be deleted after some time.
+    fn has_grace_period(&self) -> bool {
+        false
+    }
+
+    /// The grace period of a deletion in seconds, given what was asked for; none if the kind knows none.
+    fn grace_period(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
+        let _ = (object, asked);
+        None
     }
 
     /// Marks an object for deletion in the kind's own way; false if it has none.

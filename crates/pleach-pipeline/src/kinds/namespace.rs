@@ -127,7 +127,7 @@ impl Strategy for Namespace {
         match resource.subresource {
             Subresource::Status => copy_member(object, old, "spec"),
             Subresource::Finalize => copy_member(object, old, "status"),
-            Subresource::None | Subresource::Scale => {
+            _ => {
                 copy_member(object, old, "spec");
                 copy_member(object, old, "status");
             }

@@ -11,6 +11,10 @@ use crate::strategy::Strategy;
 pub struct ServiceAccount;
 
 impl Strategy for ServiceAccount {
+    fn issues_tokens(&self) -> bool {
+        true
+    }
+
     fn complete(&self, object: &mut Value) {
         for list in ["imagePullSecrets", "secrets"] {
             remove_empty_in_list(object, list);

@@ -34,6 +34,10 @@ impl Strategy for WebhookConfiguration {
         ])
     }
 
+    fn is_exempt_from_webhooks(&self) -> bool {
+        true
+    }
+
     fn decode(
         &self,
         resource: Resource<'_>,

@@ -1,4 +1,4 @@
-//! What a real kube-apiserver said.
+//! Validation errors recorded from a real kube-apiserver.
 
 use pleach_json::json;
 

@@ -1,0 +1,538 @@
+//! Kinds whose Go types are in the table of [`crate::types`]: names and properties as data, and a strategy that all of
+//! them share. What a kind has of its own is in its [`Rules`].
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use pleach_crd::Scale;
+use pleach_go::json::{Decoder, GoType};
+use pleach_json::{Str, Value};
+use pleach_jsonpath::KeyPath;
+use pleach_meta::FieldError;
+use pleach_meta::object_meta::NameRule;
+use pleach_patch::StrategicSchema;
+
+use crate::decode::decode_metadata;
+use crate::error::Error;
+use crate::gates::Gates;
+use crate::kind::{Column, Kind, KindVersion, LazySchema, Scope, SelectableField};
+use crate::prepare::{copy_member, metadata_mut};
+use crate::resource::{Resource, Subresource};
+use crate::strategy::{Strategy, SubresourceInfo};
+use crate::typed::Typed;
+use crate::types;
+use crate::validate::{self, Old, Verdict};
+
+/// What raises `metadata.generation`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Generation {
+    /// The kind has none.
+    None,
+    /// It is 1 and stays so.
+    First,
+    /// A change of these members.
+    Of(&'static [&'static str]),
+    /// A change of the spec or the annotations.
+    SpecOrAnnotations,
+    /// A change of anything but the metadata, or of the labels.
+    ContentOrLabels,
+}
+
+/// A kind of the table.
+#[derive(Debug)]
+pub struct ApiKind {
+    /// The API group; empty for core.
+    pub group: &'static str,
+    /// Versions and the names of their types, the stored one first.
+    pub versions: &'static [(&'static str, &'static str)],
+    /// The `kind` of an object.
+    pub kind: &'static str,
+    /// The resource in URLs.
+    pub plural: &'static str,
+    /// Short names for clients.
+    pub short_names: &'static [&'static str],
+    /// Categories such as `all`.
+    pub categories: &'static [&'static str],
+    /// Namespaced or not.
+    pub scope: Scope,
+    /// Has `/status`.
+    pub status: bool,
+    /// The path of the number of replicas in the status, of kinds with `/scale`.
+    pub scale: Option<&'static str>,
+    /// Subresources besides these.
+    pub subresources: &'static [SubresourceInfo],
+    /// What raises the generation.
+    pub generation: Generation,
+    /// A delete answers with the object.
+    pub returns_deleted: bool,
+    /// A PUT of an unknown name creates.
+    pub creates_on_update: bool,
+    /// A PUT must say which resource version it replaces.
+    pub conditional_update: bool,
+    /// Dependents are orphaned if a delete does not say otherwise.
+    pub orphans_by_default: bool,
+    /// Field selectors: label, path, and the text of an absent field.
+    pub fields: &'static [(&'static str, &'static str, &'static str)],
+    /// The warning that every request gets.
+    pub deprecation: &'static str,
+    /// What the kind has of its own.
+    pub rules: &'static dyn Rules,
+}
+
+/// What a kind has of its own: defaults, checks, columns.
+pub trait Rules: std::fmt::Debug + Send + Sync + 'static {
+    /// Fills in defaults after decoding.
+    fn default(&self, object: &mut Value) {
+        let _ = object;
+    }
+
+    /// Sets what the server sets on a new object. The status is empty by then.
+    fn prepare_for_create(&self, object: &mut Value) {
+        let _ = object;
+    }
+
+    /// Sets what the server sets on an object that replaces another.
+    fn prepare_for_update(&self, object: &mut Value, old: &Value) {
+        let _ = (object, old);
+    }
+
+    /// Sets what the server sets in an update of a subresource that writes the object; `status` is what is usual.
+    fn prepare_for_subresource(&self, object: &mut Value, old: &Value, subresource: Subresource) {
+        let _ = (object, old, subresource);
+    }
+
+    /// Whether a new object keeps the status that its author wrote.
+    fn keeps_status_on_create(&self) -> bool {
+        false
+    }
+
+    /// The rule for names.
+    fn name_rule(&self) -> NameRule {
+        NameRule::Dns1123Subdomain
+    }
+
+    /// Whether an update validates all metadata a second time.
+    fn revalidates_metadata(&self) -> bool {
+        false
+    }
+
+    /// What is wrong with an object. `old` is the object it replaces.
+    fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let _ = (object, old);
+        Vec::new()
+    }
+
+    /// What is wrong with an update of a subresource that writes the object.
+    fn validate_subresource(&self, object: &Value, old: &Value, subresource: Subresource) -> Vec<FieldError> {
+        let _ = (object, old, subresource);
+        Vec::new()
+    }
+
+    /// Warnings about an object that is stored.
+    fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
+        let _ = (object, old);
+        Vec::new()
+    }
+
+    /// The columns after the name.
+    fn columns(&self) -> Vec<Column> {
+        crate::columns::generic()
+    }
+
+    /// The warning of a deletion that does not say what becomes of dependents.
+    fn orphan_warning(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether status updates keep the labels of the stored object.
+    fn status_keeps_labels(&self) -> bool {
+        false
+    }
+
+    /// Whether objects may be deleted after some time.
+    fn has_grace_period(&self) -> bool {
+        false
+    }
+
+    /// The grace period of a deletion, given what was asked for; none for kinds that go at once.
+    fn grace_period(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
+        let _ = (object, asked);
+        None
+    }
+
+    /// Whether objects run containers themselves.
+    fn runs_containers(&self) -> bool {
+        false
+    }
+
+    /// The finalizer that protects objects that are in use.
+    fn protection_finalizer(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether objects name a StorageClass.
+    fn has_storage_class(&self) -> bool {
+        false
+    }
+
+    /// Whether addresses and ports are allocated to objects.
+    fn allocates(&self) -> bool {
+        false
+    }
+
+    /// An object in another version.
+    fn convert(&self, object: &Value, to: &str) -> Option<Value> {
+        let _ = (object, to);
+        None
+    }
+}
+
+/// A kind without rules of its own.
+#[derive(Debug)]
+pub struct Plain;
+
+impl Rules for Plain {}
+
+/// A kind with the properties that most have.
+pub const fn namespaced(
+    group: &'static str,
+    versions: &'static [(&'static str, &'static str)],
+    kind: &'static str,
+    plural: &'static str,
+    rules: &'static dyn Rules,
+) -> ApiKind {
+    ApiKind {
+        group,
+        versions,
+        kind,
+        plural,
+        short_names: &[],
+        categories: &[],
+        scope: Scope::Namespaced,
+        status: false,
+        scale: None,
+        subresources: &[],
+        generation: Generation::None,
+        returns_deleted: false,
+        creates_on_update: false,
+        conditional_update: false,
+        orphans_by_default: false,
+        fields: &[],
+        deprecation: "",
+        rules,
+    }
+}
+
+/// The same outside namespaces.
+pub const fn cluster(
+    group: &'static str,
+    versions: &'static [(&'static str, &'static str)],
+    kind: &'static str,
+    plural: &'static str,
+    rules: &'static dyn Rules,
+) -> ApiKind {
+    ApiKind { scope: Scope::Cluster, ..namespaced(group, versions, kind, plural, rules) }
+}
+
+impl ApiKind {
+    /// The kind as the server has it. Nothing is read from the table of types yet.
+    pub(crate) fn to_kind(&'static self, gates: Gates) -> Kind {
+        Kind {
+            group: Str::new_static(self.group),
+            storage_group: Str::new_static(self.group),
+            plural: Str::new_static(self.plural),
+            singular: self.kind.to_ascii_lowercase().into(),
+            kind: Str::new_static(self.kind),
+            list_kind: format!("{}List", self.kind).into(),
+            short_names: self.short_names.iter().map(|name| Str::new_static(name)).collect(),
+            categories: self.categories.iter().map(|name| Str::new_static(name)).collect(),
+            scope: self.scope,
+            versions: self.versions.iter().map(|version| self.version(version)).collect(),
+            storage: 0,
+            conversion_webhook: None,
+            strategy: self,
+            preserve_unknown_fields: false,
+            crd: None,
+            established: true,
+            terminating: false,
+            gates,
+        }
+    }
+
+    fn version(&'static self, (name, type_name): &'static (&'static str, &'static str)) -> KindVersion {
+        let api_version: Str = if self.group.is_empty() {
+            Str::new_static(name)
+        } else {
+            format!("{}/{name}", self.group).into()
+        };
+        KindVersion {
+            name: Str::new_static(name),
+            api_version,
+            served: true,
+            deprecation: (!self.deprecation.is_empty()).then(|| Str::new_static(self.deprecation)),
+            status: self.status,
+            scale: self.scale.map(|status_replicas| Scale {
+                spec_replicas_path: ".spec.replicas".into(),
+                status_replicas_path: status_replicas.into(),
+                label_selector_path: None,
+            }),
+            columns: self.rules.columns(),
+            selectable_fields: self
+                .fields
+                .iter()
+                .map(|(label, path, absent)| SelectableField {
+                    label: Str::new_static(label),
+                    path: KeyPath::new(path),
+                    absent,
+                })
+                .collect(),
+            schema: LazySchema::new(move || types::schema(type_name)),
+            props: None,
+            type_name,
+        }
+    }
+
+    /// Puts the empty status where upstream's Go type writes one.
+    fn reset_status(object: &mut Value, version: &KindVersion) {
+        let zero = types::zero(version.type_name).get("status").cloned();
+        if let Some(members) = object.as_object_mut() {
+            match zero {
+                Some(zero) => members.insert("status", zero),
+                None => members.remove("status"),
+            };
+        }
+    }
+
+    fn raises_generation(&self, object: &Value, old: &Value) -> bool {
+        let differs = |key: &str| object.get(key) != old.get(key);
+        let metadata = |key: &str| object.at(&["metadata", key]) != old.at(&["metadata", key]);
+        match self.generation {
+            Generation::None | Generation::First => false,
+            Generation::Of(members) => members.iter().any(|key| differs(key)),
+            Generation::SpecOrAnnotations => differs("spec") || metadata("annotations"),
+            Generation::ContentOrLabels => {
+                let keys = |value: &Value| -> Vec<Str> {
+                    value.as_object().into_iter().flat_map(|members| members.keys().cloned()).collect()
+                };
+                let mut all = keys(object);
+                all.extend(keys(old));
+                all.iter().any(|key| key != "metadata" && differs(key)) || metadata("labels")
+            }
+        }
+    }
+}
+
+impl Strategy for ApiKind {
+    fn api_kind(&self) -> Option<&ApiKind> {
+        Some(self)
+    }
+
+    fn subresources(&self) -> &'static [SubresourceInfo] {
+        self.subresources
+    }
+
+    fn decodes_whole_object(&self) -> bool {
+        true
+    }
+
+    fn decode(
+        &self,
+        resource: Resource<'_>,
+        object: &mut Value,
+        _: &mut Typed,
+    ) -> Result<Vec<String>, String> {
+        let mut unknown = decode_metadata(object, true)?;
+        if let Some(root) = types::go_root(resource.version().type_name) {
+            let mut decoder = Decoder::noting_unknown("").with_literal_numbers();
+            decoder.decode(object, &GoType::Struct(root))?;
+            unknown.extend(decoder.into_unknown());
+        }
+        self.rules.default(object);
+        Ok(unknown)
+    }
+
+    fn reports_unknown_in_document_order(&self) -> bool {
+        true
+    }
+
+    fn counts_generations(&self, _: &KindVersion) -> bool {
+        self.generation != Generation::None
+    }
+
+    fn prepare_for_create(&self, resource: Resource<'_>, object: &mut Value, _: &mut Typed) {
+        if self.generation == Generation::None {
+            metadata_mut(object).remove("generation");
+        } else {
+            metadata_mut(object).insert("generation", 1);
+        }
+        if self.status && !self.rules.keeps_status_on_create() {
+            Self::reset_status(object, resource.version());
+        }
+        self.rules.prepare_for_create(object);
+    }
+
+    fn prepare_for_update(
+        &self,
+        resource: Resource<'_>,
+        object: &mut Value,
+        _: &mut Typed,
+        Old { value: old, .. }: Old<'_>,
+    ) {
+        match resource.subresource {
+            Subresource::None | Subresource::Scale | Subresource::Finalize => {
+                if self.status {
+                    copy_member(object, old, "status");
+                }
+                self.rules.prepare_for_update(object, old);
+                if self.raises_generation(object, old) {
+                    let generation = old.at(&["metadata", "generation"]).and_then(Value::as_int);
+                    metadata_mut(object)
+                        .insert("generation", generation.unwrap_or_default().saturating_add(1));
+                }
+            }
+            Subresource::Status => {
+                let members = object.as_object().into_iter().flat_map(|members| members.keys().cloned());
+                let others: Vec<Str> = members
+                    .chain(old.as_object().into_iter().flat_map(|members| members.keys().cloned()))
+                    .filter(|key| key != "metadata" && key != "status")
+                    .collect();
+                others.iter().for_each(|key| copy_member(object, old, key));
+                let metadata = metadata_mut(object);
+                let old_metadata = old.get("metadata");
+                let kept: &[&str] = if self.rules.status_keeps_labels() {
+                    &["labels", "ownerReferences"]
+                } else {
+                    &["ownerReferences"]
+                };
+                for key in kept {
+                    match old_metadata.and_then(|metadata| metadata.get(key)) {
+                        Some(value) => metadata.insert(*key, value.clone()),
+                        None => metadata.remove(key),
+                    };
+                }
+                self.rules.prepare_for_subresource(object, old, resource.subresource);
+            }
+            other => self.rules.prepare_for_subresource(object, old, other),
+        }
+    }
+
+    fn name_rule(&self) -> NameRule {
+        self.rules.name_rule()
+    }
+
+    fn validates_by_schema(&self) -> bool {
+        false
+    }
+
+    fn revalidates_metadata(&self) -> bool {
+        self.rules.revalidates_metadata()
+    }
+
+    fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        self.rules.validate(object, old)
+    }
+
+    fn validate_create(
+        &self,
+        resource: Resource<'_>,
+        object: &Value,
+        _: &Typed,
+        validated: Option<&Value>,
+        warnings: &mut Vec<String>,
+    ) -> Vec<FieldError> {
+        let errors = validate::default_create(resource, object, validated, warnings);
+        if errors.is_empty() {
+            warnings.extend(self.rules.warnings(object, None));
+        }
+        errors
+    }
+
+    fn validate_update(
+        &self,
+        resource: Resource<'_>,
+        object: &Value,
+        _: &Typed,
+        old: Old<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Verdict {
+        match resource.subresource {
+            Subresource::None | Subresource::Scale | Subresource::Finalize => {
+                let verdict = validate::default_update(resource, object, old, warnings);
+                if verdict.errors.is_empty() && resource.subresource == Subresource::None {
+                    warnings.extend(self.rules.warnings(object, Some(old.value)));
+                }
+                verdict
+            }
+            other => {
+                let (mut errors, changes) = validate::metadata_update(resource, object, old.value);
+                errors.extend(changes);
+                errors.extend(self.rules.validate_subresource(object, old.value, other));
+                Verdict { errors, valid: false }
+            }
+        }
+    }
+
+    fn allow_unconditional_update(&self) -> bool {
+        !self.conditional_update
+    }
+
+    fn allow_create_on_update(&self) -> bool {
+        self.creates_on_update
+    }
+
+    fn runs_containers(&self) -> bool {
+        self.rules.runs_containers()
+    }
+
+    fn protection_finalizer(&self) -> Option<&'static str> {
+        self.rules.protection_finalizer()
+    }
+
+    fn has_storage_class(&self) -> bool {
+        self.rules.has_storage_class()
+    }
+
+    fn allocates(&self) -> bool {
+        self.rules.allocates()
+    }
+
+    fn return_deleted_object(&self) -> bool {
+        self.returns_deleted
+    }
+
+    fn orphans_dependents_by_default(&self) -> bool {
+        self.orphans_by_default
+    }
+
+    fn orphan_warning(&self) -> Option<&'static str> {
+        self.rules.orphan_warning()
+    }
+
+    fn has_grace_period(&self) -> bool {
+        self.rules.has_grace_period()
+    }
+
+    fn grace_period(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
+        self.rules.grace_period(object, asked)
+    }
+
+    fn convert<'v>(&self, object: &'v Value, to: &KindVersion) -> Result<Cow<'v, Value>, Error> {
+        Ok(self.rules.convert(object, &to.name).map_or(Cow::Borrowed(object), Cow::Owned))
+    }
+
+    fn strategic_schema(&self) -> StrategicSchema {
+        self.versions.first().map(|(_, name)| types::strategic_schema(name)).unwrap_or_default()
+    }
+
+    fn always_written(&self, version: &KindVersion) -> Option<&'static Value> {
+        Some(types::blank(version.type_name))
+    }
+
+    fn status_changes_metadata(&self) -> bool {
+        true
+    }
+
+    fn published_schema(&self, version: &KindVersion) -> Option<Arc<pleach_schema::JSONSchemaProps>> {
+        types::props(version.type_name).map(Arc::new)
+    }
+}

@@ -1,0 +1,244 @@
+//! HorizontalPodAutoscalers, in two versions.
+
+use pleach_json::{Value, json};
+use pleach_meta::FieldError;
+
+use crate::columns::{age_text, computed};
+use crate::kind::Column;
+use crate::kinds::api_kind::Rules;
+use crate::kinds::checks::{self, Errors};
+use crate::kinds::fields::{
+    default_empty_to, default_to, int_at, items, member, object_mut, submember, text, text_at,
+};
+
+/// The rules of HorizontalPodAutoscalers.
+#[derive(Debug)]
+pub struct Autoscaler;
+
+fn is_v1(object: &Value) -> bool {
+    text(object, "apiVersion") == "autoscaling/v1"
+}
+
+impl Rules for Autoscaler {
+    fn default(&self, object: &mut Value) {
+        let v1 = is_v1(object);
+        let spec = member(object, "spec");
+        default_to(spec, "minReplicas", 1);
+        if v1 {
+            return;
+        }
+        default_empty_to(spec, "metrics", || {
+            json!([{"type": "Resource", "resource": {"name": "cpu",
+                "target": {"type": "Utilization", "averageUtilization": 80}}}])
+        });
+        if let Some(behavior) = object_mut(spec, "behavior") {
+            let up = submember(behavior, "scaleUp");
+            default_to(up, "stabilizationWindowSeconds", 0);
+            default_to(up, "selectPolicy", "Max");
+            default_empty_to(up, "policies", || {
+                json!([{"type": "Pods", "value": 4, "periodSeconds": 15},
+                    {"type": "Percent", "value": 100, "periodSeconds": 15}])
+            });
+            let down = submember(behavior, "scaleDown");
+            default_to(down, "selectPolicy", "Max");
+            default_empty_to(
+                down,
+                "policies",
+                || json!([{"type": "Percent", "value": 100, "periodSeconds": 15}]),
+            );
+        }
+    }
+
+    fn validate(&self, object: &Value, _: Option<&Value>) -> Vec<FieldError> {
+        let mut errors = Errors::new();
+        let spec = object.get("spec").unwrap_or(&Value::Null);
+        let (least, most) = (int_at(spec, &["minReplicas"]), int_at(spec, &["maxReplicas"]));
+        if least < 1 {
+            errors.push(FieldError::invalid("spec.minReplicas", least, "must be greater than or equal to 1"));
+        }
+        if most < 1 {
+            errors.push(FieldError::invalid("spec.maxReplicas", most, "must be set and greater than 0"));
+        }
+        if most < least {
+            let why = "must be greater than or equal to `minReplicas`";
+            errors.push(FieldError::invalid("spec.maxReplicas", most, why));
+        }
+        let target = spec.get("scaleTargetRef").unwrap_or(&Value::Null);
+        for field in ["kind", "name"] {
+            if text(target, field).is_empty() {
+                errors.push(FieldError::required(format!("spec.scaleTargetRef.{field}"), ""));
+            }
+        }
+        for (i, metric) in items(spec, "metrics").iter().enumerate() {
+            let kinds = ["ContainerResource", "External", "Object", "Pods", "Resource"];
+            checks::one_of(text(metric, "type"), &format!("spec.metrics[{i}].type"), &kinds, &mut errors);
+        }
+        errors
+    }
+
+    fn convert(&self, object: &Value, to: &str) -> Option<Value> {
+        match to {
+            "v1" if !is_v1(object) => Some(to_v1(object)),
+            "v2" if is_v1(object) => Some(to_v2(object)),
+            _ => None,
+        }
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        vec![
+            computed("Reference", "string", |o, _| {
+                let target = o.at(&["spec", "scaleTargetRef"]).unwrap_or(&Value::Null);
+                format!("{}/{}", text(target, "kind"), text(target, "name")).into()
+            }),
+            computed("Targets", "string", |o, _| targets(o)),
+            computed("MinPods", "string", |o, _| match o.at(&["spec", "minReplicas"]) {
+                None => "<unset>".into(),
+                Some(number) => pleach_json::to_string(number).into(),
+            }),
+            computed("MaxPods", "string", |o, _| int_at(o, &["spec", "maxReplicas"]).into()),
+            computed("Replicas", "string", |o, _| int_at(o, &["status", "currentReplicas"]).into()),
+            age_text(),
+        ]
+    }
+}
+
+const PREFIX: &str = "autoscaling.alpha.kubernetes.io/";
+
+fn is_cpu(metric: &Value) -> bool {
+    text(metric, "type") == "Resource"
+        && text_at(metric, &["resource", "name"]) == "cpu"
+        && metric.at(&["resource", "target", "averageUtilization"]).is_some()
+}
+
+/// The form of v1: the cpu metric has a field, all else is in annotations.
+fn to_v1(object: &Value) -> Value {
+    let mut out = object.clone();
+    if let Some(members) = out.as_object_mut() {
+        members.insert("apiVersion", "autoscaling/v1");
+    }
+    let spec = member(&mut out, "spec");
+    let metrics = spec.remove("metrics").unwrap_or_default();
+    let metrics = metrics.as_array().map(|list| list.to_vec()).unwrap_or_default();
+    let behavior = spec.remove("behavior");
+    let (cpu, others): (Vec<Value>, Vec<Value>) = metrics.into_iter().partition(is_cpu);
+    if let Some(target) = cpu.first().and_then(|m| m.at(&["resource", "target", "averageUtilization"])) {
+        spec.insert("targetCPUUtilizationPercentage", target.clone());
+    }
+    let status = member(&mut out, "status");
+    let conditions = status.remove("conditions");
+    let current = status.remove("currentMetrics").filter(|current| !current.is_null());
+    status.get_or_insert_with("currentReplicas", || Value::Int(0));
+    status.get_or_insert_with("desiredReplicas", || Value::Int(0));
+    let mut annotations = Vec::new();
+    if !others.is_empty() {
+        annotations.push(("metrics", Value::from(others)));
+    }
+    annotations.extend(behavior.map(|value| ("behavior", value)));
+    annotations.extend(conditions.map(|value| ("conditions", value)));
+    annotations.extend(current.map(|value| ("current-metrics", value)));
+    if !annotations.is_empty() {
+        let all = submember(member(&mut out, "metadata"), "annotations");
+        for (name, value) in annotations {
+            all.insert(format!("{PREFIX}{name}"), pleach_json::to_string(&value));
+        }
+    }
+    out
+}
+
+fn to_v2(object: &Value) -> Value {
+    let mut out = object.clone();
+    if let Some(members) = out.as_object_mut() {
+        members.insert("apiVersion", "autoscaling/v2");
+    }
+    let mut taken: Vec<(&str, Value)> = Vec::new();
+    let metadata = member(&mut out, "metadata");
+    if let Some(annotations) = object_mut(metadata, "annotations") {
+        for name in ["metrics", "behavior", "conditions", "current-metrics"] {
+            if let Some(Value::String(text)) = annotations.remove(&format!("{PREFIX}{name}"))
+                && let Ok(value) = pleach_json::parse(text.as_bytes())
+            {
+                taken.push((name, value));
+            }
+        }
+        if annotations.is_empty() {
+            metadata.remove("annotations");
+        }
+    }
+    let spec = member(&mut out, "spec");
+    let mut metrics: Vec<Value> = Vec::new();
+    if let Some((_, Value::Array(list))) = taken.iter().find(|(name, _)| *name == "metrics") {
+        metrics.extend(list.iter().cloned());
+    }
+    if let Some(target) = spec.remove("targetCPUUtilizationPercentage") {
+        metrics.push(json!({"type": "Resource", "resource": {"name": "cpu",
+            "target": {"type": "Utilization", "averageUtilization": (target)}}}));
+    }
+    if !metrics.is_empty() {
+        spec.insert("metrics", metrics);
+    }
+    for (name, value) in &taken {
+        if *name == "behavior" {
+            spec.insert("behavior", value.clone());
+        }
+    }
+    let status = member(&mut out, "status");
+    status.get_or_insert_with("currentMetrics", Value::default);
+    status.get_or_insert_with("desiredReplicas", || Value::Int(0));
+    if status.get("currentReplicas") == Some(&Value::Int(0)) {
+        status.remove("currentReplicas");
+    }
+    for (name, value) in taken {
+        match name {
+            "conditions" => drop(status.insert("conditions", value)),
+            "current-metrics" => drop(status.insert("currentMetrics", value)),
+            _ => {}
+        }
+    }
+    Autoscaler.default(&mut out);
+    out
+}
+
+fn targets(object: &Value) -> Value {
+    let v2;
+    let object = if is_v1(object) {
+        v2 = to_v2(object);
+        &v2
+    } else {
+        object
+    };
+    let metrics = object.get("spec").map(|spec| items(spec, "metrics")).unwrap_or_default();
+    let current = object.get("status").map(|status| items(status, "currentMetrics")).unwrap_or_default();
+    let shown: Vec<String> = metrics
+        .iter()
+        .enumerate()
+        .take(2)
+        .map(|(i, metric)| {
+            let name = text_at(metric, &["resource", "name"]);
+            let now = current.get(i).and_then(|c| c.at(&["resource", "current", "averageUtilization"]));
+            let now = now.and_then(Value::as_int).map_or("<unknown>".into(), |number| format!("{number}%"));
+            match metric.at(&["resource", "target", "averageUtilization"]).and_then(Value::as_int) {
+                Some(target) => format!("{name}: {now}/{target}%"),
+                None => {
+                    format!("{name}: <unknown>/{}", text_at(metric, &["resource", "target", "averageValue"]))
+                }
+            }
+        })
+        .collect();
+    if shown.is_empty() { "<none>".into() } else { shown.join(", ").into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_convert_both_ways() {
+        let mut v2 = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"},
+            "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "web"}},
+            "status": {"currentMetrics": null, "desiredReplicas": 0}});
+        Autoscaler.default(&mut v2);
+        let v1 = to_v1(&v2);
+        assert_eq!(v1.at(&["spec", "targetCPUUtilizationPercentage"]), Some(&Value::Int(80)));
+        assert_eq!(to_v2(&v1), v2);
+    }
+}

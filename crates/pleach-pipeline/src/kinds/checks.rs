@@ -1,0 +1,211 @@
+//! Checks that many kinds share, in upstream's words.
+
+use pleach_go::quantity::Quantity;
+use pleach_json::{Map, Value};
+use pleach_meta::FieldError;
+use pleach_meta::names::{
+    check_dns1123_label, check_dns1123_subdomain, check_label_value, check_qualified_name,
+};
+
+/// Found errors.
+pub(crate) type Errors = Vec<FieldError>;
+
+/// A number that may not be negative.
+pub(crate) fn non_negative(value: Option<&Value>, path: &str, errors: &mut Errors) {
+    if let Some(number) = value.and_then(Value::as_int).filter(|number| *number < 0) {
+        errors.push(FieldError::invalid(path, number, "must be greater than or equal to 0"));
+    }
+}
+
+/// A value from a list of them; an absent one is `absent`.
+pub(crate) fn one_of(text: &str, path: &str, supported: &[&str], errors: &mut Errors) {
+    if !supported.contains(&text) {
+        errors.push(FieldError::not_supported(path, text, supported));
+    }
+}
+
+/// The same where nothing is said if the field is missing.
+pub(crate) fn one_of_if_set(value: Option<&Value>, path: &str, supported: &[&str], errors: &mut Errors) {
+    if let Some(text) = value.and_then(Value::as_str) {
+        one_of(text, path, supported, errors);
+    }
+}
+
+/// A DNS label.
+pub(crate) fn dns_label(text: &str, path: &str, errors: &mut Errors) {
+    errors.extend(check_dns1123_label(text).into_iter().map(|why| FieldError::invalid(path, text, why)));
+}
+
+/// A DNS subdomain.
+pub(crate) fn dns_subdomain(text: &str, path: &str, errors: &mut Errors) {
+    errors.extend(check_dns1123_subdomain(text).into_iter().map(|why| FieldError::invalid(path, text, why)));
+}
+
+/// A port number.
+pub(crate) fn port_number(number: i64, path: &str, errors: &mut Errors) {
+    if !(1..=65535).contains(&number) {
+        errors.push(FieldError::invalid(path, number, "must be between 1 and 65535, inclusive"));
+    }
+}
+
+/// A port by name.
+pub(crate) fn port_name(name: &str, path: &str, errors: &mut Errors) {
+    if name.len() > 15 {
+        errors.push(FieldError::invalid(path, name, "must be no more than 15 characters"));
+    }
+    if !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-') {
+        let why = "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)";
+        errors.push(FieldError::invalid(path, name, why));
+    }
+    if !name.bytes().any(|b| b.is_ascii_lowercase()) {
+        errors.push(FieldError::invalid(path, name, "must contain at least one letter (a-z)"));
+    }
+    if name.contains("--") {
+        errors.push(FieldError::invalid(path, name, "must not contain consecutive hyphens"));
+    }
+    if name.starts_with('-') || name.ends_with('-') {
+        errors.push(FieldError::invalid(path, name, "must not begin or end with a hyphen"));
+    }
+}
+
+/// A port by number or name.
+pub(crate) fn port(value: Option<&Value>, path: &str, errors: &mut Errors) {
+    match value {
+        Some(Value::Int(number)) => port_number(*number, path, errors),
+        Some(Value::String(name)) => port_name(name, path, errors),
+        _ => {}
+    }
+}
+
+/// Labels of a map.
+pub(crate) fn labels(labels: Option<&Value>, path: &str, errors: &mut Errors) {
+    for (key, value) in labels.and_then(Value::as_object).into_iter().flat_map(Map::iter) {
+        let name = check_qualified_name(key);
+        errors.extend(name.into_iter().map(|why| FieldError::invalid(path, key.as_str(), why)));
+        let text = value.as_str().unwrap_or_default();
+        errors.extend(check_label_value(text).into_iter().map(|why| FieldError::invalid(path, text, why)));
+    }
+}
+
+/// Whether a set of labels has those of another.
+pub(crate) fn has_labels(labels: Option<&Value>, wanted: Option<&Value>) -> bool {
+    let labels = labels.and_then(Value::as_object);
+    let mut wanted = wanted.and_then(Value::as_object).into_iter().flat_map(Map::iter);
+    wanted.all(|(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value))
+}
+
+/// A label selector.
+pub(crate) fn selector(selector: &Value, path: &str, errors: &mut Errors) {
+    labels(selector.get("matchLabels"), &format!("{path}.matchLabels"), errors);
+    let expressions = selector.get("matchExpressions").and_then(Value::as_array);
+    for (i, expression) in expressions.into_iter().flat_map(|list| list.iter()).enumerate() {
+        let path = format!("{path}.matchExpressions[{i}]");
+        let values = expression.get("values").and_then(Value::as_array).map_or(0, |values| values.len());
+        match expression.get("operator").and_then(Value::as_str).unwrap_or_default() {
+            "In" | "NotIn" if values == 0 => errors.push(FieldError::required(
+                format!("{path}.values"),
+                "must be specified when `operator` is 'In' or 'NotIn'",
+            )),
+            "Exists" | "DoesNotExist" if values > 0 => errors.push(FieldError::forbidden(
+                format!("{path}.values"),
+                "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+            )),
+            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+            other => errors.push(FieldError::invalid(
+                format!("{path}.operator"),
+                other,
+                "not a valid selector operator",
+            )),
+        }
+        let key = expression.get("key").and_then(Value::as_str).unwrap_or_default();
+        let name = check_qualified_name(key).into_iter();
+        errors.extend(name.map(|why| FieldError::invalid(format!("{path}.key"), key, why)));
+    }
+}
+
+/// A field that may not change.
+pub(crate) fn immutable(new: Option<&Value>, old: Option<&Value>, path: &str, errors: &mut Errors) {
+    if new != old {
+        let value = new.cloned().unwrap_or_default();
+        errors.push(FieldError::invalid(path, value, "field is immutable"));
+    }
+}
+
+/// A quantity that may not be negative.
+pub(crate) fn non_negative_quantity(value: &Value, path: &str, errors: &mut Errors) {
+    if quantity(value).is_some_and(|quantity| quantity.sign() < 0) {
+        errors.push(FieldError::invalid(path, value.clone(), "must be greater than or equal to 0"));
+    }
+}
+
+/// The quantity that a value is.
+pub(crate) fn quantity(value: &Value) -> Option<Quantity> {
+    Quantity::parse(value.as_str()?).ok()
+}
+
+/// A number or a percentage that is not negative.
+pub(crate) fn int_or_percent(value: Option<&Value>, path: &str, errors: &mut Errors) {
+    match value {
+        Some(Value::Int(number)) if *number < 0 => {
+            errors.push(FieldError::invalid(path, *number, "must be greater than or equal to 0"));
+        }
+        Some(Value::String(text)) if percent(text).is_none() => errors.push(FieldError::invalid(
+            path,
+            text.as_str(),
+            "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
+        )),
+        _ => {}
+    }
+}
+
+/// A percentage that is not above a hundred.
+pub(crate) fn at_most_hundred_percent(value: Option<&Value>, path: &str, errors: &mut Errors) {
+    if let Some(Value::String(text)) = value
+        && percent(text).is_some_and(|number| number > 100)
+    {
+        errors.push(FieldError::invalid(path, text.as_str(), "must not be greater than 100%"));
+    }
+}
+
+/// The number of a percentage.
+pub(crate) fn percent(text: &str) -> Option<i64> {
+    let digits = text.strip_suffix('%')?;
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok()
+}
+
+/// Whether a number or percentage is zero.
+pub(crate) fn is_zero(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::Int(number)) => *number == 0,
+        Some(Value::String(text)) => percent(text) == Some(0),
+        _ => false,
+    }
+}
+
+/// An address.
+pub(crate) fn ip(text: &str, path: &str, errors: &mut Errors) {
+    if text.parse::<std::net::IpAddr>().is_err() {
+        let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+        errors.push(FieldError::invalid(path, text, why));
+    }
+}
+
+/// An address range.
+pub(crate) fn cidr(text: &str, path: &str, errors: &mut Errors) {
+    let valid = text.split_once('/').is_some_and(|(address, bits)| {
+        let most = match address.parse() {
+            Ok(std::net::IpAddr::V4(_)) => 32,
+            Ok(std::net::IpAddr::V6(_)) => 128,
+            Err(_) => return false,
+        };
+        bits.parse::<u8>().is_ok_and(|bits| bits <= most)
+    });
+    if !valid {
+        let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+        errors.push(FieldError::invalid(path, text, why));
+    }
+}

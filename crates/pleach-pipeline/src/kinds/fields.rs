@@ -1,0 +1,90 @@
+//! Access to the fields of decoded objects: a field that Go's zero value stands for is absent, null or empty.
+
+use pleach_json::{Map, Value};
+
+/// The member, made an object if it is none.
+pub(crate) fn member<'a>(object: &'a mut Value, key: &str) -> &'a mut Map {
+    if !matches!(object, Value::Object(_)) {
+        *object = Value::object();
+    }
+    let Value::Object(members) = object else { unreachable!("made an object above") };
+    submember(members, key)
+}
+
+/// The same of a map.
+pub(crate) fn submember<'a>(members: &'a mut Map, key: &str) -> &'a mut Map {
+    let value = members.get_or_insert_with(key, Value::object);
+    if !matches!(value, Value::Object(_)) {
+        *value = Value::object();
+    }
+    match value {
+        Value::Object(map) => map,
+        _ => unreachable!("made an object above"),
+    }
+}
+
+/// Whether a field is not set.
+pub(crate) fn is_unset(members: &Map, key: &str) -> bool {
+    match members.get(key) {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.is_empty(),
+        _ => false,
+    }
+}
+
+/// Sets a field that is not set.
+pub(crate) fn default_to(members: &mut Map, key: &str, value: impl Into<Value>) {
+    if is_unset(members, key) {
+        members.insert(key, value);
+    }
+}
+
+/// Sets a list or map that is not there or empty.
+pub(crate) fn default_empty_to(members: &mut Map, key: &str, value: impl FnOnce() -> Value) {
+    let empty = match members.get(key) {
+        None | Some(Value::Null) => true,
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(Value::Object(inner)) => inner.is_empty(),
+        _ => false,
+    };
+    if empty {
+        members.insert(key, value());
+    }
+}
+
+/// The object in a field, if there is one.
+pub(crate) fn object_mut<'a>(members: &'a mut Map, key: &str) -> Option<&'a mut Map> {
+    members.get_mut(key).and_then(Value::as_object_mut)
+}
+
+/// The objects of a list.
+pub(crate) fn each_mut(members: &mut Map, key: &str, mut how: impl FnMut(&mut Map)) {
+    if let Some(Value::Array(items)) = members.get_mut(key) {
+        items.iter_mut().filter_map(Value::as_object_mut).for_each(&mut how);
+    }
+}
+
+/// The items of a list.
+pub(crate) fn items<'a>(object: &'a Value, key: &str) -> &'a [Value] {
+    object.get(key).and_then(Value::as_array).map_or(&[], |items| &items[..])
+}
+
+/// The text of a field, or an empty one.
+pub(crate) fn text<'a>(object: &'a Value, key: &str) -> &'a str {
+    object.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The text at a path, or an empty one.
+pub(crate) fn text_at<'a>(object: &'a Value, path: &[&str]) -> &'a str {
+    object.at(path).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The number at a path, or 0.
+pub(crate) fn int_at(object: &Value, path: &[&str]) -> i64 {
+    object.at(path).and_then(Value::as_int).unwrap_or_default()
+}
+
+/// Whether the boolean at a path is true.
+pub(crate) fn bool_at(object: &Value, path: &[&str]) -> bool {
+    object.at(path).and_then(Value::as_bool).unwrap_or_default()
+}

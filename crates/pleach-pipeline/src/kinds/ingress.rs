@@ -1,0 +1,192 @@
+//! Ingresses and IngressClasses.
+
+use pleach_json::Value;
+use pleach_meta::FieldError;
+
+use crate::columns::{age_text, computed};
+use crate::kind::Column;
+use crate::kinds::api_kind::Rules;
+use crate::kinds::checks::{self, Errors};
+use crate::kinds::endpoints::three;
+use crate::kinds::fields::{default_to, int_at, items, member, object_mut, text, text_at};
+use crate::kinds::pod::cells::or_none;
+
+const CLASS: &str = "kubernetes.io/ingress.class";
+
+/// The rules of Ingresses.
+#[derive(Debug)]
+pub struct Ingress;
+
+impl Rules for Ingress {
+    fn validate(&self, object: &Value, _: Option<&Value>) -> Vec<FieldError> {
+        let mut errors = Errors::new();
+        let spec = object.get("spec").unwrap_or(&Value::Null);
+        let rules = items(spec, "rules");
+        if rules.is_empty() && spec.get("defaultBackend").is_none() {
+            let why = "either `defaultBackend` or `rules` must be specified";
+            errors.push(FieldError::invalid("spec", Value::Null, why));
+        }
+        if let Some(backend) = spec.get("defaultBackend") {
+            self::backend(backend, "spec.defaultBackend", &mut errors);
+        }
+        for (i, rule) in rules.iter().enumerate() {
+            let host = text(rule, "host");
+            if !host.is_empty() {
+                let path = format!("spec.rules[{i}].host");
+                if host.parse::<std::net::IpAddr>().is_ok() {
+                    errors.push(FieldError::invalid(path, host, "must be a DNS name, not an IP address"));
+                } else if !host.contains('*') {
+                    checks::dns_subdomain(host, &path, &mut errors);
+                }
+            }
+            let paths = rule.get("http").map(|http| items(http, "paths")).unwrap_or_default();
+            for (j, one) in paths.iter().enumerate() {
+                let path = format!("spec.rules[{i}].http.paths[{j}]");
+                let kind = text(one, "pathType");
+                if kind.is_empty() {
+                    errors
+                        .push(FieldError::required(format!("{path}.pathType"), "pathType must be specified"));
+                } else if !["Exact", "ImplementationSpecific", "Prefix"].contains(&kind) {
+                    errors.push(FieldError::not_supported(
+                        format!("{path}.pathType"),
+                        kind,
+                        &["Exact", "ImplementationSpecific", "Prefix"],
+                    ));
+                } else if kind != "ImplementationSpecific" {
+                    let target = text(one, "path");
+                    if !target.starts_with('/') {
+                        errors.push(FieldError::invalid(
+                            format!("{path}.path"),
+                            target,
+                            "must be an absolute path",
+                        ));
+                    }
+                    for bad in ["//", "/./", "/../", "%2f", "%2F"] {
+                        if target.contains(bad) {
+                            errors.push(FieldError::invalid(
+                                format!("{path}.path"),
+                                target,
+                                format!("must not contain '{bad}'"),
+                            ));
+                        }
+                    }
+                }
+                if let Some(backend) = one.get("backend") {
+                    self::backend(backend, &format!("{path}.backend"), &mut errors);
+                }
+            }
+        }
+        errors
+    }
+
+    fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
+        let annotated = object.at(&["metadata", "annotations", CLASS]).is_some();
+        if annotated && old.is_none() && text_at(object, &["spec", "ingressClassName"]).is_empty() {
+            return vec![format!(
+                "annotation \"{CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"
+            )];
+        }
+        Vec::new()
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        vec![
+            computed("Class", "string", |o, _| {
+                let class = text_at(o, &["spec", "ingressClassName"]);
+                or_none(if class.is_empty() {
+                    text_at(o, &["metadata", "annotations", CLASS])
+                } else {
+                    class
+                })
+            }),
+            computed("Hosts", "string", |o, _| {
+                let rules = o.get("spec").map(|spec| items(spec, "rules")).unwrap_or_default();
+                let hosts: Vec<String> = rules
+                    .iter()
+                    .map(|rule| text(rule, "host").to_owned())
+                    .filter(|h| !h.is_empty())
+                    .collect();
+                if hosts.is_empty() { "*".into() } else { three(&hosts) }
+            }),
+            computed("Address", "string", |o, _| {
+                let balancer = o.at(&["status", "loadBalancer"]);
+                let all = balancer.map(|all| items(all, "ingress")).unwrap_or_default();
+                let shown: Vec<&str> = all
+                    .iter()
+                    .map(
+                        |one| {
+                            if text(one, "ip").is_empty() { text(one, "hostname") } else { text(one, "ip") }
+                        },
+                    )
+                    .collect();
+                shown.join(",").into()
+            }),
+            computed("Ports", "string", |o, _| {
+                let tls = o.get("spec").is_some_and(|spec| !items(spec, "tls").is_empty());
+                if tls { "80, 443".into() } else { "80".into() }
+            }),
+            age_text(),
+        ]
+    }
+}
+
+fn backend(backend: &Value, path: &str, errors: &mut Errors) {
+    let Some(service) = backend.get("service") else {
+        if backend.get("resource").is_none() {
+            errors.push(FieldError::required(path, "resource or service backend is required"));
+        }
+        return;
+    };
+    if text(service, "name").is_empty() {
+        errors.push(FieldError::required(format!("{path}.service.name"), ""));
+    }
+    let (name, number) = (text_at(service, &["port", "name"]), int_at(service, &["port", "number"]));
+    match (name, number) {
+        ("", 0) => errors.push(FieldError::required(path, "port name or number is required")),
+        ("", number) => checks::port_number(number, &format!("{path}.service.port.number"), errors),
+        (_, 0) => checks::port_name(name, &format!("{path}.service.port.name"), errors),
+        _ => {
+            let why = "cannot set both port name & port number";
+            errors.push(FieldError::invalid(path, backend.clone(), why));
+        }
+    }
+}
+
+/// The rules of IngressClasses.
+#[derive(Debug)]
+pub struct IngressClass;
+
+impl Rules for IngressClass {
+    fn default(&self, object: &mut Value) {
+        if let Some(parameters) = object_mut(member(object, "spec"), "parameters") {
+            default_to(parameters, "scope", "Cluster");
+        }
+    }
+
+    fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let mut errors = Errors::new();
+        if let Some(old) = old {
+            let path = ["spec", "controller"];
+            checks::immutable(object.at(&path), old.at(&path), "spec.controller", &mut errors);
+        }
+        if text_at(object, &["spec", "controller"]).is_empty() {
+            errors.push(FieldError::required("spec.controller", ""));
+        }
+        errors
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        vec![
+            computed("Controller", "string", |o, _| text_at(o, &["spec", "controller"]).into()),
+            computed("Parameters", "string", |o, _| match o.at(&["spec", "parameters"]) {
+                None => "<none>".into(),
+                Some(p) => {
+                    let group = text(p, "apiGroup");
+                    let group = if group.is_empty() { String::new() } else { format!(".{group}") };
+                    format!("{}{group}/{}", text(p, "kind"), text(p, "name")).into()
+                }
+            }),
+            age_text(),
+        ]
+    }
+}

@@ -1,0 +1,450 @@
+//! Jobs and CronJobs.
+
+use pleach_json::{Value, json};
+use pleach_meta::FieldError;
+use pleach_meta::object_meta::ObjectMeta;
+
+use crate::columns::{age_text, computed, wide};
+use crate::kind::Column;
+use crate::kinds::api_kind::Rules;
+use crate::kinds::checks::{self, Errors};
+use crate::kinds::fields::{
+    bool_at, default_empty_to, default_to, each_mut, int_at, items, member, object_mut, submember, text,
+    text_at,
+};
+use crate::kinds::pod::{cells, defaults, validate as pods};
+use crate::prepare::metadata_mut;
+use crate::resource::Subresource;
+
+/// The rules of Jobs.
+#[derive(Debug)]
+pub struct Job;
+
+impl Rules for Job {
+    fn default(&self, object: &mut Value) {
+        let labels = object.at(&["spec", "template", "metadata", "labels"]).cloned();
+        if let Some(labels) = labels.filter(|labels| labels.as_object().is_some_and(|all| !all.is_empty())) {
+            default_empty_to(metadata_mut(object), "labels", || labels);
+        }
+        let spec = member(object, "spec");
+        if !spec.contains_key("completions") && !spec.contains_key("parallelism") {
+            spec.insert("completions", 1);
+        }
+        default_to(spec, "parallelism", 1);
+        let per_index = spec.contains_key("backoffLimitPerIndex");
+        default_to(spec, "backoffLimit", if per_index { 2_147_483_647 } else { 6 });
+        default_to(spec, "completionMode", "NonIndexed");
+        default_to(spec, "suspend", false);
+        default_to(spec, "manualSelector", false);
+        let has_policy = spec.contains_key("podFailurePolicy");
+        default_to(spec, "podReplacementPolicy", if has_policy { "Failed" } else { "TerminatingOrFailed" });
+        if let Some(policy) = object_mut(spec, "podFailurePolicy") {
+            each_mut(policy, "rules", |rule| {
+                each_mut(rule, "onPodConditions", |condition| default_to(condition, "status", "True"));
+            });
+        }
+        defaults::template(spec);
+    }
+
+    fn prepare_for_create(&self, object: &mut Value) {
+        if bool_at(object, &["spec", "manualSelector"]) {
+            return;
+        }
+        let meta = ObjectMeta::of(object);
+        let (name, uid) = (meta.name().to_owned(), meta.uid().to_owned());
+        let labels = object.at(&["metadata", "labels"]).cloned();
+        let shared =
+            labels.is_some() && labels == object.at(&["spec", "template", "metadata", "labels"]).cloned();
+        let spec = member(object, "spec");
+        let template = submember(submember(spec, "template"), "metadata");
+        let generated = submember(template, "labels");
+        for (key, value) in [
+            ("batch.kubernetes.io/controller-uid", &uid),
+            ("batch.kubernetes.io/job-name", &name),
+            ("controller-uid", &uid),
+            ("job-name", &name),
+        ] {
+            if !generated.contains_key(key) {
+                generated.insert(key, value.as_str());
+            }
+        }
+        let generated = generated.clone();
+        if matches!(spec.get("selector"), None | Some(Value::Null)) {
+            spec.insert("selector", json!({"matchLabels": {"batch.kubernetes.io/controller-uid": (uid)}}));
+        }
+        // A Job without labels of its own shares those of its template, which is one map in Go.
+        if shared || labels.is_none() {
+            metadata_mut(object).insert("labels", generated);
+        }
+    }
+
+    fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let mut errors = Errors::new();
+        job_spec(object, "spec", &mut errors);
+        let selector = object.at(&["spec", "selector"]);
+        if old.is_none() && !bool_at(object, &["spec", "manualSelector"]) {
+            let uid = ObjectMeta::of(object).uid();
+            let wanted = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": (uid)}});
+            if selector != Some(&wanted) {
+                errors.push(FieldError::invalid(
+                    "spec.selector",
+                    selector.cloned().unwrap_or_default(),
+                    "`selector` not auto-generated",
+                ));
+            }
+        }
+        if let Some(old) = old {
+            let indexed = text_at(object, &["spec", "completionMode"]) == "Indexed";
+            for field in [
+                "completions",
+                "selector",
+                "completionMode",
+                "managedBy",
+                "podFailurePolicy",
+                "successPolicy",
+                "backoffLimitPerIndex",
+            ] {
+                let (new, was) = (object.at(&["spec", field]), old.at(&["spec", field]));
+                if field == "completions" && indexed && new != was {
+                    if new != object.at(&["spec", "parallelism"]) {
+                        errors.push(FieldError::invalid(
+                            "spec.completions",
+                            new.cloned().unwrap_or_default(),
+                            "can only be modified in tandem with spec.parallelism",
+                        ));
+                    }
+                    continue;
+                }
+                checks::immutable(new, was, &format!("spec.{field}"), &mut errors);
+            }
+            if !bool_at(old, &["spec", "suspend"]) || old.at(&["status", "startTime"]).is_some() {
+                checks::immutable(
+                    object.at(&["spec", "template"]),
+                    old.at(&["spec", "template"]),
+                    "spec.template",
+                    &mut errors,
+                );
+            }
+        }
+        errors
+    }
+
+    fn validate_subresource(&self, object: &Value, _: &Value, _: Subresource) -> Vec<FieldError> {
+        let mut errors = Errors::new();
+        for field in ["active", "succeeded", "failed", "ready", "terminating"] {
+            checks::non_negative(object.at(&["status", field]), &format!("status.{field}"), &mut errors);
+        }
+        let (ready, active) = (int_at(object, &["status", "ready"]), int_at(object, &["status", "active"]));
+        if ready > active {
+            errors.push(FieldError::invalid("status.ready", ready, "more ready than active pods"));
+        }
+        errors
+    }
+
+    fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if old.is_none() {
+            let name = ObjectMeta::of(object).name();
+            warnings.extend(pods::name_warning(name, "Pod names and hostnames"));
+        }
+        let template = object.at(&["spec", "template"]);
+        if old.is_none_or(|old| old.at(&["spec", "template"]) != template) {
+            warnings
+                .extend(template.map(|t| pods::template_warnings(t, "spec.template")).unwrap_or_default());
+        }
+        warnings
+    }
+
+    fn orphan_warning(&self) -> Option<&'static str> {
+        Some(
+            "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning",
+        )
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        vec![
+            computed("Status", "string", |o, _| job_status(o).into()),
+            computed("Completions", "string", completions),
+            computed("Duration", "string", duration),
+            age_text(),
+            wide(computed("Containers", "string", |o, _| {
+                cells::container_names(o.at(&["spec", "template", "spec"]))
+            })),
+            wide(computed("Images", "string", |o, _| {
+                cells::container_images(o.at(&["spec", "template", "spec"]))
+            })),
+            wide(computed("Selector", "string", |o, _| cells::selector(o.at(&["spec", "selector"])))),
+        ]
+    }
+}
+
+fn has_condition(object: &Value, kind: &str) -> bool {
+    object
+        .get("status")
+        .map(|status| items(status, "conditions"))
+        .unwrap_or_default()
+        .iter()
+        .any(|c| text(c, "type") == kind && text(c, "status") == "True")
+}
+
+fn job_status(object: &Value) -> &'static str {
+    for kind in ["Complete", "Failed"] {
+        if has_condition(object, kind) {
+            return if kind == "Complete" { "Complete" } else { "Failed" };
+        }
+    }
+    if ObjectMeta::of(object).is_terminating() {
+        return "Terminating";
+    }
+    for kind in ["Suspended", "FailureTarget", "SuccessCriteriaMet"] {
+        if has_condition(object, kind) {
+            return kind;
+        }
+    }
+    "Running"
+}
+
+fn completions(object: &Value, _: i64) -> Value {
+    let succeeded = int_at(object, &["status", "succeeded"]);
+    match object.at(&["spec", "completions"]).and_then(Value::as_int) {
+        Some(wanted) => format!("{succeeded}/{wanted}").into(),
+        None => match int_at(object, &["spec", "parallelism"]) {
+            parallel @ 2.. => format!("{succeeded}/1 of {parallel}").into(),
+            _ => format!("{succeeded}/1").into(),
+        },
+    }
+}
+
+fn duration(object: &Value, now: i64) -> Value {
+    let time = |field: &str| {
+        pleach_go::time::parse_rfc3339(text_at(object, &["status", field])).ok().map(|time| time.seconds)
+    };
+    match (time("startTime"), time("completionTime")) {
+        (None, _) => "".into(),
+        (Some(start), end) => pleach_meta::time::human_duration(end.unwrap_or(now) - start).into(),
+    }
+}
+
+/// The spec of a Job or of a CronJob's template.
+fn job_spec(object: &Value, path: &str, errors: &mut Errors) {
+    let spec = if path == "spec" { object.get("spec") } else { object.at(&["spec", "jobTemplate", "spec"]) };
+    let Some(spec) = spec else { return };
+    for field in
+        ["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"]
+    {
+        checks::non_negative(spec.get(field), &format!("{path}.{field}"), errors);
+    }
+    if spec.get("backoffLimitPerIndex").is_some() && text(spec, "completionMode") != "Indexed" {
+        errors.push(FieldError::invalid(
+            format!("{path}.backoffLimitPerIndex"),
+            spec.get("backoffLimitPerIndex").cloned().unwrap_or_default(),
+            "requires indexed completion mode",
+        ));
+    }
+    let Some(template) = spec.get("template") else { return };
+    pods::template(template, &format!("{path}.template"), errors);
+    let policy = text_at(template, &["spec", "restartPolicy"]);
+    let policy_path = format!("{path}.template.spec.restartPolicy");
+    match policy {
+        "OnFailure" | "Never" => {}
+        "" | "Always" => {
+            errors.push(FieldError::required(policy_path, "valid values: \"OnFailure\", \"Never\""));
+        }
+        other => errors.push(FieldError::not_supported(policy_path, other, &["OnFailure", "Never"])),
+    }
+}
+
+/// The rules of CronJobs.
+#[derive(Debug)]
+pub struct CronJob;
+
+impl Rules for CronJob {
+    fn default(&self, object: &mut Value) {
+        let spec = member(object, "spec");
+        default_to(spec, "concurrencyPolicy", "Allow");
+        default_to(spec, "suspend", false);
+        default_to(spec, "successfulJobsHistoryLimit", 3);
+        default_to(spec, "failedJobsHistoryLimit", 1);
+        if let Some(job) = object_mut(spec, "jobTemplate").and_then(|template| object_mut(template, "spec")) {
+            defaults::template(job);
+        }
+    }
+
+    fn validate(&self, object: &Value, _: Option<&Value>) -> Vec<FieldError> {
+        let mut errors = Errors::new();
+        let name = ObjectMeta::of(object).name();
+        let spec = object.get("spec").unwrap_or(&Value::Null);
+        let schedule = text(spec, "schedule");
+        if schedule.is_empty() {
+            errors.push(FieldError::required("spec.schedule", ""));
+        } else if let Err(why) = cron(schedule) {
+            errors.push(FieldError::invalid("spec.schedule", schedule, why));
+        }
+        checks::non_negative(
+            spec.get("startingDeadlineSeconds"),
+            "spec.startingDeadlineSeconds",
+            &mut errors,
+        );
+        checks::one_of(
+            text(spec, "concurrencyPolicy"),
+            "spec.concurrencyPolicy",
+            &["Allow", "Forbid", "Replace"],
+            &mut errors,
+        );
+        for field in ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"] {
+            checks::non_negative(spec.get(field), &format!("spec.{field}"), &mut errors);
+        }
+        job_spec(object, "spec.jobTemplate.spec", &mut errors);
+        if name.len() > 52 {
+            errors.push(FieldError::invalid("metadata.name", name, "must be no more than 52 characters"));
+        }
+        errors
+    }
+
+    fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if old.is_none() {
+            let name = ObjectMeta::of(object).name();
+            warnings.extend(pods::name_warning(name, "Pod names and hostnames"));
+        }
+        let path = ["spec", "jobTemplate", "spec", "template"];
+        let template = object.at(&path);
+        if old.is_none_or(|old| old.at(&path) != template) {
+            let path = "spec.jobTemplate.spec.template";
+            warnings.extend(template.map(|t| pods::template_warnings(t, path)).unwrap_or_default());
+        }
+        warnings
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        fn job(o: &Value) -> Option<&Value> {
+            o.at(&["spec", "jobTemplate", "spec", "template", "spec"])
+        }
+        vec![
+            computed("Schedule", "string", |o, _| text_at(o, &["spec", "schedule"]).into()),
+            computed("Timezone", "string", |o, _| cells::or_none(text_at(o, &["spec", "timeZone"]))),
+            computed("Suspend", "boolean", |o, _| {
+                if bool_at(o, &["spec", "suspend"]) { "True".into() } else { "False".into() }
+            }),
+            computed("Active", "integer", |o, _| {
+                (o.get("status").map_or(0, |status| items(status, "active").len()) as i64).into()
+            }),
+            computed("Last Schedule", "string", |o, now| match text_at(o, &["status", "lastScheduleTime"]) {
+                "" => "<none>".into(),
+                time => crate::columns::age(Some(time), now),
+            }),
+            age_text(),
+            wide(computed("Containers", "string", |o, _| cells::container_names(job(o)))),
+            wide(computed("Images", "string", |o, _| cells::container_images(job(o)))),
+            wide(computed("Selector", "string", |o, _| {
+                cells::selector(o.at(&["spec", "jobTemplate", "spec", "selector"]))
+            })),
+        ]
+    }
+}
+
+const MONTHS: [&str; 12] =
+    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+
+/// Checks a schedule as the cron parser of upstream does.
+fn cron(schedule: &str) -> Result<(), String> {
+    if schedule.contains("TZ") {
+        return Err("cannot use TZ or CRON_TZ in schedule, use timeZone field instead".into());
+    }
+    if let Some(word) = schedule.strip_prefix('@') {
+        let known = ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"];
+        return if known.contains(&word) || word.starts_with("every ") {
+            Ok(())
+        } else {
+            Err(format!("unrecognized descriptor: {schedule}"))
+        };
+    }
+    let fields: Vec<&str> = schedule.split_whitespace().collect();
+    if fields.len() != 5 {
+        return Err(format!("expected exactly 5 fields, found {}: [{}]", fields.len(), fields.join(" ")));
+    }
+    let bounds: [(i64, i64, &[&str]); 5] =
+        [(0, 59, &[]), (0, 23, &[]), (1, 31, &[]), (1, 12, &MONTHS), (0, 6, &DAYS)];
+    for (field, (least, most, names)) in fields.iter().zip(bounds) {
+        for part in field.split(',') {
+            cron_range(part, least, most, names)?;
+        }
+    }
+    Ok(())
+}
+
+fn cron_range(part: &str, least: i64, most: i64, names: &[&str]) -> Result<(), String> {
+    let number = |text: &str| -> Result<i64, String> {
+        let lower = text.to_lowercase();
+        if let Some(at) = names.iter().position(|name| *name == lower) {
+            return Ok(at as i64 + least);
+        }
+        let parsed = text.parse::<i64>().map_err(|_| {
+            format!("failed to parse int from {text}: strconv.Atoi: parsing {text:?}: invalid syntax")
+        })?;
+        if parsed < 0 { Err(format!("negative number ({parsed}) not allowed: {text}")) } else { Ok(parsed) }
+    };
+    let (range, step) = part.split_once('/').map_or((part, None), |(range, step)| (range, Some(step)));
+    let (start, end) = match range.split_once('-') {
+        _ if range == "*" || range == "?" => (least, most),
+        Some((start, end)) => (number(start)?, number(end)?),
+        None => {
+            let start = number(range)?;
+            (start, if step.is_some() { most } else { start })
+        }
+    };
+    if let Some(step) = step
+        && number(step)? == 0
+    {
+        return Err(format!("step of range should be a positive number: {part}"));
+    }
+    if start < least {
+        return Err(format!("beginning of range ({start}) below minimum ({least}): {part}"));
+    }
+    if end > most {
+        return Err(format!("end of range ({end}) above maximum ({most}): {part}"));
+    }
+    if start > end {
+        return Err(format!("beginning of range ({start}) beyond end of range ({end}): {part}"));
+    }
+    Ok(())
+}
+
+/// The labels of an object, for tests.
+#[cfg(test)]
+fn labels(object: &Value) -> &pleach_json::Map {
+    object.at(&["metadata", "labels"]).and_then(Value::as_object).expect("labels")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules() {
+        for (schedule, want) in [
+            ("*/5 * * * *", Ok(())),
+            ("@hourly", Ok(())),
+            ("0 0 1 jan mon-fri", Ok(())),
+            ("* * * *", Err("expected exactly 5 fields, found 4: [* * * *]")),
+            ("60 * * * *", Err("end of range (60) above maximum (59): 60")),
+            ("*/0 * * * *", Err("step of range should be a positive number: */0")),
+            ("@x", Err("unrecognized descriptor: @x")),
+        ] {
+            assert_eq!(cron(schedule), want.map_err(str::to_owned), "{schedule}");
+        }
+    }
+
+    #[test]
+    fn labels_are_generated() {
+        let mut object =
+            json!({"metadata": {"name": "j", "uid": "u"}, "spec": {"template": {"metadata": {}}}});
+        Job.prepare_for_create(&mut object);
+        assert_eq!(labels(&object).get_str("job-name"), Some("j"));
+        assert_eq!(
+            text_at(&object, &["spec", "selector", "matchLabels", "batch.kubernetes.io/controller-uid"]),
+            "u"
+        );
+    }
+}

@@ -1,0 +1,124 @@
+//! Resources of Pods: sums over containers, and the quality of service that follows.
+
+use std::collections::BTreeMap;
+
+use pleach_go::quantity::Quantity;
+use pleach_json::{Map, Str, Value};
+
+use crate::kinds::fields::{items, text};
+
+/// Resources by name.
+pub type ResourceList = BTreeMap<Str, Quantity>;
+
+/// A list of resources, zeros included.
+pub(crate) fn list(value: Option<&Value>) -> ResourceList {
+    let entries = value.and_then(Value::as_object).into_iter().flat_map(Map::iter);
+    entries.filter_map(|(name, value)| Some((name.clone(), Quantity::parse(value.as_str()?).ok()?))).collect()
+}
+
+fn add(to: &mut ResourceList, more: &ResourceList) {
+    for (name, quantity) in more {
+        to.entry(name.clone()).and_modify(|sum| *sum = sum.plus(*quantity)).or_insert(*quantity);
+    }
+}
+
+fn raise(to: &mut ResourceList, other: &ResourceList) {
+    for (name, quantity) in other {
+        to.entry(name.clone()).and_modify(|most| *most = (*most).max(*quantity)).or_insert(*quantity);
+    }
+}
+
+/// What a pod spec's containers take together; `which` is `requests` or `limits`.
+pub(crate) fn of_containers(spec: &Value, which: &str) -> ResourceList {
+    let of = |container: &Value| list(container.at(&["resources", which]));
+    let mut sum = ResourceList::new();
+    items(spec, "containers").iter().for_each(|container| add(&mut sum, &of(container)));
+    // Init containers run one after the other, sidecars beside all that come after them.
+    let (mut sidecars, mut most) = (ResourceList::new(), ResourceList::new());
+    for container in items(spec, "initContainers") {
+        let mut own = of(container);
+        if text(container, "restartPolicy") == "Always" {
+            add(&mut sum, &own);
+            add(&mut sidecars, &own);
+            own = sidecars.clone();
+        } else {
+            add(&mut own, &sidecars);
+        }
+        raise(&mut most, &own);
+    }
+    raise(&mut sum, &most);
+    sum
+}
+
+/// What containers request together.
+pub(crate) fn container_requests(spec: &Value) -> ResourceList {
+    of_containers(spec, "requests")
+}
+
+/// What a Pod takes: its containers, its own resources in their place, and its overhead.
+pub fn of_pod(spec: &Value, which: &str) -> ResourceList {
+    let mut sum = of_containers(spec, which);
+    for (name, quantity) in list(spec.at(&["resources", which])) {
+        sum.insert(name, quantity);
+    }
+    let overhead = list(spec.get("overhead"));
+    for (name, quantity) in &overhead {
+        match sum.get_mut(name) {
+            Some(sum) => *sum = sum.plus(*quantity),
+            None if which == "requests" => drop(sum.insert(name.clone(), *quantity)),
+            None => {}
+        }
+    }
+    sum
+}
+
+/// The quality of service class.
+pub(crate) fn qos_class(spec: &Value) -> &'static str {
+    let is_compute = |name: &Str| name == "cpu" || name == "memory";
+    let counted = |value: Option<&Value>| -> ResourceList {
+        list(value).into_iter().filter(|(name, quantity)| is_compute(name) && quantity.sign() > 0).collect()
+    };
+    let own = spec.get("resources").filter(|own| own.as_object().is_some_and(|own| !own.is_empty()));
+    let holders: Vec<(ResourceList, ResourceList)> = match own {
+        Some(own) => vec![(counted(own.get("requests")), counted(own.get("limits")))],
+        None => items(spec, "containers")
+            .iter()
+            .chain(items(spec, "initContainers"))
+            .map(|c| (counted(c.at(&["resources", "requests"])), counted(c.at(&["resources", "limits"]))))
+            .collect(),
+    };
+    if holders.iter().all(|(requests, limits)| requests.is_empty() && limits.is_empty()) {
+        return "BestEffort";
+    }
+    let guaranteed = holders.iter().all(|(requests, limits)| limits.len() == 2 && requests == limits);
+    if guaranteed { "Guaranteed" } else { "Burstable" }
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_json::json;
+
+    use super::*;
+
+    #[test]
+    fn classes() {
+        let spec = |requests: Value, limits: Value| json!({"containers": [{"resources": {"requests": (requests), "limits": (limits)}}]});
+        for (requests, limits, want) in [
+            (json!({}), json!({}), "BestEffort"),
+            (json!({"cpu": "1"}), json!({}), "Burstable"),
+            (json!({"cpu": "1", "memory": "1Gi"}), json!({"cpu": "1000m", "memory": "1Gi"}), "Guaranteed"),
+        ] {
+            assert_eq!(qos_class(&spec(requests, limits)), want);
+        }
+    }
+
+    #[test]
+    fn sums() {
+        let spec = json!({
+            "containers": [{"resources": {"requests": {"cpu": "1"}}}, {"resources": {"requests": {"cpu": "500m"}}}],
+            "initContainers": [{"resources": {"requests": {"cpu": "2"}}}],
+            "overhead": {"cpu": "100m"},
+        });
+        assert_eq!(of_pod(&spec, "requests")["cpu"].canonical(), "2100m");
+    }
+}

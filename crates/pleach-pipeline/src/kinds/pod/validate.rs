@@ -1,0 +1,508 @@
+//! Validation of Pods and pod templates.
+
+mod container;
+mod volume;
+
+use std::collections::HashSet;
+
+use pleach_json::{Map, Value};
+use pleach_meta::object_meta::ObjectMeta;
+use pleach_meta::{FieldError, Path};
+
+use crate::kinds::checks::{self, Errors};
+use crate::kinds::fields::{bool_at, items, text, text_at};
+use crate::resource::Subresource;
+
+/// A new Pod.
+pub(super) fn create(object: &Value) -> Errors {
+    let mut errors = Errors::new();
+    if let Some(spec) = object.get("spec") {
+        pod_spec(spec, "spec", &mut errors);
+        if !items(spec, "ephemeralContainers").is_empty() {
+            errors.push(FieldError::forbidden("spec.ephemeralContainers", "cannot be set on create"));
+        }
+        if !items(spec, "schedulingGates").is_empty() && !text(spec, "nodeName").is_empty() {
+            errors.push(FieldError::forbidden(
+                "spec.nodeName",
+                "cannot be set until all schedulingGates have been cleared",
+            ));
+        }
+    }
+    errors
+}
+
+/// A pod template, at a path.
+pub(crate) fn template(template: &Value, path: &str, errors: &mut Errors) {
+    let metadata = template.get("metadata").unwrap_or(&Value::Null);
+    checks::labels(metadata.get("labels"), &format!("{path}.labels"), errors);
+    let mut found = pleach_meta::FieldErrors::default();
+    let root = Path::new(path);
+    pleach_meta::object_meta::validate_annotations(
+        metadata.get("annotations"),
+        &root.child("annotations"),
+        &mut found,
+    );
+    errors.extend(Vec::from(found));
+    if let Some(spec) = template.get("spec") {
+        pod_spec(spec, &format!("{path}.spec"), errors);
+        if !items(spec, "ephemeralContainers").is_empty() {
+            errors.push(FieldError::forbidden(
+                format!("{path}.spec.ephemeralContainers"),
+                "ephemeral containers not allowed in pod template",
+            ));
+        }
+    }
+}
+
+/// A pod spec, at a path.
+pub(crate) fn pod_spec(spec: &Value, path: &str, errors: &mut Errors) {
+    let at = |field: &str| format!("{path}.{field}");
+    let mut volumes: HashSet<&str> = HashSet::new();
+    for (i, volume) in items(spec, "volumes").iter().enumerate() {
+        let path = format!("{path}.volumes[{i}]");
+        let name = text(volume, "name");
+        let before = errors.len();
+        volume::source(volume, &path, spec, errors);
+        if name.is_empty() {
+            errors.push(FieldError::required(format!("{path}.name"), ""));
+        } else {
+            checks::dns_label(name, &format!("{path}.name"), errors);
+            if volumes.contains(name) {
+                errors.push(FieldError::duplicate(format!("{path}.name"), name));
+            }
+        }
+        // Only a sound volume can be mounted.
+        if errors.len() == before {
+            volumes.insert(name);
+        }
+    }
+    let containers = items(spec, "containers");
+    if containers.is_empty() {
+        errors.push(FieldError::required(at("containers"), ""));
+    }
+    let context = container::Context::new(spec, &volumes);
+    let mut names: HashSet<&str> = HashSet::new();
+    for list in ["containers", "initContainers", "ephemeralContainers"] {
+        for (i, one) in items(spec, list).iter().enumerate() {
+            let path = format!("{path}.{list}[{i}]");
+            container::validate(one, list, &path, &context, &mut names, errors);
+        }
+        if list == "containers" {
+            container::host_ports(spec, list, path, errors);
+        }
+    }
+    checks::one_of(
+        text(spec, "restartPolicy"),
+        &at("restartPolicy"),
+        &["Always", "OnFailure", "Never"],
+        errors,
+    );
+    let dns = text(spec, "dnsPolicy");
+    checks::one_of(
+        dns,
+        &at("dnsPolicy"),
+        &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"],
+        errors,
+    );
+    if dns == "None" && spec.at(&["dnsConfig", "nameservers"]).is_none() {
+        let why = "must provide `dnsConfig` when `dnsPolicy` is None";
+        if spec.get("dnsConfig").is_none() {
+            errors.push(FieldError::required(at("dnsConfig"), why));
+        } else {
+            errors.push(FieldError::required(
+                at("dnsConfig.nameservers"),
+                "must provide at least one DNS nameserver when `dnsPolicy` is None",
+            ));
+        }
+    }
+    checks::labels(spec.get("nodeSelector"), &at("nodeSelector"), errors);
+    for (field, check) in [
+        ("serviceAccountName", checks::dns_subdomain as fn(&str, &str, &mut Errors)),
+        ("nodeName", checks::dns_subdomain),
+        ("hostname", checks::dns_label),
+        ("subdomain", checks::dns_label),
+        ("runtimeClassName", checks::dns_subdomain),
+        ("priorityClassName", checks::dns_subdomain),
+    ] {
+        let value = text(spec, field);
+        if !value.is_empty() {
+            check(value, &at(field), errors);
+        }
+    }
+    if let Some(seconds) = spec.get("activeDeadlineSeconds").and_then(Value::as_int)
+        && !(1..=2_147_483_647).contains(&seconds)
+    {
+        errors.push(FieldError::invalid(
+            at("activeDeadlineSeconds"),
+            seconds,
+            "must be between 1 and 2147483647, inclusive",
+        ));
+    }
+    for (i, toleration) in items(spec, "tolerations").iter().enumerate() {
+        self::toleration(toleration, &format!("{path}.tolerations[{i}]"), errors);
+    }
+    for (i, alias) in items(spec, "hostAliases").iter().enumerate() {
+        checks::ip(text(alias, "ip"), &format!("{path}.hostAliases[{i}].ip"), errors);
+        for (j, host) in items(alias, "hostnames").iter().enumerate() {
+            let host = host.as_str().unwrap_or_default();
+            checks::dns_subdomain(host, &format!("{path}.hostAliases[{i}].hostnames[{j}]"), errors);
+        }
+    }
+    if let Some(context) = spec.get("securityContext") {
+        security_context(context, spec, &at("securityContext"), errors);
+    }
+    if let Some(os) = spec.get("os") {
+        checks::one_of(text(os, "name"), &at("os.name"), &["linux", "windows"], errors);
+    }
+    let mut gates = HashSet::new();
+    for (i, gate) in items(spec, "schedulingGates").iter().enumerate() {
+        let (name, path) = (text(gate, "name"), format!("{path}.schedulingGates[{i}]"));
+        let wrong = pleach_meta::names::check_qualified_name(name).into_iter();
+        errors.extend(wrong.map(|why| FieldError::invalid(path.as_str(), name, why)));
+        if !gates.insert(name) {
+            errors.push(FieldError::duplicate(path, name));
+        }
+    }
+    for (i, constraint) in items(spec, "topologySpreadConstraints").iter().enumerate() {
+        let path = format!("{path}.topologySpreadConstraints[{i}]");
+        let skew = constraint.get("maxSkew").and_then(Value::as_int).unwrap_or_default();
+        if skew <= 0 {
+            errors.push(FieldError::invalid(format!("{path}.maxSkew"), skew, "must be greater than zero"));
+        }
+        if text(constraint, "topologyKey").is_empty() {
+            errors.push(FieldError::required(format!("{path}.topologyKey"), "can not be empty"));
+        }
+        let action = text(constraint, "whenUnsatisfiable");
+        let supported = ["DoNotSchedule", "ScheduleAnyway"];
+        checks::one_of(action, &format!("{path}.whenUnsatisfiable"), &supported, errors);
+    }
+    let policy = spec.get("preemptionPolicy");
+    checks::one_of_if_set(policy, &at("preemptionPolicy"), &["Never", "PreemptLowerPriority"], errors);
+}
+
+fn security_context(context: &Value, spec: &Value, path: &str, errors: &mut Errors) {
+    for field in ["runAsUser", "runAsGroup", "fsGroup"] {
+        if let Some(number) = context.get(field).and_then(Value::as_int)
+            && !(0..=2_147_483_647).contains(&number)
+        {
+            errors.push(FieldError::invalid(
+                format!("{path}.{field}"),
+                number,
+                "must be between 0 and 2147483647, inclusive",
+            ));
+        }
+    }
+    if bool_at(spec, &["shareProcessNamespace"]) && bool_at(spec, &["hostPID"]) {
+        errors.push(FieldError::invalid(
+            format!("{path}.shareProcessNamespace"),
+            true,
+            "ShareProcessNamespace and HostPID cannot both be enabled",
+        ));
+    }
+    checks::one_of_if_set(
+        context.get("fsGroupChangePolicy"),
+        &format!("{path}.fsGroupChangePolicy"),
+        &["Always", "OnRootMismatch"],
+        errors,
+    );
+    seccomp(context, path, errors);
+}
+
+/// The seccomp profile of a security context.
+fn seccomp(context: &Value, path: &str, errors: &mut Errors) {
+    let Some(profile) = context.get("seccompProfile") else { return };
+    let path = format!("{path}.seccompProfile");
+    let local = text(profile, "localhostProfile");
+    match text(profile, "type") {
+        "Localhost" if local.is_empty() => errors.push(FieldError::required(
+            format!("{path}.localhostProfile"),
+            "must be set when seccomp type is Localhost",
+        )),
+        "Localhost" => {}
+        "RuntimeDefault" | "Unconfined" => {
+            if !local.is_empty() {
+                errors.push(FieldError::invalid(
+                    format!("{path}.localhostProfile"),
+                    local,
+                    "can only be set when seccomp type is Localhost",
+                ));
+            }
+        }
+        "" => errors.push(FieldError::required(
+            format!("{path}.type"),
+            "type is required when seccompProfile is set",
+        )),
+        other => errors.push(FieldError::not_supported(
+            format!("{path}.type"),
+            other,
+            &["Localhost", "RuntimeDefault", "Unconfined"],
+        )),
+    }
+}
+
+/// A toleration.
+pub(crate) fn toleration(toleration: &Value, path: &str, errors: &mut Errors) {
+    let (key, operator, effect) =
+        (text(toleration, "key"), text(toleration, "operator"), text(toleration, "effect"));
+    if !key.is_empty() {
+        let wrong = pleach_meta::names::check_qualified_name(key).into_iter();
+        errors.extend(wrong.map(|why| FieldError::invalid(format!("{path}.key"), key, why)));
+    }
+    if key.is_empty() && operator != "Exists" {
+        errors.push(FieldError::invalid(
+            format!("{path}.operator"),
+            operator,
+            "operator must be Exists when `key` is empty, which means \"match all values and all keys\"",
+        ));
+    }
+    if toleration.get("tolerationSeconds").is_some() && effect != "NoExecute" {
+        errors.push(FieldError::invalid(
+            format!("{path}.effect"),
+            effect,
+            "effect must be 'NoExecute' when `tolerationSeconds` is set",
+        ));
+    }
+    match operator {
+        "" | "Equal" => {
+            let value = text(toleration, "value");
+            let wrong = pleach_meta::names::check_label_value(value).into_iter();
+            errors.extend(wrong.map(|why| FieldError::invalid(format!("{path}.operator"), value, why)));
+        }
+        "Exists" => {
+            if !text(toleration, "value").is_empty() {
+                errors.push(FieldError::invalid(
+                    format!("{path}.operator"),
+                    text(toleration, "value"),
+                    "value must be empty when `operator` is 'Exists'",
+                ));
+            }
+        }
+        other => {
+            errors.push(FieldError::not_supported(format!("{path}.operator"), other, &["Equal", "Exists"]));
+        }
+    }
+    if !effect.is_empty() {
+        checks::one_of(
+            effect,
+            &format!("{path}.effect"),
+            &["NoSchedule", "PreferNoSchedule", "NoExecute"],
+            errors,
+        );
+    }
+}
+
+const MAY_CHANGE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+
+/// A Pod that replaces another.
+pub(super) fn update(object: &Value, old: &Value) -> Errors {
+    let mut errors = Errors::new();
+    let (Some(spec), Some(was)) = (object.get("spec"), old.get("spec")) else { return errors };
+    pod_spec(spec, "spec", &mut errors);
+    for list in ["containers", "initContainers"] {
+        if items(spec, list).len() != items(was, list).len() {
+            errors.push(FieldError::forbidden(
+                format!("spec.{list}"),
+                "pod updates may not add or remove containers",
+            ));
+            return errors;
+        }
+    }
+    match (
+        spec.get("activeDeadlineSeconds").and_then(Value::as_int),
+        was.get("activeDeadlineSeconds").and_then(Value::as_int),
+    ) {
+        (Some(new), Some(before)) if new > before => errors.push(FieldError::invalid(
+            "spec.activeDeadlineSeconds",
+            new,
+            "must be less than or equal to previous value",
+        )),
+        (None, Some(_)) => errors.push(FieldError::invalid(
+            "spec.activeDeadlineSeconds",
+            Value::Null,
+            "must not update from a positive integer to nil value",
+        )),
+        _ => {}
+    }
+    let gates = |spec: &Value| -> Vec<String> {
+        items(spec, "schedulingGates").iter().map(|gate| text(gate, "name").to_owned()).collect()
+    };
+    let (new_gates, old_gates) = (gates(spec), gates(was));
+    for gate in new_gates.iter().filter(|gate| !old_gates.contains(gate)) {
+        errors.push(FieldError::forbidden(
+            "spec.schedulingGates",
+            format!("only deletion is allowed, but found new scheduling gate '{gate}'"),
+        ));
+    }
+    let mut comparable = spec.clone();
+    if let Some(members) = comparable.as_object_mut() {
+        for list in ["containers", "initContainers"] {
+            let before: Vec<Value> = items(was, list).to_vec();
+            if let Some(Value::Array(containers)) = members.get_mut(list) {
+                for (container, before) in containers.iter_mut().zip(&before) {
+                    if let (Some(container), Some(image)) = (container.as_object_mut(), before.get("image")) {
+                        container.insert("image", image.clone());
+                    }
+                }
+            }
+        }
+        put_back(members, was, "activeDeadlineSeconds");
+        put_back(members, was, "schedulingGates");
+        let kept = items(was, "tolerations").iter().all(|one| items(spec, "tolerations").contains(one));
+        if kept {
+            put_back(members, was, "tolerations");
+        }
+        if !old_gates.is_empty() {
+            let selector = |spec: &Value| spec.get("nodeSelector").cloned();
+            if checks::has_labels(selector(spec).as_ref(), selector(was).as_ref()) {
+                put_back(members, was, "nodeSelector");
+            }
+            put_back(members, was, "affinity");
+        }
+    }
+    if comparable != *was {
+        errors.push(FieldError::forbidden("spec", format!("{MAY_CHANGE}\n")));
+    }
+    errors
+}
+
+fn put_back(members: &mut Map, was: &Value, key: &str) {
+    match was.get(key) {
+        Some(value) => members.insert(key, value.clone()),
+        None => members.remove(key),
+    };
+}
+
+/// An update of a subresource.
+pub(super) fn subresource(object: &Value, old: &Value, subresource: Subresource) -> Errors {
+    let mut errors = Errors::new();
+    match subresource {
+        Subresource::Status => status(object, old, &mut errors),
+        Subresource::EphemeralContainers => {
+            if let Some(spec) = object.get("spec") {
+                pod_spec(spec, "spec", &mut errors);
+                let new = items(spec, "ephemeralContainers");
+                for before in old.get("spec").map(|s| items(s, "ephemeralContainers")).unwrap_or_default() {
+                    let name = text(before, "name");
+                    match new.iter().find(|one| text(one, "name") == name) {
+                        None => errors.push(FieldError::forbidden(
+                            "spec.ephemeralContainers",
+                            format!("existing ephemeral containers \"{name}\" may not be removed"),
+                        )),
+                        Some(one) if one != before => errors.push(FieldError::forbidden(
+                            "spec.ephemeralContainers",
+                            format!("existing ephemeral containers \"{name}\" may not be changed"),
+                        )),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        Subresource::Resize => resize(object, old, &mut errors),
+        _ => {}
+    }
+    errors
+}
+
+fn resize(object: &Value, old: &Value, errors: &mut Errors) {
+    let (Some(spec), Some(was)) = (object.get("spec"), old.get("spec")) else { return };
+    pod_spec(spec, "spec", errors);
+    if super::resources::qos_class(spec) != text_at(old, &["status", "qosClass"]) {
+        errors.push(FieldError::invalid(
+            "spec",
+            super::resources::qos_class(spec),
+            "Pod QOS Class may not change as a result of resizing",
+        ));
+    }
+    for list in ["containers", "initContainers"] {
+        for (i, (new, before)) in items(spec, list).iter().zip(items(was, list)).enumerate() {
+            let path = format!("spec.{list}[{i}].resources");
+            for which in ["limits", "requests"] {
+                let (now, then) = (
+                    super::resources::list(new.at(&["resources", which])),
+                    super::resources::list(before.at(&["resources", which])),
+                );
+                if then.keys().any(|name| !now.contains_key(name)) {
+                    errors.push(FieldError::forbidden(
+                        format!("{path}.{which}"),
+                        format!("resource {which} cannot be removed"),
+                    ));
+                }
+                let other = |name: &&pleach_json::Str| *name != "cpu" && *name != "memory";
+                if now.keys().chain(then.keys()).filter(other).any(|name| now.get(name) != then.get(name)) {
+                    errors.push(FieldError::forbidden("spec", "only cpu and memory resources are mutable"));
+                }
+            }
+        }
+    }
+}
+
+fn status(object: &Value, old: &Value, errors: &mut Errors) {
+    let (new_class, old_class) =
+        (text_at(object, &["status", "qosClass"]), text_at(old, &["status", "qosClass"]));
+    if new_class != old_class {
+        errors.push(FieldError::invalid("status.qosClass", new_class, "field is immutable"));
+    }
+    let status = object.get("status").unwrap_or(&Value::Null);
+    for (i, condition) in items(status, "conditions").iter().enumerate() {
+        let kind = text(condition, "type");
+        let wrong = pleach_meta::names::check_qualified_name(kind).into_iter();
+        let path = format!("status.conditions[{i}].Type");
+        errors.extend(wrong.map(|why| FieldError::invalid(path.as_str(), kind, why)));
+    }
+    checks::non_negative(status.get("observedGeneration"), "status.observedGeneration", errors);
+    if text_at(object, &["spec", "restartPolicy"]) == "Never" {
+        for (i, before) in
+            old.get("status").map(|s| items(s, "containerStatuses")).unwrap_or_default().iter().enumerate()
+        {
+            if before.at(&["state", "terminated"]).is_none() {
+                continue;
+            }
+            let name = text(before, "name");
+            let now = items(status, "containerStatuses").iter().find(|one| text(one, "name") == name);
+            if now.is_some_and(|now| now.at(&["state", "terminated"]).is_none()) {
+                errors.push(FieldError::forbidden(
+                    format!("status.containerStatuses[{i}].state"),
+                    "may not be transitioned to non-terminated state",
+                ));
+            }
+        }
+    }
+}
+
+/// The warning about a name that is used in host names.
+pub(crate) fn name_warning(name: &str, used_in: &str) -> Option<String> {
+    let problems = pleach_meta::names::check_dns1123_label(name);
+    if problems.is_empty() {
+        return None;
+    }
+    let mut short: Vec<String> = Vec::new();
+    if name.len() > 63 {
+        short.push("must be no more than 63 characters".into());
+    }
+    if name.contains('.') {
+        short.push("must not contain dots".into());
+    }
+    Some(format!(
+        "metadata.name: this is used in {used_in}, which can result in surprising behavior; a DNS label is recommended: [{}]",
+        short.join(" ")
+    ))
+}
+
+/// Warnings about a new Pod.
+pub(super) fn warnings(object: &Value) -> Vec<String> {
+    let mut warnings = Vec::new();
+    warnings.extend(name_warning(ObjectMeta::of(object).name(), "the Pod's hostname"));
+    if let Some(spec) = object.get("spec") {
+        container::warnings(spec, "spec", &mut warnings);
+    }
+    warnings
+}
+
+/// Warnings about a pod template.
+pub(crate) fn template_warnings(template: &Value, path: &str) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(spec) = template.get("spec") {
+        container::warnings(spec, &format!("{path}.spec"), &mut warnings);
+    }
+    warnings
+}

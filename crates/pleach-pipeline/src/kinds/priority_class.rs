@@ -1,0 +1,76 @@
+//! PriorityClasses.
+
+use pleach_json::Value;
+use pleach_meta::FieldError;
+use pleach_meta::object_meta::ObjectMeta;
+
+use crate::columns::{age_text, computed};
+use crate::kind::Column;
+use crate::kinds::api_kind::Rules;
+use crate::kinds::fields::{bool_at, default_to, int_at, text};
+
+/// Classes that the server creates, with their values.
+pub const SYSTEM: [(&str, i64); 2] =
+    [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
+
+/// The API group.
+pub const GROUP: &str = "scheduling.k8s.io";
+/// The resource.
+pub const PLURAL: &str = "priorityclasses";
+
+/// The rules of PriorityClasses.
+#[derive(Debug)]
+pub struct PriorityClass;
+
+impl Rules for PriorityClass {
+    fn default(&self, object: &mut Value) {
+        if let Some(members) = object.as_object_mut() {
+            default_to(members, "preemptionPolicy", "PreemptLowerPriority");
+        }
+    }
+
+    fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        let (name, value) = (ObjectMeta::of(object).name(), int_at(object, &["value"]));
+        let system = SYSTEM.iter().find(|(known, _)| *known == name);
+        if let Some(old) = old {
+            if old.get("value") != object.get("value") {
+                errors.push(FieldError::forbidden("value", "may not be changed in an update."));
+            }
+            if old.get("preemptionPolicy") != object.get("preemptionPolicy") {
+                let policy = text(object, "preemptionPolicy");
+                errors.push(FieldError::invalid("preemptionPolicy", policy, "field is immutable"));
+            }
+            return errors;
+        }
+        if name.starts_with("system-") && system.is_none_or(|(_, known)| *known != value) {
+            errors.push(FieldError::forbidden(
+                "metadata.name",
+                "priority class names with 'system-' prefix are reserved for system use only. error: only system priority classes can have this name",
+            ));
+        } else if value > 1_000_000_000 && system.is_none() {
+            errors.push(FieldError::forbidden(
+                "value",
+                "maximum allowed value of a user defined priority is 1000000000",
+            ));
+        }
+        let policy = text(object, "preemptionPolicy");
+        if !["Never", "PreemptLowerPriority"].contains(&policy) {
+            errors.push(FieldError::not_supported(
+                "preemptionPolicy",
+                policy,
+                &["Never", "PreemptLowerPriority"],
+            ));
+        }
+        errors
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        vec![
+            computed("Value", "integer", |o, _| int_at(o, &["value"]).into()),
+            computed("Global-Default", "boolean", |o, _| bool_at(o, &["globalDefault"]).into()),
+            age_text(),
+            computed("PreemptionPolicy", "string", |o, _| text(o, "preemptionPolicy").into()),
+        ]
+    }
+}

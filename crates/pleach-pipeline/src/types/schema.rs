@@ -1,0 +1,91 @@
+//! The schemas of the table's types: for field ownership in server-side apply, and for published documents.
+
+use pleach_json::{Map, Value, json};
+use pleach_schema::{JSONSchemaProps, Schema, SchemaOptions};
+
+use super::{FieldDef, TypeDef, TypeExpr, get};
+
+/// The compiled schema of a type.
+pub fn schema(name: &str) -> Schema {
+    Schema::from_value(&of_root(name), SchemaOptions::default())
+}
+
+/// The schema of a type as documents publish it.
+pub fn props(name: &str) -> Option<JSONSchemaProps> {
+    JSONSchemaProps::from_value(&of_root(name)).ok()
+}
+
+/// What every object has is not part of its own schema.
+fn of_root(name: &str) -> Value {
+    let mut schema = of_struct(name);
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        for field in ["apiVersion", "kind", "metadata"] {
+            properties.remove(field);
+        }
+    }
+    schema
+}
+
+fn of_struct(name: &str) -> Value {
+    let Some(def) = get(name) else { return json!({"type": "object"}) };
+    let mut properties = Map::new();
+    let mut required: Vec<Value> = Vec::new();
+    for (_, field) in TypeDef::flat(def) {
+        properties.insert(field.name, of_field(field));
+        if field.required {
+            required.push(field.name.into());
+        }
+    }
+    let mut schema = Map::new();
+    schema.insert("type", "object");
+    schema.insert("properties", properties);
+    if !required.is_empty() {
+        schema.insert("required", required);
+    }
+    if def.atomic {
+        schema.insert("x-kubernetes-map-type", "atomic");
+    }
+    schema.into()
+}
+
+fn of_field(field: &FieldDef) -> Value {
+    let mut schema = of_type(&field.ty);
+    let Some(members) = schema.as_object_mut() else { return schema };
+    if field.set {
+        members.insert("x-kubernetes-list-type", "set");
+    } else if !field.list_keys.is_empty() {
+        members.insert("x-kubernetes-list-type", "map");
+        let keys: Vec<Value> = field.list_keys.iter().map(|key| Value::from(*key)).collect();
+        members.insert("x-kubernetes-list-map-keys", keys);
+    }
+    if field.atomic {
+        members.insert("x-kubernetes-map-type", "atomic");
+    }
+    if let Some(default) = field.default.and_then(|text| pleach_json::parse(text.as_bytes()).ok()) {
+        members.insert("default", default);
+    }
+    schema
+}
+
+fn of_type(ty: &TypeExpr) -> Value {
+    match ty {
+        TypeExpr::String(_) => json!({"type": "string"}),
+        TypeExpr::Bytes => json!({"type": "string", "format": "byte"}),
+        TypeExpr::Bool => json!({"type": "boolean"}),
+        TypeExpr::Int32 => json!({"type": "integer", "format": "int32"}),
+        TypeExpr::Int64 => json!({"type": "integer", "format": "int64"}),
+        TypeExpr::Float64 => json!({"type": "number", "format": "double"}),
+        TypeExpr::Time | TypeExpr::MicroTime => json!({"type": "string", "format": "date-time"}),
+        TypeExpr::Quantity | TypeExpr::IntOrString => json!({"x-kubernetes-int-or-string": true}),
+        TypeExpr::Raw => json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+        TypeExpr::Texts => {
+            json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic"})
+        }
+        TypeExpr::Map(of) => json!({"type": "object", "additionalProperties": (of_type(of))}),
+        TypeExpr::List(of) => {
+            json!({"type": "array", "items": (of_type(of)), "x-kubernetes-list-type": "atomic"})
+        }
+        TypeExpr::Pointer(to) => of_type(to),
+        TypeExpr::Struct(name) => of_struct(name),
+    }
+}
