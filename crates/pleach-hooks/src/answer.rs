@@ -1,4 +1,4 @@
-//! What an answer means: its body, or an error made from its status.
+//! Responses of webhooks: the body, or an error made from the status code.
 //!
 //! The sentences are those of upstream's client, which was made to talk to API servers. So a status
 //! that has a meaning there has a sentence of its own, and a body that is a `Status` speaks for itself.

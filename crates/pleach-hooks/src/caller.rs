@@ -10,7 +10,7 @@ use http::header::{self, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use pleach_engine::webhooks::caller::{Address, Answered, CallError, Caller};
+use pleach_engine::webhooks::caller::{Address, CallError, CallFuture, Caller};
 use pleach_engine::webhooks::excerpt;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -68,7 +68,7 @@ impl HttpCaller {
 }
 
 impl Caller for HttpCaller {
-    fn call<'a>(&'a self, address: &'a Address, body: Bytes, timeout: Duration) -> Answered<'a> {
+    fn call<'a>(&'a self, address: &'a Address, body: Bytes, timeout: Duration) -> CallFuture<'a> {
         Box::pin(async move { self.ask(address, body, timeout).await.map_err(CallError::Failed) })
     }
 }

@@ -106,7 +106,7 @@ mod tests {
             clients
                 .kept
                 .lock()
-                .expect("nobody panicked")
+                .expect("no panic while the lock was held")
                 .iter()
                 .map(|(key, _)| key.server_name.clone())
                 .collect()

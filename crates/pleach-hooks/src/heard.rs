@@ -1,4 +1,4 @@
-//! What a server said since it was last spoken to, for the case that it was not HTTP.
+//! The bytes received from a server since the last request, for errors about peers that do not speak HTTP.
 //!
 //! The HTTP library says that an answer is malformed, Go says what it looked like.
 

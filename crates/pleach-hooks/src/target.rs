@@ -11,6 +11,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 use pleach_engine::webhooks::caller::Place;
 use pleach_engine::webhooks::excerpt;
 use pleach_go::strconv::quote;
+use pleach_go::time::format_duration;
 
 use crate::words;
 
@@ -129,14 +130,9 @@ fn unparsable(url: &str) -> String {
     format!("parse {}: invalid URL", quote(url))
 }
 
-/// Go's text of a duration.
+/// Go's text of so many seconds.
 fn duration(seconds: u64) -> String {
-    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    match (hours, minutes) {
-        (0, 0) => format!("{seconds}s"),
-        (0, _) => format!("{minutes}m{seconds}s"),
-        _ => format!("{hours}h{minutes}m{seconds}s"),
-    }
+    format_duration(i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1_000_000_000))
 }
 
 /// A path from the root without empty parts and dots, and without a slash at its end.

@@ -1,4 +1,4 @@
-//! Whether a server is who it should be, judged as Go judges it.
+//! Verification of server certificates, with the rules and messages of Go.
 //!
 //! Signatures and chains are webpki's work. Around it stands what Go does differently: the order in
 //! which things are complained about, a certificate that is itself among the roots (people put a

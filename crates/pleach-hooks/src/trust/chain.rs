@@ -1,4 +1,4 @@
-//! Whether a certificate leads to a root.
+//! Certificate chains: whether a certificate leads to a trusted root.
 
 use jiff::Timestamp;
 use rustls::client::verify_server_cert_signed_by_trust_anchor;

@@ -1,4 +1,4 @@
-//! Whether a certificate is for a name. Only alternative names count, never the common name.
+//! Host name verification. Only subject alternative names count, never the common name.
 
 use std::net::IpAddr;
 
