@@ -1,4 +1,4 @@
-//! What changes for users between two CRDs, rule by rule.
+//! Differences between two CRDs that users of the API notice, rule by rule.
 //!
 //! A change is breaking when an object that was accepted may be refused, or loses data without a
 //! word. Where one is found, such an object comes along as a witness: constructed for the change and

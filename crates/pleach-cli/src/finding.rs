@@ -1,4 +1,4 @@
-//! What a command has to say about an object or a text.
+//! Findings: errors, warnings and notes about an object or a text.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Where in a text the field of an error stands.
+//! Source locations: the line and column of the field that an error names.
 //!
 //! Field paths are texts made for people: `spec.list[0].name`, `metadata.labels[a.b/c]`,
 //! `properties[a.b].type`. A key may itself contain dots and brackets, so they are resolved against

@@ -1,4 +1,4 @@
-//! What a command talks to: standard input and output, and whether there is colour.
+//! Standard input and output of a command, and whether output is coloured.
 //!
 //! Commands write only here, so tests run them in process. The binary is the only place that makes
 //! a [`Terminal`] of the real streams.

@@ -1,4 +1,4 @@
-//! What the rules behind the server's messages are for, and what to do about each.
+//! Explanations of validation messages: the reason for each rule, and how to satisfy it.
 //!
 //! Messages are sorted into groups by their words. The explanation of a group stands at its first
 //! finding only; advice that depends on the place stands at each.
@@ -66,7 +66,7 @@ const GROUPS: &[Group] = &[
         rule: "structural-items",
         words: "must be specified",
         field: ".items",
-        explanation: "a list without a schema for its items would keep or prune nobody knows what",
+        explanation: "a list without a schema for its items leaves open which fields are kept and which are pruned",
     },
     Group {
         rule: "structural-root",

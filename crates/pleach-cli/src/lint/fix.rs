@@ -1,4 +1,4 @@
-//! What to do about an error, and doing it where nothing can go wrong.
+//! Suggested fixes for errors, applied by `--fix` where they are safe.
 //!
 //! A fix is safe when the CRD cannot be accepted without it and there is one way to make it: a type
 //! that the node's own keywords imply, a repetition that says what is said elsewhere, a name that

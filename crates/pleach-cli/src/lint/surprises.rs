@@ -1,4 +1,4 @@
-//! What the server takes without a word and authors wonder about later.
+//! Lints for schemas that are valid and yet surprise their authors.
 
 use pleach_crd::ApiVersion;
 use pleach_json::grow_stack;
