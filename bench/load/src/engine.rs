@@ -4,14 +4,14 @@
 //! slower.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
 use pleach_auth::UserInfo;
+use pleach_engine::deterministic::{CountedRandomness, FixedClock};
 use pleach_engine::options::{Body, Context, Format, PatchType, WriteOptions};
 use pleach_engine::target::{Subresource, Target};
-use pleach_engine::{AdmissionPlugins, Clock, Engine, Randomness};
+use pleach_engine::{AdmissionPlugins, Engine};
 use pleach_json::{Value, to_vec};
 use pleach_store::ModelStore;
 
@@ -19,26 +19,6 @@ use crate::objects::{self, object};
 
 /// Objects in one batch.
 const BATCH: usize = 64;
-
-/// A fixed clock.
-struct Standstill;
-
-impl Clock for Standstill {
-    fn now(&self) -> pleach_engine::Instant {
-        pleach_engine::Instant { seconds: 1_800_000_000, nanoseconds: 0 }
-    }
-}
-
-/// A counter instead of randomness.
-#[derive(Default)]
-struct Counting(AtomicU64);
-
-impl Randomness for Counting {
-    fn fill(&self, buffer: &mut [u8]) {
-        let count = self.0.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-        buffer.iter_mut().zip(count.into_iter().cycle()).for_each(|(byte, digit)| *byte = digit);
-    }
-}
 
 /// An engine with the benchmark's CRD.
 struct Bench {
@@ -51,8 +31,8 @@ struct Bench {
 pub(crate) async fn measure(objects: usize, batches: usize, wanted: &dyn Fn(&str) -> bool) {
     let engine = Engine::new(
         Arc::new(ModelStore::new()),
-        Arc::new(Standstill),
-        Arc::new(Counting::default()),
+        Arc::new(FixedClock::default()),
+        Arc::new(CountedRandomness::default()),
         AdmissionPlugins::default(),
     );
     engine.start().await.expect("an empty store");

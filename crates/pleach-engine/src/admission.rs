@@ -8,9 +8,12 @@
 //! no plugin wants to see pay for one load per plugin.
 
 mod attributes;
+mod default_toleration_seconds;
 mod mutating_webhook;
 mod namespace_lifecycle;
 mod plugins;
+mod priority;
+mod storage;
 mod validating_webhook;
 mod webhooks;
 

@@ -22,7 +22,7 @@ use crate::rejection::Rejection;
 use crate::scale;
 use crate::settle::{self, Settled};
 use crate::target::{Subresource, Target};
-use crate::write::{self, Done, Intent};
+use crate::write::{self, Intent, WriteResult};
 use crate::write_cache::{AppliedConfiguration, LastApplied, LastStored};
 
 /// How often an apply tries again when the object comes and goes meanwhile.
@@ -36,7 +36,7 @@ impl Engine {
         body: &Body,
         options: &WriteOptions,
         context: &mut Context,
-    ) -> Result<Done, Rejection> {
+    ) -> Result<WriteResult, Rejection> {
         let key = target.key_of(target.name());
         let manager = Manager::update(self, target, options, context);
         let fingerprint = target.version().fingerprint();
@@ -56,7 +56,7 @@ impl Engine {
             match self.write_over(target, &mut apply, options, context).await {
                 // What is not there is created.
                 Err(Rejection::NotFound(_)) if target.subresource == Subresource::None => {}
-                done => return done.map(|object| Done { object, created: false }),
+                done => return done.map(|object| WriteResult { object, created: false }),
             }
             let warned = context.warnings.len();
             let new = apply.create(context)?;
@@ -64,7 +64,7 @@ impl Engine {
             match self.create_settled(target, new, options, context, None).await {
                 // It came in between: what is there is applied to.
                 Err(Rejection::AlreadyExists { .. }) => context.warnings.truncate(warned),
-                done => return done.map(|object| Done { object, created: true }),
+                done => return done.map(|object| WriteResult { object, created: true }),
             }
         }
         Err(Rejection::internal("the object came and went too often"))

@@ -1,19 +1,24 @@
-//! Background controllers: garbage collection, namespace deletion, CRD finalization, and a second look at
-//! what follows from commits.
+//! Background controllers: garbage collection, namespace deletion, CRD finalization, objects that each namespace has,
+//! and a second look at what follows from commits.
 //!
 //! One task reads the whole store once and sees every change of it afterwards, so nothing is listed again
-//! and again. Each controller has a work queue of its own and works on many objects at once, with a back-off
+//! and again. Its watch is opened before it reads, and is read along: a store that is large and written fast needs
+//! no longer a history for it. Each controller has a work queue of its own and works on many objects at once, with a back-off
 //! for each object: one whose deletion waits for a webhook, or fails, holds up no other.
 //! What is kept in memory is bounded by the objects that have owners.
 
 mod controller;
 mod crd_finalizer;
 mod edit;
+mod enabled;
 mod garbage_collector;
 mod inbox;
 mod namespace_controller;
 mod queue;
 mod reconcile;
+mod root_ca_publisher;
+mod service_account;
+mod written;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,15 +27,18 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use memchr::memmem::Finder;
 use pleach_json::Str;
-use pleach_store::{Event, Key, RangeQuery, Revision, StoreError, WatchItem};
+use pleach_store::{Event, Key, RangeQuery, Revision, StoreError, Watch, WatchItem};
 use pleach_work::Constant;
 
-use self::controller::{Change, Runner};
+use self::controller::{Change, Controller, Runner};
 use self::crd_finalizer::DefinitionFinalizer;
+pub use self::enabled::EnabledControllers;
 use self::garbage_collector::GarbageCollector;
 pub(crate) use self::inbox::{Work, WorkQueue};
 use self::namespace_controller::NamespaceController;
 use self::reconcile::{Item, Reconciler};
+use self::root_ca_publisher::RootCaPublisher;
+use self::service_account::ServiceAccountController;
 use crate::engine::Engine;
 use crate::keys;
 use crate::record::Record;
@@ -39,8 +47,10 @@ use crate::rejection::Rejection;
 /// How long after a failure of the store the controllers start again.
 const RESTART_AFTER: Duration = Duration::from_secs(1);
 /// How many objects are read at once.
-const PAGE: usize = 1000;
-/// How many items of the watch are taken in before everything else is polled.
+const PAGE: usize = 256;
+/// How many bytes of objects are looked at before the watch is read on, about.
+const PAGE_BYTES: usize = 1 << 20;
+/// How many more items of the watch are taken in before everything else is polled.
 const ITEMS_PER_POLL: usize = 64;
 
 /// How long what watchers worked out about an event is kept, at least.
@@ -70,6 +80,8 @@ struct Controllers {
     definitions: Runner<DefinitionFinalizer>,
     namespaces: Runner<NamespaceController>,
     garbage: Runner<GarbageCollector>,
+    service_accounts: Option<Runner<ServiceAccountController>>,
+    root_ca: Option<Runner<RootCaPublisher>>,
     /// The revision of the last event.
     seen: Revision,
 }
@@ -77,7 +89,14 @@ struct Controllers {
 impl Controllers {
     /// `gone` are the uids of owners that were seen to go before.
     fn new(engine: &Arc<Engine>, gone: HashSet<Str>) -> Self {
+        let enabled = engine.controllers;
+        let service_accounts =
+            enabled.service_account.then(|| Runner::new(ServiceAccountController::new(engine.clone())));
+        let root_ca = engine.root_ca.clone().filter(|_| enabled.root_ca_publisher);
+        let root_ca = root_ca.map(|ca| Runner::new(RootCaPublisher::new(engine.clone(), ca)));
         Self {
+            service_accounts,
+            root_ca,
             engine: engine.clone(),
             reconciler: Runner::new(Reconciler::new(engine.clone())),
             definitions: Runner::new(DefinitionFinalizer::new(engine.clone())),
@@ -88,28 +107,20 @@ impl Controllers {
     }
 
     async fn run(&mut self) -> Result<(), Rejection> {
-        let start = self.read_everything().await?;
-        let root = Key::new(keys::ROOT);
-        let mut watch = self.engine.store.watch(root, start).await.map_err(Rejection::from_store)?;
+        let store = &self.engine.store;
+        let start = store.revision().await.map_err(Rejection::from_store)?;
+        let mut watch = store.watch(Key::new(keys::ROOT), start).await.map_err(Rejection::from_store)?;
+        if !self.read_everything(&mut watch).await? {
+            return Ok(());
+        }
         let engine = self.engine.clone();
         let mut expiry = tokio::time::interval(EVENTS_KEPT);
         let mut old = Revision(0);
         loop {
             tokio::select! {
                 item = watch.next() => {
-                    let (mut next, mut left) = (Some(item), ITEMS_PER_POLL);
-                    while let Some(item) = next {
-                        match item {
-                            None | Some(Err(StoreError::Closed)) => return Ok(()),
-                            Some(Err(error)) => return Err(Rejection::from_store(error)),
-                            Some(Ok(WatchItem::Progress(_))) => {}
-                            Some(Ok(WatchItem::Events(batch))) => {
-                                batch.iter().for_each(|event| self.observe_event(event));
-                            }
-                        }
-                        left -= 1;
-                        // Items that are there already: everything else is polled once for all of them.
-                        next = if left > 0 { watch.next().now_or_never() } else { None };
+                    if !self.take_in(item)? || !self.take_in_arrived(&mut watch, ITEMS_PER_POLL)? {
+                        return Ok(());
                     }
                 }
                 _ = expiry.tick() => engine.events.forget(std::mem::replace(&mut old, self.seen)),
@@ -118,6 +129,8 @@ impl Controllers {
                 () = self.definitions.turn() => {}
                 () = self.namespaces.turn() => {}
                 () = self.garbage.turn() => {}
+                () = turn(&mut self.service_accounts) => {}
+                () = turn(&mut self.root_ca) => {}
             }
         }
     }
@@ -130,8 +143,12 @@ impl Controllers {
         }
     }
 
-    /// Reads the whole store once, for what was left undone.
-    async fn read_everything(&mut self) -> Result<Revision, Rejection> {
+    /// Reads the whole store once, for what was left undone; `false` if the store was closed meanwhile.
+    ///
+    /// Every page is of the latest revision, and what changed since the watch began comes from the watch: nothing
+    /// has to stay readable for as long as it takes. An event may be older than what a page said of its key; those
+    /// after it follow. A page must not be older than an event before it, so the watch is read between pages only.
+    async fn read_everything(&mut self, watch: &mut Watch) -> Result<bool, Rejection> {
         // CRDs that are gone are not in the store.
         for name in self.engine.definition_names().await {
             self.reconciler.add(Item::Definition(name), Duration::ZERO);
@@ -139,18 +156,48 @@ impl Controllers {
         let mut query = RangeQuery::prefix(keys::ROOT).limit(PAGE);
         loop {
             let range = self.engine.store.range(query.clone()).await.map_err(Rejection::from_store)?;
-            for item in &range.items {
+            let (mut left, mut last) = (range.items.len(), None);
+            let mut bytes = 0;
+            for item in range.items {
                 self.observe_stored(&item.key, &item.value, item.revision);
-            }
-            match range.items.last().filter(|_| range.more) {
-                Some(last) => {
-                    query.start = Key::new(format!("{}\0", last.key));
-                    query.at = Some(range.revision);
+                bytes += item.value.len();
+                left -= 1;
+                last = Some(item.key);
+                if bytes >= PAGE_BYTES {
+                    break;
                 }
-                None => return Ok(range.revision),
+            }
+            if !self.take_in_arrived(watch, usize::MAX)? {
+                return Ok(false);
+            }
+            match last.filter(|_| range.more || left > 0) {
+                Some(last) => query = query.after(&last),
+                None => return Ok(true),
             }
             tokio::task::yield_now().await;
         }
+    }
+
+    /// Takes in items of the watch that are there already, at most so many; `false` if the store was closed.
+    fn take_in_arrived(&mut self, watch: &mut Watch, most: usize) -> Result<bool, Rejection> {
+        for _ in 0..most {
+            let Some(item) = watch.next().now_or_never() else { break };
+            if !self.take_in(item)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes in an item of the watch; `false` if the store was closed.
+    fn take_in(&mut self, item: Option<Result<WatchItem, StoreError>>) -> Result<bool, Rejection> {
+        match item {
+            None | Some(Err(StoreError::Closed)) => return Ok(false),
+            Some(Err(error)) => return Err(Rejection::from_store(error)),
+            Some(Ok(WatchItem::Progress(_))) => {}
+            Some(Ok(WatchItem::Events(batch))) => batch.iter().for_each(|event| self.observe_event(event)),
+        }
+        Ok(true)
     }
 
     fn observe_event(&mut self, event: &Event) {
@@ -178,8 +225,26 @@ impl Controllers {
     fn observe(&mut self, change: &Change<'_>) {
         self.reconciler.observe(change);
         self.definitions.observe(change);
-        self.namespaces.observe(change);
-        self.garbage.observe(change);
+        if self.engine.controllers.namespace {
+            self.namespaces.observe(change);
+        }
+        if self.engine.controllers.garbage_collector {
+            self.garbage.observe(change);
+        }
+        if let Some(service_accounts) = &mut self.service_accounts {
+            service_accounts.observe(change);
+        }
+        if let Some(root_ca) = &mut self.root_ca {
+            root_ca.observe(change);
+        }
+    }
+}
+
+/// Waits as [`Runner::turn`]; for ever where the controller does not run.
+async fn turn<C: Controller>(runner: &mut Option<Runner<C>>) {
+    match runner {
+        Some(runner) => runner.turn().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What follows from a committed CRD: names, conditions, the kind it makes.
+//! CRD controllers: naming, establishing, structural schema and approval conditions, and the served kind.
 //!
 //! The upstream controllers for naming, establishing, structural schemas and approval are one
 //! decision here, taken in turn for each CRD and committed once, before the request that caused it is

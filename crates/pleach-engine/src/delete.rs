@@ -97,7 +97,7 @@ impl Engine {
         match self.store.commit(Commit::delete(key.clone(), Expect::At(unreadable.revision))).await {
             Ok(_) => {
                 tracing::warn!(%key, "an object that cannot be decoded was deleted on request");
-                self.committed(&target.kind, target.name()).await;
+                self.committed(target, target.name()).await;
                 Ok(Deleted::Gone(Str::default()))
             }
             Err(StoreError::Conflict { .. }) => Err(overtaken(target)),
@@ -106,7 +106,7 @@ impl Engine {
     }
 
     /// Deletes one object; `name` is the name in its admission attributes.
-    async fn delete_one(
+    pub(crate) async fn delete_one(
         &self,
         target: &Target,
         name: &str,
@@ -153,9 +153,19 @@ impl Engine {
         let key = target.key_of(ObjectMeta::of(&live).name());
         let mut draft = live.clone();
         let now = self.now();
-        if !target.kind.strategy.mark_for_deletion(&mut draft, &now) {
-            set_finalizers(&mut draft, options.propagation);
-            mark_for_deletion(&mut draft, &now);
+        let strategy = target.kind.strategy;
+        if !strategy.mark_for_deletion(&mut draft, &now) {
+            let orphans = options.propagation.is_none()
+                && !options.explicit_not_orphan
+                && strategy.orphans_dependents_by_default();
+            if let Some(warning) = strategy.orphan_warning().filter(|_| orphans) {
+                context.warn(warning);
+            }
+            set_finalizers(&mut draft, if orphans { Some(Propagation::Orphan) } else { options.propagation });
+            match strategy.grace_period(&live, options.grace_period_seconds) {
+                Some(seconds) => self.mark_with_grace(&mut draft, &now, seconds),
+                None => mark_for_deletion(&mut draft, &now),
+            }
         }
         let held = !is_finished(&target.kind, &draft);
         if options.dry_run {
@@ -166,6 +176,9 @@ impl Engine {
             } else {
                 Deleted::Gone(ObjectMeta::of(&live).uid().into())
             }));
+        }
+        if !held && strategy.has_grace_period() {
+            return self.take_away_marked(target, key, record, draft).await;
         }
         if !held {
             return self.take_away(target, key, record, ObjectMeta::of(&live).uid().into()).await;
@@ -179,11 +192,25 @@ impl Engine {
         let preview = self.preview(&target.kind, target.version, &bytes).await?;
         match self.store.commit(Commit::put(key, Expect::At(record.revision), bytes)).await {
             Ok(revision) => {
-                self.committed(&target.kind, target.name()).await;
+                self.committed(target, target.name()).await;
                 Ok(Step::Done(Deleted::Marked(previewed(new.at(revision), preview))))
             }
             Err(StoreError::Conflict { .. }) => Ok(Step::Overtaken),
             Err(error) => Err(Rejection::from_store(error)),
+        }
+    }
+
+    /// Marks an object for deletion after some time; a time that is set already can only become shorter.
+    fn mark_with_grace(&self, draft: &mut Value, now: &str, seconds: i64) {
+        let before = ObjectMeta::of(draft).deletion_grace_period_seconds();
+        let marked = ObjectMeta::of(draft).is_terminating();
+        mark_for_deletion(draft, now);
+        let seconds = before.filter(|_| marked).map_or(seconds, |before| before.min(seconds));
+        let metadata = metadata_mut(draft);
+        metadata.insert("deletionGracePeriodSeconds", seconds);
+        if !marked || before != Some(seconds) {
+            let end = pleach_go::time::Timestamp::from_seconds(self.now_seconds() + seconds);
+            metadata.insert("deletionTimestamp", end.to_rfc3339());
         }
     }
 
@@ -203,8 +230,35 @@ impl Engine {
         };
         match self.store.commit(Commit::delete(key, Expect::At(record.revision))).await {
             Ok(_) => {
-                self.committed(&target.kind, target.name()).await;
+                self.committed(target, target.name()).await;
                 Ok(Step::Done(deleted))
+            }
+            Err(StoreError::Conflict { .. }) => Ok(Step::Overtaken),
+            Err(error) => Err(Rejection::from_store(error)),
+        }
+    }
+
+    /// Removes an object of a kind with a grace period: watchers see that it is marked, and then that it is gone.
+    async fn take_away_marked(
+        &self,
+        target: &Target,
+        key: Key,
+        record: &Record,
+        draft: Value,
+    ) -> Result<Step, Rejection> {
+        let bytes = self.encode_marked(target, draft).await?;
+        let preview = self.preview(&target.kind, target.version, &bytes).await?;
+        let put = Commit::put(key.clone(), Expect::At(record.revision), bytes.clone());
+        let revision = match self.store.commit(put).await {
+            Ok(revision) => revision,
+            Err(StoreError::Conflict { .. }) => return Ok(Step::Overtaken),
+            Err(error) => return Err(Rejection::from_store(error)),
+        };
+        let marked = Record::open(bytes, revision)?;
+        match self.store.commit(Commit::delete(key, Expect::At(revision))).await {
+            Ok(_) => {
+                self.committed(target, target.name()).await;
+                Ok(Step::Done(Deleted::Returned(previewed(marked, preview))))
             }
             Err(StoreError::Conflict { .. }) => Ok(Step::Overtaken),
             Err(error) => Err(Rejection::from_store(error)),
@@ -290,7 +344,7 @@ impl Engine {
         let kind = Kind { strategy, ..Kind::clone(&target.kind) };
         let other = Target { kind: Arc::new(kind.into()), ..target.clone() };
         let deleted = self.delete(&other, options, context).await?;
-        self.committed(&target.kind, target.name()).await;
+        self.committed(target, target.name()).await;
         Ok(deleted)
     }
 }
@@ -362,7 +416,10 @@ fn check_preconditions(target: &Target, options: &DeleteOptions, live: &Value) -
 /// The uid of an object that nothing holds and that is not asked to wait for anything. Most are so,
 /// and can be told from their bytes.
 fn goes_at_once(target: &Target, record: &Record, options: &DeleteOptions) -> Option<Str> {
-    let plain = target.kind.strategy.is_deleted_at_once()
+    let strategy = target.kind.strategy;
+    let plain = strategy.is_deleted_at_once()
+        && !strategy.orphans_dependents_by_default()
+        && !strategy.has_grace_period()
         && matches!(options.propagation, None | Some(Propagation::Background))
         && options.uid.is_none()
         && options.resource_version.is_none()

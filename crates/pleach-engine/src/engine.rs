@@ -17,7 +17,7 @@ use crate::event_cache::EventCache;
 use crate::gates::Gates;
 use crate::record::Record;
 use crate::rejection::Rejection;
-use crate::webhooks::caller::{Caller, Nobody};
+use crate::webhooks::caller::{Caller, NoWebhooks};
 use crate::write_cache::WriteCache;
 
 /// Where the time comes from.
@@ -55,15 +55,20 @@ pub struct Engine {
     pub(crate) admission: AdmissionPlugins,
     pub(crate) gates: Gates,
     pub(crate) max_request_bytes: usize,
+    pub(crate) controllers: crate::controllers::EnabledControllers,
+    pub(crate) root_ca: Option<Str>,
     pub(crate) caller: Arc<dyn Caller>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) hooks: crate::webhooks::Registry,
     pub(crate) events: EventCache,
     pub(crate) write_cache: WriteCache,
+    /// Held while addresses and ports are allocated and committed.
+    pub(crate) allocations: tokio::sync::Mutex<()>,
     pub(crate) crds: crate::definitions::Definitions,
     pub(crate) typed_forms: crate::typed_forms::TypedForms,
     pub(crate) kind_generations: crate::generations::Generations,
     pub(crate) work: crate::controllers::WorkQueue,
+    pub(crate) rbac: crate::rbac::Rbac,
 }
 
 impl Engine {
@@ -82,15 +87,22 @@ impl Engine {
             admission,
             gates: Gates::default(),
             max_request_bytes: crate::limits::MAX_REQUEST_BYTES,
-            caller: Arc::new(Nobody),
+            controllers: crate::controllers::EnabledControllers {
+                service_account: false,
+                ..crate::controllers::EnabledControllers::default()
+            },
+            root_ca: None,
+            caller: Arc::new(NoWebhooks),
             authorizer: Arc::new(AlwaysAllow),
             hooks: crate::webhooks::Registry::default(),
             events: EventCache::default(),
             write_cache: WriteCache::default(),
+            allocations: tokio::sync::Mutex::default(),
             crds: crate::definitions::Definitions::default(),
             typed_forms: crate::typed_forms::TypedForms::default(),
             kind_generations: crate::generations::Generations::default(),
             work: crate::controllers::WorkQueue::default(),
+            rbac: crate::rbac::Rbac::default(),
         }
     }
 
@@ -101,10 +113,28 @@ impl Engine {
         self
     }
 
+    /// The gates.
+    pub fn gates(&self) -> Gates {
+        self.gates
+    }
+
     /// Says how many bytes a stored object may take together with its key.
     #[must_use]
     pub fn with_max_request_bytes(mut self, bytes: usize) -> Self {
         self.max_request_bytes = bytes;
+        self
+    }
+
+    /// Says which background controllers run, and the certificate of the CA that is published in each namespace. Without
+    /// this, no objects are made in namespaces.
+    #[must_use]
+    pub fn with_controllers(
+        mut self,
+        controllers: crate::controllers::EnabledControllers,
+        root_ca: impl Into<Str>,
+    ) -> Self {
+        self.controllers = controllers;
+        self.root_ca = Some(root_ca.into());
         self
     }
 
@@ -116,7 +146,7 @@ impl Engine {
         self
     }
 
-    /// Says who calls webhooks; without that none are called, and what needs one fails.
+    /// Sets the client that calls webhooks. Without it none are called, and requests that need one fail.
     #[must_use]
     pub fn with_caller(mut self, caller: Arc<dyn Caller>) -> Self {
         self.caller = caller;

@@ -1,4 +1,4 @@
-//! Events as watchers see them, worked out once.
+//! The event cache: parsed objects, conversions and frames of recent watch events, shared by watchers.
 //!
 //! A thousand watchers of one kind receive the same change. What is costly about it, parsing the
 //! object, converting it, writing the frame, is done by the first and found by the others. The cache
@@ -19,12 +19,12 @@ use crate::rejection::Rejection;
 /// event may take several times its size.
 const RINGS: [(usize, usize); 3] = [(8 << 10, 1024), (128 << 10, 64), (usize::MAX, 4)];
 
-/// What a frame depends on beside its event: the version, the change and the shape.
+/// The key of a frame within its event: the version, the change and the shape.
 pub(crate) type FrameKey = u64;
-/// What an object in another version depends on: the version, and whether it is the one before.
+/// The key of a converted object within its event: the version, and whether it is the previous object.
 pub(crate) type ViewKey = (usize, bool);
 
-/// What was made of an event under a kind as it was then.
+/// A cached result with its key and the versions of the kind it was made under.
 type Made<K, V> = (Arc<[KindVersion]>, K, V);
 
 /// An object in another version: the last attempt to make it that came to an end, and how many did.
@@ -69,7 +69,7 @@ impl SharedEvent {
         self.previous.get_or_init(|| parse(self.event.previous.as_ref())).as_ref()
     }
 
-    /// The frame for a key under a kind as it is now, made by the first who asks.
+    /// The frame for a key under a kind as it is now, made for the first watcher that needs it.
     pub(crate) fn frame(
         &self,
         of: &Arc<[KindVersion]>,

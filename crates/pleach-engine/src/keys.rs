@@ -1,4 +1,4 @@
-//! Where an object lies in the store.
+//! Storage keys of objects.
 //!
 //! One function makes every key, for built-in and custom kinds alike:
 //! `/registry/<group>/<plural>/[<namespace>/]<name>`. The version is not part of it: an object has

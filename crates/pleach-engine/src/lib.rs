@@ -1,4 +1,4 @@
-//! What happens to an object between the wire and the store.
+//! The engine: requests for objects, from the decoded request to the store and back.
 //!
 //! ```text
 //! WRITE  bytes ─decode→ settle ─managers→ mutate ─prepare→ validate ─approve→ convert ─→ commit
@@ -14,12 +14,14 @@
 //! by [`rejection`].
 
 mod admission;
+mod allocation;
 pub mod apply;
 pub mod catalog;
 mod controllers;
 mod convert;
 pub mod definitions;
 pub mod delete;
+pub mod deterministic;
 pub mod engine;
 mod event_cache;
 mod generations;
@@ -27,10 +29,12 @@ pub mod keys;
 pub mod limits;
 pub mod list;
 pub mod live;
+mod lookup;
 mod managed;
 pub mod object;
 pub mod options;
 mod patch;
+mod rbac;
 pub mod read;
 pub mod record;
 pub mod rejection;
@@ -43,14 +47,16 @@ mod start;
 pub mod target;
 pub mod token;
 mod typed_forms;
+pub mod unstored;
 pub mod watch;
 pub mod webhooks;
 pub mod write;
 mod write_cache;
 
-pub use pleach_pipeline::{compile, gates, kind, kinds};
+pub use pleach_pipeline::{compile, gates, kind, kinds, types};
 pub(crate) use pleach_pipeline::{decode, prepare, settle};
 
 pub use admission::AdmissionPlugins;
+pub use controllers::EnabledControllers;
 pub use engine::{Clock, Engine, Instant, Randomness, uuid_v4};
 pub use rejection::Rejection;

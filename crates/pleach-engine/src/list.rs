@@ -1,4 +1,4 @@
-//! From the store to a client: many objects, a page at a time.
+//! LIST: objects of a collection, with selectors and pagination.
 
 use futures_util::{StreamExt as _, stream};
 use pleach_json::{InternedObjects, Value};
@@ -16,7 +16,7 @@ use crate::token::Token;
 
 /// A page with selectors is filled from fetches that grow to this size.
 const LARGEST_FETCH: usize = 10_000;
-/// About how many objects of a list a webhook is asked at once.
+/// About how many objects of a list are sent to a conversion webhook at once.
 const CONVERSIONS_AT_ONCE: usize = 16;
 
 /// So many bytes of objects that had to be converted are kept as values; the others as text, which takes an eighth of
@@ -112,7 +112,7 @@ impl Engine {
         loop {
             let range = self.store.range(query.clone()).await?;
             let last = range.items.last().map(|item| item.key.clone());
-            // Who must be asked outside is asked ahead, about several at once.
+            // Conversion webhooks are called ahead, for several objects at once.
             let mut ahead = target.kind.has_conversion_webhook().then(|| {
                 let all = range.items.iter().map(|item| self.take(target, selection, item));
                 stream::iter(all).buffered(CONVERSIONS_AT_ONCE).boxed()
@@ -211,7 +211,7 @@ impl Unreadable {
     }
 }
 
-/// What a list says that has an object which cannot be decoded.
+/// The error of a list with an object that cannot be decoded.
 fn unreadable(target: &Target, rejection: Rejection) -> Rejection {
     let mut unreadable = Unreadable::default();
     match unreadable.add(rejection).and_then(|()| unreadable.done(target)) {

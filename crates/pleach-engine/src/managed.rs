@@ -21,7 +21,7 @@ use crate::prepare::metadata_mut;
 use crate::rejection::Rejection;
 use crate::target::{Subresource, Target};
 
-/// Who writes, in which way, and when.
+/// The field manager of a request: name, version, subresource and time.
 #[derive(Clone, Debug)]
 pub struct Manager {
     /// The manager's name.
@@ -57,15 +57,14 @@ impl Manager {
     }
 }
 
-/// Works out who owns the fields of `new`, which is about to replace `live`. Whether owners could be told
-/// comes back.
+/// Tracks field managers of `new`, which is about to replace `live`. Returns whether that was possible.
 pub(crate) fn track(target: &Target, live: Option<&Live>, new: &mut Value, manager: &Manager) -> bool {
     Tracker::new(&Endpoint::over(target, live), manager.request(target))
         .with_tracked_live(live.is_some_and(|live| live.verified.tracked))
         .update(live.map(|live| &live.value), new)
 }
 
-/// Works out who owns the fields of a new object.
+/// Tracks field managers of a new object.
 pub(crate) fn track_new(target: &Target, new: &mut Value, manager: &Manager) {
     Tracker::new(&Endpoint::over(target, None), manager.request(target)).update(None, new);
 }
@@ -217,7 +216,7 @@ impl Versions for Endpoint<'_> {
                 let version = target.version();
                 (version.status && version.api_version == api_version).then_some(&*STATUS)
             }
-            Subresource::Scale => None,
+            _ => None,
         }
     }
 

@@ -1,4 +1,4 @@
-//! From the store to a client: one object.
+//! GET: one object from the store in the requested version.
 //!
 //! stored → settle under the stored version's schema → convert → prune → serve. A record that is
 //! known to be settled and is in the version asked for skips all of it.
@@ -115,9 +115,8 @@ impl Engine {
         self.live_value(kind, version, &record).await.map(Object::Value)
     }
 
-    /// What a client will be shown of a record in the version `version` once it is committed; `None` if
-    /// that is the record itself. This is done before the commit: a conversion that fails afterwards would
-    /// report a write as failed that was made.
+    /// The response object for a record in the version `version`; `None` if that is the record itself. Made
+    /// before the commit: if conversion failed afterwards, a write that was made would be reported as failed.
     pub(crate) async fn preview(
         &self,
         kind: &ServedKind,
@@ -156,7 +155,7 @@ impl Engine {
     }
 }
 
-/// What a client is shown of a record that was committed, by its preview.
+/// The response object for a committed record, from its preview.
 pub(crate) fn previewed(record: Record, preview: Option<Value>) -> Object {
     match preview {
         None => Object::Stored(record),
@@ -167,8 +166,7 @@ pub(crate) fn previewed(record: Record, preview: Option<Value>) -> Object {
     }
 }
 
-/// Whether a stored object can be decoded. That it can be converted is not asked for: who converts may be
-/// back in a moment.
+/// Whether a stored object can be decoded. Conversion is not tried: a webhook that is down may recover.
 pub(crate) fn check_readable(kind: &Kind, record: &Record) -> Result<(), Rejection> {
     settled(kind, record, Hints::default()).map(drop)
 }
@@ -192,6 +190,6 @@ pub(crate) fn served_here(kind: &Kind, version: usize, record: Record) -> Result
     let (stored, value) = settled(kind, &record, Hints::default())?;
     match convert(kind, stored, version, value)? {
         Converted::Done(value) => Ok(Object::Value(value)),
-        Converted::ByWebhook(_) => Err(Rejection::internal("a conversion that nobody was asked for")),
+        Converted::ByWebhook(_) => Err(Rejection::internal("a conversion webhook was not called")),
     }
 }

@@ -163,15 +163,15 @@ impl Rejection {
 
     /// An admission webhook denied a write: with its Status, if it gave one.
     pub(crate) fn denied(webhook: &str, status: Option<Status>) -> Self {
-        let who = format!("admission webhook \"{webhook}\" denied the request");
-        let unexplained = || format!("{who} without explanation");
+        let denied = format!("admission webhook \"{webhook}\" denied the request");
+        let unexplained = || format!("{denied} without explanation");
         let status = match status {
             None => Status::failure(400, Reason::None, unexplained()),
             Some(mut status) => {
                 status.message = match (status.message.as_str(), status.reason.as_str()) {
                     ("", "") => unexplained(),
-                    ("", reason) => format!("{who}: {reason}"),
-                    (message, _) => format!("{who}: {message}"),
+                    ("", reason) => format!("{denied}: {reason}"),
+                    (message, _) => format!("{denied}: {message}"),
                 };
                 status.code = if status.code < 400 { 400 } else { status.code };
                 status

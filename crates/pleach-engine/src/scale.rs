@@ -5,6 +5,7 @@ use pleach_go::json::{UnmarshalTypeError, field_type_error, value_kind};
 use pleach_json::{Map, Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
 
+use crate::kinds;
 use crate::rejection::Rejection;
 
 /// The Scale of an object.
@@ -22,8 +23,20 @@ pub(crate) fn from_object(scale: &Scale, object: &Value) -> Result<Value, Reject
 pub(crate) fn from_object_or(scale: &Scale, object: &Value, unset: i64) -> Result<Value, Rejection> {
     let replicas = scale.replicas(object).map_err(Rejection::internal)?.unwrap_or(unset);
     let status_replicas = scale.status_replicas(object).ok().flatten().unwrap_or(0);
+    if scale.label_selector_path.is_none()
+        && let Some(selector) = object.at(&["spec", "selector"]).filter(|_| is_typed(object))
+    {
+        let selector = kinds::pod::selector_as_text(selector);
+        return Ok(assemble(ObjectMeta::of(object), replicas, status_replicas, &selector));
+    }
     let selector = scale.selector(object).ok().flatten().unwrap_or_default();
     Ok(assemble(ObjectMeta::of(object), replicas, status_replicas, selector))
+}
+
+/// Whether the type of an object is known: its selector is an object then.
+fn is_typed(object: &Value) -> bool {
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    kinds::type_name(text("apiVersion"), text("kind")).is_some()
 }
 
 fn assemble(meta: ObjectMeta<'_>, replicas: i64, status_replicas: i64, selector: &str) -> Value {

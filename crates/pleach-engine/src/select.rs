@@ -1,4 +1,4 @@
-//! Which objects a list or a watch wants.
+//! Label and field selectors of a list or watch.
 //!
 //! Names and namespaces are decided by the key alone; labels and fields need the object.
 
@@ -109,7 +109,10 @@ impl<'a> Selection<'a> {
             let selectable =
                 self.target.version().selectable_fields.iter().find(|s| s.label == requirement.field);
             match selectable {
-                Some(selectable) => accepts(requirement, &field_text(selectable.path.get(value))),
+                Some(selectable) => match selectable.path.get(value) {
+                    None => accepts(requirement, selectable.absent),
+                    found => accepts(requirement, &field_text(found)),
+                },
                 None => true,
             }
         })

@@ -21,6 +21,7 @@ impl Engine {
         for name in namespace::SYSTEM {
             self.ensure_namespace(name).await?;
         }
+        self.load_rbac().await?;
         self.load_definitions().await?;
         self.load_hooks().await
     }

@@ -1,4 +1,4 @@
-//! What a request is about: a kind in a version, a namespace, a name, a subresource.
+//! The target of a request: a kind in a version, a namespace, a name, a subresource.
 
 use std::sync::Arc;
 

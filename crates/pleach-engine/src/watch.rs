@@ -1,4 +1,4 @@
-//! From the store to a client: changes as they happen.
+//! WATCH: events of a collection from the store's watch, through selectors, in a version.
 //!
 //! A watch is the store's watch, seen through selectors, in a version. It may begin with the state
 //! there is, as if every object were new. It ends when its kind is replaced or removed, and with an
@@ -66,7 +66,7 @@ enum Source {
         shared: Arc<SharedEvent>,
         kind: Arc<ServedKind>,
         version: usize,
-        /// The object, where it could not be had without asking outside.
+        /// The object, if a conversion webhook made it.
         shown: Option<Arc<Value>>,
     },
 }
@@ -135,7 +135,7 @@ pub struct WatchStream {
     skip_to: Revision,
 }
 
-/// Who watches what.
+/// The target, selectors and version of a watch.
 struct Watcher {
     engine: Arc<Engine>,
     target: Target,
@@ -281,7 +281,7 @@ impl Watcher {
         }
         let shared = self.engine.events.share(event);
         let (now, before) = if selection.is_by_content() {
-            let takes = async |previous: bool| match self.shown(&shared, previous).await? {
+            let takes = async |previous: bool| match self.in_watched_version(&shared, previous).await? {
                 Some(shown) => Ok::<bool, Rejection>(selection.takes_value(&shown)),
                 None => Ok(false),
             };
@@ -300,7 +300,7 @@ impl Watcher {
         let shown = if kind.has_conversion_webhook()
             && !record_of(event, previous)?.is_sendable(self.target.version().fingerprint())
         {
-            self.shown(&shared, previous).await?
+            self.in_watched_version(&shared, previous).await?
         } else {
             None
         };
@@ -309,7 +309,11 @@ impl Watcher {
     }
 
     /// The object of an event, as it is now or was before, in the version that is watched.
-    async fn shown(&self, shared: &SharedEvent, previous: bool) -> Result<Option<Arc<Value>>, Rejection> {
+    async fn in_watched_version(
+        &self,
+        shared: &SharedEvent,
+        previous: bool,
+    ) -> Result<Option<Arc<Value>>, Rejection> {
         let stored = if previous { shared.previous() } else { shared.current() };
         let Some(stored) = stored else { return Ok(None) };
         let Target { kind, version, .. } = &self.target;

@@ -12,7 +12,7 @@ mod registry;
 pub(crate) mod review;
 pub(crate) mod rules;
 
-pub use caller::{Address, Answered, CallError, Caller, Place};
+pub use caller::{Address, CallError, CallFuture, Caller, Place};
 pub use conditions::user_info;
 pub use excerpt::{EXCERPT, excerpt, excerpt_bytes};
 pub(crate) use registry::Registry;

@@ -1,9 +1,9 @@
-//! Create and update: read, decide, commit, try again.
+//! Create and update: the write path from the decoded body to the commit, with retries on conflict.
 //!
 //! The order is upstream's: decode (prune, drop nulls, default) → field managers → mutating admission
-//! → prepare → validate → validating admission → convert to the stored version → commit. The answer is
-//! what a read of the stored object would give. Every decision is in a call that is not awaited; the loop here
-//! only reads, asks and commits.
+//! → prepare → validate → validating admission → convert to the stored version → commit. The response is
+//! the stored object as a read would return it. Decisions are in synchronous calls; the loop here only
+//! reads, calls admission and commits.
 
 mod admitted;
 mod draft;
@@ -38,21 +38,21 @@ use crate::write_cache::{AppliedConfiguration, LastStored};
 
 /// How often a generated name is tried.
 const NAME_ATTEMPTS: usize = 8;
-/// How often a write that lost a race is tried again. Upstream tries until the request times out.
+/// How often a write is retried after a conflict. Upstream retries until the request times out.
 const RACES: usize = 256;
 
-/// What a write left behind.
-pub struct Done {
-    /// The object as it is now.
+/// The result of an update or apply.
+pub struct WriteResult {
+    /// The stored object.
     pub object: Object,
-    /// Whether it was not there before.
+    /// Whether the request created it.
     pub created: bool,
 }
 
-/// What is to become of an object that exists.
+/// The change that a request makes to a live object: update, patch, apply or scale.
 pub(crate) trait Intent: Send + Sync {
-    /// The object as it shall be, in the version of the request, made from the live one. `None`
-    /// leaves the live object as it is.
+    /// The new object, in the version of the request, made from the live one. `None` leaves the live
+    /// object unchanged.
     fn candidate(&mut self, live: &Live, context: &mut Context) -> Result<Option<Settled>, Rejection>;
 
     /// The uid the stored object must have.
@@ -60,8 +60,7 @@ pub(crate) trait Intent: Send + Sync {
         None
     }
 
-    /// Whether field managers were worked out by `candidate` itself, and if so, whether for the whole
-    /// object.
+    /// `Some` if `candidate` itself tracks field managers, and whether it does so for the whole object.
     fn tracks_managers(&self) -> Option<bool> {
         None
     }
@@ -71,23 +70,23 @@ pub(crate) trait Intent: Send + Sync {
         None
     }
 
-    /// The Scale that the request is about, and its endpoint, if it is not about the object itself.
+    /// The endpoint and paths of `/scale`, if the request is for that subresource.
     fn scale(&self) -> Option<(&Target, &Scale)> {
         None
     }
 
-    /// Whether a candidate without a resource version stands for any.
+    /// Whether a candidate without a resource version replaces any state of the object.
     fn is_unconditional(&self) -> bool {
         true
     }
 }
 
-/// The object is replaced by another.
+/// An update (PUT).
 struct Replace<'a> {
     target: &'a Target,
     with: Option<Settled>,
     uid: Str,
-    /// The client said which state it replaces, and no webhook converts it, so there is no second try.
+    /// The body has a resource version and no webhook converts it, so there is no retry.
     once: bool,
 }
 
@@ -106,7 +105,7 @@ impl Intent for Replace<'_> {
             return Ok(self.with.clone());
         }
         match self.with.take() {
-            // Taken by a first try that lost a race: the state to replace is gone.
+            // Taken by the first try, which met a conflict.
             None => Err(conflict(self.target)),
             with => Ok(with),
         }
@@ -142,7 +141,7 @@ impl Engine {
         self.create_settled(target, settled, options, context, Some(&manager)).await
     }
 
-    /// Creates an object. `manager` owns its fields; none when they are worked out already.
+    /// Creates an object. `manager` owns its fields; none when its managed fields are complete.
     pub async fn create_settled(
         &self,
         target: &Target,
@@ -164,7 +163,18 @@ impl Engine {
             // Only a generated name is tried again.
             let admitted = if generated { admitted.clone() } else { admitted.take() };
             let Some(admitted) = admitted else { break };
-            let valid = Valid::create(self, target, admitted, generated, context)?;
+            self.check_escalation(target, admitted.value(), None, context).await?;
+            let mut valid = Valid::create(self, target, admitted, generated, context)?;
+            if let Some(name) = &target.name {
+                // Apply and update name the object that they create.
+                Box::pin(self.check_create(target, name, context)).await?;
+            }
+            let mut allocating = None;
+            if target.kind.strategy.allocates() {
+                allocating = Some(self.allocations.lock().await);
+                let taken = Box::pin(self.taken(&target.kind, "")).await?;
+                valid.edit(|object| self.allocate(&target.kind, object, None, taken, options.dry_run))?;
+            }
             let approved = self.approve_new(admission, target, valid, context).await?;
             let meta = ObjectMeta::of(approved.value());
             let name: Str = meta.name().into();
@@ -180,15 +190,17 @@ impl Engine {
                     "resourceVersion should not be set on objects to be created".into(),
                 ));
             }
-            // While this request waits for the disk, others find its memory free, and near.
+            // Freed before waiting for the disk, so that other requests reuse the memory while it is in cache.
             let typed = approved.typed().clone();
             let bytes = self.encode_new(target, &key, approved, manager.is_some()).await?;
             let preview = self.preview(&target.kind, target.version, &bytes).await?;
-            match self.store.commit(Commit::put(key.clone(), Expect::Absent, bytes.clone())).await {
+            let committed = self.store.commit(Commit::put(key.clone(), Expect::Absent, bytes.clone())).await;
+            drop(allocating);
+            match committed {
                 Ok(revision) => {
                     self.typed_forms.put(&key, revision, &typed);
                     let record = Record::open(bytes, revision)?;
-                    self.committed(&target.kind, &name).await;
+                    self.committed(target, &name).await;
                     return Ok(previewed(record, preview));
                 }
                 Err(StoreError::Conflict { .. }) if generated && attempt < NAME_ATTEMPTS => {}
@@ -209,8 +221,8 @@ impl Engine {
         body: &Body,
         options: &WriteOptions,
         context: &mut Context,
-    ) -> Result<Done, Rejection> {
-        // A client that changes an object sends all of it.
+    ) -> Result<WriteResult, Rejection> {
+        // The body is parsed with the last stored object as baseline: most of it is equal.
         let last =
             self.write_cache.last_stored(&target.key_of(target.name()), target.version().fingerprint());
         let sets = self.write_cache.field_sets(target.kind.storage_version().fingerprint());
@@ -227,17 +239,22 @@ impl Engine {
         let new = may_create.then(|| settled.clone());
         match (self.write_over(target, &mut Replace::new(target, settled), options, context).await, new) {
             (Err(Rejection::NotFound(_)), Some(mut new)) => {
-                // The state that it would replace is that of nothing.
+                // An object that is not there has no uid.
+                let uid: Str = ObjectMeta::of(new.value()).uid().into();
+                if !uid.is_empty() {
+                    check_uid(target, &target.key_of(target.name()), Some(&uid), &Value::Null)?;
+                }
+                // Create on update: there is no state that the resource version could name.
                 new.edit(|value| drop(prepare::metadata_mut(value).remove("resourceVersion")));
                 let manager = Manager::update(self, target, options, context);
                 let object = self.create_settled(target, new, options, context, Some(&manager)).await?;
-                Ok(Done { object, created: true })
+                Ok(WriteResult { object, created: true })
             }
-            (done, _) => done.map(|object| Done { object, created: false }),
+            (done, _) => done.map(|object| WriteResult { object, created: false }),
         }
     }
 
-    /// Changes an object that exists, as an intent says.
+    /// Writes the candidate of an intent over a live object.
     pub(crate) async fn write_over(
         &self,
         target: &Target,
@@ -260,7 +277,7 @@ impl Engine {
             let draft = loop {
                 let draft = Draft::over(target, intent, &live, &manager, context);
                 match &live.conversions {
-                    // What owners in other versions own was not known yet.
+                    // Tracking needs conversions of the owned fields of other versions.
                     Some(conversions) if self.learn(&target.kind, conversions).await? => {
                         context.warnings.truncate(warned);
                     }
@@ -271,18 +288,29 @@ impl Engine {
                 return self.serve(&target.kind, target.version, record).await;
             };
             let admitted = self.admit(admission, intent, draft, &live, context).await?;
-            let valid = Valid::update(target, intent, admitted, &live, context)?;
+            self.check_escalation(target, admitted.value(), Some(&live.value), context).await?;
+            let mut valid = Valid::update(target, intent, admitted, &live, context)?;
+            let mut allocating = None;
+            if target.kind.strategy.allocates() && target.subresource == Subresource::None {
+                allocating = Some(self.allocations.lock().await);
+                let uid = ObjectMeta::of(valid.value()).uid().to_owned();
+                let taken = Box::pin(self.taken(&target.kind, &uid)).await?;
+                let dry_run = options.dry_run;
+                valid.edit(|object| self.allocate(&target.kind, object, Some(&live), taken, dry_run))?;
+            }
             let approved = self.approve_over(admission, target, intent, valid, &live, context).await?;
-            match self.replace(target, &key, &record, &live, approved, intent, options).await? {
+            let replaced = self.replace(target, &key, &record, &live, approved, intent, options).await?;
+            drop(allocating);
+            match replaced {
                 Some(object) => return Ok(object),
-                // Another write was faster: warnings about the old state no longer count.
+                // Conflict: warnings about the old state no longer count.
                 None => context.warnings.truncate(warned),
             }
         }
         Err(conflict(target))
     }
 
-    /// Commits an object in place of the record it was made from; `None` if that was overtaken.
+    /// Commits an object over the record that it was made from; `None` on conflict.
     #[expect(clippy::too_many_arguments, reason = "all that a write knows by then")]
     async fn replace(
         &self,
@@ -316,7 +344,7 @@ impl Engine {
                 let new = new.at(revision);
                 self.typed_forms.put(key, revision, &typed);
                 self.remember(target, key.clone(), &new, stored, verified, intent.applied_configuration());
-                self.committed(&target.kind, target.name()).await;
+                self.committed(target, target.name()).await;
                 Ok(Some(previewed(new, preview)))
             }
             Err(StoreError::Conflict { .. }) => Ok(None),
@@ -324,7 +352,7 @@ impl Engine {
         }
     }
 
-    /// Removes an object whose last finalizer is gone; `None` if it was overtaken.
+    /// Deletes an object whose last finalizer was removed; `None` on conflict.
     async fn remove(
         &self,
         target: &Target,
@@ -334,7 +362,7 @@ impl Engine {
     ) -> Result<Option<Object>, Rejection> {
         match self.store.commit(Commit::delete(key.clone(), Expect::At(record.revision))).await {
             Ok(_) => {
-                self.committed(&target.kind, target.name()).await;
+                self.committed(target, target.name()).await;
                 Ok(Some(Object::Value(draft)))
             }
             Err(StoreError::Conflict { .. }) => Ok(None),
@@ -342,23 +370,25 @@ impl Engine {
         }
     }
 
-    /// What follows from a commit: kinds made and replaced, names freed, webhooks known.
+    /// Post-commit reconcile: kinds are served, names freed, webhooks loaded.
     ///
-    /// What is lost here because the client has gone is made good by [`crate::controllers`].
-    pub(crate) async fn committed(&self, kind: &Kind, name: &str) {
-        // Kept elsewhere: the future of every write would have room for it, and is moved about.
+    /// If the client disconnects meanwhile, [`crate::controllers`] does it.
+    pub(crate) async fn committed(&self, target: &Target, name: &str) {
+        let kind = &target.kind;
+        // Boxed: it would enlarge the future of every write.
         let done = match kind.strategy.after_commit() {
             Effect::None => Ok(()),
             Effect::DefinitionChanged => Box::pin(self.definition_changed(&name.into())).await,
             Effect::WebhooksChanged => Box::pin(self.load_hooks()).await,
+            Effect::RbacChanged => Box::pin(self.rbac_changed(&target.key_of(name))).await,
         };
         if let Err(error) = done {
-            tracing::error!(kind = kind.kind.as_str(), name, %error, "what follows from a change was not done yet");
+            tracing::error!(kind = kind.kind.as_str(), name, %error, "post-commit reconcile failed, will retry");
         }
     }
 }
 
-/// A CRD that is being deleted takes no new objects.
+/// Refuses new objects of a CRD that is being deleted.
 pub(crate) fn refuse_while_terminating(kind: &Kind, name: &str) -> Result<(), Rejection> {
     if !kind.terminating {
         return Ok(());
@@ -376,10 +406,20 @@ fn check_uid(target: &Target, key: &Key, wanted: Option<&str>, live: &Value) -> 
         Some(wanted) if wanted != found => Err(Rejection::Conflict {
             subject: target.subject(),
             why: format!(
-                "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+                "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
+                shown_key(target, key)
             ),
         }),
         _ => Ok(()),
+    }
+}
+
+/// The key under which upstream stores an object: built-in kinds have no group in it.
+fn shown_key(target: &Target, key: &Key) -> String {
+    if target.kind.strategy.hides_group_in_keys() {
+        key.as_str().replacen(&format!("/{}/", target.kind.storage_group), "/", 1)
+    } else {
+        key.as_str().to_owned()
     }
 }
 
@@ -398,7 +438,7 @@ fn already_exists(kind: &Kind, name: &str, found: Option<&Record>, generated: bo
     Rejection::AlreadyExists { subject: kind.subject(name), deleting, generated }
 }
 
-/// Whether an object that is being deleted has nothing left that holds it.
+/// Whether an object is being deleted and has no finalizers left.
 pub(crate) fn is_finished(kind: &Kind, value: &Value) -> bool {
     let meta = ObjectMeta::of(value);
     meta.is_terminating()

@@ -3,13 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use pleach_engine::deterministic::{CountedRandomness, FixedClock};
 use pleach_engine::options::{Body, Context, DeleteOptions, Format, WriteOptions};
 use pleach_engine::rejection::Rejection;
 use pleach_engine::target::{Subresource, Target};
-use pleach_engine::{AdmissionPlugins, Clock, Engine, Randomness};
+use pleach_engine::{AdmissionPlugins, Engine};
 use pleach_json::{Value, json, to_vec};
 use pleach_store::{
     Commit, Key, ModelStore, Range, RangeQuery, Revision, Stats, Store, StoreFuture, Versioned, Watch,
@@ -59,24 +60,6 @@ impl Store for Mute {
     }
 }
 
-struct Standstill;
-
-impl Clock for Standstill {
-    fn now(&self) -> pleach_engine::Instant {
-        pleach_engine::Instant { seconds: 1_800_000_000, nanoseconds: 0 }
-    }
-}
-
-#[derive(Default)]
-struct Counting(AtomicU64);
-
-impl Randomness for Counting {
-    fn fill(&self, buffer: &mut [u8]) {
-        let count = self.0.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-        buffer.iter_mut().zip(count.into_iter().cycle()).for_each(|(byte, digit)| *byte = digit);
-    }
-}
-
 struct Fixture {
     store: Arc<Mute>,
     engine: Arc<Engine>,
@@ -87,8 +70,8 @@ impl Fixture {
         let store = Arc::new(Mute::default());
         let engine = Engine::new(
             store.clone(),
-            Arc::new(Standstill),
-            Arc::new(Counting::default()),
+            Arc::new(FixedClock::default()),
+            Arc::new(CountedRandomness::default()),
             AdmissionPlugins::default(),
         )
         .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none());

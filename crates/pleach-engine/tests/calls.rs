@@ -2,36 +2,19 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use pleach_engine::deterministic::{CountedRandomness, FixedClock};
 use pleach_engine::options::{Body, Context, Format, WriteOptions};
 use pleach_engine::rejection::Rejection;
 use pleach_engine::target::{Subresource, Target};
-use pleach_engine::webhooks::{Address, Answered, CallError, Caller};
-use pleach_engine::{AdmissionPlugins, Clock, Engine, Randomness};
+use pleach_engine::webhooks::{Address, CallError, CallFuture, Caller};
+use pleach_engine::{AdmissionPlugins, Engine};
 use pleach_json::{Value, json, parse, to_vec};
 use pleach_store::ModelStore;
-
-struct Standstill;
-
-impl Clock for Standstill {
-    fn now(&self) -> pleach_engine::Instant {
-        pleach_engine::Instant { seconds: 1_800_000_000, nanoseconds: 0 }
-    }
-}
-
-#[derive(Default)]
-struct Counting(AtomicU64);
-
-impl Randomness for Counting {
-    fn fill(&self, buffer: &mut [u8]) {
-        let count = self.0.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-        buffer.iter_mut().zip(count.into_iter().cycle()).for_each(|(byte, digit)| *byte = digit);
-    }
-}
 
 /// Answers reviews of both kinds after a while, unless there are too many calls.
 #[derive(Default)]
@@ -51,7 +34,7 @@ impl Webhooks {
 struct Shared(Arc<Webhooks>);
 
 impl Caller for Shared {
-    fn call<'a>(&'a self, _: &'a Address, body: Bytes, _: Duration) -> Answered<'a> {
+    fn call<'a>(&'a self, _: &'a Address, body: Bytes, _: Duration) -> CallFuture<'a> {
         Box::pin(async move {
             let review = parse(&body).unwrap();
             let kind = review.get("kind").and_then(Value::as_str).unwrap().to_owned();
@@ -93,8 +76,8 @@ impl Fixture {
         let store = Arc::new(ModelStore::default());
         let engine = Engine::new(
             store,
-            Arc::new(Standstill),
-            Arc::new(Counting::default()),
+            Arc::new(FixedClock::default()),
+            Arc::new(CountedRandomness::default()),
             AdmissionPlugins::default(),
         )
         .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none())

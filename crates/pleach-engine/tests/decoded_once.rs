@@ -5,25 +5,12 @@
 use std::sync::Arc;
 
 use pleach_crd::decode::decoded_on_this_thread;
+use pleach_engine::deterministic::{CountedRandomness, FixedClock};
 use pleach_engine::options::{Body, Context, Format, PatchType, WriteOptions};
 use pleach_engine::target::{Subresource, Target};
-use pleach_engine::{AdmissionPlugins, Clock, Engine, Instant, Randomness};
+use pleach_engine::{AdmissionPlugins, Engine};
 use pleach_json::{Value, json, to_vec};
 use pleach_store::ModelStore;
-
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Instant {
-        Instant { seconds: 1_800_000_000, nanoseconds: 0 }
-    }
-}
-
-impl Randomness for Still {
-    fn fill(&self, buffer: &mut [u8]) {
-        buffer.fill(7);
-    }
-}
 
 const NAME: &str = "foos.example.com";
 
@@ -41,7 +28,8 @@ fn crd(resource_version: &str, properties: Value) -> Value {
 
 async fn engine() -> Engine {
     let store = Arc::new(ModelStore::default());
-    let engine = Engine::new(store, Arc::new(Still), Arc::new(Still), AdmissionPlugins::default());
+    let (clock, randomness) = (Arc::new(FixedClock::default()), Arc::new(CountedRandomness::default()));
+    let engine = Engine::new(store, clock, randomness, AdmissionPlugins::default());
     engine.start().await.expect("it starts on an empty store");
     engine
 }

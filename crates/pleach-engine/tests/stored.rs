@@ -11,38 +11,20 @@ mod large;
 mod unreadable;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use pleach_engine::delete::Deleted;
+use pleach_engine::deterministic::{CountedRandomness, FixedClock};
 use pleach_engine::options::{
     Body, Context, DeleteOptions, Format, Freshness, ListOptions, PatchType, WriteOptions,
 };
 use pleach_engine::rejection::Rejection;
 use pleach_engine::target::{Subresource, Target};
-use pleach_engine::{AdmissionPlugins, Clock, Engine, Randomness};
+use pleach_engine::{AdmissionPlugins, Engine};
 use pleach_json::{Value, json, to_vec};
 use pleach_store::{Key, ModelStore, Store as _};
 
 const CRDS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
 const FOOS: (&str, &str) = ("g.io", "foos");
-
-struct Standstill;
-
-impl Clock for Standstill {
-    fn now(&self) -> pleach_engine::Instant {
-        pleach_engine::Instant { seconds: 1_800_000_000, nanoseconds: 0 }
-    }
-}
-
-#[derive(Default)]
-struct Counting(AtomicU64);
-
-impl Randomness for Counting {
-    fn fill(&self, buffer: &mut [u8]) {
-        let count = self.0.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-        buffer.iter_mut().zip(count.into_iter().cycle()).for_each(|(byte, digit)| *byte = digit);
-    }
-}
 
 /// An engine with a kind `Foo` that keeps whatever it is given in `spec.any`.
 struct Fixture {
@@ -57,7 +39,7 @@ impl Fixture {
 
     async fn with(how: impl FnOnce(Engine) -> Engine) -> Self {
         let store = Arc::new(ModelStore::new());
-        let (clock, randomness) = (Arc::new(Standstill), Arc::new(Counting::default()));
+        let (clock, randomness) = (Arc::new(FixedClock::default()), Arc::new(CountedRandomness::default()));
         let engine = Engine::new(store.clone(), clock, randomness, AdmissionPlugins::default())
             .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none());
         let engine = how(engine);

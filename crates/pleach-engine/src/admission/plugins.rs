@@ -1,8 +1,11 @@
 //! The table of admission plugins, and which of them are enabled.
 
 use super::Plugin;
+use super::default_toleration_seconds::DefaultTolerationSeconds;
 use super::mutating_webhook::MutatingAdmissionWebhook;
 use super::namespace_lifecycle::NamespaceLifecycle;
+use super::priority::Priority;
+use super::storage::{DefaultStorageClass, StorageObjectInUseProtection};
 use super::validating_webhook::ValidatingAdmissionWebhook;
 
 /// A plugin of kube-apiserver.
@@ -41,13 +44,13 @@ static PLUGINS: &[Entry] = &[
     off("ImagePolicyWebhook"),
     on("PodSecurity"),
     off("PodNodeSelector"),
-    on("Priority"),
-    on("DefaultTolerationSeconds"),
+    built("Priority", &Priority),
+    built("DefaultTolerationSeconds", &DefaultTolerationSeconds),
     off("PodTolerationRestriction"),
     off("EventRateLimit"),
     off("ExtendedResourceToleration"),
-    on("DefaultStorageClass"),
-    on("StorageObjectInUseProtection"),
+    built("DefaultStorageClass", &DefaultStorageClass),
+    built("StorageObjectInUseProtection", &StorageObjectInUseProtection),
     on("PodGroupProtection"),
     off("OwnerReferencesPermissionEnforcement"),
     on("PersistentVolumeClaimResize"),

@@ -22,7 +22,7 @@ use crate::webhooks::caller::CallError;
 use crate::webhooks::conditions::{self, Verdict};
 use crate::webhooks::excerpt::{EXCERPT, excerpt, excerpt_of};
 use crate::webhooks::hook::{FailurePolicy, Hook};
-use crate::webhooks::{review, rules};
+use crate::webhooks::review;
 
 /// How many bytes of a review are written in a step of work.
 const BYTES_PER_STEP: u64 = 64;
@@ -31,7 +31,7 @@ const BYTES_PER_STEP: u64 = 64;
 pub(super) fn any_concerns(hooks: &[Hook], attributes: &AdmissionAttributes<'_>) -> bool {
     let target = attributes.target;
     // Before anything else: however many rules there are, they can be deleted.
-    if hooks.is_empty() || rules::is_exempt(&target.kind.group, &target.kind.kind) {
+    if hooks.is_empty() || target.kind.strategy.is_exempt_from_webhooks() {
         return false;
     }
     let (own, others) = (attributes.group_version(), attributes.equivalents());

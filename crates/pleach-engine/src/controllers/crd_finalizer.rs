@@ -100,7 +100,7 @@ impl Controller for DefinitionFinalizer {
         let prefix = keys::prefix(&crd.spec.group, &crd.spec.names.plural, None);
         // Before they are looked at: one that goes in between is noticed.
         waiting().insert(prefix.clone(), name.clone());
-        if !self.engine.delete_all_under(&prefix).await? {
+        if !self.engine.delete_all_under(&prefix, None).await? {
             return Ok(Progress::Waiting(Vec::new()));
         }
         let finished = self.finish(&key, Termination::Completed).await?;

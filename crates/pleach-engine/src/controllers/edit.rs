@@ -1,14 +1,19 @@
-//! How background controllers change and remove stored objects: as stored, without admission, so that an
-//! object that can no longer be converted or validated goes like the others.
+//! How background controllers change and remove stored objects: as stored, so that an object that can no longer be
+//! converted or validated goes like the others.
+//!
+//! The CRD finalizer deletes without admission, as upstream's does. The namespace controller deletes through admission,
+//! where a plugin handles the deletion: upstream's is a client of the API.
 
 use futures_util::future::join_all;
 use pleach_json::{InternedObjects, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_store::{Commit, Expect, Key, RangeQuery, StoreError};
 
-use crate::delete::AT_ONCE;
+use crate::admission::{AdmissionAttributes, RequestOptions};
+use crate::delete::{AT_ONCE, Deleted};
 use crate::engine::Engine;
 use crate::keys;
+use crate::options::{Context, DeleteOptions};
 use crate::prepare::mark_for_deletion;
 use crate::record::{Record, encode};
 use crate::rejection::Rejection;
@@ -32,7 +37,7 @@ impl Engine {
 
     /// Changes a stored object; `how` says whether it did. An object that nothing holds any more is
     /// removed.
-    pub(super) async fn edit(&self, key: &Key, how: impl Fn(&mut Value) -> bool) -> Result<(), Rejection> {
+    pub(crate) async fn edit(&self, key: &Key, how: impl Fn(&mut Value) -> bool) -> Result<(), Rejection> {
         let Some(target) = self.target_of(key) else { return Ok(()) };
         loop {
             let Some(record) = self.stored(key).await? else { return Ok(()) };
@@ -45,7 +50,7 @@ impl Engine {
             match self.store.commit(commit).await {
                 Ok(_) => {
                     if finished {
-                        self.committed(&target.kind, target.name()).await;
+                        self.committed(&target, target.name()).await;
                     }
                     return Ok(());
                 }
@@ -55,15 +60,21 @@ impl Engine {
         }
     }
 
-    /// Deletes all objects under a prefix; says whether none is left. One that cannot be deleted does not
-    /// keep the others: the first error is returned at the end.
-    pub(super) async fn delete_all_under(&self, prefix: &str) -> Result<bool, Rejection> {
+    /// Deletes all objects under a prefix, through admission for the user of `context` if one is given; says whether
+    /// none is left. One that cannot be deleted does not keep the others: the first error is returned at the end.
+    pub(super) async fn delete_all_under(
+        &self,
+        prefix: &str,
+        context: Option<&Context>,
+    ) -> Result<bool, Rejection> {
         let mut query = RangeQuery::prefix(prefix).limit(500);
         let (now, mut held, mut failed) = (self.now(), false, None);
         loop {
             let range = self.store.range(query.clone()).await.map_err(Rejection::from_store)?;
             for some in range.items.chunks(AT_ONCE) {
-                for left in join_all(some.iter().map(|item| self.remove_or_mark(&item.key, &now))).await {
+                for left in
+                    join_all(some.iter().map(|item| self.remove_or_mark(&item.key, &now, context))).await
+                {
                     match left {
                         Ok(left) => held |= left,
                         Err(error) => {
@@ -84,7 +95,24 @@ impl Engine {
     }
 
     /// Removes an object, or marks one that something holds; whether it is still there comes back.
-    async fn remove_or_mark(&self, key: &Key, now: &str) -> Result<bool, Rejection> {
+    async fn remove_or_mark(
+        &self,
+        key: &Key,
+        now: &str,
+        context: Option<&Context>,
+    ) -> Result<bool, Rejection> {
+        if let (Some(context), Some(target)) = (context, self.target_of(key)) {
+            let options = DeleteOptions::default();
+            let attributes = AdmissionAttributes::new(&target, "", RequestOptions::Delete(&options), context);
+            if self.begin_admission(&attributes).await?.is_some() {
+                let mut context = context.clone();
+                return match self.delete_one(&target, "", &options, &mut context).await {
+                    Ok(deleted) => Ok(matches!(deleted, Deleted::Marked(_))),
+                    Err(Rejection::NotFound(_)) => Ok(false),
+                    Err(rejection) => Err(rejection),
+                };
+            }
+        }
         self.edit(key, |value| {
             let fresh = !ObjectMeta::of(value).is_terminating();
             mark_for_deletion(value, now);

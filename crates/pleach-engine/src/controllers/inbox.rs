@@ -1,4 +1,4 @@
-//! What requests hand over to background controllers.
+//! Queue of work that requests hand over to background controllers.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};

@@ -4,12 +4,14 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use pleach_auth::UserInfo;
 use pleach_json::{Map, Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
 
 use super::controller::{Change, Controller, Due, Progress, Worked};
 use crate::engine::Engine;
 use crate::keys;
+use crate::options::Context;
 
 /// How long after an object of a namespace went the namespace is looked at: they go in bursts.
 const SETTLE: Duration = Duration::from_millis(20);
@@ -71,13 +73,14 @@ impl Controller for NamespaceController {
         }
         // Before they are looked at: one that goes in between is noticed.
         self.wait(name, true);
+        let context = Context { user: UserInfo::controller("namespace-controller"), ..Context::default() };
         let (mut empty, mut failed) = (true, None);
         for kind in engine.catalog.all() {
             if !kind.is_namespaced() {
                 continue;
             }
             let prefix = keys::prefix(&kind.storage_group, &kind.plural, Some(name));
-            match engine.delete_all_under(&prefix).await {
+            match engine.delete_all_under(&prefix, Some(&context)).await {
                 Ok(none_left) => empty &= none_left,
                 Err(error) => {
                     failed.get_or_insert(error);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach_json::Str;
-use pleach_store::Revision;
+use pleach_store::{Key, Revision};
 
 use super::controller::{Change, Controller, Due, Progress, Worked};
 use crate::engine::Engine;
@@ -21,6 +21,8 @@ pub(super) enum Item {
     NameFreed(Str),
     /// A webhook configuration has changed, and when.
     Webhooks(Revision),
+    /// A role or binding has changed.
+    Rbac(Str),
 }
 
 /// Does what follows from commits once more.
@@ -43,6 +45,7 @@ impl Controller for Reconciler {
         let item = match keys::split(change.key()) {
             Some((GROUP, PLURAL, name)) => Item::Definition(name.into()),
             _ if Engine::is_hook_configuration(change.key()) => Item::Webhooks(change.revision()),
+            _ if Engine::is_rbac(change.key()) => Item::Rbac(change.key().as_str().into()),
             _ => return Vec::new(),
         };
         vec![(item, Duration::ZERO)]
@@ -53,6 +56,7 @@ impl Controller for Reconciler {
             Item::Definition(name) => self.engine.definition_changed(name).await?,
             Item::NameFreed(name) => self.engine.name_freed(name).await?,
             Item::Webhooks(changed) => self.engine.load_hooks_since(*changed).await?,
+            Item::Rbac(key) => self.engine.rbac_changed(&Key::new(key.as_str())).await?,
         }
         Ok(Progress::Finished)
     }

@@ -1,38 +1,20 @@
 //! The controllers over the model store. Time stands still and jumps to whatever is due next.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use pleach_json::{Value, json, to_vec};
-use pleach_store::ModelStore;
+use pleach_store::{Commit, Expect, ModelStore, Stats, Store, StoreFuture, Versioned};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::*;
 use crate::admission::AdmissionPlugins;
-use crate::engine::{Clock, Randomness};
+use crate::deterministic::{CountedRandomness, FixedClock};
 use crate::options::{Body, Context, DeleteOptions, Format, Propagation, WriteOptions};
 use crate::target::{Subresource, Target};
-use crate::webhooks::{Address, Answered, CallError, Caller};
-
-struct Standstill;
-
-impl Clock for Standstill {
-    fn now(&self) -> crate::engine::Instant {
-        crate::engine::Instant { seconds: 1_800_000_000, nanoseconds: 0 }
-    }
-}
-
-#[derive(Default)]
-struct Counting(AtomicU64);
-
-impl Randomness for Counting {
-    fn fill(&self, buffer: &mut [u8]) {
-        let count = self.0.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-        buffer.iter_mut().zip(count.into_iter().cycle()).for_each(|(byte, digit)| *byte = digit);
-    }
-}
+use crate::webhooks::{Address, CallError, CallFuture, Caller};
 
 /// How a webhook treats an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +42,10 @@ impl Webhook {
 }
 
 impl Caller for Webhook {
-    fn call<'a>(&'a self, _: &'a Address, body: Bytes, timeout: Duration) -> Answered<'a> {
+    fn call<'a>(&'a self, _: &'a Address, body: Bytes, timeout: Duration) -> CallFuture<'a> {
         let review = pleach_json::parse(&body).unwrap();
-        let name: Str = review.at(&["request", "name"]).unwrap().as_str().unwrap().into();
+        let name = review.at(&["request", "name"]).and_then(Value::as_str).unwrap_or_default();
+        let name: Str = name.into();
         *self.calls.lock().unwrap().entry(name.clone()).or_default() += 1;
         let treats = self.treats.lock().unwrap().get(&name).copied();
         Box::pin(async move {
@@ -93,30 +76,38 @@ struct Fixture {
 impl Fixture {
     /// An engine with its controllers, and a webhook that is asked before ConfigMaps are deleted.
     async fn new() -> Self {
+        let fixture = Self::over(Arc::new(ModelStore::default())).await;
+        tokio::spawn(fixture.engine.clone().run_controllers());
+        fixture.create_webhook().await;
+        fixture
+    }
+
+    /// An engine without its controllers.
+    async fn over(store: Arc<dyn Store>) -> Self {
         let webhook = Webhook::default();
-        let (store, admission) = (Arc::new(ModelStore::default()), AdmissionPlugins::default());
-        let engine = Engine::new(store, Arc::new(Standstill), Arc::new(Counting::default()), admission)
+        let admission = AdmissionPlugins::default();
+        let (clock, randomness) = (Arc::new(FixedClock::default()), Arc::new(CountedRandomness::default()));
+        let engine = Engine::new(store, clock, randomness, admission)
             .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none())
             .with_caller(Arc::new(webhook.clone()));
         engine.start().await.unwrap();
-        let engine = Arc::new(engine);
-        tokio::spawn(engine.clone().run_controllers());
-        let fixture = Self { engine, webhook };
-        fixture
-            .create(
-                "validatingwebhookconfigurations",
-                json!({
-                    "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
-                    "metadata": {"name": "guard"},
-                    "webhooks": [{"name": "guard.example.com", "sideEffects": "None",
-                        "admissionReviewVersions": ["v1"], "clientConfig": {"url": "https://127.0.0.1:1/"},
-                        "timeoutSeconds": 10,
-                        "rules": [{"apiGroups": [""], "apiVersions": ["*"], "operations": ["DELETE"],
-                            "resources": ["configmaps"]}]}]
-                }),
-            )
-            .await;
-        fixture
+        Self { engine: Arc::new(engine), webhook }
+    }
+
+    async fn create_webhook(&self) {
+        self.create(
+            "validatingwebhookconfigurations",
+            json!({
+                "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+                "metadata": {"name": "guard"},
+                "webhooks": [{"name": "guard.example.com", "sideEffects": "None",
+                    "admissionReviewVersions": ["v1"], "clientConfig": {"url": "https://127.0.0.1:1/"},
+                    "timeoutSeconds": 10,
+                    "rules": [{"apiGroups": [""], "apiVersions": ["*"], "operations": ["DELETE"],
+                        "resources": ["configmaps"]}]}]
+            }),
+        )
+        .await;
     }
 
     fn target(&self, plural: &str, name: Option<&str>) -> Target {
@@ -330,4 +321,99 @@ async fn namespaces_and_definitions_go_as_soon_as_what_holds_them_does() {
     sleep(Duration::from_secs(1)).await;
     assert!(fixture.get("namespaces", "n").await.is_none());
     assert!(fixture.get("customresourcedefinitions", "foos.example.com").await.is_none());
+}
+
+/// A store of which pages are read slowly: others write before each, once that is wanted.
+struct WrittenWhileRead {
+    store: ModelStore,
+    others_write: AtomicBool,
+}
+
+/// How many commits there are before a page, and how many the store's history has.
+const COMMITS_PER_PAGE: usize = 24;
+const HISTORY: usize = 64;
+
+impl Store for WrittenWhileRead {
+    fn range(&self, query: RangeQuery) -> StoreFuture<'_, pleach_store::Range> {
+        Box::pin(async {
+            if self.others_write.load(Ordering::Relaxed) {
+                for _ in 0..COMMITS_PER_PAGE {
+                    self.store.commit(Commit::put("/registry/a", Expect::Anything, "a")).await?;
+                }
+            }
+            self.store.range(query).await
+        })
+    }
+
+    fn get<'a>(&'a self, key: &'a Key, at: Option<Revision>) -> StoreFuture<'a, Option<Versioned>> {
+        self.store.get(key, at)
+    }
+
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, Revision> {
+        self.store.commit(commit)
+    }
+
+    fn watch(&self, prefix: Key, after: Revision) -> StoreFuture<'_, Watch> {
+        self.store.watch(prefix, after)
+    }
+
+    fn revision(&self) -> StoreFuture<'_, Revision> {
+        self.store.revision()
+    }
+
+    fn compact(&self, before: Revision) -> StoreFuture<'_, ()> {
+        self.store.compact(before)
+    }
+
+    fn stats(&self) -> StoreFuture<'_, Stats> {
+        self.store.stats()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_changes_faster_than_it_is_read_is_read_through() {
+    let store = ModelStore::with_history(HISTORY);
+    let store = Arc::new(WrittenWhileRead { store, others_write: AtomicBool::new(false) });
+    let fixture = Fixture::over(store.clone()).await;
+    for number in 0..10 * PAGE {
+        fixture.owned("configmaps", &format!("c{number}"), &[]).await;
+    }
+    // Behind all others.
+    fixture.owned("secrets", "dependent", &[("never", &"never".into())]).await;
+    store.others_write.store(true, Ordering::Relaxed);
+    let mut controllers = Controllers::new(&fixture.engine, HashSet::new());
+    let ended = tokio::time::timeout(Duration::from_mins(1), controllers.run()).await;
+    assert!(ended.is_err(), "it goes on and on: {ended:?}");
+    assert_eq!(fixture.count("configmaps").await, 10 * PAGE);
+    assert_eq!(fixture.count("secrets").await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn webhooks_are_called_before_the_objects_of_a_namespace_are_deleted() {
+    let fixture = Fixture::new().await;
+    fixture
+        .create("namespaces", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}))
+        .await;
+    for (plural, kind) in [("configmaps", "ConfigMap"), ("secrets", "Secret")] {
+        let object = json!({"apiVersion": "v1", "kind": (kind), "metadata": {"name": "a"}});
+        let body = Body { bytes: to_vec(&object).into(), format: Format::Json };
+        let target = Target { namespace: Some("n".into()), ..fixture.target(plural, None) };
+        let made =
+            fixture.engine.create(&target, &body, &WriteOptions::default(), &mut Context::default()).await;
+        made.map(drop).unwrap();
+    }
+    fixture.webhook.treat("", Treats::Fails);
+    fixture.delete("namespaces", "n", Propagation::Background).await;
+    sleep(Duration::from_mins(1)).await;
+    assert!(fixture.webhook.calls("") > 1, "the call is made again after it failed");
+    let under = |plural| Target { namespace: Some("n".into()), ..fixture.target(plural, None) }.prefix();
+    let left = async |plural| {
+        fixture.engine.store.range(RangeQuery::prefix(under(plural))).await.unwrap().items.len()
+    };
+    assert_eq!((left("configmaps").await, left("secrets").await), (1, 0), "only the webhook's kind is held");
+    assert!(fixture.get("namespaces", "n").await.is_some());
+    fixture.webhook.treat("", Treats::AllowsAfter(Duration::ZERO));
+    sleep(Duration::from_mins(1)).await;
+    assert_eq!(left("configmaps").await, 0);
+    assert!(fixture.get("namespaces", "n").await.is_none());
 }

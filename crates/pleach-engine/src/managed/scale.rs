@@ -1,8 +1,8 @@
-//! The owners of an object's replicas, as its `/scale` sees them.
+//! Managed fields of `/scale`: the field managers of an object's replicas.
 //!
 //! A Scale has the owners of its replicas and no others. A write through `/scale` is worked out on
-//! the Scale; what comes out is put back into the object's own entries: who lost the replicas there
-//! loses them here, and who got them has an entry of its own under the subresource.
+//! the Scale; the result is put back into the object's own entries: a manager that lost the replicas there
+//! loses them here, and the one that gained them has an entry of its own under the subresource.
 //!
 //! Odd, and kept: an apply that would change the replicas and is not in conflict fails, because
 //! upstream cannot turn what it made back into a Scale.
@@ -139,7 +139,7 @@ pub(crate) fn put_back(target: &Target, scale: &Value, object: &mut Value) {
     };
 }
 
-/// Works out who owns the replicas of `new`, which differs from `live` in them at most.
+/// Tracks field managers of the replicas of `new`, which differs from `live` in them at most.
 pub(crate) fn track(
     target: &Target,
     paths: &Scale,

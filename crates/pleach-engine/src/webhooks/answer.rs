@@ -1,4 +1,4 @@
-//! What a webhook answers to an admission review.
+//! The response of a webhook to an admission review.
 
 use std::cell::Cell;
 

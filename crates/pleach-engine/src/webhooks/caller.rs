@@ -50,7 +50,7 @@ impl From<String> for CallError {
 }
 
 /// What a call comes to.
-pub type Answered<'a> = Pin<Box<dyn Future<Output = Result<Bytes, CallError>> + Send + 'a>>;
+pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<Bytes, CallError>> + Send + 'a>>;
 
 /// Posts a review to a webhook and waits for the answer.
 ///
@@ -58,14 +58,14 @@ pub type Answered<'a> = Pin<Box<dyn Future<Output = Result<Bytes, CallError>> + 
 /// bounds how many calls there are. Dropping the future ends the call.
 pub trait Caller: Send + Sync + 'static {
     /// The body of the webhook's answer.
-    fn call<'a>(&'a self, address: &'a Address, body: Bytes, timeout: Duration) -> Answered<'a>;
+    fn call<'a>(&'a self, address: &'a Address, body: Bytes, timeout: Duration) -> CallFuture<'a>;
 }
 
-/// Calls no webhook: for engines without a network.
-pub(crate) struct Nobody;
+/// Refuses every call: for engines without a network.
+pub(crate) struct NoWebhooks;
 
-impl Caller for Nobody {
-    fn call<'a>(&'a self, _: &'a Address, _: Bytes, _: Duration) -> Answered<'a> {
+impl Caller for NoWebhooks {
+    fn call<'a>(&'a self, _: &'a Address, _: Bytes, _: Duration) -> CallFuture<'a> {
         Box::pin(async { Err(CallError::Failed("webhooks are not called here".into())) })
     }
 }

@@ -1,4 +1,4 @@
-//! Conditions of a webhook: expressions about a write, all of which must be true for it to be asked.
+//! Match conditions of a webhook: CEL expressions, all of which must be true for it to be called.
 
 use pleach_auth::UserInfo;
 use pleach_auth::user::MASTERS;

@@ -1,4 +1,4 @@
-//! The webhook that converts objects of a custom resource.
+//! Conversion webhooks of custom resources.
 //!
 //! It is called with one object at a time, also in lists: that is how upstream reads from its store, and
 //! one object that cannot be converted does not depend on its neighbours.
@@ -67,18 +67,18 @@ impl Converter {
             converted.as_object_mut().map(|members| members.insert("apiVersion", to));
             return Ok(converted);
         }
-        let who = format!("conversion webhook for {}, Kind={}", text("apiVersion"), text("kind"));
+        let webhook = format!("conversion webhook for {}, Kind={}", text("apiVersion"), text("kind"));
         let request = self.request(&uid, object, to);
         let answer = match caller.call(&self.address, request, PATIENCE).await {
             Ok(answer) => self.read(&answer, &uid),
             Err(CallError::Failed(problem)) => Err(problem),
             Err(CallError::Overloaded) => return Err(CallError::Overloaded),
         };
-        let returned = answer.map_err(|problem| format!("{who} failed: {problem}"))?;
+        let returned = answer.map_err(|problem| format!("{webhook} failed: {problem}"))?;
         if returned.len() != 1 {
-            return Err(format!("{who} returned {} objects, expected 1", returned.len()).into());
+            return Err(format!("{webhook} returned {} objects, expected 1", returned.len()).into());
         }
-        Ok(accept(&who, object, returned.into_iter().next().unwrap_or_default(), to)?)
+        Ok(accept(&webhook, object, returned.into_iter().next().unwrap_or_default(), to)?)
     }
 
     fn request(&self, uid: &str, object: &Value, to: &str) -> Bytes {
@@ -124,7 +124,7 @@ fn is_empty(object: &Value) -> bool {
 
 /// The converted object, if it is still the same one, with the metadata it had. Only labels and
 /// annotations are the webhook's.
-fn accept(who: &str, from: &Value, mut converted: Value, to: &str) -> Result<Value, String> {
+fn accept(webhook: &str, from: &Value, mut converted: Value, to: &str) -> Result<Value, String> {
     if converted.is_null() {
         return Err("unexpected end of JSON input".into());
     }
@@ -138,7 +138,7 @@ fn accept(who: &str, from: &Value, mut converted: Value, to: &str) -> Result<Val
     }
     let invalid = |what: &str, expected: &str, received: &str| {
         format!(
-            "{who} returned invalid object at index 0: invalid {what} (expected {expected}, received {})",
+            "{webhook} returned invalid object at index 0: invalid {what} (expected {expected}, received {})",
             excerpt(received)
         )
     };
@@ -156,11 +156,13 @@ fn accept(who: &str, from: &Value, mut converted: Value, to: &str) -> Result<Val
     ] {
         if was != is {
             let is = excerpt(is);
-            return Err(format!("{who} returned invalid object: must have the same {what}: {was} != {is}"));
+            return Err(format!(
+                "{webhook} returned invalid object: must have the same {what}: {was} != {is}"
+            ));
         }
     }
     let metadata = restored(from, &converted)
-        .map_err(|problem| format!("{who} returned invalid metadata: {problem}"))?;
+        .map_err(|problem| format!("{webhook} returned invalid metadata: {problem}"))?;
     if let Some(members) = converted.as_object_mut() {
         members.insert("metadata", metadata);
     }
@@ -169,7 +171,7 @@ fn accept(who: &str, from: &Value, mut converted: Value, to: &str) -> Result<Val
 
 /// The metadata of an object with the labels and annotations of another.
 fn restored(from: &Value, converted: &Value) -> Result<Value, String> {
-    // The object may be a part of one, made to see who owns what; upstream asks for metadata then too.
+    // The object may be a part of one, made to find the owners of its fields; upstream asks for metadata then too.
     let original = from.get("metadata").filter(|metadata| metadata.as_object().is_some());
     let original = original.cloned().unwrap_or_else(Value::object);
     let given = match converted.get("metadata") {

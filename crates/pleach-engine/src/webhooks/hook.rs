@@ -35,7 +35,7 @@ impl ReviewVersion {
     }
 }
 
-/// What a webhook that cannot be asked means for a write.
+/// The failure policy: what happens to a write if calling the webhook fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailurePolicy {
     /// It is refused.

@@ -1,6 +1,6 @@
 //! The webhooks there are, decoded once per change of their configurations.
 //!
-//! Every write asks whether anybody wants to know of it; where there are no webhooks that costs one load.
+//! Looked up on every write; without webhooks that costs one atomic load.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -18,9 +18,9 @@ use crate::rejection::Rejection;
 /// All webhooks, in the order they are called: by the name of their configuration, then as it lists them.
 #[derive(Default)]
 pub(crate) struct Hooks {
-    /// Those that may change the object.
+    /// Mutating webhooks.
     pub(crate) mutating: Vec<Hook>,
-    /// Those that say yes or no.
+    /// Validating webhooks.
     pub(crate) validating: Vec<Hook>,
 }
 

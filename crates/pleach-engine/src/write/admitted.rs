@@ -1,7 +1,6 @@
-//! An object as those leave it who may change it.
+//! The mutating admission stage of a write: the object after mutating admission.
 //!
-//! The third stage of a write. What a webhook makes of an object is settled before it goes on, as what its
-//! author made of it was.
+//! The third stage. The object is pruned and defaulted again after a webhook changed it.
 
 use pleach_apply::ManagedFieldsText;
 use pleach_json::Value;
@@ -19,7 +18,7 @@ use crate::prepare;
 use crate::rejection::Rejection;
 use crate::scale;
 
-/// An object that everybody has had a hand in who may.
+/// The object after mutating admission.
 #[derive(Clone)]
 pub(crate) struct Admitted {
     value: Value,
@@ -34,16 +33,17 @@ pub(super) struct Parts {
     pub(super) value: Value,
     /// Its typed form, if that is known.
     pub(super) typed: Typed,
-    /// The owners as text, where they are not in the object.
+    /// The managed fields as text, if they are not in the object.
     pub(super) managed_fields: Option<ManagedFieldsText>,
     /// Whether managed fields were tracked for the whole object.
     pub(super) tracked: bool,
-    /// Whether others than its author changed it.
+    /// Whether mutating admission changed it.
     pub(super) changed: bool,
 }
 
 impl Admitted {
-    fn unasked(draft: Draft) -> Self {
+    /// Without admission.
+    fn unchanged(draft: Draft) -> Self {
         let (value, typed, managed_fields, tracked) = draft.into_parts();
         Self { value, typed, managed_fields, tracked, changed: false }
     }
@@ -60,18 +60,18 @@ impl Admitted {
 }
 
 impl Engine {
-    /// A new object as those leave it who may change it.
+    /// Runs mutating admission on a new object.
     pub(super) async fn admit_new(
         &self,
         admission: Option<&AdmissionAttributes<'_>>,
         draft: Draft,
         context: &mut Context,
     ) -> Result<Admitted, Rejection> {
-        let Some(attributes) = admission else { return Ok(Admitted::unasked(draft)) };
+        let Some(attributes) = admission else { return Ok(Admitted::unchanged(draft)) };
         let (mut value, typed, managed_fields, tracked) = draft.into_parts();
         limits::check_nesting(&value, None)?;
         if let Some(managed_fields) = managed_fields {
-            // Who is asked sees who owns what.
+            // Webhooks get the managed fields too.
             managed::put_text(&mut value, &managed_fields)?;
         }
         let (value, changed) = Box::pin(self.mutated(attributes, value, None, context)).await?;
@@ -79,7 +79,7 @@ impl Engine {
         Ok(Admitted { value, typed, managed_fields: None, tracked, changed })
     }
 
-    /// A draft as those leave it who may change it.
+    /// Runs mutating admission on an object that is to replace a live one.
     pub(super) async fn admit(
         &self,
         admission: Option<&AdmissionAttributes<'_>>,
@@ -88,7 +88,7 @@ impl Engine {
         live: &Live,
         context: &mut Context,
     ) -> Result<Admitted, Rejection> {
-        let Some(attributes) = admission else { return Ok(Admitted::unasked(draft)) };
+        let Some(attributes) = admission else { return Ok(Admitted::unchanged(draft)) };
         let (value, typed, managed_fields, tracked) = draft.into_parts();
         limits::check_nesting(&value, Some(&live.value))?;
         let (value, changed) = if intent.scale().is_some() {
@@ -121,7 +121,8 @@ impl Engine {
         Ok((value, changed))
     }
 
-    /// A draft whose Scale is shown. What is taken from it is a number.
+    /// Runs mutating admission on the Scale of a draft. Only the replicas and the resource version are taken from the
+    /// result.
     async fn mutated_scale(
         &self,
         attributes: &AdmissionAttributes<'_>,

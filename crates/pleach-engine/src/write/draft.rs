@@ -1,6 +1,6 @@
-//! An object as its author would have it: at the right address, with its owners.
+//! The field manager stage of a write: the object before admission, with name, namespace and managed fields.
 //!
-//! The second stage of a write, after settling.
+//! The second stage, after settling.
 
 use pleach_apply::ManagedFieldsText;
 use pleach_json::Value;
@@ -16,14 +16,14 @@ use crate::rejection::Rejection;
 use crate::settle::Settled;
 use crate::target::Target;
 
-/// How many fields of its metadata an object has from the server.
+/// How many metadata fields the server adds to a new object.
 const SYSTEM_FIELDS: usize = 6;
 
-/// An object with its owners.
+/// The object before admission, with its managed fields.
 pub(crate) struct Draft {
     value: Value,
     typed: Typed,
-    /// The owners as text, where they are not in the object.
+    /// The managed fields as text, if they are not in the object.
     managed_fields: Option<ManagedFieldsText>,
     /// Whether managed fields were tracked for the whole object.
     tracked: bool,
@@ -40,16 +40,15 @@ impl Draft {
         context: &mut Context,
     ) -> Result<Self, Rejection> {
         let (mut value, typed) = settled.into_parts();
-        // The server adds about as much to a new object's metadata as its author wrote.
         prepare::metadata_mut(&mut value).reserve(SYSTEM_FIELDS);
         align_namespace(target, &mut value)?;
         dedup_owner_references(&mut value, "", context);
         target.kind.strategy.complete(&mut value);
-        let managed_fields = manager.and_then(|manager| owned(target, &mut value, manager, as_text));
+        let managed_fields = manager.and_then(|manager| own_fields(target, &mut value, manager, as_text));
         Ok(Self { value, typed, managed_fields, tracked: false })
     }
 
-    /// What an intent makes of a live object; `None` if nothing changes.
+    /// The candidate of an intent for a live object; `None` if nothing changes.
     pub(super) fn over(
         target: &Target,
         intent: &mut dyn Intent,
@@ -74,14 +73,19 @@ impl Draft {
         &self.value
     }
 
-    /// The object, its owners as text if they are not in it, and whether they were tracked for all of it.
+    /// The object, its managed fields as text if they are not in it, and whether they were tracked for all of it.
     pub(super) fn into_parts(self) -> (Value, Typed, Option<ManagedFieldsText>, bool) {
         (self.value, self.typed, self.managed_fields, self.tracked)
     }
 }
 
-/// Makes a manager the owner of a new object's fields: in the object, or as text that belongs there.
-fn owned(target: &Target, value: &mut Value, manager: &Manager, as_text: bool) -> Option<ManagedFieldsText> {
+/// Makes a manager the owner of a new object's fields: in the object, or as text.
+fn own_fields(
+    target: &Target,
+    value: &mut Value,
+    manager: &Manager,
+    as_text: bool,
+) -> Option<ManagedFieldsText> {
     let managed_fields = if as_text { managed::text_of_new(target, value, manager) } else { None };
     if managed_fields.is_none() {
         managed::track_new(target, value, manager);
@@ -89,7 +93,7 @@ fn owned(target: &Target, value: &mut Value, manager: &Manager, as_text: bool) -
     managed_fields
 }
 
-/// The namespace of the URL is the object's.
+/// Sets the namespace to that of the URL, or refuses another one.
 pub(crate) fn align_namespace(target: &Target, value: &mut Value) -> Result<(), Rejection> {
     let metadata = prepare::metadata_mut(value);
     let Some(namespace) = &target.namespace else {
@@ -108,7 +112,7 @@ pub(crate) fn align_namespace(target: &Target, value: &mut Value) -> Result<(), 
     }
 }
 
-/// Name and namespace of the URL are the object's.
+/// Refuses a name or namespace other than that of the URL.
 pub(crate) fn check_identity(target: &Target, value: &mut Value) -> Result<(), Rejection> {
     let name = ObjectMeta::of(value).name();
     if name.is_empty() {
@@ -126,7 +130,7 @@ pub(crate) fn check_identity(target: &Target, value: &mut Value) -> Result<(), R
     align_namespace(target, value)
 }
 
-/// Equal owner references are kept once, with a warning that says when they were found.
+/// Removes duplicate owner references, with a warning.
 pub(super) fn dedup_owner_references(value: &mut Value, when: &str, context: &mut Context) {
     let metadata = prepare::metadata_mut(value);
     if let Some(warning) = pleach_meta::object_meta::dedup_owner_references(metadata, when) {

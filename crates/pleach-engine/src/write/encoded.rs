@@ -6,7 +6,7 @@ use bytes::Bytes;
 use pleach_json::{InternedObjects, SpannedValue, Spans, Value};
 use pleach_store::Key;
 
-use super::valid::{Approved, Parcel};
+use super::valid::{Approved, ApprovedParts};
 use crate::engine::Engine;
 use crate::limits;
 use crate::live::{Live, Verified};
@@ -16,7 +16,7 @@ use crate::rejection::Rejection;
 use crate::settle;
 use crate::target::Target;
 
-/// An object as it is stored.
+/// The record of an object, ready to be committed.
 pub(super) struct Encoded {
     /// The record.
     pub(super) bytes: Bytes,
@@ -29,8 +29,8 @@ pub(super) struct Encoded {
 impl Engine {
     /// The bytes of a new object.
     ///
-    /// If it is too large with its managed fields it is stored without, as upstream does, if they
-    /// `may_be_dropped`: they are no part of what the client sent.
+    /// If it is too large with its managed fields, it is stored without them, as upstream does, where they
+    /// `may_be_dropped`: the client did not send them.
     pub(super) async fn encode_new(
         &self,
         target: &Target,
@@ -38,7 +38,7 @@ impl Engine {
         approved: Approved,
         may_be_dropped: bool,
     ) -> Result<Bytes, Rejection> {
-        let Parcel { value, managed_fields, touched, .. } = approved.into_parts();
+        let ApprovedParts { value, managed_fields, touched, .. } = approved.into_parts();
         let mut stored = self.to_storage(target, value).await?;
         let (fingerprint, _) = fingerprint_of(target, &stored, touched)?;
         let version = target.kind.storage_version().fingerprint();
@@ -62,8 +62,8 @@ impl Engine {
         Err(Rejection::stored_too_large())
     }
 
-    /// Whether a record has a size that is stored. One that is already larger may stay so, but not grow:
-    /// the server itself adds to objects that are being deleted, and the limit may have been higher.
+    /// Whether a record is within the size limit. One that is already larger may stay so, but not grow: the
+    /// server itself adds fields to objects that are being deleted, and the limit may have been higher.
     fn is_storable(&self, key: &Key, record: &[u8], earlier: Option<&Record>) -> bool {
         key.as_str().len() + record.len() <= self.max_request_bytes
             || earlier.is_some_and(|earlier| record.len() <= earlier.bytes().len())
@@ -79,7 +79,7 @@ impl Engine {
         record: &Record,
         may_be_dropped: bool,
     ) -> Result<Encoded, Rejection> {
-        let Parcel { value, mut verified, touched, .. } = approved.into_parts();
+        let ApprovedParts { value, mut verified, touched, .. } = approved.into_parts();
         let mut stored = self.to_storage(target, value).await?;
         let (mut bytes, mut clean, mut spans) =
             self.encode_spanned(target, &mut stored, live.spanned(), touched)?;
@@ -106,9 +106,9 @@ impl Engine {
         self.encode_spanned(target, &mut stored, None, false).map(|(bytes, ..)| bytes)
     }
 
-    /// What a read would give if an object had been stored; its resource version stays what it is.
+    /// The response to a dry run: the object as if stored and read, with its resource version unchanged.
     pub(super) async fn as_if_stored(&self, target: &Target, approved: Approved) -> Result<Value, Rejection> {
-        let Parcel { mut value, managed_fields, .. } = approved.into_parts();
+        let ApprovedParts { mut value, managed_fields, .. } = approved.into_parts();
         if let Some(managed_fields) = managed_fields {
             crate::managed::put_text(&mut value, &managed_fields)?;
         }
@@ -117,19 +117,19 @@ impl Engine {
         self.served_value(&target.kind, target.version, stored).await
     }
 
-    /// What is left of an object that is stored and read again.
+    /// An object converted to the storage version and back.
     pub(crate) async fn through_storage(&self, target: &Target, value: Value) -> Result<Value, Rejection> {
         let stored = self.to_storage(target, value).await?;
         self.served_value(&target.kind, target.version, stored).await
     }
 
-    /// An object of the request's version in the one that is stored.
+    /// Converts an object from the request's version to the storage version.
     async fn to_storage(&self, target: &Target, value: Value) -> Result<Value, Rejection> {
         let kind = &target.kind;
         self.convert(kind, target.version, kind.storage, value).await
     }
 
-    /// The bytes of an object, whether a reader of them gets just that object, and its spans in them.
+    /// The bytes of an object, whether parsing them gives the same object, and its spans in them.
     fn encode_spanned(
         &self,
         target: &Target,
@@ -146,12 +146,12 @@ impl Engine {
     }
 }
 
-/// Removes the managed fields; whether there were any.
+/// Removes the managed fields; returns whether there were any.
 fn drop_managed_fields(object: &mut Value) -> bool {
     prepare::metadata_mut(object).remove("managedFields").is_some()
 }
 
-/// Under which schema a stored object is settled, and whether it is under that of its version.
+/// The fingerprint of the schema under which a stored object is settled, and whether it is that of its version.
 fn fingerprint_of(target: &Target, stored: &Value, touched: bool) -> Result<(u64, bool), Rejection> {
     let kind = &target.kind;
     let clean = if touched || target.version != kind.storage {

@@ -1,6 +1,6 @@
-//! An object that may be stored: prepared, validated, and then accepted by validating admission.
+//! The prepare, validate and validating admission stages of a write.
 //!
-//! The fourth and fifth stage of a write.
+//! The fourth and fifth stage.
 
 use pleach_apply::ManagedFieldsText;
 use pleach_json::{Str, Value};
@@ -22,18 +22,18 @@ use crate::scale;
 use crate::settle;
 use crate::target::Target;
 
-/// A generated name keeps this much of its base.
+/// A generated name keeps this many bytes of its base.
 const NAME_BASE: usize = 58;
 
-/// An object that nothing is wrong with.
+/// The object after prepare and validate.
 pub(crate) struct Valid {
     value: Value,
     typed: Typed,
     managed_fields: Option<ManagedFieldsText>,
     verified: Verified,
-    /// Whether others than its author changed it.
+    /// Whether mutating admission changed it.
     changed: bool,
-    /// Whether reading it may change it again: something was put in or taken out after defaulting.
+    /// Whether reading it may change it again, because it was changed after defaulting.
     touched: bool,
 }
 
@@ -47,9 +47,9 @@ pub(crate) struct Approved {
 }
 
 /// The parts of an approved object.
-pub(super) struct Parcel {
+pub(super) struct ApprovedParts {
     pub(super) value: Value,
-    /// The owners as text, where they are not in the object.
+    /// The managed fields as text, if they are not in the object.
     pub(super) managed_fields: Option<ManagedFieldsText>,
     pub(super) verified: Verified,
     /// Whether reading it may change it again.
@@ -57,7 +57,7 @@ pub(super) struct Parcel {
 }
 
 impl Valid {
-    /// A new object, with what the server adds; `generated` gives it the name that is made here.
+    /// Prepares and validates a new object; `generated` makes a name from `generateName`.
     pub(super) fn create(
         engine: &Engine,
         target: &Target,
@@ -88,7 +88,7 @@ impl Valid {
         Ok(Self { value, typed, managed_fields, verified: Verified::default(), changed, touched })
     }
 
-    /// An object that is to replace a live one.
+    /// Prepares and validates an object that is to replace a live one.
     pub(super) fn update(
         target: &Target,
         intent: &dyn Intent,
@@ -104,26 +104,43 @@ impl Valid {
         let Verdict { errors, valid } =
             validate::update(target.resource(), &value, &typed, old, &mut context.warnings);
         if !errors.is_empty() {
-            return Err(Rejection::Invalid { subject: target.kind.own_subject(&value), errors });
+            let mut subject = target.kind.own_subject(&value);
+            if intent.scale().is_some() && target.kind.strategy.api_kind().is_some() {
+                // Typed kinds validate the Scale itself.
+                (subject.group, subject.resource) = ("autoscaling".into(), "Scale".into());
+            }
+            return Err(Rejection::Invalid { subject, errors });
         }
         let verified = if changed { Verified::default() } else { Verified { valid, tracked } };
-        // A Scale may bring objects that hold its number, without the defaults that readers see in them.
+        // Setting the replicas may create parent objects, which are not defaulted yet.
         let touched = changed || intent.scale().is_some();
         Ok(Self { value, typed, managed_fields, verified, changed, touched })
     }
 }
 
+impl Valid {
+    /// The object.
+    pub(super) fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// Changes what the server itself gives an object.
+    pub(super) fn edit<T>(&mut self, how: impl FnOnce(&mut Value) -> T) -> T {
+        how(&mut self.value)
+    }
+}
+
 impl Approved {
-    fn unasked(Valid { value, typed, managed_fields, verified, touched, .. }: Valid) -> Self {
+    fn unchanged(Valid { value, typed, managed_fields, verified, touched, .. }: Valid) -> Self {
         Self { value, typed, managed_fields, verified, touched }
     }
 
-    /// What was approved. What a webhook added and the schema does not know is dropped: no reader would see it.
+    /// The approved object. Unknown fields that a mutating webhook added are pruned: no read would return them.
     fn after(target: &Target, mut valid: Valid) -> Self {
         if valid.changed {
             settle::converted(&target.kind, target.version, &mut valid.value);
         }
-        Self::unasked(valid)
+        Self::unchanged(valid)
     }
 
     /// The object.
@@ -131,7 +148,7 @@ impl Approved {
         &self.value
     }
 
-    /// Gives owners whose entries differ from the live object's only in their time the time they had.
+    /// Keeps the time of managed fields entries that differ from the live object's in nothing else.
     pub(super) fn keep_times(&mut self, live: &Value) {
         managed::keep_times(live, &mut self.value);
     }
@@ -141,9 +158,9 @@ impl Approved {
         &self.typed
     }
 
-    pub(super) fn into_parts(self) -> Parcel {
+    pub(super) fn into_parts(self) -> ApprovedParts {
         let Self { value, managed_fields, verified, touched, .. } = self;
-        Parcel { value, managed_fields, verified, touched }
+        ApprovedParts { value, managed_fields, verified, touched }
     }
 }
 
@@ -156,7 +173,7 @@ impl Engine {
         valid: Valid,
         context: &mut Context,
     ) -> Result<Approved, Rejection> {
-        let Some(attributes) = admission else { return Ok(Approved::unasked(valid)) };
+        let Some(attributes) = admission else { return Ok(Approved::unchanged(valid)) };
         Box::pin(self.validating_admission(attributes, Some(&valid.value), None, context)).await?;
         Ok(Approved::after(target, valid))
     }
@@ -171,7 +188,7 @@ impl Engine {
         live: &Live,
         context: &mut Context,
     ) -> Result<Approved, Rejection> {
-        let Some(attributes) = admission else { return Ok(Approved::unasked(valid)) };
+        let Some(attributes) = admission else { return Ok(Approved::unchanged(valid)) };
         if let Some((_, paths)) = intent.scale() {
             let shown = scale::from_object(paths, &valid.value)?;
             let was = scale::from_object_or(paths, live, 0)?;
@@ -212,7 +229,7 @@ fn check_resource_version(
     if given == found { Ok(()) } else { Err(conflict(target)) }
 }
 
-/// What an object shares with itself, whatever becomes of its metadata.
+/// The object without its metadata.
 fn without_metadata(object: &Value) -> Value {
     let mut rest = object.clone();
     if let Some(members) = rest.as_object_mut() {

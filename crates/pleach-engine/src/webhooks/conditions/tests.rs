@@ -1,4 +1,4 @@
-//! What a real kube-apiserver made of conditions.
+//! Match conditions with the results recorded from a real kube-apiserver.
 
 use pleach_json::json;
 

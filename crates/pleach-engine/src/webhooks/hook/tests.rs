@@ -1,4 +1,4 @@
-//! What a real kube-apiserver called for which write.
+//! Webhook calls per write as recorded from a real kube-apiserver.
 
 use pleach_json::json;
 

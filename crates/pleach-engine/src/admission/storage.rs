@@ -1,0 +1,77 @@
+//! `StorageObjectInUseProtection` and `DefaultStorageClass`: finalizers of volumes and claims, and the class of claims
+//! that name none.
+
+use std::pin::Pin;
+
+use pleach_json::Value;
+use pleach_meta::object_meta::ObjectMeta;
+
+use super::{AdmissionAttributes, Mutation, Operation, Plugin, Verdict};
+use crate::engine::Engine;
+use crate::kinds::storage_class;
+use crate::prepare::metadata_mut;
+use crate::target::Subresource;
+
+pub(super) struct StorageObjectInUseProtection;
+pub(super) struct DefaultStorageClass;
+
+fn creates(attributes: &AdmissionAttributes<'_>) -> bool {
+    attributes.operation() == Operation::Create && attributes.target.subresource == Subresource::None
+}
+
+impl Plugin for StorageObjectInUseProtection {
+    fn handles(&self, _: &Engine, attributes: &AdmissionAttributes<'_>) -> bool {
+        creates(attributes) && attributes.target.kind.strategy.protection_finalizer().is_some()
+    }
+
+    fn admit<'a>(&'a self, write: Mutation<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+        Box::pin(async move {
+            let finalizer = write.attributes.target.kind.strategy.protection_finalizer();
+            let (Some(finalizer), Some(object)) = (finalizer, write.object) else { return Ok(()) };
+            if !creates(write.attributes) || ObjectMeta::of(object).finalizers().any(|one| one == finalizer) {
+                return Ok(());
+            }
+            let metadata = metadata_mut(object);
+            if let Value::Array(list) = metadata.get_or_insert_with("finalizers", || Value::from(Vec::new()))
+            {
+                list.push(finalizer.into());
+                write.state.changed = true;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Plugin for DefaultStorageClass {
+    fn handles(&self, _: &Engine, attributes: &AdmissionAttributes<'_>) -> bool {
+        creates(attributes) && attributes.target.kind.strategy.has_storage_class()
+    }
+
+    fn admit<'a>(&'a self, write: Mutation<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+        Box::pin(async move {
+            if !self.handles(write.engine, write.attributes) {
+                return Ok(());
+            }
+            let Some(object) = write.object else { return Ok(()) };
+            let annotated =
+                ObjectMeta::of(object).annotation("volume.beta.kubernetes.io/storage-class").is_some();
+            if annotated || object.at(&["spec", "storageClassName"]).is_some() {
+                return Ok(());
+            }
+            let classes = write.engine.objects(storage_class::GROUP, storage_class::PLURAL, None).await?;
+            let defaults = classes.iter().filter(|class| storage_class::is_default(class));
+            // The newest; of several that are equally new the first by name.
+            let newest = defaults.max_by(|a, b| {
+                let (a, b) = (ObjectMeta::of(a), ObjectMeta::of(b));
+                a.creation_timestamp().cmp(&b.creation_timestamp()).then_with(|| b.name().cmp(a.name()))
+            });
+            if let Some(class) = newest
+                && let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut)
+            {
+                spec.insert("storageClassName", ObjectMeta::of(class).name());
+                write.state.changed = true;
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,160 @@
+//! Addresses and ports of Services.
+//!
+//! What is taken is what the stored Services have: there is no second record of it that could differ. Writes of
+//! Services wait for one another between the look at what is taken and their commit, so no address is given twice.
+
+use std::collections::HashSet;
+use std::net::Ipv4Addr;
+
+use pleach_json::Value;
+use pleach_meta::FieldError;
+
+use crate::engine::Engine;
+use crate::kind::Kind;
+use crate::kinds::service::{self, Needs};
+use crate::rejection::Rejection;
+
+/// Node ports.
+const PORTS: std::ops::RangeInclusive<i64> = 30000..=32767;
+
+/// What other Services have.
+#[derive(Default)]
+pub(crate) struct Taken {
+    addresses: HashSet<Ipv4Addr>,
+    ports: HashSet<i64>,
+}
+
+impl Engine {
+    /// What Services other than this one have.
+    pub(crate) async fn taken(&self, kind: &Kind, own_uid: &str) -> Result<Taken, Rejection> {
+        let mut taken = Taken::default();
+        // The first address is that of the API server.
+        taken.addresses.insert(nth(1));
+        for other in self.objects(&kind.group, &kind.plural, None).await? {
+            if pleach_meta::object_meta::ObjectMeta::of(&other).uid() == own_uid {
+                continue;
+            }
+            taken.addresses.extend(service::addresses_of(&other));
+            taken.ports.extend(service::node_ports_of(&other));
+        }
+        Ok(taken)
+    }
+
+    /// Gives a Service what it needs and does not have. A dry run shows addresses and takes none.
+    pub(crate) fn allocate(
+        &self,
+        kind: &Kind,
+        object: &mut Value,
+        old: Option<&Value>,
+        mut taken: Taken,
+        dry_run: bool,
+    ) -> Result<(), Rejection> {
+        let Needs { address, ports, health } = service::needs(object);
+        let invalid = |object: &Value, error: FieldError| Rejection::Invalid {
+            subject: kind.own_subject(object),
+            errors: vec![error],
+        };
+        let own: Vec<Ipv4Addr> = old.map(|old| service::addresses_of(old).collect()).unwrap_or_default();
+        if address {
+            let given = service::addresses_of(object).next();
+            let found = match given {
+                Some(given) if own.contains(&given) || dry_run => given,
+                Some(given) => {
+                    let why = if !is_in_range(given) {
+                        Some("the provided network does not match the current range")
+                    } else if taken.addresses.contains(&given) {
+                        Some("provided IP is already allocated")
+                    } else {
+                        None
+                    };
+                    if let Some(why) = why {
+                        let value = object.at(&["spec", "clusterIPs"]).cloned().unwrap_or_default();
+                        return Err(invalid(
+                            object,
+                            FieldError::invalid(
+                                "spec.clusterIPs",
+                                value,
+                                format!("failed to allocate IP {given}: {why}"),
+                            ),
+                        ));
+                    }
+                    given
+                }
+                None if dry_run => nth(0),
+                None => self
+                    .free_address(&taken)
+                    .ok_or_else(|| Rejection::internal("failed to allocate a serviceIP: range is full"))?,
+            };
+            service::set_address(object, &found.to_string());
+        }
+        if ports {
+            let had: Vec<i64> = old.map(|old| service::node_ports_of(old).collect()).unwrap_or_default();
+            let mut numbers: Vec<(i64, i64)> = Vec::new();
+            for (i, (port, given)) in service::ports_of(object).into_iter().enumerate() {
+                let number = match given {
+                    0 => match numbers.iter().find(|(known, _)| *known == port) {
+                        Some((_, number)) => *number,
+                        None if dry_run => 0,
+                        None => self.free_port(&taken).ok_or_else(|| {
+                            Rejection::internal("failed to allocate a nodePort: range is full")
+                        })?,
+                    },
+                    given => {
+                        let path = format!("spec.ports[{i}].nodePort");
+                        if !PORTS.contains(&given) {
+                            return Err(invalid(
+                                object,
+                                FieldError::invalid(
+                                    path,
+                                    given,
+                                    "provided port is not in the valid range. The range of valid ports is 30000-32767",
+                                ),
+                            ));
+                        }
+                        let mine = had.contains(&given) || numbers.iter().any(|(_, number)| *number == given);
+                        if !dry_run && !mine && taken.ports.contains(&given) {
+                            let why = "provided port is already allocated";
+                            return Err(invalid(object, FieldError::invalid(path, given, why)));
+                        }
+                        given
+                    }
+                };
+                taken.ports.insert(number);
+                numbers.push((port, number));
+            }
+            service::set_node_ports(object, &numbers.iter().map(|(_, number)| *number).collect::<Vec<_>>());
+        }
+        if health
+            && !dry_run
+            && let Some(port) = self.free_port(&taken)
+        {
+            service::set_health_port(object, port);
+        }
+        Ok(())
+    }
+
+    fn free_address(&self, taken: &Taken) -> Option<Ipv4Addr> {
+        // The upper part of the range, as upstream prefers it; the lower is for addresses that are asked for.
+        let upper: Vec<Ipv4Addr> = (17..=254).map(nth).filter(|ip| !taken.addresses.contains(ip)).collect();
+        let free = if upper.is_empty() {
+            (1..=16).map(nth).filter(|ip| !taken.addresses.contains(ip)).collect()
+        } else {
+            upper
+        };
+        (!free.is_empty()).then(|| free[self.random_below(free.len() as u64) as usize])
+    }
+
+    fn free_port(&self, taken: &Taken) -> Option<i64> {
+        let free: Vec<i64> = PORTS.filter(|port| !taken.ports.contains(port)).collect();
+        (!free.is_empty()).then(|| free[self.random_below(free.len() as u64) as usize])
+    }
+}
+
+/// An address of the range of Services, 10.0.0.0/24.
+fn nth(n: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, n)
+}
+
+fn is_in_range(address: Ipv4Addr) -> bool {
+    address.octets()[..3] == [10, 0, 0] && !matches!(address.octets()[3], 0 | 255)
+}

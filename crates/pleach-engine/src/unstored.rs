@@ -1,0 +1,74 @@
+//! Objects that are requests and are not stored: token requests and token reviews.
+
+use pleach_json::{Hints, Map, Str, Value, json};
+use pleach_pipeline::resource::Resource;
+
+use crate::kind::Kind;
+use crate::options::{Body, Context, WriteOptions};
+use crate::rejection::Rejection;
+
+/// Decodes the body of a request, with the errors and warnings of a built-in kind.
+pub fn decode(
+    kind: &Kind,
+    body: &Body,
+    options: &WriteOptions,
+    context: &mut Context,
+) -> Result<Value, Rejection> {
+    let resource = Resource::new(kind, 0);
+    let settled = crate::decode::decode(
+        resource,
+        body,
+        options.field_validation,
+        Hints::default(),
+        &mut context.warnings,
+    )?;
+    Ok(settled.into_value())
+}
+
+/// The managed fields of an object that was just decoded: one manager owns all that is set. Lists are atomic, and
+/// `labels` and `annotations` are maps.
+pub fn managed_fields(
+    object: &Value,
+    api_version: &str,
+    subresource: &str,
+    time: &str,
+    options: &WriteOptions,
+    context: &Context,
+) -> Value {
+    let mut fields = Map::new();
+    let owned = |value: &Value, names: &[&str]| {
+        let mut set = Map::new();
+        for name in names {
+            if let Some(field) = value.get(name).filter(|field| !field.is_null()) {
+                set.insert(format!("f:{name}"), field_set(field, matches!(*name, "labels" | "annotations")));
+            }
+        }
+        set
+    };
+    if let Some(metadata) = object.get("metadata") {
+        let set = owned(metadata, &["annotations", "generateName", "labels"]);
+        if !set.is_empty() {
+            fields.insert("f:metadata", set);
+        }
+    }
+    if let Some(spec) = object.get("spec") {
+        fields.insert("f:spec", field_set(spec, false));
+    }
+    json!([{
+        "manager": (context.manager(&options.field_manager)), "operation": "Update", "apiVersion": (api_version),
+        "time": (time), "fieldsType": "FieldsV1", "fieldsV1": (fields), "subresource": (subresource),
+    }])
+}
+
+fn field_set(value: &Value, is_map: bool) -> Map {
+    let mut set = Map::new();
+    if let Value::Object(members) = value {
+        if is_map {
+            set.insert(".", Value::object());
+        }
+        for (key, member) in members.iter().filter(|(_, member)| !member.is_null()) {
+            set.insert(Str::from(format!("f:{key}")), field_set(member, false));
+        }
+    }
+    set
+}
