@@ -4,6 +4,8 @@
 //! (`as=Table;v=v1;g=meta.k8s.io`); one that the endpoint cannot do is passed over in favour of the
 //! next, and when none is left the answer is 406.
 
+use crate::cbor;
+
 /// How a response is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
@@ -13,6 +15,8 @@ pub enum Encoding {
     Yaml,
     /// `application/vnd.kubernetes.protobuf`
     Protobuf,
+    /// `application/cbor`
+    Cbor,
 }
 
 impl Encoding {
@@ -22,6 +26,7 @@ impl Encoding {
             Self::Json => "application/json",
             Self::Yaml => "application/yaml",
             Self::Protobuf => "application/vnd.kubernetes.protobuf",
+            Self::Cbor => cbor::MEDIA_TYPE,
         }
     }
 }
@@ -107,9 +112,19 @@ impl Clause<'_> {
             ("*", "*") | ("application", "json" | "*") => Some(Encoding::Json),
             ("application", "yaml") => Some(Encoding::Yaml),
             ("application", "vnd.kubernetes.protobuf") => Some(Encoding::Protobuf),
+            ("application", "cbor" | "cbor-seq") => Some(Encoding::Cbor),
             _ => None,
         }
     }
+}
+
+/// Encodings that are not offered everywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// Protobuf; of kinds that have no messages, only the metadata is offered in it.
+    pub protobuf: bool,
+    /// CBOR, behind its feature gate.
+    pub cbor: bool,
 }
 
 /// Splits a header into clauses, best first.
@@ -142,27 +157,28 @@ pub fn clauses(header: &str) -> Vec<Clause<'_>> {
 
 /// Agrees on a representation; `None` is a 406.
 pub fn negotiate(header: Option<&str>, endpoint: Endpoint) -> Option<Accepted> {
-    negotiate_object(header, endpoint, true)
+    negotiate_object(header, endpoint, Offer { protobuf: true, cbor: false })
 }
 
 /// The encoding of an error; JSON if nothing in the header is acceptable.
-pub fn negotiate_error(header: Option<&str>) -> Accepted {
+pub fn negotiate_error(header: Option<&str>, cbor: bool) -> Accepted {
     let json = Accepted { encoding: Encoding::Json, transform: Transform::None, pretty: false };
-    negotiate(header, Endpoint::Error).unwrap_or(json)
+    negotiate_object(header, Endpoint::Error, Offer { protobuf: true, cbor }).unwrap_or(json)
 }
 
 /// Whether a path of a built-in kind is found at all with this `Accept` header: the types must be spelled out, and what is
 /// asked of them does not matter yet.
-pub fn is_produced(header: Option<&str>) -> bool {
+pub fn is_produced(header: Option<&str>, cbor: bool) -> bool {
     let header = header.map(str::trim).unwrap_or_default();
     header.is_empty()
         || clauses(header).iter().any(|clause| {
-            (clause.main, clause.sub) == ("*", "*") || (clause.sub != "*" && clause.encoding().is_some())
+            let encoding = clause.encoding().filter(|encoding| cbor || *encoding != Encoding::Cbor);
+            (clause.main, clause.sub) == ("*", "*") || (clause.sub != "*" && encoding.is_some())
         })
 }
 
-/// Agrees on a representation of objects. Of kinds that have no protobuf form, only the metadata is offered in it.
-pub fn negotiate_object(header: Option<&str>, endpoint: Endpoint, protobuf: bool) -> Option<Accepted> {
+/// Agrees on a representation of objects.
+pub fn negotiate_object(header: Option<&str>, endpoint: Endpoint, offer: Offer) -> Option<Accepted> {
     let default = Accepted { encoding: Encoding::Json, transform: Transform::None, pretty: false };
     let header = header.map(str::trim).unwrap_or_default();
     // What most clients send needs no taking apart.
@@ -171,6 +187,11 @@ pub fn negotiate_object(header: Option<&str>, endpoint: Endpoint, protobuf: bool
     }
     clauses(header).iter().find_map(|clause| {
         let encoding = clause.encoding()?;
+        // Several items are what a watch sends; it is asked for either, and no other endpoint for them.
+        let is_sequence = clause.sub == "cbor-seq";
+        if encoding == Encoding::Cbor && (!offer.cbor || (is_sequence && endpoint != Endpoint::Watch)) {
+            return None;
+        }
         let stream = clause.parameter("stream");
         // Any endpoint may be asked for a stream, and only a watch gives one; YAML has none.
         let streams = stream == "watch" && endpoint != Endpoint::Plain;
@@ -182,7 +203,7 @@ pub fn negotiate_object(header: Option<&str>, endpoint: Endpoint, protobuf: bool
         }
         let transform = transform(clause, endpoint)?;
         let is_offered = match transform {
-            Transform::None => protobuf,
+            Transform::None => offer.protobuf,
             Transform::Table(_) => false,
             Transform::Partial(_) | Transform::PartialList(_) => true,
         };

@@ -8,22 +8,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use http::header::{ACCEPT, DATE, HeaderValue, USER_AGENT};
+use http::header::{ACCEPT, DATE, HeaderMap, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
-use pleach_auth::{Attributes, AuthenticatorChain, Unauthorized, UserInfo, Verb};
+use pleach_auth::{Attributes, AuthenticatorChain, Credentials, Unauthorized, UserInfo, Verb};
 use pleach_engine::{Engine, Rejection};
 use pleach_work::{Interrupted, Meter, Stopped, run_metered};
 use tokio::sync::watch;
 
+use crate::accept::negotiate_error;
 use crate::audit_id::{AUDIT_ID, AuditIds};
-use crate::authentication::credentials;
+use crate::authentication::{EXTRA_SPACE, credentials, has_extra_space};
 use crate::authorization::{self, is_public};
 use crate::body::Body;
 use crate::cpu::{CpuGuard, CpuLanes};
 use crate::deadline::Deadline;
 use crate::documents::Documents;
+use crate::impersonation::{self, LastWays};
 use crate::inflight::{Inflight, InflightLimits, Place, Rank};
 use crate::metrics::{Labels, Metrics};
 use crate::outcome::Outcome;
@@ -31,6 +33,7 @@ use crate::query::Query;
 use crate::request_body::Unread;
 use crate::request_info::{PathKind, RequestInfo};
 use crate::respond::{self, ResponseFormat};
+use crate::service_account::{self, TokenIssuer};
 use crate::{discovery, health, http_date, memory, resource, reviews};
 
 /// A request: its attributes, query and headers.
@@ -47,6 +50,8 @@ pub struct Call<'a> {
     pub query: &'a Query,
     /// The headers.
     pub headers: http::HeaderMap,
+    /// Whether CBOR is read and written.
+    pub cbor: bool,
 }
 
 impl<'a> Call<'a> {
@@ -60,7 +65,7 @@ impl<'a> Call<'a> {
     ) -> Self {
         let RequestInfo { kind, verb, path, resource, is_named } = info;
         let attributes = Attributes { user, verb, path, resource };
-        Self { method, attributes, kind, is_named, query, headers }
+        Self { method, attributes, kind, is_named, query, headers, cbor: false }
     }
     /// A header as text.
     pub fn header(&self, name: impl http::header::AsHeaderName) -> Option<&str> {
@@ -107,11 +112,13 @@ pub struct App {
     /// Counters.
     pub metrics: Metrics,
     authenticators: AuthenticatorChain,
+    token_issuer: Option<Arc<TokenIssuer>>,
     inflight: Arc<Inflight>,
     stopping: watch::Sender<bool>,
     stopped: AtomicBool,
     audit_ids: AuditIds,
     cpu: Arc<CpuLanes>,
+    impersonation: LastWays,
 }
 
 impl App {
@@ -122,12 +129,31 @@ impl App {
             documents: Documents::default(),
             metrics: Metrics::new(),
             authenticators,
+            token_issuer: None,
             inflight: Inflight::new(limits),
             stopping: watch::Sender::new(false),
             stopped: AtomicBool::new(false),
             audit_ids: AuditIds::new(),
             cpu: Arc::new(CpuLanes::of_this_machine()),
+            impersonation: LastWays::default(),
         }
+    }
+
+    /// Serves token requests with this issuer, and its documents.
+    #[must_use]
+    pub fn with_token_issuer(mut self, issuer: Arc<TokenIssuer>) -> Self {
+        self.token_issuer = Some(issuer);
+        self
+    }
+
+    /// The issuer of service account tokens.
+    pub fn token_issuer(&self) -> Option<&TokenIssuer> {
+        self.token_issuer.as_deref()
+    }
+
+    /// The user of some credentials.
+    pub async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Arc<UserInfo>, Unauthorized> {
+        self.authenticators.authenticate(credentials).get().await
     }
 
     /// What requests share that take long to compute.
@@ -175,26 +201,34 @@ impl App {
         let is_watch = info.as_ref().is_some_and(|info| info.verb == Verb::Watch);
         let deadline = Deadline::of(&query, !parts.method.is_safe(), is_watch);
         let user = self.authenticators.authenticate(credentials(&parts.headers, certificate)).get().await;
-        let response = match (info, deadline, user) {
+        let extra_space = has_extra_space(&parts.headers);
+        let mut response = match (info, deadline, user) {
             (None, ..) => respond::text(Outcome::BadPath, "400 Bad Request"),
             (_, Err(rejection), _) => respond::rejection(rejection, &ResponseFormat::plain()),
-            (_, _, Err(Unauthorized)) => {
-                respond::rejection(Rejection::Unauthorized, &ResponseFormat::plain())
-            }
+            (_, _, Err(Unauthorized)) => respond::rejection(
+                Rejection::Unauthorized,
+                &unauthorized_format(&parts.headers, self.engine.gates().cbor),
+            ),
             (Some(info), Ok(deadline), Ok(user)) => {
-                let call = Call::new(parts.method, info, user, &query, parts.headers);
+                let mut call = Call::new(parts.method, info, user, &query, parts.headers);
+                call.cbor = self.engine.gates().cbor;
                 let meter = meter(&call.method).deadline(deadline.at(started)).supervisor(cpu);
                 // Pinned here, so that the futures around it hold a reference: each would make room for it twice.
-                let mut routed = pin!(self.route(&call, &mut body, &mut labels));
-                let response = match deadline.keep(run_metered(meter, routed.as_mut())).await {
-                    Some(Ok(response)) => response,
-                    Some(Err(interrupted)) => self.interrupted(interrupted, deadline),
-                    None => deadline.missed(),
+                let response = {
+                    let mut routed = pin!(self.route(&mut call, &mut body, &mut labels));
+                    match deadline.keep(run_metered(meter, routed.as_mut())).await {
+                        Some(Ok(response)) => response,
+                        Some(Err(interrupted)) => self.interrupted(interrupted, deadline),
+                        None => deadline.missed(),
+                    }
                 };
                 log(&call, parts.uri.query(), response.status(), started.elapsed());
                 response
             }
         };
+        if extra_space {
+            respond::add_warnings(response.headers_mut(), &[EXTRA_SPACE.to_owned()]);
+        }
         body.drain().await;
         let catalog = self.engine.catalog();
         self.metrics.request(labels, response.status().as_u16(), started.elapsed(), catalog);
@@ -203,10 +237,16 @@ impl App {
 
     async fn route(
         self: &Arc<Self>,
-        call: &Call<'_>,
+        call: &mut Call<'_>,
         body: &mut Unread,
         labels: &mut Labels,
     ) -> Response<Body> {
+        if impersonation::is_asked_for(&call.headers)
+            && let Err(refused) = Box::pin(self.impersonate(call)).await
+        {
+            return refused;
+        }
+        let call = &*call;
         if let Err(forbidden) = authorization::check(self.engine.authorizer(), call).await {
             return forbidden;
         }
@@ -216,12 +256,31 @@ impl App {
             return too_many_requests();
         }
         match (&call.attributes.resource, call.kind) {
+            (Some(info), _) if service_account::is_token_request(self, info) => {
+                Box::pin(service_account::serve_token_request(self, call, info, body)).await
+            }
             (Some(info), _) => match reviews::find(info) {
                 Some(review) => Box::pin(reviews::serve(self, call, review, body)).await,
                 None => resource::serve(self, call, info, body, labels).await,
             },
             (None, PathKind::Other | PathKind::Resource) => Box::pin(self.route_other(call)).await,
             (None, _) => discovery::serve(self, call),
+        }
+    }
+
+    /// The request goes on as the user that its headers name.
+    async fn impersonate(&self, call: &mut Call<'_>) -> Result<(), Response<Body>> {
+        let authorizer = self.engine.authorizer();
+        let attributes = &call.attributes;
+        let user =
+            impersonation::impersonated(authorizer, &self.impersonation, &call.headers, attributes).await;
+        match user {
+            Ok(None) => Ok(()),
+            Ok(Some(user)) => {
+                call.attributes.user = user;
+                Ok(())
+            }
+            Err(rejection) => Err(authorization::refusal(rejection, call)),
         }
     }
 
@@ -233,6 +292,8 @@ impl App {
             "version" if rest.is_empty() => health::version(call),
             "metrics" if rest.is_empty() => self.metrics.serve(&self.engine).await,
             "openapi" => self.documents.openapi(&self.engine, call, rest),
+            ".well-known" | "openid" => service_account::serve_issuer_documents(self, call, path)
+                .unwrap_or_else(respond::page_not_found),
             "" => discovery::root(self, call),
             _ => respond::page_not_found(),
         }
@@ -340,6 +401,12 @@ fn finish(mut response: Response<Body>, audit_id: HeaderValue, is_head: bool) ->
         *response.body_mut() = Body::empty();
     }
     response
+}
+
+/// The format of a 401: the encoding that the client accepts, never a transformation.
+fn unauthorized_format(headers: &HeaderMap, cbor: bool) -> ResponseFormat {
+    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    ResponseFormat { accepted: negotiate_error(accept, cbor), ..ResponseFormat::plain() }
 }
 
 /// 429: the client may try again in a second.

@@ -1,8 +1,9 @@
 //! Authenticators: client certificates and bearer tokens.
 //!
-//! Order as upstream: the certificate, then the token, then anonymous. Another sort of credentials is a type
-//! here and a line in [`authenticators`].
+//! Order as upstream: the certificate, then the tokens of the token file, then those of service accounts
+//! ([`crate::service_account`]), then anonymous.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use http::header::{AUTHORIZATION, HeaderMap};
@@ -11,6 +12,7 @@ use pleach_auth::user::MASTERS;
 use pleach_auth::{Answer, Authenticator, AuthenticatorChain, Credentials, UserInfo};
 use pleach_json::Str;
 use rustls::pki_types::CertificateDer;
+use sha2::{Digest as _, Sha256};
 use x509_parser::prelude::FromDer as _;
 
 /// The authenticators in the order they are asked. `token` is the admin's.
@@ -21,14 +23,47 @@ pub fn authenticators(token: impl Into<String>) -> AuthenticatorChain {
 /// The credentials of a request, and of the connection that it came on.
 pub fn credentials<'a>(headers: &'a HeaderMap, certificate: Option<&'a Arc<UserInfo>>) -> Credentials<'a> {
     let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    Credentials { certificate, token: header.and_then(bearer_token) }
+    let token = match header.map(bearer_token) {
+        Some(Bearer::Token(token)) => Some(token),
+        _ => None,
+    };
+    Credentials { certificate, token }
 }
 
-/// The token of an `Authorization` header. Other schemes count as no credentials.
-fn bearer_token(header: &str) -> Option<&str> {
-    let (scheme, token) = header.split_once(' ')?;
-    let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+/// The bearer token of an `Authorization` header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bearer<'a> {
+    /// None: there is another scheme, or no token. The request has no credentials.
+    None,
+    /// None, because two blanks follow the scheme. The client is warned.
+    ExtraSpace,
+    /// The token.
+    Token(&'a str),
+}
+
+/// The warning of [`Bearer::ExtraSpace`].
+pub const EXTRA_SPACE: &str =
+    "the provided Authorization header contains extra space before the bearer token, and is ignored";
+
+/// Reads an `Authorization` header as upstream does: parts end at single blanks, and only the first two count.
+pub fn bearer_token(header: &str) -> Bearer<'_> {
+    let mut parts = header.trim().splitn(3, ' ');
+    match (parts.next(), parts.next()) {
+        (Some(scheme), Some(token)) if scheme.eq_ignore_ascii_case("bearer") => {
+            if token.is_empty() {
+                Bearer::ExtraSpace
+            } else {
+                Bearer::Token(token)
+            }
+        }
+        _ => Bearer::None,
+    }
+}
+
+/// Whether a request's `Authorization` header is ignored for its blanks.
+pub fn has_extra_space(headers: &HeaderMap) -> bool {
+    let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    header.is_some_and(|header| bearer_token(header) == Bearer::ExtraSpace)
 }
 
 /// The user of a verified client certificate: common name and organizations.
@@ -69,6 +104,69 @@ impl Authenticator for StaticToken {
     }
 }
 
+/// The tokens of a `--token-auth-file`.
+#[derive(Debug)]
+pub struct TokenFile {
+    /// By the hash of the token: looking one up says nothing about the others.
+    users: HashMap<[u8; 32], Arc<UserInfo>>,
+}
+
+impl TokenFile {
+    /// Reads lines of CSV: token, user, uid, and groups in quotes.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut users = HashMap::new();
+        for (number, line) in text.lines().enumerate() {
+            let columns =
+                csv_columns(line).ok_or_else(|| format!("line {}: a quote does not end", number + 1))?;
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let [token, name, uid, rest @ ..] = &columns[..] else {
+                return Err(format!(
+                    "line {}: token, user name and user uid are required, there are {} columns",
+                    number + 1,
+                    columns.len()
+                ));
+            };
+            if token.is_empty() {
+                return Err(format!("line {}: the token is empty", number + 1));
+            }
+            let groups = rest.first().into_iter().flat_map(|groups| groups.split(','));
+            let groups = groups.filter(|group| !group.is_empty()).map(Str::from);
+            let user = UserInfo::authenticated(name.as_str(), groups);
+            let user = UserInfo { uid: uid.as_str().into(), ..(*user).clone() };
+            users.insert(Sha256::digest(token).into(), Arc::new(user));
+        }
+        Ok(Self { users })
+    }
+}
+
+impl Authenticator for TokenFile {
+    fn authenticate<'a>(&'a self, credentials: &Credentials<'a>) -> Answer<'a, Authenticated> {
+        let hash = credentials.token.map(|token| <[u8; 32]>::from(Sha256::digest(token)));
+        Answer::Now(Ok(hash.and_then(|hash| self.users.get(&hash).cloned())))
+    }
+}
+
+/// The columns of a line of CSV; `None` if a quote does not end.
+fn csv_columns(line: &str) -> Option<Vec<String>> {
+    let (mut columns, mut column, mut quoted) = (Vec::new(), String::new(), false);
+    let mut characters = line.chars().peekable();
+    while let Some(c) = characters.next() {
+        match c {
+            '"' if quoted && characters.peek() == Some(&'"') => {
+                characters.next();
+                column.push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => columns.push(std::mem::take(&mut column).trim().to_owned()),
+            c => column.push(c),
+        }
+    }
+    columns.push(column.trim().to_owned());
+    (!quoted).then_some(columns)
+}
+
 /// Compares in a time that does not depend on where two tokens differ.
 fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |seen, (x, y)| seen | (x ^ y)) == 0
@@ -84,7 +182,11 @@ mod tests {
         let bob = UserInfo::authenticated("bob", [Str::from("dev")]);
         for (certificate, header, want, why) in [
             (None, Some("Bearer secret"), Some("admin"), "the token"),
-            (None, Some("bearer  secret"), Some("admin"), "the scheme in any case, blanks around the token"),
+            (None, Some("bearer secret "), Some("admin"), "the scheme in any case, blanks around the header"),
+            (None, Some("Bearer secret more"), Some("admin"), "what follows the token is ignored"),
+            (None, Some("Bearer  secret"), Some("system:anonymous"), "two blanks before the token"),
+            (None, Some("Bearer\tsecret"), Some("system:anonymous"), "no blank"),
+            (None, Some("Bearer x secret"), None, "the token is x"),
             (None, Some("Bearer wrong"), None, "a wrong token is refused"),
             (Some(&bob), Some("Bearer wrong"), Some("bob"), "the certificate comes first"),
             (None, None, Some("system:anonymous"), "no credentials"),
@@ -94,6 +196,27 @@ mod tests {
             let headers = header.map(|value| (AUTHORIZATION, value.parse().unwrap())).into_iter().collect();
             let user = chain.authenticate(credentials(&headers, certificate)).get().await;
             assert_eq!(user.ok().map(|user| user.name.clone()).as_deref(), want, "{why}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_token_file_has_a_user_per_line() {
+        let file = TokenFile::parse("t1,ann,1,\"dev,ops\"\n\n# a comment\nt2 , bob, 2\n").unwrap();
+        let ask = async |token| {
+            let credentials = Credentials { certificate: None, token: Some(token) };
+            file.authenticate(&credentials).get().await.unwrap()
+        };
+        let ann = ask("t1").await.unwrap();
+        assert_eq!((ann.name.as_str(), ann.uid.as_str()), ("ann", "1"));
+        assert_eq!(ann.groups, ["dev", "ops", "system:authenticated"]);
+        assert_eq!(ask("t2").await.unwrap().groups, ["system:authenticated"]);
+        assert!(ask("t3").await.is_none() && ask("").await.is_none());
+        for (text, want) in [
+            ("t,u", "line 1: token, user name and user uid are required, there are 2 columns"),
+            ("a,b,c\n,u,1", "line 2: the token is empty"),
+            ("t,u,1,\"g", "line 1: a quote does not end"),
+        ] {
+            assert_eq!(TokenFile::parse(text).unwrap_err(), want);
         }
     }
 

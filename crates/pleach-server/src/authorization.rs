@@ -1,38 +1,14 @@
-//! Authorization of requests, and the authorizer of servers without role-based access control.
+//! Authorization of requests: the authorizer is asked before anything else is looked at.
 
 use http::Response;
 use http::header::{HeaderValue, X_CONTENT_TYPE_OPTIONS};
-use pleach_auth::{Answer, Attributes, Authorizer, Decision, NonResourceRule, Rules, UserInfo};
+use pleach_auth::Authorizer;
 use pleach_engine::rejection::Rejection;
 
 use crate::app::Call;
 use crate::body::Body;
 use crate::resource::error_format;
 use crate::respond;
-
-/// Allows authenticated users everything, and anonymous ones health and version.
-pub struct AllowAuthenticated;
-
-impl Authorizer for AllowAuthenticated {
-    fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> Answer<'a, Decision> {
-        Answer::Now(if !attributes.user.is_anonymous() {
-            Decision::allow("every authenticated user may do everything")
-        } else if !attributes.is_resource_request() && is_public(attributes.path) {
-            Decision::allow("")
-        } else {
-            Decision::no_opinion("")
-        })
-    }
-
-    fn rules_for<'a>(&'a self, user: &'a UserInfo, _: &'a str) -> Answer<'a, Rules> {
-        if !user.is_anonymous() {
-            return Answer::Now(Rules::everything());
-        }
-        let urls = PUBLIC.iter().flat_map(|path| [format!("/{path}"), format!("/{path}/*")]).collect();
-        let public = NonResourceRule { verbs: vec!["*".into()], urls };
-        Answer::Now(Rules { non_resource: vec![public], ..Rules::default() })
-    }
-}
 
 /// Paths that everybody may see, with everything below them.
 const PUBLIC: [&str; 4] = ["healthz", "livez", "readyz", "version"];
@@ -49,16 +25,18 @@ pub async fn check(authorizer: &dyn Authorizer, call: &Call<'_>) -> Result<(), R
     if decision.is_allowed() {
         return Ok(());
     }
-    let rejection = Rejection::forbidden(&call.attributes, &decision.reason);
+    Err(refusal(Rejection::forbidden(&call.attributes, &decision.reason), call))
+}
+
+/// The response to a request that its user may not make.
+pub fn refusal(rejection: Rejection, call: &Call<'_>) -> Response<Body> {
     let mut response = respond::rejection(rejection, &error_format(call));
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    Err(response)
+    response
 }
 
 #[cfg(test)]
 mod tests {
-    use pleach_auth::Verb;
-
     use super::*;
 
     #[test]
@@ -72,21 +50,6 @@ mod tests {
             ("/apis/g/v1/healthz", false),
         ] {
             assert_eq!(is_public(path), want, "{path}");
-        }
-    }
-
-    #[tokio::test]
-    async fn anonymous_users_get_public_paths_only() {
-        let bob = UserInfo::authenticated("bob", []);
-        for (user, path, want) in [
-            (UserInfo::anonymous(), "/livez", true),
-            (UserInfo::anonymous(), "/apis", false),
-            (bob.clone(), "/livez", true),
-            (bob, "/apis", true),
-        ] {
-            let attributes = Attributes { user, verb: Verb::Get, path, resource: None };
-            let decision = AllowAuthenticated.authorize(&attributes).get().await;
-            assert_eq!(decision.is_allowed(), want, "{path} {:?}", attributes.user);
         }
     }
 }

@@ -62,7 +62,7 @@ impl Body {
         match &self.content {
             Content::Full(bytes) => bytes.len(),
             Content::Stored(stored) => stored.as_ref().map_or(0, Stored::remaining),
-            // Their queues have bounds of their own; documents are shared by all who ask for them.
+            // Their queues have bounds of their own; documents are shared by all responses.
             Content::Events(_) | Content::Rope(_) => 0,
             Content::Pieces(pieces) => pieces.held(),
         }

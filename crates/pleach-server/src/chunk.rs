@@ -1,4 +1,4 @@
-//! What a body is sent in: bytes in one place, or a stored object with its resource version put in.
+//! Chunks of a response body: contiguous bytes, or a stored object with its resource version inserted.
 //!
 //! A stored object lacks its resource version, which is known only after it was stored. It is not copied to
 //! put it in: what is sent is pointed at in a few places, and encryption is the first to copy it.

@@ -1,9 +1,8 @@
-//! All connections: what their unsent answers hold together, and which of them is closed when there are too many.
+//! All connections: the connection limit, and the limit on unsent response bytes of all together.
 //!
-//! When a new connection comes and there is no place for it, another one gives way: first those on which no user
-//! has made himself known, the oldest first, then those on which nothing is under way, the longest first. So a
-//! crowd of strangers displaces only strangers. When unsent answers hold too much, the connection that holds most
-//! and takes nothing is cut.
+//! A new connection beyond the limit evicts another one: first the oldest without an authenticated request, then
+//! the one that is idle longest. So unauthenticated clients displace only each other. When unsent responses hold
+//! too much memory, the connection that holds most of it and reads nothing is closed.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +11,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::busy::Busy;
+use crate::connection_state::ConnectionState;
 
 /// How long a connection must have taken nothing before it is cut to make room.
 const STALLED: Duration = Duration::from_secs(2);
@@ -31,7 +30,7 @@ pub struct Connections {
 #[derive(Debug, Default)]
 struct All {
     next: u64,
-    open: HashMap<u64, Arc<Busy>>,
+    open: HashMap<u64, Arc<ConnectionState>>,
     /// When it was last looked which connections take something, and how much each had taken then.
     looked: Option<(Instant, HashMap<u64, usize>)>,
 }
@@ -47,7 +46,7 @@ impl Connections {
     }
 
     /// Counts a connection, until [`Connections::remove`].
-    pub fn add(&self, connection: Arc<Busy>) -> u64 {
+    pub fn add(&self, connection: Arc<ConnectionState>) -> u64 {
         let mut all = self.lock();
         let id = all.next;
         all.next += 1;
@@ -68,10 +67,10 @@ impl Connections {
     /// Closes one connection, so that there is a place for another; whether there is one that may be closed.
     pub fn make_place(&self) -> bool {
         let all = self.lock();
-        let stranger = all.open.values().filter(|one| !one.is_known()).min_by_key(|one| one.opened());
+        let stranger = all.open.values().filter(|one| !one.is_authenticated()).min_by_key(|one| one.opened());
         let resting = || {
             let resting = all.open.values().filter(|one| !one.is_under_way());
-            resting.min_by_key(|one| one.opened() + one.rested_at())
+            resting.min_by_key(|one| one.opened() + one.idle_since())
         };
         let given_up = stranger.or_else(resting);
         given_up.inspect(|one| one.cut()).is_some()
@@ -130,13 +129,13 @@ mod tests {
 
     use super::*;
 
-    fn connection(among: &Arc<Connections>) -> Arc<Busy> {
-        let one = Arc::new(Busy::new(among.clone()));
+    fn connection(among: &Arc<Connections>) -> Arc<ConnectionState> {
+        let one = Arc::new(ConnectionState::new(among.clone()));
         among.add(one.clone());
         one
     }
 
-    async fn is_cut(one: &Busy) -> bool {
+    async fn is_cut(one: &ConnectionState) -> bool {
         timeout(Duration::from_millis(1), one.is_cut()).await.is_ok()
     }
 

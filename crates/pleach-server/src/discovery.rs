@@ -10,6 +10,7 @@ use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
 use pleach_engine::catalog::ServedKind;
 use pleach_engine::kind::{Kind, KindVersion};
+use pleach_engine::kinds::authentication::TOKEN_REQUEST;
 use pleach_engine::rejection::Rejection;
 use pleach_json::{Map, Str, Value};
 use pleach_meta::group_version::compare_kube_aware_versions;
@@ -34,13 +35,26 @@ const VERBS_TERMINATING: [&str; 5] = ["delete", "deletecollection", "get", "list
 const VERBS_SUBRESOURCE: [&str; 3] = ["get", "patch", "update"];
 
 /// Groups of built-in kinds come before all others, in this order.
-const BUILT_IN_GROUPS: [&str; 6] = [
+const BUILT_IN_GROUPS: [&str; 19] = [
+    "apiregistration.k8s.io",
+    "apps",
     "events.k8s.io",
     "authentication.k8s.io",
     "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
     "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
+    "scheduling.k8s.io",
     "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+    "resource.k8s.io",
 ];
 
 /// Serves `/api`, `/apis` and what is below.
@@ -249,11 +263,11 @@ fn api_resources(kind: &Kind, version: &KindVersion) -> Vec<Value> {
     if kind.storage_version().served {
         main.insert("storageVersionHash", storage_version_hash(kind));
     }
-    let mut out = vec![main.into()];
+    let mut subresources: Vec<(String, Map)> = Vec::new();
     if version.status {
         let mut status = entry(format!("{}/status", kind.plural), "");
         status.insert("verbs", texts(&VERBS_SUBRESOURCE));
-        out.push(status.into());
+        subresources.push(("status".into(), status));
     }
     if version.scale.is_some() {
         let mut scale = entry(format!("{}/scale", kind.plural), "");
@@ -261,8 +275,31 @@ fn api_resources(kind: &Kind, version: &KindVersion) -> Vec<Value> {
         scale.insert("version", "v1");
         scale.insert("kind", "Scale");
         scale.insert("verbs", texts(&VERBS_SUBRESOURCE));
-        out.push(scale.into());
+        subresources.push(("scale".into(), scale));
     }
+    if kind.strategy.issues_tokens() {
+        let mut token = entry(format!("{}/token", kind.plural), "");
+        token.insert("group", TOKEN_REQUEST.group.clone());
+        token.insert("version", "v1");
+        token.insert("kind", TOKEN_REQUEST.kind.clone());
+        token.insert("verbs", texts(&["create"]));
+        subresources.push(("token".into(), token));
+    }
+    for more in kind.strategy.subresources() {
+        let mut sub = entry(format!("{}/{}", kind.plural, more.name), "");
+        sub.insert("kind", more.kind);
+        if !more.group.is_empty() && more.group != kind.group.as_str() {
+            sub.insert("group", more.group);
+            sub.insert("version", more.version);
+        }
+        sub.insert("verbs", texts(more.verbs));
+        subresources.push((more.name.into(), sub));
+    }
+    if !kind.is_custom() {
+        subresources.sort_by(|a, b| a.0.cmp(&b.0));
+    }
+    let mut out = vec![main.into()];
+    out.extend(subresources.into_iter().map(|(_, subresource)| Value::from(subresource)));
     out
 }
 
@@ -380,20 +417,30 @@ fn aggregated_resource(kind: &Kind, version: &KindVersion) -> Value {
         out.insert("categories", texts(&kind.categories));
     }
     let mut subresources: Vec<Value> = Vec::new();
-    let mut add = |name: &str, response: Value| {
+    let mut add = |name: &str, response: Value, verbs: &[&str]| {
         let mut sub = Map::new();
         sub.insert("subresource", name);
         sub.insert("responseKind", response);
-        sub.insert("verbs", texts(&VERBS_SUBRESOURCE));
+        sub.insert("verbs", texts(verbs));
         subresources.push(sub.into());
     };
     if version.status {
-        add("status", response_kind(&kind.group, &version.name, &kind.kind));
+        add("status", response_kind(&kind.group, &version.name, &kind.kind), &VERBS_SUBRESOURCE);
     }
     if version.scale.is_some() {
-        add("scale", response_kind("autoscaling", "v1", "Scale"));
+        add("scale", response_kind("autoscaling", "v1", "Scale"), &VERBS_SUBRESOURCE);
+    }
+    if kind.strategy.issues_tokens() {
+        add("token", response_kind(&TOKEN_REQUEST.group, "v1", &TOKEN_REQUEST.kind), &["create"]);
+    }
+    for more in kind.strategy.subresources() {
+        add(more.name, response_kind(more.group, more.version, more.kind), more.verbs);
     }
     if !subresources.is_empty() {
+        if !kind.is_custom() {
+            let name = |sub: &Value| sub.get("subresource").and_then(Value::as_str).map(str::to_owned);
+            subresources.sort_by_key(name);
+        }
         out.insert("subresources", subresources);
     }
     out.into()

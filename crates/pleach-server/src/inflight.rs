@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use pleach_engine::webhooks::{self, Address, Answered, CallError, Caller};
+use pleach_engine::webhooks::{self, Address, CallError, CallFuture, Caller};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use pleach_auth::UserInfo;
@@ -79,12 +79,12 @@ impl InflightLimits {
     }
 }
 
-/// Who may use what is in reserve.
+/// Whether a request may use the reserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
-    /// Everybody.
+    /// All other users: it may not.
     Ordinary,
-    /// Users in `system:masters`.
+    /// Users in `system:masters`: it may.
     Master,
 }
 
@@ -422,7 +422,7 @@ impl<C> BoundedCaller<C> {
 }
 
 impl<C: Caller> Caller for BoundedCaller<C> {
-    fn call<'a>(&'a self, address: &'a Address, body: Bytes, timeout: Duration) -> Answered<'a> {
+    fn call<'a>(&'a self, address: &'a Address, body: Bytes, timeout: Duration) -> CallFuture<'a> {
         Box::pin(self.bounded(address, body, timeout))
     }
 }

@@ -10,8 +10,9 @@ pub mod audit_id;
 pub mod authentication;
 pub mod authorization;
 pub mod body;
-pub mod busy;
+mod cbor;
 pub mod chunk;
+pub mod connection_state;
 pub mod connections;
 pub mod cpu;
 pub mod deadline;
@@ -19,6 +20,7 @@ pub mod discovery;
 pub mod documents;
 pub mod health;
 mod http_date;
+pub mod impersonation;
 pub mod inflight;
 pub mod kubeconfig;
 pub mod listing;
@@ -35,17 +37,29 @@ pub mod resource;
 pub mod respond;
 pub mod reviews;
 pub mod serve;
+pub mod service_account;
 pub mod stall;
 pub mod tls;
 pub mod watch_queue;
 pub mod watching;
+pub mod websocket;
 
-/// Reading and writing protobuf, for fuzzing.
+/// Reading and writing protobuf and CBOR, for fuzzing.
 #[doc(hidden)]
 pub mod fuzzing {
     use pleach_json::Value;
 
-    use crate::protobuf;
+    use crate::{cbor, protobuf};
+
+    /// The value of a request body in CBOR.
+    pub fn read_cbor(body: &[u8]) -> Option<Value> {
+        cbor::read(body).ok()
+    }
+
+    /// A value as a response body in CBOR.
+    pub fn write_cbor(value: &Value) -> Vec<u8> {
+        cbor::write(value)
+    }
 
     /// The object of this kind in a request body.
     pub fn read_protobuf(body: &[u8], api_version: &str, kind: &str) -> Option<Value> {

@@ -1,8 +1,8 @@
-//! How much memory the process holds, and whether there is room for more work.
+//! Memory limit: resident memory of the process, and whether there is room for more work.
 //!
-//! A process has one memory, so all of this is shared. Without a limit nothing is measured. With one, the
-//! server refuses requests from nine tenths of it on; those under way go on, and health stays reachable. What
-//! requests under way may still need is not in any measurement yet: their bodies count several times over.
+//! The measurement is per process. Without a limit nothing is measured. With one, the server refuses requests
+//! from nine tenths of it on; requests in flight continue, and health endpoints stay reachable. Memory that
+//! requests in flight may still need is not measured yet, so their bodies count several times over.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -8,6 +8,8 @@ use pleach_meta::Status;
 /// What a response says beside its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
+    /// 101: the connection is a WebSocket from here on.
+    SwitchingProtocols,
     /// 200
     Ok,
     /// 201: an object was created, or a review answered.
@@ -20,6 +22,10 @@ pub enum Outcome {
     NotModified,
     /// 400 before the path is understood.
     BadPath,
+    /// 400: a handshake of the WebSocket protocol that is none.
+    BadHandshake,
+    /// 403: a handshake of the WebSocket protocol without an origin.
+    ForeignOrigin,
     /// 404 without a Status.
     PageNotFound,
     /// 406 without a Status.
@@ -34,12 +40,14 @@ impl Outcome {
     /// The status code.
     pub fn code(self) -> StatusCode {
         match self {
+            Self::SwitchingProtocols => StatusCode::SWITCHING_PROTOCOLS,
             Self::Ok => StatusCode::OK,
             Self::Created => StatusCode::CREATED,
             Self::Accepted => StatusCode::ACCEPTED,
             Self::Moved => StatusCode::MOVED_PERMANENTLY,
             Self::NotModified => StatusCode::NOT_MODIFIED,
-            Self::BadPath => StatusCode::BAD_REQUEST,
+            Self::BadPath | Self::BadHandshake => StatusCode::BAD_REQUEST,
+            Self::ForeignOrigin => StatusCode::FORBIDDEN,
             Self::PageNotFound => StatusCode::NOT_FOUND,
             Self::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
             Self::Failed => StatusCode::INTERNAL_SERVER_ERROR,

@@ -1,6 +1,6 @@
-//! Bodies that are made a piece at a time, as the client takes them.
+//! Streamed response bodies, made a piece at a time as the client reads them.
 //!
-//! What an answer costs while it waits to be sent is what its source holds, which a [`Pieces`] can tell. Stored
+//! A response that waits to be sent takes the memory of its source, which [`Pieces`] reports. Stored
 //! objects are shared with the store; text is made from them in pieces of [`PIECE`] bytes, indented or compressed
 //! on the way. A source that fails in the middle ends the response without its regular end, so that no client
 //! takes half an answer for a whole one.

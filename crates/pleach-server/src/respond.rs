@@ -14,6 +14,7 @@ use pleach_meta::Status;
 
 use crate::accept::{Accepted, Encoding, Transform};
 use crate::body::Body;
+use crate::cbor;
 use crate::chunk::Stored;
 use crate::listing::List;
 use crate::outcome::{self, Outcome};
@@ -67,6 +68,9 @@ pub fn value(code: impl Into<StatusCode>, value: &Value, format: &ResponseFormat
     {
         return bytes(code, Encoding::Protobuf, message, format);
     }
+    if format.accepted.encoding == Encoding::Cbor {
+        return bytes(code, Encoding::Cbor, cbor::write(value), format);
+    }
     let mut out = Vec::with_capacity(1024);
     pleach_json::write_to(value, &mut out);
     if format.accepted.encoding == Encoding::Yaml {
@@ -108,7 +112,7 @@ pub fn object(
             let size = record.json().len();
             return Ok(text_of(code, Encoding::Yaml, Yaml::new(record.parse()?, size), format));
         }
-        Object::Stored(record) if format.accepted.encoding == Encoding::Protobuf => {
+        Object::Stored(record) if matches!(format.accepted.encoding, Encoding::Protobuf | Encoding::Cbor) => {
             return Ok(value(code, &record.parse()?, format));
         }
         Object::Stored(record) => record,
@@ -137,7 +141,7 @@ fn text_of(
 pub fn list(list: List, format: &ResponseFormat) -> Result<Response<Body>, Rejection> {
     match (format.accepted.encoding, format.pretty) {
         (Encoding::Yaml, _) => stream(Outcome::Ok.code(), Encoding::Yaml, list.yaml(), format),
-        (Encoding::Protobuf, _) => Ok(value(Outcome::Ok, &list.into_value()?, format)),
+        (Encoding::Protobuf | Encoding::Cbor, _) => Ok(value(Outcome::Ok, &list.into_value()?, format)),
         (_, true) => stream(Outcome::Ok.code(), Encoding::Json, Indented::new(list.json()), format),
         (_, false) => stream(Outcome::Ok.code(), Encoding::Json, list.json(), format),
     }
@@ -222,7 +226,7 @@ fn status_with(status: &Status, resume: Option<String>, format: &ResponseFormat)
             out.push(b'\n');
             bytes(code, Encoding::Json, out, format)
         }
-        Encoding::Yaml | Encoding::Json => value(code, &status.to_value(), format),
+        Encoding::Yaml | Encoding::Json | Encoding::Cbor => value(code, &status.to_value(), format),
     };
     if let Some(details) = &status.details
         && details.retry_after_seconds > 0

@@ -1,4 +1,4 @@
-//! Access reviews and self-reviews: what a user may do, and who the user is.
+//! Access reviews and SelfSubjectReview.
 //!
 //! They are answered by the authorizer that decides about requests. Nothing is stored.
 
@@ -16,11 +16,12 @@ use pleach_meta::FieldError;
 use crate::accept::Encoding;
 use crate::app::{App, Call};
 use crate::body::Body;
+use crate::cbor;
 use crate::outcome::Outcome;
 use crate::protobuf;
 use crate::request_body::Unread;
 use crate::resource::{body_format, error_format};
-use crate::respond;
+use crate::{respond, service_account};
 
 /// The groups of the reviews.
 pub const GROUPS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
@@ -34,13 +35,14 @@ pub struct Review {
     namespaced: bool,
 }
 
-const REVIEWS: [Review; 5] = [
+const REVIEWS: [Review; 6] = [
     Review {
         group: "authentication.k8s.io",
         plural: "selfsubjectreviews",
         kind: "SelfSubjectReview",
         namespaced: false,
     },
+    Review { group: "authentication.k8s.io", plural: "tokenreviews", kind: "TokenReview", namespaced: false },
     Review {
         group: "authorization.k8s.io",
         plural: "localsubjectaccessreviews",
@@ -78,6 +80,9 @@ pub fn find(info: &ResourceAttributes<'_>) -> Option<Review> {
 /// Serves a review.
 pub async fn serve(app: &App, call: &Call<'_>, review: Review, body: &mut Unread) -> Response<Body> {
     let format = error_format(call);
+    if review.kind == "TokenReview" {
+        return service_account::serve_token_review(app, call, body).await;
+    }
     match answer(app, call, review, body).await {
         Ok(answer) => respond::value(Outcome::Created, &answer, &format),
         Err(rejection) => respond::rejection(rejection, &format),
@@ -98,11 +103,18 @@ async fn answer(app: &App, call: &Call<'_>, review: Review, body: &mut Unread) -
     let status = match review.kind {
         "SelfSubjectReview" => json!({"userInfo": (user_info(user))}),
         "SelfSubjectRulesReview" => {
+            if text(spec, "namespace").is_empty() {
+                return Err(Rejection::BadRequest("no namespace on request".into()));
+            }
             rules_status(&authorizer.rules_for(user, text(spec, "namespace")).get().await)
         }
         _ => {
+            if review.namespaced {
+                check_namespace(call, spec)?;
+            }
+            let asked = attributes(spec, user.clone())?;
             let user = if review.kind == "SelfSubjectAccessReview" { user.clone() } else { subject(spec)? };
-            let decision = authorizer.authorize(&attributes(spec, user)?).get().await;
+            let decision = authorizer.authorize(&Attributes { user, ..asked }).get().await;
             let mut status = Map::new();
             status.insert("allowed", decision.is_allowed());
             if !decision.reason.is_empty() {
@@ -114,12 +126,42 @@ async fn answer(app: &App, call: &Call<'_>, review: Review, body: &mut Unread) -
     let mut out = Map::new();
     out.insert("apiVersion", format!("{}/v1", review.group));
     out.insert("kind", review.kind);
-    out.insert("metadata", json!({}));
-    if let Some(spec) = asked.get("spec") {
-        out.insert("spec", spec.clone());
+    match review.kind {
+        // Nothing that was sent comes back.
+        "SelfSubjectReview" => {
+            out.insert("metadata", json!({"creationTimestamp": (app.engine.now())}));
+        }
+        "SelfSubjectRulesReview" => {
+            out.insert("metadata", json!({}));
+            out.insert("spec", json!({}));
+        }
+        "LocalSubjectAccessReview" => {
+            let namespace = call.attributes.resource.as_ref().map_or("", |resource| resource.namespace);
+            out.insert("metadata", json!({"namespace": (namespace)}));
+            out.insert("spec", without_empty_texts(spec));
+        }
+        _ => {
+            out.insert("metadata", json!({}));
+            out.insert("spec", without_empty_texts(spec));
+        }
     }
     out.insert("status", status);
     Ok(out.into())
+}
+
+/// A spec as it is written again: empty texts are left out.
+fn without_empty_texts(spec: &Value) -> Value {
+    let mut spec = spec.clone();
+    let is_kept = |value: &Value| !value.is_null() && value.as_str() != Some("");
+    if let Some(members) = spec.as_object_mut() {
+        members.retain(|_, value| is_kept(value));
+    }
+    for attributes in ["resourceAttributes", "nonResourceAttributes"] {
+        if let Some(members) = spec.get_mut(attributes).and_then(Value::as_object_mut) {
+            members.retain(|_, value| is_kept(value));
+        }
+    }
+    spec
 }
 
 /// The user that a review names.
@@ -179,6 +221,20 @@ fn attributes(spec: &Value, user: Arc<UserInfo>) -> Result<Attributes<'_>, Rejec
     }
 }
 
+/// A local review asks about the namespace of its URL.
+fn check_namespace(call: &Call<'_>, spec: &Value) -> Result<(), Rejection> {
+    let namespace = call.attributes.resource.as_ref().map_or("", |resource| resource.namespace);
+    if let Some(asked) = spec.get("nonResourceAttributes").filter(|value| !value.is_null()) {
+        let shown = json!({"Path": (text(asked, "path")), "Verb": (text(asked, "verb"))});
+        return Err(invalid("spec.nonResourceAttributes", shown, "disallowed on this kind of request"));
+    }
+    let asked = spec.get("resourceAttributes").map_or("", |asked| text(asked, "namespace"));
+    if spec.get("resourceAttributes").is_some_and(|asked| !asked.is_null()) && asked != namespace {
+        return Err(invalid("spec.resourceAttributes.namespace", asked, "must match metadata.namespace"));
+    }
+    Ok(())
+}
+
 /// A review of what cannot be reviewed; upstream names no kind in it.
 fn invalid(path: &'static str, value: impl Into<Value>, why: &str) -> Rejection {
     let subject = Subject { group: "authorization.k8s.io".into(), ..Subject::default() };
@@ -199,17 +255,24 @@ fn rules_status(rules: &Rules) -> Value {
     };
     let path =
         |rule: &NonResourceRule| json!({"nonResourceURLs": (list(&rule.urls)), "verbs": (list(&rule.verbs))});
-    json!({
+    let mut status = json!({
         "incomplete": (rules.incomplete),
         "nonResourceRules": (rules.non_resource.iter().map(path).collect::<Vec<_>>()),
         "resourceRules": (rules.resource.iter().map(resource).collect::<Vec<_>>())
-    })
+    });
+    if !rules.evaluation_error.is_empty()
+        && let Some(members) = status.as_object_mut()
+    {
+        members.insert("evaluationError", rules.evaluation_error.as_str());
+    }
+    status
 }
 
 fn parse(call: &Call<'_>, review: Review, body: &[u8]) -> Result<Value, Rejection> {
     let read = match body_format(call)? {
         Encoding::Yaml => pleach_yaml::parse(body).map_err(|error| error.to_string()),
         Encoding::Json => pleach_json::parse(body).map_err(|error| error.to_string()),
+        Encoding::Cbor => cbor::read(body),
         Encoding::Protobuf => {
             let read = protobuf::object(body, &format!("{}/v1", review.group), review.kind);
             read.map_err(|(Unreadable::Body(error) | Unreadable::Object(error))| error)

@@ -9,7 +9,7 @@
 use std::convert::Infallible;
 use std::os::fd::AsRawFd as _;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::header::AUTHORIZATION;
@@ -27,11 +27,12 @@ use tokio_rustls::TlsAcceptor;
 use crate::app::{App, too_many_requests};
 use crate::authentication::certificate_user;
 use crate::authorization::is_public;
-use crate::busy::{Answer, Busy, Connected, UnderWay};
+use crate::connection_state::{Answer, Connected, ConnectionState, InFlight};
 use crate::connections::Connections;
 use crate::cpu::CpuGuard;
 use crate::outcome::is_unauthorized;
 use crate::stall::{Stall, Streams};
+use crate::websocket::{self, Upgrade};
 
 /// Bounds on what one client, or many, can take.
 #[derive(Clone, Copy, Debug)]
@@ -108,11 +109,11 @@ pub async fn serve(
         };
         let (tls, app, http, connections) = (tls.clone(), app.clone(), http.clone(), connections.clone());
         tokio::spawn(async move {
-            let busy = Arc::new(Busy::new(connections.clone()));
-            let id = connections.add(busy.clone());
+            let state = Arc::new(ConnectionState::new(connections.clone()));
+            let id = connections.add(state.clone());
             tokio::select! {
-                () = connection(stream, tls, app, &http, limits, busy.clone(), connections.clone()) => {}
-                () = busy.is_cut() => {}
+                () = connection(stream, tls, app, &http, limits, state.clone(), connections.clone()) => {}
+                () = state.is_cut() => {}
             }
             connections.remove(id);
             drop(slot);
@@ -175,7 +176,7 @@ async fn connection(
     app: Arc<App>,
     http: &auto::Builder<Streams>,
     limits: Limits,
-    busy: Arc<Busy>,
+    state: Arc<ConnectionState>,
     connections: Arc<Connections>,
 ) {
     let _ = stream.set_nodelay(true);
@@ -202,13 +203,14 @@ async fn connection(
         .and_then(|chain| chain.first())
         .and_then(|certificate| certificate_user(certificate));
     if user.is_some() {
-        busy.set_known();
+        state.set_known();
     }
     let mut stopping = app.stopping();
-    let client = Arc::new(Client { app, user, busy, cpu, connections });
-    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service(client.clone())));
+    let client = Arc::new(Client { app, user, state, cpu, connections, upgrade: Mutex::default() });
+    let mut connection =
+        pin!(http.serve_connection_with_upgrades(TokioIo::new(stream), service(client.clone())));
     let mut stop = pin!(stopping.wait_for(|stopping| *stopping));
-    let mut rest = pin!(client.busy.idle_for(limits.idle));
+    let mut rest = pin!(client.state.idle_for(limits.idle));
     let (mut told, mut warned) = (false, false);
     let ended = loop {
         tokio::select! {
@@ -225,12 +227,20 @@ async fn connection(
                 }
                 warned = true;
                 connection.as_mut().graceful_shutdown();
-                rest.set(client.busy.idle_for(limits.idle + limits.drain));
+                rest.set(client.state.idle_for(limits.idle + limits.drain));
             }
         }
     };
     if let Err(error) = ended {
         tracing::debug!(%error, ?peer, "connection ended");
+        return;
+    }
+    let upgrade = client.upgrade.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(upgrade) = upgrade {
+        let _under_way = InFlight::on(client.clone());
+        if let Err(error) = upgrade.serve().await {
+            tracing::debug!(%error, ?peer, "WebSocket ended");
+        }
     }
 }
 
@@ -239,15 +249,17 @@ struct Client {
     app: Arc<App>,
     /// Who its certificate names.
     user: Option<Arc<UserInfo>>,
-    busy: Arc<Busy>,
+    state: Arc<ConnectionState>,
     /// Looks after requests that take long to compute.
     cpu: Arc<CpuGuard>,
     connections: Arc<Connections>,
+    /// What becomes of the connection when its last request is answered.
+    upgrade: Mutex<Option<Upgrade>>,
 }
 
 impl Connected for Client {
-    fn busy(&self) -> &Busy {
-        &self.busy
+    fn state(&self) -> &ConnectionState {
+        &self.state
     }
 }
 
@@ -257,20 +269,29 @@ fn service(
     client: Arc<Client>,
 ) -> impl Service<Request<Incoming>, Response = Response<Answer<Client>>, Error = Infallible, Future: Send + 'static>
 {
-    service_fn(move |request| {
-        let under_way = UnderWay::on(client.clone());
+    service_fn(move |mut request: Request<Incoming>| {
+        let under_way = InFlight::on(client.clone());
         // An HTTP/2 stream moves this future some ten times on its way into and out of a task.
         Box::pin(async move {
-            let Client { app, user, cpu, busy, connections } = under_way.connection();
+            let Client { app, user, cpu, state, connections, upgrade } = under_way.connection();
             // A client that does not read responses gets no more of them.
-            busy.has_room().await;
+            state.has_room().await;
             if connections.are_full() && !is_public(request.uri().path()) {
                 return Ok(too_many_requests().map(|body| under_way.with(body)));
             }
+            let socket = websocket::is_requested(request.headers()).then(|| {
+                websocket::authorize(&mut request);
+                hyper::upgrade::on(&mut request)
+            });
             let tells_who = request.headers().contains_key(AUTHORIZATION);
-            let response = app.handle(request, user.as_ref(), cpu.clone()).await;
+            let mut response = app.handle(request, user.as_ref(), cpu.clone()).await;
             if tells_who && !is_unauthorized(response.status()) {
-                busy.set_known();
+                state.set_known();
+            }
+            if let Some(socket) = socket
+                && let Some(accepted) = Upgrade::of(&mut response, socket)
+            {
+                *upgrade.lock().unwrap_or_else(PoisonError::into_inner) = Some(accepted);
             }
             Ok(response.map(|body| under_way.with(body)))
         })

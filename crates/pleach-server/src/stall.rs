@@ -1,4 +1,4 @@
-//! Peers that do not read are let go.
+//! Write timeouts: connections and HTTP/2 streams of clients that do not read are closed.
 //!
 //! [`Stall`] is around a socket: when it takes not one byte for a while although some wait, it fails, and with it
 //! the connection. HTTP/2 has windows of its own: a stream whose client opens none waits without a byte on the
@@ -14,7 +14,7 @@ use pin_project_lite::pin_project;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::busy::watch_answers;
+use crate::connection_state::watch_answers;
 
 /// A socket that fails when its peer takes nothing for some time.
 pub struct Stall<S> {

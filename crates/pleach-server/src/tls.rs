@@ -8,6 +8,8 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
@@ -84,8 +86,38 @@ impl Authority {
         let issuer = Issuer::new(ca_params()?, ca_key);
         let key = KeyPair::generate().map_err(io::Error::other)?;
         let certificate = params.signed_by(&key, &issuer).map_err(io::Error::other)?;
-        Ok(Leaf { certificate: certificate.pem(), key: key.serialize_pem() })
+        Ok(Leaf { certificate: certificate.pem(), key: sec1_pem(&key)? })
     }
+}
+
+/// A P-256 key as `EC PRIVATE KEY` (SEC 1), which every client reads: some in Java read an EC key in no other form.
+fn sec1_pem(key: &KeyPair) -> io::Result<String> {
+    /// ECPrivateKey: version 1, and the private key in an octet string of 32 bytes.
+    const BEFORE_PRIVATE: [u8; 5] = [0x02, 0x01, 0x01, 0x04, 0x20];
+    /// The parameters: the name of the curve.
+    const CURVE: [u8; 12] = [0xa0, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+    /// The public key, in a bit string.
+    const BEFORE_PUBLIC: [u8; 5] = [0xa1, 0x44, 0x03, 0x42, 0x00];
+    let unexpected = || io::Error::other("the key is no P-256 key");
+    // PKCS#8 has the same structure within, but for the curve, which it names outside.
+    let pkcs8 = key.serialize_der();
+    let at = pkcs8.windows(BEFORE_PRIVATE.len()).position(|part| part == BEFORE_PRIVATE);
+    let at = at.ok_or_else(unexpected)? + BEFORE_PRIVATE.len();
+    let private = pkcs8.get(at..at + 32).ok_or_else(unexpected)?;
+    let public = key.public_key_raw();
+    let content = [&BEFORE_PRIVATE[..], private, &CURVE, &BEFORE_PUBLIC, public].concat();
+    let length = u8::try_from(content.len()).ok().filter(|length| *length < 0x80).ok_or_else(unexpected)?;
+    let text = STANDARD.encode([&[0x30, length][..], &content].concat());
+    let mut pem = String::from("-----BEGIN EC PRIVATE KEY-----\n");
+    let mut rest = text.as_str();
+    while !rest.is_empty() {
+        let (line, more) = rest.split_at(rest.len().min(64));
+        pem += line;
+        pem.push('\n');
+        rest = more;
+    }
+    pem += "-----END EC PRIVATE KEY-----\n";
+    Ok(pem)
 }
 
 fn ca_params() -> io::Result<CertificateParams> {
@@ -148,4 +180,23 @@ pub fn server_config(serving: &Leaf, client_ca_pem: &str) -> io::Result<rustls::
         .map_err(io::Error::other)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_written_in_the_form_that_every_client_reads() {
+        let authority = Authority::generate().unwrap();
+        for leaf in [authority.client("a", &["b"]).unwrap(), authority.serving(&["c".to_owned()]).unwrap()] {
+            assert!(leaf.key.starts_with("-----BEGIN EC PRIVATE KEY-----\n"), "{}", leaf.key);
+            assert!(leaf.key.lines().all(|line| line.len() <= 64));
+            let chain = vec![CertificateDer::from_pem_slice(leaf.certificate.as_bytes()).unwrap()];
+            let key = PrivateKeyDer::from_pem_slice(leaf.key.as_bytes()).unwrap();
+            let provider = rustls::crypto::ring::default_provider();
+            // The library compares the key's public part with the certificate's.
+            rustls::sign::CertifiedKey::from_der(chain, key, &provider).unwrap();
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Events between a watch and its connection: a queue with bounds in number and in bytes.
+//! The queue of events between a watch and its connection, bounded in number and in bytes.
 //!
 //! Frames that were made for watches count with their length; a stored object that is only pointed at counts
 //! as nothing. One frame always fits, however long it is.

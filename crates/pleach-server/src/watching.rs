@@ -26,6 +26,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::accept::{Accepted, Encoding, MetaVersion, Transform};
 use crate::app::{App, Call};
 use crate::body::Body;
+use crate::cbor;
 use crate::chunk::{Chunk, Stored};
 use crate::options;
 use crate::outcome::Outcome;
@@ -33,6 +34,7 @@ use crate::protobuf;
 use crate::resource::include_object;
 use crate::respond::status_json;
 use crate::watch_queue::{self, Sender};
+use crate::websocket::{self, Messages};
 
 /// How often a client that asked for bookmarks gets one.
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
@@ -62,6 +64,7 @@ pub async fn open(
     let shape = Shape::new(call, accepted?)?;
     let media_type = match shape.encoding {
         Encoding::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+        Encoding::Cbor => cbor::SEQUENCE,
         Encoding::Json | Encoding::Yaml => "application/json",
     };
     let (frames, body) = watch_queue::queue();
@@ -77,6 +80,9 @@ pub async fn open(
             let run = Run { app: app.clone(), shape, bookmarks, deadline, frames };
             tokio::spawn(run.run(stream));
         }
+    }
+    if websocket::is_requested(&call.headers) {
+        return Ok(websocket::response(&call.headers, body, shape.messages()));
     }
     let mut response = Response::new(Body::events(body));
     *response.status_mut() = Outcome::Ok.code();
@@ -135,7 +141,20 @@ impl Shape {
             // Ages in a table depend on the moment, its columns on whether it is the first.
             Transform::Table(_) | Transform::PartialList(_) => return None,
         };
-        Some(if self.encoding == Encoding::Protobuf { transform + 3 } else { transform })
+        Some(match self.encoding {
+            Encoding::Json | Encoding::Yaml => transform,
+            Encoding::Protobuf => transform + 3,
+            Encoding::Cbor => transform + 6,
+        })
+    }
+
+    /// How events are sent over a WebSocket.
+    fn messages(self) -> Messages {
+        match self.encoding {
+            Encoding::Json | Encoding::Yaml => Messages::Text,
+            Encoding::Protobuf => Messages::BinaryWithoutLength,
+            Encoding::Cbor => Messages::Binary,
+        }
     }
 
     /// The frame of an object.
@@ -145,12 +164,18 @@ impl Shape {
         {
             return protobuf::event(event_type, &message).into();
         }
+        if self.encoding == Encoding::Cbor {
+            return cbor::event(event_type, object).into();
+        }
         event(event_type, &pleach_json::to_vec(object))
     }
 
     fn error(self, status: &Status) -> Bytes {
         if self.encoding == Encoding::Protobuf {
             return protobuf::event("ERROR", &protobuf::status(status, None)).into();
+        }
+        if self.encoding == Encoding::Cbor {
+            return cbor::event("ERROR", &status.to_value()).into();
         }
         event("ERROR", &status_json(status, None))
     }
@@ -235,7 +260,7 @@ impl Run {
         let event_type = notice.change.as_str();
         // An object of the initial state is sent as it is stored: watchers share it with the store.
         if self.shape.transform == Transform::None
-            && self.shape.encoding != Encoding::Protobuf
+            && self.shape.encoding == Encoding::Json
             && let Some(Object::Stored(record)) = notice.initial()
         {
             return Ok(Chunk::Stored(Stored::within(record, ADDED, EVENT_END)));
@@ -255,7 +280,7 @@ impl Run {
                 let partial = shape::partial(&object.to_value()?, version.api_version());
                 Ok(self.shape.event(event_type, &partial))
             }
-            _ if self.shape.encoding == Encoding::Protobuf => {
+            _ if self.shape.encoding != Encoding::Json => {
                 Ok(self.shape.event(event_type, &object.to_value()?))
             }
             _ => {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use pleach_engine::webhooks::{Address, Answered, Caller};
-use pleach_engine::{AdmissionPlugins, Clock, Engine, Randomness};
+use pleach_engine::deterministic::{CountedRandomness, FixedClock};
+use pleach_engine::webhooks::{Address, CallFuture, Caller};
+use pleach_engine::{AdmissionPlugins, Engine};
 use pleach_server::app::App;
 use pleach_server::authentication::authenticators;
 use pleach_server::inflight::{BoundedCaller, InflightLimits};
@@ -24,22 +25,6 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 const IDLE: Duration = Duration::from_millis(400);
-
-struct Now;
-
-impl Clock for Now {
-    fn now(&self) -> pleach_engine::Instant {
-        pleach_engine::Instant { seconds: 1_800_000_000, nanoseconds: 0 }
-    }
-}
-
-struct Random;
-
-impl Randomness for Random {
-    fn fill(&self, buffer: &mut [u8]) {
-        getrandom::fill(buffer).unwrap();
-    }
-}
 
 /// A webhook that never answers, and counts the calls that wait for it.
 #[derive(Clone, Default)]
@@ -62,7 +47,7 @@ impl Drop for Waiting {
 }
 
 impl Caller for Webhook {
-    fn call<'a>(&'a self, _: &'a Address, _: bytes::Bytes, _: Duration) -> Answered<'a> {
+    fn call<'a>(&'a self, _: &'a Address, _: bytes::Bytes, _: Duration) -> CallFuture<'a> {
         self.0.fetch_add(1, Ordering::SeqCst);
         let waiting = Waiting(self.0.clone());
         Box::pin(async move {
@@ -93,8 +78,8 @@ impl Server {
     async fn start_with(limits: Limits, inflight: InflightLimits, webhook: Webhook) -> Self {
         let engine = Engine::new(
             Arc::new(ModelStore::new()),
-            Arc::new(Now),
-            Arc::new(Random),
+            Arc::new(FixedClock::default()),
+            Arc::new(CountedRandomness::default()),
             AdmissionPlugins::default(),
         )
         .with_caller(Arc::new(BoundedCaller::new(webhook, &inflight)));
@@ -267,6 +252,21 @@ async fn a_peer_that_takes_nothing_is_cut() {
     let mut rest = Vec::new();
     let _ = slow.read_to_end(&mut rest).await;
     assert!(!rest.ends_with(b"0\r\n\r\n"), "the list has no regular end");
+}
+
+#[tokio::test]
+async fn a_websocket_whose_peer_takes_nothing_is_cut() {
+    let server = with_a_large_list(IDLE).await;
+    let mut slow = server.connect("http/1.1").await;
+    let handshake = "Origin: http://x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
+    slow.write_all(request(&format!("{LIST}?watch=1"), handshake).as_bytes()).await.unwrap();
+    tokio::time::sleep(IDLE * 5).await;
+    let mut rest = Vec::new();
+    // A watch that is still open has no end.
+    let end = tokio::time::timeout(Duration::from_secs(20), slow.read_to_end(&mut rest)).await;
+    assert!(end.is_ok(), "the connection has ended");
+    assert!(String::from_utf8_lossy(&rest[..200]).starts_with("HTTP/1.1 101 "));
 }
 
 #[tokio::test]

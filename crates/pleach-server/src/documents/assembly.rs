@@ -1,4 +1,4 @@
-//! One document in one form: the parts that kinds contribute, and what they make together.
+//! Assembly of a published document from the parts of its kinds, in one encoding.
 //!
 //! A part is good as long as the catalog holds the very version it was made from. What is sent is a
 //! rope of the pieces of all parts, in order: a change makes one part anew and strings the rope

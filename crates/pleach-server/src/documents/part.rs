@@ -1,4 +1,4 @@
-//! What one version of one kind contributes to a document, written down.
+//! The part of a published document that one version of one kind contributes, encoded.
 //!
 //! All of it lies in one allocation that its pieces are slices of; documents that are sent refer to
 //! the same bytes. Only requested forms are kept: the bytes as they are, or compressed, or
@@ -138,6 +138,7 @@ impl Part {
 fn fragment(kind: &Kind, at: usize, edition: Edition, form: Form) -> Fragment {
     let version = &kind.versions[at];
     let selectable: Vec<&str> = version.selectable_fields.iter().map(|f| f.label.as_str()).collect();
+    let published = version.props.clone().or_else(|| kind.strategy.published_schema(version));
     let resource = Resource {
         group: &kind.group,
         version: &version.name,
@@ -148,7 +149,7 @@ fn fragment(kind: &Kind, at: usize, edition: Edition, form: Form) -> Fragment {
         status: version.status,
         scale: version.scale.is_some(),
         selectable_fields: &selectable,
-        schema: version.props.as_deref(),
+        schema: published.as_deref(),
         preserve_unknown_fields: kind.preserve_unknown_fields,
         built_in: !kind.is_custom(),
         deletes_collections: kind.strategy.deletes_collections(),

@@ -8,7 +8,8 @@ use http::header::{ACCEPT, CACHE_CONTROL, ETAG, HeaderName, IF_NONE_MATCH, LOCAT
 use http::{HeaderMap, Method, Response};
 use http_body_util::BodyExt as _;
 use pleach_auth::UserInfo;
-use pleach_engine::{AdmissionPlugins, Clock, Engine, Instant, Randomness};
+use pleach_engine::deterministic::{CountedRandomness, FixedClock};
+use pleach_engine::{AdmissionPlugins, Engine};
 use pleach_json::{Value, json};
 use pleach_store_log::LogStore;
 
@@ -17,26 +18,13 @@ use super::*;
 use crate::query::Query;
 use crate::request_info::RequestInfo;
 
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Instant {
-        Instant { seconds: 0, nanoseconds: 0 }
-    }
-}
-
-impl Randomness for Still {
-    fn fill(&self, buffer: &mut [u8]) {
-        buffer.fill(4);
-    }
-}
-
 /// An engine whose catalog holds what the test puts there.
 fn engine() -> (Engine, tempfile::TempDir) {
     let room = tempfile::tempdir().unwrap();
     let store = LogStore::options().sync(false).open(room.path()).unwrap();
     let admission = AdmissionPlugins::default();
-    (Engine::new(Arc::new(store), Arc::new(Still), Arc::new(Still), admission), room)
+    let (clock, randomness) = (Arc::new(FixedClock::default()), Arc::new(CountedRandomness::default()));
+    (Engine::new(Arc::new(store), clock, randomness, admission), room)
 }
 
 fn ask(documents: &Documents, engine: &Engine, path: &str, headers: &[(HeaderName, &str)]) -> Response<Body> {

@@ -16,7 +16,7 @@ struct Gate {
 }
 
 impl Caller for Gate {
-    fn call<'a>(&'a self, _: &'a Address, body: Bytes, _: Duration) -> Answered<'a> {
+    fn call<'a>(&'a self, _: &'a Address, body: Bytes, _: Duration) -> CallFuture<'a> {
         Box::pin(async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             let less = |open: usize| open.checked_sub(1);

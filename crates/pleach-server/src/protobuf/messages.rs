@@ -8,7 +8,9 @@ mod apiextensions;
 mod core;
 mod discovery;
 mod meta;
+mod rbac;
 mod reviews;
+mod typed;
 
 /// A message.
 #[derive(Debug)]
@@ -42,6 +44,10 @@ pub(crate) enum FieldType {
     Message(&'static Message),
     /// `{1 raw}`: a value as JSON text.
     Json,
+    /// `{1 text}`: a quantity.
+    Quantity,
+    /// `{1 type, 2 number, 3 text}`: a number or a text.
+    IntOrString,
     /// `{1 items}`: a list of texts that is a message of its own.
     TextList,
     /// `{1 allows, 2 schema}`: a boolean or a schema.
@@ -135,18 +141,23 @@ pub(crate) fn message(api_version: &str, kind: &str) -> Option<&'static Message>
             &admission::VALIDATING_CONFIGURATION
         }
         ("authentication.k8s.io/v1", "SelfSubjectReview") => &reviews::SELF_REVIEW,
+        ("authentication.k8s.io/v1", "TokenRequest") => &reviews::TOKEN_REQUEST,
+        ("authentication.k8s.io/v1", "TokenReview") => &reviews::TOKEN_REVIEW,
         ("authorization.k8s.io/v1", "SelfSubjectAccessReview") => &reviews::SELF_ACCESS_REVIEW,
         ("authorization.k8s.io/v1", "SubjectAccessReview" | "LocalSubjectAccessReview") => {
             &reviews::ACCESS_REVIEW
         }
         ("authorization.k8s.io/v1", "SelfSubjectRulesReview") => &reviews::RULES_REVIEW,
+        ("rbac.authorization.k8s.io/v1", "Role") => &rbac::ROLE,
+        ("rbac.authorization.k8s.io/v1", "ClusterRole") => &rbac::CLUSTER_ROLE,
+        ("rbac.authorization.k8s.io/v1", "RoleBinding" | "ClusterRoleBinding") => &rbac::BINDING,
         ("meta.k8s.io/v1" | "meta.k8s.io/v1beta1", "PartialObjectMetadata") => &meta::PARTIAL_OBJECT_METADATA,
         ("" | "v1", "APIVersions") => &discovery::VERSIONS,
         ("" | "v1", "APIResourceList") => &discovery::RESOURCE_LIST,
         ("v1", "APIGroupList") => &discovery::GROUP_LIST,
         ("v1", "APIGroup") => &discovery::GROUP,
         ("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList") => &discovery::AGGREGATED,
-        _ => return None,
+        _ => return typed::message(pleach_engine::kinds::type_name(api_version, kind)?),
     })
 }
 

@@ -88,6 +88,15 @@ impl<'a> Found<'a> {
                     items.push(item);
                 }
             }
+            (Rule::Many, Content::Varint(number))
+                if matches!(field.kind, FieldType::Int | FieldType::Bool) =>
+            {
+                let items = self.out.get_or_insert_with(field.name, || Value::from(Vec::<Value>::new()));
+                if let Value::Array(items) = items {
+                    let is_bool = matches!(field.kind, FieldType::Bool);
+                    items.push(if is_bool { (number != 0).into() } else { Value::from(number as i64) });
+                }
+            }
             (Rule::Map, Content::Bytes(bytes)) => {
                 let entry = entry(field.kind, bytes, depth + 2)?;
                 match self.maps.iter_mut().find(|(known, _)| known.number == field.number) {
@@ -204,6 +213,34 @@ fn value(kind: FieldType, parts: &[&[u8]], depth: usize) -> Result<Option<Value>
         FieldType::Time => return Ok(time(parts)?.map(|time| time.to_rfc3339().into())),
         FieldType::MicroTime => return Ok(time(parts)?.map(|time| time.to_rfc3339_micro().into())),
         FieldType::Json => return json(parts, depth),
+        FieldType::Quantity => {
+            let mut text = "";
+            each(parts, |number, content| match (number, content) {
+                (1, Content::Bytes(bytes)) => {
+                    text = utf8(bytes)?;
+                    Ok(())
+                }
+                (1, content) => Err(wrong_type(&content, "String")),
+                _ => Ok(()),
+            })?;
+            if text.is_empty() { "0".into() } else { text.into() }
+        }
+        FieldType::IntOrString => {
+            let (mut is_text, mut number, mut text) = (false, 0, "");
+            each(parts, |field, content| {
+                match (field, content) {
+                    (1, Content::Varint(value)) => is_text = value == 1,
+                    (2, Content::Varint(value)) => number = i64::from(value as i32),
+                    (3, Content::Bytes(bytes)) => text = utf8(bytes)?,
+                    (1, content) => return Err(wrong_type(&content, "Type")),
+                    (2, content) => return Err(wrong_type(&content, "IntVal")),
+                    (3, content) => return Err(wrong_type(&content, "StrVal")),
+                    _ => {}
+                }
+                Ok(())
+            })?;
+            if is_text { text.into() } else { number.into() }
+        }
         FieldType::TextList => {
             let mut items = Vec::new();
             each(parts, |number, content| match (number, content) {

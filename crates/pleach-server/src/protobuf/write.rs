@@ -62,6 +62,18 @@ fn write_empty(out: &mut Writer, field: &Field) {
             write(out, &Map::new(), message);
             out.close(field.number, before);
         }
+        FieldType::Quantity => {
+            let before = out.len();
+            out.bytes(1, b"0");
+            out.close(field.number, before);
+        }
+        FieldType::IntOrString => {
+            let before = out.len();
+            out.bytes(3, b"");
+            out.int(2, 0);
+            out.int(1, 0);
+            out.close(field.number, before);
+        }
         FieldType::Text | FieldType::Time | FieldType::MicroTime => out.bytes(field.number, &[]),
         _ => {}
     }
@@ -96,6 +108,17 @@ fn element(out: &mut Writer, number: u32, kind: FieldType, value: &Value) {
             _ => {}
         },
         (FieldType::Message(message), Value::Object(members)) => write(out, members, message),
+        (FieldType::Quantity, Value::String(text)) => out.bytes(1, text.as_bytes()),
+        (FieldType::IntOrString, Value::Int(value)) => {
+            out.bytes(3, b"");
+            out.int(2, *value);
+            out.int(1, 0);
+        }
+        (FieldType::IntOrString, Value::String(text)) => {
+            out.bytes(3, text.as_bytes());
+            out.int(2, 0);
+            out.int(1, 1);
+        }
         (FieldType::Json, value) => out.bytes(1, &pleach_json::to_vec(value)),
         (FieldType::TextList, Value::Array(items)) => texts(out, 1, items),
         (FieldType::SchemaOrBool, Value::Bool(allows)) => out.int(1, i64::from(*allows)),

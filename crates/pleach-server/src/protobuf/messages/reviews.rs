@@ -1,7 +1,7 @@
 //! Messages of `authentication.k8s.io` and `authorization.k8s.io`.
 
 use super::meta::{OBJECT_META, SELECTOR_REQUIREMENT};
-use super::{Bool, FieldType, Message, each, map, one, part, plain, text, texts};
+use super::{Bool, FieldType, Message, each, map, one, part, plain, pointer, text, texts};
 
 pub(super) static SELF_REVIEW: Message =
     Message { fields: &[part(1, "metadata", &OBJECT_META), part(2, "status", &SELF_REVIEW_STATUS)] };
@@ -10,6 +10,47 @@ static SELF_REVIEW_STATUS: Message = Message { fields: &[part(1, "userInfo", &US
 
 static USER_INFO: Message = Message {
     fields: &[text(1, "username"), text(2, "uid"), texts(3, "groups"), map(4, "extra", FieldType::TextList)],
+};
+
+pub(super) static TOKEN_REQUEST: Message = Message {
+    fields: &[
+        part(1, "metadata", &OBJECT_META),
+        part(2, "spec", &TOKEN_REQUEST_SPEC),
+        part(3, "status", &TOKEN_REQUEST_STATUS),
+    ],
+};
+
+static TOKEN_REQUEST_SPEC: Message = Message {
+    fields: &[
+        texts(1, "audiences"),
+        one(3, "boundObjectRef", &BOUND_OBJECT_REFERENCE),
+        pointer(4, "expirationSeconds", FieldType::Int),
+    ],
+};
+
+static BOUND_OBJECT_REFERENCE: Message =
+    Message { fields: &[text(1, "kind"), text(2, "apiVersion"), text(3, "name"), text(4, "uid")] };
+
+static TOKEN_REQUEST_STATUS: Message =
+    Message { fields: &[text(1, "token"), plain(2, "expirationTimestamp", FieldType::Time)] };
+
+pub(super) static TOKEN_REVIEW: Message = Message {
+    fields: &[
+        part(1, "metadata", &OBJECT_META),
+        part(2, "spec", &TOKEN_REVIEW_SPEC),
+        part(3, "status", &TOKEN_REVIEW_STATUS),
+    ],
+};
+
+static TOKEN_REVIEW_SPEC: Message = Message { fields: &[text(1, "token"), texts(2, "audiences")] };
+
+static TOKEN_REVIEW_STATUS: Message = Message {
+    fields: &[
+        plain(1, "authenticated", Bool),
+        part(2, "user", &USER_INFO),
+        text(3, "error"),
+        texts(4, "audiences"),
+    ],
 };
 
 pub(super) static SELF_ACCESS_REVIEW: Message = Message {

@@ -1,9 +1,9 @@
-//! What is under way on a connection, since when nothing is, and what its unsent answers hold.
+//! Connection state: requests in flight, idle time and unsent response bytes.
 //!
-//! A request is under way until its answer has been handed over to be sent, so an open watch keeps its
-//! connection busy however little there is to tell. Answers that clients do not take hold memory: it is counted
-//! by connection and for the whole server ([`Connections`]), and a connection with too much of it gets no further
-//! requests answered until it has taken some.
+//! A request is in flight until its response has been handed over to be sent, so an open watch keeps its
+//! connection busy even without events. Responses that clients do not read hold memory: it is counted by
+//! connection and for the whole server ([`Connections`]), and a connection over its limit gets no further
+//! responses until the client has read some.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -22,38 +22,38 @@ use crate::connections::Connections;
 /// Answers that hold less are not counted.
 const SMALL: usize = 8 * 1024;
 
-/// What is under way on a connection.
+/// State of one connection: its requests in flight and the response bytes that it holds.
 #[derive(Debug)]
-pub struct Busy {
+pub struct ConnectionState {
     opened: Instant,
-    under_way: AtomicUsize,
+    in_flight: AtomicUsize,
     /// When the last answer ended, in milliseconds after the connection was opened.
-    rested_at: AtomicU64,
+    idle_since: AtomicU64,
     /// What answers hold that have not been sent.
     held: AtomicUsize,
     /// How often answers were taken, a part at a time.
     taken: AtomicUsize,
-    /// Whether a user has made himself known on it.
-    is_known: AtomicBool,
+    /// Whether a request on it was authenticated.
+    is_authenticated: AtomicBool,
     /// Its answers hold less than they may.
     room: Notify,
     cut: Notify,
-    among: Arc<Connections>,
+    connections: Arc<Connections>,
 }
 
-impl Busy {
+impl ConnectionState {
     /// A new connection, on which nothing is under way.
-    pub fn new(among: Arc<Connections>) -> Self {
+    pub fn new(connections: Arc<Connections>) -> Self {
         Self {
             opened: Instant::now(),
-            under_way: AtomicUsize::new(0),
-            rested_at: AtomicU64::new(0),
+            in_flight: AtomicUsize::new(0),
+            idle_since: AtomicU64::new(0),
             held: AtomicUsize::new(0),
             taken: AtomicUsize::new(0),
-            is_known: AtomicBool::new(false),
+            is_authenticated: AtomicBool::new(false),
             room: Notify::new(),
             cut: Notify::new(),
-            among,
+            connections,
         }
     }
 
@@ -64,17 +64,17 @@ impl Busy {
                 sleep(time).await;
                 continue;
             }
-            let rested_at = self.opened + self.rested_at();
-            if rested_at.elapsed() >= time {
+            let idle_since = self.opened + self.idle_since();
+            if idle_since.elapsed() >= time {
                 return;
             }
-            sleep_until(rested_at + time).await;
+            sleep_until(idle_since + time).await;
         }
     }
 
     /// Whether anything is under way.
     pub fn is_under_way(&self) -> bool {
-        self.under_way.load(Ordering::Acquire) > 0
+        self.in_flight.load(Ordering::Acquire) > 0
     }
 
     /// When it was opened.
@@ -83,8 +83,8 @@ impl Busy {
     }
 
     /// When the last answer ended, as time since it was opened.
-    pub fn rested_at(&self) -> Duration {
-        Duration::from_millis(self.rested_at.load(Ordering::Acquire))
+    pub fn idle_since(&self) -> Duration {
+        Duration::from_millis(self.idle_since.load(Ordering::Acquire))
     }
 
     /// What answers hold that have not been sent.
@@ -99,14 +99,14 @@ impl Busy {
 
     /// A user has made himself known.
     pub fn set_known(&self) {
-        if !self.is_known() {
-            self.is_known.store(true, Ordering::Release);
+        if !self.is_authenticated() {
+            self.is_authenticated.store(true, Ordering::Release);
         }
     }
 
     /// Whether a user has made himself known.
-    pub fn is_known(&self) -> bool {
-        self.is_known.load(Ordering::Acquire)
+    pub fn is_authenticated(&self) -> bool {
+        self.is_authenticated.load(Ordering::Acquire)
     }
 
     /// Ends the connection.
@@ -121,9 +121,9 @@ impl Busy {
 
     /// Waits until the answers of this connection hold less than they may.
     pub async fn has_room(&self) {
-        while self.held() >= self.among.per_connection() {
+        while self.held() >= self.connections.per_connection() {
             let room = self.room.notified();
-            if self.held() >= self.among.per_connection() {
+            if self.held() >= self.connections.per_connection() {
                 room.await;
             }
         }
@@ -133,11 +133,11 @@ impl Busy {
     fn hold(&self, now: usize, before: usize) {
         if now > before {
             self.held.fetch_add(now - before, Ordering::AcqRel);
-            self.among.hold(now - before);
+            self.connections.hold(now - before);
         } else if now < before {
             let held = self.held.fetch_sub(before - now, Ordering::AcqRel);
-            self.among.release(before - now);
-            let limit = self.among.per_connection();
+            self.connections.release(before - now);
+            let limit = self.connections.per_connection();
             if held >= limit && held - (before - now) < limit {
                 self.room.notify_waiters();
             }
@@ -158,19 +158,19 @@ pub(crate) fn watch_answers<T>(step: impl FnOnce() -> T) -> (T, Option<bool>) {
     (done, HANDED_OVER.take())
 }
 
-/// Whatever knows how busy its connection is.
+/// A connection that has a state.
 pub trait Connected: Send + Sync + 'static {
     /// What is under way on it.
-    fn busy(&self) -> &Busy;
+    fn state(&self) -> &ConnectionState;
 }
 
 /// A request that is under way.
-pub struct UnderWay<C: Connected>(Arc<C>);
+pub struct InFlight<C: Connected>(Arc<C>);
 
-impl<C: Connected> UnderWay<C> {
+impl<C: Connected> InFlight<C> {
     /// From now on.
     pub fn on(connection: Arc<C>) -> Self {
-        connection.busy().under_way.fetch_add(1, Ordering::AcqRel);
+        connection.state().in_flight.fetch_add(1, Ordering::AcqRel);
         Self(connection)
     }
 
@@ -183,17 +183,17 @@ impl<C: Connected> UnderWay<C> {
     pub fn with(self, body: Body) -> Answer<C> {
         let held = body.held();
         let held = if held < SMALL { 0 } else { held };
-        self.0.busy().hold(held, 0);
-        Answer { body, held, under_way: self }
+        self.0.state().hold(held, 0);
+        Answer { body, held, in_flight: self }
     }
 }
 
-impl<C: Connected> Drop for UnderWay<C> {
+impl<C: Connected> Drop for InFlight<C> {
     fn drop(&mut self) {
-        let busy = self.0.busy();
+        let state = self.0.state();
         // The time first: a reader that sees no work under way also sees since when.
-        busy.rested_at.store(busy.opened.elapsed().as_millis() as u64, Ordering::Release);
-        busy.under_way.fetch_sub(1, Ordering::AcqRel);
+        state.idle_since.store(state.opened.elapsed().as_millis() as u64, Ordering::Release);
+        state.in_flight.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -202,12 +202,12 @@ pub struct Answer<C: Connected> {
     body: Body,
     /// What it holds, as it was counted.
     held: usize,
-    under_way: UnderWay<C>,
+    in_flight: InFlight<C>,
 }
 
 impl<C: Connected> Drop for Answer<C> {
     fn drop(&mut self) {
-        self.under_way.0.busy().hold(0, self.held);
+        self.in_flight.0.state().hold(0, self.held);
     }
 }
 
@@ -224,9 +224,9 @@ impl<C: Connected> http_body::Body for Answer<C> {
         HANDED_OVER.set(Some(matches!(next, Poll::Ready(Some(_)))));
         let held = self.body.held();
         if held >= SMALL || self.held > 0 {
-            let busy = self.under_way.0.busy();
-            busy.taken.fetch_add(1, Ordering::Relaxed);
-            busy.hold(held, self.held);
+            let state = self.in_flight.0.state();
+            state.taken.fetch_add(1, Ordering::Relaxed);
+            state.hold(held, self.held);
             self.held = held;
         }
         next
@@ -251,16 +251,16 @@ mod tests {
 
     use super::*;
 
-    struct Connection(Busy);
+    struct Connection(ConnectionState);
 
     impl Connected for Connection {
-        fn busy(&self) -> &Busy {
+        fn state(&self) -> &ConnectionState {
             &self.0
         }
     }
 
     fn connection() -> Arc<Connection> {
-        Arc::new(Connection(Busy::new(Arc::new(Connections::new(100_000, 1_000_000)))))
+        Arc::new(Connection(ConnectionState::new(Arc::new(Connections::new(100_000, 1_000_000)))))
     }
 
     #[tokio::test(start_paused = true)]
@@ -271,8 +271,8 @@ mod tests {
         connection.0.idle_for(second * 3).await;
         assert_eq!(began.elapsed(), second * 3, "nothing ever came");
 
-        let under_way = UnderWay::on(connection.clone());
-        let answer = under_way.with(Body::empty());
+        let in_flight = InFlight::on(connection.clone());
+        let answer = in_flight.with(Body::empty());
         let rest = tokio::spawn({
             let connection = connection.clone();
             async move { connection.0.idle_for(second * 3).await }
@@ -288,7 +288,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn answers_that_are_not_taken_are_counted() {
         let connection = connection();
-        let answer = |size: usize| UnderWay::on(connection.clone()).with(vec![b'x'; size].into());
+        let answer = |size: usize| InFlight::on(connection.clone()).with(vec![b'x'; size].into());
         let small = answer(100);
         assert_eq!(connection.0.held(), 0, "small ones are not");
         let mut large = answer(150_000);
@@ -307,7 +307,7 @@ mod tests {
         while poll_fn(|cx| Pin::new(&mut large).poll_frame(cx)).await.is_some() {}
         drop((small, large));
         assert_eq!(connection.0.held(), 0);
-        assert_eq!(connection.0.among.held(), 0);
+        assert_eq!(connection.0.connections.held(), 0);
         assert!(!connection.0.is_under_way());
     }
 }

@@ -1,0 +1,433 @@
+//! Impersonation: a request that acts as another user, if its own user may do so.
+//!
+//! Five ways are tried in upstream's order: as the node of a pod, as any node, as a service account, as any other user
+//! (these four are constrained: the user also needs a right to impersonate for this request), and the classic one. The
+//! first that succeeds counts; if none does, the first refusal is the answer. For each user the way that worked last
+//! is tried first.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::HeaderMap;
+use percent_encoding::percent_decode_str;
+use pleach_auth::user::{ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED};
+use pleach_auth::{Attributes, Authorizer, ResourceAttributes, UserInfo, Verb};
+use pleach_engine::rejection::Rejection;
+use pleach_go::strconv::quote;
+use pleach_json::Str;
+use pleach_meta::names::{is_dns1123_label, is_dns1123_subdomain};
+
+const USER: &str = "impersonate-user";
+const GROUP: &str = "impersonate-group";
+const UID: &str = "impersonate-uid";
+const EXTRA: &str = "impersonate-extra-";
+const AUTHENTICATION: &str = "authentication.k8s.io";
+const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
+
+/// How many users' last ways are remembered.
+const REMEMBERED: usize = 1024;
+
+/// A way to impersonate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    AssociatedNode,
+    ArbitraryNode,
+    ServiceAccount,
+    UserInfo,
+    Classic,
+}
+
+const WAYS: [Way; 5] =
+    [Way::AssociatedNode, Way::ArbitraryNode, Way::ServiceAccount, Way::UserInfo, Way::Classic];
+
+/// The way that worked last for each user.
+#[derive(Default)]
+pub struct LastWays(Mutex<HashMap<Str, Way>>);
+
+impl LastWays {
+    fn get(&self, user: &UserInfo) -> Option<Way> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&user.name).copied()
+    }
+
+    fn set(&self, user: &UserInfo, way: Way) {
+        let mut ways = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if ways.len() >= REMEMBERED {
+            ways.clear();
+        }
+        ways.insert(user.name.clone(), way);
+    }
+}
+
+/// Whether a request has impersonation headers.
+pub fn is_asked_for(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| name.as_str().starts_with("impersonate-"))
+}
+
+/// The user that a request acts as; none if its headers name no user. The error is the refusal.
+pub async fn impersonated(
+    authorizer: &dyn Authorizer,
+    last: &LastWays,
+    headers: &HeaderMap,
+    attributes: &Attributes<'_>,
+) -> Result<Option<Arc<UserInfo>>, Rejection> {
+    let Some(wanted) = wanted(headers)? else { return Ok(None) };
+    let check = Check { authorizer, attributes, wanted: &wanted };
+    let remembered = last.get(&attributes.user);
+    let mut first = None;
+    let others = WAYS.into_iter().filter(|way| Some(*way) != remembered);
+    for way in remembered.into_iter().chain(others) {
+        match check.by(way).await {
+            Ok(None) => {}
+            Ok(Some(user)) => {
+                last.set(&attributes.user, way);
+                return Ok(Some(Arc::new(user)));
+            }
+            Err(refusal) => {
+                first.get_or_insert(refusal);
+            }
+        }
+    }
+    Err(first.unwrap_or_else(|| Rejection::internal("all impersonation modes failed")))
+}
+
+/// The user that the headers name.
+fn wanted(headers: &HeaderMap) -> Result<Option<UserInfo>, Rejection> {
+    let all = |name: &str| -> Vec<Str> { headers.get_all(name).iter().map(text).collect() };
+    let first = |name: &str| headers.get(name).map(text).unwrap_or_default();
+    let mut extra: Vec<(Str, Vec<Str>)> = Vec::new();
+    let mut names: Vec<&str> = headers.keys().map(http::HeaderName::as_str).collect();
+    names.sort_unstable();
+    for name in names {
+        let Some(key) = name.strip_prefix(EXTRA) else { continue };
+        let (key, values) = (unescaped(key), all(name));
+        match extra.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, list)) => list.extend(values),
+            None => extra.push((key, values)),
+        }
+    }
+    extra.sort();
+    let user = UserInfo { name: first(USER), uid: first(UID), groups: all(GROUP), extra };
+    if !user.name.is_empty() {
+        return Ok(Some(user));
+    }
+    if user.uid.is_empty() && user.groups.is_empty() && user.extra.is_empty() {
+        return Ok(None);
+    }
+    Err(Rejection::BadRequest(format!("requested {} without impersonating a user name", go_syntax(&user))))
+}
+
+fn text(value: &http::HeaderValue) -> Str {
+    String::from_utf8_lossy(value.as_bytes()).into()
+}
+
+/// A key of extra; one that cannot be decoded stays as it is.
+fn unescaped(key: &str) -> Str {
+    let is_escape = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    if !key.split('%').skip(1).all(is_escape) {
+        return key.into();
+    }
+    percent_decode_str(key).decode_utf8_lossy().as_ref().into()
+}
+
+/// A user as Go's `%#v` writes it.
+fn go_syntax(user: &UserInfo) -> String {
+    let list = |texts: &[Str]| {
+        let texts: Vec<String> = texts.iter().map(|text| quote(text)).collect();
+        if texts.is_empty() {
+            "[]string(nil)".to_owned()
+        } else {
+            format!("[]string{{{}}}", texts.join(", "))
+        }
+    };
+    let extra = if user.extra.is_empty() {
+        "map[string][]string(nil)".to_owned()
+    } else {
+        let entries = user.extra.iter().map(|(key, values)| format!("{}:{}", quote(key), list(values)));
+        format!("map[string][]string{{{}}}", entries.collect::<Vec<_>>().join(", "))
+    };
+    format!(
+        "&user.DefaultInfo{{Name:{}, UID:{}, Groups:{}, Extra:{extra}}}",
+        quote(&user.name),
+        quote(&user.uid),
+        list(&user.groups)
+    )
+}
+
+/// The namespace and name of a service account's user name.
+pub fn service_account(user: &str) -> Option<(&str, &str)> {
+    let (namespace, name) = user.strip_prefix("system:serviceaccount:")?.split_once(':')?;
+    (is_dns1123_label(namespace) && is_dns1123_subdomain(name)).then_some((namespace, name))
+}
+
+fn node(user: &str) -> Option<&str> {
+    user.strip_prefix("system:node:").filter(|name| is_dns1123_subdomain(name))
+}
+
+/// One attempt to impersonate.
+struct Check<'a> {
+    authorizer: &'a dyn Authorizer,
+    attributes: &'a Attributes<'a>,
+    wanted: &'a UserInfo,
+}
+
+impl Check<'_> {
+    /// The user, none if the way is not for such users, or the refusal.
+    async fn by(&self, way: Way) -> Result<Option<UserInfo>, Rejection> {
+        let wanted = self.wanted;
+        let only_name = wanted.uid.is_empty() && wanted.groups.is_empty() && wanted.extra.is_empty();
+        let (node, account) = (node(&wanted.name), service_account(&wanted.name));
+        match way {
+            Way::AssociatedNode => {
+                if !only_name || !node.is_some_and(|node| self.runs_on(node)) {
+                    return Ok(None);
+                }
+                self.constrained("associated-node").await?;
+                self.may_be("associated-node", "nodes", "", "*", "").await?;
+                Ok(Some(as_node(wanted)))
+            }
+            Way::ArbitraryNode => {
+                let Some(node) = node.filter(|_| only_name) else { return Ok(None) };
+                self.constrained("arbitrary-node").await?;
+                self.may_be("arbitrary-node", "nodes", "", node, "").await?;
+                Ok(Some(as_node(wanted)))
+            }
+            Way::ServiceAccount => {
+                let Some((namespace, name)) = account.filter(|_| only_name) else { return Ok(None) };
+                self.constrained("serviceaccount").await?;
+                self.may_be("serviceaccount", "serviceaccounts", namespace, name, "").await?;
+                Ok(Some(with_groups(wanted)))
+            }
+            Way::UserInfo => {
+                if node.is_some() || account.is_some() {
+                    return Ok(None);
+                }
+                self.by_user_info().await?;
+                Ok(Some(with_groups(wanted)))
+            }
+            Way::Classic => {
+                self.classic().await?;
+                Ok(Some(with_groups(wanted)))
+            }
+        }
+    }
+
+    /// Whether the user is a pod's service account on that node.
+    fn runs_on(&self, node: &str) -> bool {
+        let user = &self.attributes.user;
+        let on = user.extra.iter().find(|(key, _)| key == NODE_NAME);
+        service_account(&user.name).is_some()
+            && on.is_some_and(|(_, names)| matches!(names.as_slice(), [name] if name == node))
+    }
+
+    async fn by_user_info(&self) -> Result<(), Rejection> {
+        const WAY: &str = "user-info";
+        let wanted = self.wanted;
+        self.constrained(WAY).await?;
+        self.may_be(WAY, "users", "", &wanted.name, "").await?;
+        if !wanted.uid.is_empty() {
+            self.may_be(WAY, "uids", "", &wanted.uid, "").await?;
+        }
+        for group in &wanted.groups {
+            let why = match group.as_str() {
+                MASTERS => "impersonating the system:masters group is not allowed",
+                "" => "impersonating the empty string group is not allowed",
+                _ => "",
+            };
+            if !why.is_empty() {
+                let attributes =
+                    self.attributes_of("impersonate:user-info", AUTHENTICATION, "groups", "", "", group);
+                return Err(Rejection::forbidden(&attributes, why));
+            }
+            self.may_be(WAY, "groups", "", group, "").await?;
+        }
+        for (key, values) in &wanted.extra {
+            for value in values {
+                if !is_domain_prefixed_path(key) {
+                    let verb = "impersonate:user-info";
+                    let attributes = self.attributes_of(verb, AUTHENTICATION, "userextras", "", "", "");
+                    let why = format!(
+                        "impersonating an invalid key in extra is not allowed: extra.key: Invalid value: {}: must be a domain-prefixed path (such as \"acme.io/foo\")",
+                        quote(key)
+                    );
+                    return Err(Rejection::forbidden(&attributes, &why));
+                }
+                self.may_be(WAY, "userextras", "", value, key).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn classic(&self) -> Result<(), Rejection> {
+        let wanted = self.wanted;
+        match service_account(&wanted.name) {
+            Some((namespace, name)) => {
+                self.may("impersonate", "", "serviceaccounts", "", namespace, name).await?;
+            }
+            None => self.may("impersonate", "", "users", "", "", &wanted.name).await?,
+        }
+        if !wanted.uid.is_empty() {
+            self.may("impersonate", AUTHENTICATION, "uids", "", "", &wanted.uid).await?;
+        }
+        for group in &wanted.groups {
+            self.may("impersonate", "", "groups", "", "", group).await?;
+        }
+        for (key, values) in &wanted.extra {
+            for value in values {
+                self.may("impersonate", AUTHENTICATION, "userextras", key, "", value).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The right to impersonate in a way for this request.
+    async fn constrained(&self, way: &str) -> Result<(), Rejection> {
+        let verb = format!("impersonate-on:{way}:{}", self.attributes.verb);
+        let attributes = Attributes { verb: Verb::of(&verb), ..self.attributes.clone() };
+        self.ask(&attributes).await
+    }
+
+    /// The permission to impersonate a user, group, uid or extra value with a verb.
+    async fn may_be(
+        &self,
+        way: &str,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+        subresource: &str,
+    ) -> Result<(), Rejection> {
+        let verb = format!("impersonate:{way}");
+        self.may(&verb, AUTHENTICATION, resource, subresource, namespace, name).await
+    }
+
+    async fn may(
+        &self,
+        verb: &str,
+        group: &str,
+        resource: &str,
+        subresource: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<(), Rejection> {
+        let attributes = self.attributes_of(verb, group, resource, subresource, namespace, name);
+        self.ask(&attributes).await
+    }
+
+    fn attributes_of<'a>(
+        &self,
+        verb: &str,
+        group: &'a str,
+        resource: &'a str,
+        subresource: &'a str,
+        namespace: &'a str,
+        name: &'a str,
+    ) -> Attributes<'a> {
+        let name = Cow::Borrowed(name);
+        Attributes {
+            user: self.attributes.user.clone(),
+            verb: Verb::of(verb),
+            path: "",
+            resource: Some(ResourceAttributes {
+                group,
+                version: "v1",
+                resource,
+                subresource,
+                namespace,
+                name,
+            }),
+        }
+    }
+
+    async fn ask(&self, attributes: &Attributes<'_>) -> Result<(), Rejection> {
+        let decision = self.authorizer.authorize(attributes).get().await;
+        if decision.is_allowed() { Ok(()) } else { Err(Rejection::forbidden(attributes, &decision.reason)) }
+    }
+}
+
+fn as_node(wanted: &UserInfo) -> UserInfo {
+    let groups = vec![Str::new_static("system:nodes"), Str::new_static(AUTHENTICATED)];
+    UserInfo { groups, ..wanted.clone() }
+}
+
+/// The user with the groups that the server adds.
+fn with_groups(wanted: &UserInfo) -> UserInfo {
+    let mut user = wanted.clone();
+    if user.groups.is_empty()
+        && let Some((namespace, _)) = service_account(&wanted.name)
+    {
+        let own = format!("system:serviceaccounts:{namespace}");
+        user.groups = vec![Str::new_static("system:serviceaccounts"), own.into()];
+    }
+    let more = if user.name == ANONYMOUS {
+        UNAUTHENTICATED
+    } else if user.is_in(UNAUTHENTICATED) {
+        return user;
+    } else {
+        AUTHENTICATED
+    };
+    if !user.is_in(more) {
+        user.groups.push(Str::new_static(more));
+    }
+    user
+}
+
+/// `acme.io/foo`
+fn is_domain_prefixed_path(key: &str) -> bool {
+    key.split_once('/').is_some_and(|(domain, path)| {
+        let is_path = |c: char| c.is_ascii_alphanumeric() || "/-._~%!$&'()*+,;=:".contains(c);
+        is_dns1123_subdomain(domain) && !path.is_empty() && path.chars().all(is_path)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(list: &[(&'static str, &str)]) -> HeaderMap {
+        list.iter()
+            .map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn headers_name_a_user() {
+        assert_eq!(wanted(&headers(&[("accept", "x")])).unwrap(), None);
+        let user = wanted(&headers(&[
+            (USER, "bob"),
+            (GROUP, "a,b"),
+            (UID, "1"),
+            ("impersonate-extra-acme.io%2ffoo", "v"),
+        ]));
+        let user = user.unwrap().unwrap();
+        assert_eq!((user.name.as_str(), user.uid.as_str()), ("bob", "1"));
+        assert_eq!(user.groups, ["a,b"]);
+        assert_eq!(user.extra, [(Str::from("acme.io/foo"), vec![Str::from("v")])]);
+        let error = wanted(&headers(&[(GROUP, "g")])).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string{\"g\"}, Extra:map[string][]string(nil)} without impersonating a user name"
+        );
+    }
+
+    #[test]
+    fn groups_that_the_server_adds() {
+        let user = |name: &str, groups: &[&str]| UserInfo {
+            name: name.into(),
+            groups: groups.iter().map(|group| Str::from(*group)).collect(),
+            ..UserInfo::default()
+        };
+        for (wanted, want) in [
+            (user("bob", &[]), &["system:authenticated"][..]),
+            (user("bob", &["a"]), &["a", "system:authenticated"]),
+            (user("bob", &["system:unauthenticated"]), &["system:unauthenticated"]),
+            (user("system:anonymous", &[]), &["system:unauthenticated"]),
+            (
+                user("system:serviceaccount:ns:x", &[]),
+                &["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"],
+            ),
+            (user("system:serviceaccount:ns:x", &["g"]), &["g", "system:authenticated"]),
+        ] {
+            assert_eq!(with_groups(&wanted).groups, want, "{wanted:?}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! TokenReview: the user of a token, for servers that have been shown one.
+
+use http::Response;
+use http::header::USER_AGENT;
+use pleach_auth::{Credentials, UserInfo};
+use pleach_engine::kinds::authentication::TOKEN_REVIEW;
+use pleach_engine::options::Context;
+use pleach_engine::rejection::Rejection;
+use pleach_engine::unstored;
+use pleach_engine::webhooks::user_info;
+use pleach_json::{Map, Value, json};
+
+use super::{TokenError, TokenIssuer, texts};
+use crate::app::{App, Call};
+use crate::authentication::{Bearer, bearer_token};
+use crate::body::Body;
+use crate::options;
+use crate::outcome::Outcome;
+use crate::request_body::Unread;
+use crate::resource::{error_format, unstored_body};
+use crate::respond;
+
+const API_VERSION: &str = "authentication.k8s.io/v1";
+
+/// Serves a token review.
+pub async fn serve(app: &App, call: &Call<'_>, body: &mut Unread) -> Response<Body> {
+    let mut context = Context {
+        user: call.attributes.user.clone(),
+        user_agent: call.header(USER_AGENT).unwrap_or_default().into(),
+        warnings: Vec::new(),
+    };
+    let format = error_format(call);
+    let mut response = match answer(app, call, body, &mut context).await {
+        Ok(answer) => respond::value(Outcome::Created, &answer, &format),
+        Err(rejection) => respond::rejection(rejection, &format),
+    };
+    respond::add_warnings(response.headers_mut(), &context.warnings);
+    response
+}
+
+async fn answer(
+    app: &App,
+    call: &Call<'_>,
+    body: &mut Unread,
+    context: &mut Context,
+) -> Result<Value, Rejection> {
+    if call.method != http::Method::POST {
+        return Err(Rejection::UnknownMethod);
+    }
+    let body = unstored_body(call, API_VERSION, &TOKEN_REVIEW.kind, body).await?;
+    let options = options::write_options(call.query, "CreateOptions")?;
+    let mut review = unstored::decode(&TOKEN_REVIEW, &body, &options, context)?;
+    let token = review.at(&["spec", "token"]).and_then(Value::as_str).unwrap_or_default().to_owned();
+    if token.is_empty() {
+        return Err(Rejection::BadRequest("token is required for TokenReview in authentication".into()));
+    }
+    let audiences = texts(review.at(&["spec", "audiences"]));
+    let mut status = Map::new();
+    match outcome(app, &token, &audiences).await {
+        Ok((user, audiences)) => {
+            status.insert("authenticated", true);
+            status.insert("user", user_info(&user));
+            if !audiences.is_empty() {
+                status.insert("audiences", audiences.into_iter().map(Value::from).collect::<Vec<_>>());
+            }
+        }
+        Err(error) => {
+            let sent = review.at(&["status", "user"]).filter(|user| !user.is_null()).cloned();
+            status.insert("user", sent.unwrap_or_else(Value::object));
+            status.insert("error", error);
+        }
+    }
+    if let Some(members) = review.as_object_mut() {
+        members.insert("apiVersion", API_VERSION);
+        if members.get("metadata").is_none_or(Value::is_null) {
+            members.insert("metadata", json!({}));
+        }
+        members.insert("status", status);
+    }
+    Ok(review)
+}
+
+/// The user of a token and the audiences it is good for, or the reason that it is not.
+async fn outcome(
+    app: &App,
+    token: &str,
+    asked: &[String],
+) -> Result<(std::sync::Arc<UserInfo>, Vec<String>), String> {
+    const UNKNOWN: &str = "invalid bearer token";
+    let header = format!("Bearer {}", token.trim_start());
+    let token = match bearer_token(&header) {
+        Bearer::Token(token) => Some(token),
+        Bearer::None | Bearer::ExtraSpace => None,
+    };
+    let own: &[String] = app.token_issuer().map(TokenIssuer::audiences).unwrap_or_default();
+    let asked = if asked.is_empty() { own } else { asked };
+    if let (Some(issuer), Some(token)) = (app.token_issuer(), token) {
+        match issuer.check(&app.engine, token, asked).await {
+            Ok(valid) => return Ok((valid.user, valid.audiences)),
+            Err(TokenError::Invalid(reason)) => return Err(format!("[{UNKNOWN}, {reason}]")),
+            Err(TokenError::Unknown) => {}
+        }
+    }
+    // Other tokens are good for the server's own audiences.
+    let meant: Vec<String> = asked.iter().filter(|audience| own.contains(audience)).cloned().collect();
+    if meant.is_empty() && !asked.is_empty() {
+        return Err(UNKNOWN.into());
+    }
+    let user = app.authenticate(Credentials { certificate: None, token }).await;
+    user.map(|user| (user, meant)).map_err(|_| UNKNOWN.into())
+}
