@@ -1,0 +1,145 @@
+//! Command lines of `kube-apiserver` and `etcd`, which follow Go's conventions.
+
+use pleach_go::strconv::quote;
+
+/// A flag with its value.
+pub type Flag = (String, String);
+
+/// The names and types of the flags of kube-apiserver v1.36.
+const KUBE_APISERVER: &str = include_str!("kube-apiserver-flags.txt");
+
+/// The flags of kube-apiserver: name and type. Those of type `bool` need no value.
+pub fn kube_apiserver_flags() -> impl Iterator<Item = (&'static str, &'static str)> {
+    KUBE_APISERVER.lines().filter_map(|line| line.split_once(' '))
+}
+
+/// Reads a command line of kube-apiserver. Errors are those of the real one.
+pub fn parse_kube_apiserver(arguments: &[String]) -> Result<Vec<Flag>, String> {
+    let mut flags = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let (name, value) = if let Some(long) = argument.strip_prefix("--").filter(|long| !long.is_empty()) {
+            split(long)
+        } else if let Some(short) = argument.strip_prefix('-').filter(|short| !short.is_empty()) {
+            match short.split_at(1) {
+                ("h", "") => ("help", None),
+                ("v", "") => ("v", None),
+                ("v", value) => ("v", Some(value.strip_prefix('=').unwrap_or(value))),
+                (letter, _) => return Err(format!("unknown shorthand flag: '{letter}' in -{short}")),
+            }
+        } else {
+            let positional: Vec<String> = std::iter::once(argument)
+                .chain(rest)
+                .filter(|argument| *argument != "--")
+                .map(|argument| quote(argument))
+                .collect();
+            if positional.is_empty() {
+                break;
+            }
+            return Err(format!(
+                "\"kube-apiserver\" does not take any arguments, got [{}]",
+                positional.join(" ")
+            ));
+        };
+        let kind = match name {
+            "help" => "bool",
+            name => {
+                let found = kube_apiserver_flags().find(|(known, _)| *known == name);
+                found.ok_or_else(|| format!("unknown flag: --{name}"))?.1
+            }
+        };
+        let value = match value {
+            Some(value) => value.to_owned(),
+            None if kind == "bool" => "true".to_owned(),
+            None => rest.next().ok_or_else(|| format!("flag needs an argument: --{name}"))?.clone(),
+        };
+        flags.push((name.to_owned(), value));
+    }
+    Ok(flags)
+}
+
+/// Reads a command line of etcd: one or two dashes, the value after `=` or as the next argument. Any name is taken.
+pub fn parse_etcd(arguments: &[String]) -> Vec<Flag> {
+    let mut flags = Vec::new();
+    let mut rest = arguments.iter().peekable();
+    while let Some(argument) = rest.next() {
+        let name = argument.trim_start_matches('-');
+        let (name, value) = split(name);
+        let value = match value {
+            Some(value) => value.to_owned(),
+            None => match rest.next_if(|next| !next.starts_with('-')) {
+                Some(value) => value.clone(),
+                None => "true".to_owned(),
+            },
+        };
+        flags.push((name.to_owned(), value));
+    }
+    flags
+}
+
+/// The last value of a flag.
+pub fn last<'a>(flags: &'a [Flag], name: &str) -> Option<&'a str> {
+    flags.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+fn split(argument: &str) -> (&str, Option<&str>) {
+    match argument.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (argument, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(line: &str) -> Vec<String> {
+        line.split_whitespace().map(ToOwned::to_owned).collect()
+    }
+
+    #[test]
+    fn flags_of_kube_apiserver_are_read_and_refused_as_upstream_does() {
+        let flags = |line: &str| parse_kube_apiserver(&arguments(line));
+        let pairs = |pairs: &[(&str, &str)]| {
+            Ok(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+        };
+        for (line, expected) in [
+            ("", pairs(&[])),
+            (
+                "--secure-port=1 --bind-address 127.0.0.1",
+                pairs(&[("secure-port", "1"), ("bind-address", "127.0.0.1")]),
+            ),
+            (
+                "--allow-privileged --v 4 -v=5 -v6",
+                pairs(&[("allow-privileged", "true"), ("v", "4"), ("v", "5"), ("v", "6")]),
+            ),
+            ("--allow-privileged=false", pairs(&[("allow-privileged", "false")])),
+            ("--feature-gates=A=true", pairs(&[("feature-gates", "A=true")])),
+            ("-h", pairs(&[("help", "true")])),
+            ("--", pairs(&[])),
+            ("--nope=1", Err("unknown flag: --nope".into())),
+            ("-x", Err("unknown shorthand flag: 'x' in -x".into())),
+            ("--secure-port", Err("flag needs an argument: --secure-port".into())),
+            ("foo", Err("\"kube-apiserver\" does not take any arguments, got [\"foo\"]".into())),
+        ] {
+            assert_eq!(flags(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn flags_of_etcd_are_read_in_all_forms() {
+        let flags =
+            parse_etcd(&arguments("-data-dir a --listen-client-urls=http://x:1 --unsafe-no-fsync --name b"));
+        assert_eq!(last(&flags, "data-dir"), Some("a"));
+        assert_eq!(last(&flags, "listen-client-urls"), Some("http://x:1"));
+        assert_eq!(last(&flags, "unsafe-no-fsync"), Some("true"));
+        assert_eq!(last(&flags, "name"), Some("b"));
+        assert_eq!(last(&flags, "other"), None);
+    }
+
+    #[test]
+    fn envtest_is_not_told_of_an_insecure_port() {
+        assert!(kube_apiserver_flags().count() > 150);
+        assert!(!kube_apiserver_flags().any(|(name, _)| name.starts_with("insecure")));
+    }
+}
