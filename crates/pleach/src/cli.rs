@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use pleach_engine::EnabledControllers;
 use pleach_engine::gates::Gates;
 use pleach_engine::limits::MAX_REQUEST_BYTES;
 
@@ -27,10 +28,13 @@ pub(crate) enum Command {
     /// Serves CustomResourceDefinitions and custom resources to kubectl and every other Kubernetes
     /// client. Prints where it listens and the path of a kubeconfig that is ready to use.
     #[command(after_long_help = SERVE_EXAMPLES)]
-    Serve(ServeOptions),
+    Serve(Box<ServeOptions>),
     /// Back up, restore, check and repair a data directory.
     #[command(subcommand)]
     Store(StoreCommand),
+    /// Stand in for the control plane of envtest.
+    #[command(subcommand)]
+    Envtest(EnvtestCommand),
     /// The commands on files.
     #[command(flatten)]
     Files(pleach_cli::Command),
@@ -44,6 +48,12 @@ Examples:
 
   Keep objects in a directory of your own:
     pleach serve --data-dir ./data --port 6443 --token \"$(cat token)\"";
+
+const ENVTEST_EXAMPLES: &str = "\
+Examples:
+  Run the tests of an operator on Pleach, unchanged:
+    pleach envtest install ./envtest
+    KUBEBUILDER_ASSETS=$PWD/envtest go test ./...";
 
 const REPAIR_EXAMPLES: &str = "\
 Examples:
@@ -72,6 +82,13 @@ pub(crate) struct ServeOptions {
     /// The admin's bearer token; generated if not given.
     #[arg(long, env = "PLEACH_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
+    /// How requests are authorized. With AlwaysAllow every authenticated user may do everything, and requests without
+    /// credentials are refused.
+    #[arg(long, value_enum, default_value_t = AuthorizationMode::Rbac, value_name = "MODE")]
+    pub authorization_mode: AuthorizationMode,
+    /// Whether requests without credentials are served, as the user system:anonymous. Otherwise they get a 401.
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub anonymous_auth: bool,
     /// Admission plugins to enable besides those that run by default. All names of kube-apiserver v1.36 are
     /// known; plugins that are not implemented have no effect.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
@@ -82,9 +99,14 @@ pub(crate) struct ServeOptions {
     pub disable_admission_plugins: Vec<String>,
     /// Feature gates to enable: Unions (x-kubernetes-unions in CRDs), CostHints (a CRD refused for the
     /// cost of its rules gets bounds that would help), AllowUnsafeMalformedObjectDeletion (objects that
-    /// cannot be decoded can be deleted).
+    /// cannot be decoded can be deleted), CBORServingAndStorage (requests and responses in CBOR).
     #[arg(long, default_value = "", hide_default_value = true, value_name = "NAME=true,…")]
     pub feature_gates: Gates,
+    /// Controllers of kube-controller-manager to run, in its syntax: * for all, a name to enable one, -name to disable
+    /// it. There are garbage-collector-controller, namespace-controller, serviceaccount-controller (the ServiceAccount
+    /// default of each namespace) and root-ca-certificate-publisher-controller (its ConfigMap kube-root-ca.crt).
+    #[arg(long, default_value = "*", value_name = "NAMES", allow_hyphen_values = true)]
+    pub controllers: EnabledControllers,
     /// Memory for past versions of objects, in MiB. Bounds how far back watches and paged lists can go,
     /// besides five minutes.
     #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
@@ -96,6 +118,10 @@ pub(crate) struct ServeOptions {
     /// hardly grow an object, until it is smaller again; 0: no quota.
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub quota_backend_bytes: u64,
+    /// Do not wait until commits are on disk, as etcd's flag of the same name: a crash of the machine, not of the
+    /// server, may lose the last writes.
+    #[arg(long)]
+    pub unsafe_no_fsync: bool,
     /// Memory the server may use, in bytes or with a unit (512Mi, 2G): from nine tenths of it on,
     /// requests are refused. The limit of the control group if not given.
     #[arg(long, value_name = "BYTES", value_parser = crate::system_limits::parse_bytes)]
@@ -103,6 +129,30 @@ pub(crate) struct ServeOptions {
     /// Turn the write cache off (see ARCHITECTURE.md); for tests and measurements.
     #[arg(long, hide = true, env = "PLEACH_NO_WRITE_CACHE", value_parser = clap::builder::BoolishValueParser::new())]
     pub no_write_cache: bool,
+    /// The issuer of service account tokens; the first one issues, all are accepted. An https URL, so that
+    /// /.well-known/openid-configuration is served.
+    #[arg(long, default_value = "https://kubernetes.default.svc", value_name = "URL")]
+    pub service_account_issuer: Vec<String>,
+    /// The private key that signs service account tokens, as PEM: RSA, or ECDSA on P-256 or P-384. Generated
+    /// into the data directory if not given.
+    #[arg(long, value_name = "FILE")]
+    pub service_account_signing_key_file: Option<PathBuf>,
+    /// Keys or certificates that verify service account tokens besides the signing key; may be given several
+    /// times.
+    #[arg(long, value_name = "FILE")]
+    pub service_account_key_file: Vec<PathBuf>,
+    /// The URL of the key set in the issuer's documents; that of this server if not given.
+    #[arg(long, value_name = "URL")]
+    pub service_account_jwks_uri: Option<String>,
+    /// The longest validity of a service account token: 1h to 2^32 seconds. Longer requests are shortened.
+    #[arg(long, value_name = "DURATION", value_parser = parse_max_expiration)]
+    pub service_account_max_token_expiration: Option<i64>,
+    /// Audiences of tokens for this server; the issuers if not given.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub api_audiences: Vec<String>,
+    /// A file of bearer tokens: a line of CSV each, token,user,uid,"group1,group2".
+    #[arg(long, value_name = "FILE")]
+    pub token_auth_file: Option<PathBuf>,
     /// Where to write the kubeconfig; in the data directory if not given.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
@@ -114,6 +164,26 @@ pub(crate) struct ServeOptions {
     pub log_format: LogFormat,
 }
 
+fn parse_max_expiration(text: &str) -> Result<i64, String> {
+    let seconds = pleach_go::time::parse_duration(text)? / 1_000_000_000;
+    if (3_600..=1 << 32).contains(&seconds) {
+        Ok(seconds)
+    } else {
+        Err("must be between 1 hour and 2^32 seconds".into())
+    }
+}
+
+/// Authorization modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AuthorizationMode {
+    /// Role-based access control: roles and bindings decide.
+    #[value(name = "RBAC")]
+    Rbac,
+    /// Everything is allowed.
+    #[value(name = "AlwaysAllow")]
+    AlwaysAllow,
+}
+
 /// Log formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
@@ -121,6 +191,29 @@ pub(crate) enum LogFormat {
     Text,
     /// One JSON object per line.
     Json,
+}
+
+/// `pleach envtest …`
+#[derive(Debug, Subcommand)]
+pub(crate) enum EnvtestCommand {
+    /// Write kube-apiserver, etcd and kubectl into a directory, for KUBEBUILDER_ASSETS.
+    ///
+    /// kube-apiserver and etcd are this binary under other names: they take the flags of the real programs, keep
+    /// objects in etcd's data directory, and end with the process that started them. kubectl is a link to the one in
+    /// PATH; without one, a script that says so.
+    #[command(after_long_help = ENVTEST_EXAMPLES)]
+    Install {
+        /// The directory; created if missing.
+        directory: PathBuf,
+    },
+    /// Write the archive and the index that setup-envtest takes.
+    Bundle {
+        /// The directory to write to; created if missing.
+        directory: PathBuf,
+        /// Where the directory will be served, for the links in the index.
+        #[arg(long, default_value = "http://127.0.0.1:8080", value_name = "URL")]
+        base_url: String,
+    },
 }
 
 /// `pleach store …`

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use pleach_server::service_account::keys::SigningKey;
 use pleach_server::tls::Authority;
 
 /// A data directory, or a temporary one for an in-memory server.
@@ -74,6 +75,17 @@ impl DataDir {
                 None => Err(self.half("ca.crt", "ca.key")),
             },
         }
+    }
+
+    /// The key that signs service account tokens, created if there is none.
+    pub(crate) fn token_signing_key(&self) -> io::Result<String> {
+        let path = self.path.join("sa.key");
+        if let Some(key) = read_if_there(&path)? {
+            return Ok(key);
+        }
+        let key = SigningKey::generate().map_err(io::Error::other)?;
+        write_private(&path, &key)?;
+        Ok(key)
     }
 
     /// The CA, if certificate and key belong together.

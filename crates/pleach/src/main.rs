@@ -3,6 +3,7 @@
 mod cli;
 mod clock_and_randomness;
 mod data_dir;
+mod envtest;
 mod files;
 mod null_disk;
 mod serve;
@@ -12,6 +13,7 @@ mod system_limits;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use pleach_envtest::Program;
 
 /// Requests make many small allocations; this allocator is twice as fast at it here.
 #[global_allocator]
@@ -22,10 +24,15 @@ fn main() -> ExitCode {
     // Under load they brought nothing measurable.
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
+    // envtest starts this binary under the names of kube-apiserver and etcd.
+    if let Some(program) = std::env::args_os().next().and_then(|name| Program::of(&name)) {
+        return envtest::run_as(program);
+    }
     let cli = cli::Cli::parse();
     let result = match cli.command {
-        cli::Command::Serve(options) => serve::run(options, cli.color),
+        cli::Command::Serve(options) => serve::run(*options, cli.color),
         cli::Command::Store(command) => store::run(command),
+        cli::Command::Envtest(command) => envtest::run(&command),
         cli::Command::Files(command) => return files::run(&command, cli.color),
     };
     match result {

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +10,11 @@ use pleach_cli::Color;
 use pleach_engine::{AdmissionPlugins, Engine};
 use pleach_hooks::HttpCaller;
 use pleach_server::app::App;
-use pleach_server::authentication::authenticators;
-use pleach_server::authorization::AllowAuthenticated;
+use pleach_server::authentication::{TokenFile, authenticators};
 use pleach_server::inflight::{BoundedCaller, InflightLimits};
 use pleach_server::serve::{Limits, serve};
+use pleach_server::service_account::keys::{SigningKey, public_keys};
+use pleach_server::service_account::{IssuerOptions, ServiceAccountAuthenticator, TokenIssuer};
 use pleach_server::{kubeconfig, tls};
 use pleach_store::Store;
 use pleach_store_log::LogStore;
@@ -22,7 +24,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_rustls::TlsAcceptor;
 use tracing_subscriber::EnvFilter;
 
-use crate::cli::{LogFormat, ServeOptions};
+use crate::cli::{AuthorizationMode, LogFormat, ServeOptions};
 use crate::clock_and_randomness::{SystemClock, SystemRandomness};
 use crate::data_dir::{DataDir, write_private};
 use crate::{null_disk, system_limits};
@@ -48,17 +50,12 @@ pub(crate) fn run(options: ServeOptions, color: Color) -> Result<(), Box<dyn Err
 }
 
 /// The threads that requests run on.
-///
-/// A task that has been woken waits behind those woken before it. By default it would run next, and
-/// each request would go from the connection through all its stages before another begins. So they
-/// go through the stages together, and what one of them brought into the processor's cache serves
-/// the others: 10 to 15 % less time at 64 connections.
 fn runtime() -> std::io::Result<Runtime> {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.enable_all().thread_stack_size(STACK).max_blocking_threads(BLOCKING_THREADS);
-    #[cfg(tokio_unstable)]
-    builder.disable_lifo_slot();
-    builder.build()
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_stack_size(STACK)
+        .max_blocking_threads(BLOCKING_THREADS)
+        .build()
 }
 
 fn start_logging(options: &ServeOptions, color: Color) -> Result<(), Box<dyn Error>> {
@@ -92,22 +89,30 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     let kept = LogStore::options()
         .history_bytes(options.history_mib << 20)
         .quota_bytes(options.quota_backend_bytes)
-        .value_bytes(u64::MAX);
+        .value_bytes(u64::MAX)
+        .sync(!options.unsafe_no_fsync);
     let store: Arc<dyn Store> = if options.in_memory {
         Arc::new(null_disk::open(kept)?)
     } else {
         Arc::new(kept.open(directory.store())?)
     };
     let limits = InflightLimits::default().for_open_files(system_limits::open_files());
-    let engine = Arc::new(
+    let mut engine =
         Engine::new(store.clone(), Arc::new(SystemClock), Arc::new(SystemRandomness), admission(&options)?)
-            .with_authorizer(Arc::new(AllowAuthenticated))
             .with_gates(options.feature_gates)
+            .with_controllers(options.controllers, authority.certificate.as_str())
             .with_write_cache(!options.no_write_cache)
             .with_max_request_bytes(usize::try_from(options.max_request_bytes)?)
-            .with_caller(Arc::new(BoundedCaller::new(HttpCaller::new(), &limits))),
-    );
+            .with_caller(Arc::new(BoundedCaller::new(HttpCaller::new(), &limits)));
+    let is_rbac = options.authorization_mode == AuthorizationMode::Rbac;
+    if is_rbac {
+        engine = engine.with_rbac();
+    }
+    let engine = Arc::new(engine);
     engine.start().await?;
+    if is_rbac {
+        engine.bootstrap_rbac().await?;
+    }
 
     let serving = authority.serving(&tls::serving_names(options.bind))?;
     let config = tls::server_config(&serving, &authority.certificate)?;
@@ -127,7 +132,13 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         written => written?,
     }
 
-    let app = Arc::new(App::new(engine.clone(), authenticators(token), &limits));
+    let issuer = Arc::new(token_issuer(&options, &directory, &url)?);
+    let mut chain = authenticators(token).with_anonymous(options.anonymous_auth && is_rbac);
+    if let Some(path) = &options.token_auth_file {
+        chain = chain.with(Box::new(TokenFile::parse(&read(path)?).map_err(|error| at(path, &error))?));
+    }
+    let chain = chain.with(Box::new(ServiceAccountAuthenticator::new(issuer.clone(), engine.clone())));
+    let app = Arc::new(App::new(engine.clone(), chain, &limits).with_token_issuer(issuer));
     let controllers = tokio::spawn(engine.clone().run_controllers());
     println!("pleach {} serves at {url}", env!("CARGO_PKG_VERSION"));
     println!("export KUBECONFIG={}", path.display());
@@ -147,6 +158,39 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     controllers.abort();
     drop((engine, store));
     Ok(())
+}
+
+/// The issuer of service account tokens. Keys that cannot be used keep the server from starting.
+fn token_issuer(
+    options: &ServeOptions,
+    directory: &DataDir,
+    url: &str,
+) -> Result<TokenIssuer, Box<dyn Error>> {
+    let signing_key = match &options.service_account_signing_key_file {
+        Some(path) => SigningKey::from_pem(&read(path)?).map_err(|error| at(path, &error))?,
+        None => SigningKey::from_pem(&directory.token_signing_key()?)?,
+    };
+    let mut keys = Vec::new();
+    for path in &options.service_account_key_file {
+        keys.extend(public_keys(&read(path)?).map_err(|error| at(path, &error))?);
+    }
+    let jwks_uri = options.service_account_jwks_uri.clone();
+    Ok(TokenIssuer::new(IssuerOptions {
+        issuers: options.service_account_issuer.clone(),
+        audiences: options.api_audiences.clone(),
+        signing_key,
+        keys,
+        max_expiration: options.service_account_max_token_expiration,
+        jwks_uri: jwks_uri.unwrap_or_else(|| format!("{url}/openid/v1/jwks")),
+    }))
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+fn at(path: &Path, error: &str) -> String {
+    format!("{}: {error}", path.display())
 }
 
 fn is_no_space(error: &std::io::Error) -> bool {

@@ -1,0 +1,85 @@
+//! `pleach envtest …`, and this binary under the names `kube-apiserver` and `etcd`.
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+use pleach_cli::Color;
+use pleach_engine::gates::Gates;
+use pleach_envtest::install::Kubectl;
+use pleach_envtest::kube_apiserver::{self, Run, ServeFlag};
+use pleach_envtest::{Program, bundle, etcd, install, parent};
+
+use crate::cli::{Cli, Command, EnvtestCommand};
+use crate::serve;
+
+/// Runs a command of `pleach envtest`.
+pub(crate) fn run(command: &EnvtestCommand) -> Result<(), Box<dyn Error>> {
+    let binary = std::env::current_exe()?;
+    let path = std::env::var_os("PATH");
+    let kubectl = match command {
+        EnvtestCommand::Install { directory } => {
+            let kubectl = install::install(&binary, directory, path.as_deref())
+                .map_err(|error| format!("cannot install into {}: {error}", directory.display()))?;
+            println!("export KUBEBUILDER_ASSETS={}", std::path::absolute(directory)?.display());
+            kubectl
+        }
+        EnvtestCommand::Bundle { directory, base_url } => {
+            let made = bundle::bundle(&binary, directory, base_url, path.as_deref())
+                .map_err(|error| format!("cannot write to {}: {error}", directory.display()))?;
+            println!("{}\n{}", made.archive.display(), made.index.display());
+            made.kubectl
+        }
+    };
+    if kubectl == Kubectl::Missing {
+        eprintln!("pleach: there is no kubectl in PATH; tests that run kubectl will fail");
+    }
+    Ok(())
+}
+
+/// Runs as a program of envtest.
+pub(crate) fn run_as(program: Program) -> ExitCode {
+    let arguments: Vec<String> =
+        std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let result = match program {
+        Program::Etcd => etcd::run(&arguments).map_err(Into::into),
+        Program::KubeApiserver => run_kube_apiserver(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_kube_apiserver(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    parent::end_with_parent();
+    let knows_gate = |gate: &str| gate.parse::<Gates>().is_ok();
+    let start = match kube_apiserver::read(arguments, &serve_flags(), knows_gate)? {
+        Run::Print(text) => {
+            print!("{text}");
+            return Ok(());
+        }
+        Run::Serve(start) => start,
+    };
+    let command = ["pleach", "serve"].into_iter().map(ToOwned::to_owned).chain(start.arguments);
+    let Command::Serve(options) = Cli::try_parse_from(command)?.command else { return Ok(()) };
+    for flag in start.without_effect {
+        eprintln!("kube-apiserver: {flag} has no effect");
+    }
+    serve::run(*options, Color::Never)
+}
+
+/// The flags of `pleach serve`.
+fn serve_flags() -> Vec<ServeFlag> {
+    let command = Cli::command();
+    let serve = command.find_subcommand("serve").into_iter().flat_map(clap::Command::get_arguments);
+    serve
+        .filter_map(|argument| {
+            let takes_value = argument.get_action().takes_values();
+            Some(ServeFlag { name: argument.get_long()?.to_owned(), takes_value })
+        })
+        .collect()
+}
