@@ -5,12 +5,12 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::compare::{difference, normal, normal_text, order_free, pointer, remove};
-use crate::http::Endpoint;
+use crate::http::{ABSENT, Endpoint};
 use crate::protobuf;
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -144,7 +144,7 @@ impl Player<'_> {
             (_, Some(fields)) => Some(protobuf::envelope(fields, &|text| self.fill(text))),
             _ => text("rawBody").or(body).map(|body| self.fill(body).into_bytes()),
         };
-        let headers = headers(request);
+        let headers = headers(request, &|text| self.fill(text));
         let answer = self
             .endpoint
             .send_bytes(method, &path, &headers, body.as_deref(), REQUEST_TIMEOUT)
@@ -195,9 +195,19 @@ impl Player<'_> {
             self.variables.insert(name.clone(), text);
         }
         let keep = step.get("keepManagedFields").and_then(Value::as_bool).unwrap_or(false);
-        let mut seen = normal(answer.body, keep, None);
-        for path in texts(step, "ignore") {
-            remove(&mut seen, path);
+        let mut body = answer.body;
+        texts(step, "jwt").for_each(|path| decode_token(&mut body, path));
+        let mut seen = normal(body, keep, None);
+        texts(step, "ignore").for_each(|path| remove(&mut seen, path));
+        for path in texts(step, "mask") {
+            if pointer(&seen, path).is_some_and(|value| !value.is_null()) {
+                set(&mut seen, path, json!("<any>"));
+            }
+        }
+        for path in texts(step, "firstLine") {
+            if let Some(line) = pointer(&seen, path).and_then(Value::as_str).map(first_line) {
+                set(&mut seen, path, json!(line));
+            }
         }
         if step.get("only").is_some() {
             let only: Map<String, Value> = texts(step, "only")
@@ -225,7 +235,7 @@ impl Player<'_> {
         let name = watch.get("as").and_then(Value::as_str).unwrap_or_default().to_owned();
         self.watches.insert(name, events.clone());
         let path = self.fill(watch.get("path").and_then(Value::as_str).unwrap_or_default());
-        let (endpoint, headers) = (self.endpoint.clone(), headers(watch));
+        let (endpoint, headers) = (self.endpoint.clone(), headers(watch, &|text| self.fill(text)));
         let (opened, wait) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let answer = endpoint.send("GET", &path, &headers, None, Duration::from_secs(20));
@@ -308,9 +318,50 @@ fn as_sent(raw: &str) -> String {
     out
 }
 
-fn headers(request: &Value) -> Vec<(String, String)> {
-    let headers = request.get("headers").and_then(Value::as_object).into_iter().flatten();
-    headers.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+/// The headers of a request: a list is sent several times, and null keeps the usual header of that name away.
+fn headers(request: &Value, fill: &dyn Fn(&str) -> String) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    for (key, value) in request.get("headers").and_then(Value::as_object).into_iter().flatten() {
+        match value {
+            Value::Null => out.push((key.clone(), ABSENT.to_owned())),
+            Value::Array(values) => {
+                out.extend(values.iter().filter_map(Value::as_str).map(|value| (key.clone(), fill(value))));
+            }
+            value => out.extend(value.as_str().map(|value| (key.clone(), fill(value)))),
+        }
+    }
+    out
+}
+
+/// Shows a token as its header and claims.
+fn decode_token(body: &mut Value, path: &str) {
+    let Some(Value::String(token)) = pointer(body, path) else { return };
+    let part = |at: usize| -> Value {
+        let bytes = token.split('.').nth(at).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
+        bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    };
+    let (header, claims) = (part(0), part(1));
+    set(body, path, json!({"header": header, "claims": claims}));
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// Replaces the value at a path; indices stand in brackets.
+fn set(body: &mut Value, path: &str, value: Value) {
+    let mut at = body;
+    for step in path.split(['.', '[']) {
+        let next = match step.strip_suffix(']').and_then(|index| index.parse::<usize>().ok()) {
+            Some(index) => at.get_mut(index),
+            None => at.get_mut(step),
+        };
+        match next {
+            Some(next) => at = next,
+            None => return,
+        }
+    }
+    *at = value;
 }
 
 fn texts<'a>(step: &'a Value, key: &str) -> impl Iterator<Item = &'a str> {

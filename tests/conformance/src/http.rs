@@ -10,6 +10,9 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
 
+/// The value of a header that is not sent, and keeps the usual one of its name away.
+pub(crate) const ABSENT: &str = "\0";
+
 /// An answer whose body has not been read.
 pub struct Connection {
     /// The status code.
@@ -86,7 +89,7 @@ impl Endpoint {
         if body.is_some() && !has("content-type") {
             head.push_str("Content-Type: application/json\r\n");
         }
-        for (key, value) in headers {
+        for (key, value) in headers.iter().filter(|(_, value)| value != ABSENT) {
             head.push_str(&format!("{key}: {value}\r\n"));
         }
         if let Some(body) = body {

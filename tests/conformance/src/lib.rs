@@ -17,4 +17,4 @@ pub mod session;
 pub use case::{Case, Outcome};
 pub use hooks::{HOOK_CA, HookServer, Reply};
 pub use http::{Connection, Endpoint, trusting};
-pub use server::TestServer;
+pub use server::{AS_RECORDED, TestServer};

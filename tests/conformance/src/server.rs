@@ -17,6 +17,11 @@ pub struct TestServer {
     pub kubeconfig: PathBuf,
 }
 
+/// Arguments of a server that recordings are played against: they were made without a kube-controller-manager, which
+/// would have made objects in each namespace.
+pub const AS_RECORDED: [&str; 2] =
+    ["--in-memory", "--controllers=*,-serviceaccount-controller,-root-ca-certificate-publisher-controller"];
+
 impl TestServer {
     /// Starts `pleach serve` with further arguments and waits until it says where it listens.
     pub fn start(binary: &std::path::Path, arguments: &[&str]) -> std::io::Result<Self> {

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pleach_conformance::{Case, HookServer, Outcome, TestServer, behaviours};
+use pleach_conformance::{AS_RECORDED, Case, HookServer, Outcome, TestServer, behaviours};
 
 /// Cases wait for the server most of the time, so more are played at once than there are cores.
 const PLAYERS: usize = 12;
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         .filter(|case| wanted.split(',').any(|wanted| case.name.starts_with(wanted)))
         .collect();
     let known = known_differences(&root.join("known-differences.txt"));
-    let server = TestServer::start(&binary(), &["--in-memory"]).expect("the server starts");
+    let server = TestServer::start(&binary(), &AS_RECORDED).expect("the server starts");
 
     let next = AtomicUsize::new(0);
     let outcomes: Mutex<BTreeMap<&str, Outcome>> = Mutex::default();
