@@ -169,13 +169,15 @@ func TestBuiltInKindsWithTheirClientset(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), soon)
 	defer cancel()
 	maps := clients.CoreV1().ConfigMaps("default")
-	events, err := maps.Watch(ctx, metav1.ListOptions{})
+	// Every namespace also has the ConfigMap kube-root-ca.crt.
+	labelled := metav1.ListOptions{LabelSelector: "test=protobuf"}
+	events, err := maps.Watch(ctx, labelled)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer events.Stop()
 	made, err := maps.Create(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"k": "line\nbreak"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"test": "protobuf"}, Annotations: map[string]string{"k": "line\nbreak"}},
 		Data:       map[string]string{"text": "é", "empty": ""},
 		BinaryData: map[string][]byte{"bytes": {0, 255}},
 	}, metav1.CreateOptions{})
@@ -191,7 +193,7 @@ func TestBuiltInKindsWithTheirClientset(t *testing.T) {
 	if _, err := maps.Get(ctx, "b", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Fatalf("what is not there was found: %v", err)
 	}
-	list, err := maps.List(ctx, metav1.ListOptions{})
+	list, err := maps.List(ctx, labelled)
 	if err != nil || len(list.Items) != 1 || list.Items[0].Data["text"] != "é" {
 		t.Fatalf("%v was listed: %v", list, err)
 	}

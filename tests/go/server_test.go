@@ -23,15 +23,15 @@ const soon = 30 * time.Second
 
 // start runs a server during a test and returns its configuration. PLEACH_BINARY names the binary;
 // the debug build of this checkout otherwise.
-func start(t *testing.T) *rest.Config {
+func start(t *testing.T, arguments ...string) *rest.Config {
 	t.Helper()
 	binary := os.Getenv("PLEACH_BINARY")
 	if binary == "" {
 		binary = filepath.Join("..", "..", "target", "debug", "pleach")
 	}
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	server := exec.Command(binary, "serve", "--in-memory", "--port", "0", "--log-level", "warn",
-		"--kubeconfig", kubeconfig)
+	server := exec.Command(binary, append([]string{"serve", "--in-memory", "--port", "0", "--log-level", "warn",
+		"--kubeconfig", kubeconfig}, arguments...)...)
 	server.Stderr = os.Stderr
 	out, err := server.StdoutPipe()
 	if err != nil {

@@ -117,7 +117,7 @@ fn silent_and_slow_connections_do_no_harm() {
 #[test]
 fn idle_watches_do_no_harm() {
     const WATCHES: usize = 10_000;
-    let server = Running::in_memory();
+    let server = Running::start(&pleach_conformance::AS_RECORDED);
     let api = server.api();
     let before = resident(server.pid());
     let watches: Vec<_> = std::thread::scope(|scope| {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
+use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -107,7 +108,17 @@ fn store_undecodable(sandbox: &Sandbox, key: &str) {
 
 #[test]
 fn server() {
+    let serving = Cell::new(false);
     let prepare = |sandbox: &mut Sandbox, block: &str| {
+        if block.contains("kubectl create role ") {
+            sandbox.serve("pleach serve --in-memory");
+            serving.set(true);
+            return;
+        }
+        if serving.get() && !block.contains("kubectl create serviceaccount") {
+            sandbox.stop();
+            serving.set(false);
+        }
         if block.contains("damaged: ") {
             damage(sandbox);
         } else if block.contains("cannot be decoded: ") {
@@ -123,7 +134,16 @@ fn server() {
             store_undecodable(sandbox, "/registry/stable.example.com/crontabs/default/broken");
         }
     };
-    run(&page("docs/server.md"), prepare, |_, _| {});
+    let check = |block: &str, printed: &str| {
+        if block.contains("kubectl create role ") {
+            for expected in ["yes", "User \"bob\" cannot list resource \"secrets\""] {
+                assert!(printed.contains(expected), "{expected:?} in {printed}");
+            }
+        } else if block.contains("kubectl create serviceaccount") {
+            assert!(printed.contains("expirationTimestamp"), "{printed}");
+        }
+    };
+    run(&page("docs/server.md"), prepare, check);
 }
 
 #[test]

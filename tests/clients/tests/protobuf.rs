@@ -104,7 +104,7 @@ fn v1beta1_crds_in_protobuf() {
 
 #[test]
 fn watches_are_framed() {
-    let server = Running::in_memory();
+    let server = Running::start(&pleach_conformance::AS_RECORDED);
     let api = server.api();
     api.create(CRDS, &definition("boxes", "Box", json!({"spec": {"type": "object"}})));
     api.create(

@@ -12,7 +12,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pleach-work", &[]),
     ("pleach-json", &["work"]),
     ("pleach-go", &["work", "json"]),
-    ("pleach-auth", &["json"]),
+    ("pleach-auth", &["work", "json", "go"]),
     ("pleach-regex", &["work"]),
     ("pleach-yaml", &["work", "json", "go"]),
     ("pleach-jsonpath", &["work", "json", "go"]),
@@ -23,13 +23,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pleach-crd", &["work", "json", "go", "meta", "regex", "cel", "jsonpath", "schema"]),
     (
         "pleach-pipeline",
-        &["work", "json", "go", "yaml", "regex", "jsonpath", "patch", "meta", "cel", "schema", "crd"],
+        &["work", "json", "go", "auth", "yaml", "regex", "jsonpath", "patch", "meta", "cel", "schema", "crd"],
     ),
     ("pleach-apply", &["work", "json", "go", "meta", "schema"]),
     ("pleach-openapi", &["work", "json", "go", "yaml", "meta", "schema", "crd"]),
     ("pleach-sdk", &["json", "yaml", "meta", "schema", "crd", "pipeline"]),
     ("pleach-store", &[]),
-    ("pleach-store-log", &["store"]),
+    ("pleach-store-mvcc", &["store"]),
+    ("pleach-store-log", &["store", "store-mvcc"]),
+    ("pleach-store-etcd", &["store", "store-mvcc"]),
     (
         "pleach-engine",
         &[
@@ -45,6 +47,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("pleach-hooks", &["work", "json", "go", "meta", "engine"]),
+    ("pleach-envtest", &["json", "go"]),
     (
         "pleach-cli",
         &[
@@ -52,7 +55,23 @@ const LAYERS: &[(&str, &[&str])] = &[
             "pipeline", "apply", "openapi",
         ],
     ),
-    ("pleach", &["work", "auth", "cli", "engine", "hooks", "json", "meta", "server", "store", "store-log"]),
+    (
+        "pleach",
+        &[
+            "work",
+            "auth",
+            "cli",
+            "engine",
+            "go",
+            "hooks",
+            "json",
+            "meta",
+            "server",
+            "store",
+            "store-log",
+            "store-etcd",
+        ],
+    ),
 ];
 
 /// Files that may be longer than the rest, and why.

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Runs a small operator with each of fabric8, the official Java client and the official client for Node against the
+# debug build. Needs Java 17, Maven, Node 20 and npm (or their packages' registries); takes a minute or two the first
+# time, when their libraries are downloaded, so it is not part of scripts/test.sh.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+target="${CARGO_TARGET_DIR:-$PWD/target}"
+work="$target/other-clients"
+mkdir -p "$work"
+home="$(mktemp -d)"
+export KUBECONFIG="$home/kubeconfig"
+
+cargo build --quiet -p pleach
+"$target/debug/pleach" serve --in-memory --port 0 --log-level warn --kubeconfig "$KUBECONFIG" >"$home/out" &
+server=$!
+trap 'kill "$server" 2>/dev/null || true; rm -rf "$home"' EXIT
+for _ in $(seq 300); do
+  grep -sq '^export KUBECONFIG=' "$home/out" && break
+  sleep 0.1
+done
+
+failed=0
+run() { timeout 180 "$@" || { echo "other-clients: $1 failed: $*" >&2; failed=1; }; }
+
+# Maven's own directory stays out of the source tree.
+mvn -q -B -f tests/java/pom.xml -DbuildDirectory="$work/java" compile \
+  org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath -Dmdep.outputFile="$work/classpath"
+java=(java -Dorg.slf4j.simpleLogger.defaultLogLevel=off -cp "$work/java/classes:$(cat "$work/classpath")")
+run "${java[@]}" pleach.clients.Fabric8
+run "${java[@]}" pleach.clients.Official
+
+cp tests/node/package.json tests/node/operator.mjs "$work/"
+[ -d "$work/node_modules/@kubernetes/client-node" ] || npm install --silent --no-fund --no-audit --prefix "$work"
+run node "$work/operator.mjs" tests/java/src/main/resources/greetings.yaml
+exit "$failed"
