@@ -1,5 +1,6 @@
 //! The archive and the index that `setup-envtest` downloads from.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,13 @@ pub struct Bundle {
     pub kubectl: Kubectl,
 }
 
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
 /// Writes the archive and its index into a directory. `base_url` is where the directory will be served.
 pub fn bundle(
     binary: &Path,
@@ -45,7 +53,7 @@ pub fn bundle(
     append(&mut tar, "kubectl", &kubectl_content(&kubectl)?)?;
     let Hashed { file, hash } = tar.into_inner()?.finish()?;
     file.sync_all()?;
-    let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = hex(&hash.finalize());
     let link = format!("{}/{name}", base_url.trim_end_matches('/'));
     let index = directory.join(INDEX);
     let text = format!(
@@ -110,7 +118,7 @@ mod tests {
         fs::write(&binary, "a binary").unwrap();
         let made = bundle(&binary, &home.path().join("out"), "https://example.com/envtest/", None).unwrap();
         let archive = fs::read(&made.archive).unwrap();
-        let hash: String = Sha512::digest(&archive).iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = hex(&Sha512::digest(&archive));
         let index = fs::read_to_string(&made.index).unwrap();
         let name = made.archive.file_name().unwrap().to_str().unwrap();
         assert!(index.contains(&format!("hash: {hash}\n")), "{index}");
