@@ -46,7 +46,7 @@ pub fn bundle(
     let content = fs::read(binary)?;
     let kubectl = find_kubectl(directory, path);
     let hashed = Hashed { file: File::create(&archive)?, hash: Sha512::new() };
-    let mut tar = tar::Builder::new(GzEncoder::new(hashed, Compression::default()));
+    let mut tar = tar::Builder::new(GzEncoder::new(hashed, Compression::fast()));
     for program in Program::ALL {
         append(&mut tar, program.name(), &content)?;
     }

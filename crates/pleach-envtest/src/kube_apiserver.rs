@@ -69,7 +69,7 @@ pub fn read(
 }
 
 /// The flags of `pleach serve` that mean the same. Flags of etcd are left out: they depend on the etcd.
-fn translate(
+pub fn translate(
     flags: &[Flag],
     serve_flags: &[ServeFlag],
     knows_gate: impl Fn(&str) -> bool,

@@ -79,6 +79,16 @@ pub(crate) struct ServeOptions {
     /// The port to listen on; 0 takes any free port and prints it.
     #[arg(long, default_value_t = 6443)]
     pub port: u16,
+    /// The serving certificate with its chain, as PEM; one of the data directory's CA if not given.
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
+    pub tls_cert_file: Option<PathBuf>,
+    /// The key of the serving certificate, as PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    pub tls_private_key_file: Option<PathBuf>,
+    /// CAs of client certificates, as PEM, besides that of the data directory. The common name of a certificate is the
+    /// user, its organizations are the groups.
+    #[arg(long, value_name = "FILE")]
+    pub client_ca_file: Option<PathBuf>,
     /// The admin's bearer token; generated if not given.
     #[arg(long, env = "PLEACH_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
@@ -105,7 +115,13 @@ pub(crate) struct ServeOptions {
     /// Controllers of kube-controller-manager to run, in its syntax: * for all, a name to enable one, -name to disable
     /// it. There are garbage-collector-controller, namespace-controller, serviceaccount-controller (the ServiceAccount
     /// default of each namespace) and root-ca-certificate-publisher-controller (its ConfigMap kube-root-ca.crt).
-    #[arg(long, default_value = "*", value_name = "NAMES", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        default_value = "*",
+        value_name = "NAMES",
+        env = "PLEACH_CONTROLLERS",
+        allow_hyphen_values = true
+    )]
     pub controllers: EnabledControllers,
     /// Memory for past versions of objects, in MiB. Bounds how far back watches and paged lists can go,
     /// besides five minutes.

@@ -83,3 +83,45 @@ fn serve_flags() -> Vec<ServeFlag> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use pleach_envtest::flags::{kube_apiserver_flags, parse_kube_apiserver};
+
+    use super::*;
+
+    /// A value of a type of Go's flags.
+    fn value(name: &str, kind: &str) -> &'static str {
+        match (name, kind) {
+            ("authorization-mode", _) => "RBAC",
+            ("bind-address", _) => "127.0.0.1",
+            ("service-account-max-token-expiration", _) => "24h0m0s",
+            ("enable-admission-plugins" | "disable-admission-plugins", _) => "NamespaceLifecycle",
+            ("emulated-version", _) => "1.36",
+            (_, "bool") => "true",
+            (_, "duration") => "1h0m0s",
+            (_, "int" | "int32" | "float" | "uint" | "Level") => "5",
+            (_, "mapStringBool") => "A=true",
+            _ => "a",
+        }
+    }
+
+    #[test]
+    fn every_flag_of_kube_apiserver_is_taken() {
+        let serve_flags = serve_flags();
+        for (name, kind) in kube_apiserver_flags().filter(|(name, _)| !["help", "version"].contains(name)) {
+            // A serving certificate has two flags.
+            let pair = match name {
+                "tls-cert-file" => Some("--tls-private-key-file=a".to_owned()),
+                "tls-private-key-file" => Some("--tls-cert-file=a".to_owned()),
+                _ => None,
+            };
+            let line: Vec<_> = [format!("--{name}={}", value(name, kind))].into_iter().chain(pair).collect();
+            let flags = parse_kube_apiserver(&line).unwrap();
+            let serve = kube_apiserver::translate(&flags, &serve_flags, |gate| gate.parse::<Gates>().is_ok());
+            let serve = serve.unwrap_or_else(|error| panic!("--{name}: {error}"));
+            let line = ["pleach".to_owned(), "serve".to_owned()].into_iter().chain(serve.arguments);
+            assert!(Cli::try_parse_from(line).is_ok(), "--{name}");
+        }
+    }
+}

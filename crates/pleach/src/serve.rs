@@ -12,10 +12,11 @@ use pleach_hooks::HttpCaller;
 use pleach_server::app::App;
 use pleach_server::authentication::{TokenFile, authenticators};
 use pleach_server::inflight::{BoundedCaller, InflightLimits};
+use pleach_server::kubeconfig;
 use pleach_server::serve::{Limits, serve};
 use pleach_server::service_account::keys::{SigningKey, public_keys};
 use pleach_server::service_account::{IssuerOptions, ServiceAccountAuthenticator, TokenIssuer};
-use pleach_server::{kubeconfig, tls};
+use pleach_server::tls::{self, Authority, Leaf};
 use pleach_store::Store;
 use pleach_store_log::LogStore;
 use tokio::net::TcpListener;
@@ -114,8 +115,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         engine.bootstrap_rbac().await?;
     }
 
-    let serving = authority.serving(&tls::serving_names(options.bind))?;
-    let config = tls::server_config(&serving, &authority.certificate)?;
+    let config = tls_config(&options, &authority)?;
     let listener = TcpListener::bind(SocketAddr::new(options.bind, options.port))
         .await
         .map_err(|error| format!("cannot listen on {}:{}: {error}", options.bind, options.port))?;
@@ -125,7 +125,9 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     let token = options.token.clone().unwrap_or_else(new_token);
     let admin = authority.client("admin", &["system:masters"])?;
     let path = options.kubeconfig.clone().unwrap_or_else(|| directory.kubeconfig());
-    let written = write_private(&path, &kubeconfig::write(&url, &authority.certificate, &admin, &token));
+    // A serving certificate of another CA: the kubeconfig trusts the certificate itself.
+    let trusted = options.tls_cert_file.as_deref().map_or_else(|| Ok(authority.certificate.clone()), read)?;
+    let written = write_private(&path, &kubeconfig::write(&url, &trusted, &admin, &token));
     match written {
         // An older one has a certificate that is still good; objects can be deleted with it.
         Err(error) if is_no_space(&error) => tracing::error!(%error, "cannot write the kubeconfig"),
@@ -158,6 +160,23 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     controllers.abort();
     drop((engine, store));
     Ok(())
+}
+
+/// The certificates to serve with and to verify clients with.
+fn tls_config(
+    options: &ServeOptions,
+    authority: &Authority,
+) -> Result<tokio_rustls::rustls::ServerConfig, Box<dyn Error>> {
+    let serving = match (&options.tls_cert_file, &options.tls_private_key_file) {
+        (Some(certificate), Some(key)) => Leaf { certificate: read(certificate)?, key: read(key)? },
+        _ => authority.serving(&tls::serving_names(options.bind))?,
+    };
+    let mut client_ca = authority.certificate.clone();
+    if let Some(path) = &options.client_ca_file {
+        client_ca.push('\n');
+        client_ca += &read(path)?;
+    }
+    Ok(tls::server_config(&serving, &client_ca)?)
 }
 
 /// The issuer of service account tokens. Keys that cannot be used keep the server from starting.

@@ -164,12 +164,25 @@ fn webhooks() {
 }
 
 #[test]
+fn envtest() {
+    run(
+        &page("docs/envtest.md"),
+        |_, _| {},
+        |block, printed| {
+            if block.contains("ls ./envtest") {
+                assert!(printed.contains("etcd\nkube-apiserver\nkubectl\n"), "{printed}");
+            }
+        },
+    );
+}
+
+#[test]
 fn every_command_block_is_run() {
     for name in pages() {
         for block in blocks(&page(&name)) {
             let language = block.language.as_str();
             match name.as_str() {
-                "README.md" | "docs/cli.md" | "docs/server.md" | "docs/webhooks.md" => {
+                "README.md" | "docs/cli.md" | "docs/envtest.md" | "docs/server.md" | "docs/webhooks.md" => {
                     let known = ["console", "sh"].contains(&language) || NOT_RUN.contains(&language);
                     assert!(known, "{name}: a block of {language:?}");
                 }

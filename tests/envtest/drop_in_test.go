@@ -1,0 +1,202 @@
+// Package envtest checks what suites rely on beyond their own objects: processes end, state stays where it belongs.
+package envtest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// helperVariable makes TestHelperProcess start a control plane and wait.
+const helperVariable = "PLEACH_ENVTEST_HELPER"
+
+// children are the processes that a process has started and that still run.
+func children(t *testing.T, parent int) []int {
+	t.Helper()
+	entries, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []int
+	for _, entry := range entries {
+		stat, err := os.ReadFile(entry)
+		if err != nil {
+			continue
+		}
+		// The name is in parentheses and may have anything in it; state and parent follow.
+		fields := strings.Fields(string(stat[strings.LastIndex(string(stat), ")")+1:]))
+		if len(fields) > 1 && fields[1] == strconv.Itoa(parent) && fields[0] != "Z" {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(entry)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+func isRunning(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !strings.Contains(string(stat), ") Z ")
+}
+
+func TestHelperProcess(t *testing.T) {
+	if os.Getenv(helperVariable) == "" {
+		t.Skip("started by TestNoProcessOutlivesAKilledSuite")
+	}
+	environment := &envtest.Environment{}
+	if _, err := environment.Start(); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("started")
+	select {}
+}
+
+func TestNoProcessOutlivesAKilledSuite(t *testing.T) {
+	suite := exec.Command(os.Args[0], "-test.run=^TestHelperProcess$")
+	suite.Env = append(os.Environ(), helperVariable+"=1")
+	suite.Stderr = os.Stderr
+	out, err := suite.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := suite.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && lines.Text() != "started" {
+	}
+	servers := children(t, suite.Process.Pid)
+	if len(servers) != 2 {
+		t.Fatalf("the suite has started %v", servers)
+	}
+	if err := suite.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = suite.Wait()
+	end := time.Now().Add(20 * time.Second)
+	for _, server := range servers {
+		for isRunning(server) {
+			if time.Now().After(end) {
+				t.Fatalf("process %d outlives the suite", server)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}
+
+func TestStateSurvivesARestartOfTheAPIServerAlone(t *testing.T) {
+	environment := &envtest.Environment{}
+	config, err := environment.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := environment.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept", Namespace: "default"}}
+	if err := c.Create(ctx, kept); err != nil {
+		t.Fatal(err)
+	}
+	server := environment.ControlPlane.GetAPIServer()
+	if err := server.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// envtest makes new certificates at every start.
+	user, err := environment.AddUser(envtest.User{Name: "again", Groups: []string{"system:masters"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err = client.New(user.Config(), client.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	again := &corev1.ConfigMap{}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(kept), again); err != nil {
+		t.Fatal(err)
+	}
+	if again.UID != kept.UID || again.ResourceVersion != kept.ResourceVersion {
+		t.Fatalf("%v is not %v", again, kept)
+	}
+}
+
+func TestTheFlagsOfConfigureAreTaken(t *testing.T) {
+	environment := &envtest.Environment{}
+	environment.ControlPlane.GetAPIServer().Configure().
+		Append("feature-gates", "ContextualLogging=true").
+		Append("runtime-config", "api/all=true").
+		Append("audit-log-maxage", "1").
+		Append("enable-aggregator-routing", "true").
+		Append("max-requests-inflight", "100").
+		Append("v", "4")
+	if _, err := environment.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := environment.Stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSetupEnvtestTakesTheBundle(t *testing.T) {
+	assets := os.Getenv("KUBEBUILDER_ASSETS")
+	bundle, store := t.TempDir(), t.TempDir()
+	// Under its own name the binary has its commands.
+	pleach := filepath.Join(t.TempDir(), "pleach")
+	if err := os.Symlink(filepath.Join(assets, "kube-apiserver"), pleach); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(pleach, "envtest", "bundle", bundle).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	archive, err := os.Open(strings.SplitN(string(out), "\n", 2)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	setup := func(arguments ...string) *exec.Cmd {
+		command := exec.Command("go", append([]string{"tool", "setup-envtest", "--bin-dir", store}, arguments...)...)
+		command.Stderr = os.Stderr
+		return command
+	}
+	// An archive of a debug build has more than a hundred megabytes, twice.
+	sideload := setup("sideload", "1.36.4")
+	sideload.Stdin = archive
+	if err := sideload.Run(); err != nil {
+		t.Fatal(err)
+	}
+	found, err := setup("use", "--installed-only", "-p", "path", "1.36.x").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBEBUILDER_ASSETS", string(found))
+	environment := &envtest.Environment{}
+	if _, err := environment.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := environment.Stop(); err != nil {
+		t.Fatal(err)
+	}
+}
