@@ -20,9 +20,9 @@ use crate::accept::{Encoding, Endpoint, clauses, negotiate};
 use crate::app::{App, Call};
 use crate::body::Body;
 use crate::outcome::Outcome;
-use crate::protobuf;
 use crate::request_info::PathKind;
 use crate::respond::{self, ResponseFormat};
+use pleach_protobuf as protobuf;
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const AGGREGATED_MESSAGE: &str =

@@ -29,7 +29,6 @@ pub mod metrics;
 pub mod options;
 pub mod outcome;
 pub mod pieces;
-mod protobuf;
 pub mod query;
 pub mod request_body;
 pub mod request_info;
@@ -49,7 +48,9 @@ pub mod websocket;
 pub mod fuzzing {
     use pleach_json::Value;
 
-    use crate::{cbor, protobuf};
+    use pleach_protobuf as protobuf;
+
+    use crate::cbor;
 
     /// The value of a request body in CBOR.
     pub fn read_cbor(body: &[u8]) -> Option<Value> {

@@ -19,7 +19,7 @@ use crate::chunk::Stored;
 use crate::listing::List;
 use crate::outcome::{self, Outcome};
 use crate::pieces::{Begun, Compressed, Indented, PIECE, Pieces, Slices, Yaml};
-use crate::protobuf;
+use pleach_protobuf as protobuf;
 
 /// Answers from this size on are compressed for clients that can read it.
 const GZIP_FROM: usize = 128 * 1024;

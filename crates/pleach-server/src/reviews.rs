@@ -18,10 +18,10 @@ use crate::app::{App, Call};
 use crate::body::Body;
 use crate::cbor;
 use crate::outcome::Outcome;
-use crate::protobuf;
 use crate::request_body::Unread;
 use crate::resource::{body_format, error_format};
 use crate::{respond, service_account};
+use pleach_protobuf as protobuf;
 
 /// The groups of the reviews.
 pub const GROUPS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];

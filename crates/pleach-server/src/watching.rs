@@ -30,11 +30,11 @@ use crate::cbor;
 use crate::chunk::{Chunk, Stored};
 use crate::options;
 use crate::outcome::Outcome;
-use crate::protobuf;
 use crate::resource::include_object;
 use crate::respond::status_json;
 use crate::watch_queue::{self, Sender};
 use crate::websocket::{self, Messages};
+use pleach_protobuf as protobuf;
 
 /// How often a client that asked for bookmarks gets one.
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);

@@ -25,6 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "pleach-pipeline",
         &["work", "json", "go", "auth", "yaml", "regex", "jsonpath", "patch", "meta", "cel", "schema", "crd"],
     ),
+    ("pleach-protobuf", &["work", "json", "go", "meta", "pipeline"]),
     ("pleach-apply", &["work", "json", "go", "meta", "schema"]),
     ("pleach-openapi", &["work", "json", "go", "yaml", "meta", "schema", "crd"]),
     ("pleach-sdk", &["json", "yaml", "meta", "schema", "crd", "pipeline"]),
@@ -42,10 +43,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "pleach-server",
         &[
-            "work", "json", "go", "auth", "yaml", "patch", "meta", "schema", "crd", "openapi", "store",
-            "engine",
+            "work", "json", "go", "auth", "yaml", "patch", "meta", "schema", "crd", "openapi", "protobuf",
+            "store", "engine",
         ],
     ),
+    ("pleach-storage", &["json", "schema", "crd", "pipeline", "protobuf", "store", "store-etcd", "engine"]),
     ("pleach-hooks", &["work", "json", "go", "meta", "engine"]),
     ("pleach-envtest", &["json", "go"]),
     (
@@ -68,6 +70,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "json",
             "meta",
             "server",
+            "storage",
             "store",
             "store-log",
             "store-etcd",
@@ -225,7 +228,7 @@ fn names_are_the_usual_ones() {
 
 /// Files outside of the kinds' folders that name built-in kinds all the same, and why.
 const NAMES_KINDS: &[(&str, &str)] = &[
-    ("crates/pleach-server/src/protobuf/messages.rs", "the protobuf messages by kind"),
+    ("crates/pleach-protobuf/src/messages.rs", "the protobuf messages by kind"),
     ("crates/pleach-server/src/request_info.rs", "the grammar of URLs"),
     ("crates/pleach-meta/src/object_meta/validate.rs", "events own nothing"),
     ("crates/pleach-openapi/src/shared.rs", "the shared types of published documents"),

@@ -35,6 +35,14 @@ const NAMES: [(&str, &str); 7] = [
     ("source", "deprecatedSource"),
 ];
 
+/// The resource in both groups.
+const PLURAL: &str = "events";
+
+/// Whether events are stored under this group and resource.
+pub fn is_stored_as(group: &str, plural: &str) -> bool {
+    group.is_empty() && plural == PLURAL
+}
+
 /// The strategy of events.
 #[derive(Debug)]
 pub struct Event;

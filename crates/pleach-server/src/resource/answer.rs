@@ -15,8 +15,8 @@ use crate::app::{App, Call};
 use crate::body::Body;
 use crate::listing::{List, Shown};
 use crate::outcome::Outcome;
-use crate::protobuf;
 use crate::respond::{self, ResponseFormat};
+use pleach_protobuf as protobuf;
 
 /// Whether the response to a write can have the negotiated transformation.
 pub(super) fn check_shape(
@@ -176,17 +176,18 @@ fn list_message(
     listing: &Listing,
 ) -> Result<Option<Vec<u8>>, Rejection> {
     let kind = &target.kind;
+    let items = listing.items.iter().map(Object::to_value);
     match transform {
         Transform::None => {
             let version = &target.version().api_version;
-            protobuf::list(version, &kind.list_kind, &kind.kind, metadata, &listing.items)
+            protobuf::list(version, &kind.list_kind, &kind.kind, metadata, items)
         }
         Transform::PartialList(version) => protobuf::list(
             version.api_version(),
             "PartialObjectMetadataList",
             "PartialObjectMetadata",
             metadata,
-            &listing.items,
+            items,
         ),
         Transform::Partial(_) | Transform::Table(_) => Ok(None),
     }

@@ -10,8 +10,8 @@ use pleach_engine::target::Target;
 use crate::accept::{Accepted, Encoding, Endpoint, Offer, is_produced, negotiate_error, negotiate_object};
 use crate::app::Call;
 use crate::cbor;
-use crate::protobuf;
 use crate::respond::{self, ResponseFormat};
+use pleach_protobuf as protobuf;
 
 const ACCEPTED: &str = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf";
 const READ: &str = "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf";

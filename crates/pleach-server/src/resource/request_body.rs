@@ -10,8 +10,8 @@ use crate::accept::Encoding;
 use crate::app::Call;
 use crate::cbor;
 use crate::options;
-use crate::protobuf;
 use crate::request_body::Unread;
+use pleach_protobuf as protobuf;
 
 pub(super) async fn request_body(
     call: &Call<'_>,

@@ -308,7 +308,7 @@ fn every_kind_survives_the_way_there_and_back() {
 #[test]
 fn kinds_of_the_table_survive_the_way_there_and_back() {
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
-    for (api_version, kind) in pleach_engine::kinds::typed_kinds() {
+    for (api_version, kind) in pleach_pipeline::kinds::typed_kinds() {
         let message = message(&api_version, kind).unwrap();
         for _ in 0..5 {
             let mut members = dice.object(message, 6);

@@ -15,19 +15,18 @@ mod tests;
 
 use std::convert::Infallible;
 
-use pleach_engine::object::Object;
-use pleach_engine::options::Unreadable;
-use pleach_engine::rejection::Rejection;
 use pleach_json::{Map, Value};
 use pleach_meta::Status;
+use pleach_pipeline::body::Unreadable;
 
 use messages::{DELETE_OPTIONS, LIST_META, Message, STATUS, message};
-use wire::{Content, Reader, WireError, Writer, utf8};
+pub use wire::WireError;
+use wire::{Content, Reader, Writer, utf8};
 
 const MAGIC: &[u8; 4] = b"k8s\0";
 
 /// Whether a kind has a protobuf form.
-pub(crate) fn has_message(api_version: &str, kind: &str) -> bool {
+pub fn has_message(api_version: &str, kind: &str) -> bool {
     message(api_version, kind).is_some()
 }
 
@@ -76,9 +75,14 @@ fn open(body: &[u8]) -> Result<Envelope<'_>, WireError> {
     Ok(envelope)
 }
 
+/// The version and kind of the object in an envelope.
+pub fn type_meta(body: &[u8]) -> Result<(&str, &str), WireError> {
+    open(body).map(|envelope| (envelope.api_version, envelope.kind))
+}
+
 /// The object in a body for a path of this kind. One of another kind is returned without its fields: it is refused
 /// for what it is.
-pub(crate) fn object(body: &[u8], api_version: &str, kind: &str) -> Result<Value, Unreadable> {
+pub fn object(body: &[u8], api_version: &str, kind: &str) -> Result<Value, Unreadable> {
     let envelope = open(body).map_err(Unreadable::Body)?;
     let Some(message) = message(api_version, kind) else {
         return Err(Unreadable::Object("Object 'Kind' is missing in 'object has no kind field '".into()));
@@ -98,7 +102,7 @@ pub(crate) fn object(body: &[u8], api_version: &str, kind: &str) -> Result<Value
 }
 
 /// The options in the body of a deletion, whatever version they say they are of.
-pub(crate) fn delete_options(body: &[u8]) -> Result<Value, WireError> {
+pub fn delete_options(body: &[u8]) -> Result<Value, WireError> {
     let envelope = open(body)?;
     let mut options = match envelope.kind {
         "" | "DeleteOptions" => read::read(envelope.raw, &DELETE_OPTIONS)?,
@@ -140,7 +144,7 @@ fn write_object(object: &Map, message: &'static Message) -> Vec<u8> {
 }
 
 /// An object in its envelope; `None` if its kind has no protobuf form.
-pub(crate) fn encode(object: &Value) -> Option<Vec<u8>> {
+pub fn encode(object: &Value) -> Option<Vec<u8>> {
     let object = object.as_object()?;
     let text = |key: &str| object.get_str(key).unwrap_or_default();
     let message = message(text("apiVersion"), text("kind"))?;
@@ -148,7 +152,7 @@ pub(crate) fn encode(object: &Value) -> Option<Vec<u8>> {
 }
 
 /// A `Status`; `resume` is where a list goes on that has expired.
-pub(crate) fn status(status: &Status, resume: Option<&str>) -> Vec<u8> {
+pub fn status(status: &Status, resume: Option<&str>) -> Vec<u8> {
     let mut value = status.to_value();
     if let (Some(token), Some(members)) = (resume, value.as_object_mut()) {
         let mut metadata = Map::new();
@@ -160,17 +164,17 @@ pub(crate) fn status(status: &Status, resume: Option<&str>) -> Vec<u8> {
 
 /// A list: `{1 metadata, 2 items}`, of what items of this version and kind have of the objects; `None` if they have no
 /// protobuf form.
-pub(crate) fn list(
+pub fn list<E>(
     api_version: &str,
     list_kind: &str,
     item_kind: &str,
     metadata: &Map,
-    items: &[Object],
-) -> Result<Option<Vec<u8>>, Rejection> {
+    items: impl DoubleEndedIterator<Item = Result<Value, E>>,
+) -> Result<Option<Vec<u8>>, E> {
     let Some(item) = message(api_version, item_kind) else { return Ok(None) };
     let written = enclose(api_version, list_kind, |out| {
-        for object in items.iter().rev() {
-            let object = object.to_value()?;
+        for object in items.rev() {
+            let object = object?;
             let before = out.len();
             if let Some(members) = object.as_object() {
                 write::write(out, members, item);
@@ -186,7 +190,7 @@ pub(crate) fn list(
 }
 
 /// An event of a watch: its length in four bytes, its type and its object, which has an envelope.
-pub(crate) fn event(event_type: &str, object: &[u8]) -> Vec<u8> {
+pub fn event(event_type: &str, object: &[u8]) -> Vec<u8> {
     let mut out = Writer::default();
     out.bytes(1, object);
     out.close(2, 0);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use pleach_engine::types::{self, FieldDef, TypeExpr};
+use pleach_pipeline::types::{self, FieldDef, TypeExpr};
 
 use super::meta::OBJECT_META;
 use super::{Field, FieldType, Message, Rule};

@@ -5,7 +5,7 @@
 use std::fmt::Display;
 
 /// What is wrong with bytes that should be a message.
-pub(crate) type WireError = String;
+pub type WireError = String;
 
 /// A field's content.
 #[derive(Clone, Copy, Debug)]

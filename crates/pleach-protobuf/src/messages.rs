@@ -157,7 +157,7 @@ pub(crate) fn message(api_version: &str, kind: &str) -> Option<&'static Message>
         ("v1", "APIGroupList") => &discovery::GROUP_LIST,
         ("v1", "APIGroup") => &discovery::GROUP,
         ("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList") => &discovery::AGGREGATED,
-        _ => return typed::message(pleach_engine::kinds::type_name(api_version, kind)?),
+        _ => return typed::message(pleach_pipeline::kinds::type_name(api_version, kind)?),
     })
 }
 

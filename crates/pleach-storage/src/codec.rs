@@ -1,0 +1,116 @@
+//! [`StorageCodec`]: the codec of the store on etcd.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use pleach_engine::keys;
+use pleach_json::Value;
+use pleach_pipeline::kinds::event;
+use pleach_store::Key;
+use pleach_store_etcd::{Codec, prefix_end};
+
+use crate::layout::{BuiltIn, Layout};
+use crate::value::{self, Encoding};
+
+/// The fingerprint of the schema under which an object is settled; 0 if it is not, or not known to be.
+pub type Fingerprint = dyn Fn(&Key, &Value) -> u64 + Send + Sync;
+
+/// Keys and values as kube-apiserver writes them.
+pub struct StorageCodec {
+    /// Ends in a slash.
+    root: String,
+    layout: Layout,
+    event_ttl: Option<Duration>,
+    fingerprint: OnceLock<Arc<Fingerprint>>,
+}
+
+impl StorageCodec {
+    /// A codec for keys under a prefix, `/registry` by default. Events expire after a time, if one is given.
+    pub fn new(prefix: &str, event_ttl: Option<Duration>) -> Self {
+        let root = format!("/{}/", prefix.trim_matches('/'));
+        Self { root, layout: Layout::new(), event_ttl, fingerprint: OnceLock::new() }
+    }
+
+    /// Sets how objects that others wrote are found to be settled, so that reading them costs no more than
+    /// reading one's own. May be set once.
+    pub fn set_fingerprint(&self, fingerprint: Arc<Fingerprint>) {
+        let _ = self.fingerprint.set(fingerprint);
+    }
+
+    fn built_in(&self, key: &Key) -> Option<&BuiltIn> {
+        self.layout.built_in(key.as_str().strip_prefix(keys::ROOT)?)
+    }
+
+    fn key(&self, key: &str) -> String {
+        let ours = key.strip_prefix(keys::ROOT).unwrap_or(key);
+        let (prefix, rest) = self.layout.to_etcd(ours);
+        [&self.root, prefix, rest].concat()
+    }
+}
+
+impl Codec for StorageCodec {
+    fn encode_key(&self, key: &Key) -> Bytes {
+        self.key(key.as_str()).into()
+    }
+
+    fn decode_key(&self, key: &[u8]) -> Option<Key> {
+        let theirs = std::str::from_utf8(key).ok()?.strip_prefix(&self.root)?;
+        let (prefix, rest) = self.layout.from_etcd(theirs)?;
+        Some(Key::new([keys::ROOT, prefix, rest].concat()))
+    }
+
+    fn encode_value(&self, key: &Key, value: &Bytes) -> Result<Bytes, String> {
+        let encoding = self.built_in(key).map_or(Encoding::Json, |resource| resource.encoding);
+        value::encode(encoding, value)
+    }
+
+    fn decode_value(&self, key: &Key, value: Bytes) -> Bytes {
+        let decoded = value::read(&value).and_then(|object| match self.built_in(key) {
+            Some(resource) => value::decode(resource, object),
+            None => {
+                let fingerprint = self.fingerprint.get().map_or(0, |fingerprint| fingerprint(key, &object));
+                Ok((object, fingerprint))
+            }
+        });
+        match decoded {
+            Ok((object, fingerprint)) => value::to_record(object, fingerprint),
+            Err(error) => {
+                tracing::error!(%key, %error, "a value in etcd cannot be decoded");
+                value
+            }
+        }
+    }
+
+    fn whole(&self) -> (Bytes, Bytes) {
+        (self.root.clone().into(), prefix_end(self.root.as_bytes()))
+    }
+
+    fn span(&self, start: &Key, end: Option<&Key>) -> (Bytes, Bytes) {
+        // Within one resource the order of keys is the same.
+        let resource =
+            |key: &Key| keys::split(key).map(|(group, plural, _)| keys::prefix(group, plural, None));
+        let Some(prefix) = resource(start) else { return self.whole() };
+        let Some(end) = end else { return self.whole() };
+        let etcd_prefix = self.key(&prefix);
+        if Key::prefix_end(&prefix).as_ref() == Some(end) {
+            return (self.encode_key(start), prefix_end(etcd_prefix.as_bytes()));
+        }
+        if resource(end).as_deref() == Some(&prefix) {
+            return (self.encode_key(start), self.encode_key(end));
+        }
+        self.whole()
+    }
+
+    fn time_to_live(&self, key: &Key) -> Option<Duration> {
+        let ttl = self.event_ttl?;
+        let (group, plural, _) = keys::split(key)?;
+        event::is_stored_as(group, plural).then_some(ttl)
+    }
+}
+
+impl std::fmt::Debug for StorageCodec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StorageCodec").field("root", &self.root).finish_non_exhaustive()
+    }
+}
