@@ -8,15 +8,17 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use pleach_auth::{AlwaysAllow, Authorizer};
-use pleach_json::Str;
-use pleach_store::{Key, Store, StoreError, Versioned};
+use pleach_json::{Str, Value};
+use pleach_store::{Key, Revision, Store, StoreError, Versioned};
 
 use crate::admission::AdmissionPlugins;
 use crate::catalog::Catalog;
 use crate::event_cache::EventCache;
 use crate::gates::Gates;
+use crate::keys;
 use crate::record::Record;
 use crate::rejection::Rejection;
+use crate::settle;
 use crate::webhooks::caller::{Caller, NoWebhooks};
 use crate::write_cache::WriteCache;
 
@@ -222,6 +224,25 @@ impl Engine {
             None => self.store.get(key, None).await,
         };
         opened(key, found)
+    }
+
+    /// The stored object under a key at a revision.
+    pub(crate) async fn stored_at(&self, key: &Key, at: Revision) -> Result<Option<Record>, Rejection> {
+        opened(key, self.store.get(key, Some(at)).await)
+    }
+
+    /// The fingerprint of the schema under which a stored custom resource is settled: it may be sent as it is. 0 if
+    /// it is not, or if its kind is not known.
+    pub fn settled_fingerprint(&self, key: &Key, object: &Value) -> u64 {
+        let kind = keys::split(key).and_then(|(group, plural, _)| self.catalog.get(group, plural));
+        let Some(kind) = kind.filter(|kind| kind.is_custom()) else { return 0 };
+        let version = kind.storage_version();
+        if object.get("apiVersion").and_then(Value::as_str) != Some(&version.api_version) {
+            return 0;
+        }
+        let mut settled = object.clone();
+        let unchanged = settle::stored(&kind, kind.storage, &mut settled).is_ok() && settled == *object;
+        if unchanged { version.fingerprint() } else { 0 }
     }
 
     /// The stored object under a key, if the store need not wait for it.

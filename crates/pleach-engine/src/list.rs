@@ -44,15 +44,21 @@ impl Engine {
     pub async fn list(&self, target: &Target, options: &ListOptions) -> Result<Listing, Rejection> {
         let selection = Selection::new(target, &options.labels, &options.fields)?;
         let token = options.continue_token.as_deref().map(Token::decode).transpose()?;
-        self.await_freshness(options.freshness).await?;
+        let cached = self.cached_at(options.freshness).filter(|_| token.is_none());
+        if cached.is_none() {
+            self.await_freshness(options.freshness).await?;
+        }
         let at = match (&token, options.freshness) {
             (Some(token), _) => token.revision.map(Revision),
             (None, Freshness::Exact(revision)) => Some(Revision(revision)),
-            _ => None,
+            _ => cached,
         };
         let prefix = target.prefix();
-        if let (None, None, Some(key)) = (&token, at, selection.only_key(target)) {
-            return self.list_one(target, &selection, key).await;
+        if token.is_none()
+            && at == cached
+            && let Some(key) = selection.only_key(target)
+        {
+            return self.list_one(target, &selection, key, at).await;
         }
         let start = match &token {
             Some(token) => format!("{prefix}{}", token.start),
@@ -67,10 +73,17 @@ impl Engine {
         target: &Target,
         selection: &Selection<'_>,
         key: Key,
+        at: Option<Revision>,
     ) -> Result<Listing, Rejection> {
-        let revision = self.store.revision().await.map_err(Rejection::from_store)?;
+        let (revision, stored) = match at {
+            Some(at) => (at, self.stored_at(&key, at).await?),
+            None => {
+                let revision = self.store.revision().await.map_err(Rejection::from_store)?;
+                (revision, self.stored(&key).await?)
+            }
+        };
         let mut items = Vec::new();
-        if let Some(record) = self.stored(&key).await? {
+        if let Some(record) = stored {
             let object = self.serve(&target.kind, target.version, record).await;
             let taken = object.and_then(|object| Ok(selection.takes(&key, &object)?.then_some(object)));
             items.extend(taken.map_err(|rejection| unreadable(target, rejection.about(&key)))?);

@@ -28,11 +28,26 @@ const FUTURE_PATIENCE: Duration = Duration::from_secs(3);
 impl Engine {
     /// One object, in the version asked for.
     pub async fn get(&self, target: &Target, freshness: Freshness) -> Result<Object, Rejection> {
-        self.await_freshness(freshness).await?;
         let key = target.key_of(target.name());
-        let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
+        let record = match self.cached_at(freshness) {
+            Some(at) => self.stored_at(&key, at).await?,
+            None => {
+                self.await_freshness(freshness).await?;
+                self.stored(&key).await?
+            }
+        };
+        let record = record.ok_or_else(|| Rejection::NotFound(target.subject()))?;
         let served = self.serve(&target.kind, target.version, record).await;
         served.map_err(|rejection| rejection.about(&key))
+    }
+
+    /// The revision at which a cache can answer a read that need not see the latest state.
+    pub(crate) fn cached_at(&self, freshness: Freshness) -> Option<Revision> {
+        match freshness {
+            Freshness::Any => self.store.cached_revision(),
+            Freshness::NotOlderThan(oldest) => self.store.cached_revision().filter(|at| at.0 >= oldest),
+            Freshness::Latest | Freshness::Exact(_) => None,
+        }
     }
 
     /// Waits a little for a revision that clients say they have seen.

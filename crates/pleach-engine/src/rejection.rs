@@ -223,6 +223,9 @@ impl Rejection {
             StoreError::QuotaExceeded { .. } => {
                 Self::Plain("etcdserver: mvcc: database space exceeded".into())
             }
+            StoreError::NoSpace { reason }
+            | StoreError::Unavailable { reason }
+            | StoreError::OutcomeUnknown { reason } => Self::Plain(reason.to_string()),
             StoreError::ReadOnly { .. } | StoreError::Io { .. } | StoreError::Closed => {
                 Self::Unavailable(error.to_string())
             }

@@ -74,10 +74,12 @@ async fn checks(app: &App, endpoint: &str) -> Vec<Check> {
     let mut checks: Vec<Check> = vec![("ping", Ok(())), ("log", Ok(()))];
     let storage = match app.engine.store().stats().await {
         // With little room the store still reads and deletes: that is alive, but not ready.
-        Ok(stats) => match stats.read_only.or(stats.no_space.filter(|_| endpoint == "readyz")) {
-            Some(why) => Err(why.to_string()),
-            None => Ok(()),
-        },
+        Ok(stats) => {
+            match stats.read_only.or(stats.unavailable).or(stats.no_space.filter(|_| endpoint == "readyz")) {
+                Some(why) => Err(why.to_string()),
+                None => Ok(()),
+            }
+        }
         Err(error) => Err(error.to_string()),
     };
     // Clients and scripts know the check of the storage by this name.

@@ -33,8 +33,9 @@ use tonic_prost::ProstCodec;
 use crate::{
     error::{CallError, classify},
     messages::{
-        CompactionRequest, CompactionResponse, LeaseGrantRequest, LeaseGrantResponse, RangeRequest,
-        RangeResponse, TxnRequest, TxnResponse, WatchRequest, WatchResponse,
+        AlarmRequest, AlarmResponse, CompactionRequest, CompactionResponse, LeaseGrantRequest,
+        LeaseGrantResponse, RangeRequest, RangeResponse, TxnRequest, TxnResponse, WatchRequest,
+        WatchResponse,
     },
     options::Options,
 };
@@ -102,6 +103,11 @@ impl Client {
     /// A lease that is granted twice expires twice, so it may be sent twice.
     pub(crate) async fn grant(&self, request: LeaseGrantRequest) -> Result<LeaseGrantResponse, CallError> {
         self.call("/etcdserverpb.Lease/LeaseGrant", request, Effect::Read).await
+    }
+
+    /// The alarms that are raised.
+    pub(crate) async fn alarms(&self) -> Result<AlarmResponse, CallError> {
+        self.call("/etcdserverpb.Maintenance/Alarm", AlarmRequest {}, Effect::Read).await
     }
 
     /// The revision of the cluster, not before that of any commit acknowledged before the call.

@@ -43,6 +43,12 @@ pub(crate) async fn send(
         };
         txn.success.push(RequestOp { request: Some(request) });
     }
+    for check in &commit.checks {
+        let key = cache.codec.encode_key(&check.key);
+        txn.compare.push(Compare::mod_revision(key.clone(), check.revision.0 as i64));
+        let range = RangeRequest { key, ..Default::default() };
+        txn.failure.push(RequestOp { request: Some(Request::Range(range)) });
+    }
     let response = client.txn(txn).await.map_err(|error| error.of_write())?;
     if !response.succeeded {
         return Err(conflict(cache, commit, response));

@@ -89,6 +89,9 @@ impl CallError {
     /// The error of a write.
     pub(crate) fn of_write(&self) -> StoreError {
         match self {
+            Self::Refused(status) if status.message().contains("request is too large") => {
+                StoreError::TooLarge { size: 0, limit: 0 }
+            }
             Self::Refused(_) if self.is_no_space() => StoreError::NoSpace { reason: self.reason() },
             Self::Refused(_) | Self::NotProcessed(_) => StoreError::Unavailable { reason: self.reason() },
             Self::NoAnswer(_) => StoreError::OutcomeUnknown { reason: self.reason() },

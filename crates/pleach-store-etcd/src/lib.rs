@@ -22,6 +22,7 @@ mod cache;
 mod client;
 mod codec;
 mod commit;
+mod compaction;
 mod direct;
 mod error;
 mod follow;

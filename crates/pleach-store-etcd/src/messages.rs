@@ -103,20 +103,34 @@ pub(crate) struct Compare {
     pub(crate) target: i32,
     #[prost(bytes = "bytes", tag = "3")]
     pub(crate) key: Bytes,
-    #[prost(oneof = "TargetUnion", tags = "6")]
+    #[prost(oneof = "TargetUnion", tags = "4, 6, 7")]
     pub(crate) target_union: Option<TargetUnion>,
 }
 
 #[derive(Clone, PartialEq, Eq, Oneof)]
 pub(crate) enum TargetUnion {
+    #[prost(int64, tag = "4")]
+    Version(i64),
     #[prost(int64, tag = "6")]
     ModRevision(i64),
+    #[prost(bytes = "bytes", tag = "7")]
+    Value(Bytes),
 }
 
 impl Compare {
     /// The key was last written at a revision; zero: it does not exist.
     pub(crate) fn mod_revision(key: Bytes, revision: i64) -> Self {
         Self { target: 2, key, target_union: Some(TargetUnion::ModRevision(revision)) }
+    }
+
+    /// The key was written so many times since it was created; zero: it does not exist.
+    pub(crate) fn version(key: Bytes, version: i64) -> Self {
+        Self { target: 0, key, target_union: Some(TargetUnion::Version(version)) }
+    }
+
+    /// The key has a value.
+    pub(crate) fn value(key: Bytes, value: Bytes) -> Self {
+        Self { target: 3, key, target_union: Some(TargetUnion::Value(value)) }
     }
 }
 
@@ -223,4 +237,21 @@ pub(crate) struct LeaseGrantResponse {
     pub(crate) ttl: i64,
     #[prost(string, tag = "4")]
     pub(crate) error: String,
+}
+
+/// `GET` is zero.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(crate) struct AlarmRequest {}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(crate) struct AlarmResponse {
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) alarms: Vec<AlarmMember>,
+}
+
+/// An alarm of a member: 1 is `NOSPACE`, 2 is `CORRUPT`.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(crate) struct AlarmMember {
+    #[prost(int32, tag = "2")]
+    pub(crate) alarm: i32,
 }

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use pleach_store::{
     Commit, Key, Range, RangeQuery, Revision, Stats, Store, StoreError, StoreFuture, Versioned, Watch,
 };
@@ -13,9 +14,12 @@ use pleach_store_mvcc::{MvccWatchStream, read_range};
 use tokio::{runtime::Handle, task::JoinHandle, time::timeout};
 
 use crate::{
-    cache::Cache, client::Client, codec::Codec, commit, direct, error::CallError, follow,
+    cache::Cache, client::Client, codec::Codec, commit, compaction, direct, error::CallError, follow,
     freshness::Freshness, leases::Leases, messages::CompactionRequest, options::Options,
 };
+
+/// How long etcd may take to answer a question about its health, as kube-apiserver's.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A store on an etcd cluster. Dropping it ends its watches; commits that were sent go on.
 pub struct EtcdStore {
@@ -198,7 +202,55 @@ impl Store for EtcdStore {
         })
     }
 
+    fn cached_revision(&self) -> Option<Revision> {
+        Some(self.cache.current())
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn stats(&self) -> StoreFuture<'_, Stats> {
+        Box::pin(async move {
+            let mut stats = self.cache_stats();
+            let client = Arc::clone(&self.client);
+            let asked = self.runtime.spawn(async move {
+                let alarms = client.alarms().await?;
+                // A member without a leader knows its alarms, and can do nothing.
+                client.revision(Bytes::from_static(b"\0")).await.map(|_| alarms)
+            });
+            match timeout_on(&self.runtime, HEALTH_TIMEOUT, asked).await {
+                Some(Ok(Ok(response))) => {
+                    let raised = |alarm: i32| response.alarms.iter().any(|member| member.alarm == alarm);
+                    stats.no_space = raised(1).then(|| "etcdserver: mvcc: database space exceeded".into());
+                    stats.unavailable = raised(2).then(|| "etcdserver: corrupt cluster".into());
+                }
+                Some(Ok(Err(error))) => stats.unavailable = Some(error.reason()),
+                Some(Err(_)) => stats.unavailable = Some("the store is closed".into()),
+                None => stats.unavailable = Some("etcd does not answer".into()),
+            }
+            Ok(stats)
+        })
+    }
+}
+
+/// Waits for a task, on the store's runtime; `None` if it takes too long.
+async fn timeout_on<T: Send + 'static>(
+    runtime: &Handle,
+    wait: Duration,
+    task: JoinHandle<T>,
+) -> Option<Result<T, tokio::task::JoinError>> {
+    runtime.spawn(async move { timeout(wait, task).await.ok() }).await.ok().flatten()
+}
+
+impl EtcdStore {
+    /// Compacts etcd's history after every interval, up to where it was one interval before. Of all processes
+    /// that do so on one cluster, kube-apiserver among them, one at a time compacts.
+    pub fn compact_every(&self, interval: Duration) -> impl Future<Output = ()> + Send + use<> {
+        compaction::run(Arc::clone(&self.client), interval)
+    }
+
+    fn cache_stats(&self) -> Stats {
         let mut stats = Stats::default();
         {
             let index = self.cache.mvcc.index();
@@ -209,7 +261,7 @@ impl Store for EtcdStore {
         }
         stats.watchers = self.cache.mvcc.watchers.count();
         stats.compactions = self.cache.compactions.load(Relaxed);
-        Box::pin(std::future::ready(Ok(stats)))
+        stats
     }
 }
 

@@ -62,6 +62,17 @@ impl Op {
 pub struct Commit {
     /// The changes.
     pub ops: SmallVec<[Op; 1]>,
+    /// Preconditions on keys that are not changed.
+    pub checks: SmallVec<[Check; 1]>,
+}
+
+/// A key that the commit does not change, and the revision at which it must have been written last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// The key.
+    pub key: Key,
+    /// Its revision.
+    pub revision: Revision,
 }
 
 impl Commit {
@@ -73,6 +84,13 @@ impl Commit {
     /// A commit of one delete.
     pub fn delete(key: impl Into<Key>, expect: Expect) -> Self {
         Op::delete(key, expect).into()
+    }
+
+    /// The same, if another key was last written at this revision.
+    #[must_use]
+    pub fn checked(mut self, key: impl Into<Key>, revision: Revision) -> Self {
+        self.checks.push(Check { key: key.into(), revision });
+        self
     }
 
     /// Refuses a commit that names a key twice.
@@ -108,18 +126,28 @@ impl Commit {
                 return Err(StoreError::Conflict { key: op.key.clone(), expected: op.expect, found });
             }
         }
+        for Check { key, revision } in &self.checks {
+            let found = live(key);
+            if found.as_ref().is_none_or(|found| found.revision != *revision) {
+                return Err(StoreError::Conflict {
+                    key: key.clone(),
+                    expected: Expect::At(*revision),
+                    found,
+                });
+            }
+        }
         Ok(())
     }
 }
 
 impl From<Op> for Commit {
     fn from(op: Op) -> Self {
-        Self { ops: smallvec![op] }
+        Self { ops: smallvec![op], ..Self::default() }
     }
 }
 
 impl FromIterator<Op> for Commit {
     fn from_iter<I: IntoIterator<Item = Op>>(ops: I) -> Self {
-        Self { ops: ops.into_iter().collect() }
+        Self { ops: ops.into_iter().collect(), ..Self::default() }
     }
 }

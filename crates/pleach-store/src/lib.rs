@@ -29,7 +29,7 @@ mod version;
 mod watch;
 
 pub use bytes::Bytes;
-pub use commit::{Commit, Expect, Op, VALUE_LIMIT};
+pub use commit::{Check, Commit, Expect, Op, VALUE_LIMIT};
 pub use error::StoreError;
 pub use key::Key;
 pub use model::ModelStore;

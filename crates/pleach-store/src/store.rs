@@ -41,6 +41,17 @@ pub trait Store: Send + Sync + 'static {
         let _ = key;
         None
     }
+
+    /// The revision of a cache in front of the store, for reads that may be older than the latest: reading at it
+    /// costs no round trip. `None` for a backend whose latest state is at hand.
+    fn cached_revision(&self) -> Option<Revision> {
+        None
+    }
+
+    /// Whether other processes write to the store as well.
+    fn is_shared(&self) -> bool {
+        false
+    }
 }
 
 /// Statistics of a store.
@@ -74,4 +85,6 @@ pub struct Stats {
     pub no_space: Option<Arc<str>>,
     /// Why the store is read-only.
     pub read_only: Option<Arc<str>>,
+    /// Why the store cannot be reached.
+    pub unavailable: Option<Arc<str>>,
 }

@@ -32,6 +32,14 @@ pub(crate) enum Command {
     /// Back up, restore, check and repair a data directory.
     #[command(subcommand)]
     Store(StoreCommand),
+    /// Write the CA, the keys and the token that servers on one etcd cluster share.
+    ///
+    /// Files that are there already are kept. Every server gets a copy of the directory as its data directory.
+    #[command(after_long_help = CREDENTIALS_EXAMPLES)]
+    Credentials {
+        /// The directory; created if missing.
+        directory: PathBuf,
+    },
     /// Stand in for the control plane of envtest.
     #[command(subcommand)]
     Envtest(EnvtestCommand),
@@ -48,6 +56,13 @@ Examples:
 
   Keep objects in a directory of your own:
     pleach serve --data-dir ./data --port 6443 --token \"$(cat token)\"";
+
+const CREDENTIALS_EXAMPLES: &str = "\
+Examples:
+  Two servers on one etcd cluster:
+    pleach credentials ./cluster
+    pleach serve --etcd-servers http://127.0.0.1:2379 --data-dir ./cluster --port 6443
+    pleach serve --etcd-servers http://127.0.0.1:2379 --data-dir ./cluster --port 6444 --kubeconfig ./second";
 
 const ENVTEST_EXAMPLES: &str = "\
 Examples:
@@ -73,6 +88,8 @@ pub(crate) struct ServeOptions {
     /// Directory of objects, the CA and the kubeconfig; created if missing.
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub storage: crate::storage::StorageOptions,
     /// The address to listen on.
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
     pub bind: IpAddr,

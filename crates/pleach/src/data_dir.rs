@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use pleach_server::service_account::keys::SigningKey;
 use pleach_server::tls::Authority;
 
+/// The file of the admin's token.
+pub(crate) const TOKEN: &str = "token";
+
 /// A data directory, or a temporary one for an in-memory server.
 pub(crate) struct DataDir {
     path: PathBuf,
@@ -86,6 +89,32 @@ impl DataDir {
         let key = SigningKey::generate().map_err(io::Error::other)?;
         write_private(&path, &key)?;
         Ok(key)
+    }
+
+    /// The admin's token, if the directory has one.
+    pub(crate) fn token(&self) -> io::Result<Option<String>> {
+        let token = read_if_there(&self.path.join(TOKEN))?.map(|token| token.trim().to_owned());
+        Ok(token.filter(|token| !token.is_empty()))
+    }
+
+    /// Writes the admin's token.
+    pub(crate) fn write_token(&self, token: &str) -> io::Result<()> {
+        write_private(&self.path.join(TOKEN), token)
+    }
+
+    /// Refuses a directory without one of these files, which servers on one etcd cluster must share.
+    pub(crate) fn check_shared(&self, needed: &[&str]) -> io::Result<()> {
+        match needed.iter().find(|name| !self.path.join(name).exists()) {
+            Some(missing) => Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                format!(
+                    "{0} has no {missing}: servers on one etcd cluster share their CA, keys and token; make them once \
+                     with `pleach credentials {0}` and give every server the same files",
+                    self.path.display()
+                ),
+            )),
+            None => Ok(()),
+        }
     }
 
     /// The CA, if certificate and key belong together.

@@ -7,6 +7,7 @@ mod envtest;
 mod files;
 mod null_disk;
 mod serve;
+mod storage;
 mod store;
 mod system_limits;
 
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         cli::Command::Serve(options) => serve::run(*options, cli.color),
         cli::Command::Store(command) => store::run(command),
+        cli::Command::Credentials { directory } => storage::make_credentials(&directory),
         cli::Command::Envtest(command) => envtest::run(&command),
         cli::Command::Files(command) => return files::run(&command, cli.color),
     };

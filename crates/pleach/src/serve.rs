@@ -17,8 +17,6 @@ use pleach_server::serve::{Limits, serve};
 use pleach_server::service_account::keys::{SigningKey, public_keys};
 use pleach_server::service_account::{IssuerOptions, ServiceAccountAuthenticator, TokenIssuer};
 use pleach_server::tls::{self, Authority, Leaf};
-use pleach_store::Store;
-use pleach_store_log::LogStore;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,7 +26,8 @@ use tracing_subscriber::EnvFilter;
 use crate::cli::{AuthorizationMode, LogFormat, ServeOptions};
 use crate::clock_and_randomness::{SystemClock, SystemRandomness};
 use crate::data_dir::{DataDir, write_private};
-use crate::{null_disk, system_limits};
+use crate::storage::{self, Storage};
+use crate::system_limits;
 
 /// Deep recursion is handled by growing the stack; this is for ordinary depth.
 const STACK: usize = 1024 * 1024;
@@ -83,33 +82,28 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         (Some(path), false) => DataDir::open(path)?,
         (None, false) => DataDir::open(&DataDir::default_path())?,
     };
+    storage::check_credentials(&options, &directory)?;
     // Before the store: a directory that is not whole is not touched.
     let authority = directory.authority()?;
-    // How large objects may be is the engine's to say: the marks of objects that are being deleted may go beyond
-    // it, and objects that were stored under a higher limit must stay deletable.
-    let kept = LogStore::options()
-        .history_bytes(options.history_mib << 20)
-        .quota_bytes(options.quota_backend_bytes)
-        .value_bytes(u64::MAX)
-        .sync(!options.unsafe_no_fsync);
-    let store: Arc<dyn Store> = if options.in_memory {
-        Arc::new(null_disk::open(kept)?)
-    } else {
-        Arc::new(kept.open(directory.store())?)
-    };
+    let storage = Storage::open(&options, &directory).await?;
     let limits = InflightLimits::default().for_open_files(system_limits::open_files());
-    let mut engine =
-        Engine::new(store.clone(), Arc::new(SystemClock), Arc::new(SystemRandomness), admission(&options)?)
-            .with_gates(options.feature_gates)
-            .with_controllers(options.controllers, authority.certificate.as_str())
-            .with_write_cache(!options.no_write_cache)
-            .with_max_request_bytes(usize::try_from(options.max_request_bytes)?)
-            .with_caller(Arc::new(BoundedCaller::new(HttpCaller::new(), &limits)));
+    let mut engine = Engine::new(
+        storage.store.clone(),
+        Arc::new(SystemClock),
+        Arc::new(SystemRandomness),
+        admission(&options)?,
+    )
+    .with_gates(options.feature_gates)
+    .with_controllers(options.controllers, authority.certificate.as_str())
+    .with_write_cache(!options.no_write_cache)
+    .with_max_request_bytes(usize::try_from(options.max_request_bytes)?)
+    .with_caller(Arc::new(BoundedCaller::new(HttpCaller::new(), &limits)));
     let is_rbac = options.authorization_mode == AuthorizationMode::Rbac;
     if is_rbac {
         engine = engine.with_rbac();
     }
     let engine = Arc::new(engine);
+    storage.attach(&engine);
     engine.start().await?;
     if is_rbac {
         engine.bootstrap_rbac().await?;
@@ -122,7 +116,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     let address = listener.local_addr()?;
     let url = format!("https://{}", reachable(address));
 
-    let token = options.token.clone().unwrap_or_else(new_token);
+    let token = options.token.clone().or(directory.token()?).unwrap_or_else(new_token);
     let admin = authority.client("admin", &["system:masters"])?;
     let path = options.kubeconfig.clone().unwrap_or_else(|| directory.kubeconfig());
     // A serving certificate of another CA: the kubeconfig trusts the certificate itself.
@@ -142,6 +136,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     let chain = chain.with(Box::new(ServiceAccountAuthenticator::new(issuer.clone(), engine.clone())));
     let app = Arc::new(App::new(engine.clone(), chain, &limits).with_token_issuer(issuer));
     let controllers = tokio::spawn(engine.clone().run_controllers());
+    storage.start_compaction();
     println!("pleach {} serves at {url}", env!("CARGO_PKG_VERSION"));
     println!("export KUBECONFIG={}", path.display());
 
@@ -158,7 +153,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     }
     serve(listener, TlsAcceptor::from(Arc::new(config)), app, connection_limits(memory), stop).await;
     controllers.abort();
-    drop((engine, store));
+    drop((engine, storage));
     Ok(())
 }
 
@@ -249,7 +244,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     }
 }
 
-fn new_token() -> String {
+pub(crate) fn new_token() -> String {
     use pleach_engine::Randomness as _;
     use std::fmt::Write as _;
     let mut bytes = [0u8; 24];

@@ -7,6 +7,7 @@
 pub mod behaviours;
 mod case;
 mod compare;
+pub mod etcd;
 mod hooks;
 mod http;
 pub mod mutate;

@@ -5,6 +5,9 @@
 //!
 //! `PLEACH_CASES=pruning cargo test -p pleach-conformance --test conformance` plays one area and
 //! shows what differs.
+//!
+//! Every tenth case is played on a server with an etcd as well; with `PLEACH_ETCD=all` all of them are, and on
+//! nothing else.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,6 +15,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use pleach_conformance::etcd::Etcd;
 use pleach_conformance::{AS_RECORDED, Case, HookServer, Outcome, TestServer, behaviours};
 
 /// Cases wait for the server most of the time, so more are played at once than there are cores.
@@ -30,22 +34,40 @@ fn main() -> ExitCode {
         .filter(|case| wanted.split(',').any(|wanted| case.name.starts_with(wanted)))
         .collect();
     let known = known_differences(&root.join("known-differences.txt"));
+    let everything = wanted.is_empty();
+    if std::env::var("PLEACH_ETCD").is_ok_and(|cases| cases == "all") {
+        return play_on_etcd(&cases, &known, everything);
+    }
     let server = TestServer::start(&binary(), &AS_RECORDED).expect("the server starts");
+    let embedded = report(&play_all(&cases, &server), &known, everything);
+    drop(server);
+    let some: Vec<Case> = cases.into_iter().step_by(10).collect();
+    let on_etcd = play_on_etcd(&some, &known, false);
+    if embedded == ExitCode::SUCCESS { on_etcd } else { embedded }
+}
 
+/// Plays cases on a server whose objects are in an etcd of its own.
+fn play_on_etcd(cases: &[Case], known: &BTreeMap<String, String>, all: bool) -> ExitCode {
+    println!("on etcd:");
+    let etcd = Etcd::start(1);
+    let server = etcd.serve(&binary(), &AS_RECORDED[1..]).expect("the server starts");
+    report(&play_all(cases, &server), known, all)
+}
+
+fn play_all<'a>(cases: &'a [Case], server: &TestServer) -> BTreeMap<&'a str, Outcome> {
     let next = AtomicUsize::new(0);
     let outcomes: Mutex<BTreeMap<&str, Outcome>> = Mutex::default();
     std::thread::scope(|scope| {
         for _ in 0..PLAYERS {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let outcome = play(case, &server);
+                    let outcome = play(case, server);
                     outcomes.lock().expect("no player panics").insert(&case.name, outcome);
                 }
             });
         }
     });
-    let outcomes = outcomes.into_inner().expect("no player panics");
-    report(&outcomes, &known, wanted.is_empty())
+    outcomes.into_inner().expect("no player panics")
 }
 
 /// Plays a case. Managers are listed in order of their times, which are whole seconds: where one ended in the

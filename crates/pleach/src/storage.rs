@@ -1,0 +1,186 @@
+//! The store that the flags choose: the data directory, memory, or an etcd cluster.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use std::{fs, io};
+
+use clap::Args;
+use pleach_engine::Engine;
+use pleach_storage::StorageCodec;
+use pleach_store::Store;
+use pleach_store_etcd::{EtcdStore, Options};
+use pleach_store_log::LogStore;
+
+use crate::cli::ServeOptions;
+use crate::data_dir::{DataDir, TOKEN};
+use crate::null_disk;
+use crate::serve::new_token;
+
+/// Where etcd is. The names are kube-apiserver's.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct EtcdOptions {
+    /// The prefix of all keys in etcd.
+    #[arg(long, default_value = "/registry", value_name = "PREFIX")]
+    pub etcd_prefix: String,
+    /// The CA of etcd's certificates, as PEM; the system's if not given.
+    #[arg(long, value_name = "FILE")]
+    pub etcd_cafile: Option<PathBuf>,
+    /// The certificate that the server shows to etcd, as PEM.
+    #[arg(long, value_name = "FILE", requires = "etcd_keyfile")]
+    pub etcd_certfile: Option<PathBuf>,
+    /// The key of that certificate, as PEM.
+    #[arg(long, value_name = "FILE", requires = "etcd_certfile")]
+    pub etcd_keyfile: Option<PathBuf>,
+}
+
+impl EtcdOptions {
+    /// Connects and fills the cache.
+    pub(crate) async fn connect(
+        &self,
+        servers: &[String],
+        codec: Arc<StorageCodec>,
+        adjust: impl FnOnce(&mut Options),
+    ) -> Result<EtcdStore, Box<dyn Error>> {
+        let read = |path: &PathBuf| {
+            fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+        };
+        let mut options = Options::new(servers.iter().map(|server| with_scheme(server)));
+        options.ca = self.etcd_cafile.as_ref().map(read).transpose()?;
+        if let (Some(certificate), Some(key)) = (&self.etcd_certfile, &self.etcd_keyfile) {
+            options.identity = Some((read(certificate)?, read(key)?));
+        }
+        // How large objects may be is for the engine and for etcd to say.
+        options.value_bytes = u64::MAX;
+        adjust(&mut options);
+        let connected = EtcdStore::connect(options, codec).await;
+        connected.map_err(|error| format!("cannot use etcd at {}: {error}", servers.join(",")).into())
+    }
+}
+
+/// As etcd's client does: a server without a scheme is one without TLS.
+fn with_scheme(server: &str) -> String {
+    if server.contains("://") { server.to_owned() } else { format!("http://{server}") }
+}
+
+/// The flags of `pleach serve` about the store.
+#[derive(Debug, Args)]
+pub(crate) struct StorageOptions {
+    /// The etcd servers that keep the objects, instead of the data directory: URLs, with commas between them. Any
+    /// number of servers may run on one etcd cluster; they share the CA, the keys and the token in the data
+    /// directory, see pleach credentials.
+    #[arg(long, value_delimiter = ',', value_name = "URLS", conflicts_with_all = ["in_memory", "unsafe_no_fsync"])]
+    pub etcd_servers: Vec<String>,
+    #[command(flatten)]
+    pub etcd: EtcdOptions,
+    /// How often etcd's history is compacted, up to what it was one interval before; 0 leaves it to others.
+    #[arg(long, default_value = "5m", value_name = "DURATION", value_parser = duration)]
+    pub etcd_compaction_interval: Duration,
+    /// Accepted for kube-apiserver's sake: objects are counted from the cache whenever metrics are read.
+    #[arg(long, default_value = "1m", value_name = "DURATION", value_parser = duration)]
+    pub etcd_count_metric_poll_period: Duration,
+    /// How long events are kept after they were last written; 0 keeps them.
+    #[arg(long, default_value = "1h", value_name = "DURATION", value_parser = duration)]
+    pub event_ttl: Duration,
+}
+
+/// A duration as Go writes it.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let nanoseconds = pleach_go::time::parse_duration(text)?;
+    u64::try_from(nanoseconds).map(Duration::from_nanos).map_err(|_| "must not be negative".into())
+}
+
+impl StorageOptions {
+    pub(crate) fn is_etcd(&self) -> bool {
+        !self.etcd_servers.is_empty()
+    }
+
+    /// How long events are kept; `None`: for ever.
+    pub(crate) fn event_ttl(&self) -> Option<Duration> {
+        Some(self.event_ttl).filter(|ttl| !ttl.is_zero())
+    }
+}
+
+/// Files that the data directory of each server on an etcd cluster has.
+const SHARED: [&str; 2] = ["ca.crt", "ca.key"];
+
+/// Refuses to serve from etcd with credentials that other servers do not have.
+pub(crate) fn check_credentials(options: &ServeOptions, directory: &DataDir) -> io::Result<()> {
+    let mut needed = SHARED.to_vec();
+    if options.service_account_signing_key_file.is_none() {
+        needed.push("sa.key");
+    }
+    if options.token.is_none() {
+        needed.push(TOKEN);
+    }
+    if options.storage.is_etcd() { directory.check_shared(&needed) } else { Ok(()) }
+}
+
+/// `pleach credentials`: writes what servers on one etcd cluster share.
+pub(crate) fn make_credentials(path: &Path) -> Result<(), Box<dyn Error>> {
+    let directory = DataDir::open(path)?;
+    directory.authority()?;
+    directory.token_signing_key()?;
+    if directory.token()?.is_none() {
+        directory.write_token(&new_token())?;
+    }
+    println!("ca.crt, ca.key, sa.key and token are in {}", path.display());
+    Ok(())
+}
+
+/// The store of a server.
+pub(crate) struct Storage {
+    pub(crate) store: Arc<dyn Store>,
+    etcd: Option<(Arc<EtcdStore>, Arc<StorageCodec>)>,
+    compaction_interval: Duration,
+}
+
+impl Storage {
+    /// Opens the store that the flags choose.
+    pub(crate) async fn open(options: &ServeOptions, directory: &DataDir) -> Result<Self, Box<dyn Error>> {
+        let StorageOptions { etcd_servers, etcd, etcd_compaction_interval, .. } = &options.storage;
+        let history = options.history_mib << 20;
+        let mut chosen = None;
+        let store: Arc<dyn Store> = if options.storage.is_etcd() {
+            let codec = Arc::new(StorageCodec::new(&etcd.etcd_prefix, options.storage.event_ttl()));
+            let adjust = |options: &mut Options| options.history_bytes = history;
+            let store = Arc::new(etcd.connect(etcd_servers, codec.clone(), adjust).await?);
+            chosen = Some((store.clone(), codec));
+            store
+        } else {
+            // How large objects may be is the engine's to say: the marks of objects that are being deleted may go
+            // beyond it, and objects that were stored under a higher limit must stay deletable.
+            let log = LogStore::options()
+                .history_bytes(history)
+                .quota_bytes(options.quota_backend_bytes)
+                .value_bytes(u64::MAX)
+                .sync(!options.unsafe_no_fsync);
+            if options.in_memory {
+                Arc::new(null_disk::open(log)?)
+            } else {
+                Arc::new(log.open(directory.store())?)
+            }
+        };
+        Ok(Self { store, etcd: chosen, compaction_interval: *etcd_compaction_interval })
+    }
+
+    /// Lets objects that others wrote be found to be settled by the engine's kinds.
+    pub(crate) fn attach(&self, engine: &Arc<Engine>) {
+        if let Some((_, codec)) = &self.etcd {
+            let engine = Arc::downgrade(engine);
+            codec.set_fingerprint(Arc::new(move |key, object| {
+                engine.upgrade().map_or(0, |engine| engine.settled_fingerprint(key, object))
+            }));
+        }
+    }
+
+    /// Starts what keeps etcd small.
+    pub(crate) fn start_compaction(&self) {
+        if let Some((store, _)) = &self.etcd
+            && !self.compaction_interval.is_zero()
+        {
+            tokio::spawn(store.compact_every(self.compaction_interval));
+        }
+    }
+}
