@@ -21,6 +21,8 @@ pub struct ServedKind {
     inner: Kind,
     /// There is no history from before this revision: the kind did not exist. 0 if that is not known.
     pub since: u64,
+    /// The revision of the CRD that made this kind; 0 for a built-in kind.
+    pub crd_revision: u64,
     /// The client of the conversion webhook.
     pub(crate) converter: Option<Converter>,
     /// Ends when a later form replaces this one; watches end with it.
@@ -30,7 +32,7 @@ pub struct ServedKind {
 impl From<Kind> for ServedKind {
     fn from(kind: Kind) -> Self {
         let converter = kind.conversion_webhook.as_deref().map(Converter::of);
-        Self { inner: kind, since: 0, converter, retired: Retired::default() }
+        Self { inner: kind, since: 0, crd_revision: 0, converter, retired: Retired::default() }
     }
 }
 

@@ -11,6 +11,7 @@ mod controller;
 mod crd_finalizer;
 mod edit;
 mod enabled;
+mod event_expiry;
 mod garbage_collector;
 mod inbox;
 mod namespace_controller;
@@ -33,6 +34,7 @@ use pleach_work::Constant;
 use self::controller::{Change, Controller, Runner};
 use self::crd_finalizer::DefinitionFinalizer;
 pub use self::enabled::EnabledControllers;
+use self::event_expiry::EventExpiry;
 use self::garbage_collector::GarbageCollector;
 pub(crate) use self::inbox::{Work, WorkQueue};
 use self::namespace_controller::NamespaceController;
@@ -64,11 +66,39 @@ impl Engine {
     /// Runs the background controllers until it is dropped.
     pub async fn run_controllers(self: Arc<Self>) {
         let mut controllers = Controllers::new(&self, HashSet::new());
-        while let Err(error) = controllers.run().await {
-            tracing::error!(%error, "background controllers failed, restarting");
-            tokio::time::sleep(RESTART_AFTER).await;
+        loop {
+            match controllers.run().await {
+                Ok(Ended::Closed) => return,
+                Ok(Ended::LeadershipChanged) => {}
+                Err(error) => {
+                    tracing::error!(%error, "background controllers failed, restarting");
+                    tokio::time::sleep(RESTART_AFTER).await;
+                }
+            }
             let gone = controllers.garbage.controller().gone_owners();
             controllers = Controllers::new(&self, gone);
+        }
+    }
+}
+
+/// Why the controllers ended.
+enum Ended {
+    /// The store was closed.
+    Closed,
+    /// Another process leads now, or this one does.
+    LeadershipChanged,
+}
+
+impl Engine {
+    /// Waits until whether this process leads is not as it was; for ever where no election is held.
+    async fn leadership_other_than(&self, leads: bool) {
+        match self.leadership.clone() {
+            Some(mut leadership) => {
+                if leadership.wait_for(|now| *now != leads).await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+            None => std::future::pending().await,
         }
     }
 }
@@ -76,12 +106,15 @@ impl Engine {
 /// The controllers, which share one watch of the store.
 struct Controllers {
     engine: Arc<Engine>,
+    /// Whether this process leads: the others only take note of what is served.
+    leads: bool,
     reconciler: Runner<Reconciler>,
     definitions: Runner<DefinitionFinalizer>,
     namespaces: Runner<NamespaceController>,
     garbage: Runner<GarbageCollector>,
     service_accounts: Option<Runner<ServiceAccountController>>,
     root_ca: Option<Runner<RootCaPublisher>>,
+    event_expiry: Option<Runner<EventExpiry>>,
     /// The revision of the last event.
     seen: Revision,
 }
@@ -94,9 +127,13 @@ impl Controllers {
             enabled.service_account.then(|| Runner::new(ServiceAccountController::new(engine.clone())));
         let root_ca = engine.root_ca.clone().filter(|_| enabled.root_ca_publisher);
         let root_ca = root_ca.map(|ca| Runner::new(RootCaPublisher::new(engine.clone(), ca)));
+        let event_expiry = engine.event_ttl.map(|ttl| Runner::new(EventExpiry::new(engine.clone(), ttl)));
+        let leads = engine.leadership.as_ref().is_none_or(|leads| *leads.borrow());
         Self {
             service_accounts,
             root_ca,
+            event_expiry,
+            leads,
             engine: engine.clone(),
             reconciler: Runner::new(Reconciler::new(engine.clone())),
             definitions: Runner::new(DefinitionFinalizer::new(engine.clone())),
@@ -106,12 +143,12 @@ impl Controllers {
         }
     }
 
-    async fn run(&mut self) -> Result<(), Rejection> {
+    async fn run(&mut self) -> Result<Ended, Rejection> {
         let store = &self.engine.store;
         let start = store.revision().await.map_err(Rejection::from_store)?;
         let mut watch = store.watch(Key::new(keys::ROOT), start).await.map_err(Rejection::from_store)?;
         if !self.read_everything(&mut watch).await? {
-            return Ok(());
+            return Ok(Ended::Closed);
         }
         let engine = self.engine.clone();
         let mut expiry = tokio::time::interval(EVENTS_KEPT);
@@ -120,7 +157,7 @@ impl Controllers {
             tokio::select! {
                 item = watch.next() => {
                     if !self.take_in(item)? || !self.take_in_arrived(&mut watch, ITEMS_PER_POLL)? {
-                        return Ok(());
+                        return Ok(Ended::Closed);
                     }
                 }
                 _ = expiry.tick() => engine.events.forget(std::mem::replace(&mut old, self.seen)),
@@ -131,6 +168,8 @@ impl Controllers {
                 () = self.garbage.turn() => {}
                 () = turn(&mut self.service_accounts) => {}
                 () = turn(&mut self.root_ca) => {}
+                () = turn(&mut self.event_expiry) => {}
+                () = engine.leadership_other_than(self.leads) => return Ok(Ended::LeadershipChanged),
             }
         }
     }
@@ -139,6 +178,8 @@ impl Controllers {
     fn add(&mut self, work: Work) {
         match work {
             Work::NameFreed(name) => self.reconciler.add(Item::NameFreed(name), Duration::ZERO),
+            // The leader finds it in the store.
+            Work::Definition(_) if !self.leads => {}
             Work::Definition(name) => self.definitions.add(name, Duration::ZERO),
         }
     }
@@ -224,6 +265,9 @@ impl Controllers {
 
     fn observe(&mut self, change: &Change<'_>) {
         self.reconciler.observe(change);
+        if !self.leads {
+            return;
+        }
         self.definitions.observe(change);
         if self.engine.controllers.namespace {
             self.namespaces.observe(change);
@@ -236,6 +280,9 @@ impl Controllers {
         }
         if let Some(root_ca) = &mut self.root_ca {
             root_ca.observe(change);
+        }
+        if let Some(event_expiry) = &mut self.event_expiry {
+            event_expiry.observe(change);
         }
     }
 }

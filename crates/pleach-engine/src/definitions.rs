@@ -25,6 +25,7 @@ use crate::kind::Kind;
 use crate::kinds::crd::{GROUP, PLURAL, typed, typed_form, typed_or_decoded};
 use crate::record::{Record, encode};
 use crate::rejection::Rejection;
+use crate::target::Target;
 
 /// What is known of all CRDs. One CRD is decided on at a time, as upstream's single worker does.
 #[derive(Default)]
@@ -122,7 +123,7 @@ impl Engine {
             state.decided.insert(name.clone(), item.revision);
             self.typed_forms.put(&item.key, item.revision, &typed_form(crd.clone()));
             if crd.is_served() {
-                self.publish(&crd, 0);
+                self.publish(&crd, 0, item.revision);
             }
             if !crd.is_established() || !crd.spec.names.same_as(&crd.status.accepted_names) {
                 undecided.push(name.clone());
@@ -148,6 +149,29 @@ impl Engine {
     /// A CRD may have been committed or removed: brings what is known of it up to what is stored.
     pub(crate) async fn definition_changed(&self, name: &Str) -> Result<(), Rejection> {
         self.decide(name, Cause::Changed).await
+    }
+
+    /// A commit of an object which fails if the CRD of its kind is not the one that the object was admitted under.
+    /// Where only this process writes, the CRD cannot have changed unnoticed.
+    pub(crate) fn guarded(&self, kind: &ServedKind, commit: Commit) -> Commit {
+        match &kind.crd {
+            Some((name, _)) if self.store.is_shared() => {
+                commit.checked(keys::object(GROUP, PLURAL, None, name), Revision(kind.crd_revision))
+            }
+            _ => commit,
+        }
+    }
+
+    /// The target with its kind as the latest CRD makes it, after [`Rejection::StaleKind`].
+    pub async fn refreshed(&self, target: &Target) -> Result<Target, Rejection> {
+        let Some((name, _)) = &target.kind.crd else { return Ok(target.clone()) };
+        self.definition_changed(name).await?;
+        let kind = self.catalog.get(&target.kind.group, &target.kind.plural);
+        let served = kind.and_then(|kind| {
+            let version = kind.version(&target.version().name)?;
+            kind.versions[version].served.then(|| Target { kind, version, ..target.clone() })
+        });
+        served.ok_or_else(|| Rejection::NotFound(target.subject()))
     }
 
     /// A name that a CRD waits for may be free.
@@ -225,7 +249,7 @@ impl Engine {
             state.decided.insert(name.clone(), revision);
             self.typed_forms.put(&key, revision, &typed_form(crd.clone()));
             if crd.is_served() {
-                self.publish(&crd, revision.0);
+                self.publish(&crd, revision.0, revision);
             }
             let freed = had.is_some_and(|had| !had.same_as(&crd.status.accepted_names));
             return Ok(Decision {
@@ -257,8 +281,9 @@ impl Engine {
 
     /// Puts the kind of a CRD into the catalog. Watches end when the kind itself changed, and go on
     /// when only the CRD's state did.
-    fn publish(&self, crd: &Crd, since: u64) {
+    fn publish(&self, crd: &Crd, since: u64, revision: Revision) {
         let mut new = ServedKind::from(compile::kind(crd));
+        new.crd_revision = revision.0;
         let old = self.catalog.get(&new.group, &new.plural);
         new.since = old.as_ref().map_or(since, |old| old.since);
         let unchanged = old.as_ref().filter(|old| {

@@ -6,10 +6,12 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pleach_auth::{AlwaysAllow, Authorizer};
 use pleach_json::{Str, Value};
 use pleach_store::{Key, Revision, Store, StoreError, Versioned};
+use tokio::sync::watch;
 
 use crate::admission::AdmissionPlugins;
 use crate::catalog::Catalog;
@@ -59,6 +61,8 @@ pub struct Engine {
     pub(crate) max_request_bytes: usize,
     pub(crate) controllers: crate::controllers::EnabledControllers,
     pub(crate) root_ca: Option<Str>,
+    pub(crate) event_ttl: Option<Duration>,
+    pub(crate) leadership: Option<watch::Receiver<bool>>,
     pub(crate) caller: Arc<dyn Caller>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) hooks: crate::webhooks::Registry,
@@ -94,6 +98,8 @@ impl Engine {
                 ..crate::controllers::EnabledControllers::default()
             },
             root_ca: None,
+            event_ttl: None,
+            leadership: None,
             caller: Arc::new(NoWebhooks),
             authorizer: Arc::new(AlwaysAllow),
             hooks: crate::webhooks::Registry::default(),
@@ -137,6 +143,21 @@ impl Engine {
     ) -> Self {
         self.controllers = controllers;
         self.root_ca = Some(root_ca.into());
+        self
+    }
+
+    /// Says after how long events are deleted that are not written any more. Stores with leases need no such help.
+    #[must_use]
+    pub fn with_event_ttl(mut self, ttl: Option<Duration>) -> Self {
+        self.event_ttl = ttl;
+        self
+    }
+
+    /// Says whether this process leads, as it changes: of several processes on one store the leader runs the
+    /// background controllers. Without this, it does.
+    #[must_use]
+    pub fn with_leadership(mut self, leads: watch::Receiver<bool>) -> Self {
+        self.leadership = Some(leads);
         self
     }
 

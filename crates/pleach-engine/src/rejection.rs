@@ -19,6 +19,9 @@ pub use pleach_pipeline::Subject;
 pub enum Rejection {
     /// 400, with upstream's text.
     BadRequest(String),
+    /// The CRD has changed since the request looked up its kind: it is to be done again under the new one. 500 if
+    /// that keeps happening.
+    StaleKind,
     /// 401: the credentials are not valid.
     Unauthorized,
     /// 403 about an object.
@@ -313,7 +316,7 @@ impl Rejection {
                 Status::failure(504, Reason::Timeout, message).with_details(StatusDetails::default())
             }
             Self::Internal(why) => internal(message, why),
-            Self::Plain(_) => Status::failure(500, Reason::None, message),
+            Self::StaleKind | Self::Plain(_) => Status::failure(500, Reason::None, message),
             Self::TooManyRequests => Status::failure(429, Reason::TooManyRequests, message)
                 .with_details(StatusDetails { retry_after_seconds: 1, ..StatusDetails::default() }),
             Self::Unavailable(_) => Status::failure(503, Reason::ServiceUnavailable, message),
@@ -341,6 +344,7 @@ fn internal(message: String, why: String) -> Status {
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::StaleKind => f.write_str("the CustomResourceDefinition keeps changing, please try again"),
             Self::BadRequest(text)
             | Self::NotAcceptable(text)
             | Self::UnsupportedMediaType(text)

@@ -194,7 +194,8 @@ impl Engine {
             let typed = approved.typed().clone();
             let bytes = self.encode_new(target, &key, approved, manager.is_some()).await?;
             let preview = self.preview(&target.kind, target.version, &bytes).await?;
-            let committed = self.store.commit(Commit::put(key.clone(), Expect::Absent, bytes.clone())).await;
+            let put = Commit::put(key.clone(), Expect::Absent, bytes.clone());
+            let committed = self.store.commit(self.guarded(&target.kind, put)).await;
             drop(allocating);
             match committed {
                 Ok(revision) => {
@@ -202,6 +203,9 @@ impl Engine {
                     let record = Record::open(bytes, revision)?;
                     self.committed(target, &name).await;
                     return Ok(previewed(record, preview));
+                }
+                Err(StoreError::Conflict { key: changed, .. }) if changed != key => {
+                    return Err(Rejection::StaleKind);
                 }
                 Err(StoreError::Conflict { .. }) if generated && attempt < NAME_ATTEMPTS => {}
                 Err(StoreError::Conflict { found, .. }) => {
@@ -339,7 +343,8 @@ impl Engine {
             return self.serve(&target.kind, target.version, record.clone()).await.map(Some);
         }
         let preview = self.preview(&target.kind, target.version, &bytes).await?;
-        match self.store.commit(Commit::put(key.clone(), Expect::At(record.revision), bytes.clone())).await {
+        let put = Commit::put(key.clone(), Expect::At(record.revision), bytes.clone());
+        match self.store.commit(self.guarded(&target.kind, put)).await {
             Ok(revision) => {
                 let new = new.at(revision);
                 self.typed_forms.put(key, revision, &typed);
@@ -347,6 +352,7 @@ impl Engine {
                 self.committed(target, target.name()).await;
                 Ok(Some(previewed(new, preview)))
             }
+            Err(StoreError::Conflict { key: changed, .. }) if changed != *key => Err(Rejection::StaleKind),
             Err(StoreError::Conflict { .. }) => Ok(None),
             Err(error) => Err(Rejection::from_store(error)),
         }

@@ -24,6 +24,7 @@ mod codec;
 mod commit;
 mod compaction;
 mod direct;
+mod election;
 mod error;
 mod follow;
 mod freshness;
@@ -36,5 +37,6 @@ mod tests;
 mod waiters;
 
 pub use codec::{Codec, Prefixed, prefix_end};
+pub use election::Election;
 pub use options::Options;
 pub use store::EtcdStore;

@@ -14,8 +14,9 @@ use pleach_store_mvcc::{MvccWatchStream, read_range};
 use tokio::{runtime::Handle, task::JoinHandle, time::timeout};
 
 use crate::{
-    cache::Cache, client::Client, codec::Codec, commit, compaction, direct, error::CallError, follow,
-    freshness::Freshness, leases::Leases, messages::CompactionRequest, options::Options,
+    cache::Cache, client::Client, codec::Codec, commit, compaction, direct, election::Election,
+    error::CallError, follow, freshness::Freshness, leases::Leases, messages::CompactionRequest,
+    options::Options,
 };
 
 /// How long etcd may take to answer a question about its health, as kube-apiserver's.
@@ -248,6 +249,11 @@ impl EtcdStore {
     /// that do so on one cluster, kube-apiserver among them, one at a time compacts.
     pub fn compact_every(&self, interval: Duration) -> impl Future<Output = ()> + Send + use<> {
         compaction::run(Arc::clone(&self.client), interval)
+    }
+
+    /// An election under a key, which must not be one of the store's. `id` is this process's, and no other's.
+    pub fn election(&self, key: String, id: String) -> Election {
+        Election::new(Arc::clone(&self.client), key, id)
     }
 
     fn cache_stats(&self) -> Stats {

@@ -102,7 +102,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     if is_rbac {
         engine = engine.with_rbac();
     }
-    let engine = Arc::new(engine);
+    let engine = Arc::new(storage.configure(engine, &options.storage));
     storage.attach(&engine);
     engine.start().await?;
     if is_rbac {
@@ -136,7 +136,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     let chain = chain.with(Box::new(ServiceAccountAuthenticator::new(issuer.clone(), engine.clone())));
     let app = Arc::new(App::new(engine.clone(), chain, &limits).with_token_issuer(issuer));
     let controllers = tokio::spawn(engine.clone().run_controllers());
-    storage.start_compaction();
+    storage.start_tasks();
     println!("pleach {} serves at {url}", env!("CARGO_PKG_VERSION"));
     println!("export KUBECONFIG={}", path.display());
 
@@ -153,6 +153,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     }
     serve(listener, TlsAcceptor::from(Arc::new(config)), app, connection_limits(memory), stop).await;
     controllers.abort();
+    storage.resign().await;
     drop((engine, storage));
     Ok(())
 }

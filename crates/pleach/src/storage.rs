@@ -10,7 +10,7 @@ use clap::Args;
 use pleach_engine::Engine;
 use pleach_storage::StorageCodec;
 use pleach_store::Store;
-use pleach_store_etcd::{EtcdStore, Options};
+use pleach_store_etcd::{Election, EtcdStore, Options};
 use pleach_store_log::LogStore;
 
 use crate::cli::ServeOptions;
@@ -134,6 +134,7 @@ pub(crate) struct Storage {
     pub(crate) store: Arc<dyn Store>,
     etcd: Option<(Arc<EtcdStore>, Arc<StorageCodec>)>,
     compaction_interval: Duration,
+    election: Option<Arc<Election>>,
 }
 
 impl Storage {
@@ -162,7 +163,20 @@ impl Storage {
                 Arc::new(log.open(directory.store())?)
             }
         };
-        Ok(Self { store, etcd: chosen, compaction_interval: *etcd_compaction_interval })
+        let election = chosen.as_ref().map(|(store, _)| {
+            let key = format!("/pleach/{}/leader", etcd.etcd_prefix.trim_matches('/'));
+            Arc::new(store.election(key, new_token()))
+        });
+        Ok(Self { store, etcd: chosen, compaction_interval: *etcd_compaction_interval, election })
+    }
+
+    /// Gives an engine what depends on the store: leases expire events in etcd, and of several servers one runs the
+    /// background controllers.
+    pub(crate) fn configure(&self, engine: Engine, options: &StorageOptions) -> Engine {
+        match &self.election {
+            Some(election) => engine.with_leadership(election.leads()),
+            None => engine.with_event_ttl(options.event_ttl()),
+        }
     }
 
     /// Lets objects that others wrote be found to be settled by the engine's kinds.
@@ -175,8 +189,18 @@ impl Storage {
         }
     }
 
-    /// Starts what keeps etcd small.
-    pub(crate) fn start_compaction(&self) {
+    /// Lets another server lead at once.
+    pub(crate) async fn resign(&self) {
+        if let Some(election) = &self.election {
+            election.resign().await;
+        }
+    }
+
+    /// Starts what keeps etcd small, and stands for election.
+    pub(crate) fn start_tasks(&self) {
+        if let Some(election) = &self.election {
+            tokio::spawn(election.clone().run());
+        }
         if let Some((store, _)) = &self.etcd
             && !self.compaction_interval.is_zero()
         {

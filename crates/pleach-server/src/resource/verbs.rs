@@ -1,5 +1,7 @@
 //! One function per verb: the options of the query, the body, the engine, the answer.
 
+use std::borrow::Cow;
+
 use http::Response;
 use pleach_engine::delete::Deleted;
 use pleach_engine::options::{Context, PatchType};
@@ -16,6 +18,26 @@ use crate::options;
 use crate::outcome::Outcome;
 use crate::request_body::Unread;
 use crate::respond::{self, ResponseFormat};
+
+/// How often a write is done again because the CRD of its kind has changed meanwhile.
+const ATTEMPTS: usize = 16;
+
+/// Does a write, and again with the kind as it is then, when the CRD has changed since the kind was looked up.
+macro_rules! under_current_kind {
+    ($app:expr, $target:ident, $context:ident, $write:expr) => {{
+        let mut attempts = 0;
+        loop {
+            match $write {
+                Err(Rejection::StaleKind) if attempts < ATTEMPTS => {
+                    attempts += 1;
+                    $context.warnings.clear();
+                    $target = Cow::Owned($app.engine.refreshed(&$target).await?);
+                }
+                done => break done?,
+            }
+        }
+    }};
+}
 
 pub(super) async fn get(
     app: &App,
@@ -53,8 +75,10 @@ pub(super) async fn create(
 ) -> Result<Response<Body>, Rejection> {
     let body = request_body(call, target, body).await?;
     let options = options::write_options(call.query, "CreateOptions")?;
-    let object = app.engine.create(target, &body, &options, context).await?;
-    answer(app, call, target, Outcome::Created, object, format)
+    let mut target = Cow::Borrowed(target);
+    let object =
+        under_current_kind!(app, target, context, app.engine.create(&target, &body, &options, context).await);
+    answer(app, call, &target, Outcome::Created, object, format)
 }
 
 pub(super) async fn update(
@@ -70,12 +94,19 @@ pub(super) async fn update(
     }
     let options = options::write_options(call.query, "UpdateOptions")?;
     let body = request_body(call, target, body).await?;
+    let mut target = Cow::Borrowed(target);
     if target.subresource == Subresource::Scale {
-        let scale = app.engine.update_scale(target, &body, &options, context).await?;
+        let scale = under_current_kind!(
+            app,
+            target,
+            context,
+            app.engine.update_scale(&target, &body, &options, context).await
+        );
         return answer_scale(app, call, scale, format);
     }
-    let done = app.engine.update(target, &body, &options, context).await?;
-    answer_write(app, call, target, done, format)
+    let done =
+        under_current_kind!(app, target, context, app.engine.update(&target, &body, &options, context).await);
+    answer_write(app, call, &target, done, format)
 }
 
 pub(super) async fn patch(
@@ -92,16 +123,32 @@ pub(super) async fn patch(
     let patch_type = patch_type(call, target)?;
     let options = options::patch_options(call.query, patch_type)?;
     let body = patch_body(call, body).await?;
+    let mut target = Cow::Borrowed(target);
     if target.subresource == Subresource::Scale {
-        let scale = app.engine.patch_scale(target, patch_type, &body, &options, context).await?;
+        let scale = under_current_kind!(
+            app,
+            target,
+            context,
+            app.engine.patch_scale(&target, patch_type, &body, &options, context).await
+        );
         return answer_scale(app, call, scale, format);
     }
     if patch_type == PatchType::Apply {
-        let done = app.engine.apply(target, &body, &options, context).await?;
-        return answer_write(app, call, target, done, format);
+        let done = under_current_kind!(
+            app,
+            target,
+            context,
+            app.engine.apply(&target, &body, &options, context).await
+        );
+        return answer_write(app, call, &target, done, format);
     }
-    let object = app.engine.patch(target, patch_type, &body, &options, context).await?;
-    answer(app, call, target, Outcome::Ok, object, format)
+    let object = under_current_kind!(
+        app,
+        target,
+        context,
+        app.engine.patch(&target, patch_type, &body, &options, context).await
+    );
+    answer(app, call, &target, Outcome::Ok, object, format)
 }
 
 pub(super) async fn delete(

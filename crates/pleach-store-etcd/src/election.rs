@@ -1,0 +1,127 @@
+//! Leader election by a key with a lease: of all processes that ask for it, one holds it.
+//!
+//! The key is written with a new lease three times within a lease's life. A holder that cannot do so stops to
+//! lead before the lease can have expired, by its own clock; one that ends orderly deletes the key.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, timeout_at},
+};
+
+use crate::{
+    client::Client,
+    error::CallError,
+    messages::{
+        Compare, DeleteRangeRequest, LeaseGrantRequest, PutRequest, RangeRequest, Request, RequestOp,
+        TxnRequest,
+    },
+};
+
+/// How long a leader that is gone is still taken for one.
+const TTL: Duration = Duration::from_secs(6);
+/// How often the key is written, or looked at.
+const RENEW: Duration = Duration::from_secs(2);
+
+/// An election, as one process sees it.
+#[derive(Debug)]
+pub struct Election {
+    client: Arc<Client>,
+    key: Bytes,
+    id: Bytes,
+    leads: watch::Sender<bool>,
+    resigned: AtomicBool,
+}
+
+impl Election {
+    pub(crate) fn new(client: Arc<Client>, key: impl Into<Bytes>, id: impl Into<Bytes>) -> Self {
+        Self {
+            client,
+            key: key.into(),
+            id: id.into(),
+            leads: watch::Sender::new(false),
+            resigned: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether this process leads, as it changes.
+    pub fn leads(&self) -> watch::Receiver<bool> {
+        self.leads.subscribe()
+    }
+
+    /// Stands for election until it resigns.
+    pub async fn run(self: Arc<Self>) {
+        // Until when nobody else can have become the leader.
+        let mut held_until = Instant::now();
+        while !self.resigned.load(Relaxed) {
+            let began = Instant::now();
+            let deadline = if *self.leads.borrow() { held_until } else { began + TTL };
+            match timeout_at(deadline, self.hold()).await {
+                Ok(Ok(true)) => {
+                    held_until = began + TTL;
+                    self.set(true);
+                }
+                Ok(Ok(false)) => self.set(false),
+                Ok(Err(error)) => tracing::debug!(reason = %error.reason(), "the election was not reached"),
+                Err(_) => {}
+            }
+            if Instant::now() + RENEW >= held_until {
+                self.set(false);
+            }
+            sleep(RENEW).await;
+        }
+    }
+
+    fn set(&self, leads: bool) {
+        self.leads.send_if_modified(|led| std::mem::replace(led, leads) != leads);
+    }
+
+    /// Writes the key if it is free or held already; whether it is held now.
+    async fn hold(&self) -> Result<bool, CallError> {
+        let lease = self.client.grant(LeaseGrantRequest { ttl: TTL.as_secs() as i64 }).await?.id;
+        let put = || {
+            let put = PutRequest { key: self.key.clone(), value: self.id.clone(), lease };
+            vec![RequestOp { request: Some(Request::Put(put)) }]
+        };
+        let renew = TxnRequest {
+            compare: vec![Compare::value(self.key.clone(), self.id.clone())],
+            success: put(),
+            failure: vec![RequestOp {
+                request: Some(Request::Range(RangeRequest { key: self.key.clone(), ..Default::default() })),
+            }],
+        };
+        let renewed = self.client.txn(renew).await?;
+        let found =
+            renewed.responses.iter().filter_map(|op| op.range.as_ref()).any(|range| !range.kvs.is_empty());
+        if renewed.succeeded || found {
+            return Ok(renewed.succeeded);
+        }
+        let acquire = TxnRequest {
+            compare: vec![Compare::mod_revision(self.key.clone(), 0)],
+            success: put(),
+            failure: vec![],
+        };
+        Ok(self.client.txn(acquire).await?.succeeded)
+    }
+
+    /// Gives the key back, so that another process leads at once.
+    pub async fn resign(&self) {
+        self.resigned.store(true, Relaxed);
+        self.set(false);
+        let delete = DeleteRangeRequest { key: self.key.clone() };
+        let txn = TxnRequest {
+            compare: vec![Compare::value(self.key.clone(), self.id.clone())],
+            success: vec![RequestOp { request: Some(Request::DeleteRange(delete)) }],
+            failure: vec![],
+        };
+        let _ = timeout_at(Instant::now() + RENEW, self.client.txn(txn)).await;
+    }
+}
