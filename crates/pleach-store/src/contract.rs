@@ -68,6 +68,7 @@ macro_rules! contract {
             a_transaction_may_not_name_a_key_twice
             an_empty_commit_returns_the_current_revision
             a_precondition_without_a_change_guards_a_transaction
+            a_commit_may_check_keys_that_it_does_not_change
             one_of_many_racing_creates_wins
             racing_updates_lose_nothing
             try_get_agrees_with_get

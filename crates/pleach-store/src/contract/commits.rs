@@ -236,6 +236,24 @@ pub async fn a_precondition_without_a_change_guards_a_transaction(store: Arc<dyn
     assert_eq!(value_of(&*store, "a").await.as_deref(), Some("one"));
 }
 
+/// A key that is not changed must still be as it was read.
+pub async fn a_commit_may_check_keys_that_it_does_not_change(store: Arc<dyn Store>) {
+    let guard = put(&*store, "guard", "one").await;
+    let commit = |revision| Commit::put("a", Expect::Anything, "x").checked("guard", revision);
+    store.commit(commit(guard)).await.expect("the guard is as expected");
+    let current = put(&*store, "guard", "two").await;
+    let answer = store.commit(commit(guard)).await;
+    assert!(
+        matches!(&answer, Err(StoreError::Conflict { key, found: Some(found), .. })
+            if key.as_str() == "guard" && found.revision == current),
+        "{answer:?}"
+    );
+    store.commit(Commit::delete("guard", Expect::At(current))).await.expect("it is there");
+    let answer = store.commit(commit(current)).await;
+    assert!(matches!(&answer, Err(StoreError::Conflict { found: None, .. })), "{answer:?}");
+    assert_eq!(value_of(&*store, "a").await.as_deref(), Some("x"));
+}
+
 /// Exactly one succeeds, and the others see its value.
 pub async fn one_of_many_racing_creates_wins(store: Arc<dyn Store>) {
     for round in 0..10 {

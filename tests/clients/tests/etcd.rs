@@ -1,0 +1,216 @@
+//! Servers on an etcd cluster: what kube-apiserver wrote is served, several servers agree, and an etcd that does not
+//! answer is told as such.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use pleach_clients::{Api, Running, binary, definition, eventually};
+use pleach_conformance::TestServer;
+use pleach_conformance::etcd::Etcd;
+use serde_json::{Value, json};
+
+fn serve(etcd: &Etcd, arguments: &[&str]) -> (TestServer, Api) {
+    let server = etcd.serve(&binary(), arguments).unwrap();
+    let api = Api::new(server.endpoint.clone());
+    (server, api)
+}
+
+/// A call of etcd's JSON gateway.
+fn etcd_call(etcd: &Etcd, path: &str, body: &Value) -> Value {
+    let address = etcd.members[0].url.trim_start_matches("http://");
+    let body = body.to_string();
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "POST {path} HTTP/1.1\r\nHost: etcd\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let json = &answer[answer.find('{').unwrap()..=answer.rfind('}').unwrap()];
+    serde_json::from_str(json).unwrap()
+}
+
+fn stored(etcd: &Etcd, key: &str) -> Vec<u8> {
+    let found = etcd_call(etcd, "/v3/kv/range", &json!({"key": STANDARD.encode(key)}));
+    STANDARD.decode(found["kvs"][0]["value"].as_str().unwrap()).unwrap()
+}
+
+fn without_version(mut object: Value) -> Value {
+    object["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+    object
+}
+
+#[test]
+fn what_kube_apiserver_wrote_is_served_and_can_be_changed() {
+    let recorded: Value =
+        serde_json::from_str(include_str!("../../../crates/pleach-storage/src/tests/registry.json")).unwrap();
+    let etcd = Etcd::start(1);
+    let objects = recorded["objects"].as_array().unwrap();
+    for object in objects {
+        let value = match object["value"].as_str() {
+            Some(text) => STANDARD.encode(text),
+            None => object["valueBase64"].as_str().unwrap().to_owned(),
+        };
+        let put = json!({"key": STANDARD.encode(object["key"].as_str().unwrap()), "value": value});
+        etcd_call(&etcd, "/v3/kv/put", &put);
+    }
+    let (_server, api) = serve(&etcd, &[]);
+    let mut served = 0;
+    for object in objects.iter().filter(|object| object.get("path").is_some()) {
+        let answer = api.get(object["path"].as_str().unwrap()).ok();
+        assert_eq!(without_version(answer), without_version(object["served"].clone()), "{}", object["path"]);
+        served += 1;
+    }
+    assert_eq!(served, 16);
+
+    // What is changed is written as kube-apiserver writes it.
+    let path = "/apis/etcd.example.com/v1/namespaces/etcd-example/widgets/w2";
+    api.try_send("PATCH", path, Some(&json!({"metadata": {"labels": {"a": "b"}}}))).unwrap().ok();
+    let text =
+        String::from_utf8(stored(&etcd, "/registry/etcd.example.com/widgets/etcd-example/w2")).unwrap();
+    assert!(
+        text.starts_with(r#"{"apiVersion":"etcd.example.com/v1","kind":"Widget","metadata":{"#),
+        "{text}"
+    );
+    assert!(text.contains(r#""labels":{"a":"b"}"#) && text.ends_with("}\n"), "{text}");
+    let map = "/api/v1/namespaces/etcd-example/configmaps/c";
+    api.try_send("PATCH", map, Some(&json!({"data": {"k": "w"}}))).unwrap().ok();
+    assert!(
+        stored(&etcd, "/registry/configmaps/etcd-example/c")
+            .starts_with(b"k8s\0\n\x0f\n\x02v1\x12\tConfigMap")
+    );
+    let crd =
+        stored(&etcd, "/registry/apiextensions.k8s.io/customresourcedefinitions/gadgets.etcd.example.com");
+    let crd: Value = serde_json::from_slice(&crd).unwrap();
+    assert_eq!(crd["apiVersion"], "apiextensions.k8s.io/v1beta1");
+}
+
+fn bounded(maximum: u32) -> Value {
+    definition(
+        "things",
+        "Thing",
+        json!({"spec": {"type": "object", "properties": {"n": {"type": "integer", "maximum": maximum}}}}),
+    )
+}
+
+fn thing(name: &str, n: u32) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": name}, "spec": {"n": n}})
+}
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+#[test]
+fn no_server_admits_an_object_under_an_older_schema() {
+    let etcd = Etcd::start(1);
+    let (_first, first) = serve(&etcd, &[]);
+    let (_second, second) = serve(&etcd, &[]);
+    let crd = bounded(1000);
+    let name = crd["metadata"]["name"].as_str().unwrap().to_owned();
+    let group = crd["spec"]["group"].as_str().unwrap().to_owned();
+    first.create(DEFINITIONS, &crd);
+    let things = format!("/apis/{group}/v1/namespaces/default/things");
+    let began = Instant::now();
+    eventually("the other server serves the kind", || (second.get(&things).status == 200).then_some(()));
+    println!("served by the other server after {:?}", began.elapsed());
+    for maximum in 0..30 {
+        let path = format!("{DEFINITIONS}/{name}");
+        let schema = bounded(maximum)["spec"]["versions"].clone();
+        first.try_send("PATCH", &path, Some(&json!({"spec": {"versions": schema}}))).unwrap().ok();
+        // At once, before the other server can have heard of it.
+        let mut object = thing(&format!("over-{maximum}"), maximum + 1);
+        object["apiVersion"] = format!("{group}/v1").into();
+        let refused = second.send("POST", &things, Some(&object));
+        assert_eq!(refused.status, 422, "{maximum}: {}", refused.body);
+        let mut object = thing(&format!("within-{maximum}"), maximum);
+        object["apiVersion"] = format!("{group}/v1").into();
+        second.create(&things, &object);
+    }
+    // Watches and lists of both servers agree.
+    let names = |api: &Api| {
+        let list = api.get(&things).ok();
+        list["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["metadata"]["resourceVersion"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&first), names(&second));
+    assert_eq!(names(&first).len(), 30);
+}
+
+#[test]
+fn another_server_takes_over_the_controllers() {
+    let etcd = Etcd::start(1);
+    let (first, _) = serve(&etcd, &[]);
+    let (_second, second) = serve(&etcd, &[]);
+    for name in ["one", "two"] {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        second.create("/api/v1/namespaces", &namespace);
+    }
+    let gone = |name: &str| {
+        let path = format!("/api/v1/namespaces/{name}");
+        second.try_send("DELETE", &path, None).unwrap().ok();
+        let began = Instant::now();
+        eventually("the namespace goes", || (second.get(&path).status == 404).then_some(()));
+        began.elapsed()
+    };
+    println!("with both servers: {:?}", gone("one"));
+    // Killed: it cannot give the lease back.
+    drop(first);
+    println!("after the first was killed: {:?}", gone("two"));
+}
+
+#[test]
+fn an_etcd_that_does_not_answer() {
+    let etcd = Etcd::start(1);
+    let (_server, api) = serve(&etcd, &[]);
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+    api.create(maps, &map("a"));
+    let signal = |signal: &str| {
+        let pid = etcd.members[0].pid().unwrap().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    };
+    assert_eq!(api.get("/readyz").status, 200);
+    signal("-STOP");
+    // Reads that may be stale go on.
+    assert_eq!(api.get(&format!("{maps}/a?resourceVersion=0")).status, 200);
+    assert_eq!(api.get(&format!("{maps}?resourceVersion=0")).status, 200);
+    let began = Instant::now();
+    let failed = api.send("POST", maps, Some(&map("b")));
+    assert_eq!((failed.status, &failed.body["reason"]), (500, &Value::Null), "{}", failed.body);
+    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
+    assert_eq!(api.get("/readyz").status, 500);
+    signal("-CONT");
+    eventually("the server is ready again", || (api.get("/readyz").status == 200).then_some(()));
+    api.create(maps, &map("c"));
+    assert_eq!(api.get(&format!("{maps}/a")).status, 200);
+}
+
+#[test]
+fn events_expire() {
+    let etcd = Etcd::start(1);
+    let (_on_etcd, on_etcd) = serve(&etcd, &["--event-ttl", "2s"]);
+    let embedded = Running::start(&["--in-memory", "--event-ttl", "2s"]);
+    for api in [on_etcd, embedded.api()] {
+        let path = "/api/v1/namespaces/default/events";
+        let event = json!({
+            "apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "default"},
+            "involvedObject": {"kind": "ConfigMap", "namespace": "default", "name": "c"}, "reason": "R", "type": "Normal"
+        });
+        api.create(path, &event);
+        let path = format!("{path}/e");
+        assert_eq!(api.get(&path).status, 200);
+        eventually("the event expires", || (api.get(&path).status == 404).then_some(()));
+    }
+}
