@@ -82,6 +82,7 @@ impl Engine {
 }
 
 /// Why the controllers ended.
+#[derive(Debug)]
 enum Ended {
     /// The store was closed.
     Closed,

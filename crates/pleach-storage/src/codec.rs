@@ -44,7 +44,7 @@ impl StorageCodec {
 
     fn key(&self, key: &str) -> String {
         let ours = key.strip_prefix(keys::ROOT).unwrap_or(key);
-        let (prefix, rest) = self.layout.to_etcd(ours);
+        let (prefix, rest) = self.layout.etcd_key(ours);
         [&self.root, prefix, rest].concat()
     }
 }
@@ -56,7 +56,7 @@ impl Codec for StorageCodec {
 
     fn decode_key(&self, key: &[u8]) -> Option<Key> {
         let theirs = std::str::from_utf8(key).ok()?.strip_prefix(&self.root)?;
-        let (prefix, rest) = self.layout.from_etcd(theirs)?;
+        let (prefix, rest) = self.layout.our_key(theirs)?;
         Some(Key::new([keys::ROOT, prefix, rest].concat()))
     }
 

@@ -60,13 +60,13 @@ impl Layout {
     }
 
     /// What follows the root in etcd, in two parts, for what follows it in our keys.
-    pub(crate) fn to_etcd<'a>(&'a self, ours: &'a str) -> (&'a str, &'a str) {
+    pub(crate) fn etcd_key<'a>(&'a self, ours: &'a str) -> (&'a str, &'a str) {
         let (prefix, rest) = ours.split_at(after(ours, 2).unwrap_or(0));
         (self.built_in(ours).map_or(prefix, |resource| &resource.theirs), rest)
     }
 
     /// The way back; `None` for resources that are not served here.
-    pub(crate) fn from_etcd<'a>(&'a self, theirs: &'a str) -> Option<(&'a str, &'a str)> {
+    pub(crate) fn our_key<'a>(&'a self, theirs: &'a str) -> Option<(&'a str, &'a str)> {
         for parts in 1..=2 {
             let (prefix, rest) = theirs.split_at(after(theirs, parts)?);
             if let Some(at) = self.by_theirs.get(prefix) {

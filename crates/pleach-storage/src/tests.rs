@@ -34,7 +34,7 @@ fn recorded() -> (Vec<Recorded>, Vec<String>) {
 }
 
 fn codec() -> StorageCodec {
-    StorageCodec::new("/registry", Some(std::time::Duration::from_secs(3600)))
+    StorageCodec::new("/registry", Some(std::time::Duration::from_hours(1)))
 }
 
 #[test]

@@ -22,17 +22,17 @@ use crate::serve::new_token;
 #[derive(Clone, Debug, Args)]
 pub(crate) struct EtcdOptions {
     /// The prefix of all keys in etcd.
-    #[arg(long, default_value = "/registry", value_name = "PREFIX")]
-    pub etcd_prefix: String,
+    #[arg(long = "etcd-prefix", default_value = "/registry", value_name = "PREFIX")]
+    pub prefix: String,
     /// The CA of etcd's certificates, as PEM; the system's if not given.
-    #[arg(long, value_name = "FILE")]
-    pub etcd_cafile: Option<PathBuf>,
+    #[arg(long = "etcd-cafile", value_name = "FILE")]
+    pub cafile: Option<PathBuf>,
     /// The certificate that the server shows to etcd, as PEM.
-    #[arg(long, value_name = "FILE", requires = "etcd_keyfile")]
-    pub etcd_certfile: Option<PathBuf>,
+    #[arg(long = "etcd-certfile", value_name = "FILE", requires = "keyfile")]
+    pub certfile: Option<PathBuf>,
     /// The key of that certificate, as PEM.
-    #[arg(long, value_name = "FILE", requires = "etcd_certfile")]
-    pub etcd_keyfile: Option<PathBuf>,
+    #[arg(long = "etcd-keyfile", value_name = "FILE", requires = "certfile")]
+    pub keyfile: Option<PathBuf>,
 }
 
 impl EtcdOptions {
@@ -47,8 +47,8 @@ impl EtcdOptions {
             fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
         };
         let mut options = Options::new(servers.iter().map(|server| with_scheme(server)));
-        options.ca = self.etcd_cafile.as_ref().map(read).transpose()?;
-        if let (Some(certificate), Some(key)) = (&self.etcd_certfile, &self.etcd_keyfile) {
+        options.ca = self.cafile.as_ref().map(read).transpose()?;
+        if let (Some(certificate), Some(key)) = (&self.certfile, &self.keyfile) {
             options.identity = Some((read(certificate)?, read(key)?));
         }
         // How large objects may be is for the engine and for etcd to say.
@@ -107,11 +107,13 @@ const SHARED: [&str; 2] = ["ca.crt", "ca.key"];
 
 /// Refuses to serve from etcd with credentials that other servers do not have.
 pub(crate) fn check_credentials(options: &ServeOptions, directory: &DataDir) -> io::Result<()> {
-    let mut needed = SHARED.to_vec();
+    // A server whose certificate and users come from elsewhere needs no CA and no token of its own.
+    let is_given = options.tls_cert_file.is_some() && options.client_ca_file.is_some();
+    let mut needed = if is_given { Vec::new() } else { SHARED.to_vec() };
     if options.service_account_signing_key_file.is_none() {
         needed.push("sa.key");
     }
-    if options.token.is_none() {
+    if options.token.is_none() && !is_given {
         needed.push(TOKEN);
     }
     if options.storage.is_etcd() { directory.check_shared(&needed) } else { Ok(()) }
@@ -144,7 +146,7 @@ impl Storage {
         let history = options.history_mib << 20;
         let mut chosen = None;
         let store: Arc<dyn Store> = if options.storage.is_etcd() {
-            let codec = Arc::new(StorageCodec::new(&etcd.etcd_prefix, options.storage.event_ttl()));
+            let codec = Arc::new(StorageCodec::new(&etcd.prefix, options.storage.event_ttl()));
             let adjust = |options: &mut Options| options.history_bytes = history;
             let store = Arc::new(etcd.connect(etcd_servers, codec.clone(), adjust).await?);
             chosen = Some((store.clone(), codec));
@@ -164,7 +166,7 @@ impl Storage {
             }
         };
         let election = chosen.as_ref().map(|(store, _)| {
-            let key = format!("/pleach/{}/leader", etcd.etcd_prefix.trim_matches('/'));
+            let key = format!("/pleach/{}/leader", etcd.prefix.trim_matches('/'));
             Arc::new(store.election(key, new_token()))
         });
         Ok(Self { store, etcd: chosen, compaction_interval: *etcd_compaction_interval, election })

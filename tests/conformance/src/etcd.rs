@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::server::TestServer;
 
 /// How long a cluster may take to answer after it was started.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_mins(1);
 
 /// A directory that is removed with the test.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl Etcd {
         let mut etcd = Self { members, directory };
         let deadline = Instant::now() + START;
         while Instant::now() < deadline {
-            if etcd.members.iter_mut().any(|member| member.has_ended()) {
+            if etcd.members.iter_mut().any(Member::has_ended) {
                 return None;
             }
             if etcd.members.iter().all(Member::answers) {
