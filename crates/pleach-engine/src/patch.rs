@@ -129,6 +129,31 @@ impl Patch<'_> {
         }
     }
 
+    /// A patched object of a built-in kind. A JSON or merge patch that makes it another kind or version is refused; a
+    /// strategic merge patch cannot do so.
+    fn of_kind(&self, mut patched: Value) -> Result<Value, Rejection> {
+        let kind = &self.target.kind;
+        let api_version = self.target.version().api_version.as_str();
+        let text = |key: &str| patched.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (found, found_version) = (text("kind"), text("apiVersion"));
+        if (found, found_version) == (kind.kind.as_str(), api_version) {
+            return Ok(patched);
+        }
+        if matches!(self.change, Change::StrategicMerge(_)) {
+            if let Some(members) = patched.as_object_mut() {
+                members.insert("kind", kind.kind.clone());
+                members.insert("apiVersion", api_version);
+            }
+            return Ok(patched);
+        }
+        let other_kind = kind.strategy.other_kind_error(&kind.kind, found);
+        let error = other_kind.filter(|_| found_version == api_version).unwrap_or_else(|| {
+            let scheme = kind.strategy.scheme();
+            format!("no kind \"{found}\" is registered for version \"{found_version}\" in scheme \"{scheme}\"")
+        });
+        Err(invalid_patch(pleach_json::to_string(&patched), &error))
+    }
+
     /// The patched object is wrong. The error quotes it, so the change is made once more.
     fn invalid(&self, live: &Value, error: &str) -> Rejection {
         match self.apply(live) {
@@ -144,6 +169,7 @@ impl Intent for Patch<'_> {
         let ignored = self.validation == FieldValidation::Ignore;
         let record = if ignored { Record::Nothing } else { Record::Unknown };
         check_type_meta(&patched)?;
+        let patched = if self.target.kind.is_custom() { patched } else { self.of_kind(patched)? };
         let baseline = live.spanned().map_or(Baseline::Unknown, |spanned| Baseline::Settled(spanned.value()));
         let decoded = decode::object(self.target.resource(), patched, record, baseline)
             .map_err(|error| self.invalid(live, &error))?;

@@ -38,7 +38,7 @@ impl<'a> Selection<'a> {
                 // A lone equals sign asks for nothing.
                 "" if requirement.value.is_empty() && requirement.equals => {}
                 NAME => {}
-                NAMESPACE if target.kind.is_namespaced() => {}
+                NAMESPACE if target.kind.is_namespaced() || !knows_fields(target) => {}
                 field if target.version().selectable_fields.iter().any(|s| s.label == field) => {
                     by_content = true;
                 }
@@ -121,11 +121,16 @@ impl<'a> Selection<'a> {
 
 /// Built-in kinds that know no fields of their own say so in other words.
 fn unknown_field(target: &Target, field: &str) -> String {
-    let knows_fields = target.kind.is_custom() || !target.version().selectable_fields.is_empty();
-    if knows_fields || field == NAMESPACE {
+    if knows_fields(target) {
         return format!("field label not supported: {field}");
     }
     format!("{} is not a known field selector: only \"{NAME}\", \"{NAMESPACE}\"", quote(field))
+}
+
+/// Whether a kind says itself which fields it can be selected by. The others have the namespace, too, also if they are
+/// in none.
+fn knows_fields(target: &Target) -> bool {
+    target.kind.is_custom() || !target.version().selectable_fields.is_empty()
 }
 
 fn accepts(requirement: &FieldRequirement, text: &str) -> bool {

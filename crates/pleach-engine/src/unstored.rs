@@ -54,10 +54,14 @@ pub fn managed_fields(
     if let Some(spec) = object.get("spec") {
         fields.insert("f:spec", field_set(spec, false));
     }
-    json!([{
+    let mut entry = json!({
         "manager": (context.manager(&options.field_manager)), "operation": "Update", "apiVersion": (api_version),
-        "time": (time), "fieldsType": "FieldsV1", "fieldsV1": (fields), "subresource": (subresource),
-    }])
+        "time": (time), "fieldsType": "FieldsV1", "fieldsV1": (fields),
+    });
+    if let Some(entry) = entry.as_object_mut().filter(|_| !subresource.is_empty()) {
+        entry.insert("subresource", subresource);
+    }
+    json!([(entry)])
 }
 
 fn field_set(value: &Value, is_map: bool) -> Map {

@@ -7,6 +7,7 @@
 pub mod api_kind;
 pub mod api_service;
 pub mod authentication;
+pub mod authorization;
 pub mod autoscaler;
 pub mod certificate_request;
 mod checks;
@@ -36,6 +37,7 @@ pub mod service;
 pub mod service_account;
 pub mod storage_class;
 mod table;
+mod unstored;
 pub mod webhook_configuration;
 
 use std::sync::Arc;

@@ -18,15 +18,15 @@ use pleach_meta::names::check_path_segment_name;
 
 pub use self::answer::include_object;
 use self::media_types::{PRODUCED, PRODUCED_BY_LISTS, agree, patch_type, response_format};
-pub use self::media_types::{body_format, error_format};
+pub use self::media_types::{agree_on_unstored, body_format, error_format};
 pub use self::request_body::unstored_body;
 use crate::accept::Accepted;
 use crate::app::{App, Call, too_many_requests};
 use crate::body::Body;
 use crate::metrics::Labels;
 use crate::request_body::Unread;
-use crate::respond;
 use crate::watching;
+use crate::{respond, reviews};
 
 /// Serves a request for objects.
 pub async fn serve(
@@ -81,8 +81,8 @@ pub async fn serve(
 
 /// The answer for a path that leads nowhere: where built-in kinds are served, it is theirs.
 fn unknown(app: &App, call: &Call<'_>, info: &ResourceAttributes<'_>) -> Response<Body> {
-    let built_in = |kind: &Arc<ServedKind>| !kind.is_custom() && kind.version(info.version).is_some();
-    if info.group.is_empty() || app.engine.catalog().group(info.group).iter().any(built_in) {
+    let built_in = |kind: &Arc<ServedKind>| !kind.is_custom();
+    if info.group.is_empty() || reviews::GROUPS.contains(&info.group) || app.engine.catalog().group(info.group).iter().any(built_in) {
         return respond::rejection(Rejection::UnknownPath, &error_format(call));
     }
     respond::page_not_found()
@@ -95,7 +95,10 @@ fn find(app: &App, info: &ResourceAttributes<'_>, verb: &Verb) -> Option<(Arc<Se
     if !kind.is_namespaced() && !info.namespace.is_empty() && !names_itself {
         return None;
     }
-    if kind.is_namespaced() && info.namespace.is_empty() && !matches!(verb, Verb::List | Verb::Watch) {
+    // The collection of all namespaces can only be read. Of a built-in kind it is a path with other methods.
+    let is_collection = !kind.is_custom() && info.name.is_empty();
+    let is_read = matches!(verb, Verb::List | Verb::Watch);
+    if kind.is_namespaced() && info.namespace.is_empty() && !is_read && !is_collection {
         return None;
     }
     let version = kind.version(info.version)?;
@@ -184,6 +187,8 @@ fn is_supported(target: &Target, verb: &Verb) -> bool {
         Verb::Update | Verb::Patch => target.name.is_some(),
         _ => true,
     };
+    let is_of_all_namespaces = target.kind.is_namespaced() && target.namespace.is_none();
+    let registered = registered && (!is_of_all_namespaces || matches!(verb, Verb::List | Verb::Watch));
     match target.subresource {
         _ if !registered => false,
         Subresource::None => *verb != Verb::NONE,

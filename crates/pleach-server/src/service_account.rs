@@ -27,7 +27,7 @@ use sha2::{Digest as _, Sha256};
 
 pub use issuer_documents::serve as serve_issuer_documents;
 pub use token_request::{is_served as is_token_request, serve as serve_token_request};
-pub use token_review::serve as serve_token_review;
+pub use token_review::answer as answer_token_review;
 
 use keys::{PublicKey, SigningKey};
 

@@ -1,66 +1,36 @@
-//! Kinds of `authentication.k8s.io` that are never stored: TokenRequest and TokenReview.
-//!
-//! They are decoded as objects of built-in kinds are, by the Go types of upstream; they are in no catalog.
+//! Kinds of `authentication.k8s.io` that are never stored: TokenRequest, TokenReview and SelfSubjectReview.
 
-use pleach_go::json::{Decoder, GoStruct, GoType, STRING, always, omitempty};
-use pleach_json::Value;
+use pleach_go::json::{GoStruct, GoType, STRING, always, omitempty};
 use pleach_meta::object_meta::OBJECT_META;
 use pleach_work::Constant;
 
+use super::unstored::{Unstored, UnstoredGroup};
 use crate::kind::Kind;
-use crate::resource::Resource;
-use crate::strategy::Strategy;
-use crate::typed::Typed;
-use crate::{compile, kinds};
 
 /// The group.
 pub const GROUP: &str = "authentication.k8s.io";
 
+static UNSTORED_GROUP: UnstoredGroup = UnstoredGroup {
+    group: GROUP,
+    package: "authentication",
+    kinds: &["SelfSubjectReview", "TokenRequest", "TokenReview"],
+    other_versions: &["authentication.k8s.io/v1alpha1", "authentication.k8s.io/v1beta1"],
+};
+
 /// TokenRequest: asks for a token of a service account.
-pub static TOKEN_REQUEST: Constant<Kind> =
-    Constant::new(|| unstored("tokenrequests", "TokenRequest", &TOKEN_REQUEST_STRATEGY));
+pub static TOKEN_REQUEST: Constant<Kind> = Constant::new(|| TOKEN_REQUEST_STRATEGY.kind("tokenrequests"));
 
 /// TokenReview: asks for the user of a token.
-pub static TOKEN_REVIEW: Constant<Kind> =
-    Constant::new(|| unstored("tokenreviews", "TokenReview", &TOKEN_REVIEW_STRATEGY));
+pub static TOKEN_REVIEW: Constant<Kind> = Constant::new(|| TOKEN_REVIEW_STRATEGY.kind("tokenreviews"));
 
-fn unstored(plural: &str, kind: &str, strategy: &'static Unstored) -> Kind {
-    let manifest = format!(
-        "apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {{name: {plural}.{GROUP}}}
-spec:
-  group: {GROUP}
-  scope: Cluster
-  names: {{plural: {plural}, singular: {}, kind: {kind}, listKind: {kind}List}}
-  versions:
-  - {{name: v1, served: true, storage: true, schema: {{openAPIV3Schema: {{type: object}}}}}}
-",
-        kind.to_lowercase()
-    );
-    let mut kind = compile::kind(&kinds::manifest(&manifest));
-    (kind.strategy, kind.crd, kind.established) = (strategy, None, true);
-    kind
-}
+/// SelfSubjectReview: asks for the user of the request.
+pub static SELF_SUBJECT_REVIEW: Constant<Kind> =
+    Constant::new(|| SELF_SUBJECT_REVIEW_STRATEGY.kind("selfsubjectreviews"));
 
-/// The strategy of a kind that is decoded by its Go type and not stored.
-#[derive(Debug)]
-struct Unstored(&'static GoStruct);
-
-static TOKEN_REQUEST_STRATEGY: Unstored = Unstored(&TOKEN_REQUEST_TYPE);
-static TOKEN_REVIEW_STRATEGY: Unstored = Unstored(&TOKEN_REVIEW_TYPE);
-
-impl Strategy for Unstored {
-    fn decodes_whole_object(&self) -> bool {
-        true
-    }
-
-    fn decode(&self, _: Resource<'_>, object: &mut Value, _: &mut Typed) -> Result<Vec<String>, String> {
-        let mut decoder = Decoder::noting_unknown("").with_literal_numbers();
-        decoder.decode(object, &GoType::Struct(self.0))?;
-        Ok(decoder.into_unknown())
-    }
-}
+static TOKEN_REQUEST_STRATEGY: Unstored = Unstored { group: &UNSTORED_GROUP, type_: &TOKEN_REQUEST_TYPE };
+static TOKEN_REVIEW_STRATEGY: Unstored = Unstored { group: &UNSTORED_GROUP, type_: &TOKEN_REVIEW_TYPE };
+static SELF_SUBJECT_REVIEW_STRATEGY: Unstored =
+    Unstored { group: &UNSTORED_GROUP, type_: &SELF_SUBJECT_REVIEW_TYPE };
 
 const STRINGS: GoType = GoType::Slice(&STRING);
 const INT64: GoType = GoType::Int64;
@@ -144,13 +114,31 @@ static USER_INFO: GoStruct = GoStruct {
     ],
 };
 
+static SELF_SUBJECT_REVIEW_TYPE: GoStruct = GoStruct {
+    name: "SelfSubjectReview",
+    package: "v1",
+    fields: &[
+        omitempty("kind", STRING),
+        omitempty("apiVersion", STRING),
+        omitempty("metadata", GoType::Struct(&OBJECT_META)),
+        omitempty("status", GoType::Struct(&SELF_SUBJECT_REVIEW_STATUS)),
+    ],
+};
+
+static SELF_SUBJECT_REVIEW_STATUS: GoStruct = GoStruct {
+    name: "SelfSubjectReviewStatus",
+    package: "v1",
+    fields: &[omitempty("userInfo", GoType::Struct(&USER_INFO))],
+};
+
 #[cfg(test)]
 mod tests {
-    use pleach_json::{Hints, json, to_vec};
+    use pleach_json::{Hints, Value, json, to_vec};
 
     use super::*;
     use crate::body::{Body, FieldValidation, Format};
     use crate::decode::decode;
+    use crate::resource::Resource;
 
     fn read(kind: &Kind, body: &Value, validation: FieldValidation) -> Result<Value, String> {
         let body = Body { bytes: to_vec(body).into(), format: Format::Json };

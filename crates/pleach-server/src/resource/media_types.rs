@@ -37,6 +37,18 @@ pub(super) fn agree(call: &Call<'_>, target: &Target, produce: &'static str) -> 
         .ok_or_else(|| Rejection::NotAcceptable(with_cbor(call, ACCEPTED, cbor::MEDIA_TYPE)))
 }
 
+/// Agrees on the representation of an object that is not stored: it has no table.
+pub fn agree_on_unstored(call: &Call<'_>) -> Result<ResponseFormat, Rejection> {
+    let accept = call.accept();
+    if !is_produced(accept.as_deref(), call.cbor) {
+        return Err(Rejection::NotProduced(if call.cbor { produced_with_cbor(PRODUCED) } else { PRODUCED }));
+    }
+    let offer = Offer { protobuf: true, cbor: call.cbor };
+    negotiate_object(accept.as_deref(), Endpoint::Plain, offer)
+        .map(|accepted| response_format(call, accepted))
+        .ok_or_else(|| Rejection::NotAcceptable(with_cbor(call, ACCEPTED, cbor::MEDIA_TYPE)))
+}
+
 /// Agrees on the representation of watch events.
 pub(super) fn agree_on_stream(
     call: &Call<'_>,

@@ -1,55 +1,18 @@
 //! TokenReview: the user of a token, for servers that have been shown one.
 
-use http::Response;
-use http::header::USER_AGENT;
 use pleach_auth::{Credentials, UserInfo};
-use pleach_engine::kinds::authentication::TOKEN_REVIEW;
-use pleach_engine::options::Context;
 use pleach_engine::rejection::Rejection;
-use pleach_engine::unstored;
 use pleach_engine::webhooks::user_info;
 use pleach_json::{Map, Value, json};
 
 use super::{TokenError, TokenIssuer, texts};
-use crate::app::{App, Call};
+use crate::app::App;
 use crate::authentication::{Bearer, bearer_token};
-use crate::body::Body;
-use crate::options;
-use crate::outcome::Outcome;
-use crate::request_body::Unread;
-use crate::resource::{error_format, unstored_body};
-use crate::respond;
 
 const API_VERSION: &str = "authentication.k8s.io/v1";
 
-/// Serves a token review.
-pub async fn serve(app: &App, call: &Call<'_>, body: &mut Unread) -> Response<Body> {
-    let mut context = Context {
-        user: call.attributes.user.clone(),
-        user_agent: call.header(USER_AGENT).unwrap_or_default().into(),
-        warnings: Vec::new(),
-    };
-    let format = error_format(call);
-    let mut response = match answer(app, call, body, &mut context).await {
-        Ok(answer) => respond::value(Outcome::Created, &answer, &format),
-        Err(rejection) => respond::rejection(rejection, &format),
-    };
-    respond::add_warnings(response.headers_mut(), &context.warnings);
-    response
-}
-
-async fn answer(
-    app: &App,
-    call: &Call<'_>,
-    body: &mut Unread,
-    context: &mut Context,
-) -> Result<Value, Rejection> {
-    if call.method != http::Method::POST {
-        return Err(Rejection::UnknownMethod);
-    }
-    let body = unstored_body(call, API_VERSION, &TOKEN_REVIEW.kind, body).await?;
-    let options = options::write_options(call.query, "CreateOptions")?;
-    let mut review = unstored::decode(&TOKEN_REVIEW, &body, &options, context)?;
+/// Answers a token review.
+pub async fn answer(app: &App, mut review: Value) -> Result<Value, Rejection> {
     let token = review.at(&["spec", "token"]).and_then(Value::as_str).unwrap_or_default().to_owned();
     if token.is_empty() {
         return Err(Rejection::BadRequest("token is required for TokenReview in authentication".into()));
