@@ -12,8 +12,8 @@ use crate::user::UserInfo;
 /// The credentials of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Credentials<'a> {
-    /// The user that the verified client certificate of the connection names.
-    pub certificate: Option<&'a Arc<UserInfo>>,
+    /// The user that the client certificate of the connection names; an error if the certificate is not valid.
+    pub certificate: Option<Result<&'a Arc<UserInfo>, Unauthorized>>,
     /// The bearer token.
     pub token: Option<&'a str>,
 }

@@ -149,7 +149,9 @@ impl Patch<'_> {
         let other_kind = kind.strategy.other_kind_error(&kind.kind, found);
         let error = other_kind.filter(|_| found_version == api_version).unwrap_or_else(|| {
             let scheme = kind.strategy.scheme();
-            format!("no kind \"{found}\" is registered for version \"{found_version}\" in scheme \"{scheme}\"")
+            format!(
+                "no kind \"{found}\" is registered for version \"{found_version}\" in scheme \"{scheme}\""
+            )
         });
         Err(invalid_patch(pleach_json::to_string(&patched), &error))
     }

@@ -186,7 +186,7 @@ impl App {
     pub async fn handle(
         self: &Arc<Self>,
         request: Request<Incoming>,
-        certificate: Option<&Arc<UserInfo>>,
+        certificate: Option<Result<&Arc<UserInfo>, Unauthorized>>,
         cpu: Arc<CpuGuard>,
     ) -> Response<Body> {
         let started = Instant::now();

@@ -9,11 +9,9 @@ use std::sync::Arc;
 use http::header::{AUTHORIZATION, HeaderMap};
 use pleach_auth::authenticator::Authenticated;
 use pleach_auth::user::MASTERS;
-use pleach_auth::{Answer, Authenticator, AuthenticatorChain, Credentials, UserInfo};
+use pleach_auth::{Answer, Authenticator, AuthenticatorChain, Credentials, Unauthorized, UserInfo};
 use pleach_json::Str;
-use rustls::pki_types::CertificateDer;
 use sha2::{Digest as _, Sha256};
-use x509_parser::prelude::FromDer as _;
 
 /// The authenticators in the order they are asked. `token` is the admin's.
 pub fn authenticators(token: impl Into<String>) -> AuthenticatorChain {
@@ -21,7 +19,10 @@ pub fn authenticators(token: impl Into<String>) -> AuthenticatorChain {
 }
 
 /// The credentials of a request, and of the connection that it came on.
-pub fn credentials<'a>(headers: &'a HeaderMap, certificate: Option<&'a Arc<UserInfo>>) -> Credentials<'a> {
+pub fn credentials<'a>(
+    headers: &'a HeaderMap,
+    certificate: Option<Result<&'a Arc<UserInfo>, Unauthorized>>,
+) -> Credentials<'a> {
     let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let token = match header.map(bearer_token) {
         Some(Bearer::Token(token)) => Some(token),
@@ -66,21 +67,16 @@ pub fn has_extra_space(headers: &HeaderMap) -> bool {
     header.is_some_and(|header| bearer_token(header) == Bearer::ExtraSpace)
 }
 
-/// The user of a verified client certificate: common name and organizations.
-pub fn certificate_user(certificate: &CertificateDer<'_>) -> Option<Arc<UserInfo>> {
-    let (_, parsed) = x509_parser::certificate::X509Certificate::from_der(certificate).ok()?;
-    let subject = parsed.subject();
-    let name = subject.iter_common_name().next()?.as_str().ok()?;
-    let groups = subject.iter_organization().filter_map(|o| o.as_str().ok()).map(Str::from);
-    Some(UserInfo::authenticated(name, groups))
-}
-
-/// Takes the user of the connection's certificate, which TLS has verified.
+/// Takes the user of the connection's certificate.
 struct ClientCertificate;
 
 impl Authenticator for ClientCertificate {
     fn authenticate<'a>(&'a self, credentials: &Credentials<'a>) -> Answer<'a, Authenticated> {
-        Answer::Now(Ok(credentials.certificate.cloned()))
+        Answer::Now(match credentials.certificate {
+            Some(Ok(user)) => Ok(Some(user.clone())),
+            Some(Err(Unauthorized)) => Err(Unauthorized),
+            None => Ok(None),
+        })
     }
 }
 
@@ -188,7 +184,9 @@ mod tests {
             (None, Some("Bearer\tsecret"), Some("system:anonymous"), "no blank"),
             (None, Some("Bearer x secret"), None, "the token is x"),
             (None, Some("Bearer wrong"), None, "a wrong token is refused"),
-            (Some(&bob), Some("Bearer wrong"), Some("bob"), "the certificate comes first"),
+            (Some(Ok(&bob)), Some("Bearer wrong"), Some("bob"), "the certificate comes first"),
+            (Some(Err(Unauthorized)), None, None, "a certificate that is not valid is no anonymous user"),
+            (Some(Err(Unauthorized)), Some("Bearer secret"), Some("admin"), "the token is good"),
             (None, None, Some("system:anonymous"), "no credentials"),
             (None, Some("Basic c2VjcmV0"), Some("system:anonymous"), "another scheme"),
             (None, Some("Bearer"), Some("system:anonymous"), "no token"),

@@ -82,7 +82,10 @@ pub async fn serve(
 /// The answer for a path that leads nowhere: where built-in kinds are served, it is theirs.
 fn unknown(app: &App, call: &Call<'_>, info: &ResourceAttributes<'_>) -> Response<Body> {
     let built_in = |kind: &Arc<ServedKind>| !kind.is_custom();
-    if info.group.is_empty() || reviews::GROUPS.contains(&info.group) || app.engine.catalog().group(info.group).iter().any(built_in) {
+    if info.group.is_empty()
+        || reviews::GROUPS.contains(&info.group)
+        || app.engine.catalog().group(info.group).iter().any(built_in)
+    {
         return respond::rejection(Rejection::UnknownPath, &error_format(call));
     }
     respond::page_not_found()

@@ -121,7 +121,9 @@ async fn answer(
             "metadata": {"creationTimestamp": (app.engine.now())},
             "status": {"userInfo": (user_info(&call.attributes.user))},
         })),
-        "SelfSubjectRulesReview" => access::rules(app.engine.authorizer(), &call.attributes.user, &asked).await,
+        "SelfSubjectRulesReview" => {
+            access::rules(app.engine.authorizer(), &call.attributes.user, &asked).await
+        }
         _ => {
             let managed_fields =
                 unstored::managed_fields(&asked, &api_version, "", &app.engine.now(), &options, context);

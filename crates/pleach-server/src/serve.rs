@@ -18,20 +18,18 @@ use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use pleach_auth::UserInfo;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_rustls::TlsAcceptor;
 
 use crate::app::{App, too_many_requests};
-use crate::authentication::certificate_user;
 use crate::authorization::is_public;
 use crate::connection_state::{Answer, Connected, ConnectionState, InFlight};
 use crate::connections::Connections;
 use crate::cpu::CpuGuard;
 use crate::outcome::is_unauthorized;
 use crate::stall::{Stall, Streams};
+use crate::tls::{ClientIdentity, Tls};
 use crate::websocket::{self, Upgrade};
 
 /// Bounds on what one client, or many, can take.
@@ -80,7 +78,7 @@ impl Default for Limits {
 /// Serves until `stop` is ready, then drains.
 pub async fn serve(
     listener: TcpListener,
-    tls: TlsAcceptor,
+    tls: Tls,
     app: Arc<App>,
     limits: Limits,
     stop: impl Future<Output = ()>,
@@ -172,7 +170,7 @@ fn http(limits: Limits) -> auto::Builder<Streams> {
 
 async fn connection(
     stream: TcpStream,
-    tls: TlsAcceptor,
+    tls: Tls,
     app: Arc<App>,
     http: &auto::Builder<Streams>,
     limits: Limits,
@@ -185,7 +183,9 @@ async fn connection(
     let peer = stream.peer_addr().ok();
     let cpu = Arc::new(CpuGuard::new(app.cpu_lanes(), Some(stream.as_raw_fd())));
     let stream =
-        match tokio::time::timeout(limits.handshake, tls.accept(Stall::new(stream, limits.unread))).await {
+        match tokio::time::timeout(limits.handshake, tls.acceptor.accept(Stall::new(stream, limits.unread)))
+            .await
+        {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => {
                 tracing::debug!(%error, ?peer, "TLS handshake failed");
@@ -196,17 +196,13 @@ async fn connection(
                 return;
             }
         };
-    let user = stream
-        .get_ref()
-        .1
-        .peer_certificates()
-        .and_then(|chain| chain.first())
-        .and_then(|certificate| certificate_user(certificate));
-    if user.is_some() {
+    let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
+    let identity = tls.clients.identity(chain);
+    if identity.as_ref().is_some_and(|identity| identity.user().is_ok()) {
         state.set_known();
     }
     let mut stopping = app.stopping();
-    let client = Arc::new(Client { app, user, state, cpu, connections, upgrade: Mutex::default() });
+    let client = Arc::new(Client { app, identity, state, cpu, connections, upgrade: Mutex::default() });
     let mut connection =
         pin!(http.serve_connection_with_upgrades(TokioIo::new(stream), service(client.clone())));
     let mut stop = pin!(stopping.wait_for(|stopping| *stopping));
@@ -247,8 +243,8 @@ async fn connection(
 /// Who is at the other end of a connection.
 struct Client {
     app: Arc<App>,
-    /// Who its certificate names.
-    user: Option<Arc<UserInfo>>,
+    /// The user that its certificate names.
+    identity: Option<ClientIdentity>,
     state: Arc<ConnectionState>,
     /// Looks after requests that take long to compute.
     cpu: Arc<CpuGuard>,
@@ -273,7 +269,7 @@ fn service(
         let under_way = InFlight::on(client.clone());
         // An HTTP/2 stream moves this future some ten times on its way into and out of a task.
         Box::pin(async move {
-            let Client { app, user, cpu, state, connections, upgrade } = under_way.connection();
+            let Client { app, identity, cpu, state, connections, upgrade } = under_way.connection();
             // A client that does not read responses gets no more of them.
             state.has_room().await;
             if connections.are_full() && !is_public(request.uri().path()) {
@@ -284,7 +280,8 @@ fn service(
                 hyper::upgrade::on(&mut request)
             });
             let tells_who = request.headers().contains_key(AUTHORIZATION);
-            let mut response = app.handle(request, user.as_ref(), cpu.clone()).await;
+            let mut response =
+                app.handle(request, identity.as_ref().map(ClientIdentity::user), cpu.clone()).await;
             if tells_who && !is_unauthorized(response.status()) {
                 state.set_known();
             }

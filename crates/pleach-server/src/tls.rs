@@ -1,8 +1,11 @@
 //! The server's certificates: a CA of its own, a serving certificate, an admin's client certificate.
 //!
-//! The CA is made once and kept in the data directory, so that a kubeconfig stays good across
-//! restarts; leaf certificates are made at every start and live only in memory (the admin's also in
-//! the kubeconfig). Users' own certificates replace the serving certificate and the client CA.
+//! The CA is made once, for ten years, and kept in the data directory, so that a kubeconfig stays good across restarts.
+//! Certificates of servers and clients live for a year and are made anew before they end.
+
+mod client;
+pub mod protocol;
+mod serving;
 
 use std::io;
 use std::net::IpAddr;
@@ -14,13 +17,21 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
 };
-use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
-use rustls::server::WebPkiClientVerifier;
+use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::time_provider::TimeProvider;
+use tokio_rustls::TlsAcceptor;
+use x509_parser::prelude::FromDer as _;
+
+pub use client::{ClientCertificates, ClientIdentity};
+pub use serving::{ServingCertificates, SniCertificate};
 
 const CA_NAME: &str = "pleach-ca";
+/// How long a CA and the certificates that it signs are valid.
+const CA_DAYS: i64 = 3_650;
+const LEAF_DAYS: i64 = 365;
+/// How long before its end a certificate is made anew.
+const RENEWED_BEFORE: i64 = 30 * 24 * 3_600;
 
 /// A certificate authority: its certificate and key as PEM.
 #[derive(Clone)]
@@ -80,6 +91,7 @@ impl Authority {
     }
 
     fn sign(&self, mut params: CertificateParams) -> io::Result<Leaf> {
+        valid_for(&mut params, LEAF_DAYS);
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
         params.use_authority_key_identifier_extension = true;
         let ca_key = KeyPair::from_pem(&self.key).map_err(io::Error::other)?;
@@ -127,7 +139,48 @@ fn ca_params() -> io::Result<CertificateParams> {
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages =
         vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
+    valid_for(&mut params, CA_DAYS);
     Ok(params)
+}
+
+/// A certificate is valid from yesterday on, since clocks differ.
+fn valid_for(params: &mut CertificateParams, days: i64) {
+    let day = |days: i64| {
+        let at = jiff::Timestamp::from_second(unix_seconds() + days * 24 * 3_600).unwrap_or_default();
+        let date = at.to_zoned(jiff::tz::TimeZone::UTC).date();
+        rcgen::date_time_ymd(date.year().into(), date.month().unsigned_abs(), date.day().unsigned_abs())
+    };
+    (params.not_before, params.not_after) = (day(-1), day(days));
+}
+
+fn unix_seconds() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.unwrap_or_default().as_secs().cast_signed()
+}
+
+impl Leaf {
+    /// Whether the certificate is near its end, or cannot be read.
+    pub fn is_to_be_renewed(&self) -> bool {
+        let end = CertificateDer::from_pem_slice(self.certificate.as_bytes()).ok().and_then(|der| {
+            let (_, parsed) = x509_parser::certificate::X509Certificate::from_der(&der).ok()?;
+            Some(parsed.validity().not_after.timestamp())
+        });
+        end.is_none_or(|end| end - unix_seconds() < RENEWED_BEFORE)
+    }
+
+    /// Whether the key is the certificate's.
+    pub fn is_pair(&self) -> bool {
+        ServingCertificates::new(self, &[]).is_ok()
+    }
+
+    /// Whether a CA signed the certificate.
+    pub fn is_signed_by(&self, authority: &Authority) -> bool {
+        let clients = ClientCertificates::new(&[&authority.certificate]);
+        let der = CertificateDer::from_pem_slice(self.certificate.as_bytes());
+        clients.ok().zip(der.ok()).is_some_and(|(clients, der)| {
+            clients.identity(&[der]).is_some_and(|identity| identity.user().is_ok())
+        })
+    }
 }
 
 /// The names and addresses a serving certificate needs when bound to `address`.
@@ -157,29 +210,44 @@ impl TimeProvider for SystemTime {
     }
 }
 
-/// The rustls configuration: HTTP/2 and HTTP/1.1, client certificates asked for but not demanded.
-pub fn server_config(serving: &Leaf, client_ca_pem: &str) -> io::Result<rustls::ServerConfig> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(client_ca_pem.as_bytes()) {
-        roots.add(certificate.map_err(io::Error::other)?).map_err(io::Error::other)?;
+/// Versions and cipher suites of handshakes.
+#[derive(Clone, Debug, Default)]
+pub struct ProtocolOptions {
+    /// The least version, by upstream's names; empty for TLS 1.2.
+    pub min_version: String,
+    /// Cipher suites by Go's names; empty for all.
+    pub cipher_suites: Vec<String>,
+}
+
+/// What connections are accepted with.
+#[derive(Clone)]
+pub struct Tls {
+    /// Handshakes.
+    pub acceptor: TlsAcceptor,
+    /// The users of client certificates.
+    pub clients: Arc<ClientCertificates>,
+}
+
+impl Tls {
+    /// HTTP/2 and HTTP/1.1, client certificates asked for but not demanded.
+    pub fn new(
+        serving: Arc<ServingCertificates>,
+        clients: Arc<ClientCertificates>,
+        options: &ProtocolOptions,
+    ) -> io::Result<Self> {
+        let invalid = |error: String| io::Error::new(io::ErrorKind::InvalidInput, error);
+        let versions = protocol::versions(&options.min_version).map_err(invalid)?;
+        let cipher_suites = protocol::cipher_suites(&options.cipher_suites).map_err(invalid)?;
+        let provider =
+            rustls::crypto::CryptoProvider { cipher_suites, ..rustls::crypto::ring::default_provider() };
+        let mut config = rustls::ServerConfig::builder_with_details(Arc::new(provider), Arc::new(SystemTime))
+            .with_protocol_versions(&versions)
+            .map_err(io::Error::other)?
+            .with_client_cert_verifier(clients.clone())
+            .with_cert_resolver(serving);
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), clients })
     }
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
-        .allow_unauthenticated()
-        .build()
-        .map_err(io::Error::other)?;
-    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(serving.certificate.as_bytes())
-        .collect::<Result<_, _>>()
-        .map_err(io::Error::other)?;
-    let key = PrivateKeyDer::from_pem_slice(serving.key.as_bytes()).map_err(io::Error::other)?;
-    let mut config = rustls::ServerConfig::builder_with_details(provider, Arc::new(SystemTime))
-        .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?
-        .with_client_cert_verifier(verifier)
-        .with_single_cert(chain, key)
-        .map_err(io::Error::other)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(config)
 }
 
 #[cfg(test)]
@@ -193,10 +261,27 @@ mod tests {
             assert!(leaf.key.starts_with("-----BEGIN EC PRIVATE KEY-----\n"), "{}", leaf.key);
             assert!(leaf.key.lines().all(|line| line.len() <= 64));
             let chain = vec![CertificateDer::from_pem_slice(leaf.certificate.as_bytes()).unwrap()];
-            let key = PrivateKeyDer::from_pem_slice(leaf.key.as_bytes()).unwrap();
+            let key = rustls::pki_types::PrivateKeyDer::from_pem_slice(leaf.key.as_bytes()).unwrap();
             let provider = rustls::crypto::ring::default_provider();
             // The library compares the key's public part with the certificate's.
             rustls::sign::CertifiedKey::from_der(chain, key, &provider).unwrap();
         }
+    }
+
+    #[test]
+    fn certificates_end_and_are_renewed_before() {
+        let authority = Authority::generate().unwrap();
+        let days = |pem: &str| {
+            let der = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+            let (_, parsed) = x509_parser::certificate::X509Certificate::from_der(&der).unwrap();
+            (parsed.validity().not_after.timestamp() - unix_seconds()) / (24 * 3_600)
+        };
+        let leaf = authority.client("a", &[]).unwrap();
+        assert!((3_648..=3_650).contains(&days(&authority.certificate)));
+        assert!((363..=365).contains(&days(&leaf.certificate)));
+        assert!(!leaf.is_to_be_renewed() && leaf.is_signed_by(&authority));
+        assert!(!leaf.is_signed_by(&Authority::generate().unwrap()));
+        let nonsense = Leaf { certificate: "nonsense".into(), key: leaf.key };
+        assert!(nonsense.is_to_be_renewed() && !nonsense.is_signed_by(&authority));
     }
 }

@@ -14,15 +14,15 @@ use pleach_server::app::App;
 use pleach_server::authentication::authenticators;
 use pleach_server::inflight::{BoundedCaller, InflightLimits};
 use pleach_server::serve::{Limits, serve};
-use pleach_server::tls::{self, Authority};
+use pleach_server::tls::{self, Authority, ClientCertificates, ProtocolOptions, ServingCertificates, Tls};
 use pleach_store::ModelStore;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
+use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 const IDLE: Duration = Duration::from_millis(400);
 
@@ -88,11 +88,13 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let serving = authority.serving(&tls::serving_names(address.ip())).unwrap();
-        let config = tls::server_config(&serving, &authority.certificate).unwrap();
+        let clients = ClientCertificates::new(&[&authority.certificate]).unwrap();
+        let serving = ServingCertificates::new(&serving, &[]).unwrap();
+        let tls = Tls::new(serving, clients, &ProtocolOptions::default()).unwrap();
         let app = Arc::new(App::new(Arc::new(engine), authenticators("secret"), &inflight));
         let (stop, stopped) = oneshot::channel::<()>();
         let stop_at = async move { drop(stopped.await) };
-        let ended = tokio::spawn(serve(listener, TlsAcceptor::from(Arc::new(config)), app, limits, stop_at));
+        let ended = tokio::spawn(serve(listener, tls, app, limits, stop_at));
         Self { address, certificate: authority.certificate, stop, ended }
     }
 

@@ -1,5 +1,7 @@
 //! The command line.
 
+mod security;
+
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -7,6 +9,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use pleach_engine::EnabledControllers;
 use pleach_engine::gates::Gates;
 use pleach_engine::limits::MAX_REQUEST_BYTES;
+
+pub(crate) use self::security::{SniFiles, TlsOptions};
 
 /// Kubernetes CustomResourceDefinitions without Kubernetes.
 #[derive(Debug, Parser)]
@@ -96,19 +100,16 @@ pub(crate) struct ServeOptions {
     /// The port to listen on; 0 takes any free port and prints it.
     #[arg(long, default_value_t = 6443)]
     pub port: u16,
-    /// The serving certificate with its chain, as PEM; one of the data directory's CA if not given.
-    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
-    pub tls_cert_file: Option<PathBuf>,
-    /// The key of the serving certificate, as PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
-    pub tls_private_key_file: Option<PathBuf>,
-    /// CAs of client certificates, as PEM, besides that of the data directory. The common name of a certificate is the
-    /// user, its organizations are the groups.
-    #[arg(long, value_name = "FILE")]
-    pub client_ca_file: Option<PathBuf>,
-    /// The admin's bearer token; generated if not given.
-    #[arg(long, env = "PLEACH_TOKEN", hide_env_values = true)]
+    /// The admin's bearer token; generated if not given. Other users of the machine see it in the list of processes:
+    /// use --token-file or the environment but for tests.
+    #[arg(long, env = "PLEACH_TOKEN", hide_env_values = true, conflicts_with = "token_file")]
     pub token: Option<String>,
+    /// A file with the admin's bearer token.
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Certificates and keys.
+    #[command(flatten)]
+    pub tls: TlsOptions,
     /// How requests are authorized. With AlwaysAllow every authenticated user may do everything, and requests without
     /// credentials are refused.
     #[arg(long, value_enum, default_value_t = AuthorizationMode::Rbac, value_name = "MODE")]

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use pleach_server::service_account::keys::SigningKey;
-use pleach_server::tls::Authority;
+use pleach_server::tls::{Authority, Leaf};
 
 /// The file of the admin's token.
 pub(crate) const TOKEN: &str = "token";
@@ -24,6 +24,7 @@ impl DataDir {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot make the directory {}: {error}", path.display()))
         })?;
+        make_private(path);
         Ok(Self { path: path.to_owned(), _temporary: None })
     }
 
@@ -78,6 +79,26 @@ impl DataDir {
                 None => Err(self.half("ca.crt", "ca.key")),
             },
         }
+    }
+
+    /// The admin's client certificate: the one of this directory until it nears its end.
+    pub(crate) fn admin(&self, authority: &Authority) -> io::Result<Leaf> {
+        let (certificate, key) = (self.path.join("admin.crt"), self.path.join("admin.key"));
+        if let (Some(certificate), Some(key)) = (read_if_there(&certificate)?, read_if_there(&key)?) {
+            let kept = Leaf { certificate, key };
+            if !kept.is_to_be_renewed() && kept.is_signed_by(authority) && kept.is_pair() {
+                return Ok(kept);
+            }
+        }
+        let made = authority.client("admin", &["system:masters"])?;
+        // Without room it lives until the server ends.
+        for (path, text) in [(&key, &made.key), (&certificate, &made.certificate)] {
+            if let Err(error) = write_private(path, text) {
+                tracing::error!(%error, "cannot keep the admin's certificate");
+                break;
+            }
+        }
+        Ok(made)
     }
 
     /// The key that signs service account tokens, created if there is none.
@@ -140,6 +161,24 @@ impl DataDir {
                 self.path.display()
             ),
         )
+    }
+}
+
+/// Takes the rights of others away from a directory with keys.
+fn make_private(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Ok(found) = fs::metadata(path) else { return };
+    let of_others = found.permissions().mode() & 0o077;
+    if of_others == 0 {
+        return;
+    }
+    match fs::set_permissions(path, fs::Permissions::from_mode(0o700)) {
+        Ok(()) => {
+            tracing::warn!(path = %path.display(), "others could read the data directory; its mode is 0700 now");
+        }
+        Err(error) => {
+            tracing::warn!(path = %path.display(), %error, "others can read the data directory, which has keys in it");
+        }
     }
 }
 
@@ -228,5 +267,28 @@ mod tests {
         fs::remove_file(home.path.join("ca.key")).unwrap();
         assert_ne!(home.authority().unwrap().certificate, made.certificate);
         assert!(home.authority().unwrap().is_pair().unwrap());
+    }
+
+    #[test]
+    fn the_admin_keeps_a_certificate() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let home = tempfile::tempdir().unwrap();
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let directory = DataDir::open(home.path()).unwrap();
+        assert_eq!(fs::metadata(home.path()).unwrap().permissions().mode() & 0o777, 0o700);
+        let authority = directory.authority().unwrap();
+        let made = directory.admin(&authority).unwrap();
+        assert_eq!(directory.admin(&authority).unwrap().certificate, made.certificate);
+        directory.token_signing_key().unwrap();
+        for entry in fs::read_dir(home.path()).unwrap() {
+            let entry = entry.unwrap();
+            let mode = entry.metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o077, 0, "{:?}", entry.path());
+        }
+        let other = Authority::generate().unwrap();
+        assert_ne!(directory.admin(&other).unwrap().certificate, made.certificate, "another CA");
+        fs::write(home.path().join("admin.key"), "nonsense").unwrap();
+        let anew = directory.admin(&other).unwrap();
+        assert!(anew.is_pair());
     }
 }

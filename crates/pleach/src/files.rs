@@ -1,6 +1,7 @@
 //! The commands on files, with the process's standard streams.
 
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
@@ -27,4 +28,14 @@ pub(crate) fn run(command: &Command, color: Color) -> ExitCode {
         }
         _ => ExitCode::from(exit.code()),
     }
+}
+
+/// The text of a file that a flag names.
+pub(crate) fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+/// An error in a file that a flag names.
+pub(crate) fn at(path: &Path, error: &str) -> String {
+    format!("{}: {error}", path.display())
 }

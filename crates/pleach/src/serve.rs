@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,18 +15,17 @@ use pleach_server::kubeconfig;
 use pleach_server::serve::{Limits, serve};
 use pleach_server::service_account::keys::{SigningKey, public_keys};
 use pleach_server::service_account::{IssuerOptions, ServiceAccountAuthenticator, TokenIssuer};
-use pleach_server::tls::{self, Authority, Leaf};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio_rustls::TlsAcceptor;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{AuthorizationMode, LogFormat, ServeOptions};
 use crate::clock_and_randomness::{SystemClock, SystemRandomness};
 use crate::data_dir::{DataDir, write_private};
+use crate::files::{at, read};
 use crate::storage::{self, Storage};
-use crate::system_limits;
+use crate::{certificates, system_limits};
 
 /// Deep recursion is handled by growing the stack; this is for ordinary depth.
 const STACK: usize = 1024 * 1024;
@@ -109,19 +107,17 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         engine.bootstrap_rbac().await?;
     }
 
-    let config = tls_config(&options, &authority)?;
+    let certificates = certificates::open(&options, &authority, &directory)?;
     let listener = TcpListener::bind(SocketAddr::new(options.bind, options.port))
         .await
         .map_err(|error| format!("cannot listen on {}:{}: {error}", options.bind, options.port))?;
     let address = listener.local_addr()?;
     let url = format!("https://{}", reachable(address));
 
-    let token = options.token.clone().or(directory.token()?).unwrap_or_else(new_token);
-    let admin = authority.client("admin", &["system:masters"])?;
+    let token = admin_token(&options, &directory)?;
     let path = options.kubeconfig.clone().unwrap_or_else(|| directory.kubeconfig());
-    // A serving certificate of another CA: the kubeconfig trusts the certificate itself.
-    let trusted = options.tls_cert_file.as_deref().map_or_else(|| Ok(authority.certificate.clone()), read)?;
-    let written = write_private(&path, &kubeconfig::write(&url, &trusted, &admin, &token));
+    let written =
+        write_private(&path, &kubeconfig::write(&url, &certificates.roots, &certificates.admin, &token));
     match written {
         // An older one has a certificate that is still good; objects can be deleted with it.
         Err(error) if is_no_space(&error) => tracing::error!(%error, "cannot write the kubeconfig"),
@@ -137,6 +133,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     let app = Arc::new(App::new(engine.clone(), chain, &limits).with_token_issuer(issuer));
     let controllers = tokio::spawn(engine.clone().run_controllers());
     storage.start_tasks();
+    let renewal = tokio::spawn(certificates.watcher.run());
     println!("pleach {} serves at {url}", env!("CARGO_PKG_VERSION"));
     println!("export KUBECONFIG={}", path.display());
 
@@ -151,28 +148,12 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     if let Some(limit) = memory {
         tokio::spawn(pleach_server::memory::keep_below(limit));
     }
-    serve(listener, TlsAcceptor::from(Arc::new(config)), app, connection_limits(memory), stop).await;
+    serve(listener, certificates.tls, app, connection_limits(memory), stop).await;
     controllers.abort();
+    renewal.abort();
     storage.resign().await;
     drop((engine, storage));
     Ok(())
-}
-
-/// The certificates to serve with and to verify clients with.
-fn tls_config(
-    options: &ServeOptions,
-    authority: &Authority,
-) -> Result<tokio_rustls::rustls::ServerConfig, Box<dyn Error>> {
-    let serving = match (&options.tls_cert_file, &options.tls_private_key_file) {
-        (Some(certificate), Some(key)) => Leaf { certificate: read(certificate)?, key: read(key)? },
-        _ => authority.serving(&tls::serving_names(options.bind))?,
-    };
-    let mut client_ca = authority.certificate.clone();
-    if let Some(path) = &options.client_ca_file {
-        client_ca.push('\n');
-        client_ca += &read(path)?;
-    }
-    Ok(tls::server_config(&serving, &client_ca)?)
 }
 
 /// The issuer of service account tokens. Keys that cannot be used keep the server from starting.
@@ -200,12 +181,20 @@ fn token_issuer(
     }))
 }
 
-fn read(path: &Path) -> Result<String, String> {
-    std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
-}
-
-fn at(path: &Path, error: &str) -> String {
-    format!("{}: {error}", path.display())
+/// The admin's token: given, or made up.
+fn admin_token(options: &ServeOptions, directory: &DataDir) -> Result<String, Box<dyn Error>> {
+    if let Some(path) = &options.token_file {
+        let token = read(path)?.trim().to_owned();
+        return if token.is_empty() { Err(at(path, "the token is empty").into()) } else { Ok(token) };
+    }
+    let Some(token) = options.token.clone() else {
+        return Ok(directory.token()?.unwrap_or_else(new_token));
+    };
+    let in_environment = std::env::var_os("PLEACH_TOKEN").is_some_and(|value| value == *token);
+    if !in_environment && !options.bind.is_loopback() {
+        tracing::warn!("--token is visible in the list of processes; use --token-file or PLEACH_TOKEN");
+    }
+    Ok(token)
 }
 
 fn is_no_space(error: &std::io::Error) -> bool {

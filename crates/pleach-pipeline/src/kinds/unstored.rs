@@ -63,8 +63,9 @@ impl Strategy for Unstored {
 
     fn other_kind_error(&self, kind: &str, found: &str) -> Option<String> {
         let is_known = self.group.kinds.contains(&found);
-        is_known
-            .then(|| format!("converting (v1.{found}) to ({}.{kind}): unknown conversion", self.group.package))
+        is_known.then(|| {
+            format!("converting (v1.{found}) to ({}.{kind}): unknown conversion", self.group.package)
+        })
     }
 
     fn decodes_whole_object(&self) -> bool {

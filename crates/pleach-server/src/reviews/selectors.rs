@@ -57,8 +57,9 @@ fn validate_requirement(requirement: &Value, path: &str, is_label: bool, errors:
         errors.extend(wrong.map(|why| FieldError::invalid(format!("{path}.key"), key, why)));
         for (i, value) in values.iter().enumerate() {
             let wrong = check_label_value(value).into_iter();
-            errors
-                .extend(wrong.map(|why| FieldError::invalid(format!("{path}.values[{i}]"), value.as_str(), why)));
+            errors.extend(
+                wrong.map(|why| FieldError::invalid(format!("{path}.values[{i}]"), value.as_str(), why)),
+            );
         }
     }
 }

@@ -1,0 +1,153 @@
+//! Certificates of the server: made by its CA or read from files, renewed and read again without a restart.
+
+use std::error::Error;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use pleach_server::tls::{
+    self, Authority, ClientCertificates, Leaf, ProtocolOptions, ServingCertificates, SniCertificate, Tls,
+};
+
+use crate::cli::ServeOptions;
+use crate::data_dir::DataDir;
+use crate::files::read;
+
+/// How often files are looked at.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// The certificates of a running server.
+pub(crate) struct Certificates {
+    /// What connections are accepted with.
+    pub tls: Tls,
+    /// The CAs by which clients verify the server, as PEM.
+    pub roots: String,
+    /// The admin's client certificate.
+    pub admin: Leaf,
+    /// Reads files again and renews what the CA made.
+    pub watcher: Watcher,
+}
+
+/// Keeps the certificates up to date.
+pub(crate) struct Watcher {
+    authority: Authority,
+    names: Vec<String>,
+    serving_files: Option<(PathBuf, PathBuf)>,
+    sni: Vec<crate::cli::SniFiles>,
+    client_ca: Option<PathBuf>,
+    serving: Arc<ServingCertificates>,
+    clients: Arc<ClientCertificates>,
+    made: Option<Leaf>,
+    seen: Vec<Option<SystemTime>>,
+}
+
+/// Reads or makes the certificates that the flags ask for.
+pub(crate) fn open(
+    options: &ServeOptions,
+    authority: &Authority,
+    directory: &DataDir,
+) -> Result<Certificates, Box<dyn Error>> {
+    let flags = &options.tls;
+    let mut names = tls::serving_names(options.bind);
+    names.extend(flags.tls_san.iter().cloned());
+    let serving_files = flags.tls_cert_file.clone().zip(flags.tls_private_key_file.clone());
+    let made = match &serving_files {
+        Some(_) => None,
+        None => Some(authority.serving(&names)?),
+    };
+    let leaf = serving_leaf(serving_files.as_ref(), made.as_ref())?;
+    let serving = ServingCertificates::new(&leaf, &sni(&flags.tls_sni_cert_key)?)?;
+    let client_ca = flags.client_ca_file.as_deref().map(read).transpose()?;
+    let clients = ClientCertificates::new(&authorities(authority, client_ca.as_deref()))
+        .map_err(|error| client_ca_error(flags.client_ca_file.as_deref(), &error))?;
+    let protocol = ProtocolOptions {
+        min_version: flags.tls_min_version.clone(),
+        cipher_suites: flags.tls_cipher_suites.clone(),
+    };
+    let tls = Tls::new(serving.clone(), clients.clone(), &protocol)?;
+    let mut roots = authority.certificate.clone();
+    if serving_files.is_some() {
+        roots.push_str(&leaf.certificate);
+    }
+    let mut watcher = Watcher {
+        authority: authority.clone(),
+        names,
+        serving_files,
+        sni: flags.tls_sni_cert_key.clone(),
+        client_ca: flags.client_ca_file.clone(),
+        serving,
+        clients,
+        made,
+        seen: Vec::new(),
+    };
+    watcher.seen = watcher.times();
+    Ok(Certificates { tls, roots, admin: directory.admin(authority)?, watcher })
+}
+
+fn client_ca_error(path: Option<&Path>, error: &io::Error) -> String {
+    path.map_or_else(|| error.to_string(), |path| format!("{}: {error}", path.display()))
+}
+
+fn authorities<'a>(own: &'a Authority, file: Option<&'a str>) -> Vec<&'a str> {
+    std::iter::once(own.certificate.as_str()).chain(file).collect()
+}
+
+fn serving_leaf(files: Option<&(PathBuf, PathBuf)>, made: Option<&Leaf>) -> Result<Leaf, String> {
+    match (files, made) {
+        (Some((certificate, key)), _) => Ok(Leaf { certificate: read(certificate)?, key: read(key)? }),
+        (None, Some(made)) => Ok(made.clone()),
+        (None, None) => Err("there is no serving certificate".into()),
+    }
+}
+
+fn sni(files: &[crate::cli::SniFiles]) -> Result<Vec<SniCertificate>, String> {
+    files
+        .iter()
+        .map(|files| {
+            let leaf = Leaf { certificate: read(&files.certificate)?, key: read(&files.key)? };
+            Ok(SniCertificate { names: files.names.clone(), leaf })
+        })
+        .collect()
+}
+
+impl Watcher {
+    /// Runs until it is dropped.
+    pub(crate) async fn run(mut self) {
+        let mut interval = tokio::time::interval(INTERVAL);
+        loop {
+            interval.tick().await;
+            if let Err(error) = self.look() {
+                // The certificates that are in use stay in use.
+                tracing::error!(%error, "cannot reload certificates");
+            }
+        }
+    }
+
+    fn look(&mut self) -> Result<(), Box<dyn Error>> {
+        let is_due = self.made.as_ref().is_some_and(Leaf::is_to_be_renewed);
+        let times = self.times();
+        if !is_due && times == self.seen {
+            return Ok(());
+        }
+        if is_due {
+            self.made = Some(self.authority.serving(&self.names)?);
+        }
+        // Seen once: half-written files change again.
+        self.seen = times;
+        let leaf = serving_leaf(self.serving_files.as_ref(), self.made.as_ref())?;
+        self.serving.replace(&leaf, &sni(&self.sni)?)?;
+        let client_ca = self.client_ca.as_deref().map(read).transpose()?;
+        self.clients.replace(&authorities(&self.authority, client_ca.as_deref()))?;
+        tracing::info!("certificates reloaded");
+        Ok(())
+    }
+
+    /// When the files were changed.
+    fn times(&self) -> Vec<Option<SystemTime>> {
+        let files = self.serving_files.iter().flat_map(|(certificate, key)| [certificate, key]);
+        let sni = self.sni.iter().flat_map(|files| [&files.certificate, &files.key]);
+        let changed = |path: &PathBuf| std::fs::metadata(path).and_then(|found| found.modified()).ok();
+        files.chain(sni).chain(&self.client_ca).map(changed).collect()
+    }
+}

@@ -1,0 +1,76 @@
+//! Flags of `pleach serve` about TLS, authentication, authorization, audit and encryption.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Flags about certificates and keys.
+#[derive(Debug, Default, Args)]
+pub(crate) struct TlsOptions {
+    /// The certificate to serve with, followed by those of its issuers, as PEM. Made by the server's own CA if not
+    /// given. The file is read again when it changes.
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
+    pub tls_cert_file: Option<PathBuf>,
+    /// The private key of --tls-cert-file.
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    pub tls_private_key_file: Option<PathBuf>,
+    /// Names and addresses in the certificate that the server makes, besides its own.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub tls_san: Vec<String>,
+    /// A certificate and its key for some names: CERTFILE,KEYFILE or CERTFILE,KEYFILE:NAME,*.NAME; may be given several
+    /// times.
+    #[arg(long, value_name = "FILES", value_parser = SniFiles::parse)]
+    pub tls_sni_cert_key: Vec<SniFiles>,
+    /// The least version of TLS: VersionTLS12 or VersionTLS13.
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "VERSION")]
+    pub tls_min_version: String,
+    /// Cipher suites of TLS 1.2, by Go's names; all secure ones if not given.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub tls_cipher_suites: Vec<String>,
+    /// CAs of client certificates, as PEM, besides the server's own. The common name of a certificate is the user, its
+    /// organizations are the groups. The file is read again when it changes.
+    #[arg(long, value_name = "FILE")]
+    pub client_ca_file: Option<PathBuf>,
+}
+
+/// A value of `--tls-sni-cert-key`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SniFiles {
+    /// The certificate.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// Names; empty for the certificate's own.
+    pub names: Vec<String>,
+}
+
+impl SniFiles {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (files, names) = text.split_once(':').unwrap_or((text, ""));
+        let (certificate, key) = files
+            .split_once(',')
+            .filter(|(certificate, key)| !certificate.is_empty() && !key.is_empty() && !key.contains(','))
+            .ok_or("expected comma separated certificate and key file paths")?;
+        let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+        Ok(Self {
+            certificate: certificate.into(),
+            key: key.into(),
+            names: names.map(str::to_owned).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sni_certificates_have_files_and_names() {
+        let parsed = SniFiles::parse("a.crt,a.key:x.example.com,*.y").unwrap();
+        assert_eq!(parsed.names, ["x.example.com", "*.y"]);
+        assert_eq!(SniFiles::parse("a.crt,a.key").unwrap().names, Vec::<String>::new());
+        for wrong in ["a.crt", "a.crt,", "a,b,c", ":x"] {
+            assert!(SniFiles::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}
