@@ -16,6 +16,7 @@
 mod admission;
 mod allocation;
 pub mod apply;
+pub mod audit;
 pub mod catalog;
 mod controllers;
 mod convert;

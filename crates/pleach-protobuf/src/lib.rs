@@ -101,6 +101,12 @@ pub fn object(body: &[u8], api_version: &str, kind: &str) -> Result<Value, Unrea
     Ok(object.into())
 }
 
+/// The object in a body of any kind that has a message.
+pub fn any_object(body: &[u8]) -> Option<Value> {
+    let envelope = open(body).ok()?;
+    object(body, envelope.api_version, envelope.kind).ok()
+}
+
 /// The options in the body of a deletion, whatever version they say they are of.
 pub fn delete_options(body: &[u8]) -> Result<Value, WireError> {
     let envelope = open(body)?;

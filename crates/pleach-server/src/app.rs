@@ -3,6 +3,7 @@
 //! The order is upstream's. Here is only the dispatch; what an endpoint does is in its own module.
 
 use std::borrow::Cow;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,11 +14,13 @@ use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 use pleach_auth::{Attributes, AuthenticatorChain, Credentials, Unauthorized, UserInfo, Verb};
-use pleach_engine::{Engine, Rejection};
+use pleach_engine::{Engine, Rejection, audit};
+use pleach_json::Map;
 use pleach_work::{Interrupted, Meter, Stopped, run_metered};
 use tokio::sync::watch;
 
 use crate::accept::negotiate_error;
+use crate::audit::{Audit, Origin};
 use crate::audit_id::{AUDIT_ID, AuditIds};
 use crate::authentication::{EXTRA_SPACE, credentials, has_extra_space};
 use crate::authorization::{self, is_public};
@@ -119,6 +122,7 @@ pub struct App {
     audit_ids: AuditIds,
     cpu: Arc<CpuLanes>,
     impersonation: LastWays,
+    audit: Option<Arc<Audit>>,
 }
 
 impl App {
@@ -136,6 +140,7 @@ impl App {
             audit_ids: AuditIds::new(),
             cpu: Arc::new(CpuLanes::of_this_machine()),
             impersonation: LastWays::default(),
+            audit: None,
         }
     }
 
@@ -143,6 +148,13 @@ impl App {
     #[must_use]
     pub fn with_token_issuer(mut self, issuer: Arc<TokenIssuer>) -> Self {
         self.token_issuer = Some(issuer);
+        self
+    }
+
+    /// Records requests.
+    #[must_use]
+    pub fn with_audit(mut self, audit: Option<Arc<Audit>>) -> Self {
+        self.audit = audit;
         self
     }
 
@@ -187,6 +199,7 @@ impl App {
         self: &Arc<Self>,
         request: Request<Incoming>,
         certificate: Option<Result<&Arc<UserInfo>, Unauthorized>>,
+        peer: Option<SocketAddr>,
         cpu: Arc<CpuGuard>,
     ) -> Response<Body> {
         let started = Instant::now();
@@ -205,22 +218,54 @@ impl App {
         let mut response = match (info, deadline, user) {
             (None, ..) => respond::text(Outcome::BadPath, "400 Bad Request"),
             (_, Err(rejection), _) => respond::rejection(rejection, &ResponseFormat::plain()),
-            (_, _, Err(Unauthorized)) => respond::rejection(
-                Rejection::Unauthorized,
-                &unauthorized_format(&parts.headers, self.engine.gates().cbor),
-            ),
+            (Some(info), _, Err(Unauthorized)) => {
+                if let Some(audit) = &self.audit {
+                    let RequestInfo { verb, path, resource, .. } = info;
+                    let attributes = Attributes { user: Arc::default(), verb, path, resource };
+                    let origin = Origin { uri: &parts.uri, id: &audit_id, peer };
+                    audit.unauthorized(&attributes, &parts.headers, &origin);
+                }
+                respond::rejection(
+                    Rejection::Unauthorized,
+                    &unauthorized_format(&parts.headers, self.engine.gates().cbor),
+                )
+            }
             (Some(info), Ok(deadline), Ok(user)) => {
                 let mut call = Call::new(parts.method, info, user, &query, parts.headers);
                 call.cbor = self.engine.gates().cbor;
                 let meter = meter(&call.method).deadline(deadline.at(started)).supervisor(cpu);
+                let origin = Origin { uri: &parts.uri, id: &audit_id, peer };
+                let record = self.audit.as_ref().and_then(|audit| audit.begin(&mut call, &origin));
+                if record.as_ref().is_some_and(|record| record.keeps_body(&call.method)) {
+                    body.keep();
+                }
+                let (mut annotations, mut panicked) = (Map::new(), false);
                 // Pinned here, so that the futures around it hold a reference: each would make room for it twice.
                 let response = {
                     let mut routed = pin!(self.route(&mut call, &mut body, &mut labels));
-                    match deadline.keep(run_metered(meter, routed.as_mut())).await {
+                    let kept = deadline.keep(run_metered(meter, routed.as_mut()));
+                    let ended = if record.is_some() {
+                        let (ended, collected) = Box::pin(audit::collecting(kept)).await;
+                        annotations = collected;
+                        ended
+                    } else {
+                        kept.await
+                    };
+                    match ended {
                         Some(Ok(response)) => response,
-                        Some(Err(interrupted)) => self.interrupted(interrupted, deadline),
+                        Some(Err(interrupted)) => {
+                            panicked = matches!(interrupted, Interrupted::Panicked(_));
+                            self.interrupted(interrupted, deadline)
+                        }
                         None => deadline.missed(),
                     }
+                };
+                let response = match record {
+                    Some(record) => {
+                        let sent = body.take_kept();
+                        Box::pin(record.finish(&call, sent, annotations, response, panicked)).await
+                    }
+                    None => response,
                 };
                 log(&call, parts.uri.query(), response.status(), started.elapsed());
                 response

@@ -3,9 +3,11 @@
 use http::Response;
 use http::header::{HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use pleach_auth::Authorizer;
+use pleach_engine::audit;
 use pleach_engine::rejection::Rejection;
 
 use crate::app::Call;
+use crate::audit::{DECISION, REASON};
 use crate::body::Body;
 use crate::resource::error_format;
 use crate::respond;
@@ -22,6 +24,8 @@ pub fn is_public(path: &str) -> bool {
 /// Asks the authorizer about a request; the response is the refusal.
 pub async fn check(authorizer: &dyn Authorizer, call: &Call<'_>) -> Result<(), Response<Body>> {
     let decision = authorizer.authorize(&call.attributes).get().await;
+    audit::annotate(DECISION, || if decision.is_allowed() { "allow" } else { "forbid" }.into());
+    audit::annotate(REASON, || decision.reason.clone().into_owned());
     if decision.is_allowed() {
         return Ok(());
     }

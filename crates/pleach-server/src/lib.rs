@@ -6,6 +6,7 @@
 
 pub mod accept;
 pub mod app;
+pub mod audit;
 pub mod audit_id;
 pub mod authentication;
 pub mod authorization;
@@ -41,6 +42,7 @@ pub mod stall;
 pub mod tls;
 pub mod watch_queue;
 pub mod watching;
+pub mod webhook_config;
 pub mod websocket;
 
 /// Reading and writing protobuf and CBOR, for fuzzing.

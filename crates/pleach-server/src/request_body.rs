@@ -24,12 +24,24 @@ pub struct Unread {
     received: Option<Result<Bytes, Rejection>>,
     /// What was read, counted as long as the request is worked on.
     receiving: Receiving,
+    /// What was read, for the audit log.
+    kept: Option<Bytes>,
 }
 
 impl Unread {
     /// Not yet read.
     pub fn new(body: Incoming) -> Self {
-        Self { body: Some(body), received: None, receiving: Receiving::default() }
+        Self { body: Some(body), received: None, receiving: Receiving::default(), kept: None }
+    }
+
+    /// Keeps what will be read.
+    pub fn keep(&mut self) {
+        self.kept = Some(Bytes::new());
+    }
+
+    /// What was read and kept.
+    pub fn take_kept(&mut self) -> Option<Bytes> {
+        self.kept.take()
     }
 
     /// Receives the body for a later [`Unread::read`], which returns an error of this.
@@ -46,6 +58,9 @@ impl Unread {
         }
         let Some(mut body) = self.body.take() else { return Ok(Bytes::new()) };
         let read = self.read_all(&mut body).await;
+        if let (Some(kept), Ok(read)) = (&mut self.kept, &read) {
+            *kept = read.clone();
+        }
         if read.is_err() {
             // The rest is still to be drained.
             self.body = Some(body);

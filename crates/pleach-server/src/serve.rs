@@ -7,6 +7,7 @@
 //! is cut.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd as _;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -202,7 +203,7 @@ async fn connection(
         state.set_known();
     }
     let mut stopping = app.stopping();
-    let client = Arc::new(Client { app, identity, state, cpu, connections, upgrade: Mutex::default() });
+    let client = Arc::new(Client { app, identity, peer, state, cpu, connections, upgrade: Mutex::default() });
     let mut connection =
         pin!(http.serve_connection_with_upgrades(TokioIo::new(stream), service(client.clone())));
     let mut stop = pin!(stopping.wait_for(|stopping| *stopping));
@@ -245,6 +246,8 @@ struct Client {
     app: Arc<App>,
     /// The user that its certificate names.
     identity: Option<ClientIdentity>,
+    /// Its address.
+    peer: Option<SocketAddr>,
     state: Arc<ConnectionState>,
     /// Looks after requests that take long to compute.
     cpu: Arc<CpuGuard>,
@@ -269,7 +272,7 @@ fn service(
         let under_way = InFlight::on(client.clone());
         // An HTTP/2 stream moves this future some ten times on its way into and out of a task.
         Box::pin(async move {
-            let Client { app, identity, cpu, state, connections, upgrade } = under_way.connection();
+            let Client { app, identity, peer, cpu, state, connections, upgrade } = under_way.connection();
             // A client that does not read responses gets no more of them.
             state.has_room().await;
             if connections.are_full() && !is_public(request.uri().path()) {
@@ -281,7 +284,7 @@ fn service(
             });
             let tells_who = request.headers().contains_key(AUTHORIZATION);
             let mut response =
-                app.handle(request, identity.as_ref().map(ClientIdentity::user), cpu.clone()).await;
+                app.handle(request, identity.as_ref().map(ClientIdentity::user), *peer, cpu.clone()).await;
             if tells_who && !is_unauthorized(response.status()) {
                 state.set_known();
             }

@@ -10,7 +10,7 @@ use pleach_engine::EnabledControllers;
 use pleach_engine::gates::Gates;
 use pleach_engine::limits::MAX_REQUEST_BYTES;
 
-pub(crate) use self::security::{SniFiles, TlsOptions};
+pub(crate) use self::security::{AuditOptions, SniFiles, TlsOptions};
 
 /// Kubernetes CustomResourceDefinitions without Kubernetes.
 #[derive(Debug, Parser)]
@@ -110,6 +110,9 @@ pub(crate) struct ServeOptions {
     /// Certificates and keys.
     #[command(flatten)]
     pub tls: TlsOptions,
+    /// Auditing.
+    #[command(flatten)]
+    pub audit: AuditOptions,
     /// How requests are authorized. With AlwaysAllow every authenticated user may do everything, and requests without
     /// credentials are refused.
     #[arg(long, value_enum, default_value_t = AuthorizationMode::Rbac, value_name = "MODE")]

@@ -1,5 +1,6 @@
 //! The `pleach` program: argv, wiring, signals. No logic.
 
+mod audit;
 mod certificates;
 mod cli;
 mod clock_and_randomness;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach_cli::Color;
+use pleach_engine::webhooks::Caller;
 use pleach_engine::{AdmissionPlugins, Engine};
 use pleach_hooks::HttpCaller;
 use pleach_server::app::App;
@@ -25,7 +26,7 @@ use crate::clock_and_randomness::{SystemClock, SystemRandomness};
 use crate::data_dir::{DataDir, write_private};
 use crate::files::{at, read};
 use crate::storage::{self, Storage};
-use crate::{certificates, system_limits};
+use crate::{audit, certificates, system_limits};
 
 /// Deep recursion is handled by growing the stack; this is for ordinary depth.
 const STACK: usize = 1024 * 1024;
@@ -96,6 +97,8 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     .with_write_cache(!options.no_write_cache)
     .with_max_request_bytes(usize::try_from(options.max_request_bytes)?)
     .with_caller(Arc::new(BoundedCaller::new(HttpCaller::new(), &limits)));
+    let own_caller: Arc<dyn Caller> = Arc::new(HttpCaller::new());
+    let audit = audit::open(&options.audit, &own_caller)?;
     let is_rbac = options.authorization_mode == AuthorizationMode::Rbac;
     if is_rbac {
         engine = engine.with_rbac();
@@ -130,7 +133,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         chain = chain.with(Box::new(TokenFile::parse(&read(path)?).map_err(|error| at(path, &error))?));
     }
     let chain = chain.with(Box::new(ServiceAccountAuthenticator::new(issuer.clone(), engine.clone())));
-    let app = Arc::new(App::new(engine.clone(), chain, &limits).with_token_issuer(issuer));
+    let app = Arc::new(App::new(engine.clone(), chain, &limits).with_token_issuer(issuer).with_audit(audit));
     let controllers = tokio::spawn(engine.clone().run_controllers());
     storage.start_tasks();
     let renewal = tokio::spawn(certificates.watcher.run());

@@ -108,7 +108,7 @@ const SHARED: [&str; 2] = ["ca.crt", "ca.key"];
 /// Refuses to serve from etcd with credentials that other servers do not have.
 pub(crate) fn check_credentials(options: &ServeOptions, directory: &DataDir) -> io::Result<()> {
     // A server whose certificate and users come from elsewhere needs no CA and no token of its own.
-    let is_given = options.tls_cert_file.is_some() && options.client_ca_file.is_some();
+    let is_given = options.tls.tls_cert_file.is_some() && options.tls.client_ca_file.is_some();
     let mut needed = if is_given { Vec::new() } else { SHARED.to_vec() };
     if options.service_account_signing_key_file.is_none() {
         needed.push("sa.key");

@@ -125,7 +125,11 @@ impl Engine {
             CallError::Failed(problem) => CallError::Failed(format!("failed to call webhook: {problem}")),
             CallError::Overloaded => CallError::Overloaded,
         })?;
-        Ok(Answer::read(&answer, version, &uid, may_patch)?)
+        let answer = Answer::read(&answer, version, &uid, may_patch)?;
+        for (key, text) in &answer.audit_annotations {
+            crate::audit::annotate(&format!("{}/{key}", hook.name), || text.clone());
+        }
+        Ok(answer)
     }
 
     /// The object after a webhook's patch: decoded and defaulted, in the version of the request.

@@ -28,6 +28,8 @@ pub(crate) struct Answer {
     patch_type: String,
     /// Warnings for the client.
     pub(crate) warnings: Vec<String>,
+    /// Annotations for the audit log.
+    pub(crate) audit_annotations: Vec<(String, String)>,
 }
 
 impl Answer {
@@ -65,6 +67,7 @@ impl Answer {
                 (false, _) => {}
             }
         }
+        let annotations = response.get("auditAnnotations").and_then(Value::as_object);
         let warnings = response.get("warnings").and_then(Value::as_array);
         Ok(Self {
             allowed: response.get("allowed").and_then(Value::as_bool).unwrap_or_default(),
@@ -77,6 +80,12 @@ impl Answer {
             warnings: warnings
                 .map(|warnings| {
                     warnings.iter().filter_map(Value::as_str).take(MOST).map(Into::into).collect()
+                })
+                .unwrap_or_default(),
+            audit_annotations: annotations
+                .map(|annotations| {
+                    let texts = annotations.iter().filter_map(|(key, text)| Some((key, text.as_str()?)));
+                    texts.take(MOST).map(|(key, text)| (key.to_string(), text.to_owned())).collect()
                 })
                 .unwrap_or_default(),
         })

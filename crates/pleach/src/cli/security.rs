@@ -1,6 +1,7 @@
 //! Flags of `pleach serve` about TLS, authentication, authorization, audit and encryption.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -31,6 +32,44 @@ pub(crate) struct TlsOptions {
     /// organizations are the groups. The file is read again when it changes.
     #[arg(long, value_name = "FILE")]
     pub client_ca_file: Option<PathBuf>,
+}
+
+/// Flags about auditing.
+#[expect(clippy::struct_field_names, reason = "the names are those of the flags")]
+#[derive(Debug, Default, Args)]
+pub(crate) struct AuditOptions {
+    /// The audit policy: which requests are recorded, at which level. Without it nothing is.
+    #[arg(long, value_name = "FILE")]
+    pub audit_policy_file: Option<PathBuf>,
+    /// The audit log, a line of JSON per event; - is standard output.
+    #[arg(long, value_name = "FILE", requires = "audit_policy_file")]
+    pub audit_log_path: Option<PathBuf>,
+    /// The size in megabytes at which the log is rotated.
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    pub audit_log_maxsize: u64,
+    /// How many rotated logs are kept; 0 keeps all.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub audit_log_maxbackup: usize,
+    /// How many days rotated logs are kept; 0 keeps all.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub audit_log_maxage: u64,
+    /// A kubeconfig with the server that audit events are sent to, in batches.
+    #[arg(long, value_name = "FILE", requires = "audit_policy_file")]
+    pub audit_webhook_config_file: Option<PathBuf>,
+    /// Events in a batch.
+    #[arg(long, default_value_t = 400, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub audit_webhook_batch_max_size: u32,
+    /// How long a batch waits for more events.
+    #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = parse_duration)]
+    pub audit_webhook_batch_max_wait: Duration,
+    /// Events that may wait; those beyond are dropped.
+    #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub audit_webhook_batch_buffer_size: u32,
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let nanoseconds = pleach_go::time::parse_duration(text)?;
+    u64::try_from(nanoseconds).map(Duration::from_nanos).map_err(|_| "must not be negative".into())
 }
 
 /// A value of `--tls-sni-cert-key`.

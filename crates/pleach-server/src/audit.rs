@@ -1,0 +1,281 @@
+//! Auditing: events about requests (`audit.k8s.io/v1` Event), by a policy, to a log and a webhook.
+//!
+//! Upstream's place in the chain: after authentication and before impersonation. Without a policy nothing here runs.
+
+pub mod log;
+pub mod policy;
+pub mod webhook;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, USER_AGENT};
+use http::{Method, Response};
+use http_body_util::BodyExt as _;
+use pleach_auth::{Attributes, UserInfo, Verb};
+use pleach_engine::webhooks::user_info;
+use pleach_json::{Map, Value, json, to_vec};
+
+use self::log::AuditLog;
+use self::policy::{Audited, Level, Policy, Stage};
+use self::webhook::AuditWebhook;
+use crate::app::Call;
+use crate::body::Body;
+use crate::cbor;
+
+/// Annotations that say what authorization decided.
+pub const DECISION: &str = "authorization.k8s.io/decision";
+/// The reason of the decision.
+pub const REASON: &str = "authorization.k8s.io/reason";
+
+/// Records requests.
+pub struct Audit {
+    policy: Policy,
+    log: Option<AuditLog>,
+    webhook: Option<AuditWebhook>,
+}
+
+/// What a request is recorded with.
+pub struct Record {
+    audit: Arc<Audit>,
+    audited: Audited,
+    user: Arc<UserInfo>,
+    /// The event as far as it is known.
+    event: Map,
+    is_watch: bool,
+}
+
+/// Where a request came from and what it is called.
+pub struct Origin<'a> {
+    /// The URL's path and query.
+    pub uri: &'a http::Uri,
+    /// The `Audit-ID`.
+    pub id: &'a http::HeaderValue,
+    /// The address of the client.
+    pub peer: Option<SocketAddr>,
+}
+
+impl Audit {
+    /// Records what a policy says in a log and a webhook.
+    pub fn new(policy: Policy, log: Option<AuditLog>, webhook: Option<AuditWebhook>) -> Arc<Self> {
+        Arc::new(Self { policy, log, webhook })
+    }
+
+    /// Begins to record a request, if the policy says so.
+    pub fn begin(self: &Arc<Self>, call: &mut Call<'_>, origin: &Origin<'_>) -> Option<Record> {
+        let audited = self.policy.evaluate(&call.attributes)?;
+        let event = first_fields(&audited, &call.attributes, &call.headers, origin);
+        if audited.level == Level::RequestResponse {
+            // The response is read here before it is sent.
+            call.headers.remove(ACCEPT_ENCODING);
+        }
+        let is_watch = call.attributes.verb == Verb::Watch;
+        let user = call.attributes.user.clone();
+        let record = Record { audit: self.clone(), audited, user, event, is_watch };
+        record.emit(Stage::RequestReceived, Map::new());
+        Some(record)
+    }
+
+    /// Records a request whose credentials were refused.
+    pub fn unauthorized(
+        self: &Arc<Self>,
+        attributes: &Attributes<'_>,
+        headers: &HeaderMap,
+        origin: &Origin<'_>,
+    ) {
+        let Some(audited) = self.policy.evaluate(attributes) else { return };
+        let event = first_fields(&audited, attributes, headers, origin);
+        let user = attributes.user.clone();
+        let record = Record { audit: self.clone(), audited, user, event, is_watch: false };
+        let status = json!({
+            "metadata": {}, "status": "Failure", "message": "Authentication failed", "reason": "Unauthorized", "code": 401,
+        });
+        let mut more = Map::new();
+        more.insert("responseStatus", status);
+        record.emit(Stage::ResponseStarted, more);
+    }
+
+    fn write(&self, event: Map) {
+        let mut line = to_vec(&Value::from(event));
+        if let Some(webhook) = &self.webhook {
+            webhook.send(line.clone());
+        }
+        if let Some(log) = &self.log {
+            line.push(b'\n');
+            log.write(line);
+        }
+    }
+}
+
+impl Record {
+    /// Whether the body of the request is kept for the event.
+    pub fn keeps_body(&self, method: &Method) -> bool {
+        self.audited.level >= Level::Request || *method == Method::POST
+    }
+
+    /// Ends the record of a request with its response.
+    pub async fn finish(
+        mut self,
+        call: &Call<'_>,
+        sent: Option<Bytes>,
+        annotations: Map,
+        mut response: Response<Body>,
+        panicked: bool,
+    ) -> Response<Body> {
+        if !Arc::ptr_eq(&call.attributes.user, &self.user) {
+            self.event.insert("impersonatedUser", user_info(&call.attributes.user));
+        }
+        if !annotations.is_empty() {
+            self.event.insert("annotations", annotations);
+        }
+        if let Some(object) = sent.and_then(|bytes| decoded(&bytes, &call.headers)) {
+            self.name_object(&object);
+            if self.audited.level >= Level::Request {
+                self.event.insert("requestObject", self.cleaned(object));
+            }
+        }
+        let code = response.status().as_u16();
+        let mut status = json!({"metadata": {}, "code": (i64::from(code))});
+        let is_error = response.status().is_client_error() || response.status().is_server_error();
+        let streams = self.is_watch && !is_error;
+        if !streams && (is_error || self.audited.level == Level::RequestResponse) {
+            let (parts, body) = response.into_parts();
+            let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+            response = Response::from_parts(parts, Body::from(bytes.clone()));
+            if let Some(object) = decoded(&bytes, response.headers()) {
+                if object.get("kind").and_then(Value::as_str) == Some("Status") {
+                    status = object.clone();
+                    if let Some(members) = status.as_object_mut() {
+                        members.remove("apiVersion");
+                        members.remove("kind");
+                    }
+                }
+                if self.audited.level == Level::RequestResponse {
+                    self.event.insert("responseObject", self.cleaned(object));
+                }
+            }
+        }
+        self.event.insert("responseStatus", status);
+        if panicked {
+            self.emit(Stage::Panic, Map::new());
+        } else if streams {
+            self.emit(Stage::ResponseStarted, Map::new());
+            response.body_mut().hold(Arc::new(CompleteOnDrop(self)));
+        } else {
+            self.emit(Stage::ResponseComplete, Map::new());
+        }
+        response
+    }
+
+    /// A request that creates an object has no name in its path.
+    fn name_object(&mut self, object: &Value) {
+        let Some(reference) = self.event.get_mut("objectRef").and_then(Value::as_object_mut) else { return };
+        for key in ["name", "namespace", "uid", "resourceVersion"] {
+            let found = object.at(&["metadata", key]).and_then(Value::as_str).unwrap_or_default();
+            if !found.is_empty() && reference.get(key).is_none() {
+                reference.insert(key, found);
+            }
+        }
+    }
+
+    fn cleaned(&self, mut object: Value) -> Value {
+        let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+        if let Some(metadata) = metadata.filter(|_| self.audited.omit_managed_fields) {
+            metadata.remove("managedFields");
+        }
+        object
+    }
+
+    fn emit(&self, stage: Stage, more: Map) {
+        if !self.audited.has(stage) {
+            return;
+        }
+        let mut event = self.event.clone();
+        event.insert("stage", stage.as_str());
+        event.insert("stageTimestamp", now());
+        for (key, value) in more.iter() {
+            event.insert(key.clone(), value.clone());
+        }
+        self.audit.write(event);
+    }
+}
+
+/// A watch is complete when its body is dropped.
+struct CompleteOnDrop(Record);
+
+impl Drop for CompleteOnDrop {
+    fn drop(&mut self) {
+        self.0.emit(Stage::ResponseComplete, Map::new());
+    }
+}
+
+/// What is known of a request before it is handled.
+fn first_fields(
+    audited: &Audited,
+    attributes: &Attributes<'_>,
+    headers: &HeaderMap,
+    origin: &Origin<'_>,
+) -> Map {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let mut event = Map::new();
+    event.insert("kind", "Event");
+    event.insert("apiVersion", "audit.k8s.io/v1");
+    event.insert("level", audited.level.as_str());
+    event.insert("auditID", origin.id.to_str().unwrap_or_default());
+    event.insert("requestURI", origin.uri.path_and_query().map_or("/", |uri| uri.as_str()));
+    event.insert("verb", attributes.verb.as_str());
+    event.insert("user", user_info(&attributes.user));
+    let mut sources: Vec<String> =
+        text("x-forwarded-for").split(',').map(|ip| ip.trim().to_owned()).collect();
+    sources.push(text("x-real-ip").trim().to_owned());
+    sources.retain(|ip| ip.parse::<std::net::IpAddr>().is_ok());
+    let peer = origin.peer.map(|peer| peer.ip().to_string());
+    sources.extend(peer.filter(|peer| sources.last() != Some(peer)));
+    event.insert("sourceIPs", sources.into_iter().map(Value::from).collect::<Vec<_>>());
+    let agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if !agent.is_empty() {
+        event.insert("userAgent", agent.chars().take(1024).collect::<String>());
+    }
+    if let Some(resource) = &attributes.resource {
+        let mut reference = Map::new();
+        for (key, value) in [
+            ("resource", resource.resource),
+            ("namespace", resource.namespace),
+            ("name", &*resource.name),
+            ("apiGroup", resource.group),
+            ("apiVersion", resource.version),
+            ("subresource", resource.subresource),
+        ] {
+            if !value.is_empty() {
+                reference.insert(key, value);
+            }
+        }
+        event.insert("objectRef", reference);
+    }
+    event.insert("requestReceivedTimestamp", now());
+    event
+}
+
+/// The object in a body, in any encoding.
+fn decoded(bytes: &Bytes, headers: &HeaderMap) -> Option<Value> {
+    if bytes.is_empty() {
+        return None;
+    }
+    let media = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media = media.split(';').next().unwrap_or_default().trim();
+    if media.contains("protobuf") {
+        return pleach_protobuf::any_object(bytes);
+    }
+    if media.contains("cbor") {
+        return cbor::read(bytes).ok();
+    }
+    if media.contains("yaml") {
+        return pleach_yaml::parse(bytes).ok();
+    }
+    pleach_json::parse(bytes).ok()
+}
+
+fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}

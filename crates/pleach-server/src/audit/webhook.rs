@@ -1,0 +1,151 @@
+//! The audit webhook: batches of events, sent to a URL as an `EventList`.
+//!
+//! Events wait in a bounded queue; when it is full they are dropped and counted, as upstream does in batch mode.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use pleach_engine::webhooks::{Address, Caller};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+/// How often a batch is tried, and the pause after the first time; it grows.
+const ATTEMPTS: u32 = 5;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// How long a call may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How events are batched.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchOptions {
+    /// Events that may wait.
+    pub buffer: usize,
+    /// Events in a batch.
+    pub max_size: usize,
+    /// How long a batch waits for more events.
+    pub max_wait: Duration,
+}
+
+/// Sends events in the background.
+pub struct AuditWebhook {
+    events: Sender<Vec<u8>>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl AuditWebhook {
+    /// A webhook, and the task that sends.
+    pub fn new(
+        caller: Arc<dyn Caller>,
+        address: Address,
+        options: BatchOptions,
+    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        let (events, receiver) = channel(options.buffer.max(1));
+        let dropped = Arc::new(AtomicU64::new(0));
+        (Self { events, dropped: dropped.clone() }, send(caller, address, options, receiver, dropped))
+    }
+
+    /// Sends an event, which is JSON.
+    pub fn send(&self, event: Vec<u8>) {
+        if self.events.try_send(event).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+async fn send(
+    caller: Arc<dyn Caller>,
+    address: Address,
+    options: BatchOptions,
+    mut events: Receiver<Vec<u8>>,
+    dropped: Arc<AtomicU64>,
+) {
+    while let Some(first) = events.recv().await {
+        let mut batch = vec![first];
+        let deadline = tokio::time::Instant::now() + options.max_wait;
+        while batch.len() < options.max_size {
+            match tokio::time::timeout_at(deadline, events.recv()).await {
+                Ok(Some(event)) => batch.push(event),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        let body = event_list(&batch);
+        let mut pause = FIRST_PAUSE;
+        for attempt in 1..=ATTEMPTS {
+            match caller.call(&address, body.clone(), TIMEOUT).await {
+                Ok(_) => break,
+                Err(error) if attempt == ATTEMPTS => {
+                    tracing::error!(?error, events = batch.len(), "audit webhook failed, events are lost");
+                }
+                Err(error) => {
+                    tracing::warn!(?error, "audit webhook failed, will retry");
+                    tokio::time::sleep(pause).await;
+                    pause *= 2;
+                }
+            }
+        }
+        let lost = dropped.swap(0, Ordering::Relaxed);
+        if lost > 0 {
+            tracing::error!(events = lost, "audit events were dropped, the webhook is too slow");
+        }
+    }
+}
+
+fn event_list(batch: &[Vec<u8>]) -> Bytes {
+    let mut body = br#"{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":["#.to_vec();
+    for (i, event) in batch.iter().enumerate() {
+        if i > 0 {
+            body.push(b',');
+        }
+        body.extend_from_slice(event.trim_ascii_end());
+    }
+    body.extend_from_slice(b"]}");
+    body.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use pleach_engine::webhooks::{CallError, CallFuture, Place};
+
+    use super::*;
+
+    struct Takes {
+        bodies: Arc<Mutex<Vec<Bytes>>>,
+        fails: Mutex<u32>,
+    }
+
+    impl Caller for Takes {
+        fn call<'a>(&'a self, _: &'a Address, body: Bytes, _: Duration) -> CallFuture<'a> {
+            Box::pin(async move {
+                let mut fails = self.fails.lock().unwrap();
+                if *fails > 0 {
+                    *fails -= 1;
+                    return Err(CallError::Overloaded);
+                }
+                self.bodies.lock().unwrap().push(body);
+                Ok(Bytes::new())
+            })
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn events_are_sent_in_batches_and_again_after_a_failure() {
+        let bodies: Arc<Mutex<Vec<Bytes>>> = Arc::default();
+        let caller = Arc::new(Takes { bodies: bodies.clone(), fails: Mutex::new(2) });
+        let address = Address { place: Place::Url("https://x".into()), ca_bundle: Bytes::new() };
+        let options = BatchOptions { buffer: 5, max_size: 2, max_wait: Duration::from_secs(1) };
+        let (webhook, task) = AuditWebhook::new(caller, address, options);
+        for i in 0..7 {
+            webhook.send(format!("{i}\n").into_bytes());
+        }
+        assert_eq!(webhook.dropped.load(Ordering::Relaxed), 2, "the queue is bounded");
+        drop(webhook);
+        task.await;
+        let bodies = bodies.lock().unwrap();
+        let items =
+            |body: &Bytes| pleach_json::parse(body).unwrap().get("items").unwrap().as_array().unwrap().len();
+        assert_eq!(bodies.iter().map(items).collect::<Vec<_>>(), [2, 2, 1]);
+    }
+}
