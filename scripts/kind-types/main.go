@@ -22,8 +22,10 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batch "k8s.io/api/batch/v1"
 	certificates "k8s.io/api/certificates/v1"
+	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
+	events "k8s.io/api/events/v1"
 	networking "k8s.io/api/networking/v1"
 	node "k8s.io/api/node/v1"
 	policy "k8s.io/api/policy/v1"
@@ -39,6 +41,8 @@ import (
 
 // The kinds and the bodies of subresources. Types that they refer to follow by themselves.
 var roots = []any{
+	core.Namespace{}, core.ConfigMap{}, core.Secret{}, core.ServiceAccount{}, core.Event{}, events.Event{},
+	coordination.Lease{},
 	core.Pod{}, core.PodTemplate{}, core.ReplicationController{}, core.Service{}, core.Endpoints{}, core.Node{},
 	core.PersistentVolume{}, core.PersistentVolumeClaim{}, core.ResourceQuota{}, core.LimitRange{}, core.Binding{},
 	apps.Deployment{}, apps.ReplicaSet{}, apps.StatefulSet{}, apps.DaemonSet{}, apps.ControllerRevision{},

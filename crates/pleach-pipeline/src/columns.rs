@@ -10,9 +10,6 @@ use crate::kind::{Cell, Column};
 
 /// What the column of an age shows, in most kinds.
 pub const AGE_DESCRIPTION: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
-/// The same in kinds with columns of their own.
-const SHORT_AGE_DESCRIPTION: &str =
-    "CreationTimestamp is a timestamp representing the server time when this object was created.";
 
 /// A column that is always shown.
 pub(crate) fn column(
@@ -29,11 +26,6 @@ pub(crate) fn column(
         priority: 0,
         cell,
     }
-}
-
-/// The age, as most built-in kinds show it.
-pub(crate) fn age_column() -> Column {
-    column("Age", "date", SHORT_AGE_DESCRIPTION, path(".metadata.creationTimestamp"))
 }
 
 /// The columns of kinds that have none of their own.

@@ -15,6 +15,7 @@ use crate::kind::Kind;
 use crate::resource::Resource;
 use crate::settle::{self, Settled};
 use crate::typed::Typed;
+use crate::types;
 
 /// A decoded object: pruned, nulls dropped, defaulted.
 #[derive(Debug)]
@@ -140,6 +141,9 @@ pub fn object(
     let known = baseline.settled().and_then(|settled| settled.get("metadata")).zip(metadata);
     if !known.is_some_and(|(known, metadata)| known.is_same(metadata)) {
         strict.extend(decode_metadata(&mut value, strictly)?);
+    }
+    if let Some(name) = strategy.type_name(resource.version()) {
+        types::check(name, &value)?;
     }
     let unknown = strategy.decode(resource, &mut value, &mut Typed::default())?;
     strict.extend(unknown.into_iter().filter(|_| strictly));

@@ -14,6 +14,8 @@ mod checks;
 pub mod config_map;
 pub mod controllers;
 pub mod crd;
+pub mod csi;
+pub mod device;
 pub mod disruption_budget;
 pub mod endpoints;
 pub mod event;

@@ -172,6 +172,13 @@ pub trait Strategy: Debug + Send + Sync + 'static {
 
     // ---- decode and settle ----
 
+    /// The Go type of kinds with a manifest, in the table of [`crate::types`]: a value of another type is an error
+    /// of decoding.
+    fn type_name(&self, version: &KindVersion) -> Option<&'static str> {
+        let _ = version;
+        None
+    }
+
     /// Whether [`Self::decode`] does all that metadata decoding and a schema would: prune, coerce, default.
     fn decodes_whole_object(&self) -> bool {
         false

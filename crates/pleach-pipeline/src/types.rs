@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 
 use pleach_go::json::Omit;
 
-pub use decoding::{blank, go_root, go_struct, zero};
+pub use decoding::{blank, check, go_root, go_struct, zero};
 pub use patching::strategic_schema;
 pub use schema::{props, schema};
 

@@ -31,6 +31,8 @@ const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", 
 /// Built-in kinds list theirs in alphabetical order.
 const VERBS_BUILT_IN: [&str; 8] =
     ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+/// Verbs of built-in kinds whose collections cannot be deleted.
+const VERBS_SINGLE: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
 const VERBS_TERMINATING: [&str; 5] = ["delete", "deletecollection", "get", "list", "watch"];
 const VERBS_SUBRESOURCE: [&str; 3] = ["get", "patch", "update"];
 
@@ -203,8 +205,10 @@ fn verbs(kind: &Kind) -> &'static [&'static str] {
         &VERBS_TERMINATING
     } else if kind.is_custom() {
         &VERBS
-    } else {
+    } else if kind.strategy.deletes_collections() {
         &VERBS_BUILT_IN
+    } else {
+        &VERBS_SINGLE
     }
 }
 
@@ -395,6 +399,7 @@ fn aggregated_version(app: &App, group: &str, version: &str) -> Value {
     out.into()
 }
 
+/// A kind in the aggregated document. Built-in kinds of the group and version that list them have neither there.
 fn response_kind(group: &str, version: &str, kind: &str) -> Value {
     let mut out = Map::new();
     out.insert("group", group);
@@ -406,7 +411,9 @@ fn response_kind(group: &str, version: &str, kind: &str) -> Value {
 fn aggregated_resource(kind: &Kind, version: &KindVersion) -> Value {
     let mut out = Map::new();
     out.insert("resource", kind.plural.clone());
-    out.insert("responseKind", response_kind(&kind.group, &version.name, &kind.kind));
+    let (group, version_name) =
+        if kind.is_custom() { (kind.group.as_str(), version.name.as_str()) } else { ("", "") };
+    out.insert("responseKind", response_kind(group, version_name, &kind.kind));
     out.insert("scope", if kind.is_namespaced() { "Namespaced" } else { "Cluster" });
     out.insert("singularResource", kind.singular.clone());
     out.insert("verbs", texts(verbs(kind)));
@@ -425,7 +432,7 @@ fn aggregated_resource(kind: &Kind, version: &KindVersion) -> Value {
         subresources.push(sub.into());
     };
     if version.status {
-        add("status", response_kind(&kind.group, &version.name, &kind.kind), &VERBS_SUBRESOURCE);
+        add("status", response_kind(group, version_name, &kind.kind), &VERBS_SUBRESOURCE);
     }
     if version.scale.is_some() {
         add("scale", response_kind("autoscaling", "v1", "Scale"), &VERBS_SUBRESOURCE);
@@ -434,7 +441,9 @@ fn aggregated_resource(kind: &Kind, version: &KindVersion) -> Value {
         add("token", response_kind(&TOKEN_REQUEST.group, "v1", &TOKEN_REQUEST.kind), &["create"]);
     }
     for more in kind.strategy.subresources() {
-        add(more.name, response_kind(more.group, more.version, more.kind), more.verbs);
+        let is_same = more.group.is_empty() || more.group == kind.group.as_str();
+        let (group, version) = if is_same { ("", "") } else { (more.group, more.version) };
+        add(more.name, response_kind(group, version, more.kind), more.verbs);
     }
     if !subresources.is_empty() {
         if !kind.is_custom() {

@@ -163,7 +163,7 @@ pub fn aggregated(group: &str, version: &str) -> Vec<Value> {
         .map(|review| {
             json!({
                 "resource": (review.plural),
-                "responseKind": {"group": (review.group), "version": "v1", "kind": (review.kind)},
+                "responseKind": {"group": "", "version": "", "kind": (review.kind)},
                 "scope": (if review.namespaced { "Namespaced" } else { "Cluster" }),
                 "singularResource": (singular(review)),
                 "verbs": ["create"]

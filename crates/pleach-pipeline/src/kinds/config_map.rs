@@ -4,8 +4,8 @@ use pleach_json::Value;
 use pleach_meta::FieldError;
 
 use super::keyed_data::{LIMIT, check_base64, check_immutable, check_key, decoded, entries};
-use crate::columns::{age_column, column};
-use crate::kind::{Cell, Column};
+use crate::columns::{age_text, column};
+use crate::kind::{Cell, Column, KindVersion};
 use crate::omitempty::remove_if_empty;
 use crate::resource::Resource;
 use crate::strategy::Strategy;
@@ -16,9 +16,13 @@ use crate::typed::Typed;
 pub struct ConfigMap;
 
 impl Strategy for ConfigMap {
+    fn type_name(&self, _: &KindVersion) -> Option<&'static str> {
+        Some("core/v1.ConfigMap")
+    }
+
     fn columns(&self) -> Option<Vec<Column>> {
         let data = Cell::Count(&["data", "binaryData"]);
-        Some(vec![column("Data", "string", "How many keys it has.", data), age_column()])
+        Some(vec![column("Data", "string", "How many keys it has.", data), age_text()])
     }
 
     fn decode(&self, _: Resource<'_>, object: &mut Value, _: &mut Typed) -> Result<Vec<String>, String> {

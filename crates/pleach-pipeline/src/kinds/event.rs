@@ -48,6 +48,10 @@ pub fn is_stored_as(group: &str, plural: &str) -> bool {
 pub struct Event;
 
 impl Strategy for Event {
+    fn type_name(&self, version: &KindVersion) -> Option<&'static str> {
+        Some(if version.api_version == CORE { "core/v1.Event" } else { "events/v1.Event" })
+    }
+
     /// Each group's kind has the other's version as one that is not served.
     fn adjust(&self, kind: &mut Kind) {
         let other = super::manifest(if kind.group.is_empty() { EVENTS_MANIFEST } else { CORE_MANIFEST });

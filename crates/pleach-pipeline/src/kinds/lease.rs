@@ -4,7 +4,7 @@ use pleach_json::{Value, json};
 use pleach_meta::FieldError;
 use pleach_work::Constant;
 
-use crate::columns::{age_column, column};
+use crate::columns::{age_text, column};
 use crate::kind::{Cell, Column, KindVersion};
 use crate::strategy::Strategy;
 
@@ -16,9 +16,13 @@ const COORDINATED: [&str; 2] = ["preferredHolder", "strategy"];
 pub struct Lease;
 
 impl Strategy for Lease {
+    fn type_name(&self, _: &KindVersion) -> Option<&'static str> {
+        Some("coordination/v1.Lease")
+    }
+
     fn columns(&self) -> Option<Vec<Column>> {
         let holder = Cell::Text(&["spec", "holderIdentity"]);
-        Some(vec![column("Holder", "string", "Who holds the lease.", holder), age_column()])
+        Some(vec![column("Holder", "string", "Who holds the lease.", holder), age_text()])
     }
 
     fn drop_disabled_fields(&self, object: &mut Value) {

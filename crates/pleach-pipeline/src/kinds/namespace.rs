@@ -8,11 +8,12 @@ use pleach_meta::object_meta::NameRule;
 use pleach_patch::StrategicSchema;
 use pleach_work::Constant;
 
-use crate::kind::KindVersion;
+use crate::columns::{age_text, column};
+use crate::kind::{Cell, Column, KindVersion};
 use crate::omitempty::remove_if_empty;
 use crate::prepare::{copy_member, mark_for_deletion, metadata_mut};
 use crate::resource::{Resource, Subresource};
-use crate::strategy::Strategy;
+use crate::strategy::{Strategy, SubresourceInfo};
 use crate::typed::Typed;
 use crate::validate::Old;
 
@@ -80,6 +81,10 @@ fn has_content_finalizers(object: &Value) -> bool {
 pub struct Namespace;
 
 impl Strategy for Namespace {
+    fn type_name(&self, _: &KindVersion) -> Option<&'static str> {
+        Some("core/v1.Namespace")
+    }
+
     fn is_its_own_namespace(&self) -> bool {
         true
     }
@@ -90,6 +95,21 @@ impl Strategy for Namespace {
 
     fn has_finalize(&self) -> bool {
         true
+    }
+
+    fn subresources(&self) -> &'static [SubresourceInfo] {
+        &[SubresourceInfo {
+            name: "finalize",
+            kind: "Namespace",
+            group: "",
+            version: "v1",
+            verbs: &["update"],
+        }]
+    }
+
+    fn columns(&self) -> Option<Vec<Column>> {
+        let phase = Cell::Text(&["status", "phase"]);
+        Some(vec![column("Status", "string", "The status of the namespace", phase), age_text()])
     }
 
     fn complete(&self, object: &mut Value) {

@@ -5,8 +5,8 @@ use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
 
 use super::keyed_data::{LIMIT, check_base64, check_immutable, check_key, decoded, entries};
-use crate::columns::{age_column, column, path};
-use crate::kind::{Cell, Column};
+use crate::columns::{age_text, column, path};
+use crate::kind::{Cell, Column, KindVersion};
 use crate::omitempty::remove_if_empty;
 use crate::resource::Resource;
 use crate::strategy::Strategy;
@@ -17,11 +17,15 @@ use crate::typed::Typed;
 pub struct Secret;
 
 impl Strategy for Secret {
+    fn type_name(&self, _: &KindVersion) -> Option<&'static str> {
+        Some("core/v1.Secret")
+    }
+
     fn columns(&self) -> Option<Vec<Column>> {
         Some(vec![
             column("Type", "string", "What the secret is for.", path(".type")),
             column("Data", "string", "How many keys it has.", Cell::Count(&["data"])),
-            age_column(),
+            age_text(),
         ])
     }
 

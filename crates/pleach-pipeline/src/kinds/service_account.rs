@@ -3,6 +3,8 @@
 use pleach_json::{Map, Str, Value};
 use pleach_patch::StrategicSchema;
 
+use crate::columns::age_text;
+use crate::kind::{Column, KindVersion};
 use crate::omitempty::remove_empty_in_list;
 use crate::strategy::Strategy;
 
@@ -11,8 +13,16 @@ use crate::strategy::Strategy;
 pub struct ServiceAccount;
 
 impl Strategy for ServiceAccount {
+    fn type_name(&self, _: &KindVersion) -> Option<&'static str> {
+        Some("core/v1.ServiceAccount")
+    }
+
     fn issues_tokens(&self) -> bool {
         true
+    }
+
+    fn columns(&self) -> Option<Vec<Column>> {
+        Some(vec![age_text()])
     }
 
     fn complete(&self, object: &mut Value) {

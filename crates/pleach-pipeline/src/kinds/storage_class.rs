@@ -95,4 +95,8 @@ impl Rules for CsiDriver {
             default_to(spec, key, value);
         }
     }
+
+    fn columns(&self) -> Vec<Column> {
+        super::csi::driver_columns()
+    }
 }

@@ -3,9 +3,9 @@
 use crate::kind::Scope;
 use crate::kinds::api_kind::{ApiKind, Generation, Plain, cluster, namespaced};
 use crate::kinds::{
-    api_service, autoscaler, certificate_request, controllers, disruption_budget, endpoints, ingress, jobs,
-    limit_range, network_policy, node, persistent_volume, pod, priority_class, quota, runtime_class, service,
-    storage_class,
+    api_service, autoscaler, certificate_request, controllers, csi, device, disruption_budget, endpoints,
+    ingress, jobs, limit_range, network_policy, node, persistent_volume, pod, priority_class, quota,
+    runtime_class, service, storage_class,
 };
 use crate::strategy::SubresourceInfo;
 
@@ -335,7 +335,7 @@ pub(crate) static KINDS: &[ApiKind] = &[
             &[("v1", "storage/v1.VolumeAttachment")],
             "VolumeAttachment",
             "volumeattachments",
-            &Plain,
+            &csi::VolumeAttachment,
         )
     },
     ApiKind {
@@ -350,7 +350,7 @@ pub(crate) static KINDS: &[ApiKind] = &[
     },
     ApiKind {
         returns_deleted: true,
-        ..cluster("storage.k8s.io", &[("v1", "storage/v1.CSINode")], "CSINode", "csinodes", &Plain)
+        ..cluster("storage.k8s.io", &[("v1", "storage/v1.CSINode")], "CSINode", "csinodes", &csi::CsiNode)
     },
     namespaced(
         "storage.k8s.io",
@@ -366,7 +366,7 @@ pub(crate) static KINDS: &[ApiKind] = &[
             &[("v1", "storage/v1.VolumeAttributesClass")],
             "VolumeAttributesClass",
             "volumeattributesclasses",
-            &Plain,
+            &csi::VolumeAttributesClass,
         )
     },
     ApiKind {
@@ -430,7 +430,7 @@ pub(crate) static KINDS: &[ApiKind] = &[
             &[("v1", "resource/v1.ResourceClaim")],
             "ResourceClaim",
             "resourceclaims",
-            &Plain,
+            &device::ResourceClaim,
         )
     },
     namespaced(
@@ -438,7 +438,7 @@ pub(crate) static KINDS: &[ApiKind] = &[
         &[("v1", "resource/v1.ResourceClaimTemplate")],
         "ResourceClaimTemplate",
         "resourceclaimtemplates",
-        &Plain,
+        &device::AgeOnly,
     ),
     ApiKind {
         generation: SPEC,
@@ -448,7 +448,7 @@ pub(crate) static KINDS: &[ApiKind] = &[
             &[("v1", "resource/v1.ResourceSlice")],
             "ResourceSlice",
             "resourceslices",
-            &Plain,
+            &device::ResourceSlice,
         )
     },
     ApiKind {
@@ -459,7 +459,7 @@ pub(crate) static KINDS: &[ApiKind] = &[
             &[("v1", "resource/v1.DeviceClass")],
             "DeviceClass",
             "deviceclasses",
-            &Plain,
+            &device::AgeOnly,
         )
     },
 ];

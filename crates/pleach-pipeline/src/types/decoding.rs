@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use pleach_go::json::{GoField, GoStruct, GoType, STRING, always};
+use pleach_go::json::{Decoder, GoField, GoStruct, GoType, STRING, always};
 use pleach_json::Value;
 
 use super::{TypeExpr, get};
@@ -51,6 +51,12 @@ pub fn go_root(name: &str) -> Option<&'static GoStruct> {
         Box::leak(Box::new(GoStruct { name: inner.name, package: inner.package, fields: Vec::leak(fields) }));
     let mut known = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     Some(known.get_or_insert_default().entry(def.name).or_insert(made))
+}
+
+/// Whether the fields of an object besides its metadata have the types of a kind. The error is Go's.
+pub fn check(name: &str, object: &Value) -> Result<(), String> {
+    let Some(root) = go_root(name) else { return Ok(()) };
+    Decoder::lenient().with_literal_numbers().decode(&mut object.clone(), &GoType::Struct(root))
 }
 
 /// The empty object of a kind, as Go encodes it.
