@@ -74,6 +74,12 @@ Examples:
     pleach envtest install ./envtest
     KUBEBUILDER_ASSETS=$PWD/envtest go test ./...";
 
+const COPY_EXAMPLES: &str = "\
+Examples:
+  Move to etcd, and back:
+    pleach store copy --from ./data --to http://127.0.0.1:2379
+    pleach store copy --from http://127.0.0.1:2379 --to ./data-again";
+
 const REPAIR_EXAMPLES: &str = "\
 Examples:
   See what is wrong and what would be lost, then do it:
@@ -293,6 +299,25 @@ pub(crate) enum StoreCommand {
         /// If commits were lost, skip this many revisions, so that clients list again.
         #[arg(long, default_value_t = 1_000_000, value_name = "N")]
         skip_revisions: u64,
+    },
+    /// Copy all objects between a data directory and an etcd cluster, in either direction.
+    ///
+    /// Objects that are there already and equal are left alone, so that an interrupted copy can be started again. Every
+    /// object is compared afterwards. Resource versions are the new store's: clients list again. No server may run on
+    /// the data directory.
+    #[command(after_long_help = COPY_EXAMPLES)]
+    Copy {
+        /// Where the objects are: a data directory, or the URLs of etcd servers with commas between them.
+        #[arg(long, value_name = "PLACE")]
+        from: String,
+        /// Where they are copied to.
+        #[arg(long, value_name = "PLACE")]
+        to: String,
+        /// Replace objects that are there and different.
+        #[arg(long)]
+        overwrite: bool,
+        #[command(flatten)]
+        etcd: crate::storage::EtcdOptions,
     },
     /// Check a data directory or a backup and print statistics.
     Check {

@@ -11,6 +11,7 @@ mod null_disk;
 mod serve;
 mod storage;
 mod store;
+mod store_copy;
 mod system_limits;
 
 use std::process::ExitCode;

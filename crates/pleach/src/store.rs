@@ -8,6 +8,7 @@ use pleach_store_log::{Repair, RepairReport};
 
 use crate::cli::StoreCommand;
 use crate::data_dir::DataDir;
+use crate::store_copy;
 
 /// Runs a store command.
 pub(crate) fn run(command: StoreCommand) -> Result<(), Box<dyn Error>> {
@@ -35,6 +36,7 @@ pub(crate) fn run(command: StoreCommand) -> Result<(), Box<dyn Error>> {
                 return Err("some keys to delete are not there".into());
             }
         }
+        StoreCommand::Copy { from, to, overwrite, etcd } => store_copy::run(&from, &to, overwrite, &etcd)?,
         StoreCommand::Check { path } => {
             let inner = path.join("store");
             let path = if inner.is_dir() { inner } else { path };

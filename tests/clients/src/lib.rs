@@ -2,7 +2,9 @@
 //!
 //! The tests are under `tests/`, one file per client or subject.
 
+pub mod history;
 mod kubectl;
+pub mod proxy;
 mod requests;
 pub mod sandbox;
 mod server;

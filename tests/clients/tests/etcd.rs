@@ -214,3 +214,66 @@ fn events_expire() {
         eventually("the event expires", || (api.get(&path).status == 404).then_some(()));
     }
 }
+
+#[test]
+fn objects_move_between_a_data_directory_and_etcd() {
+    let data = tempfile::tempdir().unwrap();
+    let (from, back) = (data.path().join("from"), data.path().join("back"));
+    let server = Running::on(&from);
+    let api = server.api();
+    api.create(DEFINITIONS, &bounded(1000));
+    let things = "/apis/example.com/v1/namespaces/default/things";
+    eventually("the kind is served", || (api.get(things).status == 200).then_some(()));
+    for number in 0..300 {
+        api.create(things, &thing(&format!("t{number}"), number));
+    }
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
+        "spec": {"ports": [{"port": 80, "targetPort": "http"}], "selector": {"a": "b"}}
+    });
+    api.create("/api/v1/namespaces/default/services", &service);
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"cpu": "100m"}}}]}
+        }}
+    });
+    api.create("/apis/apps/v1/namespaces/default/deployments", &deployment);
+    let paths = [
+        things,
+        "/api/v1/namespaces/default/services",
+        "/apis/apps/v1/namespaces/default/deployments",
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+        "/api/v1/namespaces",
+        DEFINITIONS,
+    ];
+    let everything = |api: &Api| -> Vec<Value> {
+        let items = paths.iter().flat_map(|path| api.get(path).ok()["items"].as_array().unwrap().clone());
+        items.map(without_version).collect()
+    };
+    let before = everything(&api);
+    assert!(before.len() > 310);
+    server.stop();
+
+    let etcd = Etcd::start(1);
+    let copy = |from: &str, to: &str| {
+        let output =
+            Command::new(binary()).args(["store", "copy", "--from", from, "--to", to]).output().unwrap();
+        let text =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{text}");
+        text
+    };
+    let (from, back) = (from.to_str().unwrap(), back.to_str().unwrap());
+    let said = copy(from, &etcd.servers());
+    assert!(said.contains(", 0 were there already"), "{said}");
+    let again = copy(from, &etcd.servers());
+    assert!(again.contains("copied 0 objects"), "a copy that is whole changes nothing: {again}");
+    let (_server, api) = serve(&etcd, &[]);
+    assert_eq!(everything(&api), before);
+
+    copy(&etcd.servers(), back);
+    let server = Running::on(std::path::Path::new(back));
+    assert_eq!(everything(&server.api()), before);
+}

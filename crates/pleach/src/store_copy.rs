@@ -1,0 +1,146 @@
+//! `pleach store copy`: all objects from a data directory or an etcd cluster to another.
+//!
+//! Objects that are there already and equal are left alone, so that a copy that was interrupted goes on where it
+//! was. Afterwards every object is read again on both sides and compared. Resource versions are the new store's.
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+
+use pleach_engine::keys;
+use pleach_engine::record::Record;
+use pleach_json::Value;
+use pleach_storage::StorageCodec;
+use pleach_store::{Commit, Expect, RangeQuery, Store, StoreError, Versioned};
+use pleach_store_log::LogStore;
+use tokio::task::JoinSet;
+
+use crate::data_dir::DataDir;
+use crate::storage::EtcdOptions;
+
+/// How many objects are read at once, and written at the same time.
+const PAGE: usize = 256;
+
+/// What was done.
+#[derive(Debug, Default)]
+struct Report {
+    copied: u64,
+    equal: u64,
+}
+
+/// Copies everything.
+pub(crate) fn run(from: &str, to: &str, overwrite: bool, etcd: &EtcdOptions) -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let source = open(from, etcd, false).await?;
+        let target = open(to, etcd, true).await?;
+        let report = copy(&source, &target, overwrite).await?;
+        let verified = verify(&source, &target).await?;
+        println!(
+            "copied {} objects, {} were there already; {verified} verified; resource versions are new",
+            report.copied, report.equal
+        );
+        Ok(())
+    })
+}
+
+/// A store by its place: URLs of etcd servers, or a data directory.
+async fn open(place: &str, etcd: &EtcdOptions, create: bool) -> Result<Arc<dyn Store>, Box<dyn Error>> {
+    if place.contains("://") {
+        let servers: Vec<String> = place.split(',').map(str::to_owned).collect();
+        // Whether events expire is for the server to say that writes them next.
+        let codec = Arc::new(StorageCodec::new(&etcd.prefix, None));
+        return Ok(Arc::new(etcd.connect(&servers, codec, |_| {}).await?));
+    }
+    let path = Path::new(place);
+    if !create && !path.join("store").is_dir() {
+        return Err(format!("{place} is no data directory: it has no store").into());
+    }
+    let directory = DataDir::open(path)?;
+    Ok(Arc::new(LogStore::options().value_bytes(u64::MAX).open(directory.store())?))
+}
+
+async fn copy(
+    source: &Arc<dyn Store>,
+    target: &Arc<dyn Store>,
+    overwrite: bool,
+) -> Result<Report, Box<dyn Error>> {
+    let mut report = Report::default();
+    let mut query = RangeQuery::prefix(keys::ROOT).limit(PAGE);
+    loop {
+        let page = source.range(query.clone()).await?;
+        // All pages are of one state.
+        query.at = Some(page.revision);
+        let last = page.items.last().map(|item| item.key.clone());
+        let mut writes = JoinSet::new();
+        for item in page.items {
+            writes.spawn(put(target.clone(), item, overwrite));
+        }
+        while let Some(written) = writes.join_next().await {
+            if written?? {
+                report.copied += 1;
+            } else {
+                report.equal += 1;
+            }
+        }
+        eprintln!("{} objects done, {} to go", report.copied + report.equal, page.remaining);
+        match last.filter(|_| page.more) {
+            Some(last) => query = query.after(&last),
+            None => return Ok(report),
+        }
+    }
+}
+
+/// Writes an object; `false` if it is there already.
+async fn put(target: Arc<dyn Store>, item: Versioned, overwrite: bool) -> Result<bool, String> {
+    let mut expect = Expect::Absent;
+    loop {
+        let commit = Commit::put(item.key.clone(), expect, item.value.clone());
+        match target.commit(commit).await {
+            Ok(_) => return Ok(true),
+            Err(StoreError::Conflict { found: Some(found), .. }) if is_equal(&item, &found) => {
+                return Ok(false);
+            }
+            Err(StoreError::Conflict { found: Some(found), .. }) if overwrite => {
+                expect = Expect::At(found.revision);
+            }
+            Err(StoreError::Conflict { found: Some(_), .. }) => {
+                return Err(format!("{} is there already, and different; --overwrite replaces it", item.key));
+            }
+            Err(StoreError::Conflict { found: None, .. }) => expect = Expect::Absent,
+            Err(error) => return Err(format!("{}: {error}", item.key)),
+        }
+    }
+}
+
+/// Compares every object of the source; how many there are.
+async fn verify(source: &Arc<dyn Store>, target: &Arc<dyn Store>) -> Result<u64, Box<dyn Error>> {
+    let mut verified = 0;
+    let mut query = RangeQuery::prefix(keys::ROOT).limit(PAGE);
+    loop {
+        let page = source.range(query.clone()).await?;
+        query.at = Some(page.revision);
+        for item in &page.items {
+            match target.get(&item.key, None).await? {
+                Some(found) if is_equal(item, &found) => verified += 1,
+                Some(_) => return Err(format!("{} is not the same in both stores", item.key).into()),
+                None => return Err(format!("{} was not copied", item.key).into()),
+            }
+        }
+        match page.items.last().map(|item| item.key.clone()).filter(|_| page.more) {
+            Some(last) => query = query.after(&last),
+            None => return Ok(verified),
+        }
+    }
+}
+
+/// Whether two stores hold the same object. What is kept beside it may differ.
+fn is_equal(one: &Versioned, other: &Versioned) -> bool {
+    one.value == other.value
+        || matches!((object(one), object(other)), (Some(one), Some(other)) if one == other)
+}
+
+fn object(item: &Versioned) -> Option<Value> {
+    let record = Record::open(item.value.clone(), item.revision).ok()?;
+    pleach_json::parse(record.json()).ok()
+}
