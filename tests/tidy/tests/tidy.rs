@@ -31,6 +31,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pleach-sdk", &["json", "yaml", "meta", "schema", "crd", "pipeline"]),
     ("pleach-store", &[]),
     ("pleach-store-mvcc", &["store"]),
+    ("pleach-store-memory", &["store"]),
     ("pleach-store-log", &["store", "store-mvcc"]),
     ("pleach-store-etcd", &["store", "store-mvcc"]),
     (
