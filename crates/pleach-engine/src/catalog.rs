@@ -58,6 +58,23 @@ pub struct Catalog {
 }
 
 impl Catalog {
+    /// A copy that changes on its own. Compiled schemas are shared; what a kind's end is announced by is not.
+    pub(crate) fn fork(&self) -> Self {
+        let copy = Self::default();
+        for kind in self.all() {
+            let (inner, since, converter) = (kind.inner.clone(), kind.since, kind.converter.clone());
+            let crd_revision = kind.crd_revision;
+            copy.put(Arc::new(ServedKind {
+                inner,
+                since,
+                crd_revision,
+                converter,
+                retired: Retired::default(),
+            }));
+        }
+        copy
+    }
+
     /// The kind of a resource.
     pub fn get(&self, group: &str, plural: &str) -> Option<Arc<ServedKind>> {
         let groups = self.groups.read().unwrap_or_else(PoisonError::into_inner);

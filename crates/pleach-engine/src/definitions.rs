@@ -31,7 +31,7 @@ use crate::target::Target;
 #[derive(Default)]
 pub struct Definitions(Mutex<State>);
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct State {
     groups: HashMap<Str, Group>,
     /// The accepted names of each CRD, as indexed, by the CRD's name.
@@ -61,11 +61,18 @@ struct Decision {
     freed: Option<Str>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Group {
     names: GroupNames,
     /// CRDs that did not get all the names they want.
     waiting: BTreeSet<Str>,
+}
+
+impl Definitions {
+    /// A copy that changes on its own.
+    pub(crate) async fn fork(&self) -> Self {
+        Self(Mutex::new(self.0.lock().await.clone()))
+    }
 }
 
 impl State {

@@ -15,6 +15,11 @@ use crate::kind::Kind;
 pub(crate) struct Generations(Mutex<HashMap<(Str, Str), (Str, i64)>>);
 
 impl Generations {
+    /// A copy that changes on its own.
+    pub(crate) fn fork(&self) -> Self {
+        Self(Mutex::new(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()))
+    }
+
     fn entry(kind: &Kind) -> ((Str, Str), Str) {
         let uid = kind.crd.as_ref().map(|(_, uid)| uid.clone()).unwrap_or_default();
         ((kind.group.clone(), kind.plural.clone()), uid)

@@ -25,6 +25,7 @@ pub mod delete;
 pub mod deterministic;
 pub mod engine;
 mod event_cache;
+mod fork;
 mod generations;
 pub mod keys;
 pub mod limits;

@@ -14,6 +14,11 @@ use pleach_store::{Key, Revision};
 pub(crate) struct TypedForms(Mutex<HashMap<Key, (Revision, Typed)>>);
 
 impl TypedForms {
+    /// A copy that changes on its own.
+    pub(crate) fn fork(&self) -> Self {
+        Self(Mutex::new(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()))
+    }
+
     /// The typed form of an object at a revision, if it is known.
     pub(crate) fn get(&self, key: &Key, revision: Revision) -> Typed {
         let forms = self.0.lock().unwrap_or_else(PoisonError::into_inner);

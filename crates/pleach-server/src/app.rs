@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use http::header::{ACCEPT, DATE, HeaderMap, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 use pleach_auth::{Attributes, AuthenticatorChain, Credentials, Unauthorized, UserInfo, Verb};
 use pleach_engine::{Engine, Rejection, audit};
@@ -33,7 +32,7 @@ use crate::inflight::{Inflight, InflightLimits, Place, Rank};
 use crate::metrics::{Labels, Metrics};
 use crate::outcome::Outcome;
 use crate::query::Query;
-use crate::request_body::Unread;
+use crate::request_body::{Source, Unread};
 use crate::request_info::{PathKind, RequestInfo};
 use crate::respond::{self, ResponseFormat};
 use crate::service_account::{self, TokenIssuer};
@@ -197,7 +196,7 @@ impl App {
     /// Answers one request.
     pub async fn handle(
         self: &Arc<Self>,
-        request: Request<Incoming>,
+        request: Request<impl Into<Source>>,
         certificate: Option<Result<&Arc<UserInfo>, Unauthorized>>,
         peer: Option<SocketAddr>,
         cpu: Arc<CpuGuard>,

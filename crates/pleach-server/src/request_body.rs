@@ -1,10 +1,14 @@
 //! The body of a request: read at most once, up to a limit, and never left lying in the socket.
 
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::BodyExt as _;
-use hyper::body::{Body as _, Incoming};
+use http_body::{Body as _, Frame};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
 use pleach_engine::Rejection;
 
 use crate::memory::Receiving;
@@ -17,9 +21,59 @@ const DRAIN_LIMIT: usize = 2 * BODY_LIMIT;
 /// How long that may take.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
 
+/// Where the bytes of a request come from.
+pub enum Source {
+    /// A connection.
+    Incoming(Incoming),
+    /// They are there.
+    Full(Full<Bytes>),
+}
+
+impl From<Incoming> for Source {
+    fn from(body: Incoming) -> Self {
+        Self::Incoming(body)
+    }
+}
+
+impl From<Bytes> for Source {
+    fn from(bytes: Bytes) -> Self {
+        Self::Full(Full::new(bytes))
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").finish_non_exhaustive()
+    }
+}
+
+impl http_body::Body for Source {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match self.get_mut() {
+            Self::Incoming(body) => Pin::new(body).poll_frame(cx),
+            Self::Full(body) => Pin::new(body)
+                .poll_frame(cx)
+                .map(|frame| frame.map(|frame| frame.map_err(|never| match never {}))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Incoming(body) => body.is_end_stream(),
+            Self::Full(body) => body.is_end_stream(),
+        }
+    }
+}
+
 /// A body that has been read or not.
 pub struct Unread {
-    body: Option<Incoming>,
+    body: Option<Source>,
     /// What was received before it was wanted, or why that failed.
     received: Option<Result<Bytes, Rejection>>,
     /// What was read, counted as long as the request is worked on.
@@ -30,8 +84,8 @@ pub struct Unread {
 
 impl Unread {
     /// Not yet read.
-    pub fn new(body: Incoming) -> Self {
-        Self { body: Some(body), received: None, receiving: Receiving::default(), kept: None }
+    pub fn new(body: impl Into<Source>) -> Self {
+        Self { body: Some(body.into()), received: None, receiving: Receiving::default(), kept: None }
     }
 
     /// Keeps what will be read.
@@ -68,7 +122,7 @@ impl Unread {
         read
     }
 
-    async fn read_all(&mut self, body: &mut Incoming) -> Result<Bytes, Rejection> {
+    async fn read_all(&mut self, body: &mut Source) -> Result<Bytes, Rejection> {
         let mut left = BODY_LIMIT;
         // Most bodies are one frame, whose bytes are taken as they are.
         let (mut first, mut rest) = (Bytes::new(), Vec::new());

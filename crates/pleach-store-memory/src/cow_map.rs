@@ -89,7 +89,10 @@ impl CowMap {
     /// How many chunks this map shares with another.
     #[cfg(test)]
     fn shared_with(&self, other: &Self) -> usize {
-        self.chunks.iter().filter(|chunk| other.chunks.iter().any(|theirs| Arc::ptr_eq(chunk, theirs))).count()
+        self.chunks
+            .iter()
+            .filter(|chunk| other.chunks.iter().any(|theirs| Arc::ptr_eq(chunk, theirs)))
+            .count()
     }
 }
 
@@ -117,7 +120,7 @@ mod tests {
         for _ in 0..5_000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let key = format!("{:03}", (random >> 33) % 700);
-            if (random >> 20) % 3 == 0 {
+            if (random >> 20).is_multiple_of(3) {
                 map.remove(&key);
                 model.remove(&key);
             } else {

@@ -192,7 +192,11 @@ impl State {
     }
 
     /// The keys of a range that have changed after a revision, with their values at it.
-    fn changed_since(&self, at: Revision, within: impl Fn(&Key) -> bool) -> BTreeMap<&Key, Option<&Versioned>> {
+    fn changed_since(
+        &self,
+        at: Revision,
+        within: impl Fn(&Key) -> bool,
+    ) -> BTreeMap<&Key, Option<&Versioned>> {
         let mut changed = BTreeMap::new();
         for event in self.since(at).flatten().filter(|event| within(&event.key)) {
             changed.entry(&event.key).or_insert(event.previous.as_ref());

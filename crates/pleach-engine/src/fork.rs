@@ -1,0 +1,38 @@
+//! Forks of an engine, for tests: another engine that begins with the kinds of this one, over a store of its own.
+
+use std::sync::Arc;
+
+use pleach_store::Store;
+
+use crate::engine::{Clock, Engine, Randomness};
+use crate::rejection::Rejection;
+
+impl Engine {
+    /// An engine like this one over a fork of its store. No CRD is read or compiled again. The engine authorizes
+    /// every request, until [`Engine::with_rbac`] or [`Engine::with_authorizer`]; [`Engine::load_fork`] comes after.
+    pub async fn fork(
+        &self,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        randomness: Arc<dyn Randomness>,
+    ) -> Self {
+        let mut fork = Self::new(store, clock, randomness, self.admission.clone());
+        fork.gates = self.gates;
+        fork.max_request_bytes = self.max_request_bytes;
+        fork.controllers = self.controllers;
+        fork.event_ttl = self.event_ttl;
+        fork.root_ca.clone_from(&self.root_ca);
+        fork.caller = self.caller.clone();
+        fork.catalog = self.catalog.fork();
+        fork.crds = self.crds.fork().await;
+        fork.typed_forms = self.typed_forms.fork();
+        fork.kind_generations = self.kind_generations.fork();
+        fork
+    }
+
+    /// Reads roles, bindings and webhook configurations from the store, as [`Engine::start`] does.
+    pub async fn load_fork(&self) -> Result<(), Rejection> {
+        self.load_rbac().await?;
+        self.load_hooks().await
+    }
+}
