@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pleach_json::{Value, json};
-use pleach_schema::{Baseline, Record, Schema, SchemaOptions, SettleOptions};
+use pleach_schema::{Record, Schema, SchemaOptions, SettleOptions};
 
 use crate::{OBJECT, SCHEMA};
 
@@ -24,12 +24,11 @@ struct Case {
 
 impl Case {
     fn settle(&self, object: &mut Value) {
-        let baseline = match &self.baseline {
-            Some(settled) => Baseline::Settled(settled),
-            None if self.options.stored => Baseline::Unknown,
-            None => Baseline::None,
-        };
-        black_box(self.schema.settle_against(object, baseline, self.options).expect("the object settles"));
+        black_box(
+            self.schema
+                .settle_against(object, self.baseline.as_ref(), self.options)
+                .expect("the object settles"),
+        );
     }
 }
 

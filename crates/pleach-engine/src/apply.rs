@@ -11,7 +11,7 @@ use pleach_apply::{ApplyError, Tracker};
 use pleach_crd::Scale;
 use pleach_json::{Hints, InternedObjects, SpannedValue, Spans, Value};
 use pleach_meta::object_meta::ObjectMeta;
-use pleach_schema::{Baseline, Record};
+use pleach_schema::Record;
 
 use crate::decode;
 use crate::engine::Engine;
@@ -206,10 +206,9 @@ impl Apply<'_> {
             tracker = tracker.with_last_applied(last.config(), &last.result);
         }
         let settled = live.and_then(Live::spanned).map(|spanned| spanned.value());
-        let baseline = settled.map_or(Baseline::Unknown, Baseline::Settled);
         let fill_defaults = |object: &mut Value| {
             if self.target.kind.is_custom() {
-                self.target.version().schema.get().fill_defaults(object, baseline);
+                self.target.version().schema.get().fill_defaults(object, settled);
             }
         };
         let applied = tracker
@@ -239,7 +238,7 @@ impl Apply<'_> {
     /// The object as its kind is decoded: typed kinds wholly, custom resources only their metadata.
     fn settled(&self, object: Value) -> Result<Settled, Rejection> {
         if !self.target.kind.is_custom() {
-            let decoded = decode::object(self.target.resource(), object, Record::Nothing, Baseline::Unknown);
+            let decoded = decode::object(self.target.resource(), object, Record::Nothing, None);
             return decoded.map(|decoded| decoded.value).map_err(Rejection::BadRequest);
         }
         Ok(settle::applied(object)?)

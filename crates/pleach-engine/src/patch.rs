@@ -6,7 +6,7 @@
 use pleach_json::Value;
 use pleach_meta::FieldError;
 use pleach_patch::{Fault, JsonPatch, MAX_OPERATIONS};
-use pleach_schema::{Baseline, Record};
+use pleach_schema::Record;
 
 use crate::decode;
 use crate::engine::Engine;
@@ -172,7 +172,7 @@ impl Intent for Patch<'_> {
         let record = if ignored { Record::Nothing } else { Record::Unknown };
         check_type_meta(&patched)?;
         let patched = if self.target.kind.is_custom() { patched } else { self.of_kind(patched)? };
-        let baseline = live.spanned().map_or(Baseline::Unknown, |spanned| Baseline::Settled(spanned.value()));
+        let baseline = live.spanned().map(|spanned| spanned.value());
         let decoded = decode::object(self.target.resource(), patched, record, baseline)
             .map_err(|error| self.invalid(live, &error))?;
         let mut strict = self.strict.clone();

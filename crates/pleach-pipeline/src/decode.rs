@@ -7,7 +7,7 @@ use pleach_go::fmt::{go_type, go_v};
 use pleach_go::json::{Decoder, field_type_error, in_document_order, type_error};
 use pleach_json::{Hints, Map, Value};
 use pleach_meta::GroupVersion;
-use pleach_schema::{Baseline, Record};
+use pleach_schema::Record;
 
 use crate::body::{Body, FieldValidation, Format, Unreadable};
 use crate::error::Error;
@@ -94,7 +94,7 @@ pub fn decode(
             None => not_registered(kind, &type_meta),
         });
     }
-    let baseline = hints.baseline.map_or(Baseline::None, |spanned| Baseline::Settled(spanned.value()));
+    let baseline = hints.baseline.map(|spanned| spanned.value());
     let record = if strictly { Record::Unknown } else { Record::Nothing };
     let mut decoded = object(resource, raw, record, baseline)
         .map_err(|error| cannot_be_handled(kind, &version.name, &error))?;
@@ -113,7 +113,7 @@ pub fn object(
     resource: Resource<'_>,
     mut value: Value,
     record: Record,
-    baseline: Baseline<'_>,
+    baseline: Option<&Value>,
 ) -> Result<Decoded, String> {
     let strategy = resource.kind.strategy;
     let strictly = record != Record::Nothing;
@@ -138,7 +138,7 @@ pub fn object(
         }
     }
     let metadata = value.get("metadata").filter(|metadata| metadata.is_container());
-    let known = baseline.settled().and_then(|settled| settled.get("metadata")).zip(metadata);
+    let known = baseline.and_then(|settled| settled.get("metadata")).zip(metadata);
     if !known.is_some_and(|(known, metadata)| known.is_same(metadata)) {
         strict.extend(decode_metadata(&mut value, strictly)?);
     }

@@ -7,7 +7,7 @@
 use pleach_json::{Map, Value};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::dedup_owner_references;
-use pleach_schema::{Baseline, Record};
+use pleach_schema::Record;
 
 use crate::decode::{self, Decoded};
 use crate::prepare::{self, metadata_mut};
@@ -26,7 +26,7 @@ pub struct Verdict {
 
 /// Decodes and settles an object. The error is the server's.
 pub fn decode(resource: Resource<'_>, value: Value, record: Record) -> Result<Decoded, String> {
-    decode::object(resource, value, record, Baseline::Unknown).map_err(|error| {
+    decode::object(resource, value, record, None).map_err(|error| {
         decode::cannot_be_handled(resource.kind, &resource.version().name, &error).to_string()
     })
 }

@@ -5,7 +5,7 @@
 
 use pleach_json::Value;
 use pleach_meta::object_meta::decode_stored;
-use pleach_schema::{Baseline, Record, SettleOptions};
+use pleach_schema::{Record, SettleOptions};
 
 use crate::error::Error;
 use crate::kind::Kind;
@@ -74,7 +74,7 @@ pub fn mutated(kind: &Kind, version: usize, mut value: Value) -> Settled {
             value = decoded;
         }
     } else if value.get("kind").and_then(Value::as_str) == Some(kind.kind.as_str()) {
-        kind.versions[version].schema.get().fill_defaults(&mut value, Baseline::Unknown);
+        kind.versions[version].schema.get().fill_defaults(&mut value, None);
     }
     untyped(value)
 }
@@ -83,7 +83,7 @@ pub fn mutated(kind: &Kind, version: usize, mut value: Value) -> Settled {
 pub fn request(
     resource: Resource<'_>,
     mut value: Value,
-    baseline: Baseline<'_>,
+    baseline: Option<&Value>,
     record: Record,
 ) -> Result<(Settled, pleach_schema::Settled), String> {
     // Another kind at this address is not touched: validation rejects it.
@@ -146,7 +146,7 @@ mod tests {
             "spec": {"more": 1}});
         let spec = |value: &Value| value.get("spec").cloned().unwrap_or_default();
         let (settled, changes) =
-            request(Resource::new(&kind, 0), object.clone(), Baseline::Unknown, Record::Unknown).unwrap();
+            request(Resource::new(&kind, 0), object.clone(), None, Record::Unknown).unwrap();
         assert_eq!(spec(settled.value()), json!({"size": 1}), "a request is pruned and defaulted");
         assert_eq!(changes.pruned, ["spec.more"]);
         assert_eq!(spec(mutated(&kind, 0, object.clone()).value()), json!({"more": 1, "size": 1}));
@@ -158,8 +158,7 @@ mod tests {
         assert_eq!(spec(&value), json!({"size": 1}));
         assert_eq!(value.at(&["metadata", "generation"]), Some(&Value::Int(1)));
         let other = json!({"kind": "Bar", "spec": {"more": 1}});
-        let (settled, _) =
-            request(Resource::new(&kind, 0), other.clone(), Baseline::Unknown, Record::Unknown).unwrap();
+        let (settled, _) = request(Resource::new(&kind, 0), other.clone(), None, Record::Unknown).unwrap();
         assert_eq!(*settled.value(), other, "an object of another kind is left as it is");
     }
 }

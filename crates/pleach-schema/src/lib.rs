@@ -99,6 +99,6 @@ pub use pleach_go::json::Decoder;
 pub use props::{JSONSchemaProps, SchemaBox, SchemaList, SchemaMap, SchemaOrArray, SchemaOrBool};
 pub use run_rules::{RuleOutcome, run_rules};
 pub use settle::record::Settled;
-pub use settle::{Baseline, Record, SettleOptions};
+pub use settle::{Record, SettleOptions};
 pub use stages::{Verdict, Write};
 pub use structural::Structural;

@@ -58,54 +58,34 @@ impl SettleOptions {
     pub const CONVERTED: Self = Self { record: Record::Nothing, stored: true, defaults: false };
 }
 
-/// The object that an object to be settled may share containers with.
-#[derive(Clone, Copy, Debug)]
-pub enum Baseline<'a> {
-    /// There is none: the object shares nothing.
-    None,
-    /// It may share containers with an object that is not known to be settled.
-    Unknown,
-    /// A settled object: containers shared with it are skipped.
-    Settled(&'a Value),
-}
-
-impl<'a> Baseline<'a> {
-    /// The settled object, if there is one.
-    pub fn settled(self) -> Option<&'a Value> {
-        match self {
-            Self::Settled(value) => Some(value),
-            Self::None | Self::Unknown => None,
-        }
-    }
-}
-
 impl Schema {
     /// Settles an object. The error is that of a request: an embedded resource that cannot be coerced.
     pub fn settle(&self, object: &mut Value, options: SettleOptions) -> Result<Settled, FieldError> {
-        self.settle_against(object, Baseline::Unknown, options)
+        self.settle_against(object, None, options)
     }
 
-    /// The same as [`Self::settle`], skipping what the object shares with a settled baseline.
+    /// The same as [`Self::settle`]; containers that the object shares with `baseline`, a settled object, are
+    /// skipped.
     pub fn settle_against(
         &self,
         object: &mut Value,
-        baseline: Baseline<'_>,
+        baseline: Option<&Value>,
         options: SettleOptions,
     ) -> Result<Settled, FieldError> {
         let root = self.root();
         let coerce = root.below().embedded_resources();
         let stages = Stages::of_object(!self.preserves_unknown_fields(), coerce, options.defaults);
         let mut walk = Walk::new(stages, options.stored, options.record);
-        walk.start(object, baseline.settled(), root)?;
+        walk.start(object, baseline, root)?;
         Ok(walk.recorder.finish())
     }
 
     /// Only applies defaults. Containers that have them all are not copied, and what is shared with a settled
     /// baseline stays shared.
-    pub fn fill_defaults(&self, object: &mut Value, baseline: Baseline<'_>) {
+    pub fn fill_defaults(&self, object: &mut Value, baseline: Option<&Value>) {
         let mut walk = Walk::new(Stages::DEFAULTS, true, Record::Nothing);
         // Only coercion refuses anything.
-        let _ = walk.start(object, baseline.settled(), self.root());
+        let _ = walk.start(object, baseline, self.root());
     }
 }
 

@@ -8,7 +8,7 @@ mod stages;
 
 use pleach_json::{Map, Value, json};
 use pleach_schema::validate::{validate, validate_update};
-use pleach_schema::{Baseline, Record, Schema, SchemaOptions, SettleOptions};
+use pleach_schema::{Record, Schema, SchemaOptions, SettleOptions};
 use proptest::prelude::*;
 
 fn key() -> impl Strategy<Value = &'static str> {
@@ -133,7 +133,7 @@ proptest! {
         schema.settle(&mut stored, SettleOptions::STORED).unwrap();
         prop_assert_eq!(&stored, &stages);
         let (mut defaulted, mut stages) = (value.clone(), value);
-        schema.fill_defaults(&mut defaulted, Baseline::Unknown);
+        schema.fill_defaults(&mut defaulted, None);
         stages::default(&mut stages, schema.root());
         prop_assert_eq!(defaulted, stages);
     }
@@ -153,7 +153,7 @@ proptest! {
             for options in [SettleOptions::STORED, SettleOptions::request(Record::Unknown)] {
                 let (mut alone, mut against) = (object.clone(), object.clone());
                 let alone_recorded = schema.settle(&mut alone, options);
-                let recorded = schema.settle_against(&mut against, Baseline::Settled(&settled), options);
+                let recorded = schema.settle_against(&mut against, Some(&settled), options);
                 prop_assert_eq!(alone, against);
                 prop_assert_eq!(
                     alone_recorded.map_err(|error| error.to_string()),

@@ -73,7 +73,7 @@ pub(crate) fn decode(resource: &BuiltIn, object: Value) -> Result<(Value, u64), 
         Resource { kind, version, subresource: Subresource::None },
         object,
         pleach_schema::Record::Nothing,
-        pleach_schema::Baseline::None,
+        None,
     )?;
     let fingerprint = if version == kind.storage { kind.storage_version().fingerprint() } else { 0 };
     let mut object = decoded.value.into_value();

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use pleach_json::{Map, Value};
 use pleach_patch::JsonPatch;
-use pleach_schema::{Baseline, Record};
+use pleach_schema::Record;
 
 use super::attributes::{AdmissionAttributes, AdmissionRequest, GroupVersion, group_version};
 use crate::decode;
@@ -160,7 +160,7 @@ impl Engine {
             return self.convert(kind, version, target.version, settled.into_value()).await;
         }
         let seen = Target { version, ..target.clone() };
-        let decoded = decode::object(seen.resource(), patched, Record::Nothing, Baseline::Unknown);
+        let decoded = decode::object(seen.resource(), patched, Record::Nothing, None);
         let settled = decoded.map_err(Rejection::internal)?.value;
         self.convert(kind, version, target.version, settled.into_value()).await
     }

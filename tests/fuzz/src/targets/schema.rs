@@ -5,7 +5,7 @@ use pleach_schema::skeleton::skel;
 use pleach_schema::structuralize::structuralize as propose;
 use pleach_schema::validate::{validate as errors_of, validate_update};
 use pleach_schema::{
-    Baseline, Decoder, JSONSchemaProps, Options, Record, Schema, SchemaContext, SchemaOptions, SettleOptions,
+    Decoder, JSONSchemaProps, Options, Record, Schema, SchemaContext, SchemaOptions, SettleOptions,
     Structural, Write, validate_schema,
 };
 
@@ -112,7 +112,7 @@ pub(super) fn default(data: &[u8]) {
     let mut object = value(&mut bytes, 5);
     schema.settle(&mut object, SettleOptions::CONVERTED).expect("stored objects settle");
     let mut filled = object.clone();
-    schema.fill_defaults(&mut filled, Baseline::Unknown);
+    schema.fill_defaults(&mut filled, None);
     let explained = SettleOptions { record: Record::Everything, ..SettleOptions::STORED };
     let mut settled = object.clone();
     let defaults = schema.settle(&mut settled, explained).expect("stored objects settle").defaults;
@@ -122,7 +122,7 @@ pub(super) fn default(data: &[u8]) {
     assert!(again.applied.is_empty());
     assert!(settled.is_same(&filled) || settled == filled);
     let mut against = object;
-    schema.fill_defaults(&mut against, Baseline::Settled(&filled));
+    schema.fill_defaults(&mut against, Some(&filled));
     assert_eq!(against, filled);
 }
 
