@@ -8,10 +8,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use pleach_auth::UserInfo;
-use pleach_engine::deterministic::{CountedRandomness, FixedClock};
 use pleach_engine::options::{Body, Context, Format, PatchType, WriteOptions};
 use pleach_engine::target::{Subresource, Target};
-use pleach_engine::{AdmissionPlugins, Engine};
+use pleach_engine::{Engine, deterministic};
 use pleach_json::{Value, to_vec};
 use pleach_store::ModelStore;
 
@@ -29,12 +28,7 @@ struct Bench {
 
 /// Prints what each write costs.
 pub(crate) async fn measure(objects: usize, batches: usize, wanted: &dyn Fn(&str) -> bool) {
-    let engine = Engine::new(
-        Arc::new(ModelStore::new()),
-        Arc::new(FixedClock::default()),
-        Arc::new(CountedRandomness::default()),
-        AdmissionPlugins::default(),
-    );
+    let engine = deterministic::engine(Arc::new(ModelStore::new()));
     engine.start().await.expect("an empty store");
     let bench = Bench { engine, objects };
     let crds = bench.target("apiextensions.k8s.io", "customresourcedefinitions", "", None);

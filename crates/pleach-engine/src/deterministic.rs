@@ -1,11 +1,25 @@
-//! A fixed clock and counted randomness: the same requests give the same bytes.
+//! An engine with a fixed clock and counted randomness: the same requests give the same bytes.
 //!
 //! For tests and benchmarks. uids, generated names and timestamps of an engine that uses both depend on the order of
 //! its requests only.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::engine::{Clock, Instant, Randomness};
+use pleach_store::Store;
+
+use crate::admission::AdmissionPlugins;
+use crate::engine::{Clock, Engine, Instant, Randomness};
+
+/// An engine over a store, with the default admission plugins; not started yet.
+///
+/// Its write cache is off where `PLEACH_NO_WRITE_CACHE` is set, as that of the server: whole test suites can be run
+/// without it.
+pub fn engine(store: Arc<dyn Store>) -> Engine {
+    let (clock, randomness) = (Arc::new(FixedClock::default()), Arc::new(CountedRandomness::default()));
+    Engine::new(store, clock, randomness, AdmissionPlugins::default())
+        .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none())
+}
 
 /// A clock that always shows the same time, 2027-01-15 08:00:00 UTC by default.
 #[derive(Clone, Copy, Debug)]

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pleach_engine::deterministic::{CountedRandomness, FixedClock};
 use pleach_engine::options::{Body, Context, DeleteOptions, Format, WriteOptions};
 use pleach_engine::rejection::Rejection;
 use pleach_engine::target::{Subresource, Target};
-use pleach_engine::{AdmissionPlugins, Engine};
+use pleach_engine::{Engine, deterministic};
 use pleach_json::{Value, json, to_vec};
 use pleach_store::{
     Commit, Key, ModelStore, Range, RangeQuery, Revision, Stats, Store, StoreFuture, Versioned, Watch,
@@ -68,13 +67,7 @@ struct Fixture {
 impl Fixture {
     async fn new() -> Self {
         let store = Arc::new(Mute::default());
-        let engine = Engine::new(
-            store.clone(),
-            Arc::new(FixedClock::default()),
-            Arc::new(CountedRandomness::default()),
-            AdmissionPlugins::default(),
-        )
-        .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none());
+        let engine = deterministic::engine(store.clone());
         engine.start().await.unwrap();
         let engine = Arc::new(engine);
         tokio::spawn(engine.clone().run_controllers());

@@ -7,12 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use pleach_engine::deterministic::{CountedRandomness, FixedClock};
 use pleach_engine::options::{Body, Context, Format, WriteOptions};
 use pleach_engine::rejection::Rejection;
 use pleach_engine::target::{Subresource, Target};
 use pleach_engine::webhooks::{Address, CallError, CallFuture, Caller};
-use pleach_engine::{AdmissionPlugins, Engine};
+use pleach_engine::{Engine, deterministic};
 use pleach_json::{Value, json, parse, to_vec};
 use pleach_store::ModelStore;
 
@@ -74,14 +73,7 @@ impl Fixture {
     async fn new() -> Self {
         let webhooks = Arc::new(Webhooks::default());
         let store = Arc::new(ModelStore::default());
-        let engine = Engine::new(
-            store,
-            Arc::new(FixedClock::default()),
-            Arc::new(CountedRandomness::default()),
-            AdmissionPlugins::default(),
-        )
-        .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none())
-        .with_caller(Arc::new(Shared(webhooks.clone())));
+        let engine = deterministic::engine(store).with_caller(Arc::new(Shared(webhooks.clone())));
         engine.start().await.unwrap();
         let fixture = Self { engine, webhooks };
         let version = |name: &str, storage: bool| {

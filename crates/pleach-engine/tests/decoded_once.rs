@@ -5,10 +5,9 @@
 use std::sync::Arc;
 
 use pleach_crd::decode::decoded_on_this_thread;
-use pleach_engine::deterministic::{CountedRandomness, FixedClock};
 use pleach_engine::options::{Body, Context, Format, PatchType, WriteOptions};
 use pleach_engine::target::{Subresource, Target};
-use pleach_engine::{AdmissionPlugins, Engine};
+use pleach_engine::{Engine, deterministic};
 use pleach_json::{Value, json, to_vec};
 use pleach_store::ModelStore;
 
@@ -27,9 +26,7 @@ fn crd(resource_version: &str, properties: Value) -> Value {
 }
 
 async fn engine() -> Engine {
-    let store = Arc::new(ModelStore::default());
-    let (clock, randomness) = (Arc::new(FixedClock::default()), Arc::new(CountedRandomness::default()));
-    let engine = Engine::new(store, clock, randomness, AdmissionPlugins::default());
+    let engine = deterministic::engine(Arc::new(ModelStore::default()));
     engine.start().await.expect("it starts on an empty store");
     engine
 }

@@ -13,13 +13,12 @@ mod unreadable;
 use std::sync::Arc;
 
 use pleach_engine::delete::Deleted;
-use pleach_engine::deterministic::{CountedRandomness, FixedClock};
 use pleach_engine::options::{
     Body, Context, DeleteOptions, Format, Freshness, ListOptions, PatchType, WriteOptions,
 };
 use pleach_engine::rejection::Rejection;
 use pleach_engine::target::{Subresource, Target};
-use pleach_engine::{AdmissionPlugins, Engine};
+use pleach_engine::{Engine, deterministic};
 use pleach_json::{Value, json, to_vec};
 use pleach_store::{Key, ModelStore, Store as _};
 
@@ -39,10 +38,7 @@ impl Fixture {
 
     async fn with(how: impl FnOnce(Engine) -> Engine) -> Self {
         let store = Arc::new(ModelStore::new());
-        let (clock, randomness) = (Arc::new(FixedClock::default()), Arc::new(CountedRandomness::default()));
-        let engine = Engine::new(store.clone(), clock, randomness, AdmissionPlugins::default())
-            .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none());
-        let engine = how(engine);
+        let engine = how(deterministic::engine(store.clone()));
         engine.start().await.unwrap();
         let fixture = Self { store, engine: Arc::new(engine) };
         let version = |name: &str| {

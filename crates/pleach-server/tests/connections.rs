@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use pleach_engine::deterministic::{CountedRandomness, FixedClock};
+use pleach_engine::deterministic;
 use pleach_engine::webhooks::{Address, CallFuture, Caller};
-use pleach_engine::{AdmissionPlugins, Engine};
 use pleach_server::app::App;
 use pleach_server::authentication::authenticators;
 use pleach_server::inflight::{BoundedCaller, InflightLimits};
@@ -76,13 +75,8 @@ impl Server {
     }
 
     async fn start_with(limits: Limits, inflight: InflightLimits, webhook: Webhook) -> Self {
-        let engine = Engine::new(
-            Arc::new(ModelStore::new()),
-            Arc::new(FixedClock::default()),
-            Arc::new(CountedRandomness::default()),
-            AdmissionPlugins::default(),
-        )
-        .with_caller(Arc::new(BoundedCaller::new(webhook, &inflight)));
+        let engine = deterministic::engine(Arc::new(ModelStore::new()))
+            .with_caller(Arc::new(BoundedCaller::new(webhook, &inflight)));
         engine.start().await.unwrap();
         let authority = Authority::generate().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -10,8 +10,7 @@ use pleach_store::{Commit, Expect, ModelStore, Stats, Store, StoreFuture, Versio
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::*;
-use crate::admission::AdmissionPlugins;
-use crate::deterministic::{CountedRandomness, FixedClock};
+use crate::deterministic;
 use crate::options::{Body, Context, DeleteOptions, Format, Propagation, WriteOptions};
 use crate::target::{Subresource, Target};
 use crate::webhooks::{Address, CallError, CallFuture, Caller};
@@ -85,11 +84,7 @@ impl Fixture {
     /// An engine without its controllers.
     async fn over(store: Arc<dyn Store>) -> Self {
         let webhook = Webhook::default();
-        let admission = AdmissionPlugins::default();
-        let (clock, randomness) = (Arc::new(FixedClock::default()), Arc::new(CountedRandomness::default()));
-        let engine = Engine::new(store, clock, randomness, admission)
-            .with_write_cache(std::env::var_os("PLEACH_NO_WRITE_CACHE").is_none())
-            .with_caller(Arc::new(webhook.clone()));
+        let engine = deterministic::engine(store).with_caller(Arc::new(webhook.clone()));
         engine.start().await.unwrap();
         Self { engine: Arc::new(engine), webhook }
     }

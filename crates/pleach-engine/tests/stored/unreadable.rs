@@ -195,8 +195,7 @@ async fn the_others_are_served_after_a_start() {
     let fixture = fixture().await;
     let broken = Key::new("/registry/apiextensions.k8s.io/customresourcedefinitions/bars.g.io");
     fixture.damage(broken.clone(), DAMAGES[2].1).await;
-    let (clock, randomness) = (Arc::new(FixedClock::default()), Arc::new(CountedRandomness::default()));
-    let again = Engine::new(fixture.store.clone(), clock, randomness, AdmissionPlugins::default())
+    let again = deterministic::engine(fixture.store.clone())
         .with_gates(Gates { unsafe_deletion: true, ..Gates::default() });
     again.start().await.unwrap();
     let fixture = Fixture { store: fixture.store, engine: Arc::new(again) };

@@ -8,8 +8,7 @@ use http::header::{ACCEPT, CACHE_CONTROL, ETAG, HeaderName, IF_NONE_MATCH, LOCAT
 use http::{HeaderMap, Method, Response};
 use http_body_util::BodyExt as _;
 use pleach_auth::UserInfo;
-use pleach_engine::deterministic::{CountedRandomness, FixedClock};
-use pleach_engine::{AdmissionPlugins, Engine};
+use pleach_engine::{Engine, deterministic};
 use pleach_json::{Value, json};
 use pleach_store_log::LogStore;
 
@@ -22,9 +21,7 @@ use crate::request_info::RequestInfo;
 fn engine() -> (Engine, tempfile::TempDir) {
     let room = tempfile::tempdir().unwrap();
     let store = LogStore::options().sync(false).open(room.path()).unwrap();
-    let admission = AdmissionPlugins::default();
-    let (clock, randomness) = (Arc::new(FixedClock::default()), Arc::new(CountedRandomness::default()));
-    (Engine::new(Arc::new(store), clock, randomness, admission), room)
+    (deterministic::engine(Arc::new(store)), room)
 }
 
 fn ask(documents: &Documents, engine: &Engine, path: &str, headers: &[(HeaderName, &str)]) -> Response<Body> {

@@ -1,7 +1,6 @@
 //! Tokens that are issued and checked over the model store.
 
-use pleach_engine::AdmissionPlugins;
-use pleach_engine::deterministic::{CountedRandomness, FixedClock};
+use pleach_engine::deterministic;
 use pleach_engine::options::{Body, Context, DeleteOptions, Format, WriteOptions};
 use pleach_store::ModelStore;
 
@@ -16,9 +15,7 @@ struct Fixture {
 
 impl Fixture {
     async fn new() -> Self {
-        let (clock, randomness) = (Arc::new(FixedClock::default()), Arc::new(CountedRandomness::default()));
-        let store = Arc::new(ModelStore::new());
-        let engine = Engine::new(store, clock, randomness, AdmissionPlugins::default());
+        let engine = deterministic::engine(Arc::new(ModelStore::new()));
         engine.start().await.unwrap();
         let signing_key = SigningKey::from_pem(&SigningKey::generate().unwrap()).unwrap();
         let issuer = TokenIssuer::new(IssuerOptions {
