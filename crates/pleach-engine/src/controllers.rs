@@ -21,7 +21,7 @@ mod root_ca_publisher;
 mod service_account;
 mod written;
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,6 +57,8 @@ const ITEMS_PER_POLL: usize = 64;
 
 /// How long what watchers worked out about an event is kept, at least.
 const EVENTS_KEPT: Duration = Duration::from_secs(30);
+/// How many times as long the write cache keeps an object that is not written any more, at least.
+const OBJECTS_KEPT: usize = 9;
 
 /// What the bytes of an object with owners, and of one that is being deleted, have in them.
 static OWNED: Constant<Finder<'static>> = Constant::new(|| Finder::new("\"ownerReferences\":"));
@@ -153,7 +155,8 @@ impl Controllers {
         }
         let engine = self.engine.clone();
         let mut expiry = tokio::time::interval(EVENTS_KEPT);
-        let mut old = Revision(0);
+        // The revisions at the last ticks.
+        let mut ticks = VecDeque::from([Revision(0); OBJECTS_KEPT]);
         loop {
             tokio::select! {
                 item = watch.next() => {
@@ -161,7 +164,11 @@ impl Controllers {
                         return Ok(Ended::Closed);
                     }
                 }
-                _ = expiry.tick() => engine.events.forget(std::mem::replace(&mut old, self.seen)),
+                _ = expiry.tick() => {
+                    ticks.back().iter().for_each(|last| engine.events.forget(**last));
+                    ticks.pop_front().iter().for_each(|old| engine.write_cache.forget(*old));
+                    ticks.push_back(self.seen);
+                }
                 () = engine.work.filled() => engine.work.take().into_iter().for_each(|work| self.add(work)),
                 () = self.reconciler.turn() => {}
                 () = self.definitions.turn() => {}

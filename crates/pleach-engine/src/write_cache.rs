@@ -81,6 +81,11 @@ impl WriteCache {
         }
     }
 
+    /// Drops the objects that were last written at a revision or before: an idle server keeps none.
+    pub(crate) fn forget(&self, until: Revision) {
+        self.objects.forget(until);
+    }
+
     /// Drops an object that was deleted at a revision.
     pub(crate) fn remove(&self, key: &Key, deleted: Revision) {
         self.objects.remove(key, deleted);

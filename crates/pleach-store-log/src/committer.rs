@@ -26,6 +26,8 @@ use crate::{batch_delay::BatchDelay, format, log::Log, shared::Shared};
 
 /// The size from which a frame takes no more commits.
 const FRAME_BYTES: usize = 4 << 20;
+/// How much of the buffer of a frame is kept for the next one.
+const FRAME_BYTES_KEPT: usize = 512 << 10;
 /// How many commits the publisher may be behind before the committer waits for it.
 const PUBLISHER_LAG: u64 = 16_384;
 
@@ -134,6 +136,7 @@ pub(crate) fn run(shared: &Shared, log: Log) {
         while commits.peek().is_some() {
             committer.wait_for_publisher();
             committer.write(&mut commits, compacted.take());
+            committer.clear_frame();
         }
         committer.request_compaction();
         // On a busy machine, let the callers go on first.
@@ -190,12 +193,15 @@ impl PendingFrame<'_> {
 }
 
 impl Committer<'_> {
+    /// Large frames are rare; their buffer is not kept.
+    fn clear_frame(&mut self) {
+        self.frame.clear();
+        self.frame.shrink_to(FRAME_BYTES_KEPT);
+    }
+
     /// Writes one frame of commits and replies to their callers.
     fn write(&mut self, commits: &mut impl Iterator<Item = (Commit, Reply)>, compacted: Option<Revision>) {
         let mut answers = Vec::new();
-        self.frame.clear();
-        // Commits of many megabytes are rare; their buffer is not kept.
-        self.frame.shrink_to(2 * FRAME_BYTES);
         format::begin_frame(&mut self.frame);
         let (base, batches) = {
             let index = self.shared.index();

@@ -8,6 +8,7 @@ mod data_dir;
 mod envtest;
 mod files;
 mod null_disk;
+mod release_memory;
 mod serve;
 mod storage;
 mod store;

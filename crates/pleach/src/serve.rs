@@ -26,7 +26,7 @@ use crate::clock_and_randomness::{SystemClock, SystemRandomness};
 use crate::data_dir::{DataDir, write_private};
 use crate::files::{at, read};
 use crate::storage::{self, Storage};
-use crate::{audit, certificates, system_limits};
+use crate::{audit, certificates, release_memory, system_limits};
 
 /// Deep recursion is handled by growing the stack; this is for ordinary depth.
 const STACK: usize = 1024 * 1024;
@@ -151,6 +151,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     if let Some(limit) = memory {
         tokio::spawn(pleach_server::memory::keep_below(limit));
     }
+    tokio::spawn(release_memory::replace_workers());
     serve(listener, certificates.tls, app, connection_limits(memory), stop).await;
     controllers.abort();
     renewal.abort();

@@ -126,6 +126,16 @@ impl RecentObjects {
         drop(removed);
     }
 
+    /// Drops the objects that were last written at a revision or before.
+    pub(super) fn forget(&self, until: Revision) {
+        for shard in &self.shards {
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            let evicted = shard.forget(until);
+            drop(shard);
+            drop(evicted);
+        }
+    }
+
     /// Keeps an object as it was stored, in the storage version, and the configuration if it was applied.
     pub(super) fn put(
         &self,
@@ -180,12 +190,30 @@ impl Shard {
         }
         while self.bytes > BYTES / SHARDS || self.order.len() > 2 * self.objects.len() + 8 {
             let Some((key, revision)) = self.order.pop_front() else { break };
-            if self.objects.get(&key).is_some_and(|object| object.revision == revision)
-                && let Some(oldest) = self.objects.remove(&key)
-            {
-                self.bytes -= oldest.size;
-                evicted.push(oldest);
-            }
+            evicted.extend(self.evict(&key, revision));
+        }
+        evicted
+    }
+
+    /// Takes an object out, if it was last written at this revision.
+    fn evict(&mut self, key: &Key, revision: Revision) -> Option<CachedObject> {
+        self.objects.get(key).filter(|object| object.revision == revision)?;
+        let oldest = self.objects.remove(key)?;
+        self.bytes -= oldest.size;
+        Some(oldest)
+    }
+
+    /// Takes out the objects that were last written at a revision or before. Two writers may have come in another
+    /// order than their revisions: what is behind a later one stays until that one goes.
+    fn forget(&mut self, until: Revision) -> Vec<CachedObject> {
+        let mut evicted = Vec::new();
+        while let Some((key, revision)) = self.order.pop_front_if(|(_, revision)| *revision <= until) {
+            evicted.extend(self.evict(&key, revision));
+        }
+        if self.order.is_empty() {
+            // The tables of a cache that was full once.
+            self.order.shrink_to_fit();
+            self.objects.shrink_to_fit();
         }
         evicted
     }
@@ -215,6 +243,26 @@ mod tests {
 
     fn get(recent: &RecentObjects, key: Key, revision: u64) -> Option<Value> {
         recent.get(&Arc::from([]), &key, Revision(revision)).map(|live| live.value)
+    }
+
+    #[test]
+    fn objects_that_are_not_written_any_more_are_dropped() {
+        let recent = RecentObjects::default();
+        for n in 0..50 {
+            put(&recent, key(n), n as u64 + 1, 100, 0);
+        }
+        put(&recent, key(3), 60, 100, 1);
+        recent.forget(Revision(40));
+        assert_eq!(get(&recent, key(3), 60), Some(Value::Int(1)), "written since");
+        assert_eq!(get(&recent, key(4), 5), None);
+        assert_eq!(get(&recent, key(39), 40), None);
+        assert_eq!(get(&recent, key(40), 41), Some(Value::Int(0)));
+        recent.forget(Revision(60));
+        let held = |shard: &Mutex<Shard>| {
+            let shard = shard.lock().unwrap();
+            (shard.bytes, shard.objects.len(), shard.order.len())
+        };
+        assert!(recent.shards.iter().all(|shard| held(shard) == (0, 0, 0)));
     }
 
     #[test]
