@@ -104,7 +104,11 @@ impl Engine {
         attributes: &'a AdmissionAttributes<'w>,
     ) -> Result<Option<&'a AdmissionAttributes<'w>>, Rejection> {
         for plugin in self.admission.enabled() {
-            plugin.admit_attributes(self, attributes).get().await?;
+            // Not `Answer::get`: its future would hold the verdict of every plugin.
+            match plugin.admit_attributes(self, attributes) {
+                Answer::Now(verdict) => verdict?,
+                Answer::Later(verdict) => verdict.await?,
+            }
         }
         let handled = self.admission.enabled().any(|plugin| plugin.handles(self, attributes));
         Ok(handled.then_some(attributes))

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use http::header::{ACCEPT, DATE, HeaderMap, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
 use percent_encoding::percent_decode_str;
-use pleach_auth::{Attributes, AuthenticatorChain, Credentials, Unauthorized, UserInfo, Verb};
+use pleach_auth::{Answer, Attributes, AuthenticatorChain, Credentials, Unauthorized, UserInfo, Verb};
 use pleach_engine::{Engine, Rejection, audit};
 use pleach_json::Map;
 use pleach_work::{Interrupted, Meter, Stopped, run_metered};
@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use crate::accept::negotiate_error;
 use crate::audit::{Audit, Origin};
 use crate::audit_id::{AUDIT_ID, AuditIds};
-use crate::authentication::{EXTRA_SPACE, credentials, has_extra_space};
+use crate::authentication::{Bearer, EXTRA_SPACE, bearer, credentials};
 use crate::authorization::{self, is_public};
 use crate::body::Body;
 use crate::cpu::{CpuGuard, CpuLanes};
@@ -212,8 +212,12 @@ impl App {
         let info = path.as_deref().map(|path| RequestInfo::new(&parts.method, path, &query));
         let is_watch = info.as_ref().is_some_and(|info| info.verb == Verb::Watch);
         let deadline = Deadline::of(&query, !parts.method.is_safe(), is_watch);
-        let user = self.authenticators.authenticate(credentials(&parts.headers, certificate)).get().await;
-        let extra_space = has_extra_space(&parts.headers);
+        let bearer = bearer(&parts.headers);
+        let extra_space = bearer == Bearer::ExtraSpace;
+        let user = match self.authenticators.authenticate(credentials(bearer, certificate)) {
+            Answer::Now(user) => user,
+            Answer::Later(user) => user.await,
+        };
         let mut response = match (info, deadline, user) {
             (None, ..) => respond::text(Outcome::BadPath, "400 Bad Request"),
             (_, Err(rejection), _) => respond::rejection(rejection, &ResponseFormat::plain()),
@@ -276,7 +280,8 @@ impl App {
         body.drain().await;
         let catalog = self.engine.catalog();
         self.metrics.request(labels, response.status().as_u16(), started.elapsed(), catalog);
-        finish(response, audit_id, is_head)
+        finish(&mut response, audit_id, is_head);
+        response
     }
 
     async fn route(
@@ -436,7 +441,8 @@ fn decoded(path: &str) -> Option<Cow<'_, str>> {
     path.split('%').skip(1).all(is_escape).then(|| percent_decode_str(path).decode_utf8_lossy())
 }
 
-fn finish(mut response: Response<Body>, audit_id: HeaderValue, is_head: bool) -> Response<Body> {
+/// Adds the headers of every response.
+fn finish(response: &mut Response<Body>, audit_id: HeaderValue, is_head: bool) {
     response.headers_mut().insert(AUDIT_ID, audit_id);
     if let Some(date) = http_date::now() {
         response.headers_mut().insert(DATE, date);
@@ -444,7 +450,6 @@ fn finish(mut response: Response<Body>, audit_id: HeaderValue, is_head: bool) ->
     if is_head {
         *response.body_mut() = Body::empty();
     }
-    response
 }
 
 /// The format of a 401: the encoding that the client accepts, never a transformation.

@@ -18,15 +18,20 @@ pub fn authenticators(token: impl Into<String>) -> AuthenticatorChain {
     AuthenticatorChain::new(vec![Box::new(ClientCertificate), Box::new(StaticToken::admin(token))])
 }
 
+/// The bearer token of a request.
+pub fn bearer(headers: &HeaderMap) -> Bearer<'_> {
+    let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    header.map_or(Bearer::None, bearer_token)
+}
+
 /// The credentials of a request, and of the connection that it came on.
 pub fn credentials<'a>(
-    headers: &'a HeaderMap,
+    bearer: Bearer<'a>,
     certificate: Option<Result<&'a Arc<UserInfo>, Unauthorized>>,
 ) -> Credentials<'a> {
-    let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let token = match header.map(bearer_token) {
-        Some(Bearer::Token(token)) => Some(token),
-        _ => None,
+    let token = match bearer {
+        Bearer::Token(token) => Some(token),
+        Bearer::None | Bearer::ExtraSpace => None,
     };
     Credentials { certificate, token }
 }
@@ -42,29 +47,24 @@ pub enum Bearer<'a> {
     Token(&'a str),
 }
 
+/// The scheme of bearer tokens, in any case.
+const SCHEME: &str = "bearer";
+
 /// The warning of [`Bearer::ExtraSpace`].
 pub const EXTRA_SPACE: &str =
     "the provided Authorization header contains extra space before the bearer token, and is ignored";
 
 /// Reads an `Authorization` header as upstream does: parts end at single blanks, and only the first two count.
 pub fn bearer_token(header: &str) -> Bearer<'_> {
-    let mut parts = header.trim().splitn(3, ' ');
-    match (parts.next(), parts.next()) {
-        (Some(scheme), Some(token)) if scheme.eq_ignore_ascii_case("bearer") => {
-            if token.is_empty() {
-                Bearer::ExtraSpace
-            } else {
-                Bearer::Token(token)
-            }
-        }
-        _ => Bearer::None,
+    let header = header.trim();
+    let Some((scheme, rest)) = header.split_at_checked(SCHEME.len()) else { return Bearer::None };
+    let Some(rest) = rest.strip_prefix(' ').filter(|_| scheme.eq_ignore_ascii_case(SCHEME)) else {
+        return Bearer::None;
+    };
+    match memchr::memchr(b' ', rest.as_bytes()) {
+        Some(0) => Bearer::ExtraSpace,
+        end => Bearer::Token(&rest[..end.unwrap_or(rest.len())]),
     }
-}
-
-/// Whether a request's `Authorization` header is ignored for its blanks.
-pub fn has_extra_space(headers: &HeaderMap) -> bool {
-    let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    header.is_some_and(|header| bearer_token(header) == Bearer::ExtraSpace)
 }
 
 /// Takes the user of the connection's certificate.
@@ -192,7 +192,7 @@ mod tests {
             (None, Some("Bearer"), Some("system:anonymous"), "no token"),
         ] {
             let headers = header.map(|value| (AUTHORIZATION, value.parse().unwrap())).into_iter().collect();
-            let user = chain.authenticate(credentials(&headers, certificate)).get().await;
+            let user = chain.authenticate(credentials(bearer(&headers), certificate)).get().await;
             assert_eq!(user.ok().map(|user| user.name.clone()).as_deref(), want, "{why}");
         }
     }
