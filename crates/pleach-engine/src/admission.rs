@@ -8,11 +8,17 @@
 //! no plugin wants to see pay for one load per plugin.
 
 mod attributes;
+mod certificates;
+mod classes;
 mod default_toleration_seconds;
+mod limit_ranger;
+mod limited_namespaces;
 mod mutating_webhook;
 mod namespace_lifecycle;
 mod plugins;
+mod pods;
 mod priority;
+mod resource_quota;
 mod storage;
 mod validating_webhook;
 mod webhooks;
@@ -25,6 +31,7 @@ use pleach_json::Value;
 pub(crate) use self::attributes::{
     AdmissionAttributes, AdmissionRequest, GroupVersion, Operation, RequestOptions,
 };
+pub(crate) use self::limited_namespaces::LimitedNamespaces;
 use self::mutating_webhook::Reinvocations;
 pub use self::plugins::AdmissionPlugins;
 use crate::engine::Engine;

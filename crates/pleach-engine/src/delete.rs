@@ -127,6 +127,23 @@ impl Engine {
         Err(overtaken(target))
     }
 
+    /// Deletes one object without asking admission.
+    pub(crate) async fn delete_unasked(
+        &self,
+        target: &Target,
+        options: &DeleteOptions,
+        context: &mut Context,
+    ) -> Result<(), Rejection> {
+        let key = target.key_of(target.name());
+        for _ in 0..RACES {
+            let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
+            if let Step::Done(_) = self.delete_record(target, &record, None, options, context).await? {
+                return Ok(());
+            }
+        }
+        Err(overtaken(target))
+    }
+
     async fn delete_record(
         &self,
         target: &Target,
@@ -372,7 +389,11 @@ fn overtaken(target: &Target) -> Rejection {
     }
 }
 
-fn check_preconditions(target: &Target, options: &DeleteOptions, live: &Value) -> Result<(), Rejection> {
+pub(crate) fn check_preconditions(
+    target: &Target,
+    options: &DeleteOptions,
+    live: &Value,
+) -> Result<(), Rejection> {
     let meta = ObjectMeta::of(live);
     let refuse = |why: String| {
         let subject = if target.kind.strategy.names_resource_in_precondition_errors() {

@@ -75,6 +75,7 @@ pub struct Engine {
     pub(crate) kind_generations: crate::generations::Generations,
     pub(crate) work: crate::controllers::WorkQueue,
     pub(crate) rbac: crate::rbac::Rbac,
+    pub(crate) limited: crate::admission::LimitedNamespaces,
 }
 
 impl Engine {
@@ -111,6 +112,7 @@ impl Engine {
             kind_generations: crate::generations::Generations::default(),
             work: crate::controllers::WorkQueue::default(),
             rbac: crate::rbac::Rbac::default(),
+            limited: crate::admission::LimitedNamespaces::default(),
         }
     }
 

@@ -36,6 +36,7 @@ mod managed;
 pub mod object;
 pub mod options;
 mod patch;
+mod pod_requests;
 mod rbac;
 pub mod read;
 pub mod record;

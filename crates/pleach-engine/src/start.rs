@@ -6,7 +6,7 @@ use pleach_pipeline::Typed;
 
 use crate::engine::Engine;
 use crate::keys;
-use crate::kinds::{self, namespace};
+use crate::kinds::{self, namespace, priority_class};
 use crate::options::{Context, WriteOptions};
 use crate::rejection::Rejection;
 use crate::settle;
@@ -23,7 +23,25 @@ impl Engine {
         }
         self.load_rbac().await?;
         self.load_definitions().await?;
+        for (name, value) in priority_class::SYSTEM {
+            self.ensure_priority_class(name, value).await?;
+        }
+        self.load_limits().await?;
         self.load_hooks().await
+    }
+
+    /// Creates a class that Pods of the system may name.
+    async fn ensure_priority_class(&self, name: &str, value: i64) -> Result<(), Rejection> {
+        let Some(kind) = self.catalog.get(priority_class::GROUP, priority_class::PLURAL) else {
+            return Ok(());
+        };
+        if self.object(priority_class::GROUP, priority_class::PLURAL, None, name).await?.is_some() {
+            return Ok(());
+        }
+        let target = Target { kind, version: 0, namespace: None, name: None, subresource: Subresource::None };
+        let (options, mut context) = (WriteOptions::default(), Context::default());
+        let settled = settle::typed(priority_class::new(name, value), Typed::default());
+        self.create_settled(&target, settled, &options, &mut context, None).await.map(|_| ())
     }
 
     async fn ensure_namespace(&self, name: &str) -> Result<(), Rejection> {

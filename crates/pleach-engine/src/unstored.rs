@@ -14,7 +14,18 @@ pub fn decode(
     options: &WriteOptions,
     context: &mut Context,
 ) -> Result<Value, Rejection> {
-    let resource = Resource::new(kind, 0);
+    decode_version(kind, 0, body, options, context)
+}
+
+/// The same in another version of the kind.
+pub fn decode_version(
+    kind: &Kind,
+    version: usize,
+    body: &Body,
+    options: &WriteOptions,
+    context: &mut Context,
+) -> Result<Value, Rejection> {
+    let resource = Resource::new(kind, version);
     let settled = crate::decode::decode(
         resource,
         body,

@@ -293,7 +293,7 @@ impl Engine {
             };
             let admitted = self.admit(admission, intent, draft, &live, context).await?;
             self.check_escalation(target, admitted.value(), Some(&live.value), context).await?;
-            let mut valid = Valid::update(target, intent, admitted, &live, context)?;
+            let mut valid = Valid::update(self, target, intent, admitted, &live, context)?;
             let mut allocating = None;
             if target.kind.strategy.allocates() && target.subresource == Subresource::None {
                 allocating = Some(self.allocations.lock().await);
@@ -386,6 +386,7 @@ impl Engine {
             Effect::None => Ok(()),
             Effect::DefinitionChanged => Box::pin(self.definition_changed(&name.into())).await,
             Effect::WebhooksChanged => Box::pin(self.load_hooks()).await,
+            Effect::LimitsChanged => Box::pin(self.load_limits()).await,
             Effect::RbacChanged => Box::pin(self.rbac_changed(&target.key_of(name))).await,
         };
         if let Err(error) = done {
@@ -406,7 +407,12 @@ pub(crate) fn refuse_while_terminating(kind: &Kind, name: &str) -> Result<(), Re
     })
 }
 
-fn check_uid(target: &Target, key: &Key, wanted: Option<&str>, live: &Value) -> Result<(), Rejection> {
+pub(crate) fn check_uid(
+    target: &Target,
+    key: &Key,
+    wanted: Option<&str>,
+    live: &Value,
+) -> Result<(), Rejection> {
     let found = ObjectMeta::of(live).uid();
     match wanted {
         Some(wanted) if wanted != found => Err(Rejection::Conflict {
@@ -429,7 +435,7 @@ fn shown_key(target: &Target, key: &Key) -> String {
     }
 }
 
-fn conflict(target: &Target) -> Rejection {
+pub(crate) fn conflict(target: &Target) -> Rejection {
     Rejection::Conflict {
         subject: target.subject(),
         why: "the object has been modified; please apply your changes to the latest version and try again"

@@ -20,6 +20,10 @@ pub enum Subresource {
     EphemeralContainers,
     /// `/resize`, for Pods.
     Resize,
+    /// `/binding`, for Pods: its objects are not stored.
+    Binding,
+    /// `/eviction`, for Pods: its objects are not stored.
+    Eviction,
 }
 
 impl Subresource {
@@ -33,6 +37,8 @@ impl Subresource {
             Self::Approval => "approval",
             Self::EphemeralContainers => "ephemeralcontainers",
             Self::Resize => "resize",
+            Self::Binding => "binding",
+            Self::Eviction => "eviction",
         }
     }
 }

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use pleach_auth::UserInfo;
 use pleach_auth::rbac::PolicyRule;
 use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
@@ -18,7 +19,7 @@ use pleach_schema::{JSONSchemaProps, Schema};
 use crate::error::Error;
 use crate::kind::{Column, Kind, KindVersion};
 use crate::kinds::api_kind::ApiKind;
-use crate::resource::Resource;
+use crate::resource::{Resource, Subresource};
 use crate::typed::Typed;
 use crate::{prepare, validate};
 
@@ -33,6 +34,41 @@ pub enum Effect {
     WebhooksChanged,
     /// A role or binding changed: the authorizer follows.
     RbacChanged,
+    /// A LimitRange or ResourceQuota changed: which namespaces have some follows.
+    LimitsChanged,
+}
+
+/// The user and the time of a write.
+#[derive(Debug)]
+pub struct Stamp<'a> {
+    /// The user.
+    pub user: &'a UserInfo,
+    /// The time.
+    pub now: &'a str,
+}
+
+/// What admission plugins know a kind by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// No plugin has anything to do with the kind in particular.
+    #[default]
+    Other,
+    /// Namespace
+    Namespace,
+    /// Pod
+    Pod,
+    /// PersistentVolumeClaim
+    Claim,
+    /// Node
+    Node,
+    /// Service
+    Service,
+    /// Ingress
+    Ingress,
+    /// CertificateSigningRequest
+    CertificateRequest,
+    /// Event, which no quota counts.
+    Event,
 }
 
 /// What an object gives to users, which its author must be allowed to give.
@@ -238,6 +274,12 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         prepare::default_for_update(self.counts_generations(resource.version()), resource, object, old.value);
     }
 
+    /// Sets what depends on the user or the time of a write, after the object is prepared. `old` is the object it
+    /// replaces.
+    fn stamp(&self, object: &mut Value, old: Option<&Value>, subresource: Subresource, by: &Stamp<'_>) {
+        let _ = (object, old, subresource, by);
+    }
+
     // ---- validate ----
 
     /// The rule for names.
@@ -311,6 +353,16 @@ pub trait Strategy: Debug + Send + Sync + 'static {
     }
 
     // ---- admission ----
+
+    /// What admission plugins know the kind by.
+    fn role(&self) -> Role {
+        Role::Other
+    }
+
+    /// Where the template of Pods is, in kinds that have one.
+    fn pod_template(&self) -> Option<&'static [&'static str]> {
+        None
+    }
 
     /// Whether objects run containers themselves: Pods.
     fn runs_containers(&self) -> bool {

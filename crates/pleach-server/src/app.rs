@@ -36,7 +36,7 @@ use crate::request_body::{Source, Unread};
 use crate::request_info::{PathKind, RequestInfo};
 use crate::respond::{self, ResponseFormat};
 use crate::service_account::{self, TokenIssuer};
-use crate::{discovery, health, http_date, memory, resource, reviews};
+use crate::{discovery, health, http_date, memory, pod_requests, resource, reviews};
 
 /// A request: its attributes, query and headers.
 pub struct Call<'a> {
@@ -307,6 +307,9 @@ impl App {
         match (&call.attributes.resource, call.kind) {
             (Some(info), _) if service_account::is_token_request(self, info) => {
                 Box::pin(service_account::serve_token_request(self, call, info, body)).await
+            }
+            (Some(info), _) if pod_requests::is_served(self, info) => {
+                Box::pin(pod_requests::serve(self, call, info, body)).await
             }
             (Some(info), _) => match reviews::find(info) {
                 Some(review) => Box::pin(reviews::serve(self, call, review, body)).await,

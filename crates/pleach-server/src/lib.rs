@@ -30,6 +30,7 @@ pub mod metrics;
 pub mod options;
 pub mod outcome;
 pub mod pieces;
+pub mod pod_requests;
 pub mod query;
 pub mod request_body;
 pub mod request_info;

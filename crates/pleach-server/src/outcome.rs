@@ -16,6 +16,8 @@ pub enum Outcome {
     Created,
     /// 202: a deletion goes on.
     Accepted,
+    /// 204: there is nothing to show.
+    NoContent,
     /// 301: the document has another URL now.
     Moved,
     /// 304: the client has it.
@@ -44,6 +46,7 @@ impl Outcome {
             Self::Ok => StatusCode::OK,
             Self::Created => StatusCode::CREATED,
             Self::Accepted => StatusCode::ACCEPTED,
+            Self::NoContent => StatusCode::NO_CONTENT,
             Self::Moved => StatusCode::MOVED_PERMANENTLY,
             Self::NotModified => StatusCode::NOT_MODIFIED,
             Self::BadPath | Self::BadHandshake => StatusCode::BAD_REQUEST,

@@ -201,6 +201,8 @@ fn is_supported(target: &Target, verb: &Verb) -> bool {
         | Subresource::Approval
         | Subresource::EphemeralContainers
         | Subresource::Resize => matches!(verb, Verb::Get | Verb::Update | Verb::Patch),
+        // Served before: their objects are not stored.
+        Subresource::Binding | Subresource::Eviction => false,
     }
 }
 

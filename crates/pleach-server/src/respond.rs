@@ -236,6 +236,13 @@ fn status_with(status: &Status, resume: Option<String>, format: &ResponseFormat)
     response
 }
 
+/// A response without a body.
+pub fn empty(outcome: Outcome) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = outcome.code();
+    response
+}
+
 /// A `Status` in the field order of the Go struct, which is what clients of the real thing see.
 pub fn status_json(status: &Status, resume: Option<&str>) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);

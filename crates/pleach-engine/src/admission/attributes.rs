@@ -8,6 +8,7 @@ use pleach_json::{Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
 
 use crate::options::{Context, DeleteOptions, WriteOptions};
+use crate::rejection::Rejection;
 use crate::target::{Subresource, Target};
 
 /// An API group and a version in it.
@@ -98,6 +99,14 @@ impl<'a> AdmissionAttributes<'a> {
         }
     }
 
+    /// A refusal of the write of an object: its name, or what its name will begin with, is the subject's.
+    pub(crate) fn forbid(&self, object: &Value, why: impl Into<String>) -> Rejection {
+        let meta = ObjectMeta::of(object);
+        let names = [self.name.as_str(), meta.name(), meta.generate_name()];
+        let name = names.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown");
+        Rejection::Forbidden { subject: self.target.kind.subject(name), why: why.into(), cause: None }
+    }
+
     /// The group and version of the request.
     pub(crate) fn group_version(&self) -> GroupVersion<'a> {
         group_version(&self.target.version().api_version)
@@ -125,6 +134,8 @@ impl<'a> AdmissionAttributes<'a> {
         };
         let object_type = match target.subresource {
             Subresource::Scale => ("autoscaling", "v1", "Scale"),
+            Subresource::Binding => ("", "v1", "Binding"),
+            Subresource::Eviction => ("policy", "v1", "Eviction"),
             _ => (group, version, target.kind.kind.as_str()),
         };
         AdmissionRequest {

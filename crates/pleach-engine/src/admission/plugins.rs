@@ -1,10 +1,15 @@
 //! The table of admission plugins, and which of them are enabled.
 
 use super::Plugin;
+use super::certificates::{CertificateApproval, CertificateSigning, CertificateSubjectRestriction};
+use super::classes::{DefaultIngressClass, PersistentVolumeClaimResize};
 use super::default_toleration_seconds::DefaultTolerationSeconds;
+use super::limit_ranger::LimitRanger;
 use super::mutating_webhook::MutatingAdmissionWebhook;
 use super::namespace_lifecycle::NamespaceLifecycle;
+use super::pods::{PodResizeValidator, PodTopologyLabels, RuntimeClass, TaintNodesByCondition};
 use super::priority::Priority;
+use super::resource_quota::ResourceQuota;
 use super::storage::{DefaultStorageClass, StorageObjectInUseProtection};
 use super::validating_webhook::ValidatingAdmissionWebhook;
 
@@ -36,10 +41,10 @@ static PLUGINS: &[Entry] = &[
     built("NamespaceLifecycle", &NamespaceLifecycle),
     off("NamespaceExists"),
     off("LimitPodHardAntiAffinityTopology"),
-    on("LimitRanger"),
+    built("LimitRanger", &LimitRanger),
     on("ServiceAccount"),
     off("NodeRestriction"),
-    on("TaintNodesByCondition"),
+    built("TaintNodesByCondition", &TaintNodesByCondition),
     off("AlwaysPullImages"),
     off("ImagePolicyWebhook"),
     on("PodSecurity"),
@@ -53,24 +58,24 @@ static PLUGINS: &[Entry] = &[
     built("StorageObjectInUseProtection", &StorageObjectInUseProtection),
     on("PodGroupProtection"),
     off("OwnerReferencesPermissionEnforcement"),
-    on("PersistentVolumeClaimResize"),
-    on("RuntimeClass"),
-    on("CertificateApproval"),
-    on("CertificateSigning"),
+    built("PersistentVolumeClaimResize", &PersistentVolumeClaimResize),
+    built("RuntimeClass", &RuntimeClass),
+    built("CertificateApproval", &CertificateApproval),
+    built("CertificateSigning", &CertificateSigning),
     on("ClusterTrustBundleAttest"),
-    on("CertificateSubjectRestriction"),
-    on("DefaultIngressClass"),
+    built("CertificateSubjectRestriction", &CertificateSubjectRestriction),
+    built("DefaultIngressClass", &DefaultIngressClass),
     off("DenyServiceExternalIPs"),
-    on("PodTopologyLabels"),
+    built("PodTopologyLabels", &PodTopologyLabels),
     on("PodGroupWorkloadExists"),
     on("NodeDeclaredFeatureValidator"),
     on("JobValidation"),
-    on("PodResizeValidator"),
+    built("PodResizeValidator", &PodResizeValidator),
     on("MutatingAdmissionPolicy"),
     built("MutatingAdmissionWebhook", &MutatingAdmissionWebhook),
     on("ValidatingAdmissionPolicy"),
     built("ValidatingAdmissionWebhook", &ValidatingAdmissionWebhook),
-    on("ResourceQuota"),
+    built("ResourceQuota", &ResourceQuota),
     off("AlwaysDeny"),
 ];
 
@@ -145,8 +150,8 @@ mod tests {
         for (enable, disable, want, why) in [
             (&[][..], &[][..], Ok((built, vec![])), "the defaults"),
             (&[], &["NamespaceLifecycle"], Ok((built - 1, vec![])), "one less"),
-            (&[], &["ResourceQuota", "AlwaysDeny"], Ok((built, vec![])), "not built, so nothing changes"),
-            (&["PodSecurity"], &[], Ok((built, vec!["PodSecurity"])), "not built, and said so"),
+            (&[], &["JobValidation", "AlwaysDeny"], Ok((built, vec![])), "not built, so nothing changes"),
+            (&["JobValidation"], &[], Ok((built, vec!["JobValidation"])), "not built, and said so"),
             (&["NamespaceLifecycle"], &[], Ok((built, vec![])), "enabled already"),
             (&["Nonsense"], &[], Err("enable-admission-plugins plugin \"Nonsense\" is unknown"), "unknown"),
             (&[], &["x"], Err("disable-admission-plugins plugin \"x\" is unknown"), "unknown"),

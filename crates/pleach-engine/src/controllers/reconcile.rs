@@ -21,6 +21,8 @@ pub(super) enum Item {
     NameFreed(Str),
     /// A webhook configuration has changed, and when.
     Webhooks(Revision),
+    /// A LimitRange or ResourceQuota changed.
+    Limits,
     /// A role or binding has changed.
     Rbac(Str),
 }
@@ -45,6 +47,7 @@ impl Controller for Reconciler {
         let item = match keys::split(change.key()) {
             Some((GROUP, PLURAL, name)) => Item::Definition(name.into()),
             _ if Engine::is_hook_configuration(change.key()) => Item::Webhooks(change.revision()),
+            _ if Engine::is_limit(change.key()) => Item::Limits,
             _ if Engine::is_rbac(change.key()) => Item::Rbac(change.key().as_str().into()),
             _ => return Vec::new(),
         };
@@ -56,6 +59,7 @@ impl Controller for Reconciler {
             Item::Definition(name) => self.engine.definition_changed(name).await?,
             Item::NameFreed(name) => self.engine.name_freed(name).await?,
             Item::Webhooks(changed) => self.engine.load_hooks_since(*changed).await?,
+            Item::Limits => self.engine.load_limits().await?,
             Item::Rbac(key) => self.engine.rbac_changed(&Key::new(key.as_str())).await?,
         }
         Ok(Progress::Finished)

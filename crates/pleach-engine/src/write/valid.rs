@@ -7,6 +7,7 @@ use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_pipeline::Typed;
+use pleach_pipeline::strategy::Stamp;
 use pleach_pipeline::validate::{self, Old, Verdict};
 
 use super::admitted::{Admitted, Parts};
@@ -79,6 +80,8 @@ impl Valid {
             prepare::metadata_mut(&mut value).insert("name", name);
         }
         prepare::for_create(target.resource(), &mut value, &mut typed);
+        let by = Stamp { user: &context.user, now: &engine.now() };
+        target.kind.strategy.stamp(&mut value, None, target.subresource, &by);
         let errors =
             validate::create(target.resource(), &value, &typed, validated.as_ref(), &mut context.warnings);
         if !errors.is_empty() {
@@ -90,6 +93,7 @@ impl Valid {
 
     /// Prepares and validates an object that is to replace a live one.
     pub(super) fn update(
+        engine: &Engine,
         target: &Target,
         intent: &dyn Intent,
         admitted: Admitted,
@@ -101,6 +105,8 @@ impl Valid {
         prepare::restore_system_fields(&mut value, live);
         let old = Old { value: live, valid: live.verified.valid, typed: Some(&live.typed) };
         prepare::for_update(target.resource(), &mut value, &mut typed, old);
+        let by = Stamp { user: &context.user, now: &engine.now() };
+        target.kind.strategy.stamp(&mut value, Some(live), target.subresource, &by);
         let Verdict { errors, valid } =
             validate::update(target.resource(), &value, &typed, old, &mut context.warnings);
         if !errors.is_empty() {

@@ -18,7 +18,7 @@ use crate::gates::Gates;
 use crate::kind::{Column, Kind, KindVersion, LazySchema, Scope, SelectableField};
 use crate::prepare::{copy_member, metadata_mut};
 use crate::resource::{Resource, Subresource};
-use crate::strategy::{Strategy, SubresourceInfo};
+use crate::strategy::{Effect, Role, Stamp, Strategy, SubresourceInfo};
 use crate::typed::Typed;
 use crate::types;
 use crate::validate::{self, Old, Verdict};
@@ -101,6 +101,11 @@ pub trait Rules: std::fmt::Debug + Send + Sync + 'static {
         let _ = (object, old, subresource);
     }
 
+    /// Sets what depends on the user or the time of a write.
+    fn stamp(&self, object: &mut Value, old: Option<&Value>, subresource: Subresource, by: &Stamp<'_>) {
+        let _ = (object, old, subresource, by);
+    }
+
     /// Whether a new object keeps the status that its author wrote.
     fn keeps_status_on_create(&self) -> bool {
         false
@@ -160,9 +165,19 @@ pub trait Rules: std::fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// Whether objects run containers themselves.
-    fn runs_containers(&self) -> bool {
-        false
+    /// What follows from a commit.
+    fn after_commit(&self) -> Effect {
+        Effect::None
+    }
+
+    /// What admission plugins know the kind by.
+    fn role(&self) -> Role {
+        Role::Other
+    }
+
+    /// Where the template of Pods is.
+    fn pod_template(&self) -> Option<&'static [&'static str]> {
+        None
     }
 
     /// The finalizer that protects objects that are in use.
@@ -416,6 +431,10 @@ impl Strategy for ApiKind {
         }
     }
 
+    fn stamp(&self, object: &mut Value, old: Option<&Value>, subresource: Subresource, by: &Stamp<'_>) {
+        self.rules.stamp(object, old, subresource, by);
+    }
+
     fn name_rule(&self) -> NameRule {
         self.rules.name_rule()
     }
@@ -480,8 +499,20 @@ impl Strategy for ApiKind {
         self.creates_on_update
     }
 
+    fn after_commit(&self) -> Effect {
+        self.rules.after_commit()
+    }
+
+    fn role(&self) -> Role {
+        self.rules.role()
+    }
+
+    fn pod_template(&self) -> Option<&'static [&'static str]> {
+        self.rules.pod_template()
+    }
+
     fn runs_containers(&self) -> bool {
-        self.rules.runs_containers()
+        self.rules.role() == Role::Pod
     }
 
     fn protection_finalizer(&self) -> Option<&'static str> {

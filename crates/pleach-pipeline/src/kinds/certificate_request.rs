@@ -1,22 +1,87 @@
 //! CertificateSigningRequests.
 
-use pleach_json::Value;
+use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
 
 use crate::columns::{age_text, computed};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
 use crate::kinds::checks::{self, Errors};
-use crate::kinds::fields::{int_at, items, member, text, text_at};
+use crate::kinds::fields::{default_to, int_at, items, member, submember, text, text_at};
 use crate::kinds::pod::cells::or_none;
 use crate::prepare::copy_member;
 use crate::resource::Subresource;
+use crate::strategy::{Role, Stamp};
 
 /// The rules of CertificateSigningRequests.
 #[derive(Debug)]
 pub struct CertificateRequest;
 
+/// The group.
+pub const GROUP: &str = "certificates.k8s.io";
+
 const DECISIONS: [&str; 2] = ["Approved", "Denied"];
+/// Conditions that are only ever true.
+const TRUE_ONLY: [&str; 3] = ["Approved", "Denied", "Failed"];
+const USAGES: [&str; 23] = [
+    "any",
+    "cert sign",
+    "client auth",
+    "code signing",
+    "content commitment",
+    "crl sign",
+    "data encipherment",
+    "decipher only",
+    "digital signature",
+    "email protection",
+    "encipher only",
+    "ipsec end system",
+    "ipsec tunnel",
+    "ipsec user",
+    "key agreement",
+    "key encipherment",
+    "microsoft sgc",
+    "netscape sgc",
+    "ocsp signing",
+    "s/mime",
+    "server auth",
+    "signing",
+    "timestamping",
+];
+
+/// The organizations in the subject of a request: values of attributes of the type 2.5.4.10.
+pub fn organizations(object: &Value) -> Vec<String> {
+    const ORGANIZATION: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x0a];
+    let request = pleach_go::base64::decode(text_at(object, &["spec", "request"])).unwrap_or_default();
+    let Some(der) = blocks(&request, "CERTIFICATE REQUEST").into_iter().next() else { return Vec::new() };
+    let found = der.windows(ORGANIZATION.len()).enumerate().filter(|(_, bytes)| *bytes == ORGANIZATION);
+    let values = found.filter_map(|(at, _)| {
+        let value = der.get(at + ORGANIZATION.len()..)?;
+        let length = usize::from(*value.get(1)?);
+        (length < 128).then(|| value.get(2..2 + length)).flatten()
+    });
+    values.map(|value| String::from_utf8_lossy(value).into_owned()).collect()
+}
+
+/// The contents of the PEM blocks of a type.
+fn blocks(text: &[u8], kind: &str) -> Vec<Vec<u8>> {
+    let text = String::from_utf8_lossy(text);
+    let (begin, end) = (format!("-----BEGIN {kind}-----"), format!("-----END {kind}-----"));
+    let bodies = text.split(&begin).skip(1).filter_map(|rest| rest.split_once(&end));
+    let bodies = bodies.map(|(body, _)| body.split_whitespace().collect::<String>());
+    bodies.filter_map(|body| pleach_go::base64::decode(&body).ok()).collect()
+}
+
+/// What is wrong with an issued certificate.
+fn certificate_error(certificate: &[u8]) -> Option<&'static str> {
+    let found = blocks(certificate, "CERTIFICATE");
+    if found.is_empty() {
+        return Some("must contain at least one CERTIFICATE PEM block");
+    }
+    let text = String::from_utf8_lossy(certificate);
+    let others = text.matches("-----BEGIN ").count() > text.matches("-----BEGIN CERTIFICATE-----").count();
+    others.then_some("only CERTIFICATE PEM blocks are allowed, found other blocks")
+}
 
 fn conditions(object: &Value) -> &[Value] {
     object.get("status").map(|status| items(status, "conditions")).unwrap_or_default()
@@ -27,6 +92,50 @@ fn has(object: &Value, kind: &str) -> bool {
 }
 
 impl Rules for CertificateRequest {
+    fn role(&self) -> Role {
+        Role::CertificateRequest
+    }
+
+    fn stamp(&self, object: &mut Value, old: Option<&Value>, subresource: Subresource, by: &Stamp<'_>) {
+        let Some(old) = old else {
+            let spec = member(object, "spec");
+            for key in ["username", "uid", "groups", "extra"] {
+                spec.remove(key);
+            }
+            let texts = |texts: &[Str]| texts.iter().cloned().map(Value::from).collect::<Vec<_>>();
+            if !by.user.name.is_empty() {
+                spec.insert("username", by.user.name.clone());
+            }
+            if !by.user.uid.is_empty() {
+                spec.insert("uid", by.user.uid.clone());
+            }
+            if !by.user.groups.is_empty() {
+                spec.insert("groups", texts(&by.user.groups));
+            }
+            if !by.user.extra.is_empty() {
+                let extra = submember(spec, "extra");
+                by.user.extra.iter().for_each(|(key, values)| drop(extra.insert(key.clone(), texts(values))));
+            }
+            return;
+        };
+        if !matches!(subresource, Subresource::Approval | Subresource::Status) {
+            return;
+        }
+        let before = conditions(old).to_vec();
+        let Some(Value::Array(list)) = member(object, "status").get_mut("conditions") else { return };
+        for condition in list.iter_mut() {
+            let same = before.iter().find(|one| {
+                text(one, "type") == text(condition, "type")
+                    && text(one, "status") == text(condition, "status")
+            });
+            let since = same.map(|one| text(one, "lastTransitionTime")).filter(|time| !time.is_empty());
+            let since = since.unwrap_or(by.now).to_owned();
+            let Some(members) = condition.as_object_mut() else { continue };
+            default_to(members, "lastUpdateTime", by.now);
+            default_to(members, "lastTransitionTime", since);
+        }
+    }
+
     fn prepare_for_update(&self, object: &mut Value, old: &Value) {
         copy_member(object, old, "spec");
     }
@@ -62,10 +171,22 @@ impl Rules for CertificateRequest {
         if items(spec, "usages").is_empty() {
             errors.push(FieldError::required("spec.usages", ""));
         }
+        for (i, usage) in items(spec, "usages").iter().enumerate() {
+            let usage = usage.as_str().unwrap_or_default();
+            checks::one_of(usage, &format!("spec.usages[{i}]"), &USAGES, &mut errors);
+        }
+        for (i, usage) in items(spec, "usages").iter().enumerate() {
+            if items(spec, "usages")[..i].contains(usage) {
+                errors.push(FieldError::duplicate(format!("spec.usages[{i}]"), usage.clone()));
+            }
+        }
         let signer = text(spec, "signerName");
         let whole =
             signer.split_once('/').is_some_and(|(domain, path)| domain.contains('.') && !path.is_empty());
-        if signer.is_empty() {
+        if signer == "kubernetes.io/legacy-unknown" {
+            let why = "the legacy signerName is not allowed via this API version";
+            errors.push(FieldError::invalid("spec.signerName", signer, why));
+        } else if signer.is_empty() {
             errors.push(FieldError::required("spec.signerName", ""));
         } else if !whole {
             errors.push(FieldError::invalid(
@@ -111,10 +232,24 @@ impl Rules for CertificateRequest {
                 errors.push(FieldError::required(format!("{path}.status"), ""));
                 continue;
             }
-            if DECISIONS.contains(&kind) {
+            if TRUE_ONLY.contains(&kind) {
                 checks::one_of(status, &format!("{path}.status"), &["True"], &mut errors);
             } else {
-                checks::one_of(status, &format!("{path}.status"), &["True", "False", "Unknown"], &mut errors);
+                checks::one_of(status, &format!("{path}.status"), &["False", "True", "Unknown"], &mut errors);
+            }
+            if conditions(object)[..i].iter().any(|other| text(other, "type") == kind) {
+                errors.push(FieldError::duplicate(format!("{path}.type"), kind));
+            }
+        }
+        let (certificate, before) =
+            (text_at(object, &["status", "certificate"]), text_at(old, &["status", "certificate"]));
+        if certificate != before {
+            let issued = pleach_go::base64::decode(certificate).unwrap_or_default();
+            if !before.is_empty() {
+                let why = "updates may not modify existing certificate content";
+                errors.push(FieldError::forbidden("status.certificate", why));
+            } else if let Some(why) = certificate_error(&issued) {
+                errors.push(FieldError::invalid("status.certificate", "<certificate data>", why));
             }
         }
         if DECISIONS.iter().all(|kind| has(object, kind)) {

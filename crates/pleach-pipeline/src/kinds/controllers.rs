@@ -65,6 +65,10 @@ fn template_warnings(object: &Value, old: Option<&Value>, name_matters: bool) ->
 pub struct Deployment;
 
 impl Rules for Deployment {
+    fn pod_template(&self) -> Option<&'static [&'static str]> {
+        Some(&["spec", "template"])
+    }
+
     fn default(&self, object: &mut Value) {
         let spec = member(object, "spec");
         default_to(spec, "replicas", 1);
@@ -127,6 +131,10 @@ fn replica_columns() -> Vec<Column> {
 }
 
 impl Rules for ReplicaSet {
+    fn pod_template(&self) -> Option<&'static [&'static str]> {
+        Some(&["spec", "template"])
+    }
+
     fn default(&self, object: &mut Value) {
         let labels = object.at(&["spec", "template", "metadata", "labels"]).cloned();
         if let Some(labels) = labels.filter(|labels| labels.as_object().is_some_and(|all| !all.is_empty())) {
@@ -162,6 +170,10 @@ impl Rules for ReplicaSet {
 pub struct ReplicationController;
 
 impl Rules for ReplicationController {
+    fn pod_template(&self) -> Option<&'static [&'static str]> {
+        Some(&["spec", "template"])
+    }
+
     fn default(&self, object: &mut Value) {
         let labels = object.at(&["spec", "template", "metadata", "labels"]).cloned();
         if let Some(labels) = labels.filter(|labels| labels.as_object().is_some_and(|all| !all.is_empty())) {
@@ -197,6 +209,10 @@ impl Rules for ReplicationController {
 pub struct StatefulSet;
 
 impl Rules for StatefulSet {
+    fn pod_template(&self) -> Option<&'static [&'static str]> {
+        Some(&["spec", "template"])
+    }
+
     fn default(&self, object: &mut Value) {
         let spec = member(object, "spec");
         default_to(spec, "replicas", 1);
@@ -253,6 +269,10 @@ const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 pub struct DaemonSet;
 
 impl Rules for DaemonSet {
+    fn pod_template(&self) -> Option<&'static [&'static str]> {
+        Some(&["spec", "template"])
+    }
+
     fn default(&self, object: &mut Value) {
         let spec = member(object, "spec");
         let strategy = submember(spec, "updateStrategy");

@@ -16,7 +16,7 @@ use pleach_work::Constant;
 use crate::compile;
 use crate::error::Error;
 use crate::kind::{Column, Kind, KindVersion};
-use crate::strategy::Strategy;
+use crate::strategy::{Role, Strategy};
 
 const CORE_MANIFEST: &str = include_str!("event/core.yaml");
 const EVENTS_MANIFEST: &str = include_str!("event/events.yaml");
@@ -50,6 +50,10 @@ pub struct Event;
 impl Strategy for Event {
     fn type_name(&self, version: &KindVersion) -> Option<&'static str> {
         Some(if version.api_version == CORE { "core/v1.Event" } else { "events/v1.Event" })
+    }
+
+    fn role(&self) -> Role {
+        Role::Event
     }
 
     /// Each group's kind has the other's version as one that is not served.

@@ -10,14 +10,26 @@ use crate::kinds::checks::{self, Errors};
 use crate::kinds::endpoints::three;
 use crate::kinds::fields::{default_to, int_at, items, member, object_mut, text, text_at};
 use crate::kinds::pod::cells::or_none;
+use crate::strategy::Role;
 
-const CLASS: &str = "kubernetes.io/ingress.class";
+/// The group.
+pub const GROUP: &str = "networking.k8s.io";
+/// The resource of classes.
+pub const CLASSES: &str = "ingressclasses";
+/// The annotation that names a class in the old way.
+pub const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
+/// The annotation of the class that Ingresses without one get.
+pub const DEFAULT_CLASS: &str = "ingressclass.kubernetes.io/is-default-class";
 
 /// The rules of Ingresses.
 #[derive(Debug)]
 pub struct Ingress;
 
 impl Rules for Ingress {
+    fn role(&self) -> Role {
+        Role::Ingress
+    }
+
     fn validate(&self, object: &Value, _: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         let spec = object.get("spec").unwrap_or(&Value::Null);
@@ -80,10 +92,10 @@ impl Rules for Ingress {
     }
 
     fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
-        let annotated = object.at(&["metadata", "annotations", CLASS]).is_some();
+        let annotated = object.at(&["metadata", "annotations", CLASS_ANNOTATION]).is_some();
         if annotated && old.is_none() && text_at(object, &["spec", "ingressClassName"]).is_empty() {
             return vec![format!(
-                "annotation \"{CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"
+                "annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"
             )];
         }
         Vec::new()
@@ -94,7 +106,7 @@ impl Rules for Ingress {
             computed("Class", "string", |o, _| {
                 let class = text_at(o, &["spec", "ingressClassName"]);
                 or_none(if class.is_empty() {
-                    text_at(o, &["metadata", "annotations", CLASS])
+                    text_at(o, &["metadata", "annotations", CLASS_ANNOTATION])
                 } else {
                     class
                 })

@@ -21,6 +21,10 @@ use crate::resource::Subresource;
 pub struct Job;
 
 impl Rules for Job {
+    fn pod_template(&self) -> Option<&'static [&'static str]> {
+        Some(&["spec", "template"])
+    }
+
     fn default(&self, object: &mut Value) {
         let labels = object.at(&["spec", "template", "metadata", "labels"]).cloned();
         if let Some(labels) = labels.filter(|labels| labels.as_object().is_some_and(|all| !all.is_empty())) {
@@ -259,6 +263,10 @@ fn job_spec(object: &Value, path: &str, errors: &mut Errors) {
 pub struct CronJob;
 
 impl Rules for CronJob {
+    fn pod_template(&self) -> Option<&'static [&'static str]> {
+        Some(&["spec", "jobTemplate", "spec", "template"])
+    }
+
     fn default(&self, object: &mut Value) {
         let spec = member(object, "spec");
         default_to(spec, "concurrencyPolicy", "Allow");

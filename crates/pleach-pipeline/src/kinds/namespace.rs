@@ -13,7 +13,7 @@ use crate::kind::{Cell, Column, KindVersion};
 use crate::omitempty::remove_if_empty;
 use crate::prepare::{copy_member, mark_for_deletion, metadata_mut};
 use crate::resource::{Resource, Subresource};
-use crate::strategy::{Strategy, SubresourceInfo};
+use crate::strategy::{Role, Strategy, SubresourceInfo};
 use crate::typed::Typed;
 use crate::validate::Old;
 
@@ -83,6 +83,10 @@ pub struct Namespace;
 impl Strategy for Namespace {
     fn type_name(&self, _: &KindVersion) -> Option<&'static str> {
         Some("core/v1.Namespace")
+    }
+
+    fn role(&self) -> Role {
+        Role::Namespace
     }
 
     fn is_its_own_namespace(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Nodes.
 
-use pleach_json::{Map, Value, json};
+use pleach_go::quantity::Quantity;
+use pleach_json::{Map, Value};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
 
@@ -10,6 +11,38 @@ use crate::kinds::api_kind::Rules;
 use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{bool_at, items, member, text, text_at};
 use crate::kinds::pod::cells::or_none;
+use crate::kinds::pod::resources;
+use crate::strategy::Role;
+
+/// The group.
+pub const GROUP: &str = "";
+/// The resource.
+pub const PLURAL: &str = "nodes";
+
+/// Why a Node cannot give a Pod the resources of a resize.
+pub fn resize_error(node: &Value, pod: &Value) -> Option<String> {
+    let name = text_at(node, &["metadata", "name"]);
+    let system = text_at(node, &["metadata", "labels", "kubernetes.io/os"]);
+    if !matches!(system, "" | "linux") {
+        return Some(format!("pod resize is only supported on linux nodes, node \"{name}\" is \"{system}\""));
+    }
+    let requests = resources::of_pod(pod.get("spec")?, "requests");
+    let allocatable = resources::list(node.at(&["status", "allocatable"]));
+    let zero = Quantity::from_int(0);
+    let mut short = Vec::new();
+    for resource in ["cpu", "memory"] {
+        let of = |list: &resources::ResourceList| list.get(resource).copied().unwrap_or(zero);
+        let (asked, there) = (of(&requests), of(&allocatable));
+        if asked > there {
+            let number = |quantity: Quantity| {
+                if resource == "cpu" { quantity.milli_value() } else { quantity.value() }
+            };
+            short.push(format!("{resource}, requested: {}, allocatable: {}", number(asked), number(there)));
+        }
+    }
+    let why = format!("node didn't have enough allocatable resources: {}", short.join("; "));
+    (!short.is_empty()).then_some(why)
+}
 
 /// The rules of Nodes.
 #[derive(Debug)]
@@ -36,27 +69,16 @@ fn default_node(object: &mut Value) {
 }
 
 impl Rules for Node {
+    fn role(&self) -> Role {
+        Role::Node
+    }
+
     fn default(&self, object: &mut Value) {
         default_node(object);
     }
 
     fn keeps_status_on_create(&self) -> bool {
         true
-    }
-
-    fn prepare_for_create(&self, object: &mut Value) {
-        // Upstream's admission plugin TaintNodesByCondition.
-        let spec = member(object, "spec");
-        let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
-        let Value::Array(taints) = spec.get_or_insert_with("taints", || Value::from(Vec::new())) else {
-            return;
-        };
-        let same = |one: &Value| {
-            text(one, "key") == "node.kubernetes.io/not-ready" && text(one, "effect") == "NoSchedule"
-        };
-        if !taints.iter().any(same) {
-            taints.push(taint);
-        }
     }
 
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {

@@ -12,6 +12,7 @@ use crate::kinds::fields::{default_to, items, member, object_mut, text, text_at}
 use crate::kinds::pod::defaults;
 use crate::prepare::copy_member;
 use crate::resource::Subresource;
+use crate::strategy::Role;
 
 /// The rules of PersistentVolumeClaims.
 #[derive(Debug)]
@@ -50,6 +51,10 @@ fn class(object: &Value) -> Value {
 const IMMUTABLE: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
 
 impl Rules for Claim {
+    fn role(&self) -> Role {
+        Role::Claim
+    }
+
     fn protection_finalizer(&self) -> Option<&'static str> {
         Some("kubernetes.io/pvc-protection")
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod cells;
 pub(crate) mod defaults;
+pub mod requests;
 pub mod resources;
 pub(crate) mod validate;
 
@@ -11,9 +12,10 @@ use pleach_meta::FieldError;
 use crate::columns::{age_text, computed, wide};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
-use crate::kinds::fields::{int_at, items, member, text_at};
+use crate::kinds::fields::{default_to, int_at, items, member, text_at};
 use crate::prepare::copy_member;
 use crate::resource::Subresource;
+use crate::strategy::{Role, Stamp};
 
 /// The rules of Pods.
 #[derive(Debug)]
@@ -44,6 +46,19 @@ impl Rules for Pod {
         }
         if let Some(members) = object.as_object_mut() {
             members.insert("status", status);
+        }
+    }
+
+    fn stamp(&self, object: &mut Value, _: Option<&Value>, subresource: Subresource, by: &Stamp<'_>) {
+        if subresource != Subresource::None {
+            return;
+        }
+        if let Some(Value::Array(conditions)) = member(object, "status").get_mut("conditions") {
+            for condition in conditions.iter_mut().filter_map(Value::as_object_mut) {
+                if condition.get_str("reason") == Some("SchedulingGated") {
+                    default_to(condition, "lastTransitionTime", by.now);
+                }
+            }
         }
     }
 
@@ -148,8 +163,8 @@ impl Rules for Pod {
         ]
     }
 
-    fn runs_containers(&self) -> bool {
-        true
+    fn role(&self) -> Role {
+        Role::Pod
     }
 
     fn has_grace_period(&self) -> bool {
@@ -192,6 +207,10 @@ fn take_resources(spec: &mut Map, new: &Value) {
 pub struct PodTemplate;
 
 impl Rules for PodTemplate {
+    fn pod_template(&self) -> Option<&'static [&'static str]> {
+        Some(&["template"])
+    }
+
     fn default(&self, object: &mut Value) {
         if let Some(members) = object.as_object_mut() {
             defaults::template(members);

@@ -1,6 +1,6 @@
 //! PriorityClasses.
 
-use pleach_json::Value;
+use pleach_json::{Value, json};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
 
@@ -17,6 +17,16 @@ pub const SYSTEM: [(&str, i64); 2] =
 pub const GROUP: &str = "scheduling.k8s.io";
 /// The resource.
 pub const PLURAL: &str = "priorityclasses";
+
+/// A class that the server creates.
+pub fn new(name: &str, value: i64) -> Value {
+    let what = if value == SYSTEM[0].1 { "cluster" } else { "node" };
+    json!({
+        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": (name)},
+        "value": (value), "preemptionPolicy": "PreemptLowerPriority",
+        "description": (format!("Pods that a {what} cannot work without.")),
+    })
+}
 
 /// The rules of PriorityClasses.
 #[derive(Debug)]

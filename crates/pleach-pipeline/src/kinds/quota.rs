@@ -1,5 +1,7 @@
 //! ResourceQuotas.
 
+pub mod usage;
+
 use pleach_json::{Map, Value};
 use pleach_meta::FieldError;
 
@@ -7,6 +9,12 @@ use crate::columns::{age_text, computed};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
 use crate::kinds::checks;
+use crate::strategy::Effect;
+
+/// The group.
+pub const GROUP: &str = "";
+/// The resource.
+pub const PLURAL: &str = "resourcequotas";
 
 /// The rules of ResourceQuotas.
 #[derive(Debug)]
@@ -28,6 +36,10 @@ fn shown(object: &Value, limits: bool) -> Value {
 }
 
 impl Rules for ResourceQuota {
+    fn after_commit(&self) -> Effect {
+        Effect::LimitsChanged
+    }
+
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let hard = object.at(&["spec", "hard"]).and_then(Value::as_object);

@@ -1,13 +1,105 @@
 //! RuntimeClasses.
 
-use pleach_json::Value;
+use pleach_json::{Map, Value};
 use pleach_meta::FieldError;
 
 use crate::columns::{age_text, computed};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
 use crate::kinds::checks;
-use crate::kinds::fields::text;
+use crate::kinds::fields::{items, member, submember, text};
+
+/// The group.
+pub const GROUP: &str = "node.k8s.io";
+/// The resource.
+pub const PLURAL: &str = "runtimeclasses";
+
+const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
+
+fn filled<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Map> {
+    object.at(path).and_then(Value::as_object).filter(|map| !map.is_empty())
+}
+
+/// Gives a Pod the overhead, node selector and tolerations of its class; the error says why it cannot have them.
+pub fn apply(class: &Value, pod: &mut Value) -> Result<(), String> {
+    let spec = member(pod, "spec");
+    if let Some(overhead) = filled(class, &["overhead", "podFixed"]) {
+        let own = spec.get("overhead").and_then(Value::as_object).filter(|own| !own.is_empty());
+        if own.is_some_and(|own| own != overhead) {
+            return Err(MISMATCH.into());
+        }
+        spec.insert("overhead", overhead.clone());
+    }
+    if let Some(selector) = filled(class, &["scheduling", "nodeSelector"]) {
+        let own = submember(spec, "nodeSelector");
+        for (key, value) in selector {
+            if let Some(other) = own.get(key).filter(|other| *other != value) {
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                return Err(format!(
+                    "conflict: runtimeClass.scheduling.nodeSelector[{key}] = {}; pod.spec.nodeSelector[{key}] = {}",
+                    text(value),
+                    text(other)
+                ));
+            }
+            own.insert(key.clone(), value.clone());
+        }
+    }
+    let added =
+        class.get("scheduling").map(|scheduling| items(scheduling, "tolerations")).unwrap_or_default();
+    if !added.is_empty() {
+        let own = spec.get("tolerations").and_then(Value::as_array).map_or(&[][..], |own| &own[..]);
+        let all: Vec<Value> = own.iter().chain(added).cloned().collect();
+        let merged = merge_tolerations(&all);
+        spec.insert("tolerations", merged);
+    }
+    Ok(())
+}
+
+/// `MergeTolerations`: tolerations that another one includes are left out.
+fn merge_tolerations(all: &[Value]) -> Vec<Value> {
+    let mut merged: Vec<Value> = Vec::new();
+    for (i, one) in all.iter().enumerate() {
+        let covered = merged.iter().any(|other| includes(other, one))
+            || all[i + 1..].iter().any(|other| other != one && includes(other, one));
+        if !covered {
+            merged.push(one.clone());
+        }
+    }
+    merged
+}
+
+fn includes(wide: &Value, narrow: &Value) -> bool {
+    if wide == narrow {
+        return true;
+    }
+    let is = |key: &str| text(wide, key) == text(narrow, key);
+    let any_key = text(wide, "key").is_empty() && text(wide, "operator") == "Exists";
+    if !is("key") && !any_key || !is("effect") && !text(wide, "effect").is_empty() {
+        return false;
+    }
+    if text(wide, "effect") == "NoExecute"
+        && let Some(most) = wide.get("tolerationSeconds").and_then(Value::as_int)
+        && narrow.get("tolerationSeconds").and_then(Value::as_int).is_none_or(|seconds| seconds > most)
+    {
+        return false;
+    }
+    match text(wide, "operator") {
+        "Equal" | "" => matches!(text(narrow, "operator"), "Equal" | "") && is("value"),
+        "Exists" => true,
+        _ => false,
+    }
+}
+
+/// What is wrong with the overhead of a Pod, given its class.
+pub fn overhead_error(class: Option<&Value>, pod: &Value) -> Option<&'static str> {
+    let own = filled(pod, &["spec", "overhead"]);
+    match class.and_then(|class| filled(class, &["overhead", "podFixed"])) {
+        Some(overhead) => (own != Some(overhead)).then_some(MISMATCH),
+        None => {
+            own.map(|_| "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+        }
+    }
+}
 
 /// The rules of RuntimeClasses.
 #[derive(Debug)]

@@ -13,6 +13,7 @@ use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{default_to, each_mut, int_at, items, member, submember, text, text_at};
 use crate::kinds::pod::cells;
 use crate::resource::Subresource;
+use crate::strategy::Role;
 
 /// The rules of Services.
 #[derive(Debug)]
@@ -24,6 +25,10 @@ fn is_external(spec: &Value) -> bool {
 }
 
 impl Rules for Service {
+    fn role(&self) -> Role {
+        Role::Service
+    }
+
     fn default(&self, object: &mut Value) {
         let spec = member(object, "spec");
         default_to(spec, "sessionAffinity", "None");

@@ -1,0 +1,71 @@
+//! `LimitRanger`: containers get the requests and limits of the namespace's LimitRanges, and stay within them.
+
+use std::pin::Pin;
+
+use pleach_json::Value;
+use pleach_pipeline::strategy::Role;
+
+use super::{AdmissionAttributes, Mutation, Operation, Plugin, Validation, Verdict};
+use crate::engine::Engine;
+use crate::kinds::limit_range;
+use crate::rejection::Rejection;
+use crate::target::Subresource;
+
+pub(super) struct LimitRanger;
+
+async fn ranges(engine: &Engine, attributes: &AdmissionAttributes<'_>) -> Result<Vec<Value>, Rejection> {
+    engine.objects(limit_range::GROUP, limit_range::PLURAL, attributes.target.namespace.as_deref()).await
+}
+
+impl Plugin for LimitRanger {
+    fn handles(&self, engine: &Engine, attributes: &AdmissionAttributes<'_>) -> bool {
+        let (role, operation) = (attributes.target.kind.strategy.role(), attributes.operation());
+        let concerned = match (role, attributes.target.subresource, operation) {
+            (Role::Pod, Subresource::Resize, Operation::Update) => true,
+            (Role::Pod, Subresource::None, Operation::Create) => true,
+            (Role::Claim, Subresource::None, Operation::Create | Operation::Update) => true,
+            _ => false,
+        };
+        concerned && engine.limited.has(attributes.target.namespace.as_ref())
+    }
+
+    fn admit<'a>(&'a self, write: Mutation<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+        Box::pin(async move {
+            let attributes = write.attributes;
+            let fills = attributes.target.kind.strategy.role() == Role::Pod
+                && attributes.operation() == Operation::Create;
+            if !fills || !self.handles(write.engine, attributes) {
+                return Ok(());
+            }
+            let Some(object) = write.object else { return Ok(()) };
+            for range in ranges(write.engine, attributes).await? {
+                write.state.changed |= limit_range::fill_pod(&range, object);
+            }
+            Ok(())
+        })
+    }
+
+    fn validate<'a>(&'a self, write: Validation<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+        Box::pin(async move {
+            let attributes = write.attributes;
+            if !self.handles(write.engine, attributes) {
+                return Ok(());
+            }
+            let Some(object) = write.object else { return Ok(()) };
+            if write.old.is_some_and(|old| old.at(&["metadata", "deletionTimestamp"]).is_some()) {
+                return Ok(());
+            }
+            for range in ranges(write.engine, attributes).await? {
+                let refused = if attributes.target.kind.strategy.role() == Role::Pod {
+                    limit_range::check_pod(&range, object)
+                } else {
+                    limit_range::check_claim(&range, object)
+                };
+                if let Some(why) = refused {
+                    return Err(attributes.forbid(object, why));
+                }
+            }
+            Ok(())
+        })
+    }
+}
