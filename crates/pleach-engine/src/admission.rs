@@ -16,6 +16,7 @@ mod limited_namespaces;
 mod mutating_webhook;
 mod namespace_lifecycle;
 mod plugins;
+mod pod_security;
 mod pods;
 mod priority;
 mod resource_quota;

@@ -94,7 +94,6 @@ impl Engine {
                 let number = match given {
                     0 => match numbers.iter().find(|(known, _)| *known == port) {
                         Some((_, number)) => *number,
-                        None if dry_run => 0,
                         None => self.free_port(&taken).ok_or_else(|| {
                             Rejection::internal("failed to allocate a nodePort: range is full")
                         })?,
@@ -111,8 +110,11 @@ impl Engine {
                                 ),
                             ));
                         }
-                        let mine = had.contains(&given) || numbers.iter().any(|(_, number)| *number == given);
-                        if !dry_run && !mine && taken.ports.contains(&given) {
+                        // One number serves one port in several protocols.
+                        let shared = numbers.iter().any(|(known, number)| *known == port && *number == given);
+                        let mine =
+                            had.contains(&given) && !numbers.iter().any(|(_, number)| *number == given);
+                        if !mine && !shared && taken.ports.contains(&given) {
                             let why = "provided port is already allocated";
                             return Err(invalid(object, FieldError::invalid(path, given, why)));
                         }

@@ -188,6 +188,8 @@ impl Engine {
         if options.dry_run {
             return Ok(Step::Done(if held {
                 Deleted::Marked(Object::Value(self.through_storage(target, draft).await?))
+            } else if strategy.has_grace_period() {
+                Deleted::Returned(Object::Value(self.through_storage(target, draft).await?))
             } else if target.kind.strategy.return_deleted_object() {
                 Deleted::Returned(Object::Value(live))
             } else {

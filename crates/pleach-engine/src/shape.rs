@@ -85,7 +85,7 @@ pub fn row(
     let meta = ObjectMeta::of(object);
     let mut cells = Vec::with_capacity(version.columns.len() + 2);
     if kind.strategy.name_is_first_column() {
-        cells.push(Value::from(meta.name()));
+        cells.push(kind.strategy.table_name(object).map_or_else(|| Value::from(meta.name()), Value::from));
     }
     if version.columns.is_empty() {
         cells.push(age(meta.creation_timestamp(), now));
@@ -99,6 +99,9 @@ pub fn row(
     };
     let mut out = Map::new();
     out.insert("cells", cells);
+    if let Some(conditions) = kind.strategy.row_conditions(object) {
+        out.insert("conditions", conditions);
+    }
     out.insert("object", included);
     out.into()
 }
@@ -115,7 +118,7 @@ pub fn table(columns: Value, rows: Vec<Value>, api_version: &str, metadata: Map)
 }
 
 /// A Scale as a table of one row.
-pub fn scale_table(scale: Value, include: IncludeObject, api_version: &str, now: i64) -> Value {
+pub fn scale_table(kind: &Kind, scale: Value, include: IncludeObject, api_version: &str, now: i64) -> Value {
     let meta = ObjectMeta::of(&scale);
     let number = |at: &[&str]| scale.at(at).and_then(Value::as_int).unwrap_or(0);
     let cells = vec![
@@ -124,11 +127,13 @@ pub fn scale_table(scale: Value, include: IncludeObject, api_version: &str, now:
         Value::Int(number(&["status", "replicas"])),
         age(meta.creation_timestamp(), now),
     ];
+    // Upstream's printers of built-in kinds differ in these.
+    let (name_format, age_type) = if kind.is_custom() { ("name", "date") } else { ("", "string") };
     let columns = vec![
-        definition("Name", "string", "name", NAME_DESCRIPTION, 0),
+        definition("Name", "string", name_format, NAME_DESCRIPTION, 0),
         definition("Desired", "integer", "", "Number of desired replicas", 0),
         definition("Available", "integer", "", "Number of available replicas", 0),
-        definition("Age", "date", "", AGE_DESCRIPTION, 0),
+        definition("Age", age_type, "", AGE_DESCRIPTION, 0),
     ];
     let mut metadata = Map::new();
     if let Some(version) = meta.get("resourceVersion") {

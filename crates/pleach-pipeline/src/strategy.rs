@@ -129,6 +129,18 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         true
     }
 
+    /// The name in a table, if it is not that of the object.
+    fn table_name(&self, object: &Value) -> Option<String> {
+        let _ = object;
+        None
+    }
+
+    /// The conditions of a row in a table.
+    fn row_conditions(&self, object: &Value) -> Option<Value> {
+        let _ = object;
+        None
+    }
+
     /// The object that the cells of a table are taken from.
     fn table_object<'v>(&self, object: &'v Value) -> Cow<'v, Value> {
         Cow::Borrowed(object)

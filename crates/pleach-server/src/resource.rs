@@ -81,6 +81,17 @@ pub async fn serve(
 
 /// The answer for a path that leads nowhere: where built-in kinds are served, it is theirs.
 fn unknown(app: &App, call: &Call<'_>, info: &ResourceAttributes<'_>) -> Response<Body> {
+    if let Some(kind) = app.engine.catalog().get(info.group, info.resource)
+        && !kind.is_custom()
+        && kind.is_namespaced()
+        && kind.version(info.version).is_some()
+        && info.namespace.is_empty()
+        && info.subresource.is_empty()
+        && !call.is_named
+    {
+        // The collection of all namespaces is there to be read.
+        return respond::rejection(Rejection::UnknownMethod, &error_format(call));
+    }
     let built_in = |kind: &Arc<ServedKind>| !kind.is_custom();
     if info.group.is_empty()
         || reviews::GROUPS.contains(&info.group)

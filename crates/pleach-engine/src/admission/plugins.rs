@@ -7,6 +7,7 @@ use super::default_toleration_seconds::DefaultTolerationSeconds;
 use super::limit_ranger::LimitRanger;
 use super::mutating_webhook::MutatingAdmissionWebhook;
 use super::namespace_lifecycle::NamespaceLifecycle;
+use super::pod_security::PodSecurity;
 use super::pods::{PodResizeValidator, PodTopologyLabels, RuntimeClass, TaintNodesByCondition};
 use super::priority::Priority;
 use super::resource_quota::ResourceQuota;
@@ -47,7 +48,7 @@ static PLUGINS: &[Entry] = &[
     built("TaintNodesByCondition", &TaintNodesByCondition),
     off("AlwaysPullImages"),
     off("ImagePolicyWebhook"),
-    on("PodSecurity"),
+    built("PodSecurity", &PodSecurity),
     off("PodNodeSelector"),
     built("Priority", &Priority),
     built("DefaultTolerationSeconds", &DefaultTolerationSeconds),

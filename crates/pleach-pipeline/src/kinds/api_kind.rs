@@ -139,6 +139,18 @@ pub trait Rules: std::fmt::Debug + Send + Sync + 'static {
         Vec::new()
     }
 
+    /// The name in a table, if it is not that of the object.
+    fn table_name(&self, object: &Value) -> Option<String> {
+        let _ = object;
+        None
+    }
+
+    /// The conditions of a row in a table.
+    fn row_conditions(&self, object: &Value) -> Option<Value> {
+        let _ = object;
+        None
+    }
+
     /// The columns after the name.
     fn columns(&self) -> Vec<Column> {
         crate::columns::generic()
@@ -344,6 +356,14 @@ impl Strategy for ApiKind {
 
     fn subresources(&self) -> &'static [SubresourceInfo] {
         self.subresources
+    }
+
+    fn table_name(&self, object: &Value) -> Option<String> {
+        self.rules.table_name(object)
+    }
+
+    fn row_conditions(&self, object: &Value) -> Option<Value> {
+        self.rules.row_conditions(object)
     }
 
     fn decodes_whole_object(&self) -> bool {

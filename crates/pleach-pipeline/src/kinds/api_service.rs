@@ -2,12 +2,14 @@
 
 use pleach_json::{Value, json};
 use pleach_meta::FieldError;
-use pleach_meta::object_meta::ObjectMeta;
+use pleach_meta::names::check_dns1035_label;
+use pleach_meta::object_meta::{NameRule, ObjectMeta};
 
 use crate::columns::{age_text, computed};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
-use crate::kinds::fields::{default_to, items, member, object_mut, text, text_at};
+use crate::kinds::checks;
+use crate::kinds::fields::{bool_at, default_to, int_at, items, member, object_mut, text, text_at};
 
 /// The rules of APIServices.
 #[derive(Debug)]
@@ -48,7 +50,56 @@ impl Rules for ApiService {
                 format!("must be `spec.version+\".\"+spec.group`: \"{wanted}\""),
             ));
         }
+        let at = |field: &str| format!("spec.{field}");
+        if group.is_empty() && version != "v1" {
+            let why = "only v1 may have an empty group and it better be legacy kube";
+            errors.push(FieldError::required(at("group"), why));
+        }
+        if !group.is_empty() {
+            checks::dns_subdomain(group, &at("group"), &mut errors);
+        }
+        let wrong = check_dns1035_label(version).into_iter();
+        errors.extend(wrong.map(|why| FieldError::invalid(at("version"), version, why)));
+        for (field, most) in [("groupPriorityMinimum", 20_000), ("versionPriority", 1_000)] {
+            let number = int_at(object, &["spec", field]);
+            if !(1..=most).contains(&number) {
+                let why = format!("must be positive and less than {most}");
+                errors.push(FieldError::invalid(at(field), number, why));
+            }
+        }
+        let bundle = text_at(object, &["spec", "caBundle"]);
+        let insecure = bool_at(object, &["spec", "insecureSkipTLSVerify"]);
+        let Some(service) = object.at(&["spec", "service"]) else {
+            if !bundle.is_empty() {
+                let bytes = pleach_go::base64::decode(bundle).map_or(0, |bytes| bytes.len());
+                let why = "local APIServices may not have a caBundle";
+                errors.push(FieldError::invalid(at("caBundle"), format!("{bytes} bytes"), why));
+            }
+            if insecure {
+                let why = "local APIServices may not have insecureSkipTLSVerify";
+                errors.push(FieldError::invalid(at("insecureSkipTLSVerify"), true, why));
+            }
+            return errors;
+        };
+        for field in ["namespace", "name"] {
+            if text(service, field).is_empty() {
+                errors.push(FieldError::required(format!("spec.service.{field}"), ""));
+            }
+        }
+        let port = int_at(service, &["port"]);
+        if !(1..=65535).contains(&port) {
+            let why = "port is not valid: must be between 1 and 65535, inclusive";
+            errors.push(FieldError::invalid("spec.service.port", port, why));
+        }
+        if insecure && !bundle.is_empty() {
+            let why = "may not be true if caBundle is present";
+            errors.push(FieldError::invalid(at("insecureSkipTLSVerify"), true, why));
+        }
         errors
+    }
+
+    fn name_rule(&self) -> NameRule {
+        NameRule::PathSegment
     }
 
     fn columns(&self) -> Vec<Column> {

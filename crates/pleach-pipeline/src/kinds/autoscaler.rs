@@ -10,6 +10,7 @@ use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{
     default_empty_to, default_to, int_at, items, member, object_mut, submember, text, text_at,
 };
+use crate::resource::Subresource;
 
 /// The rules of HorizontalPodAutoscalers.
 #[derive(Debug)]
@@ -82,6 +83,14 @@ impl Rules for Autoscaler {
             "v2" if is_v1(object) => Some(to_v2(object)),
             _ => None,
         }
+    }
+
+    fn validate_subresource(&self, object: &Value, _: &Value, _: Subresource) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        for field in ["currentReplicas", "desiredReplicas"] {
+            checks::non_negative(object.at(&["status", field]), &format!("status.{field}"), &mut errors);
+        }
+        errors
     }
 
     fn columns(&self) -> Vec<Column> {

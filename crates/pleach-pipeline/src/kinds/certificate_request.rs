@@ -145,9 +145,10 @@ impl Rules for CertificateRequest {
         if subresource == Subresource::Approval {
             let new = object.at(&["status", "conditions"]).cloned();
             copy_member(object, old, "status");
-            if let Some(new) = new {
-                member(object, "status").insert("conditions", new);
-            }
+            match new {
+                Some(new) => member(object, "status").insert("conditions", new),
+                None => member(object, "status").remove("conditions"),
+            };
         }
     }
 

@@ -188,7 +188,15 @@ pub(crate) fn is_zero(value: Option<&Value>) -> bool {
 
 /// An address.
 pub(crate) fn ip(text: &str, path: &str, errors: &mut Errors) {
-    if text.parse::<std::net::IpAddr>().is_err() {
+    let parts: Vec<&str> = text.split('.').collect();
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let padded = parts.len() == 4
+        && parts.iter().all(is_number)
+        && parts.iter().any(|part| part.len() > 1 && part.starts_with('0'))
+        && parts.iter().all(|part| part.parse::<u16>().is_ok_and(|number| number < 256));
+    if padded {
+        errors.push(FieldError::invalid(path, text, "must not have leading 0s"));
+    } else if text.parse::<std::net::IpAddr>().is_err() {
         let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
         errors.push(FieldError::invalid(path, text, why));
     }
@@ -207,5 +215,68 @@ pub(crate) fn cidr(text: &str, path: &str, errors: &mut Errors) {
     if !valid {
         let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
         errors.push(FieldError::invalid(path, text, why));
+    }
+}
+
+/// `ValidateConditions`: conditions of the common type.
+pub(crate) fn conditions(conditions: &[Value], path: &str, errors: &mut Errors) {
+    let text = |condition: &Value, key: &str| {
+        condition.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let mut seen: Vec<String> = Vec::new();
+    for (i, condition) in conditions.iter().enumerate() {
+        let path = format!("{path}[{i}]");
+        let kind = text(condition, "type");
+        if seen.contains(&kind) {
+            errors.push(FieldError::duplicate(format!("{path}.type"), kind.as_str()));
+        }
+        let at = format!("{path}.type");
+        if kind.is_empty() {
+            errors.push(FieldError::required(at, ""));
+        } else {
+            let wrong = check_qualified_name(&kind).into_iter();
+            errors.extend(wrong.map(|why| FieldError::invalid(&at, kind.as_str(), why)));
+        }
+        seen.push(kind);
+        one_of(&text(condition, "status"), &format!("{path}.status"), &["False", "True", "Unknown"], errors);
+        let generation = condition.get("observedGeneration").and_then(Value::as_int).unwrap_or_default();
+        if generation < 0 {
+            let why = "must be greater than or equal to zero";
+            errors.push(FieldError::invalid(format!("{path}.observedGeneration"), generation, why));
+        }
+        if text(condition, "lastTransitionTime").is_empty() {
+            errors.push(FieldError::required(format!("{path}.lastTransitionTime"), ""));
+        }
+        let reason = text(condition, "reason");
+        let at = format!("{path}.reason");
+        if reason.is_empty() {
+            errors.push(FieldError::required(at, ""));
+        } else if !is_reason(&reason) {
+            errors.push(FieldError::invalid(
+                &at,
+                reason.as_str(),
+                "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')",
+            ));
+        }
+    }
+}
+
+fn is_reason(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let inner = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b',' | b':');
+    bytes.first().is_some_and(u8::is_ascii_alphabetic)
+        && bytes.iter().all(inner)
+        && bytes.last().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+/// A host name with a wildcard.
+pub(crate) fn wildcard_subdomain(text: &str, path: &str, errors: &mut Errors) {
+    let valid = text.strip_prefix("*.").is_some_and(|rest| check_dns1123_subdomain(rest).is_empty());
+    if !valid {
+        errors.push(FieldError::invalid(
+            path,
+            text,
+            "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+        ));
     }
 }

@@ -2,6 +2,7 @@
 
 use pleach_json::{Map, Value, json};
 use pleach_meta::FieldError;
+use pleach_meta::field_error::BadValue;
 
 use crate::columns::{age_text, computed};
 use crate::kind::Column;
@@ -130,9 +131,18 @@ impl Rules for DisruptionBudget {
         let mut errors = Vec::new();
         let (least, most) = (object.at(&["spec", "minAvailable"]), object.at(&["spec", "maxUnavailable"]));
         if least.is_some() && most.is_some() {
-            let spec = object.get("spec").cloned().unwrap_or_default();
+            // Upstream prints its internal type.
+            let show =
+                |field: &str| pleach_json::to_string(object.at(&["spec", field]).unwrap_or(&Value::Null));
+            let spec = format!(
+                "{{\"MinAvailable\":{},\"Selector\":{},\"MaxUnavailable\":{},\"UnhealthyPodEvictionPolicy\":{}}}",
+                show("minAvailable"),
+                show("selector"),
+                show("maxUnavailable"),
+                show("unhealthyPodEvictionPolicy")
+            );
             let why = "minAvailable and maxUnavailable cannot be both set";
-            errors.push(FieldError::invalid("spec", spec, why));
+            errors.push(FieldError::invalid("spec", BadValue::Raw(spec), why));
         }
         for (value, path) in [(least, "spec.minAvailable"), (most, "spec.maxUnavailable")] {
             checks::int_or_percent(value, path, &mut errors);
@@ -141,6 +151,12 @@ impl Rules for DisruptionBudget {
         if let Some(selector) = object.at(&["spec", "selector"]) {
             checks::selector(selector, "spec.selector", &mut errors);
         }
+        checks::one_of_if_set(
+            object.at(&["spec", "unhealthyPodEvictionPolicy"]),
+            "spec.unhealthyPodEvictionPolicy",
+            &["AlwaysAllow", "IfHealthyBudget"],
+            &mut errors,
+        );
         errors
     }
 
@@ -149,6 +165,8 @@ impl Rules for DisruptionBudget {
         for field in ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"] {
             checks::non_negative(object.at(&["status", field]), &format!("status.{field}"), &mut errors);
         }
+        let status = object.get("status").unwrap_or(&Value::Null);
+        checks::conditions(items(status, "conditions"), "status.conditions", &mut errors);
         errors
     }
 

@@ -10,6 +10,7 @@ use crate::kinds::checks::{self, Errors};
 use crate::kinds::endpoints::three;
 use crate::kinds::fields::{default_to, int_at, items, member, object_mut, text, text_at};
 use crate::kinds::pod::cells::or_none;
+use crate::resource::Subresource;
 use crate::strategy::Role;
 
 /// The group.
@@ -30,7 +31,7 @@ impl Rules for Ingress {
         Role::Ingress
     }
 
-    fn validate(&self, object: &Value, _: Option<&Value>) -> Vec<FieldError> {
+    fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         let spec = object.get("spec").unwrap_or(&Value::Null);
         let rules = items(spec, "rules");
@@ -47,11 +48,14 @@ impl Rules for Ingress {
                 let path = format!("spec.rules[{i}].host");
                 if host.parse::<std::net::IpAddr>().is_ok() {
                     errors.push(FieldError::invalid(path, host, "must be a DNS name, not an IP address"));
-                } else if !host.contains('*') {
-                    checks::dns_subdomain(host, &path, &mut errors);
+                } else {
+                    host_name(host, &path, &mut errors);
                 }
             }
             let paths = rule.get("http").map(|http| items(http, "paths")).unwrap_or_default();
+            if rule.get("http").is_some() && paths.is_empty() {
+                errors.push(FieldError::required(format!("spec.rules[{i}].http.paths"), ""));
+            }
             for (j, one) in paths.iter().enumerate() {
                 let path = format!("spec.rules[{i}].http.paths[{j}]");
                 let kind = text(one, "pathType");
@@ -85,6 +89,48 @@ impl Rules for Ingress {
                 }
                 if let Some(backend) = one.get("backend") {
                     self::backend(backend, &format!("{path}.backend"), &mut errors);
+                }
+            }
+        }
+        for (i, tls) in items(spec, "tls").iter().enumerate() {
+            for (j, host) in items(tls, "hosts").iter().enumerate() {
+                let path = format!("spec.tls[{i}].hosts[{j}]");
+                host_name(host.as_str().unwrap_or_default(), &path, &mut errors);
+            }
+            let secret = text(tls, "secretName");
+            if !secret.is_empty() {
+                checks::dns_subdomain(secret, &format!("spec.tls[{i}].secretName"), &mut errors);
+            }
+        }
+        let class = text(spec, "ingressClassName");
+        if !class.is_empty() {
+            checks::dns_subdomain(class, "spec.ingressClassName", &mut errors);
+        }
+        let annotated = text_at(object, &["metadata", "annotations", CLASS_ANNOTATION]);
+        if old.is_none() && !class.is_empty() && !annotated.is_empty() && class != annotated {
+            errors.push(FieldError::invalid(
+                format!("annotations.{CLASS_ANNOTATION}"),
+                annotated,
+                "must match `ingressClassName` when both are specified",
+            ));
+        }
+        errors
+    }
+
+    fn validate_subresource(&self, object: &Value, _: &Value, _: Subresource) -> Vec<FieldError> {
+        let mut errors = Errors::new();
+        let balancer = object.at(&["status", "loadBalancer"]).unwrap_or(&Value::Null);
+        for (i, one) in items(balancer, "ingress").iter().enumerate() {
+            let path = format!("status.loadBalancer.ingress[{i}]");
+            let (ip, host) = (text(one, "ip"), text(one, "hostname"));
+            if !ip.is_empty() {
+                checks::ip(ip, &format!("{path}.ip"), &mut errors);
+            }
+            if !host.is_empty() {
+                checks::dns_subdomain(host, &format!("{path}.hostname"), &mut errors);
+                if host.parse::<std::net::IpAddr>().is_ok() {
+                    let why = "must be a DNS name, not an IP address";
+                    errors.push(FieldError::invalid(format!("{path}.hostname"), host, why));
                 }
             }
         }
@@ -142,15 +188,39 @@ impl Rules for Ingress {
     }
 }
 
+/// The name of a host, perhaps with a wildcard.
+fn host_name(host: &str, path: &str, errors: &mut Errors) {
+    if host.contains('*') {
+        checks::wildcard_subdomain(host, path, errors);
+    } else {
+        checks::dns_subdomain(host, path, errors);
+    }
+}
+
 fn backend(backend: &Value, path: &str, errors: &mut Errors) {
-    let Some(service) = backend.get("service") else {
-        if backend.get("resource").is_none() {
-            errors.push(FieldError::required(path, "resource or service backend is required"));
+    let resource = backend.get("resource");
+    let service = match (backend.get("service"), resource) {
+        (Some(_), Some(_)) => {
+            errors.push(FieldError::invalid(path, "", "cannot set both resource and service backends"));
+            return;
         }
-        return;
+        (None, Some(resource)) => {
+            for field in ["kind", "name"] {
+                if text(resource, field).is_empty() {
+                    errors.push(FieldError::required(format!("{path}.resource.{field}"), ""));
+                }
+            }
+            return;
+        }
+        (None, None) => {
+            errors.push(FieldError::invalid(path, "", "resource or service backend is required"));
+            return;
+        }
+        (Some(service), None) => service,
     };
-    if text(service, "name").is_empty() {
-        errors.push(FieldError::required(format!("{path}.service.name"), ""));
+    match text(service, "name") {
+        "" => errors.push(FieldError::required(format!("{path}.service.name"), "")),
+        name => checks::dns_label(name, &format!("{path}.service.name"), errors),
     }
     let (name, number) = (text_at(service, &["port", "name"]), int_at(service, &["port", "number"]));
     match (name, number) {
@@ -159,7 +229,7 @@ fn backend(backend: &Value, path: &str, errors: &mut Errors) {
         (_, 0) => checks::port_name(name, &format!("{path}.service.port.name"), errors),
         _ => {
             let why = "cannot set both port name & port number";
-            errors.push(FieldError::invalid(path, backend.clone(), why));
+            errors.push(FieldError::invalid(path, "", why));
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use pleach_json::{Value, json};
 use pleach_meta::FieldError;
+use pleach_meta::field_error::{BadValue, ErrorType};
 use pleach_meta::object_meta::ObjectMeta;
+use pleach_meta::selector::label::LabelSelector;
 
 use crate::columns::{age_text, computed, wide};
 use crate::kind::Column;
@@ -73,9 +75,8 @@ impl Rules for Job {
             }
         }
         let generated = generated.clone();
-        if matches!(spec.get("selector"), None | Some(Value::Null)) {
-            spec.insert("selector", json!({"matchLabels": {"batch.kubernetes.io/controller-uid": (uid)}}));
-        }
+        let selector = submember(spec, "selector");
+        submember(selector, "matchLabels").insert("batch.kubernetes.io/controller-uid", uid.as_str());
         // A Job without labels of its own shares those of its template, which is one map in Go.
         if shared || labels.is_none() {
             metadata_mut(object).insert("labels", generated);
@@ -86,6 +87,23 @@ impl Rules for Job {
         let mut errors = Errors::new();
         job_spec(object, "spec", &mut errors);
         let selector = object.at(&["spec", "selector"]);
+        if bool_at(object, &["spec", "manualSelector"]) {
+            let labels = object.at(&["spec", "template", "metadata", "labels"]);
+            if selector.is_none() {
+                errors.push(FieldError::required("spec.selector", ""));
+            }
+            let matches = selector.is_some_and(|selector| {
+                LabelSelector::from_object(Some(selector))
+                    .is_ok_and(|selector| selector.matches(labels.and_then(Value::as_object)))
+            });
+            if !matches {
+                errors.push(FieldError::invalid(
+                    "spec.template.metadata.labels",
+                    labels.cloned().unwrap_or_default(),
+                    "`selector` does not match template `labels`",
+                ));
+            }
+        }
         if old.is_none() && !bool_at(object, &["spec", "manualSelector"]) {
             let uid = ObjectMeta::of(object).uid();
             let wanted = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": (uid)}});
@@ -94,6 +112,32 @@ impl Rules for Job {
                     "spec.selector",
                     selector.cloned().unwrap_or_default(),
                     "`selector` not auto-generated",
+                ));
+            }
+            let name = ObjectMeta::of(object).name();
+            let labels = object.at(&["spec", "template", "metadata", "labels"]);
+            for (key, wanted) in [
+                ("controller-uid", uid),
+                ("batch.kubernetes.io/controller-uid", uid),
+                ("job-name", name),
+                ("batch.kubernetes.io/job-name", name),
+            ] {
+                if labels.and_then(|labels| labels.get(key)).and_then(Value::as_str) != Some(wanted) {
+                    errors.push(FieldError::invalid(
+                        format!("spec.template.metadata.labels[{key}]"),
+                        labels.cloned().unwrap_or_default(),
+                        format!("must be '{wanted}'"),
+                    ));
+                }
+            }
+            if selector != Some(&wanted)
+                && let Ok(selector) = LabelSelector::from_object(selector)
+                && !selector.matches(labels.and_then(Value::as_object))
+            {
+                errors.push(FieldError::invalid(
+                    "spec.template.metadata.labels",
+                    labels.cloned().unwrap_or_default(),
+                    "`selector` does not match template `labels`",
                 ));
             }
         }
@@ -121,27 +165,17 @@ impl Rules for Job {
                 }
                 checks::immutable(new, was, &format!("spec.{field}"), &mut errors);
             }
-            if !bool_at(old, &["spec", "suspend"]) || old.at(&["status", "startTime"]).is_some() {
-                checks::immutable(
-                    object.at(&["spec", "template"]),
-                    old.at(&["spec", "template"]),
-                    "spec.template",
-                    &mut errors,
-                );
-            }
+            template_update(object, old, &mut errors);
         }
         errors
     }
 
-    fn validate_subresource(&self, object: &Value, _: &Value, _: Subresource) -> Vec<FieldError> {
+    fn validate_subresource(&self, object: &Value, old: &Value, _: Subresource) -> Vec<FieldError> {
         let mut errors = Errors::new();
         for field in ["active", "succeeded", "failed", "ready", "terminating"] {
             checks::non_negative(object.at(&["status", field]), &format!("status.{field}"), &mut errors);
         }
-        let (ready, active) = (int_at(object, &["status", "ready"]), int_at(object, &["status", "active"]));
-        if ready > active {
-            errors.push(FieldError::invalid("status.ready", ready, "more ready than active pods"));
-        }
+        status_update(object, old, &mut errors);
         errors
     }
 
@@ -180,6 +214,129 @@ impl Rules for Job {
             wide(computed("Selector", "string", |o, _| cells::selector(o.at(&["spec", "selector"])))),
         ]
     }
+}
+
+/// `validateJobStatus` and `ValidateJobStatusUpdate`: rules are applied where the fields they are about change.
+fn status_update(object: &Value, old: &Value, errors: &mut Errors) {
+    let has = |kind: &str| has_condition(object, kind);
+    let turned = |kind: &str| has_condition(object, kind) != has_condition(old, kind);
+    let changed = |field: &str| object.at(&["status", field]) != old.at(&["status", field]);
+    let finished = has("Complete") || has("Failed");
+    let ended = finished != (has_condition(old, "Complete") || has_condition(old, "Failed"));
+    let mut refuse = |applies: bool, why: &str| {
+        if applies {
+            errors.push(FieldError::new(ErrorType::Invalid, "status.conditions", BadValue::Omitted, why));
+        }
+    };
+    refuse(
+        (turned("Complete") || turned("Failed")) && has("Complete") && has("Failed"),
+        "cannot set Complete=True and Failed=true conditions",
+    );
+    refuse(
+        (turned("Complete") || turned("FailureTarget")) && has("Complete") && has("FailureTarget"),
+        "cannot set Complete=True and FailureTarget=true conditions",
+    );
+    let completed = text_at(object, &["status", "completionTime"]).to_owned();
+    let started = text_at(object, &["status", "startTime"]).to_owned();
+    let at = "status.completionTime";
+    let time_matters = changed("completionTime") || turned("Complete");
+    if time_matters && !completed.is_empty() && !has("Complete") {
+        let why = "cannot set completionTime when there is no Complete=True condition";
+        errors.push(FieldError::invalid(at, completed.as_str(), why));
+    }
+    if time_matters && completed.is_empty() && has("Complete") {
+        errors.push(FieldError::required(at, "completionTime is required for Complete jobs"));
+    }
+    if (changed("startTime") || changed("completionTime"))
+        && !started.is_empty()
+        && !completed.is_empty()
+        && completed < started
+    {
+        errors.push(FieldError::invalid(at, completed.as_str(), "must be equal to or after `startTime`"));
+    }
+    let mut refuse = |applies: bool, why: &str| {
+        if applies {
+            errors.push(FieldError::new(ErrorType::Invalid, "status.conditions", BadValue::Omitted, why));
+        }
+    };
+    refuse(
+        (turned("Failed") || changed("failedIndexes")) && has("Failed") && !has("FailureTarget"),
+        "cannot set Failed=True condition without the FailureTarget=true condition",
+    );
+    refuse(
+        (turned("Complete") || turned("SuccessCriteriaMet")) && has("Complete") && !has("SuccessCriteriaMet"),
+        "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
+    );
+    let (ready, active) = (int_at(object, &["status", "ready"]), int_at(object, &["status", "active"]));
+    if (ended || changed("active")) && finished && active > 0 {
+        errors.push(FieldError::invalid("status.active", active, "active>0 is invalid for finished job"));
+    }
+    let idle = bool_at(object, &["spec", "suspend"]) && int_at(object, &["spec", "completions"]) == 0;
+    if (ended || changed("startTime")) && finished && started.is_empty() && !idle {
+        errors.push(FieldError::required("status.startTime", "startTime is required for finished job"));
+    }
+    let terminating = int_at(object, &["status", "terminating"]);
+    if (ended || changed("terminating")) && finished && terminating > 0 {
+        let why = "terminating>0 is invalid for finished job";
+        errors.push(FieldError::invalid("status.terminating", terminating, why));
+    }
+    if (changed("ready") || changed("active")) && ready > active {
+        errors.push(FieldError::invalid("status.ready", ready, "cannot set more ready pods than active"));
+    }
+    let mut refuse = |applies: bool, why: &str| {
+        if applies {
+            errors.push(FieldError::new(ErrorType::Invalid, "status.conditions", BadValue::Omitted, why));
+        }
+    };
+    refuse(
+        has("SuccessCriteriaMet") && has("Failed"),
+        "cannot set SuccessCriteriaMet=True and Failed=true conditions",
+    );
+    refuse(
+        has("SuccessCriteriaMet") && has("FailureTarget"),
+        "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions",
+    );
+    for kind in ["Failed", "Complete", "FailureTarget"] {
+        refuse(
+            has_condition(old, kind) && !has(kind),
+            &format!("cannot disable the terminal {kind}=True condition"),
+        );
+    }
+    let indexed = text_at(object, &["spec", "completionMode"]) == "Indexed";
+    let scales = indexed && object.at(&["spec", "completions"]) == object.at(&["spec", "parallelism"]);
+    for (field, fixed) in [("failed", true), ("succeeded", !scales)] {
+        let (new, was) = (int_at(object, &["status", field]), int_at(old, &["status", field]));
+        if fixed && new < was {
+            let why = format!("cannot decrease the {field} counter");
+            errors.push(FieldError::invalid(format!("status.{field}"), new, why));
+        }
+    }
+    if changed("completionTime") && !completed.is_empty() && old.at(&["status", "completionTime"]).is_some() {
+        errors.push(FieldError::invalid(at, completed.as_str(), "field is immutable"));
+    }
+    let resumes = has_condition(old, "Suspended") && !has("Suspended");
+    if changed("startTime")
+        && !resumes
+        && old.at(&["status", "startTime"]).is_some()
+        && !bool_at(object, &["spec", "suspend"])
+    {
+        let value = object.at(&["status", "startTime"]).cloned().unwrap_or_default();
+        let why = "field is immutable for unsuspended job once set";
+        errors.push(FieldError::invalid("status.startTime", value, why));
+    }
+    let mut refuse = |applies: bool, why: &str| {
+        if applies {
+            errors.push(FieldError::new(ErrorType::Invalid, "status.conditions", BadValue::Omitted, why));
+        }
+    };
+    refuse(
+        has_condition(old, "SuccessCriteriaMet") && !has("SuccessCriteriaMet"),
+        "cannot disable the SuccessCriteriaMet=True condition",
+    );
+    refuse(
+        has_condition(old, "Complete") && turned("SuccessCriteriaMet") && has("SuccessCriteriaMet"),
+        "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions",
+    );
 }
 
 fn has_condition(object: &Value, kind: &str) -> bool {
@@ -245,6 +402,9 @@ fn job_spec(object: &Value, path: &str, errors: &mut Errors) {
             "requires indexed completion mode",
         ));
     }
+    if path != "spec" && bool_at(spec, &["manualSelector"]) {
+        errors.push(FieldError::not_supported(format!("{path}.manualSelector"), true, &["nil", "false"]));
+    }
     let Some(template) = spec.get("template") else { return };
     pods::template(template, &format!("{path}.template"), errors);
     let policy = text_at(template, &["spec", "restartPolicy"]);
@@ -255,6 +415,41 @@ fn job_spec(object: &Value, path: &str, errors: &mut Errors) {
             errors.push(FieldError::required(policy_path, "valid values: \"OnFailure\", \"Never\""));
         }
         other => errors.push(FieldError::not_supported(policy_path, other, &["OnFailure", "Never"])),
+    }
+}
+
+/// A template does not change, but for what says where its Pods run, as long as a Job was suspended from the beginning.
+fn template_update(object: &Value, old: &Value, errors: &mut Errors) {
+    let path = ["spec", "template"];
+    let (new, was) =
+        (object.at(&path).cloned().unwrap_or_default(), old.at(&path).cloned().unwrap_or_default());
+    let mut comparable = new.clone();
+    if bool_at(old, &["spec", "suspend"]) && old.at(&["status", "startTime"]).is_none() {
+        let kept = |comparable: &mut Value, holder: &str, keys: &[&str]| {
+            let before = was.get(holder).cloned().unwrap_or_default();
+            if let Some(part) = comparable.get_mut(holder) {
+                keys.iter().for_each(|key| crate::prepare::copy_member(part, &before, key));
+            }
+        };
+        kept(&mut comparable, "metadata", &["labels", "annotations"]);
+        kept(&mut comparable, "spec", &["affinity", "nodeSelector", "tolerations", "schedulingGates"]);
+        for list in ["containers", "initContainers"] {
+            let before = was.get("spec").map(|spec| items(spec, list).to_vec()).unwrap_or_default();
+            let spec = comparable.get_mut("spec").and_then(Value::as_object_mut);
+            if let Some(Value::Array(containers)) = spec.and_then(|spec| spec.get_mut(list)) {
+                for (container, before) in containers.iter_mut().zip(&before) {
+                    crate::prepare::copy_member(container, before, "resources");
+                }
+            }
+        }
+    }
+    if comparable.get("metadata") != was.get("metadata") && comparable.get("spec") == was.get("spec") {
+        errors.push(FieldError::invalid("spec.template", new, "field is immutable"));
+    } else if comparable.get("spec") != was.get("spec") {
+        let spec = new.get("spec").cloned().unwrap_or_default();
+        let path = if bool_at(old, &["spec", "suspend"]) { "spec.template.spec" } else { "spec.template" };
+        let shown = if path == "spec.template" { new } else { spec };
+        errors.push(FieldError::invalid(path, shown, "field is immutable"));
     }
 }
 
@@ -287,6 +482,20 @@ impl Rules for CronJob {
             errors.push(FieldError::required("spec.schedule", ""));
         } else if let Err(why) = cron(schedule) {
             errors.push(FieldError::invalid("spec.schedule", schedule, why));
+        }
+        if let Some(zone) = spec.get("timeZone").and_then(Value::as_str) {
+            let why = if zone.is_empty() {
+                Some("timeZone must be nil or non-empty string".to_owned())
+            } else if zone.eq_ignore_ascii_case("local") {
+                Some(
+                    "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+                        .to_owned(),
+                )
+            } else {
+                let unknown = jiff::tz::TimeZone::get(zone).is_err();
+                unknown.then(|| format!("unknown time zone {zone}"))
+            };
+            errors.extend(why.map(|why| FieldError::invalid("spec.timeZone", zone, why)));
         }
         checks::non_negative(
             spec.get("startingDeadlineSeconds"),

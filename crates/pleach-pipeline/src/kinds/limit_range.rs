@@ -1,11 +1,15 @@
 //! LimitRanges.
 
 use pleach_go::quantity::Quantity;
-use pleach_json::{Map, Value};
+use pleach_json::{Map, Str, Value};
+use pleach_meta::FieldError;
+use pleach_meta::names::check_qualified_name;
 
 use crate::kinds::api_kind::Rules;
+use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{each_mut, items, member, submember, text};
 use crate::kinds::pod::resources;
+use crate::kinds::pod::validate::resources::{container_resource_name, resource_name};
 use crate::strategy::Effect;
 
 /// The rules of LimitRanges.
@@ -15,6 +19,22 @@ pub struct LimitRange;
 impl Rules for LimitRange {
     fn after_commit(&self) -> Effect {
         Effect::LimitsChanged
+    }
+
+    fn validate(&self, object: &Value, _: Option<&Value>) -> Vec<FieldError> {
+        let mut errors = Errors::new();
+        let mut seen: Vec<&str> = Vec::new();
+        for (i, limit) in limits_of(object).enumerate() {
+            let path = format!("spec.limits[{i}]");
+            let kind = text(limit, "type");
+            type_name(kind, &format!("{path}.type"), &mut errors);
+            if seen.contains(&kind) {
+                errors.push(FieldError::duplicate(format!("{path}.type"), kind));
+            }
+            seen.push(kind);
+            bounds(limit, kind, &path, &mut errors);
+        }
+        errors
     }
 
     fn default(&self, object: &mut Value) {
@@ -36,6 +56,105 @@ impl Rules for LimitRange {
         });
     }
 }
+
+fn type_name(kind: &str, path: &str, errors: &mut Errors) {
+    let wrong = check_qualified_name(kind);
+    if wrong.is_empty()
+        && !kind.contains('/')
+        && !["Pod", "Container", "PersistentVolumeClaim"].contains(&kind)
+    {
+        errors.push(FieldError::invalid(path, kind, "must be a standard limit type or fully qualified"));
+    }
+    errors.extend(wrong.into_iter().map(|why| FieldError::invalid(path, kind, why)));
+}
+
+/// The bounds of one limit and their order.
+fn bounds(limit: &Value, kind: &str, path: &str, errors: &mut Errors) {
+    let of_pods = matches!(kind, "Pod" | "Container");
+    let mut names: Vec<Str> = Vec::new();
+    for field in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
+        let list = limit.get(field).and_then(Value::as_object);
+        if kind == "Pod" && field.starts_with("default") {
+            if list.is_some_and(|list| !list.is_empty()) {
+                let why = "may not be specified when `type` is 'Pod'";
+                errors.push(FieldError::forbidden(format!("{path}.{field}"), why));
+            }
+            continue;
+        }
+        if field == "maxLimitRequestRatio"
+            && kind == "PersistentVolumeClaim"
+            && limit.at(&["min", "storage"]).or_else(|| limit.at(&["max", "storage"])).is_none()
+        {
+            errors.push(FieldError::required(
+                format!("{path}.limits"),
+                "either minimum or maximum storage value is required, but neither was provided",
+            ));
+        }
+        for (name, _) in list.into_iter().flat_map(Map::iter) {
+            let path = format!("{path}.{field}[{name}]");
+            if of_pods {
+                container_resource_name(name, &path, errors);
+            } else {
+                resource_name(name, &path, errors);
+            }
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+    }
+    names.sort();
+    for name in names {
+        let get = |field: &str| {
+            let value =
+                limit.at(&[field, &name]).filter(|_| kind != "Pod" || !field.starts_with("default"))?;
+            Some((value.as_str()?.to_owned(), checks::quantity(value)?))
+        };
+        let (min, max) = (get("min"), get("max"));
+        let (default, request) = (get("default"), get("defaultRequest"));
+        let ratio = get("maxLimitRequestRatio");
+        let mut above = |a: &Option<Bound>,
+                         b: &Option<Bound>,
+                         words: (&str, &str),
+                         field: &str,
+                         shown: &Option<Bound>| {
+            if let (Some(a), Some(b), Some(shown)) = (a, b, shown)
+                && a.1 > b.1
+            {
+                let why = format!("{} value {} is greater than {} value {}", words.0, a.0, words.1, b.0);
+                errors.push(FieldError::invalid(format!("{path}.{field}[{name}]"), shown.0.as_str(), why));
+            }
+        };
+        above(&min, &max, ("min", "max"), "min", &min);
+        above(&min, &request, ("min", "default request"), "defaultRequest", &request);
+        above(&request, &max, ("default request", "max"), "defaultRequest", &request);
+        above(&request, &default, ("default request", "default limit"), "defaultRequest", &request);
+        above(&min, &default, ("min", "default"), "default", &min);
+        above(&default, &max, ("default", "max"), "default", &max);
+        if let Some((written, ratio)) = ratio {
+            let path = format!("{path}.maxLimitRequestRatio[{name}]");
+            if ratio < Quantity::from_int(1) {
+                errors.push(FieldError::invalid(
+                    &path,
+                    written.as_str(),
+                    format!("ratio {written} is less than 1"),
+                ));
+            }
+            if let (Some(min), Some(max)) = (&min, &max) {
+                #[expect(clippy::cast_precision_loss, reason = "a ratio")]
+                let most = max.1.milli_value() as f64 / min.1.milli_value() as f64;
+                #[expect(clippy::cast_precision_loss, reason = "a ratio")]
+                let asked = ratio.milli_value() as f64 / 1000.0;
+                if asked > most {
+                    let why = format!("ratio {written} is greater than max/min = {most:.6}");
+                    errors.push(FieldError::invalid(&path, written.as_str(), why));
+                }
+            }
+        }
+    }
+}
+
+/// A quantity as it was written and as a number.
+type Bound = (String, Quantity);
 
 /// The group.
 pub const GROUP: &str = "";

@@ -98,6 +98,28 @@ impl Rules for Node {
                     &["NoSchedule", "PreferNoSchedule", "NoExecute"],
                 )),
             }
+            let wrong = pleach_meta::names::check_label_value(text(taint, "value")).into_iter();
+            errors.extend(
+                wrong.map(|why| FieldError::invalid(format!("{path}.value"), text(taint, "value"), why)),
+            );
+            let same =
+                |other: &Value| text(other, "key") == key && text(other, "effect") == text(taint, "effect");
+            if items(spec, "taints")[..i].iter().any(same) {
+                let show = |value: &str| pleach_json::to_string(&value.into());
+                let shown = format!(
+                    "{{\"Key\":{},\"Value\":{},\"Effect\":{},\"TimeAdded\":{}}}",
+                    show(key),
+                    show(text(taint, "value")),
+                    show(text(taint, "effect")),
+                    pleach_json::to_string(taint.get("timeAdded").unwrap_or(&Value::Null))
+                );
+                errors.push(FieldError::new(
+                    pleach_meta::field_error::ErrorType::Duplicate,
+                    path,
+                    pleach_meta::field_error::BadValue::Raw(shown),
+                    "taints must be unique by key and effect pair",
+                ));
+            }
         }
         for (i, range) in items(spec, "podCIDRs").iter().enumerate() {
             checks::cidr(range.as_str().unwrap_or_default(), &format!("spec.podCIDRs[{i}]"), &mut errors);

@@ -10,6 +10,7 @@ use crate::kinds::api_kind::Rules;
 use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{default_to, items, member, object_mut, text, text_at};
 use crate::kinds::pod::defaults;
+use crate::kinds::pod::validate::volume;
 use crate::prepare::copy_member;
 use crate::resource::Subresource;
 use crate::strategy::Role;
@@ -107,6 +108,20 @@ impl Rules for Claim {
         errors
     }
 
+    fn warnings(&self, object: &Value, _: Option<&Value>) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for which in ["requests", "limits"] {
+            let storage = object.at(&["spec", "resources", which, "storage"]);
+            if storage.and_then(checks::quantity).is_some_and(|quantity| !quantity.is_whole()) {
+                let written = storage.and_then(Value::as_str).unwrap_or_default();
+                warnings.push(format!(
+                    "spec.resources.{which}[storage]: fractional byte value \"{written}\" is invalid, must be an integer"
+                ));
+            }
+        }
+        warnings
+    }
+
     fn columns(&self) -> Vec<Column> {
         vec![
             computed("Status", "string", |o, _| phase(o)),
@@ -161,13 +176,25 @@ fn access_modes(spec: &Value, path: &str, errors: &mut Errors) {
         errors
             .push(FieldError::required(format!("{path}.accessModes"), "at least 1 access mode is required"));
     }
-    for mode in items(spec, "accessModes") {
+    supported_modes(spec, path, errors);
+}
+
+fn supported_modes(spec: &Value, path: &str, errors: &mut Errors) {
+    let modes = items(spec, "accessModes");
+    for mode in modes {
         let supported = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
         checks::one_of(mode.as_str().unwrap_or_default(), &format!("{path}.accessModes"), &supported, errors);
+    }
+    if modes.len() > 1 && modes.iter().any(|mode| mode.as_str() == Some("ReadWriteOncePod")) {
+        let why = "may not use ReadWriteOncePod with other access modes";
+        errors.push(FieldError::forbidden(format!("{path}.accessModes"), why));
     }
 }
 
 fn claim_spec(spec: &Value, path: &str, errors: &mut Errors) {
+    if let Some(selector) = spec.get("selector") {
+        checks::selector(selector, &format!("{path}.selector"), errors);
+    }
     access_modes(spec, path, errors);
     match spec.at(&["resources", "requests", "storage"]) {
         None => errors.push(FieldError::required(format!("{path}.resources[storage]"), "")),
@@ -222,10 +249,6 @@ impl Rules for Volume {
         if object_mut(spec, "hostPath").is_some() || object_mut(spec, "iscsi").is_some() {
             defaults::volume_source(spec);
         }
-        if let Some(claim) = object_mut(spec, "claimRef") {
-            default_to(claim, "kind", "PersistentVolumeClaim");
-            default_to(claim, "apiVersion", "v1");
-        }
         if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
             default_to(status, "phase", "Pending");
         }
@@ -250,10 +273,14 @@ impl Rules for Volume {
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         let spec = object.get("spec").unwrap_or(&Value::Null);
-        access_modes(spec, "spec", &mut errors);
+        if items(spec, "accessModes").is_empty() {
+            errors.push(FieldError::required("spec.accessModes", ""));
+        }
+        supported_modes(spec, "spec", &mut errors);
         let capacity = spec.get("capacity").and_then(Value::as_object);
         if capacity.is_none_or(Map::is_empty) {
             errors.push(FieldError::required("spec.capacity", ""));
+            errors.push(FieldError::not_supported("spec.capacity", Value::Null, &["storage"]));
         } else if let Some(capacity) = capacity {
             if !capacity.contains_key("storage") || capacity.len() > 1 {
                 let shown = Value::Object(capacity.clone());
@@ -284,6 +311,39 @@ impl Rules for Volume {
         if found.is_empty() {
             errors.push(FieldError::required("spec", "must specify a volume type"));
         }
+        let reclaim = text(spec, "persistentVolumeReclaimPolicy");
+        if let (Some((kind, source)), 1) = (found.first(), found.len()) {
+            let path = format!("spec.{kind}");
+            match kind.as_str() {
+                "hostPath" => volume::host_path(source, &path, &mut errors),
+                "csi" => ["driver", "volumeHandle"]
+                    .iter()
+                    .filter(|field| text(source, field).is_empty())
+                    .for_each(|field| errors.push(FieldError::required(format!("{path}.{field}"), ""))),
+                "local" => {
+                    if text(source, "path").is_empty() {
+                        errors.push(FieldError::required("spec.local.path", ""));
+                    }
+                    if spec.get("nodeAffinity").is_none() {
+                        let why = "Local volume requires node affinity";
+                        errors.push(FieldError::required("spec.nodeAffinity", why));
+                    }
+                }
+                kind => volume::external(source, kind, &path, &mut errors),
+            }
+        }
+        if text_at(spec, &["hostPath", "path"]) == "/" && reclaim == "Recycle" {
+            errors.push(FieldError::forbidden(
+                "spec.persistentVolumeReclaimPolicy",
+                "may not be 'recycle' for a hostPath mount of '/'",
+            ));
+        }
+        let class = text(spec, "storageClassName");
+        if !class.is_empty() {
+            checks::dns_subdomain(class, "spec.storageClassName", &mut errors);
+        }
+        let modes = ["Block", "Filesystem"];
+        checks::one_of_if_set(spec.get("volumeMode"), "spec.volumeMode", &modes, &mut errors);
         for (kind, _) in found.iter().skip(1) {
             errors.push(FieldError::forbidden(
                 format!("spec.{kind}"),

@@ -4,6 +4,7 @@ pub(crate) mod cells;
 pub(crate) mod defaults;
 pub mod requests;
 pub mod resources;
+pub mod security_standards;
 pub(crate) mod validate;
 
 use pleach_json::{Map, Value, json};
@@ -57,26 +58,6 @@ impl Rules for Pod {
             for condition in conditions.iter_mut().filter_map(Value::as_object_mut) {
                 if condition.get_str("reason") == Some("SchedulingGated") {
                     default_to(condition, "lastTransitionTime", by.now);
-                }
-            }
-        }
-    }
-
-    fn prepare_for_update(&self, object: &mut Value, old: &Value) {
-        let gated =
-            |object: &Value| object.get("spec").is_some_and(|s| !items(s, "schedulingGates").is_empty());
-        if gated(old) && !gated(object) {
-            let status = member(object, "status");
-            if let Some(Value::Array(conditions)) = status.get_mut("conditions") {
-                let kept: Vec<Value> = std::mem::take(conditions)
-                    .into_vec()
-                    .into_iter()
-                    .filter(|c| text_at(c, &["reason"]) != "SchedulingGated")
-                    .collect();
-                if kept.is_empty() {
-                    status.remove("conditions");
-                } else {
-                    status.insert("conditions", kept);
                 }
             }
         }
@@ -146,6 +127,17 @@ impl Rules for Pod {
 
     fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
         if old.is_some() { Vec::new() } else { validate::warnings(object) }
+    }
+
+    fn row_conditions(&self, object: &Value) -> Option<Value> {
+        let (reason, message) = match text_at(object, &["status", "phase"]) {
+            "Succeeded" => ("Succeeded", "The pod has completed successfully."),
+            "Failed" => ("Failed", "The pod failed."),
+            _ => return None,
+        };
+        Some(json!([{
+            "type": "Completed", "status": "True", "reason": (reason), "message": (message),
+        }]))
     }
 
     fn columns(&self) -> Vec<Column> {

@@ -8,6 +8,7 @@ use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
 use crate::kinds::checks;
 use crate::kinds::fields::{items, member, submember, text};
+use crate::kinds::pod::validate::{self, resources::container_resource_name};
 
 /// The group.
 pub const GROUP: &str = "node.k8s.io";
@@ -110,7 +111,19 @@ impl Rules for RuntimeClass {
         let mut errors = Vec::new();
         match old {
             Some(old) => checks::immutable(object.get("handler"), old.get("handler"), "handler", &mut errors),
+            None if text(object, "handler").is_empty() => errors.push(FieldError::required("handler", "")),
             None => checks::dns_label(text(object, "handler"), "handler", &mut errors),
+        }
+        for (name, value) in filled(object, &["overhead", "podFixed"]).into_iter().flat_map(Map::iter) {
+            let path = format!("overhead.limits[{name}]");
+            container_resource_name(name, &path, &mut errors);
+            checks::non_negative_quantity(value, &path, &mut errors);
+        }
+        if let Some(scheduling) = object.get("scheduling") {
+            checks::labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector", &mut errors);
+            for (i, toleration) in items(scheduling, "tolerations").iter().enumerate() {
+                validate::toleration(toleration, &format!("scheduling.tolerations[{i}]"), &mut errors);
+            }
         }
         errors
     }

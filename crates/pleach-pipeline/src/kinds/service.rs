@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use pleach_json::{Value, json};
 use pleach_meta::FieldError;
+use pleach_meta::field_error::{BadValue, ErrorType};
 use pleach_meta::object_meta::NameRule;
 
 use crate::columns::{age_text, computed, wide};
@@ -226,9 +227,12 @@ fn take_over(object: &mut Value, old: &Value) {
             }
         }
         member(object, "status").insert("loadBalancer", Value::object());
+    } else if new_type == "LoadBalancer" && text_at(object, &["spec", "externalTrafficPolicy"]) != "Local" {
+        if same(object, "healthCheckNodePort") {
+            member(object, "spec").remove("healthCheckNodePort");
+        }
     } else if new_type == "LoadBalancer"
         && let Some(port) = was.get("healthCheckNodePort")
-        && text_at(object, &["spec", "externalTrafficPolicy"]) == "Local"
     {
         default_to(member(object, "spec"), "healthCheckNodePort", port.clone());
     }
@@ -287,6 +291,11 @@ fn validate(object: &Value, old: Option<&Value>) -> Errors {
             &mut errors,
         );
         checks::port(port.get("targetPort"), &format!("{path}.targetPort"), &mut errors);
+        if let Some(protocol) = port.get("appProtocol").and_then(Value::as_str) {
+            let wrong = pleach_meta::names::check_qualified_name(protocol).into_iter();
+            let path = format!("{path}.appProtocol");
+            errors.extend(wrong.map(|why| FieldError::invalid(path.as_str(), protocol, why)));
+        }
         if kind == "ClusterIP" && int_at(port, &["nodePort"]) != 0 {
             errors.push(FieldError::forbidden(
                 format!("{path}.nodePort"),
@@ -309,12 +318,21 @@ fn validate(object: &Value, old: Option<&Value>) -> Errors {
     for (i, port) in ports.iter().enumerate() {
         let key = (port.get("port").unwrap_or(&Value::Null), text(port, "protocol"));
         if seen.contains(&key) {
-            let shown = json!({"Name": "", "Protocol": (key.1), "AppProtocol": null, "Port": (key.0.clone()),
-                "TargetPort": 0, "NodePort": 0});
-            errors.push(FieldError::duplicate(format!("spec.ports[{i}]"), shown));
+            let shown = format!(
+                "{{\"Name\":\"\",\"Protocol\":{},\"AppProtocol\":null,\"Port\":{},\"TargetPort\":0,\"NodePort\":0}}",
+                pleach_json::to_string(&key.1.into()),
+                pleach_json::to_string(key.0)
+            );
+            errors.push(FieldError::new(
+                ErrorType::Duplicate,
+                format!("spec.ports[{i}]"),
+                BadValue::Raw(shown),
+                "",
+            ));
         }
         seen.push(key);
     }
+    families(spec, kind, headless, &mut errors);
     let policy = spec.get("externalTrafficPolicy");
     if let Some(policy) = policy.and_then(Value::as_str) {
         if is_external(spec) {
@@ -327,12 +345,7 @@ fn validate(object: &Value, old: Option<&Value>) -> Errors {
             ));
         }
     }
-    if kind != "LoadBalancer" && !items(spec, "loadBalancerSourceRanges").is_empty() {
-        errors.push(FieldError::forbidden(
-            "spec.LoadBalancerSourceRanges",
-            "may only be used when `type` is 'LoadBalancer'",
-        ));
-    }
+    balancer(spec, kind, &mut errors);
     checks::one_of_if_set(
         spec.get("internalTrafficPolicy"),
         "spec.internalTrafficPolicy",
@@ -351,6 +364,78 @@ fn validate(object: &Value, old: Option<&Value>) -> Errors {
         ));
     }
     errors
+}
+
+/// Fields that only load balancers have.
+fn balancer(spec: &Value, kind: &str, errors: &mut Errors) {
+    const ONLY: &str = "may only be used when `type` is 'LoadBalancer'";
+    let ranges = items(spec, "loadBalancerSourceRanges");
+    if kind != "LoadBalancer" && !ranges.is_empty() {
+        errors.push(FieldError::forbidden("spec.LoadBalancerSourceRanges", ONLY));
+    }
+    for (i, range) in ranges.iter().enumerate() {
+        let range = range.as_str().unwrap_or_default();
+        checks::cidr(range.trim(), &format!("spec.LoadBalancerSourceRanges[{i}]"), errors);
+    }
+    if kind != "LoadBalancer" {
+        for field in ["allocateLoadBalancerNodePorts", "loadBalancerClass"] {
+            if spec.get(field).is_some() {
+                errors.push(FieldError::forbidden(format!("spec.{field}"), ONLY));
+            }
+        }
+    }
+    let port = int_at(spec, &["healthCheckNodePort"]);
+    let needed = kind == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local";
+    if port != 0 && !needed {
+        errors.push(FieldError::invalid(
+            "spec.healthCheckNodePort",
+            port,
+            "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
+        ));
+    }
+}
+
+/// Families of addresses: this server gives out IPv4.
+fn families(spec: &Value, kind: &str, headless: bool, errors: &mut Errors) {
+    let (families, policy) = (items(spec, "ipFamilies"), text(spec, "ipFamilyPolicy"));
+    if kind == "ExternalName" {
+        for (field, set) in [("ipFamilies", !families.is_empty()), ("ipFamilyPolicy", !policy.is_empty())] {
+            if set {
+                let why = "may not be set for ExternalName services";
+                errors.push(FieldError::forbidden(format!("spec.{field}"), why));
+            }
+        }
+        return;
+    }
+    let before = errors.len();
+    for (i, family) in families.iter().enumerate() {
+        let (family, path) = (family.as_str().unwrap_or_default(), format!("spec.ipFamilies[{i}]"));
+        checks::one_of(family, &path, &["IPv4", "IPv6"], errors);
+        if families[..i].iter().any(|other| other.as_str() == Some(family)) {
+            errors.push(FieldError::duplicate(path, family));
+        }
+    }
+    if !policy.is_empty() {
+        let known = ["PreferDualStack", "RequireDualStack", "SingleStack"];
+        checks::one_of(policy, "spec.ipFamilyPolicy", &known, errors);
+    }
+    let has_selector = spec.get("selector").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
+    if errors.len() != before || headless && !has_selector {
+        return;
+    }
+    if families.len() > 1 && policy == "SingleStack" {
+        errors.push(FieldError::invalid(
+            "spec.ipFamilyPolicy",
+            policy,
+            "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified",
+        ));
+    } else if policy == "RequireDualStack" {
+        let why = "this cluster is not configured for dual-stack services";
+        errors.push(FieldError::invalid("spec.ipFamilyPolicy", policy, why));
+    } else if let Some(i) = families.iter().position(|family| family.as_str() == Some("IPv6")) {
+        let why = "not configured on this cluster";
+        errors.push(FieldError::invalid(format!("spec.ipFamilies[{i}]"), "IPv6", why));
+    }
 }
 
 fn external_ip(object: &Value, _: i64) -> Value {

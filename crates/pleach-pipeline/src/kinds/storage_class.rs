@@ -2,13 +2,14 @@
 
 use pleach_json::{Value, json};
 use pleach_meta::FieldError;
+use pleach_meta::names::check_qualified_name;
 use pleach_meta::object_meta::ObjectMeta;
 
 use crate::columns::{age_text, computed};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
 use crate::kinds::checks;
-use crate::kinds::fields::{bool_at, default_to, member, text};
+use crate::kinds::fields::{bool_at, default_to, items, member, text};
 
 /// The annotation of the class that claims without one get.
 pub const DEFAULT: &str = "storageclass.kubernetes.io/is-default-class";
@@ -33,21 +34,23 @@ impl Rules for StorageClass {
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Vec::new();
         if let Some(old) = old {
-            for (field, forbidden) in [("parameters", true), ("provisioner", true), ("reclaimPolicy", true)] {
-                if forbidden && object.get(field) != old.get(field) {
-                    errors.push(FieldError::forbidden(field, format!("updates to {field} are forbidden.")));
-                }
+            for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
+                checks::immutable(object.get(field), old.get(field), field, &mut errors);
             }
-            checks::immutable(
-                object.get("volumeBindingMode"),
-                old.get("volumeBindingMode"),
-                "volumeBindingMode",
-                &mut errors,
-            );
             return errors;
         }
-        if text(object, "provisioner").is_empty() {
-            errors.push(FieldError::required("provisioner", ""));
+        match text(object, "provisioner") {
+            "" => errors.push(FieldError::required("provisioner", "")),
+            name => {
+                let wrong = check_qualified_name(&name.to_lowercase()).into_iter();
+                errors.extend(wrong.map(|why| FieldError::invalid("provisioner", name, why)));
+            }
+        }
+        let parameters = object.get("parameters").and_then(Value::as_object);
+        for key in parameters.into_iter().flat_map(pleach_json::Map::keys) {
+            if key.is_empty() {
+                errors.push(FieldError::invalid("parameters", "", "field can not be empty."));
+            }
         }
         checks::one_of(text(object, "reclaimPolicy"), "reclaimPolicy", &["Delete", "Retain"], &mut errors);
         checks::one_of(
@@ -56,7 +59,22 @@ impl Rules for StorageClass {
             &["Immediate", "WaitForFirstConsumer"],
             &mut errors,
         );
+        for (i, topology) in items(object, "allowedTopologies").iter().enumerate() {
+            for (j, one) in items(topology, "matchLabelExpressions").iter().enumerate() {
+                let path = format!("allowedTopologies[{i}].matchLabelExpressions[{j}]");
+                if items(one, "values").is_empty() {
+                    errors.push(FieldError::required(format!("{path}.values"), ""));
+                }
+                let key = text(one, "key");
+                let wrong = check_qualified_name(key).into_iter();
+                errors.extend(wrong.map(|why| FieldError::invalid(format!("{path}.key"), key, why)));
+            }
+        }
         errors
+    }
+
+    fn table_name(&self, object: &Value) -> Option<String> {
+        is_default(object).then(|| format!("{} (default)", ObjectMeta::of(object).name()))
     }
 
     fn columns(&self) -> Vec<Column> {

@@ -83,6 +83,7 @@ pub(super) fn answer(
 pub(super) fn answer_scale(
     app: &App,
     call: &Call<'_>,
+    target: &Target,
     scale: Value,
     format: &ResponseFormat,
 ) -> Result<Response<Body>, Rejection> {
@@ -92,7 +93,7 @@ pub(super) fn answer_scale(
         Transform::PartialList(_) => return Err(Rejection::Plain("content is not a list".into())),
         Transform::Table(version) => {
             let include = include_object(call)?;
-            shape::scale_table(scale, include, version.api_version(), app.engine.now_seconds())
+            shape::scale_table(&target.kind, scale, include, version.api_version(), app.engine.now_seconds())
         }
     };
     Ok(respond::value(Outcome::Ok, &value, format))

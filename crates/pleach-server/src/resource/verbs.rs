@@ -49,7 +49,7 @@ pub(super) async fn get(
     let object = app.engine.get(target, freshness).await?;
     if target.subresource == Subresource::Scale {
         let scale = app.engine.scale_of(target, &object.into_value()?)?;
-        return answer_scale(app, call, scale, format);
+        return answer_scale(app, call, target, scale, format);
     }
     answer(app, call, target, Outcome::Ok, object, format)
 }
@@ -102,7 +102,7 @@ pub(super) async fn update(
             context,
             app.engine.update_scale(&target, &body, &options, context).await
         );
-        return answer_scale(app, call, scale, format);
+        return answer_scale(app, call, &target, scale, format);
     }
     let done =
         under_current_kind!(app, target, context, app.engine.update(&target, &body, &options, context).await);
@@ -131,7 +131,7 @@ pub(super) async fn patch(
             context,
             app.engine.patch_scale(&target, patch_type, &body, &options, context).await
         );
-        return answer_scale(app, call, scale, format);
+        return answer_scale(app, call, &target, scale, format);
     }
     if patch_type == PatchType::Apply {
         let done = under_current_kind!(

@@ -2,6 +2,7 @@
 
 use pleach_json::Value;
 use pleach_meta::FieldError;
+use pleach_meta::field_error::BadValue;
 use pleach_meta::selector::LabelSelector;
 
 use crate::kinds::checks::{self, Errors};
@@ -11,6 +12,8 @@ use crate::kinds::pod::validate as pods;
 /// What a kind says in its messages about selectors and templates.
 struct Words {
     empty_selector: &'static str,
+    /// The template is validated although the selector cannot be read.
+    checks_template_anyway: bool,
     deadline: &'static str,
 }
 
@@ -40,12 +43,19 @@ fn selector_and_template(object: &Value, words: &Words, required: bool, errors: 
     }
     let Some(template) = object.at(&["spec", "template"]) else { return };
     let labels = template.at(&["metadata", "labels"]);
+    let unreadable = selector.filter(|selector| LabelSelector::from_object(Some(selector)).is_err());
+    if let Some(selector) = unreadable {
+        errors.push(FieldError::invalid("spec.selector", selector.clone(), "invalid label selector"));
+        if !words.checks_template_anyway {
+            return;
+        }
+    }
     let matches = selector.is_some_and(|selector| {
         LabelSelector::from_object(Some(selector)).is_ok_and(|selector| {
             selector.is_everything() || selector.matches(labels.and_then(Value::as_object))
         })
     });
-    if !matches {
+    if !matches && unreadable.is_none() {
         let value = labels.cloned().unwrap_or_default();
         errors.push(FieldError::invalid(
             "spec.template.metadata.labels",
@@ -95,9 +105,28 @@ fn bounds(strategy: &Value, path: &str, errors: &mut Errors) -> bool {
     both_zero
 }
 
+/// A strategy as Go writes the internal type as JSON.
+fn strategy_dump(kind: &str, strategy: &Value) -> BadValue {
+    let kind = pleach_json::to_string(&kind.into());
+    let BadValue::Raw(rolling) = rolling_dump(strategy.get("rollingUpdate"), ["maxUnavailable", "maxSurge"])
+    else {
+        return BadValue::Omitted;
+    };
+    BadValue::Raw(format!("{{\"Type\":{kind},\"RollingUpdate\":{rolling}}}"))
+}
+
+fn rolling_dump(rolling: Option<&Value>, fields: [&str; 2]) -> BadValue {
+    let Some(rolling) = rolling else { return BadValue::Raw("null".into()) };
+    let shown = fields.map(|field| {
+        let name = format!("{}{}", field[..1].to_uppercase(), &field[1..]);
+        format!("\"{name}\":{}", pleach_json::to_string(rolling.get(field).unwrap_or(&Value::Null)))
+    });
+    BadValue::Raw(format!("{{{}}}", shown.join(",")))
+}
+
 pub(super) fn deployment(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Errors::new();
-    let words = Words { empty_selector: "deployment", deadline: "ReplicaSet" };
+    let words = Words { empty_selector: "deployment", checks_template_anyway: false, deadline: "ReplicaSet" };
     numbers(object, &["replicas"], &mut errors);
     selector_and_template(object, &words, true, &mut errors);
     if let Some(strategy) = object.at(&["spec", "strategy"]) {
@@ -123,12 +152,9 @@ pub(super) fn deployment(object: &Value, old: Option<&Value>) -> Errors {
                 }
             }
             other => {
-                let mut shown = pleach_json::Map::new();
-                shown.insert("Type", other);
-                shown.insert("RollingUpdate", Value::Null);
                 errors.push(FieldError::not_supported(
                     path,
-                    Value::from(shown),
+                    strategy_dump(other, strategy),
                     &["Recreate", "RollingUpdate"],
                 ));
             }
@@ -196,7 +222,7 @@ pub(super) fn deployment_status(object: &Value, old: &Value) -> Errors {
 
 pub(super) fn replica_set(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Errors::new();
-    let words = Words { empty_selector: "deployment", deadline: "ReplicaSet" };
+    let words = Words { empty_selector: "deployment", checks_template_anyway: false, deadline: "ReplicaSet" };
     numbers(object, &["replicas", "minReadySeconds"], &mut errors);
     selector_and_template(object, &words, true, &mut errors);
     same_selector(object, old, &mut errors);
@@ -246,7 +272,11 @@ pub(super) fn replication_controller(object: &Value, _: Option<&Value>) -> Error
             pods::template(template, "spec.template", &mut errors);
             always_restarts(
                 template,
-                &Words { empty_selector: "", deadline: "ReplicationController" },
+                &Words {
+                    empty_selector: "",
+                    checks_template_anyway: false,
+                    deadline: "ReplicationController",
+                },
                 &mut errors,
             );
         }
@@ -258,7 +288,8 @@ const STATEFUL_SET_MAY_CHANGE: &str = "updates to statefulset spec for fields ot
 
 pub(super) fn stateful_set(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Errors::new();
-    let words = Words { empty_selector: "statefulset", deadline: "StatefulSet" };
+    let words =
+        Words { empty_selector: "statefulset", checks_template_anyway: true, deadline: "StatefulSet" };
     match text_at(object, &["spec", "podManagementPolicy"]) {
         "OrderedReady" | "Parallel" => {}
         other => errors.push(FieldError::invalid(
@@ -280,24 +311,31 @@ pub(super) fn stateful_set(object: &Value, old: Option<&Value>) -> Errors {
             if strategy.get("rollingUpdate").is_some() {
                 errors.push(FieldError::invalid(
                     "spec.updateStrategy.rollingUpdate",
-                    strategy.get("rollingUpdate").cloned().unwrap_or_default(),
+                    rolling_dump(strategy.get("rollingUpdate"), ["partition", "maxUnavailable"]),
                     "only allowed for updateStrategy 'RollingUpdate'",
                 ));
             }
         }
         other => {
-            let mut shown = pleach_json::Map::new();
-            shown.insert("Type", other);
-            shown.insert("RollingUpdate", Value::Null);
             errors.push(FieldError::invalid(
                 "spec.updateStrategy",
-                Value::from(shown),
+                strategy_dump(other, strategy),
                 "must be 'RollingUpdate' or 'OnDelete'",
             ));
         }
     }
+    let policy = object.at(&["spec", "persistentVolumeClaimRetentionPolicy"]).unwrap_or(&Value::Null);
+    for field in ["whenDeleted", "whenScaled"] {
+        let path = format!("spec.persistentVolumeClaimRetentionPolicy.{field}");
+        checks::one_of_if_set(policy.get(field), &path, &["Retain", "Delete"], &mut errors);
+    }
     numbers(object, &["replicas", "minReadySeconds"], &mut errors);
+    checks::non_negative(object.at(&["spec", "ordinals", "start"]), "spec.ordinals.start", &mut errors);
     selector_and_template(object, &words, true, &mut errors);
+    let service = text_at(object, &["spec", "serviceName"]);
+    if old.is_none() && !service.is_empty() {
+        checks::dns_label(service, "spec.serviceName", &mut errors);
+    }
     if let Some(old) = old {
         let mut comparable = object.get("spec").cloned().unwrap_or_default();
         let was = old.get("spec").cloned().unwrap_or_default();
@@ -330,6 +368,7 @@ pub(super) fn stateful_set_status(object: &Value, old: &Value) -> Errors {
             "updatedReplicas",
             "availableReplicas",
             "observedGeneration",
+            "collisionCount",
         ],
         &mut errors,
     );
@@ -343,7 +382,7 @@ pub(super) fn stateful_set_status(object: &Value, old: &Value) -> Errors {
 
 pub(super) fn daemon_set(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Errors::new();
-    let words = Words { empty_selector: "daemonset", deadline: "DaemonSet" };
+    let words = Words { empty_selector: "daemonset", checks_template_anyway: false, deadline: "DaemonSet" };
     selector_and_template(object, &words, false, &mut errors);
     numbers(object, &["minReadySeconds", "revisionHistoryLimit"], &mut errors);
     let strategy = object.at(&["spec", "updateStrategy"]).unwrap_or(&Value::Null);

@@ -156,16 +156,41 @@ fn handler(handler: &mut Map) {
     }
 }
 
-/// `Always` for images whose content may change: those tagged `latest` or not at all, without a digest.
+/// `Always` for images whose content may change: those tagged `latest`, or neither tagged nor with a digest.
 pub(crate) fn pull_policy(image: &str) -> &'static str {
-    if image.contains('@') {
+    let (named, digest) =
+        image.split_once('@').map_or((image, None), |(named, digest)| (named, Some(digest)));
+    let slash = named.rfind('/').map_or(0, |at| at + 1);
+    let (repository, tag) = match named[slash..].split_once(':') {
+        Some((last, tag)) => (&named[..slash + last.len()], Some(tag)),
+        None => (named, None),
+    };
+    // A text that is no reference has no tag.
+    if !is_repository(repository) {
         return "IfNotPresent";
     }
-    let name = image.rsplit_once('/').map_or(image, |(_, name)| name);
-    match name.rsplit_once(':') {
-        None | Some((_, "latest")) => "Always",
-        Some(_) => "IfNotPresent",
+    match (tag, digest) {
+        (Some("latest"), _) | (None, None) => "Always",
+        _ => "IfNotPresent",
     }
+}
+
+/// Whether a text names a repository: a domain, if there is one, and lower-case parts.
+fn is_repository(name: &str) -> bool {
+    let mut parts: Vec<&str> = name.split('/').collect();
+    let is_domain = |part: &str| {
+        part.contains(['.', ':']) || part == "localhost" || part.bytes().any(|b| b.is_ascii_uppercase())
+    };
+    if parts.len() > 1 && is_domain(parts[0]) {
+        parts.remove(0);
+    }
+    let is_edge = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    parts.iter().all(|part| {
+        let bytes = part.as_bytes();
+        bytes.first().is_some_and(is_edge)
+            && bytes.last().is_some_and(is_edge)
+            && bytes.iter().all(|byte| is_edge(byte) || matches!(byte, b'.' | b'_' | b'-'))
+    })
 }
 
 /// Defaults of a volume.

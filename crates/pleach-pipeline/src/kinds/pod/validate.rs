@@ -1,7 +1,12 @@
 //! Validation of Pods and pod templates.
 
+pub(crate) mod affinity;
 mod container;
-mod volume;
+pub(crate) mod resources;
+mod security;
+mod status;
+pub(crate) mod volume;
+mod warnings;
 
 use std::collections::HashSet;
 
@@ -10,7 +15,7 @@ use pleach_meta::object_meta::ObjectMeta;
 use pleach_meta::{FieldError, Path};
 
 use crate::kinds::checks::{self, Errors};
-use crate::kinds::fields::{bool_at, items, text, text_at};
+use crate::kinds::fields::{items, text};
 use crate::resource::Subresource;
 
 /// A new Pod.
@@ -104,6 +109,13 @@ pub(crate) fn pod_spec(spec: &Value, path: &str, errors: &mut Errors) {
         &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"],
         errors,
     );
+    checks::labels(spec.get("nodeSelector"), &at("nodeSelector"), errors);
+    if let Some(context) = spec.get("securityContext") {
+        security::of_pod(context, spec, &at("securityContext"), errors);
+    }
+    if let Some(affinity) = spec.get("affinity") {
+        affinity::affinity(affinity, &at("affinity"), errors);
+    }
     if dns == "None" && spec.at(&["dnsConfig", "nameservers"]).is_none() {
         let why = "must provide `dnsConfig` when `dnsPolicy` is None";
         if spec.get("dnsConfig").is_none() {
@@ -115,44 +127,12 @@ pub(crate) fn pod_spec(spec: &Value, path: &str, errors: &mut Errors) {
             ));
         }
     }
-    checks::labels(spec.get("nodeSelector"), &at("nodeSelector"), errors);
-    for (field, check) in [
-        ("serviceAccountName", checks::dns_subdomain as fn(&str, &str, &mut Errors)),
-        ("nodeName", checks::dns_subdomain),
-        ("hostname", checks::dns_label),
-        ("subdomain", checks::dns_label),
-        ("runtimeClassName", checks::dns_subdomain),
-        ("priorityClassName", checks::dns_subdomain),
-    ] {
-        let value = text(spec, field);
-        if !value.is_empty() {
-            check(value, &at(field), errors);
-        }
-    }
-    if let Some(seconds) = spec.get("activeDeadlineSeconds").and_then(Value::as_int)
-        && !(1..=2_147_483_647).contains(&seconds)
-    {
-        errors.push(FieldError::invalid(
-            at("activeDeadlineSeconds"),
-            seconds,
-            "must be between 1 and 2147483647, inclusive",
-        ));
-    }
-    for (i, toleration) in items(spec, "tolerations").iter().enumerate() {
-        self::toleration(toleration, &format!("{path}.tolerations[{i}]"), errors);
-    }
-    for (i, alias) in items(spec, "hostAliases").iter().enumerate() {
-        checks::ip(text(alias, "ip"), &format!("{path}.hostAliases[{i}].ip"), errors);
-        for (j, host) in items(alias, "hostnames").iter().enumerate() {
-            let host = host.as_str().unwrap_or_default();
-            checks::dns_subdomain(host, &format!("{path}.hostAliases[{i}].hostnames[{j}]"), errors);
-        }
-    }
-    if let Some(context) = spec.get("securityContext") {
-        security_context(context, spec, &at("securityContext"), errors);
-    }
-    if let Some(os) = spec.get("os") {
-        checks::one_of(text(os, "name"), &at("os.name"), &["linux", "windows"], errors);
+    dns_config(spec, &at("dnsConfig"), errors);
+    for (i, gate) in items(spec, "readinessGates").iter().enumerate() {
+        let kind = text(gate, "conditionType");
+        let path = format!("{path}.readinessGates[{i}].conditionType");
+        let wrong = pleach_meta::names::check_qualified_name(kind).into_iter();
+        errors.extend(wrong.map(|why| FieldError::invalid(path.as_str(), kind, why)));
     }
     let mut gates = HashSet::new();
     for (i, gate) in items(spec, "schedulingGates").iter().enumerate() {
@@ -163,80 +143,96 @@ pub(crate) fn pod_spec(spec: &Value, path: &str, errors: &mut Errors) {
             errors.push(FieldError::duplicate(path, name));
         }
     }
-    for (i, constraint) in items(spec, "topologySpreadConstraints").iter().enumerate() {
-        let path = format!("{path}.topologySpreadConstraints[{i}]");
-        let skew = constraint.get("maxSkew").and_then(Value::as_int).unwrap_or_default();
-        if skew <= 0 {
-            errors.push(FieldError::invalid(format!("{path}.maxSkew"), skew, "must be greater than zero"));
+    affinity::spread(items(spec, "topologySpreadConstraints"), &at("topologySpreadConstraints"), errors);
+    let named = |field: &str, check: fn(&str, &str, &mut Errors), errors: &mut Errors| {
+        let value = text(spec, field);
+        if !value.is_empty() {
+            check(value, &at(field), errors);
         }
-        if text(constraint, "topologyKey").is_empty() {
-            errors.push(FieldError::required(format!("{path}.topologyKey"), "can not be empty"));
-        }
-        let action = text(constraint, "whenUnsatisfiable");
-        let supported = ["DoNotSchedule", "ScheduleAnyway"];
-        checks::one_of(action, &format!("{path}.whenUnsatisfiable"), &supported, errors);
+    };
+    named("serviceAccountName", checks::dns_subdomain, errors);
+    named("nodeName", checks::dns_subdomain, errors);
+    if let Some(seconds) = spec.get("activeDeadlineSeconds").and_then(Value::as_int)
+        && !(1..=2_147_483_647).contains(&seconds)
+    {
+        errors.push(FieldError::invalid(
+            at("activeDeadlineSeconds"),
+            seconds,
+            "must be between 1 and 2147483647, inclusive",
+        ));
     }
+    named("hostname", checks::dns_label, errors);
+    named("subdomain", checks::dns_label, errors);
+    for (i, toleration) in items(spec, "tolerations").iter().enumerate() {
+        self::toleration(toleration, &format!("{path}.tolerations[{i}]"), errors);
+    }
+    for (i, alias) in items(spec, "hostAliases").iter().enumerate() {
+        checks::ip(text(alias, "ip"), &format!("{path}.hostAliases[{i}].ip"), errors);
+        for (j, host) in items(alias, "hostnames").iter().enumerate() {
+            let host = host.as_str().unwrap_or_default();
+            checks::dns_subdomain(host, &format!("{path}.hostAliases[{i}].hostnames[{j}]"), errors);
+        }
+    }
+    named("priorityClassName", checks::dns_subdomain, errors);
+    named("runtimeClassName", checks::dns_subdomain, errors);
     let policy = spec.get("preemptionPolicy");
     checks::one_of_if_set(policy, &at("preemptionPolicy"), &["Never", "PreemptLowerPriority"], errors);
+    for (name, value) in spec.get("overhead").and_then(Value::as_object).into_iter().flat_map(Map::iter) {
+        let path = format!("{path}.overhead.limits[{name}]");
+        resources::container_resource_name(name, &path, errors);
+        checks::non_negative_quantity(value, &path, errors);
+    }
+    if let Some(os) = spec.get("os") {
+        match text(os, "name") {
+            "" => errors.push(FieldError::required(at("os.name"), "cannot be empty")),
+            name => checks::one_of(name, &at("os"), &["linux", "windows"], errors),
+        }
+    }
 }
 
-fn security_context(context: &Value, spec: &Value, path: &str, errors: &mut Errors) {
-    for field in ["runAsUser", "runAsGroup", "fsGroup"] {
-        if let Some(number) = context.get(field).and_then(Value::as_int)
-            && !(0..=2_147_483_647).contains(&number)
-        {
+/// Whether a text may be a search path of DNS: a subdomain whose parts may have underscores.
+fn is_search_path(name: &str) -> bool {
+    let is_edge = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    name.len() <= 253
+        && name.split('.').all(|part| {
+            let bytes = part.strip_prefix('_').unwrap_or(part).as_bytes();
+            bytes.first().is_some_and(is_edge)
+                && bytes.last().is_some_and(is_edge)
+                && bytes.iter().all(|byte| is_edge(byte) || matches!(byte, b'-' | b'_'))
+        })
+}
+
+fn dns_config(spec: &Value, path: &str, errors: &mut Errors) {
+    let Some(config) = spec.get("dnsConfig") else { return };
+    let servers = items(config, "nameservers");
+    if servers.len() > 3 {
+        let why = "must not have more than 3 nameservers";
+        errors.push(FieldError::invalid(format!("{path}.nameservers"), servers.to_vec(), why));
+    }
+    for (i, server) in servers.iter().enumerate() {
+        checks::ip(server.as_str().unwrap_or_default(), &format!("{path}.nameservers[{i}]"), errors);
+    }
+    let searches = items(config, "searches");
+    if searches.len() > 32 {
+        let why = "must not have more than 32 search paths";
+        errors.push(FieldError::invalid(format!("{path}.searches"), searches.to_vec(), why));
+    }
+    for (i, search) in searches.iter().enumerate() {
+        let search = search.as_str().unwrap_or_default();
+        // A trailing dot makes a name absolute.
+        let name = search.strip_suffix('.').unwrap_or(search);
+        if search != "." && !is_search_path(name) {
             errors.push(FieldError::invalid(
-                format!("{path}.{field}"),
-                number,
-                "must be between 0 and 2147483647, inclusive",
+                format!("{path}.searches[{i}]"),
+                name,
+                "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')",
             ));
         }
     }
-    if bool_at(spec, &["shareProcessNamespace"]) && bool_at(spec, &["hostPID"]) {
-        errors.push(FieldError::invalid(
-            format!("{path}.shareProcessNamespace"),
-            true,
-            "ShareProcessNamespace and HostPID cannot both be enabled",
-        ));
-    }
-    checks::one_of_if_set(
-        context.get("fsGroupChangePolicy"),
-        &format!("{path}.fsGroupChangePolicy"),
-        &["Always", "OnRootMismatch"],
-        errors,
-    );
-    seccomp(context, path, errors);
-}
-
-/// The seccomp profile of a security context.
-fn seccomp(context: &Value, path: &str, errors: &mut Errors) {
-    let Some(profile) = context.get("seccompProfile") else { return };
-    let path = format!("{path}.seccompProfile");
-    let local = text(profile, "localhostProfile");
-    match text(profile, "type") {
-        "Localhost" if local.is_empty() => errors.push(FieldError::required(
-            format!("{path}.localhostProfile"),
-            "must be set when seccomp type is Localhost",
-        )),
-        "Localhost" => {}
-        "RuntimeDefault" | "Unconfined" => {
-            if !local.is_empty() {
-                errors.push(FieldError::invalid(
-                    format!("{path}.localhostProfile"),
-                    local,
-                    "can only be set when seccomp type is Localhost",
-                ));
-            }
+    for (i, option) in items(config, "options").iter().enumerate() {
+        if text(option, "name").is_empty() {
+            errors.push(FieldError::required(format!("{path}.options[{i}]"), "must not be empty"));
         }
-        "" => errors.push(FieldError::required(
-            format!("{path}.type"),
-            "type is required when seccompProfile is set",
-        )),
-        other => errors.push(FieldError::not_supported(
-            format!("{path}.type"),
-            other,
-            &["Localhost", "RuntimeDefault", "Unconfined"],
-        )),
     }
 }
 
@@ -327,9 +323,9 @@ pub(super) fn update(object: &Value, old: &Value) -> Errors {
         items(spec, "schedulingGates").iter().map(|gate| text(gate, "name").to_owned()).collect()
     };
     let (new_gates, old_gates) = (gates(spec), gates(was));
-    for gate in new_gates.iter().filter(|gate| !old_gates.contains(gate)) {
+    for (i, gate) in new_gates.iter().enumerate().filter(|(_, gate)| !old_gates.contains(gate)) {
         errors.push(FieldError::forbidden(
-            "spec.schedulingGates",
+            format!("spec.schedulingGates[{i}].name"),
             format!("only deletion is allowed, but found new scheduling gate '{gate}'"),
         ));
     }
@@ -353,9 +349,14 @@ pub(super) fn update(object: &Value, old: &Value) -> Errors {
         }
         if !old_gates.is_empty() {
             let selector = |spec: &Value| spec.get("nodeSelector").cloned();
-            if checks::has_labels(selector(spec).as_ref(), selector(was).as_ref()) {
-                put_back(members, was, "nodeSelector");
+            if !checks::has_labels(selector(spec).as_ref(), selector(was).as_ref()) {
+                errors.push(FieldError::invalid(
+                    "spec.nodeSelector",
+                    selector(spec).unwrap_or_default(),
+                    "only additions to spec.nodeSelector are allowed (no mutations or deletions)",
+                ));
             }
+            put_back(members, was, "nodeSelector");
             put_back(members, was, "affinity");
         }
     }
@@ -376,7 +377,7 @@ fn put_back(members: &mut Map, was: &Value, key: &str) {
 pub(super) fn subresource(object: &Value, old: &Value, subresource: Subresource) -> Errors {
     let mut errors = Errors::new();
     match subresource {
-        Subresource::Status => status(object, old, &mut errors),
+        Subresource::Status => status::status(object, old, &mut errors),
         Subresource::EphemeralContainers => {
             if let Some(spec) = object.get("spec") {
                 pod_spec(spec, "spec", &mut errors);
@@ -397,76 +398,10 @@ pub(super) fn subresource(object: &Value, old: &Value, subresource: Subresource)
                 }
             }
         }
-        Subresource::Resize => resize(object, old, &mut errors),
+        Subresource::Resize => status::resize(object, old, &mut errors),
         _ => {}
     }
     errors
-}
-
-fn resize(object: &Value, old: &Value, errors: &mut Errors) {
-    let (Some(spec), Some(was)) = (object.get("spec"), old.get("spec")) else { return };
-    pod_spec(spec, "spec", errors);
-    if super::resources::qos_class(spec) != text_at(old, &["status", "qosClass"]) {
-        errors.push(FieldError::invalid(
-            "spec",
-            super::resources::qos_class(spec),
-            "Pod QOS Class may not change as a result of resizing",
-        ));
-    }
-    for list in ["containers", "initContainers"] {
-        for (i, (new, before)) in items(spec, list).iter().zip(items(was, list)).enumerate() {
-            let path = format!("spec.{list}[{i}].resources");
-            for which in ["limits", "requests"] {
-                let (now, then) = (
-                    super::resources::list(new.at(&["resources", which])),
-                    super::resources::list(before.at(&["resources", which])),
-                );
-                if then.keys().any(|name| !now.contains_key(name)) {
-                    errors.push(FieldError::forbidden(
-                        format!("{path}.{which}"),
-                        format!("resource {which} cannot be removed"),
-                    ));
-                }
-                let other = |name: &&pleach_json::Str| *name != "cpu" && *name != "memory";
-                if now.keys().chain(then.keys()).filter(other).any(|name| now.get(name) != then.get(name)) {
-                    errors.push(FieldError::forbidden("spec", "only cpu and memory resources are mutable"));
-                }
-            }
-        }
-    }
-}
-
-fn status(object: &Value, old: &Value, errors: &mut Errors) {
-    let (new_class, old_class) =
-        (text_at(object, &["status", "qosClass"]), text_at(old, &["status", "qosClass"]));
-    if new_class != old_class {
-        errors.push(FieldError::invalid("status.qosClass", new_class, "field is immutable"));
-    }
-    let status = object.get("status").unwrap_or(&Value::Null);
-    for (i, condition) in items(status, "conditions").iter().enumerate() {
-        let kind = text(condition, "type");
-        let wrong = pleach_meta::names::check_qualified_name(kind).into_iter();
-        let path = format!("status.conditions[{i}].Type");
-        errors.extend(wrong.map(|why| FieldError::invalid(path.as_str(), kind, why)));
-    }
-    checks::non_negative(status.get("observedGeneration"), "status.observedGeneration", errors);
-    if text_at(object, &["spec", "restartPolicy"]) == "Never" {
-        for (i, before) in
-            old.get("status").map(|s| items(s, "containerStatuses")).unwrap_or_default().iter().enumerate()
-        {
-            if before.at(&["state", "terminated"]).is_none() {
-                continue;
-            }
-            let name = text(before, "name");
-            let now = items(status, "containerStatuses").iter().find(|one| text(one, "name") == name);
-            if now.is_some_and(|now| now.at(&["state", "terminated"]).is_none()) {
-                errors.push(FieldError::forbidden(
-                    format!("status.containerStatuses[{i}].state"),
-                    "may not be transitioned to non-terminated state",
-                ));
-            }
-        }
-    }
 }
 
 /// The warning about a name that is used in host names.
@@ -492,17 +427,13 @@ pub(crate) fn name_warning(name: &str, used_in: &str) -> Option<String> {
 pub(super) fn warnings(object: &Value) -> Vec<String> {
     let mut warnings = Vec::new();
     warnings.extend(name_warning(ObjectMeta::of(object).name(), "the Pod's hostname"));
-    if let Some(spec) = object.get("spec") {
-        container::warnings(spec, "spec", &mut warnings);
-    }
+    warnings::all(object, "", &mut warnings);
     warnings
 }
 
 /// Warnings about a pod template.
 pub(crate) fn template_warnings(template: &Value, path: &str) -> Vec<String> {
     let mut warnings = Vec::new();
-    if let Some(spec) = template.get("spec") {
-        container::warnings(spec, &format!("{path}.spec"), &mut warnings);
-    }
+    warnings::all(template, path, &mut warnings);
     warnings
 }

@@ -87,7 +87,9 @@ impl Counted<'_> {
     pub fn usage(&self, object: &Value) -> ResourceList {
         let one = Quantity::from_int(1);
         let mut usage = ResourceList::new();
-        let mut add = |name: String, quantity: Quantity| drop(usage.insert(Str::from(name), quantity));
+        let mut add = |name: String, quantity: Quantity| {
+            usage.insert(Str::from(name), quantity);
+        };
         match self.role {
             Role::Pod => {
                 add(self.count(), one);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use pleach_json::{Map, Value};
+use pleach_json::Value;
 use pleach_meta::FieldError;
 
 use crate::kinds::checks::{self, Errors};
@@ -12,11 +12,19 @@ use crate::kinds::fields::{bool_at, int_at, items, text};
 pub(super) struct Context<'a> {
     volumes: &'a HashSet<&'a str>,
     host_network: bool,
+    host_users: bool,
+    /// The resource claims of the Pod.
+    claims: &'a [Value],
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(spec: &Value, volumes: &'a HashSet<&'a str>) -> Self {
-        Self { volumes, host_network: bool_at(spec, &["hostNetwork"]) }
+    pub(super) fn new(spec: &'a Value, volumes: &'a HashSet<&'a str>) -> Self {
+        Self {
+            volumes,
+            host_network: bool_at(spec, &["hostNetwork"]),
+            host_users: spec.get("hostUsers").and_then(Value::as_bool).unwrap_or(true),
+            claims: items(spec, "resourceClaims"),
+        }
     }
 }
 
@@ -78,11 +86,21 @@ pub(super) fn validate<'a>(
         &["Always", "IfNotPresent", "Never"],
         errors,
     );
-    if let Some(resources) = container.get("resources") {
-        self::resources(resources, &format!("{path}.resources"), errors);
+    for policy in items(container, "resizePolicy") {
+        let path = format!("{path}.resizePolicy");
+        checks::one_of(text(policy, "resourceName"), &path, &["cpu", "memory"], errors);
+        checks::one_of(text(policy, "restartPolicy"), &path, &["NotRequired", "RestartContainer"], errors);
     }
-    if let Some(context) = container.get("securityContext") {
-        super::seccomp(context, &format!("{path}.securityContext"), errors);
+    if let Some(resources) = container.get("resources") {
+        super::resources::requirements(resources, context.claims, &format!("{path}.resources"), errors);
+    }
+    if let Some(security) = container.get("securityContext") {
+        super::security::of_container(
+            security,
+            context.host_users,
+            &format!("{path}.securityContext"),
+            errors,
+        );
     }
 }
 
@@ -176,7 +194,7 @@ fn ports(container: &Value, path: &str, context: &Context<'_>, errors: &mut Erro
         if host != 0 {
             checks::port_number(host, &format!("{path}.hostPort"), errors);
         }
-        if context.host_network && host != number {
+        if context.host_network && host != 0 && host != number {
             errors.push(FieldError::invalid(
                 format!("{path}.hostPort"),
                 host,
@@ -258,12 +276,14 @@ fn env(container: &Value, path: &str, errors: &mut Errors) {
 
 fn mounts(container: &Value, path: &str, context: &Context<'_>, errors: &mut Errors) {
     let mut paths = HashSet::new();
+    let list = format!("{path}.volumeMounts");
     for (i, mount) in items(container, "volumeMounts").iter().enumerate() {
         let path = format!("{path}.volumeMounts[{i}]");
         let name = text(mount, "name");
         if name.is_empty() {
             errors.push(FieldError::required(format!("{path}.name"), ""));
-        } else if !context.volumes.contains(name) {
+        }
+        if !context.volumes.contains(name) {
             errors.push(FieldError::new(
                 pleach_meta::field_error::ErrorType::NotFound,
                 format!("{path}.name"),
@@ -278,94 +298,20 @@ fn mounts(container: &Value, path: &str, context: &Context<'_>, errors: &mut Err
         if !paths.insert(at) {
             errors.push(FieldError::invalid(format!("{path}.mountPath"), at, "must be unique"));
         }
-    }
-}
-
-const STANDARD: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
-
-/// The requests and limits of a container.
-pub(crate) fn resources(resources: &Value, path: &str, errors: &mut Errors) {
-    let entries =
-        |which: &str| resources.get(which).and_then(Value::as_object).into_iter().flat_map(Map::iter);
-    for which in ["limits", "requests"] {
-        for (name, value) in entries(which) {
-            let path = format!("{path}.{which}[{name}]");
-            if !STANDARD.contains(&name.as_str()) && !name.starts_with("hugepages-") && !name.contains('/') {
-                let standard = "must be a standard resource for containers";
-                errors.push(FieldError::invalid(
-                    path.as_str(),
-                    name.as_str(),
-                    "must be a standard resource type or fully qualified",
-                ));
-                errors.push(FieldError::invalid(path.as_str(), name.as_str(), standard));
+        // The paths of these errors have no index upstream.
+        for field in ["subPath", "subPathExpr"] {
+            let target = text(mount, field);
+            if field == "subPathExpr" && !target.is_empty() && !text(mount, "subPath").is_empty() {
+                let why = "subPathExpr and subPath are mutually exclusive";
+                errors.push(FieldError::invalid(format!("{path}.subPathExpr"), target, why));
             }
-            checks::non_negative_quantity(value, &path, errors);
-            if name.contains('/') && checks::quantity(value).is_some_and(|q| !q.is_whole()) {
-                errors.push(FieldError::invalid(path.as_str(), value.clone(), "must be an integer"));
-            }
-            if which == "requests" {
-                let limit = resources.at(&["limits", name]);
-                let above = limit
-                    .and_then(checks::quantity)
-                    .zip(checks::quantity(value))
-                    .is_some_and(|(limit, request)| request > limit);
-                if let Some(limit) = limit.and_then(Value::as_str)
-                    && above
-                {
-                    errors.push(FieldError::invalid(
-                        format!("{}.requests", path.trim_end_matches(&format!(".requests[{name}]"))),
-                        value.clone(),
-                        format!("must be less than or equal to {name} limit of {limit}"),
-                    ));
-                }
-            }
+            super::volume::descending(target, &format!("{list}.{field}"), errors);
         }
-    }
-}
-
-/// Warnings about containers and what is around them.
-pub(super) fn warnings(spec: &Value, path: &str, warnings: &mut Vec<String>) {
-    for (key, _) in spec.get("nodeSelector").and_then(Value::as_object).into_iter().flat_map(Map::iter) {
-        for (old, since, new) in [
-            ("beta.kubernetes.io/arch", "v1.14", "kubernetes.io/arch"),
-            ("beta.kubernetes.io/os", "v1.14", "kubernetes.io/os"),
-            ("failure-domain.beta.kubernetes.io/region", "v1.17", "topology.kubernetes.io/region"),
-            ("failure-domain.beta.kubernetes.io/zone", "v1.17", "topology.kubernetes.io/zone"),
-        ] {
-            if key == old {
-                warnings.push(format!(
-                    "{path}.nodeSelector[{old}]: deprecated since {since}; use \"{new}\" instead"
-                ));
-            }
-        }
-    }
-    for list in ["initContainers", "containers"] {
-        for (i, container) in items(spec, list).iter().enumerate() {
-            let mut seen: HashSet<&str> = HashSet::new();
-            for (j, variable) in items(container, "env").iter().enumerate() {
-                let name = text(variable, "name");
-                if !seen.insert(name) && !text(variable, "value").contains(&format!("$({name})")) {
-                    warnings.push(format!(
-                        "{path}.{list}[{i}].env[{j}]: hides previous definition of \"{name}\", which may be dropped when using apply"
-                    ));
-                }
-            }
-        }
-    }
-    let mut secrets = HashSet::new();
-    for (i, secret) in items(spec, "imagePullSecrets").iter().enumerate() {
-        let name = text(secret, "name");
-        if name.is_empty() {
-            warnings.push(format!("{path}.imagePullSecrets[{i}].name: invalid empty name \"\""));
-        } else if !secrets.insert(name) {
-            warnings.push(format!("{path}.imagePullSecrets[{i}].name: duplicate name \"{name}\""));
-        }
-    }
-    let mut addresses = HashSet::new();
-    for (i, alias) in items(spec, "hostAliases").iter().enumerate() {
-        let ip = text(alias, "ip");
-        if !addresses.insert(ip) {
-            warnings.push(format!("{path}.hostAliases[{i}].ip: duplicate ip \"{ip}\""));
-        }
+        checks::one_of_if_set(
+            mount.get("mountPropagation"),
+            &format!("{list}.mountPropagation"),
+            &["Bidirectional", "HostToContainer", "None"],
+            errors,
+        );
     }
 }
