@@ -76,6 +76,7 @@ pub struct Engine {
     pub(crate) work: crate::controllers::WorkQueue,
     pub(crate) rbac: crate::rbac::Rbac,
     pub(crate) limited: crate::admission::LimitedNamespaces,
+    pub(crate) served_kinds: crate::kinds::served::ServedKinds,
 }
 
 impl Engine {
@@ -113,7 +114,15 @@ impl Engine {
             work: crate::controllers::WorkQueue::default(),
             rbac: crate::rbac::Rbac::default(),
             limited: crate::admission::LimitedNamespaces::default(),
+            served_kinds: crate::kinds::served::ServedKinds::default(),
         }
+    }
+
+    /// Serves these built-in kinds; all otherwise.
+    #[must_use]
+    pub fn with_served_kinds(mut self, kinds: crate::kinds::served::ServedKinds) -> Self {
+        self.served_kinds = kinds;
+        self
     }
 
     /// Opens gates; they are shut otherwise.

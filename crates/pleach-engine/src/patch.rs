@@ -158,6 +158,10 @@ impl Patch<'_> {
 
     /// The patched object is wrong. The error quotes it, so the change is made once more.
     fn invalid(&self, live: &Value, error: &str) -> Rejection {
+        if let Change::StrategicMerge(patch) = &self.change {
+            // Of these upstream shows the patch, as Go formats a map.
+            return invalid_patch(pleach_go::fmt::go_v(patch).into_owned(), error);
+        }
         match self.apply(live) {
             Ok(patched) => invalid_patch(pleach_json::to_string(&patched), error),
             Err(rejection) => rejection,

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use pleach_json::Str;
 use pleach_pipeline::Typed;
 
 use crate::engine::Engine;
 use crate::keys;
-use crate::kinds::{self, namespace, priority_class};
+use crate::kinds::{api_service, namespace, priority_class};
 use crate::options::{Context, WriteOptions};
 use crate::rejection::Rejection;
 use crate::settle;
@@ -15,7 +16,7 @@ use crate::target::{Subresource, Target};
 impl Engine {
     /// Makes the engine ready: built-in kinds, the system namespaces, the stored CRDs and webhooks.
     pub async fn start(&self) -> Result<(), Rejection> {
-        for kind in kinds::all(self.gates) {
+        for kind in self.served_kinds.kinds(self.gates) {
             self.catalog.put(Arc::new(kind.into()));
         }
         for name in namespace::SYSTEM {
@@ -26,8 +27,38 @@ impl Engine {
         for (name, value) in priority_class::SYSTEM {
             self.ensure_priority_class(name, value).await?;
         }
+        self.ensure_api_services().await?;
         self.load_limits().await?;
         self.load_hooks().await
+    }
+
+    /// Creates the APIService of each version of a built-in group.
+    async fn ensure_api_services(&self) -> Result<(), Rejection> {
+        let Some(kind) = self.catalog.get(api_service::GROUP, api_service::PLURAL) else { return Ok(()) };
+        let mut versions: Vec<(Str, Str)> = Vec::new();
+        for served in self.catalog.all() {
+            for version in served.versions.iter().filter(|version| version.served && !served.is_custom()) {
+                let version = (served.group.clone(), version.name.clone());
+                if !versions.contains(&version) {
+                    versions.push(version);
+                }
+            }
+        }
+        let target = Target { kind, version: 0, namespace: None, name: None, subresource: Subresource::None };
+        let created = versions.iter().map(|(group, version)| {
+            let target = &target;
+            async move {
+                let object = api_service::local(group, version);
+                let name = pleach_meta::object_meta::ObjectMeta::of(&object).name().to_owned();
+                if self.stored(&target.key_of(&name)).await?.is_some() {
+                    return Ok(());
+                }
+                let (options, mut context) = (WriteOptions::default(), Context::default());
+                let settled = settle::typed(object, Typed::default());
+                self.create_settled(target, settled, &options, &mut context, None).await.map(|_| ())
+            }
+        });
+        futures_util::future::try_join_all(created).await.map(|_| ())
     }
 
     /// Creates a class that Pods of the system may name.

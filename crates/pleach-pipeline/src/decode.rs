@@ -265,6 +265,14 @@ fn not_registered(kind: &Kind, type_meta: &TypeMeta<'_>) -> Error {
     let (found, api_version) = (type_meta.kind, type_meta.api_version);
     let version = api_version.rsplit_once('/').map_or(api_version, |(_, version)| version);
     let scheme = kind.strategy.scheme();
+    if kind.strategy.api_kind().is_some() && crate::kinds::type_name(api_version, found).is_some() {
+        // Another kind that upstream knows: it is decoded and cannot be converted.
+        let package = kind.group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
+        return Error::BadRequest(format!(
+            "{found} in version \"{version}\" cannot be handled as a {0}: converting ({version}.{found}) to ({package}.{0}): unknown conversion",
+            kind.kind
+        ));
+    }
     Error::BadRequest(format!(
         "{found} in version \"{version}\" cannot be handled as a {}: no kind \"{found}\" is registered for version \"{api_version}\" in scheme \"{scheme}\"",
         kind.kind

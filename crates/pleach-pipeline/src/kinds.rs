@@ -35,6 +35,7 @@ pub mod quota;
 pub mod rbac;
 pub mod runtime_class;
 pub mod secret;
+pub mod served;
 pub mod service;
 pub mod service_account;
 pub mod storage_class;

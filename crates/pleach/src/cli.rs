@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use pleach_engine::EnabledControllers;
 use pleach_engine::gates::Gates;
+use pleach_engine::kinds::served::RuntimeConfig;
 use pleach_engine::limits::MAX_REQUEST_BYTES;
 
 pub(crate) use self::security::{AuditOptions, SniFiles, TlsOptions};
@@ -130,8 +131,8 @@ pub(crate) struct ServeOptions {
     /// known; plugins that are not implemented have no effect.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub enable_admission_plugins: Vec<String>,
-    /// Admission plugins to disable. Of those that run by default, NamespaceLifecycle,
-    /// MutatingAdmissionWebhook and ValidatingAdmissionWebhook are implemented.
+    /// Admission plugins to disable, by kube-apiserver's names: NamespaceLifecycle, LimitRanger, PodSecurity,
+    /// ResourceQuota, MutatingAdmissionWebhook and the others that run by default.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub disable_admission_plugins: Vec<String>,
     /// Feature gates to enable: Unions (x-kubernetes-unions in CRDs), CostHints (a CRD refused for the
@@ -139,6 +140,14 @@ pub(crate) struct ServeOptions {
     /// cannot be decoded can be deleted), CBORServingAndStorage (requests and responses in CBOR).
     #[arg(long, default_value = "", hide_default_value = true, value_name = "NAME=true,…")]
     pub feature_gates: Gates,
+    /// Which built-in kinds are served besides custom resources: all, or minimal for those that control planes made of
+    /// CRDs need (namespaces, ConfigMaps, Secrets, ServiceAccounts, Leases, Events, RBAC, webhook configurations).
+    #[arg(long, value_enum, default_value_t = BuiltinKinds::All, value_name = "WHICH")]
+    pub builtin_kinds: BuiltinKinds,
+    /// Versions and resources of built-in kinds to switch on or off, in kube-apiserver's syntax: apps/v1=false,
+    /// batch/v1/cronjobs=false, api/all=false. The core group is always served.
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "GROUP/VERSION=BOOL,…")]
+    pub runtime_config: RuntimeConfig,
     /// Controllers of kube-controller-manager to run, in its syntax: * for all, a name to enable one, -name to disable
     /// it. There are garbage-collector-controller, namespace-controller, serviceaccount-controller (the ServiceAccount
     /// default of each namespace) and root-ca-certificate-publisher-controller (its ConfigMap kube-root-ca.crt).
@@ -225,6 +234,15 @@ pub(crate) enum AuthorizationMode {
     /// Everything is allowed.
     #[value(name = "AlwaysAllow")]
     AlwaysAllow,
+}
+
+/// Which built-in kinds are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BuiltinKinds {
+    /// All: workloads, networking, storage and the others of the Kubernetes API.
+    All,
+    /// Those that control planes made of CRDs need.
+    Minimal,
 }
 
 /// Log formats.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach_cli::Color;
+use pleach_engine::kinds::served::ServedKinds;
 use pleach_engine::webhooks::Caller;
 use pleach_engine::{AdmissionPlugins, Engine};
 use pleach_hooks::HttpCaller;
@@ -21,7 +22,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use crate::cli::{AuthorizationMode, LogFormat, ServeOptions};
+use crate::cli::{AuthorizationMode, BuiltinKinds, LogFormat, ServeOptions};
 use crate::clock_and_randomness::{SystemClock, SystemRandomness};
 use crate::data_dir::{DataDir, write_private};
 use crate::files::{at, read};
@@ -93,6 +94,10 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         admission(&options)?,
     )
     .with_gates(options.feature_gates)
+    .with_served_kinds(ServedKinds {
+        minimal: options.builtin_kinds == BuiltinKinds::Minimal,
+        config: options.runtime_config.clone(),
+    })
     .with_controllers(options.controllers, authority.certificate.as_str())
     .with_write_cache(!options.no_write_cache)
     .with_max_request_bytes(usize::try_from(options.max_request_bytes)?)

@@ -20,12 +20,12 @@ async fn ranges(engine: &Engine, attributes: &AdmissionAttributes<'_>) -> Result
 impl Plugin for LimitRanger {
     fn handles(&self, engine: &Engine, attributes: &AdmissionAttributes<'_>) -> bool {
         let (role, operation) = (attributes.target.kind.strategy.role(), attributes.operation());
-        let concerned = match (role, attributes.target.subresource, operation) {
-            (Role::Pod, Subresource::Resize, Operation::Update) => true,
-            (Role::Pod, Subresource::None, Operation::Create) => true,
-            (Role::Claim, Subresource::None, Operation::Create | Operation::Update) => true,
-            _ => false,
-        };
+        let concerned = matches!(
+            (role, attributes.target.subresource, operation),
+            (Role::Pod, Subresource::Resize, Operation::Update)
+                | (Role::Pod, Subresource::None, Operation::Create)
+                | (Role::Claim, Subresource::None, Operation::Create | Operation::Update)
+        );
         concerned && engine.limited.has(attributes.target.namespace.as_ref())
     }
 

@@ -22,8 +22,8 @@ impl Plugin for PodSecurity {
         let strategy = attributes.target.kind.strategy;
         let writes = matches!(attributes.operation(), Operation::Create | Operation::Update);
         let concerned = match (strategy.role(), attributes.target.subresource) {
-            (Role::Pod, Subresource::None | Subresource::EphemeralContainers) => true,
-            (Role::Namespace, Subresource::None) => true,
+            (Role::Pod, Subresource::None | Subresource::EphemeralContainers)
+            | (Role::Namespace, Subresource::None) => true,
             (_, Subresource::None) => strategy.pod_template().is_some(),
             _ => false,
         };

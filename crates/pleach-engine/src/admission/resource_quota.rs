@@ -18,9 +18,9 @@ impl Plugin for ResourceQuota {
         let role = attributes.target.kind.strategy.role();
         let concerned = match (role, attributes.target.subresource, attributes.operation()) {
             (Role::Event | Role::Namespace, ..) => false,
-            (_, Subresource::None, Operation::Create) => true,
-            (Role::Pod, Subresource::None | Subresource::Resize, Operation::Update) => true,
-            (Role::Claim | Role::Service, Subresource::None, Operation::Update) => true,
+            (_, Subresource::None, Operation::Create)
+            | (Role::Pod, Subresource::None | Subresource::Resize, Operation::Update)
+            | (Role::Claim | Role::Service, Subresource::None, Operation::Update) => true,
             _ => false,
         };
         concerned && engine.limited.has(attributes.target.namespace.as_ref())

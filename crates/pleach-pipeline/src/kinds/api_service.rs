@@ -11,6 +11,34 @@ use crate::kinds::api_kind::Rules;
 use crate::kinds::checks;
 use crate::kinds::fields::{bool_at, default_to, int_at, items, member, object_mut, text, text_at};
 
+/// The group.
+pub const GROUP: &str = "apiregistration.k8s.io";
+/// The resource.
+pub const PLURAL: &str = "apiservices";
+
+/// The APIService of a version that the server itself serves.
+pub fn local(group: &str, version: &str) -> Value {
+    let (group_priority, version_priority) = match (group, version) {
+        ("", _) => (18_000, 1),
+        ("autoscaling", "v2") => (17_500, 30),
+        _ => (17_000, 15),
+    };
+    let mut object = json!({
+        "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+        "metadata": {
+            "name": (format!("{version}.{group}")),
+            "labels": {"kube-aggregator.kubernetes.io/automanaged": "onstart"},
+        },
+        "spec": {
+            "version": (version), "groupPriorityMinimum": (group_priority), "versionPriority": (version_priority),
+        },
+    });
+    if !group.is_empty() {
+        member(&mut object, "spec").insert("group", group);
+    }
+    object
+}
+
 /// The rules of APIServices.
 #[derive(Debug)]
 pub struct ApiService;

@@ -1,5 +1,7 @@
 //! HorizontalPodAutoscalers, in two versions.
 
+mod annotations;
+
 use pleach_json::{Value, json};
 use pleach_meta::FieldError;
 
@@ -138,17 +140,28 @@ fn to_v1(object: &Value) -> Value {
     let current = status.remove("currentMetrics").filter(|current| !current.is_null());
     status.get_or_insert_with("currentReplicas", || Value::Int(0));
     status.get_or_insert_with("desiredReplicas", || Value::Int(0));
-    let mut annotations = Vec::new();
-    if !others.is_empty() {
-        annotations.push(("metrics", Value::from(others)));
+    let current = current.as_ref().and_then(Value::as_array).map_or(&[][..], |list| &list[..]);
+    let cpu = current.iter().filter(|one| text_at(one, &["resource", "name"]) == "cpu");
+    let mut cpu = cpu.filter_map(|one| one.at(&["resource", "current", "averageUtilization"]));
+    if let Some(percent) = cpu.next() {
+        status.insert("currentCPUUtilizationPercentage", percent.clone());
     }
-    annotations.extend(behavior.map(|value| ("behavior", value)));
-    annotations.extend(conditions.map(|value| ("conditions", value)));
-    annotations.extend(current.map(|value| ("current-metrics", value)));
-    if !annotations.is_empty() {
+    let conditions = conditions.as_ref().and_then(Value::as_array).map_or(&[][..], |list| &list[..]);
+    let mut texts = Vec::new();
+    if !others.is_empty() {
+        texts.push(("metrics", annotations::metrics_text(&others, false)));
+    }
+    texts.extend(behavior.map(|value| ("behavior", annotations::behavior_text(&value))));
+    if !conditions.is_empty() {
+        texts.push(("conditions", annotations::conditions_text(conditions)));
+    }
+    if !current.is_empty() {
+        texts.push(("current-metrics", annotations::metrics_text(current, true)));
+    }
+    if !texts.is_empty() {
         let all = submember(member(&mut out, "metadata"), "annotations");
-        for (name, value) in annotations {
-            all.insert(format!("{PREFIX}{name}"), pleach_json::to_string(&value));
+        for (name, text) in texts {
+            all.insert(format!("{PREFIX}{name}"), text);
         }
     }
     out
@@ -161,15 +174,18 @@ fn to_v2(object: &Value) -> Value {
     }
     let mut taken: Vec<(&str, Value)> = Vec::new();
     let metadata = member(&mut out, "metadata");
-    if let Some(annotations) = object_mut(metadata, "annotations") {
+    if let Some(own) = object_mut(metadata, "annotations") {
         for name in ["metrics", "behavior", "conditions", "current-metrics"] {
-            if let Some(Value::String(text)) = annotations.remove(&format!("{PREFIX}{name}"))
-                && let Ok(value) = pleach_json::parse(text.as_bytes())
-            {
-                taken.push((name, value));
-            }
+            let Some(Value::String(text)) = own.remove(&format!("{PREFIX}{name}")) else { continue };
+            let value = match name {
+                "metrics" => annotations::metrics_of(&text, false).map(Value::from),
+                "current-metrics" => annotations::metrics_of(&text, true).map(Value::from),
+                "behavior" => annotations::behavior_of(&text),
+                _ => pleach_json::parse(text.as_bytes()).ok(),
+            };
+            taken.extend(value.map(|value| (name, value)));
         }
-        if annotations.is_empty() {
+        if own.is_empty() {
             metadata.remove("annotations");
         }
     }
@@ -191,6 +207,7 @@ fn to_v2(object: &Value) -> Value {
         }
     }
     let status = member(&mut out, "status");
+    status.remove("currentCPUUtilizationPercentage");
     status.get_or_insert_with("currentMetrics", Value::default);
     status.get_or_insert_with("desiredReplicas", || Value::Int(0));
     if status.get("currentReplicas") == Some(&Value::Int(0)) {

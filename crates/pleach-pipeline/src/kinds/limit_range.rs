@@ -231,7 +231,7 @@ impl Taken<'_> {
 /// What a LimitRange says against a Pod.
 pub fn check_pod(range: &Value, pod: &Value) -> Option<String> {
     let mut errors = Vec::new();
-    let Some(spec) = pod.get("spec") else { return None };
+    let spec = pod.get("spec")?;
     for limit in limits_of(range) {
         match text(limit, "type") {
             "Container" => {

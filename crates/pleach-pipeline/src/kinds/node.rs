@@ -68,6 +68,46 @@ fn default_node(object: &mut Value) {
     spec.remove("configSource");
 }
 
+/// The taints of a Node; the paths of errors are upstream's.
+fn taints(spec: &Value, errors: &mut Errors) {
+    for (i, taint) in items(spec, "taints").iter().enumerate() {
+        let path = format!("metadata.taints[{i}]");
+        let key = text(taint, "key");
+        let wrong = pleach_meta::names::check_qualified_name(key).into_iter();
+        errors.extend(wrong.map(|why| FieldError::invalid(format!("{path}.key"), key, why)));
+        match text(taint, "effect") {
+            "NoSchedule" | "PreferNoSchedule" | "NoExecute" => {}
+            "" => errors.push(FieldError::required(format!("{path}.effect"), "")),
+            other => errors.push(FieldError::not_supported(
+                format!("{path}.effect"),
+                other,
+                &["NoSchedule", "PreferNoSchedule", "NoExecute"],
+            )),
+        }
+        let wrong = pleach_meta::names::check_label_value(text(taint, "value")).into_iter();
+        errors
+            .extend(wrong.map(|why| FieldError::invalid(format!("{path}.value"), text(taint, "value"), why)));
+        let same =
+            |other: &Value| text(other, "key") == key && text(other, "effect") == text(taint, "effect");
+        if items(spec, "taints")[..i].iter().any(same) {
+            let show = |value: &str| pleach_json::to_string(&value.into());
+            let shown = format!(
+                "{{\"Key\":{},\"Value\":{},\"Effect\":{},\"TimeAdded\":{}}}",
+                show(key),
+                show(text(taint, "value")),
+                show(text(taint, "effect")),
+                pleach_json::to_string(taint.get("timeAdded").unwrap_or(&Value::Null))
+            );
+            errors.push(FieldError::new(
+                pleach_meta::field_error::ErrorType::Duplicate,
+                path,
+                pleach_meta::field_error::BadValue::Raw(shown),
+                "taints must be unique by key and effect pair",
+            ));
+        }
+    }
+}
+
 impl Rules for Node {
     fn role(&self) -> Role {
         Role::Node
@@ -84,42 +124,10 @@ impl Rules for Node {
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         let spec = object.get("spec").unwrap_or(&Value::Null);
-        for (i, taint) in items(spec, "taints").iter().enumerate() {
-            let path = format!("metadata.taints[{i}]");
-            let key = text(taint, "key");
-            let wrong = pleach_meta::names::check_qualified_name(key).into_iter();
-            errors.extend(wrong.map(|why| FieldError::invalid(format!("{path}.key"), key, why)));
-            match text(taint, "effect") {
-                "NoSchedule" | "PreferNoSchedule" | "NoExecute" => {}
-                "" => errors.push(FieldError::required(format!("{path}.effect"), "")),
-                other => errors.push(FieldError::not_supported(
-                    format!("{path}.effect"),
-                    other,
-                    &["NoSchedule", "PreferNoSchedule", "NoExecute"],
-                )),
-            }
-            let wrong = pleach_meta::names::check_label_value(text(taint, "value")).into_iter();
-            errors.extend(
-                wrong.map(|why| FieldError::invalid(format!("{path}.value"), text(taint, "value"), why)),
-            );
-            let same =
-                |other: &Value| text(other, "key") == key && text(other, "effect") == text(taint, "effect");
-            if items(spec, "taints")[..i].iter().any(same) {
-                let show = |value: &str| pleach_json::to_string(&value.into());
-                let shown = format!(
-                    "{{\"Key\":{},\"Value\":{},\"Effect\":{},\"TimeAdded\":{}}}",
-                    show(key),
-                    show(text(taint, "value")),
-                    show(text(taint, "effect")),
-                    pleach_json::to_string(taint.get("timeAdded").unwrap_or(&Value::Null))
-                );
-                errors.push(FieldError::new(
-                    pleach_meta::field_error::ErrorType::Duplicate,
-                    path,
-                    pleach_meta::field_error::BadValue::Raw(shown),
-                    "taints must be unique by key and effect pair",
-                ));
-            }
+        taints(spec, &mut errors);
+        if old.is_some() {
+            // An update validates them twice.
+            taints(spec, &mut errors);
         }
         for (i, range) in items(spec, "podCIDRs").iter().enumerate() {
             checks::cidr(range.as_str().unwrap_or_default(), &format!("spec.podCIDRs[{i}]"), &mut errors);

@@ -193,7 +193,6 @@ fn at_most(object: &Value, field: &str, bound: &str, words: &str, errors: &mut E
 
 fn collisions(object: &Value, old: &Value, errors: &mut Errors) {
     let path = ["status", "collisionCount"];
-    checks::non_negative(object.at(&path), "status.collisionCount", errors);
     let (new, was) = (int_at(object, &path), int_at(old, &path));
     if new < was {
         errors.push(FieldError::invalid("status.collisionCount", new, "cannot be decremented"));
@@ -216,6 +215,7 @@ pub(super) fn deployment_status(object: &Value, old: &Value) -> Errors {
         at_most(object, field, "replicas", "status.replicas", &mut errors);
     }
     at_most(object, "availableReplicas", "readyReplicas", "readyReplicas", &mut errors);
+    checks::non_negative(object.at(&["status", "collisionCount"]), "status.collisionCount", &mut errors);
     collisions(object, old, &mut errors);
     errors
 }

@@ -146,10 +146,7 @@ fn label_keys(term: &Value, path: &str, errors: &mut Errors) {
             let (key, path) = (key.as_str().unwrap_or_default(), format!("{path}.{field}[{i}]"));
             if term.get("labelSelector").is_none() {
                 let why = "must not be specified when labelSelector is not set";
-                errors.push(FieldError::forbidden(
-                    format!("{}", path.trim_end_matches(&format!("[{i}]"))),
-                    why,
-                ));
+                errors.push(FieldError::forbidden(path.trim_end_matches(&format!("[{i}]")), why));
                 break;
             }
             label_name(key, &path, errors);

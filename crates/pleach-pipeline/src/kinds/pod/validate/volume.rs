@@ -98,13 +98,12 @@ pub(crate) fn external(source: &Value, kind: &str, path: &str, errors: &mut Erro
                 errors.push(FieldError::invalid(format!("{path}.path"), text(source, "path"), why));
             }
         }
-        "csi" => required(source, "driver", path, errors),
         "gitRepo" => {
             required(source, "repository", path, errors);
             descending(text(source, "directory"), &format!("{path}.directory"), errors);
         }
         "gcePersistentDisk" => required(source, "pdName", path, errors),
-        "awsElasticBlockStore" | "cinder" => required(source, "volumeID", path, errors),
+        "awsElasticBlockStore" | "cinder" | "portworxVolume" => required(source, "volumeID", path, errors),
         "iscsi" => ["targetPortal", "iqn"].iter().for_each(|field| required(source, field, path, errors)),
         "glusterfs" => ["endpoints", "path"].iter().for_each(|field| required(source, field, path, errors)),
         "rbd" => {
@@ -113,18 +112,15 @@ pub(crate) fn external(source: &Value, kind: &str, path: &str, errors: &mut Erro
             }
             required(source, "image", path, errors);
         }
-        "cephfs" => {
-            if items(source, "monitors").is_empty() {
-                errors.push(FieldError::required(format!("{path}.monitors"), ""));
-            }
+        "cephfs" if items(source, "monitors").is_empty() => {
+            errors.push(FieldError::required(format!("{path}.monitors"), ""));
         }
-        "flexVolume" => required(source, "driver", path, errors),
+        "csi" | "flexVolume" => required(source, "driver", path, errors),
         "azureFile" => {
             ["secretName", "shareName"].iter().for_each(|field| required(source, field, path, errors));
         }
         "azureDisk" => ["diskName", "diskURI"].iter().for_each(|field| required(source, field, path, errors)),
         "vsphereVolume" => required(source, "volumePath", path, errors),
-        "portworxVolume" => required(source, "volumeID", path, errors),
         "photonPersistentDisk" => required(source, "pdID", path, errors),
         _ => {}
     }

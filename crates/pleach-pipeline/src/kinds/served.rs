@@ -1,0 +1,121 @@
+//! `--builtin-kinds` and `--runtime-config`: which built-in kinds are served.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::{minimal, table};
+use crate::gates::Gates;
+use crate::kind::Kind;
+
+/// Which built-in kinds are served. All, by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServedKinds {
+    /// Only those that control planes made of CRDs need.
+    pub minimal: bool,
+    /// What `--runtime-config` says.
+    pub config: RuntimeConfig,
+}
+
+/// API versions and resources that are switched on or off, as `--runtime-config` of kube-apiserver says it:
+/// `apps/v1=false`, `storage.k8s.io/v1/csinodes=false`, `api/all=false`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RuntimeConfig {
+    all: Option<bool>,
+    single: Vec<(String, bool)>,
+}
+
+impl FromStr for RuntimeConfig {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut config = Self::default();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let (name, state) = part.split_once('=').unwrap_or((part, "true"));
+            let on = state
+                .parse()
+                .map_err(|_| format!("invalid value of {name}={state}, should be true or false"))?;
+            match name {
+                "api/all" | "api/ga" => config.all = Some(on),
+                // There are no such versions here.
+                "api/beta" | "api/alpha" => {}
+                "v1" | "api/v1" if on => {}
+                "v1" | "api/v1" => return Err("the core group, v1, cannot be switched off".into()),
+                _ => {
+                    let group = name.split('/').next().unwrap_or_default();
+                    let known = table::KINDS.iter().any(|kind| !kind.group.is_empty() && kind.group == group);
+                    if !known {
+                        return Err(format!("unknown api groups {group}"));
+                    }
+                    config.single.push((name.to_owned(), on));
+                }
+            }
+        }
+        Ok(config)
+    }
+}
+
+impl RuntimeConfig {
+    fn serves(&self, group: &str, version: &str, plural: &str) -> bool {
+        if group.is_empty() {
+            return true;
+        }
+        let find = |name: &str| self.single.iter().rev().find(|(known, _)| known == name).map(|(_, on)| *on);
+        let of_resource = find(&format!("{group}/{version}/{plural}"));
+        let of_version = find(&format!("{group}/{version}"));
+        of_resource.or(of_version).or(self.all).unwrap_or(true)
+    }
+}
+
+impl ServedKinds {
+    /// The kinds.
+    pub fn kinds(&self, gates: Gates) -> impl Iterator<Item = Kind> {
+        let typed = if self.minimal { &[][..] } else { table::KINDS };
+        let typed = typed.iter().filter_map(move |entry| {
+            let mut kind = entry.to_kind(gates);
+            let on = |version: &str| self.config.serves(entry.group, version, entry.plural);
+            if kind.versions.iter().all(|version| on(&version.name)) {
+                return Some(kind);
+            }
+            for version in Arc::get_mut(&mut kind.versions)? {
+                version.served = on(&version.name);
+            }
+            kind.versions.iter().any(|version| version.served).then_some(kind)
+        });
+        minimal(gates).chain(typed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_and_resources_are_switched_off() {
+        let names = |served: &ServedKinds| -> Vec<String> {
+            served.kinds(Gates::default()).map(|kind| format!("{}/{}", kind.group, kind.plural)).collect()
+        };
+        let all = names(&ServedKinds::default());
+        assert!(all.contains(&"apps/deployments".to_owned()) && all.contains(&"/pods".to_owned()));
+        let few = names(&ServedKinds { minimal: true, ..ServedKinds::default() });
+        assert!(few.contains(&"/namespaces".to_owned()) && !few.contains(&"/pods".to_owned()));
+        let config = "apps/v1=false,batch/v1/cronjobs=false".parse().unwrap();
+        let some = names(&ServedKinds { minimal: false, config });
+        assert!(!some.contains(&"apps/deployments".to_owned()));
+        assert!(some.contains(&"batch/jobs".to_owned()) && !some.contains(&"batch/cronjobs".to_owned()));
+        let config = "api/all=false,apps/v1=true".parse().unwrap();
+        let some = names(&ServedKinds { minimal: false, config });
+        assert!(some.contains(&"apps/deployments".to_owned()) && !some.contains(&"batch/jobs".to_owned()));
+        assert!(some.contains(&"/pods".to_owned()), "the core group stays");
+    }
+
+    #[test]
+    fn mistakes_are_reported() {
+        for (text, want) in [
+            ("x/v1=true", "unknown api groups x"),
+            ("apps/v1=maybe", "invalid value of apps/v1=maybe, should be true or false"),
+            ("v1=false", "the core group, v1, cannot be switched off"),
+        ] {
+            assert_eq!(text.parse::<RuntimeConfig>(), Err(want.to_owned()));
+        }
+    }
+}
