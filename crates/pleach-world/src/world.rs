@@ -12,7 +12,7 @@ use pleach_engine::{AdmissionPlugins, EnabledControllers, Engine, Rejection};
 use pleach_hooks::HttpCaller;
 use pleach_json::{Map, Str, Value};
 use pleach_server::app::App;
-use pleach_server::authentication::{authenticators, credentials};
+use pleach_server::authentication::{authenticators, bearer, credentials};
 use pleach_server::body::Body;
 use pleach_server::cpu::CpuGuard;
 use pleach_server::inflight::InflightLimits;
@@ -299,7 +299,7 @@ impl World {
     ) -> LoggedRequest {
         let query = Query::parse(parts.uri.query());
         let info = RequestInfo::new(&parts.method, parts.uri.path(), &query);
-        let user = self.app.authenticate(credentials(&parts.headers, user.map(Ok))).await;
+        let user = self.app.authenticate(credentials(bearer(&parts.headers), user.map(Ok))).await;
         let resource = info.resource.as_ref();
         let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
         let full_name = resource.map(|resource| match resource.subresource {
