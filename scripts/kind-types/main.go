@@ -17,6 +17,7 @@ import (
 	"sort"
 	"strings"
 
+	admissionregistration "k8s.io/api/admissionregistration/v1"
 	apps "k8s.io/api/apps/v1"
 	autoscaling "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -43,6 +44,8 @@ import (
 var roots = []any{
 	core.Namespace{}, core.ConfigMap{}, core.Secret{}, core.ServiceAccount{}, core.Event{}, events.Event{},
 	coordination.Lease{},
+	admissionregistration.ValidatingAdmissionPolicy{}, admissionregistration.ValidatingAdmissionPolicyBinding{},
+	admissionregistration.MutatingAdmissionPolicy{}, admissionregistration.MutatingAdmissionPolicyBinding{},
 	core.Pod{}, core.PodTemplate{}, core.ReplicationController{}, core.Service{}, core.Endpoints{}, core.Node{},
 	core.PersistentVolume{}, core.PersistentVolumeClaim{}, core.ResourceQuota{}, core.LimitRange{}, core.Binding{},
 	apps.Deployment{}, apps.ReplicaSet{}, apps.StatefulSet{}, apps.DaemonSet{}, apps.ControllerRevision{},

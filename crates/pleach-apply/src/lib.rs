@@ -9,6 +9,7 @@
 //! No IO, no clock: the time is an argument. Nothing here validates an object beyond what ownership
 //! needs, and nothing defaults or prunes one.
 
+mod atomics;
 mod compare;
 mod conflict;
 mod create_walk;
@@ -30,8 +31,10 @@ mod shape;
 #[cfg(test)]
 mod tests;
 mod tracker;
+mod unfit;
 mod validate;
 
+pub use atomics::atomics;
 pub use compare::{Comparison, compare};
 pub use conflict::Conflicts;
 pub use element::PathElement;
@@ -43,4 +46,5 @@ pub use remove::{extract, remove};
 pub use set::{Path, Set};
 pub use shape::Type;
 pub use tracker::{Applied, ApplyError, ManagedFieldsText, Request, Tracker, Versions};
+pub use unfit::{Unfit, check_unfit};
 pub use validate::validate;

@@ -15,13 +15,14 @@ mod validate;
 
 use crate::ast::{Ast, Expr, ExprId, Literal, MapEntry, StructField};
 use crate::checked::{Checked, Reference};
-use crate::decl::Declarations;
+use crate::decl::{Declarations, ObjectType};
 use crate::environment::Environment;
 use crate::function::{Overload, operators};
 use crate::issues::{Issue, Issues, SourceLines};
 use crate::message::{self, Message};
 use crate::types::Type;
 use pleach_json::{Str, grow_stack};
+use std::sync::Arc;
 use unify::Unifier;
 
 /// Larger types are refused: types double in size along chains of `map`.
@@ -147,6 +148,10 @@ impl Checker<'_> {
         if let Some(ty) = self.environment.type_name(name) {
             return Some((Type::type_of(ty.clone()), Reference::TypeName(ty)));
         }
+        if self.environment.has_patch_types() && message::is_patch_type(name) {
+            let ty = Type::Object(Arc::new(ObjectType::new(name)));
+            return Some((Type::type_of(ty.clone()), Reference::TypeName(ty)));
+        }
         if name == message::NULL_VALUE {
             return Some((Type::Int, Reference::Constant(0)));
         }
@@ -196,6 +201,15 @@ impl Checker<'_> {
             Type::Map(entry) => entry.1.clone(),
             Type::Object(object) => match self.environment.field(object, field) {
                 Some(field) => field.decl.cel_type(),
+                None if self.environment.has_patch_types() && message::is_patch_type(&object.name) => {
+                    match message::patch_field(&object.name, field) {
+                        Some(ty) => ty.into(),
+                        None => {
+                            self.error(id, format!("undefined field '{field}'"));
+                            Type::Error
+                        }
+                    }
+                }
                 // Library types have no field declarations.
                 None if object.is_opaque() => {
                     self.error(id, format!("unexpected failed resolution of '{}'", object.name));
@@ -384,8 +398,10 @@ impl Checker<'_> {
         let known = if matches!(name, "timestamp" | "duration") { None } else { self.lookup(name) };
         let Some((ty, _)) = known else { return self.undeclared(id, name) };
         let message = Message::find(name);
+        let patch = self.environment.has_patch_types() && message::is_patch_type(name);
         let (made, shown) = match (&ty, message) {
             (_, Some(message)) => (message.ty.into(), name),
+            (Type::Type(inner), None) if patch => ((**inner).clone(), name),
             (Type::Type(inner), None) if **inner == Type::Null => (Type::Null, "google.protobuf.NullValue"),
             (Type::Type(inner), None) => {
                 self.error(id, format!("'{}' is not a message type", inner.name()));
@@ -398,7 +414,11 @@ impl Checker<'_> {
         };
         for field in fields {
             let mut found = self.check(field.value);
-            let expected = match message.map(|message| message.field(&field.name)) {
+            let known = match message {
+                Some(message) => Some(message.field(&field.name)),
+                None => patch.then(|| message::patch_field(name, &field.name)),
+            };
+            let expected = match known {
                 Some(Some(ty)) => ty.into(),
                 Some(None) => {
                     self.error_at(field.offset, format!("undefined field '{}'", field.name));

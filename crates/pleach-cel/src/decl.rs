@@ -139,6 +139,16 @@ impl ObjectType {
         }
     }
 
+    /// Adds a field whose name in expressions is its name, such as a variable.
+    #[must_use]
+    pub fn with_variable(mut self, name: impl Into<Str>, decl: DeclType) -> Self {
+        let name = name.into();
+        self.fields.retain(|field| field.escaped_name != name);
+        let at = self.fields.partition_point(|f| f.escaped_name < name);
+        self.fields.insert(at, Field { escaped_name: name.clone(), name, decl });
+        self
+    }
+
     /// Adds the property `name`, whose schema has no type: it cannot be selected, but objects
     /// that differ in it are unequal.
     #[must_use]
@@ -174,7 +184,7 @@ impl ObjectType {
     /// Whether this is an opaque library type, of which only the name is known. Schema types never have
     /// such names.
     pub(crate) fn is_opaque(&self) -> bool {
-        self.name.starts_with("kubernetes.") && self.fields.is_empty()
+        self.fields.is_empty() && self.name.starts_with("kubernetes.") && self.name != "kubernetes.variables"
     }
 
     /// All fields by escaped name.

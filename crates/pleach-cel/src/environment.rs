@@ -8,7 +8,7 @@ use crate::checked::Checked;
 use crate::decl::{Declarations, Field, ObjectType};
 use crate::function::Overload;
 use crate::issues::Issues;
-use crate::library::LIBRARIES;
+use crate::library::{JSON_PATCH_LIBRARY, LIBRARIES};
 use crate::syntax;
 use crate::types::{T, Type};
 use std::collections::HashMap;
@@ -45,6 +45,7 @@ const RESERVED_FIELDS: u32 = 31;
 #[derive(Debug, Clone)]
 pub struct Environment {
     minor: u32,
+    patch_types: bool,
     functions: HashMap<&'static str, Vec<&'static Overload>>,
 }
 
@@ -57,7 +58,23 @@ impl Environment {
             functions.entry(function.name).or_default().extend(known);
         }
         functions.retain(|_, overloads| !overloads.is_empty());
-        Self { minor, functions }
+        Self { minor, functions, patch_types: false }
+    }
+
+    /// The environment with what mutations have besides: the types `Object`, `Object.….…` and `JSONPatch`, and
+    /// `jsonpatch.escapeKey`.
+    #[must_use]
+    pub fn with_patch_types(mut self) -> Self {
+        for function in JSON_PATCH_LIBRARY.functions {
+            self.functions.entry(function.name).or_default().extend(function.overloads);
+        }
+        self.patch_types = true;
+        self
+    }
+
+    /// Whether literals of `Object` and `JSONPatch` are types here.
+    pub(crate) fn has_patch_types(&self) -> bool {
+        self.patch_types
     }
 
     /// The environment for stored expressions: everything.

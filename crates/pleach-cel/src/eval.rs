@@ -62,6 +62,14 @@ enum Variable {
     OldSelf,
     /// The one at this index of the other variables.
     Other(usize),
+    /// `variables`, whose fields are evaluated when they are first used.
+    Lazy,
+}
+
+/// The variables of an admission policy: `variables.name`. A variable is evaluated when it is first used.
+pub trait LazyVariables<'a> {
+    /// The value of a variable.
+    fn get(&self, name: &str) -> Result<CelValue<'a>, Fault>;
 }
 
 /// The values of variables.
@@ -96,6 +104,8 @@ pub enum Bound<'a> {
     Value(&'a Value),
     /// The authorizer of the requesting user.
     Authorizer(Authz),
+    /// There is none; an expression that uses it fails.
+    Absent,
 }
 
 impl<'a> Activation<'a> {
@@ -208,7 +218,7 @@ impl CostBudget {
     }
 
     /// Takes an evaluation from the budget; false, and nothing is left, if it is not enough.
-    fn charge_evaluation(&mut self, cost: u64, work: u64) -> bool {
+    pub fn charge_evaluation(&mut self, cost: u64, work: u64) -> bool {
         match self.work.checked_sub(work) {
             Some(left) => {
                 self.work = left;
@@ -233,6 +243,16 @@ impl Program {
 
     /// Evaluates the expression; an evaluation that costs more than `limit` is broken off.
     pub fn run<'a>(&'a self, activation: &Activation<'a>, limit: u64) -> Evaluation<'a> {
+        self.run_with(activation, None, limit)
+    }
+
+    /// The same with lazy variables, whose cost is not part of the result's.
+    pub fn run_with<'a>(
+        &'a self,
+        activation: &Activation<'a>,
+        lazy: Option<&dyn LazyVariables<'a>>,
+        limit: u64,
+    ) -> Evaluation<'a> {
         let mut few = [const { Slot::Empty }; FEW_SLOTS];
         let mut many = Vec::new();
         let slots = if self.slots <= FEW_SLOTS {
@@ -242,7 +262,7 @@ impl Program {
             many.as_mut_slice()
         };
         let work = Work::new(limit, activation.interrupted);
-        let mut evaluator = Evaluator::new(self, activation, limit, slots, &work);
+        let mut evaluator = Evaluator::new(self, activation, limit, slots, &work).with_lazy(lazy);
         // The result of nearly every rule is a bool.
         let result = if self.is_test {
             evaluator.holds(self.root).map(CelValue::Bool)
@@ -254,21 +274,38 @@ impl Program {
         Evaluation { result, cost, work: work.done() }
     }
 
+    /// Evaluates the expression within the limits for one evaluation and for the request, with lazy variables,
+    /// whose cost is charged by the caller.
+    pub fn eval_with<'a>(
+        &'a self,
+        activation: &Activation<'a>,
+        lazy: Option<&dyn LazyVariables<'a>>,
+        budget: &mut CostBudget,
+    ) -> Result<CelValue<'a>, EvalError> {
+        let Evaluation { result, cost, work } = self.run_with(activation, lazy, PER_CALL_LIMIT);
+        if !budget.charge_evaluation(cost, work) {
+            return Err(EvalError::BudgetExceeded);
+        }
+        result.map_err(EvalError::from)
+    }
+
     /// Evaluates the expression within the limits for one evaluation and for the request.
     pub fn eval<'a>(
         &'a self,
         activation: &Activation<'a>,
         budget: &mut CostBudget,
     ) -> Result<CelValue<'a>, EvalError> {
-        let Evaluation { result, cost, work } = self.run(activation, PER_CALL_LIMIT);
-        if !budget.charge_evaluation(cost, work) {
-            return Err(EvalError::BudgetExceeded);
+        self.eval_with(activation, None, budget)
+    }
+}
+
+impl From<Fault> for EvalError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Error(text) | Fault::Internal(text) => Self::Error(text),
+            Fault::CostExceeded => Self::CostExceeded,
+            Fault::Interrupted => Self::Interrupted,
         }
-        result.map_err(|fault| match fault {
-            Fault::Error(text) | Fault::Internal(text) => EvalError::Error(text),
-            Fault::CostExceeded => EvalError::CostExceeded,
-            Fault::Interrupted => EvalError::Interrupted,
-        })
     }
 }
 

@@ -29,9 +29,13 @@ pub use checked::{Checked, Reference};
 pub use cost::CostEstimate;
 pub use decl::{DeclKind, DeclType, Declarations, Field, ListKind, ObjectType};
 pub use environment::Environment;
-pub use eval::{Activation, Bound, CostBudget, EvalError, Evaluation, OldSelf, PlanError, Program};
+pub use eval::{
+    Activation, Bound, CostBudget, EvalError, Evaluation, LazyVariables, OldSelf, PlanError, Program,
+};
 pub use function::{Function, Library, Overload, StaticCost};
 pub use issues::{Issue, Issues};
 pub use types::{T, Type};
-pub use value::{Authz, CelValue, Fault};
+pub use value::{
+    Authorize, Authz, AuthzCheck, AuthzDecision, AuthzUser, CelValue, CheckedResource, Fault, ObjectValue,
+};
 pub use work::{BYTES_PER_COST, STEPS_PER_COST};

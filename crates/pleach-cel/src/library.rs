@@ -10,6 +10,7 @@ mod cidr;
 mod conversions;
 pub(crate) mod format;
 mod ip;
+mod json_patch;
 mod lists;
 mod lists_extended;
 mod operators;
@@ -25,6 +26,7 @@ mod time;
 mod two_var_comprehensions;
 mod urls;
 
+pub(crate) use json_patch::LIBRARY as JSON_PATCH_LIBRARY;
 pub(crate) use regex::compile_pattern;
 
 /// Every library.

@@ -116,3 +116,21 @@ impl Message {
         self.fields.iter().find(|(n, _)| *n == name).map(|(_, ty)| *ty)
     }
 }
+
+/// The type of a JSON patch operation.
+pub(crate) const JSON_PATCH: &str = "JSONPatch";
+
+/// Whether a name is that of a type that only mutations have: `JSONPatch`, `Object`, `Object.spec` and so on.
+pub(crate) fn is_patch_type(name: &str) -> bool {
+    name == JSON_PATCH || name == "Object" || name.starts_with("Object.")
+}
+
+/// The type of a field of such a type.
+pub(crate) fn patch_field(type_name: &str, field: &str) -> Option<T> {
+    match field {
+        _ if type_name != JSON_PATCH => Some(T::Dyn),
+        "op" | "path" | "from" => Some(T::String),
+        "value" => Some(T::Dyn),
+        _ => None,
+    }
+}

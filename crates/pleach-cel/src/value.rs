@@ -19,18 +19,20 @@ mod fault;
 mod key;
 mod list;
 mod map;
+mod object;
 mod quantity;
 mod read;
 mod semver;
 mod timestamp;
 
-pub use crate::value::authz::Authz;
+pub use crate::value::authz::{Authorize, Authz, AuthzCheck, AuthzDecision, AuthzUser, CheckedResource};
 pub use crate::value::cidr::Cidr;
 pub use crate::value::duration::Duration;
 pub use crate::value::fault::Fault;
 pub use crate::value::key::{ByIdentity, Key, RareScalar};
 pub use crate::value::list::List;
 pub use crate::value::map::{Map, OwnedMap};
+pub use crate::value::object::ObjectValue;
 pub use crate::value::quantity::Quantity;
 pub use crate::value::semver::Semver;
 pub use crate::value::timestamp::{Civil, Timestamp};
@@ -77,6 +79,8 @@ pub enum CelValue<'a> {
     Optional(Option<Arc<CelValue<'a>>>),
     /// A value of a Kubernetes library.
     Opaque(Arc<Opaque>),
+    /// A literal of a type that mutations have: `Object{…}`, `Object.spec{…}`, `JSONPatch{…}`.
+    Object(Arc<ObjectValue<'a>>),
     /// An element of a computed list that was taken from a list with a schema and does not fit it. Only
     /// in lists; accessing it is an error.
     #[doc(hidden)]
@@ -166,7 +170,7 @@ impl<'a> CelValue<'a> {
 
     /// Whether it contains other values.
     pub(crate) fn is_container(&self) -> bool {
-        matches!(self, Self::List(_) | Self::Map(_) | Self::Optional(Some(_)))
+        matches!(self, Self::List(_) | Self::Map(_) | Self::Optional(Some(_)) | Self::Object(_))
     }
 
     /// The name of the value's type, as `type(x)` shows it.
@@ -186,6 +190,7 @@ impl<'a> CelValue<'a> {
             Self::Map(_) => "map",
             Self::Optional(_) => "optional_type",
             Self::Opaque(opaque) => opaque.type_name(),
+            Self::Object(object) => object.short_type_name(),
             Self::Failed(_) => "error",
         }
     }
@@ -216,6 +221,7 @@ impl<'a> CelValue<'a> {
                 Opaque::Empty => "*types.protoObj",
                 Opaque::Authz(authz) => authz.go_type(),
             },
+            Self::Object(object) => object.go_type(),
             Self::Failed(_) => "*types.Err",
         }
     }

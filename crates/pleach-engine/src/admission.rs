@@ -13,14 +13,19 @@ mod classes;
 mod default_toleration_seconds;
 mod limit_ranger;
 mod limited_namespaces;
+mod mutating_policy;
 mod mutating_webhook;
 mod namespace_lifecycle;
+mod param_access;
+mod params;
 mod plugins;
 mod pod_security;
 mod pods;
+mod policies;
 mod priority;
 mod resource_quota;
 mod storage;
+mod validating_policy;
 mod validating_webhook;
 mod webhooks;
 
@@ -33,6 +38,7 @@ pub(crate) use self::attributes::{
     AdmissionAttributes, AdmissionRequest, GroupVersion, Operation, RequestOptions,
 };
 pub(crate) use self::limited_namespaces::LimitedNamespaces;
+use self::mutating_policy::PolicyReinvocations;
 use self::mutating_webhook::Reinvocations;
 pub use self::plugins::AdmissionPlugins;
 use crate::engine::Engine;
@@ -91,6 +97,11 @@ pub(crate) struct MutationState {
     /// A second round is wanted.
     pub(crate) reinvoke: bool,
     pub(crate) webhooks: Reinvocations,
+    pub(crate) policies: PolicyReinvocations,
+    /// A webhook changed the object in the first round.
+    pub(crate) webhooks_changed: bool,
+    /// A policy changed the object in the second round.
+    pub(crate) policies_changed: bool,
 }
 
 /// A write in the validating phase.

@@ -66,6 +66,7 @@ pub struct Engine {
     pub(crate) caller: Arc<dyn Caller>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) hooks: crate::webhooks::Registry,
+    pub(crate) policies: crate::policies::Registry,
     pub(crate) events: EventCache,
     pub(crate) write_cache: WriteCache,
     /// Held while addresses and ports are allocated and committed.
@@ -105,6 +106,7 @@ impl Engine {
             caller: Arc::new(NoWebhooks),
             authorizer: Arc::new(AlwaysAllow),
             hooks: crate::webhooks::Registry::default(),
+            policies: crate::policies::Registry::default(),
             events: EventCache::default(),
             write_cache: WriteCache::default(),
             allocations: tokio::sync::Mutex::default(),

@@ -37,6 +37,7 @@ pub mod object;
 pub mod options;
 mod patch;
 mod pod_requests;
+mod policies;
 mod rbac;
 pub mod read;
 pub mod record;

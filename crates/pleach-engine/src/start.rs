@@ -29,7 +29,8 @@ impl Engine {
         }
         self.ensure_api_services().await?;
         self.load_limits().await?;
-        self.load_hooks().await
+        self.load_hooks().await?;
+        self.load_policies().await
     }
 
     /// Creates the APIService of each version of a built-in group.

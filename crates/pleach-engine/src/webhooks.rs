@@ -13,6 +13,6 @@ pub(crate) mod review;
 pub(crate) mod rules;
 
 pub use caller::{Address, CallError, CallFuture, Caller, Place};
-pub use conditions::user_info;
 pub use excerpt::{EXCERPT, excerpt, excerpt_bytes};
+pub use pleach_policy::user_info;
 pub(crate) use registry::Registry;

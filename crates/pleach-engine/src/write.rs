@@ -165,6 +165,7 @@ impl Engine {
             let Some(admitted) = admitted else { break };
             self.check_escalation(target, admitted.value(), None, context).await?;
             let mut valid = Valid::create(self, target, admitted, generated, context)?;
+            self.check_param_access(target, valid.value(), None, context).await?;
             if let Some(name) = &target.name {
                 // Apply and update name the object that they create.
                 Box::pin(self.check_create(target, name, context)).await?;
@@ -294,6 +295,7 @@ impl Engine {
             let admitted = self.admit(admission, intent, draft, &live, context).await?;
             self.check_escalation(target, admitted.value(), Some(&live.value), context).await?;
             let mut valid = Valid::update(self, target, intent, admitted, &live, context)?;
+            self.check_param_access(target, valid.value(), Some(&live.value), context).await?;
             let mut allocating = None;
             if target.kind.strategy.allocates() && target.subresource == Subresource::None {
                 allocating = Some(self.allocations.lock().await);
@@ -387,6 +389,7 @@ impl Engine {
             Effect::DefinitionChanged => Box::pin(self.definition_changed(&name.into())).await,
             Effect::WebhooksChanged => Box::pin(self.load_hooks()).await,
             Effect::LimitsChanged => Box::pin(self.load_limits()).await,
+            Effect::PoliciesChanged => Box::pin(self.load_policies()).await,
             Effect::RbacChanged => Box::pin(self.rbac_changed(&target.key_of(name))).await,
         };
         if let Err(error) = done {

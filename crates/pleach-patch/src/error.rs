@@ -22,6 +22,13 @@ pub enum DecodeError {
 #[error("{0}")]
 pub struct PatchError(pub(crate) String);
 
+impl PatchError {
+    /// Whether a `test` operation found another value.
+    pub fn is_failed_test(&self) -> bool {
+        self.0.ends_with("test failed")
+    }
+}
+
 /// A merge patch that is none, or a document that takes none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -4,6 +4,7 @@
 //! manifest cannot say: its strategy. A kind that is only stored has [`StoredAsData`] and needs no code.
 //! `docs/adding-a-built-in-kind.md` walks through it.
 
+pub mod admission_policy;
 pub mod api_kind;
 pub mod api_service;
 pub mod authentication;

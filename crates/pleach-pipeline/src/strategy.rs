@@ -36,6 +36,8 @@ pub enum Effect {
     RbacChanged,
     /// A LimitRange or ResourceQuota changed: which namespaces have some follows.
     LimitsChanged,
+    /// An admission policy or a binding of one changed: the registry of policies follows.
+    PoliciesChanged,
 }
 
 /// The user and the time of a write.
@@ -69,6 +71,29 @@ pub enum Role {
     CertificateRequest,
     /// Event, which no quota counts.
     Event,
+}
+
+/// Parameters of admission policies that an object names, which its author must be allowed to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParamAccess {
+    /// All objects of a kind: the object is a policy.
+    Kind {
+        /// The `apiVersion` of the parameters.
+        api_version: Str,
+        /// Their kind.
+        kind: Str,
+    },
+    /// An object, or those that a selector finds: the object is a binding.
+    Object {
+        /// Whether the policy is one that mutates.
+        mutating: bool,
+        /// The policy.
+        policy: Str,
+        /// The name; empty for a selector.
+        name: Str,
+        /// The namespace, or empty.
+        namespace: Str,
+    },
 }
 
 /// What an object gives to users, which its author must be allowed to give.
@@ -189,6 +214,11 @@ pub trait Strategy: Debug + Send + Sync + 'static {
 
     /// Whether no webhook is called for writes of the kind, so that a bad webhook can be repaired.
     fn is_exempt_from_webhooks(&self) -> bool {
+        false
+    }
+
+    /// Whether no admission policy is about writes of the kind.
+    fn is_exempt_from_policies(&self) -> bool {
         false
     }
 
@@ -355,6 +385,12 @@ pub trait Strategy: Debug + Send + Sync + 'static {
 
     /// What the object gives to users, if its author must be allowed to give it. `old` is the object it replaces.
     fn grant(&self, object: &Value, old: Option<&Value>) -> Option<Grant> {
+        let _ = (object, old);
+        None
+    }
+
+    /// The parameters of admission policies that the object names, if its author must be allowed to read them.
+    fn param_access(&self, object: &Value, old: Option<&Value>) -> Option<ParamAccess> {
         let _ = (object, old);
         None
     }

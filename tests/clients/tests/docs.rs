@@ -147,6 +147,21 @@ fn server() {
 }
 
 #[test]
+fn policies() {
+    run(
+        &page("docs/policies.md"),
+        |_, _| {},
+        |block, printed| {
+            if block.contains("kubectl create configmap large") {
+                for expected in ["written-by=", "at most 2 entries, please"] {
+                    assert!(printed.contains(expected), "{expected:?} in {printed}");
+                }
+            }
+        },
+    );
+}
+
+#[test]
 fn webhooks() {
     run(
         &page("docs/webhooks.md"),
@@ -182,7 +197,8 @@ fn every_command_block_is_run() {
         for block in blocks(&page(&name)) {
             let language = block.language.as_str();
             match name.as_str() {
-                "README.md" | "docs/cli.md" | "docs/envtest.md" | "docs/server.md" | "docs/webhooks.md" => {
+                "README.md" | "docs/cli.md" | "docs/envtest.md" | "docs/policies.md" | "docs/server.md"
+                | "docs/webhooks.md" => {
                     let known = ["console", "sh"].contains(&language) || NOT_RUN.contains(&language);
                     assert!(known, "{name}: a block of {language:?}");
                 }

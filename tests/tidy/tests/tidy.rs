@@ -27,6 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("pleach-protobuf", &["work", "json", "go", "meta", "pipeline"]),
     ("pleach-apply", &["work", "json", "go", "meta", "schema"]),
+    ("pleach-policy", &["work", "json", "go", "auth", "patch", "meta", "cel", "pipeline", "apply"]),
     ("pleach-openapi", &["work", "json", "go", "yaml", "meta", "schema", "crd"]),
     ("pleach-sdk", &["json", "yaml", "meta", "schema", "crd", "pipeline"]),
     ("pleach-store", &[]),
@@ -38,7 +39,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "pleach-engine",
         &[
             "work", "json", "go", "regex", "yaml", "jsonpath", "patch", "meta", "cel", "schema", "crd",
-            "pipeline", "apply", "openapi", "store", "auth",
+            "pipeline", "policy", "apply", "openapi", "store", "auth",
         ],
     ),
     (
@@ -57,7 +58,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "pleach-cli",
         &[
             "work", "json", "go", "yaml", "regex", "jsonpath", "patch", "meta", "cel", "schema", "crd",
-            "pipeline", "apply", "openapi",
+            "pipeline", "policy", "apply", "openapi", "auth",
         ],
     ),
     (

@@ -9,6 +9,7 @@ use crate::eval::node::{AttributeId, Qualifier, QualifierKind, Root};
 use crate::eval::{Bound, OldSelf, Variable};
 use crate::value::{CelValue, Fault, List, Map, Opaque, Text, key_text, read, read_untyped};
 use pleach_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The result of a qualifier.
@@ -47,6 +48,12 @@ impl<'a> Evaluator<'a, '_> {
     /// The value of an attribute without the additional one.
     pub(super) fn resolve(&mut self, id: AttributeId) -> Outcome<'a> {
         let attribute = &self.program.attributes[id.0 as usize];
+        if let Root::Variable(index) = attribute.root
+            && matches!(self.program.variables[index as usize].0, Variable::Lazy)
+            && let [first, rest @ ..] = attribute.path.as_slice()
+        {
+            return self.resolve_lazy(first, rest, attribute.optional);
+        }
         let root = match &attribute.root {
             Root::Variable(index) => self.variable(*index)?,
             Root::Slot(slot) => self.slot(*slot)?,
@@ -60,7 +67,7 @@ impl<'a> Evaluator<'a, '_> {
         if attribute.optional || matches!(root, CelValue::Optional(_)) {
             return self.follow_optional(root, &attribute.path);
         }
-        let (mut value, steps) = match root {
+        let (value, steps) = match root {
             CelValue::Map(Map::View { members, decl: Some(decl) }) if !attribute.path.is_empty() => {
                 let (value, steps) = follow_fields(members, decl, &attribute.path);
                 self.charge(steps as u64)?;
@@ -68,7 +75,12 @@ impl<'a> Evaluator<'a, '_> {
             }
             root => (root, 0),
         };
-        for qualifier in &attribute.path[steps..] {
+        self.follow(value, &attribute.path[steps..])
+    }
+
+    /// Follows qualifiers that are not optional.
+    fn follow(&mut self, mut value: CelValue<'a>, path: &'a [Qualifier]) -> Outcome<'a> {
+        for qualifier in path {
             let found = self.step(&value, qualifier);
             if let Err(fault) = &found
                 && !fault.is_error()
@@ -84,6 +96,33 @@ impl<'a> Evaluator<'a, '_> {
             };
         }
         Ok(value)
+    }
+
+    /// `variables.name` and what is selected from it.
+    fn resolve_lazy(&mut self, name: &'a Qualifier, path: &'a [Qualifier], optional: bool) -> Outcome<'a> {
+        let (QualifierKind::Field { name: variable, .. } | QualifierKind::Name(variable)) = &name.kind else {
+            return Err(Fault::fixed("unsupported index of variables"));
+        };
+        if name.test_only {
+            self.charge(1)?;
+            return Ok(CelValue::Bool(true));
+        }
+        let value = match self.lazy {
+            Some(lazy) => lazy.get(variable),
+            None => Err(Fault::error(format!("no such key: {variable}"))),
+        };
+        if is_fatal(&value) {
+            return value;
+        }
+        self.charge(1)?;
+        let value = value?;
+        if name.optional {
+            return self.follow_optional(CelValue::some(value), path);
+        }
+        if optional || matches!(value, CelValue::Optional(_)) && !path.is_empty() {
+            return self.follow_optional(value, path);
+        }
+        self.follow(value, path)
     }
 
     /// An attribute with an optional root or optional qualifiers: everything after the first is
@@ -140,6 +179,9 @@ impl<'a> Evaluator<'a, '_> {
             (QualifierKind::Field { .. } | QualifierKind::Name(_), CelValue::List(_)) => {
                 return Err(Fault::fixed("unsupported index type 'string' in list"));
             }
+            (QualifierKind::Field { name, .. } | QualifierKind::Name(name), CelValue::Object(object)) => {
+                object.fields.get(name.as_str()).cloned()
+            }
             (QualifierKind::Field { name, .. } | QualifierKind::Name(name), CelValue::Opaque(opaque))
                 if **opaque == Opaque::Empty =>
             {
@@ -188,9 +230,10 @@ impl<'a> Evaluator<'a, '_> {
             (Variable::OldSelf, OldSelf::Absent) => absent(),
             (Variable::Other(at), _) => match self.activation.others.get(*at) {
                 Some(Bound::Value(value)) => Ok(read_untyped(value)),
-                Some(Bound::Authorizer(authz)) => Ok(CelValue::opaque(Opaque::Authz(*authz))),
-                None => absent(),
+                Some(Bound::Authorizer(authz)) => Ok(CelValue::opaque(Opaque::Authz(authz.clone()))),
+                Some(Bound::Absent) | None => absent(),
             },
+            (Variable::Lazy, _) => Ok(CelValue::Map(Map::of(BTreeMap::new()))),
         }
     }
 

@@ -6,7 +6,7 @@
 use crate::eval::charge::{self, Charge};
 use crate::eval::fast_path::FieldRef;
 use crate::eval::node::{CallNode, CompareNode, Members, Node, NodeId};
-use crate::eval::{Activation, Program};
+use crate::eval::{Activation, LazyVariables, Program};
 use crate::function::{Call, Implementation};
 use crate::value::{CelValue, Fault, Key, ScalarKey, Text, equal};
 use crate::work::Work;
@@ -54,6 +54,7 @@ pub(super) struct Evaluator<'a, 'm> {
     patterns: Vec<Regex>,
     /// The nesting depth of nodes.
     depth: u32,
+    pub(super) lazy: Option<&'m dyn LazyVariables<'a>>,
 }
 
 impl<'a, 'm> Evaluator<'a, 'm> {
@@ -66,7 +67,22 @@ impl<'a, 'm> Evaluator<'a, 'm> {
         work: &'m Work<'m>,
     ) -> Self {
         let node_weight = program.node_weight;
-        Self { program, activation, slots, work, cost: 0, limit, node_weight, patterns: Vec::new(), depth: 0 }
+        Self {
+            program,
+            activation,
+            slots,
+            work,
+            cost: 0,
+            limit,
+            node_weight,
+            patterns: Vec::new(),
+            depth: 0,
+            lazy: None,
+        }
+    }
+
+    pub(super) fn with_lazy(self, lazy: Option<&'m dyn LazyVariables<'a>>) -> Self {
+        Self { lazy, ..self }
     }
 
     /// Refunds a charge.
@@ -182,6 +198,11 @@ impl<'a, 'm> Evaluator<'a, 'm> {
                 let message = absorb(self.eval_message(node))?;
                 self.charge(MESSAGE_COST)?;
                 message
+            }
+            Node::Object(node) => {
+                let object = absorb(self.eval_object(node))?;
+                self.charge(MESSAGE_COST)?;
+                object
             }
             Node::OptionalOr(a, b) => match self.eval(*a)? {
                 CelValue::Optional(None) => self.eval(*b),

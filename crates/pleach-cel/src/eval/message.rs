@@ -4,13 +4,14 @@
 //! do.
 
 use crate::eval::evaluator::{Evaluator, Outcome};
-use crate::eval::node::{MessageNode, NodeId};
-use crate::message::{Message, MessageKind};
-use crate::value::{CelValue, Duration, Fault, Key, List, Map, Opaque, Timestamp, key_text};
+use crate::eval::node::{MessageNode, NodeId, ObjectNode};
+use crate::message::{JSON_PATCH, Message, MessageKind};
+use crate::value::{CelValue, Duration, Fault, Key, List, Map, ObjectValue, Opaque, Timestamp, key_text};
 use crate::work::Work;
 use pleach_json::grow_stack;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// Integers up to this are numbers in JSON, larger ones strings.
 const LARGEST_JSON_INT: u64 = (1 << 53) - 1;
@@ -25,6 +26,33 @@ impl<'a> Evaluator<'a, '_> {
             }
         }
         make(self.work, node.message, &given).map_err(|fault| self.work.ended().unwrap_or(fault))
+    }
+
+    /// Makes an `Object` or a `JSONPatch`; the last of duplicate fields counts.
+    pub(super) fn eval_object(&mut self, node: &'a ObjectNode) -> Outcome<'a> {
+        let mut fields = BTreeMap::new();
+        for (name, field, optional) in &node.fields {
+            if let Some(value) = self.eval_field(name, *field, *optional)? {
+                self.work.build_entries(1)?;
+                if node.type_name == JSON_PATCH && name != "value" && value.as_str().is_none() {
+                    let found = match &value {
+                        CelValue::Null => "structpb.NullValue",
+                        CelValue::Bool(_) => "bool",
+                        CelValue::Int(_) => "int64",
+                        CelValue::Uint(_) => "uint64",
+                        CelValue::Double(_) => "float64",
+                        CelValue::List(_) => "[]interface {}",
+                        CelValue::Map(_) => "map[string]interface {}",
+                        other => other.go_type(),
+                    };
+                    return Err(Fault::error(format!(
+                        "unexpected type {found} for JSONPatchType '{name}' field"
+                    )));
+                }
+                fields.insert(name.clone(), value);
+            }
+        }
+        Ok(CelValue::Object(Arc::new(ObjectValue { type_name: node.type_name.clone(), fields })))
     }
 
     /// The value of a field; `None` if an optional has none.
@@ -180,7 +208,9 @@ fn native<'a>(value: &CelValue<'a>, go_type: &str) -> Result<CelValue<'a>, Strin
             let name = value.type_name();
             mismatch(&format!("'{}'", name.rsplit('.').next().unwrap_or(name)), go_type)
         }
-        (CelValue::Null | CelValue::Failed(_), _) => mismatch(&format!("'{}'", value.type_name()), go_type),
+        (CelValue::Null | CelValue::Failed(_) | CelValue::Object(_), _) => {
+            mismatch(&format!("'{}'", value.type_name()), go_type)
+        }
     }
 }
 

@@ -56,6 +56,8 @@ pub(super) enum Node {
     Map(Arc<[(NodeId, NodeId, bool)]>),
     /// `Name{field: value}`
     Message(Arc<MessageNode>),
+    /// A literal of a type that mutations have.
+    Object(Arc<ObjectNode>),
     /// `a.or(b)`
     OptionalOr(NodeId, NodeId),
     /// `a.orValue(b)`
@@ -87,6 +89,13 @@ pub(super) enum Members {
 pub(super) struct MessageNode {
     pub(super) message: &'static Message,
     pub(super) fields: Vec<(&'static str, NodeId, bool)>,
+}
+
+/// The type and fields of an `Object{…}` or `JSONPatch{…}`; the flag marks optional fields.
+#[derive(Debug)]
+pub(super) struct ObjectNode {
+    pub(super) type_name: Str,
+    pub(super) fields: Vec<(Str, NodeId, bool)>,
 }
 
 /// An ordering comparison.

@@ -10,7 +10,8 @@
 use crate::ast::{Comprehension, Expr, ExprId, Literal, MapEntry, StructField};
 use crate::checked::{Checked, Reference};
 use crate::eval::node::{
-    Attribute, AttributeId, Fold, FoldId, Loop, MessageNode, Node, NodeId, Qualifier, QualifierKind, Root,
+    Attribute, AttributeId, Fold, FoldId, Loop, MessageNode, Node, NodeId, ObjectNode, Qualifier,
+    QualifierKind, Root,
 };
 use crate::eval::{PlanError, Program, Variable};
 use crate::function::operators;
@@ -39,6 +40,7 @@ pub(super) fn plan(checked: &Checked) -> Result<Program, PlanError> {
         let variable = match name.as_str() {
             "self" => Variable::Self_,
             "oldSelf" => Variable::OldSelf,
+            "variables" if decl.as_object().is_some() => Variable::Lazy,
             _ => Variable::Other(others.next().unwrap_or_default()),
         };
         (variable, name.clone(), decl.clone())
@@ -151,6 +153,14 @@ impl<'c> Planner<'c> {
     fn plan_message(&mut self, name: &str, fields: &[StructField]) -> Result<NodeId, PlanError> {
         let name = name.strip_prefix('.').unwrap_or(name);
         let unknown = || PlanError(format!("unknown type: {name}").into());
+        if crate::message::is_patch_type(name) {
+            let mut planned = Vec::with_capacity(fields.len());
+            for field in fields {
+                planned.push((field.name.clone(), self.plan(field.value)?, field.optional));
+            }
+            let node = ObjectNode { type_name: name.into(), fields: planned };
+            return Ok(self.node(Node::Object(Arc::new(node))));
+        }
         let message = Message::find(name).ok_or_else(unknown)?;
         let mut planned = Vec::with_capacity(fields.len());
         for field in fields {

@@ -8,7 +8,7 @@ use crate::eval::node::{CallNode, CompareNode, Intrinsic, Members, Node, NodeId}
 use crate::eval::plan::Planner;
 use crate::eval::{PER_CALL_LIMIT, PlanError};
 use crate::function::{Call, Function, Overload, operators};
-use crate::library::LIBRARIES;
+use crate::library::{JSON_PATCH_LIBRARY, LIBRARIES};
 use crate::types::Type;
 use crate::value::{CelValue, List, ScalarKey};
 use crate::work::Work;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Which function an overload belongs to.
 static FUNCTION_OF: Constant<BTreeMap<&'static str, &'static Function>> = Constant::new(|| {
     let mut functions = BTreeMap::new();
-    for function in LIBRARIES.iter().flat_map(|library| library.functions) {
+    for function in LIBRARIES.iter().chain([&&JSON_PATCH_LIBRARY]).flat_map(|library| library.functions) {
         for overload in function.overloads {
             functions.entry(overload.id).or_insert(function);
         }

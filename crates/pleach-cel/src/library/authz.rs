@@ -1,10 +1,12 @@
-//! The authorization library. Its types exist in rules of CRDs, but without a variable of such a type;
-//! match conditions of webhooks have an `authorizer`.
+//! The authorization library. Its types exist in rules of CRDs, but without a variable of such a type; admission
+//! policies and match conditions of webhooks have an `authorizer`.
 
 use crate::function::{Call, Function, Library, Overload, StaticCost};
 use crate::types::T;
-use crate::value::{Authz, CelValue, Fault, Opaque};
+use crate::value::{Authz, AuthzDecision, CelValue, CheckedResource, Fault, Opaque};
+use pleach_json::Str;
 use pleach_meta::names::{is_dns1123_label, is_dns1123_subdomain};
+use std::sync::Arc;
 
 /// Authorization checks.
 pub(super) static LIBRARY: Library = Library { name: "authz", functions: FUNCTIONS };
@@ -42,7 +44,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "error",
-        call: Some(no_text),
+        call: Some(error),
         overloads: &[Overload::member(
             "decision_error",
             &[T::Message("kubernetes.authorization.Decision")],
@@ -52,7 +54,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "errored",
-        call: Some(never),
+        call: Some(errored),
         overloads: &[Overload::member(
             "decision_errored",
             &[T::Message("kubernetes.authorization.Decision")],
@@ -62,7 +64,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "fieldSelector",
-        call: Some(narrow),
+        call: Some(field_selector),
         overloads: &[Overload::member(
             "authorizer_fieldselector",
             &[T::Message("kubernetes.authorization.ResourceCheck"), T::String],
@@ -81,7 +83,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "labelSelector",
-        call: Some(narrow),
+        call: Some(label_selector),
         overloads: &[Overload::member(
             "authorizer_labelselector",
             &[T::Message("kubernetes.authorization.ResourceCheck"), T::String],
@@ -90,7 +92,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "name",
-        call: Some(narrow),
+        call: Some(name),
         overloads: &[Overload::member(
             "resourcecheck_name",
             &[T::Message("kubernetes.authorization.ResourceCheck"), T::String],
@@ -100,7 +102,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "namespace",
-        call: Some(narrow),
+        call: Some(namespace),
         overloads: &[Overload::member(
             "resourcecheck_namespace",
             &[T::Message("kubernetes.authorization.ResourceCheck"), T::String],
@@ -120,7 +122,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "reason",
-        call: Some(no_text),
+        call: Some(reason),
         overloads: &[Overload::member(
             "decision_reason",
             &[T::Message("kubernetes.authorization.Decision")],
@@ -150,7 +152,7 @@ static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "subresource",
-        call: Some(narrow),
+        call: Some(subresource),
         overloads: &[Overload::member(
             "resourcecheck_subresource",
             &[T::Message("kubernetes.authorization.ResourceCheck"), T::String],
@@ -162,10 +164,10 @@ static FUNCTIONS: &[Function] = &[
 
 type Outcome<'v> = Result<CelValue<'v>, Fault>;
 
-fn own(value: &CelValue<'_>) -> Option<Authz> {
+fn own<'x>(value: &'x CelValue<'_>) -> Option<&'x Authz> {
     match value {
         CelValue::Opaque(value) => match &**value {
-            Opaque::Authz(authz) => Some(*authz),
+            Opaque::Authz(authz) => Some(authz),
             _ => None,
         },
         _ => None,
@@ -178,11 +180,11 @@ fn step<'v>(authz: Authz) -> CelValue<'v> {
 
 fn path<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
-        [of, CelValue::String(path)] if let Some(Authz::Authorizer(may)) = own(of) => {
+        [of, CelValue::String(path)] if let Some(Authz::Authorizer(user)) = own(of) => {
             if path.as_str().is_empty() {
                 return Err(Fault::fixed("path must not be empty"));
             }
-            Ok(step(Authz::Path(may)))
+            Ok(step(Authz::Path(user.clone(), path.as_str().into())))
         }
         _ => call.no_such_overload(args),
     }
@@ -190,18 +192,18 @@ fn path<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 
 fn group<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
-        [of, CelValue::String(_)] if let Some(Authz::Authorizer(may)) = own(of) => {
-            Ok(step(Authz::Group(may)))
+        [of, CelValue::String(group)] if let Some(Authz::Authorizer(user)) = own(of) => {
+            Ok(step(Authz::Group(user.clone(), group.as_str().into())))
         }
         _ => call.no_such_overload(args),
     }
 }
 
-/// Another user, without any permissions.
+/// The permissions of a service account instead of the user's.
 fn service_account<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
         [of, CelValue::String(namespace), CelValue::String(name)]
-            if let Some(Authz::Authorizer(_)) = own(of) =>
+            if let Some(Authz::Authorizer(user)) = own(of) =>
         {
             if !is_dns1123_subdomain(name.as_str()) {
                 return Err(Fault::fixed("Invalid service account name"));
@@ -209,7 +211,7 @@ fn service_account<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
             if !is_dns1123_label(namespace.as_str()) {
                 return Err(Fault::fixed("Invalid service account namespace"));
             }
-            Ok(step(Authz::Authorizer(false)))
+            Ok(step(Authz::Authorizer(user.service_account(namespace.as_str(), name.as_str()))))
         }
         _ => call.no_such_overload(args),
     }
@@ -217,54 +219,90 @@ fn service_account<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
 
 fn resource<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
-        [of, CelValue::String(resource)] if let Some(Authz::Group(may)) = own(of) => {
+        [of, CelValue::String(resource)] if let Some(Authz::Group(user, group)) = own(of) => {
             if resource.as_str().is_empty() {
                 return Err(Fault::fixed("resource must not be empty"));
             }
-            Ok(step(Authz::Resource(may)))
+            let resource = resource.as_str().into();
+            let resource = CheckedResource { group: group.clone(), resource, ..CheckedResource::default() };
+            Ok(step(Authz::Resource(user.clone(), Arc::new(resource))))
         }
         _ => call.no_such_overload(args),
     }
 }
 
-/// Narrows the check.
-fn narrow<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+/// Narrows the check of a resource.
+fn narrow<'v>(
+    call: &Call<'_>,
+    args: &[CelValue<'v>],
+    set: impl FnOnce(&mut CheckedResource, Str),
+) -> Outcome<'v> {
     match args {
-        [of, CelValue::String(_)] if let Some(Authz::Resource(may)) = own(of) => {
-            Ok(step(Authz::Resource(may)))
+        [of, CelValue::String(text)] if let Some(Authz::Resource(user, resource)) = own(of) => {
+            let mut resource = (**resource).clone();
+            set(&mut resource, text.as_str().into());
+            Ok(step(Authz::Resource(user.clone(), Arc::new(resource))))
         }
         _ => call.no_such_overload(args),
     }
+}
+
+fn field_selector<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    narrow(call, args, |resource, text| resource.field_selector = text)
+}
+
+fn label_selector<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    narrow(call, args, |resource, text| resource.label_selector = text)
+}
+
+fn name<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    narrow(call, args, |resource, text| resource.name = text)
+}
+
+fn namespace<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    narrow(call, args, |resource, text| resource.namespace = text)
+}
+
+fn subresource<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    narrow(call, args, |resource, text| resource.subresource = text)
 }
 
 fn check<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    let decision = match args {
+        [of, CelValue::String(verb)] => match own(of) {
+            Some(Authz::Path(user, path)) => user.check(verb.as_str(), Some(path), None),
+            Some(Authz::Resource(user, resource)) => user.check(verb.as_str(), None, Some(resource)),
+            _ => return call.no_such_overload(args),
+        },
+        _ => return call.no_such_overload(args),
+    };
+    Ok(step(Authz::Decision(Arc::new(decision))))
+}
+
+/// A property of a decision.
+fn of_decision<'v>(
+    call: &Call<'_>,
+    args: &[CelValue<'v>],
+    get: impl FnOnce(&AuthzDecision) -> CelValue<'v>,
+) -> Outcome<'v> {
     match args {
-        [of, CelValue::String(_)] if let Some(Authz::Path(may) | Authz::Resource(may)) = own(of) => {
-            Ok(step(Authz::Decision(may)))
-        }
+        [of] if let Some(Authz::Decision(decision)) = own(of) => Ok(get(decision)),
         _ => call.no_such_overload(args),
     }
 }
 
 fn allowed<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
-    match args {
-        [of] if let Some(Authz::Decision(may)) = own(of) => Ok(CelValue::Bool(may)),
-        _ => call.no_such_overload(args),
-    }
+    of_decision(call, args, |decision| CelValue::Bool(decision.allowed))
 }
 
-/// There are never errors.
-fn never<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
-    match args {
-        [of] if let Some(Authz::Decision(_)) = own(of) => Ok(CelValue::Bool(false)),
-        _ => call.no_such_overload(args),
-    }
+fn errored<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    of_decision(call, args, |decision| CelValue::Bool(decision.error.is_some()))
 }
 
-/// There are never reasons.
-fn no_text<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
-    match args {
-        [of] if let Some(Authz::Decision(_)) = own(of) => Ok(CelValue::string("")),
-        _ => call.no_such_overload(args),
-    }
+fn error<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    of_decision(call, args, |decision| CelValue::string(decision.error.clone().unwrap_or_default()))
+}
+
+fn reason<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
+    of_decision(call, args, |decision| CelValue::string(decision.reason.clone()))
 }

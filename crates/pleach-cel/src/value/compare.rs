@@ -50,6 +50,7 @@ pub(crate) fn equal(work: &Work<'_>, left: &CelValue<'_>, right: &CelValue<'_>) 
             work.scan(a.bytes().max(b.bytes()))?;
             a == b
         }
+        (V::Object(a), V::Object(b)) => return grow_stack(|| a.equals(work, b)),
         (V::List(a), V::List(b)) => return grow_stack(|| lists_equal(work, a, b)),
         (V::Map(a), V::Map(b)) => return grow_stack(|| maps_equal(work, a, b)),
         // Values with a schema and opaque values compare only with their own type.

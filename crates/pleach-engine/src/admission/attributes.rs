@@ -6,35 +6,11 @@ use std::sync::Arc;
 use pleach_auth::UserInfo;
 use pleach_json::{Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
+pub(crate) use pleach_policy::{AdmissionRequest, GroupVersion, Operation};
 
 use crate::options::{Context, DeleteOptions, WriteOptions};
 use crate::rejection::Rejection;
 use crate::target::{Subresource, Target};
-
-/// An API group and a version in it.
-pub(crate) type GroupVersion<'a> = (&'a str, &'a str);
-
-/// The operation of a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
-    /// The object is new.
-    Create,
-    /// The object is changed.
-    Update,
-    /// The object is deleted.
-    Delete,
-}
-
-impl Operation {
-    /// The name in rules and reviews.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Create => "CREATE",
-            Self::Update => "UPDATE",
-            Self::Delete => "DELETE",
-        }
-    }
-}
 
 /// The options of a write. Patches are updates, as upstream has them.
 #[derive(Clone, Copy, Debug)]
@@ -164,34 +140,4 @@ impl<'a> AdmissionAttributes<'a> {
 /// The group and version of an `apiVersion`.
 pub(crate) fn group_version(api_version: &str) -> GroupVersion<'_> {
     api_version.split_once('/').unwrap_or(("", api_version))
-}
-
-/// An `AdmissionRequest`, in the version that the request was made in.
-pub(crate) struct AdmissionRequest<'a> {
-    /// The operation.
-    pub(crate) operation: Operation,
-    /// The API group of the resource.
-    pub(crate) group: &'a str,
-    /// The version of the request.
-    pub(crate) version: &'a str,
-    /// The plural in the URL.
-    pub(crate) resource: &'a str,
-    /// The subresource, or empty.
-    pub(crate) subresource: &'a str,
-    /// Group, version and kind of the object: those of the resource, or a Scale.
-    pub(crate) object_type: (&'a str, &'a str, &'a str),
-    /// The name, if it is known yet.
-    pub(crate) name: Str,
-    /// The namespace, or empty.
-    pub(crate) namespace: &'a str,
-    /// The object as it shall be; none if it goes.
-    pub(crate) object: Option<&'a Value>,
-    /// The object as it is; none if it is new.
-    pub(crate) old: Option<&'a Value>,
-    /// `CreateOptions` and the like.
-    pub(crate) options: &'a Value,
-    /// Whether nothing will be written.
-    pub(crate) dry_run: bool,
-    /// The user.
-    pub(crate) user: &'a UserInfo,
 }

@@ -61,6 +61,9 @@ async fn admit(write: Mutation<'_>) -> Verdict {
     let (options, others) = (attributes.options.to_value(), attributes.equivalents());
     let mut views = Views::default();
     let reinvocations = state.webhooks.of(hooks.len());
+    if state.reinvoking && state.policies_changed {
+        reinvocations.changed();
+    }
     for (at, hook) in hooks.iter().enumerate() {
         if state.reinvoking && !reinvocations.again[at] {
             continue;
@@ -87,6 +90,7 @@ async fn admit(write: Mutation<'_>) -> Verdict {
             if object.as_ref() != Some(&new) {
                 state.changed = true;
                 state.reinvoke = true;
+                state.webhooks_changed = true;
                 reinvocations.changed();
             }
             drop(call);

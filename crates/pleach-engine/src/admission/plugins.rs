@@ -5,6 +5,7 @@ use super::certificates::{CertificateApproval, CertificateSigning, CertificateSu
 use super::classes::{DefaultIngressClass, PersistentVolumeClaimResize};
 use super::default_toleration_seconds::DefaultTolerationSeconds;
 use super::limit_ranger::LimitRanger;
+use super::mutating_policy::MutatingAdmissionPolicy;
 use super::mutating_webhook::MutatingAdmissionWebhook;
 use super::namespace_lifecycle::NamespaceLifecycle;
 use super::pod_security::PodSecurity;
@@ -12,6 +13,7 @@ use super::pods::{PodResizeValidator, PodTopologyLabels, RuntimeClass, TaintNode
 use super::priority::Priority;
 use super::resource_quota::ResourceQuota;
 use super::storage::{DefaultStorageClass, StorageObjectInUseProtection};
+use super::validating_policy::ValidatingAdmissionPolicy;
 use super::validating_webhook::ValidatingAdmissionWebhook;
 
 /// A plugin of kube-apiserver.
@@ -72,9 +74,9 @@ static PLUGINS: &[Entry] = &[
     on("NodeDeclaredFeatureValidator"),
     on("JobValidation"),
     built("PodResizeValidator", &PodResizeValidator),
-    on("MutatingAdmissionPolicy"),
+    built("MutatingAdmissionPolicy", &MutatingAdmissionPolicy),
     built("MutatingAdmissionWebhook", &MutatingAdmissionWebhook),
-    on("ValidatingAdmissionPolicy"),
+    built("ValidatingAdmissionPolicy", &ValidatingAdmissionPolicy),
     built("ValidatingAdmissionWebhook", &ValidatingAdmissionWebhook),
     built("ResourceQuota", &ResourceQuota),
     off("AlwaysDeny"),

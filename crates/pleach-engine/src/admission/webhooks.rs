@@ -4,8 +4,10 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use pleach_cel::AuthzUser;
 use pleach_json::{Map, Value};
 use pleach_patch::JsonPatch;
+use pleach_policy::RequestAuthorizer;
 use pleach_schema::Record;
 
 use super::attributes::{AdmissionAttributes, AdmissionRequest, GroupVersion, group_version};
@@ -19,7 +21,7 @@ use crate::settle;
 use crate::target::{Subresource, Target};
 use crate::webhooks::answer::{self, Answer};
 use crate::webhooks::caller::CallError;
-use crate::webhooks::conditions::{self, Verdict};
+use crate::webhooks::conditions::Verdict;
 use crate::webhooks::excerpt::{EXCERPT, excerpt, excerpt_of};
 use crate::webhooks::hook::{FailurePolicy, Hook};
 use crate::webhooks::review;
@@ -54,7 +56,8 @@ impl Engine {
     ) -> Result<Option<Call<'a>>, Rejection> {
         let Some(seen) = hook.matches(request, others, labels) else { return Ok(None) };
         let (object, old) = self.seen_as(attributes, seen, request, views).await?;
-        match hook.judge(request, seen, object.as_deref(), old.as_deref()) {
+        let authorizer = || self.request_authorizer(attributes);
+        match hook.judge(request, seen, object.as_deref(), old.as_deref(), authorizer) {
             Verdict::Call => {}
             Verdict::Skip => return Ok(None),
             Verdict::Refuse(why) => {
@@ -71,7 +74,7 @@ impl Engine {
     }
 
     /// The object and the old one in the version that a webhook wants to see.
-    async fn seen_as<'a>(
+    pub(super) async fn seen_as<'a>(
         &self,
         attributes: &AdmissionAttributes<'_>,
         seen: GroupVersion<'_>,
@@ -106,7 +109,7 @@ impl Engine {
     ) -> Result<Answer, CallError> {
         let uid = self.new_uid();
         let version = hook.review.as_str();
-        let mut body = match conditions::admission_request(request, call.seen) {
+        let mut body = match pleach_policy::admission_request(request, call.seen) {
             Value::Object(body) => body,
             _ => Map::new(),
         };
@@ -165,6 +168,11 @@ impl Engine {
         self.convert(kind, version, target.version, settled.into_value()).await
     }
 
+    /// The `authorizer` of expressions about a write.
+    pub(super) fn request_authorizer(&self, attributes: &AdmissionAttributes<'_>) -> AuthzUser {
+        RequestAuthorizer::user(self.authorizer.clone(), attributes.user.clone())
+    }
+
     /// The labels of the namespace that a write is in, for namespace selectors.
     pub(super) async fn namespace_labels(&self, target: &Target) -> Result<Option<Value>, Rejection> {
         let Some(namespace) = &target.namespace else { return Ok(None) };
@@ -175,7 +183,7 @@ impl Engine {
 }
 
 /// An object and what it was before.
-type View<T> = (Option<T>, Option<T>);
+pub(super) type View<T> = (Option<T>, Option<T>);
 
 /// An object in other versions, each converted once however many webhooks want to see it.
 #[derive(Default)]
@@ -220,7 +228,7 @@ pub(super) fn with_patch(answer: Answer) -> Result<(Answer, JsonPatch), CallErro
     }
 }
 
-fn version(kind: &Kind, seen: GroupVersion<'_>) -> usize {
+pub(super) fn version(kind: &Kind, seen: GroupVersion<'_>) -> usize {
     let is = |version: &crate::kind::KindVersion| group_version(&version.api_version) == seen;
     kind.versions.iter().position(is).unwrap_or(kind.storage)
 }

@@ -23,6 +23,8 @@ pub(super) enum Item {
     Webhooks(Revision),
     /// A LimitRange or ResourceQuota changed.
     Limits,
+    /// An admission policy or a binding of one has changed, and when.
+    Policies(Revision),
     /// A role or binding has changed.
     Rbac(Str),
 }
@@ -48,6 +50,7 @@ impl Controller for Reconciler {
             Some((GROUP, PLURAL, name)) => Item::Definition(name.into()),
             _ if Engine::is_hook_configuration(change.key()) => Item::Webhooks(change.revision()),
             _ if Engine::is_limit(change.key()) => Item::Limits,
+            _ if Engine::is_policy(change.key()) => Item::Policies(change.revision()),
             _ if Engine::is_rbac(change.key()) => Item::Rbac(change.key().as_str().into()),
             _ => return Vec::new(),
         };
@@ -60,6 +63,7 @@ impl Controller for Reconciler {
             Item::NameFreed(name) => self.engine.name_freed(name).await?,
             Item::Webhooks(changed) => self.engine.load_hooks_since(*changed).await?,
             Item::Limits => self.engine.load_limits().await?,
+            Item::Policies(changed) => self.engine.load_policies_since(*changed).await?,
             Item::Rbac(key) => self.engine.rbac_changed(&Key::new(key.as_str())).await?,
         }
         Ok(Progress::Finished)

@@ -36,7 +36,7 @@ pub(super) async fn write(
     let body = Body { bytes: to_vec(object).into(), format: Format::Json };
     let options = WriteOptions { field_manager: Str::new_static(MANAGER), ..WriteOptions::default() };
     let user = UserInfo::authenticated(user, GROUPS.map(Str::new_static));
-    let mut context = Context { user, user_agent: Str::new_static(MANAGER), warnings: Vec::new() };
+    let mut context = Context { user, user_agent: Str::new_static(MANAGER), ..Context::default() };
     let written = if is_there {
         engine.update(&target, &body, &options, &mut context).await.map(drop)
     } else {

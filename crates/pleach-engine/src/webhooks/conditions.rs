@@ -1,20 +1,13 @@
 //! Match conditions of a webhook: CEL expressions, all of which must be true for it to be called.
 
-use pleach_auth::UserInfo;
-use pleach_auth::user::MASTERS;
-use pleach_cel::{Activation, Authz, Bound, CelValue, CostBudget, EvalError, Program};
-use pleach_json::{Map, Str, Value, json};
+use pleach_cel::{Activation, Authz, AuthzUser, Bound, CelValue, CostBudget, EvalError, Program};
+use pleach_json::{Str, Value};
 use pleach_pipeline::kinds::webhook_configuration::match_conditions;
+use pleach_policy::{CONDITIONS_BUDGET, OUT_OF_BUDGET, RequestAuthorizer, admission_request};
 
 use super::hook::FailurePolicy;
 use crate::admission::AdmissionRequest;
 use crate::admission::GroupVersion;
-
-/// What all conditions of one webhook may cost together.
-const BUDGET: i64 = 2_500_000;
-
-const OUT_OF_BUDGET: &str =
-    "validation failed due to running out of cost budget, no further validation rules will be run";
 
 /// What comes of a webhook's conditions.
 #[derive(Debug, PartialEq, Eq)]
@@ -54,26 +47,27 @@ impl Conditions {
         &self,
         request: &AdmissionRequest<'_>,
         seen: GroupVersion<'_>,
-        object: Option<&Value>,
-        old: Option<&Value>,
+        (object, old): (Option<&Value>, Option<&Value>),
         on_failure: FailurePolicy,
+        authorizer: impl FnOnce() -> AuthzUser,
     ) -> Verdict {
         if self.0.is_empty() {
             return Verdict::Call;
         }
         let shown = admission_request(request, seen);
-        let may = request.user.is_in(MASTERS);
+        let user = authorizer();
+        let resource = RequestAuthorizer::request_resource(request);
         let null = Value::Null;
         let variables = [
             Bound::Value(object.unwrap_or(&null)),
             Bound::Value(old.unwrap_or(&null)),
             Bound::Value(&shown),
             Bound::Value(&null),
-            Bound::Authorizer(Authz::Authorizer(may)),
-            Bound::Authorizer(Authz::Resource(may)),
+            Bound::Authorizer(Authz::Authorizer(user.clone())),
+            Bound::Authorizer(Authz::Resource(user, resource)),
         ];
         let activation = Activation::of_others(&variables);
-        let mut budget = CostBudget::new(BUDGET);
+        let mut budget = CostBudget::new(CONDITIONS_BUDGET);
         let mut errors: Vec<String> = Vec::new();
         let mut all = true;
         for Condition { expression, program } in &self.0 {
@@ -103,55 +97,6 @@ fn refuse(why: String, on_failure: FailurePolicy) -> Verdict {
     match on_failure {
         FailurePolicy::Fail => Verdict::Refuse(why),
         FailurePolicy::Ignore => Verdict::Skip,
-    }
-}
-
-/// An `AdmissionRequest` without `uid` and objects; what is empty is left out, as on the wire.
-pub(crate) fn admission_request(request: &AdmissionRequest<'_>, seen: GroupVersion<'_>) -> Value {
-    let own = (request.group, request.version);
-    let type_of = |(group, version, kind): (&str, &str, &str)| json!({"group": (group), "version": (version), "kind": (kind)});
-    let resource_in = |(group, version): GroupVersion<'_>| json!({"group": (group), "version": (version), "resource": (request.resource)});
-    let (group, version, kind) = request.object_type;
-    // A Scale is a Scale in every version of what it scales.
-    let seen_type = if (group, version) == own { (seen.0, seen.1, kind) } else { request.object_type };
-    let mut out = Map::default();
-    out.insert("kind", type_of(seen_type));
-    out.insert("resource", resource_in(seen));
-    put(&mut out, "subResource", request.subresource);
-    out.insert("requestKind", type_of(request.object_type));
-    out.insert("requestResource", resource_in(own));
-    put(&mut out, "requestSubResource", request.subresource);
-    put(&mut out, "name", &request.name);
-    put(&mut out, "namespace", request.namespace);
-    out.insert("operation", request.operation.as_str());
-    out.insert("userInfo", user_info(request.user));
-    out.insert("dryRun", request.dry_run);
-    out.insert("options", request.options.clone());
-    out.into()
-}
-
-/// A user as `authentication.k8s.io` writes it; what is empty is left out.
-pub fn user_info(user: &UserInfo) -> Map {
-    let texts = |list: &[Str]| list.iter().map(|text| Value::from(text.clone())).collect::<Vec<_>>();
-    let mut out = Map::default();
-    put(&mut out, "username", &user.name);
-    put(&mut out, "uid", &user.uid);
-    if !user.groups.is_empty() {
-        out.insert("groups", texts(&user.groups));
-    }
-    if !user.extra.is_empty() {
-        let mut extra = Map::default();
-        for (key, values) in &user.extra {
-            extra.insert(key.as_str(), texts(values));
-        }
-        out.insert("extra", extra);
-    }
-    out
-}
-
-fn put(map: &mut Map, key: &'static str, text: &str) {
-    if !text.is_empty() {
-        map.insert(key, text);
     }
 }
 

@@ -6,13 +6,15 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use pleach_cel::AuthzUser;
 use pleach_go::base64;
 use pleach_json::{Str, Value};
 use pleach_meta::selector::LabelSelector;
+use pleach_policy::{Rule, selects_namespace, selects_object, texts};
 
 use super::caller::{Address, Place};
 use super::conditions::{Conditions, Verdict};
-use super::rules::{self, Rule};
+use super::rules;
 use crate::admission::GroupVersion;
 use crate::admission::{AdmissionRequest, Operation};
 
@@ -106,7 +108,7 @@ impl Hook {
             allows_dry_run: matches!(text("sideEffects"), "None" | "NoneOnDryRun"),
             reinvokes: text("reinvocationPolicy") == "IfNeeded",
             equivalent: text("matchPolicy") != "Exact",
-            rules_len: rules.iter().map(Rule::len).sum::<usize>() as u64,
+            rules_len: rules.iter().map(Rule::work).sum::<usize>() as u64,
             rules,
             namespaces: selector(webhook.get("namespaceSelector")),
             objects: selector(webhook.get("objectSelector")),
@@ -125,8 +127,8 @@ impl Hook {
     ) -> Option<GroupVersion<'a>> {
         let (group, _, kind) = request.object_type;
         let selected = !rules::is_exempt(group, kind)
-            && rules::selects_namespace(&self.namespaces, request, namespace_labels)
-            && rules::selects_object(&self.objects, request);
+            && selects_namespace(&self.namespaces, request, namespace_labels)
+            && selects_object(&self.objects, request);
         if !selected {
             return None;
         }
@@ -166,8 +168,9 @@ impl Hook {
         seen: GroupVersion<'_>,
         object: Option<&Value>,
         old: Option<&Value>,
+        authorizer: impl FnOnce() -> AuthzUser,
     ) -> Verdict {
-        self.conditions.judge(request, seen, object, old, self.on_failure)
+        self.conditions.judge(request, seen, (object, old), self.on_failure, authorizer)
     }
 }
 
@@ -196,11 +199,6 @@ fn selector(value: Option<&Value>) -> LabelSelector {
         None => LabelSelector::everything(),
         value => LabelSelector::from_object(value).unwrap_or(LabelSelector::nothing()),
     }
-}
-
-/// The texts in a list.
-pub(super) fn texts<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a str> {
-    value.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::gates::Gates;
 use crate::kind::{Column, Kind, KindVersion, LazySchema, Scope, SelectableField};
 use crate::prepare::{copy_member, metadata_mut};
 use crate::resource::{Resource, Subresource};
-use crate::strategy::{Effect, Role, Stamp, Strategy, SubresourceInfo};
+use crate::strategy::{Effect, ParamAccess, Role, Stamp, Strategy, SubresourceInfo};
 use crate::typed::Typed;
 use crate::types;
 use crate::validate::{self, Old, Verdict};
@@ -158,6 +158,17 @@ pub trait Rules: std::fmt::Debug + Send + Sync + 'static {
 
     /// The warning of a deletion that does not say what becomes of dependents.
     fn orphan_warning(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether admission is configured by objects of this kind: no policy and no webhook is about them.
+    fn is_admission_configuration(&self) -> bool {
+        false
+    }
+
+    /// The parameters that the author of an object must be allowed to read.
+    fn param_access(&self, object: &Value, old: Option<&Value>) -> Option<ParamAccess> {
+        let _ = (object, old);
         None
     }
 
@@ -519,6 +530,14 @@ impl Strategy for ApiKind {
         self.creates_on_update
     }
 
+    fn is_exempt_from_webhooks(&self) -> bool {
+        self.rules.is_admission_configuration()
+    }
+
+    fn is_exempt_from_policies(&self) -> bool {
+        self.rules.is_admission_configuration()
+    }
+
     fn after_commit(&self) -> Effect {
         self.rules.after_commit()
     }
@@ -529,6 +548,10 @@ impl Strategy for ApiKind {
 
     fn pod_template(&self) -> Option<&'static [&'static str]> {
         self.rules.pod_template()
+    }
+
+    fn param_access(&self, object: &Value, old: Option<&Value>) -> Option<ParamAccess> {
+        self.rules.param_access(object, old)
     }
 
     fn runs_containers(&self) -> bool {

@@ -1,11 +1,11 @@
 //! The kinds whose types are in the table of [`crate::types`], a line or two for each.
 
 use crate::kind::Scope;
-use crate::kinds::api_kind::{ApiKind, Generation, Plain, cluster, namespaced};
+use crate::kinds::api_kind::{ApiKind, Generation, Plain, Rules, cluster, namespaced};
 use crate::kinds::{
-    api_service, autoscaler, certificate_request, controllers, csi, device, disruption_budget, endpoints,
-    ingress, jobs, limit_range, network_policy, node, persistent_volume, pod, priority_class, quota,
-    runtime_class, service, storage_class,
+    admission_policy, api_service, autoscaler, certificate_request, controllers, csi, device,
+    disruption_budget, endpoints, ingress, jobs, limit_range, network_policy, node, persistent_volume, pod,
+    priority_class, quota, runtime_class, service, storage_class,
 };
 use crate::strategy::SubresourceInfo;
 
@@ -16,6 +16,21 @@ const PROXY: &[&str] = &["create", "delete", "get", "patch", "update"];
 
 const fn sub(name: &'static str, kind: &'static str, verbs: &'static [&'static str]) -> SubresourceInfo {
     SubresourceInfo { name, kind, group: "", version: "v1", verbs }
+}
+
+/// A kind that configures admission.
+const fn admission_policy(
+    versions: &'static [(&'static str, &'static str)],
+    kind: &'static str,
+    plural: &'static str,
+    rules: &'static dyn Rules,
+) -> ApiKind {
+    ApiKind {
+        categories: &["api-extensions"],
+        generation: SPEC,
+        conditional_update: true,
+        ..cluster(admission_policy::GROUP, versions, kind, plural, rules)
+    }
 }
 
 static POD_SUBRESOURCES: &[SubresourceInfo] = &[
@@ -38,6 +53,33 @@ static POD_SUBRESOURCES: &[SubresourceInfo] = &[
 
 /// Every kind of the table.
 pub(crate) static KINDS: &[ApiKind] = &[
+    ApiKind {
+        status: true,
+        ..admission_policy(
+            &[("v1", "admissionregistration/v1.ValidatingAdmissionPolicy")],
+            "ValidatingAdmissionPolicy",
+            admission_policy::VALIDATING_POLICIES,
+            &admission_policy::VALIDATING_POLICY,
+        )
+    },
+    admission_policy(
+        &[("v1", "admissionregistration/v1.ValidatingAdmissionPolicyBinding")],
+        "ValidatingAdmissionPolicyBinding",
+        admission_policy::VALIDATING_BINDINGS,
+        &admission_policy::VALIDATING_BINDING,
+    ),
+    admission_policy(
+        &[("v1", "admissionregistration/v1.MutatingAdmissionPolicy")],
+        "MutatingAdmissionPolicy",
+        admission_policy::MUTATING_POLICIES,
+        &admission_policy::MUTATING_POLICY,
+    ),
+    admission_policy(
+        &[("v1", "admissionregistration/v1.MutatingAdmissionPolicyBinding")],
+        "MutatingAdmissionPolicyBinding",
+        admission_policy::MUTATING_BINDINGS,
+        &admission_policy::MUTATING_BINDING,
+    ),
     ApiKind {
         short_names: &["po"],
         categories: ALL,

@@ -4,6 +4,8 @@ mod decode;
 pub mod match_conditions;
 mod validate;
 
+pub(crate) use validate::{check_choice, check_rule};
+
 use pleach_json::Value;
 use pleach_meta::FieldError;
 use pleach_patch::StrategicSchema;

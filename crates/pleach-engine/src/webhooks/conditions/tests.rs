@@ -1,6 +1,10 @@
 //! Match conditions with the results recorded from a real kube-apiserver.
 
-use pleach_json::json;
+use pleach_auth::rbac::PrivilegedGroup;
+use pleach_auth::user::MASTERS;
+use pleach_auth::{AuthorizerUnion, UserInfo};
+use pleach_json::{Map, json};
+use std::sync::Arc;
 
 use super::*;
 use crate::admission::Operation;
@@ -38,7 +42,11 @@ fn judge_spec(expressions: &[&str], spec: &Value, on_failure: FailurePolicy) -> 
     let conditions: Vec<Value> =
         expressions.iter().map(|e| json!({"name": "c", "expression": (*e)})).collect();
     let conditions = Conditions::read(Some(&Value::from(conditions)));
-    conditions.judge(&attributes, ("g.example.com", "v2"), Some(&object), None, on_failure)
+    let authorizer = || {
+        let privileged = Arc::new(AuthorizerUnion(vec![Box::new(PrivilegedGroup)]));
+        RequestAuthorizer::user(privileged, context.user.clone())
+    };
+    conditions.judge(&attributes, ("g.example.com", "v2"), (Some(&object), None), on_failure, authorizer)
 }
 
 #[test]

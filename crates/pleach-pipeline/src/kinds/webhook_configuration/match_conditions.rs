@@ -48,7 +48,7 @@ fn compile(environment: &Environment, expression: &str) -> Result<Program, Strin
     Program::new(&checked).map_err(|error| format!("program instantiation failed: {error}"))
 }
 
-fn request_type() -> DeclType {
+pub(crate) fn request_type() -> DeclType {
     let kind = texts("kubernetes.GroupVersionKind", &["group", "version", "kind"]);
     let resource = texts("kubernetes.GroupVersionResource", &["group", "version", "resource"]);
     let list = || DeclType::list(text(), ListKind::Atomic, None);
@@ -74,7 +74,7 @@ fn request_type() -> DeclType {
 }
 
 /// Conditions of webhooks can name `namespaceObject`, but it is always null.
-fn namespace_type() -> DeclType {
+pub(crate) fn namespace_type() -> DeclType {
     let list = || DeclType::list(text(), ListKind::Atomic, None);
     let map = || DeclType::map(text(), None);
     let metadata = ObjectType::new("kubernetes.NamespaceMetadata")
@@ -90,11 +90,21 @@ fn namespace_type() -> DeclType {
         .with_field("generation", DeclType::integer())
         .with_field("resourceVersion", text())
         .with_field("finalizers", list());
+    let condition = ObjectType::new("kubernetes.NamespaceCondition")
+        .with_field("status", text())
+        .with_field("type", text())
+        .with_field("lastTransitionTime", DeclType::date_time())
+        .with_field("message", text())
+        .with_field("reason", text());
+    let conditions = DeclType::list(DeclType::object(condition, []), ListKind::Atomic, None);
+    let status = ObjectType::new("kubernetes.NamespaceStatus")
+        .with_field("conditions", conditions)
+        .with_field("phase", text());
     let spec = ObjectType::new("kubernetes.NamespaceSpec").with_field("finalizers", list());
     let namespace = ObjectType::new("kubernetes.Namespace")
         .with_field("metadata", DeclType::object(metadata, []))
         .with_field("spec", DeclType::object(spec, []))
-        .with_field("status", texts("kubernetes.NamespaceStatus", &["phase"]));
+        .with_field("status", DeclType::object(status, []));
     DeclType::object(namespace, [])
 }
 
@@ -104,7 +114,7 @@ fn texts(name: &'static str, fields: &[&'static str]) -> DeclType {
     DeclType::object(object, [])
 }
 
-fn anything() -> DeclType {
+pub(crate) fn anything() -> DeclType {
     DeclType::other(Type::Dyn)
 }
 

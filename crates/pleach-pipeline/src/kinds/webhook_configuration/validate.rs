@@ -2,6 +2,8 @@
 
 mod rules;
 
+pub(crate) use rules::check as check_rule;
+
 use std::collections::HashSet;
 
 use pleach_crd::{ServiceReference, WebhookClientConfig, validate_client_config};
@@ -78,7 +80,13 @@ fn check_name(name: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
 }
 
 /// What is said must be one of these; it need not be said.
-fn check_choice(object: &Value, key: &str, known: &[&str], path: &Path<'_>, errors: &mut Vec<FieldError>) {
+pub(crate) fn check_choice(
+    object: &Value,
+    key: &str,
+    known: &[&str],
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
     if let Some(said) = object.get(key).and_then(Value::as_str)
         && !known.contains(&said)
     {

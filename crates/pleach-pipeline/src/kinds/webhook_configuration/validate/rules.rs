@@ -9,7 +9,7 @@ use super::{check_choice, list, texts};
 
 const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 
-pub(super) fn check(rule: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+pub(crate) fn check(rule: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let operations = check_list(rule, "operations", "operations", path, errors);
     for (i, operation) in operations.iter().copied().enumerate() {
         if !OPERATIONS.contains(&operation) {
