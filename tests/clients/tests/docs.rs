@@ -7,8 +7,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use pleach_clients::oldest_and_newest_kubectl;
 use pleach_clients::sandbox::{Sandbox, blocks};
+use pleach_clients::{binary, oldest_and_newest_kubectl, tools};
+use pleach_conformance::etcd::free_port;
 use pleach_store::{Commit, Expect, Store as _, contract::block_on};
 use pleach_store_log::LogStore;
 
@@ -192,13 +193,42 @@ fn envtest() {
 }
 
 #[test]
+fn scaling() {
+    // Ports of the page, and ones that are free.
+    let mut text = page("docs/scaling.md");
+    for port in [64400, 64430, 64440, 23710, 23720, 23730, 23810, 23820, 23830] {
+        text = text.replace(&port.to_string(), &free_port().to_string());
+    }
+    let etcd = tools().join("bin/etcd");
+    let balancer = blocks(&text).into_iter().find(|block| block.language == "python").unwrap().text;
+    let prepare = |sandbox: &mut Sandbox, block: &str| {
+        if block.contains("pleach credentials") {
+            sandbox.run("kill -9 $(cat scaling/pids 2> /dev/null) 2> /dev/null || true");
+            let pleach = binary();
+            sandbox.run(&format!(
+                "ln -sf {} bin/pleach; ln -sf {} bin/etcd",
+                pleach.display(),
+                etcd.display()
+            ));
+            sandbox.file("balancer.py", &balancer);
+        }
+    };
+    run(&text, prepare, |block, printed| {
+        if block.contains("kubectl create configmap") {
+            assert!(printed.contains("configmap/kept created\n"), "{printed}");
+            assert!(printed.contains("etcdconfigmap/also created\nok"), "{printed}");
+        }
+    });
+}
+
+#[test]
 fn every_command_block_is_run() {
     for name in pages() {
         for block in blocks(&page(&name)) {
             let language = block.language.as_str();
             match name.as_str() {
-                "README.md" | "docs/cli.md" | "docs/envtest.md" | "docs/policies.md" | "docs/server.md"
-                | "docs/webhooks.md" => {
+                "README.md" | "docs/cli.md" | "docs/envtest.md" | "docs/policies.md" | "docs/scaling.md"
+                | "docs/server.md" | "docs/webhooks.md" => {
                     let known = ["console", "sh"].contains(&language) || NOT_RUN.contains(&language);
                     assert!(known, "{name}: a block of {language:?}");
                 }
