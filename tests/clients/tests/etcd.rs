@@ -277,3 +277,27 @@ fn objects_move_between_a_data_directory_and_etcd() {
     let server = Running::on(std::path::Path::new(back));
     assert_eq!(everything(&server.api()), before);
 }
+
+#[test]
+fn a_full_etcd_takes_deletes_only() {
+    let etcd = Etcd::start_with(1, &["--quota-backend-bytes", "16777216"]);
+    let (_server, api) = serve(&etcd, &[]);
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let map = |name: String| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"x": "x".repeat(500_000)}});
+    let mut written = 0;
+    let refused = loop {
+        let answer = api.send("POST", maps, Some(&map(format!("m{written}"))));
+        if answer.status != 201 {
+            break answer;
+        }
+        written += 1;
+        assert!(written < 100, "the quota is reached");
+    };
+    assert_eq!(refused.status, 500);
+    assert_eq!(refused.body["message"], "etcdserver: mvcc: database space exceeded");
+    assert_eq!(api.get("/readyz").status, 500);
+    assert_eq!(api.get("/livez").status, 200);
+    assert_eq!(api.get(&format!("{maps}/m0")).status, 200);
+    api.try_send("DELETE", &format!("{maps}/m0"), None).unwrap().ok();
+    assert_eq!(api.get(&format!("{maps}/m0")).status, 404);
+}

@@ -64,15 +64,20 @@ pub fn free_port() -> u16 {
 impl Etcd {
     /// Starts a cluster of so many nodes and waits until each of them answers.
     pub fn start(nodes: usize) -> Self {
+        Self::start_with(nodes, &[])
+    }
+
+    /// The same with further arguments of etcd.
+    pub fn start_with(nodes: usize, arguments: &[&str]) -> Self {
         for _ in 0..5 {
-            if let Some(etcd) = Self::try_start(nodes) {
+            if let Some(etcd) = Self::try_start(nodes, arguments) {
                 return etcd;
             }
         }
         panic!("etcd does not start: scripts/setup.sh installs it")
     }
 
-    fn try_start(nodes: usize) -> Option<Self> {
+    fn try_start(nodes: usize, further: &[&str]) -> Option<Self> {
         let directory = Directory::new("etcd");
         let urls = || (0..nodes).map(|_| format!("http://127.0.0.1:{}", free_port())).collect::<Vec<_>>();
         let (clients, peers) = (urls(), urls());
@@ -107,6 +112,7 @@ impl Etcd {
             ] {
                 arguments.push(text.into());
             }
+            arguments.extend(further.iter().map(OsString::from));
             let mut member = Member { arguments, process: None, url: client.clone() };
             member.start();
             members.push(member);

@@ -1,0 +1,150 @@
+//! Two engines on one store, as two servers on one etcd cluster: none of them runs background controllers here, so
+//! that neither hears of what the other does.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+use std::sync::Arc;
+
+use pleach_engine::deterministic::{CountedRandomness, FixedClock};
+use pleach_engine::options::{Body, Context, Format, Freshness, WriteOptions};
+use pleach_engine::rejection::Rejection;
+use pleach_engine::target::{Subresource, Target};
+use pleach_engine::{AdmissionPlugins, Engine};
+use pleach_json::{Value, json, to_vec};
+use pleach_store::{
+    Commit, Key, ModelStore, Range, RangeQuery, Revision, Stats, Store, StoreFuture, Versioned, Watch,
+};
+
+/// A store that says that others write to it.
+#[derive(Default)]
+struct Shared(ModelStore);
+
+impl Store for Shared {
+    fn get<'a>(&'a self, key: &'a Key, at: Option<Revision>) -> StoreFuture<'a, Option<Versioned>> {
+        self.0.get(key, at)
+    }
+
+    fn range(&self, query: RangeQuery) -> StoreFuture<'_, Range> {
+        self.0.range(query)
+    }
+
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, Revision> {
+        self.0.commit(commit)
+    }
+
+    fn watch(&self, prefix: Key, after: Revision) -> StoreFuture<'_, Watch> {
+        self.0.watch(prefix, after)
+    }
+
+    fn revision(&self) -> StoreFuture<'_, Revision> {
+        self.0.revision()
+    }
+
+    fn compact(&self, before: Revision) -> StoreFuture<'_, ()> {
+        self.0.compact(before)
+    }
+
+    fn stats(&self) -> StoreFuture<'_, Stats> {
+        self.0.stats()
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+}
+
+async fn engine(store: &Arc<Shared>) -> Engine {
+    let clock = Arc::new(FixedClock::default());
+    let randomness = Arc::new(CountedRandomness::default());
+    let engine = Engine::new(store.clone(), clock, randomness, AdmissionPlugins::default());
+    engine.start().await.unwrap();
+    engine
+}
+
+fn target(engine: &Engine, group: &str, plural: &str, name: Option<&str>) -> Target {
+    let kind = engine.catalog().get(group, plural).unwrap();
+    let namespace = kind.is_namespaced().then(|| "default".into());
+    Target { kind, version: 0, namespace, name: name.map(Into::into), subresource: Subresource::None }
+}
+
+fn body(object: &Value) -> Body {
+    Body { bytes: to_vec(object).into(), format: Format::Json }
+}
+
+async fn create(engine: &Engine, target: &Target, object: &Value) -> Result<(), Rejection> {
+    let mut context = Context::default();
+    engine.create(target, &body(object), &WriteOptions::default(), &mut context).await.map(drop)
+}
+
+async fn update(engine: &Engine, target: &Target, object: &Value) -> Result<(), Rejection> {
+    let mut context = Context::default();
+    engine.update(target, &body(object), &WriteOptions::default(), &mut context).await.map(drop)
+}
+
+fn definition(maximum: i64) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "foos.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "properties": {"n": {"type": "integer", "maximum": maximum}}
+            }}}]
+        }
+    })
+}
+
+fn foo(name: &str, n: i64) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": name}, "n": n})
+}
+
+const CRDS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
+
+#[tokio::test]
+async fn a_write_under_an_older_crd_is_not_committed() {
+    let store = Arc::new(Shared::default());
+    let first = engine(&store).await;
+    create(&first, &target(&first, CRDS.0, CRDS.1, None), &definition(10)).await.unwrap();
+    let second = engine(&store).await;
+    let foos = target(&second, "example.com", "foos", None);
+    create(&second, &foos, &foo("a", 9)).await.unwrap();
+
+    let crd = target(&first, CRDS.0, CRDS.1, Some("foos.example.com"));
+    let stored = first.get(&crd, Freshness::Latest).await.unwrap();
+    let mut changed = stored.into_value().unwrap();
+    *changed.get_mut("spec").unwrap() = definition(5).get("spec").unwrap().clone();
+    update(&first, &crd, &changed).await.unwrap();
+
+    // Both are within the older maximum, and the second engine has heard of no other.
+    let one = target(&second, "example.com", "foos", Some("a"));
+    let stored = second.get(&one, Freshness::Latest).await.unwrap();
+    let mut replaced = stored.into_value().unwrap();
+    *replaced.get_mut("n").unwrap() = 8.into();
+    let before = store.revision().await.unwrap();
+    for refused in [create(&second, &foos, &foo("b", 8)).await, update(&second, &one, &replaced).await] {
+        assert!(matches!(refused, Err(Rejection::StaleKind)), "{refused:?}");
+    }
+    assert_eq!(store.revision().await.unwrap(), before, "nothing was written");
+
+    let refreshed = second.refreshed(&foos).await.unwrap();
+    let refused = create(&second, &refreshed, &foo("b", 8)).await;
+    assert!(matches!(refused, Err(Rejection::Invalid { .. })), "{refused:?}");
+    create(&second, &refreshed, &foo("b", 5)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_kind_that_another_server_has_withdrawn_is_not_found() {
+    let store = Arc::new(Shared::default());
+    let first = engine(&store).await;
+    create(&first, &target(&first, CRDS.0, CRDS.1, None), &definition(10)).await.unwrap();
+    let second = engine(&store).await;
+    let foos = target(&second, "example.com", "foos", None);
+    let key = Key::from("/registry/apiextensions.k8s.io/customresourcedefinitions/foos.example.com");
+    store.commit(Commit::delete(key, pleach_store::Expect::Anything)).await.unwrap();
+    let refused = create(&second, &foos, &foo("a", 1)).await;
+    assert!(matches!(refused, Err(Rejection::StaleKind)), "{refused:?}");
+    let refused = second.refreshed(&foos).await;
+    assert!(matches!(refused, Err(Rejection::NotFound(_))), "{refused:?}");
+    assert!(second.catalog().get("example.com", "foos").is_none());
+}
