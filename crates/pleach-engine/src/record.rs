@@ -64,6 +64,13 @@ impl Record {
         Self { bytes: self.bytes.clone(), revision }
     }
 
+    /// The bytes with another fingerprint.
+    pub fn with_fingerprint(&self, fingerprint: u64) -> Bytes {
+        let mut bytes = self.bytes.to_vec();
+        bytes[1..9].copy_from_slice(&fingerprint.to_le_bytes());
+        bytes.into()
+    }
+
     /// Under which version and schema it may be sent as it is.
     pub fn fingerprint(&self) -> u64 {
         self.bytes[1..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))

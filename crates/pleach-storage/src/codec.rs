@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pleach_engine::keys;
+use pleach_engine::record::Record;
 use pleach_json::Value;
 use pleach_pipeline::kinds::event;
-use pleach_store::Key;
+use pleach_store::{Key, Revision};
 use pleach_store_etcd::{Codec, prefix_end};
 
 use crate::layout::{BuiltIn, Layout};
@@ -80,6 +81,17 @@ impl Codec for StorageCodec {
                 value
             }
         }
+    }
+
+    /// Objects that were read before their kinds were known.
+    fn refresh(&self, key: &Key, value: &Bytes) -> Option<Bytes> {
+        let record = Record::open(value.clone(), Revision(0)).ok()?;
+        if record.fingerprint() != 0 || self.built_in(key).is_some() {
+            return None;
+        }
+        let object = pleach_json::parse(record.json()).ok()?;
+        let fingerprint = self.fingerprint.get()?(key, &object);
+        (fingerprint != 0).then(|| record.with_fingerprint(fingerprint))
     }
 
     fn whole(&self) -> (Bytes, Bytes) {

@@ -152,3 +152,18 @@ fn values_that_cannot_be_decoded_are_kept() {
         assert!(codec.encode_value(&key, &value).is_err());
     }
 }
+
+#[test]
+fn objects_read_before_their_kind_was_known_are_looked_at_again() {
+    let codec = codec();
+    let (objects, _) = recorded();
+    let object = objects.iter().find(|object| object.key.ends_with("/gadgets/g")).unwrap();
+    let key = codec.decode_key(object.key.as_bytes()).unwrap();
+    let record = codec.decode_value(&key, object.value.clone());
+    assert_eq!(codec.refresh(&key, &record), None, "no kinds are known");
+    codec.set_fingerprint(std::sync::Arc::new(|_, object| u64::from(object.get("spec").is_some()) * 7));
+    let refreshed = codec.refresh(&key, &record).unwrap();
+    assert_eq!(refreshed, codec.decode_value(&key, object.value.clone()));
+    assert!(Record::open(refreshed.clone(), Revision(1)).unwrap().is_sendable(7));
+    assert_eq!(codec.refresh(&key, &refreshed), None, "it is settled");
+}

@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use pleach_store::{Batch, Event, Key, Revision, Versioned};
-use pleach_store_mvcc::{Capacity, Index, Mvcc};
+use pleach_store_mvcc::{Capacity, Index, Mvcc, Step};
 
 use crate::{
     codec::Codec,
@@ -21,6 +21,9 @@ use crate::{
 
 /// The bounds of a watcher's queue, as in the embedded store.
 const WATCH_QUEUE: Capacity = Capacity { commits: 256, bytes: 1 << 20 };
+
+/// How many values are looked at between two steps of other work.
+const REFRESHED_AT_ONCE: usize = 256;
 
 pub(crate) struct Cache {
     pub(crate) mvcc: Arc<Mvcc>,
@@ -167,6 +170,33 @@ impl Cache {
             before
         };
         self.compact(before);
+    }
+
+    /// Lets the codec look at every value once more, in steps.
+    pub(crate) fn refresh(&self) {
+        let mut start = Key::new("");
+        let step = Step { items: REFRESHED_AT_ONCE, visits: REFRESHED_AT_ONCE };
+        loop {
+            let mut items = Vec::new();
+            let stop = {
+                let index = self.mvcc.index();
+                index.collect((start.as_str(), None), index.current(), step, &mut items)
+            };
+            let forms: Vec<_> = items
+                .into_iter()
+                .filter_map(|item| Some((self.codec.refresh(&item.key, &item.value)?, item)))
+                .collect();
+            {
+                let mut index = self.mvcc.index_mut();
+                for (form, item) in forms {
+                    index.replace_form(item.key.as_str(), item.revision, form);
+                }
+            }
+            match stop.before() {
+                Some(key) => start = key,
+                None => return,
+            }
+        }
     }
 
     /// Drops history before a revision.

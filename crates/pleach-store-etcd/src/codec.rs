@@ -21,6 +21,12 @@ pub trait Codec: Send + Sync + 'static {
     /// reading it fails and deleting it does not.
     fn decode_value(&self, key: &Key, value: Bytes) -> Bytes;
 
+    /// Another form of a decoded value, of the same size, if decoding it now would give that; `None` otherwise.
+    fn refresh(&self, key: &Key, value: &Bytes) -> Option<Bytes> {
+        let _ = (key, value);
+        None
+    }
+
     /// The start and the end of all the store's etcd keys.
     fn whole(&self) -> (Bytes, Bytes);
 

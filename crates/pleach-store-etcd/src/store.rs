@@ -251,6 +251,11 @@ impl EtcdStore {
         compaction::run(Arc::clone(&self.client), interval)
     }
 
+    /// Lets the codec look at every value in the cache once more. Takes a while, and must not run where requests do.
+    pub fn refresh(&self) {
+        self.cache.refresh();
+    }
+
     /// An election under a key, which must not be one of the store's. `id` is this process's, and no other's.
     pub fn election(&self, key: String, id: String) -> Election {
         Election::new(Arc::clone(&self.client), key, id)

@@ -166,6 +166,14 @@ impl Index {
         self.by_key.insert(slot, &self.slots);
     }
 
+    /// Replaces the current value of a key by another form of the same value, if it was written at this revision. Both
+    /// forms must have the same size.
+    pub fn replace_form(&mut self, key: &str, revision: Revision, value: Bytes) {
+        if let Some(slot) = self.by_hash.find(key, &self.slots) {
+            self.slots.get_mut(slot).replace_form(revision, value);
+        }
+    }
+
     /// The event of a change; `None` when it changes nothing.
     pub fn event(
         revision: Revision,

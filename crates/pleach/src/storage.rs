@@ -203,6 +203,11 @@ impl Storage {
         if let Some(election) = &self.election {
             tokio::spawn(election.clone().run());
         }
+        if let Some((store, _)) = &self.etcd {
+            // Objects were read before their kinds were known.
+            let store = store.clone();
+            tokio::task::spawn_blocking(move || store.refresh());
+        }
         if let Some((store, _)) = &self.etcd
             && !self.compaction_interval.is_zero()
         {

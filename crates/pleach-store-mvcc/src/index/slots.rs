@@ -60,6 +60,14 @@ impl Slot {
         Some(Versioned { key: self.key.clone(), value, created, revision })
     }
 
+    pub(super) fn replace_form(&mut self, revision: Revision, value: Bytes) {
+        if self.head.revision == revision
+            && self.head.value.as_ref().is_some_and(|old| old.len() == value.len())
+        {
+            self.head.value = Some(value);
+        }
+    }
+
     pub(super) fn push(&mut self, version: Version) {
         let before = std::mem::replace(&mut self.head, version);
         self.older.get_or_insert_default().push_back(before);
