@@ -63,6 +63,7 @@ pub mod lint;
 pub mod locate;
 pub mod object;
 pub mod output;
+pub mod playground;
 mod progress;
 pub mod sample;
 pub mod terminal;

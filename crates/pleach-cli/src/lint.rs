@@ -17,6 +17,7 @@ use crate::catalog::Definition;
 use crate::document::Document;
 use crate::finding::{Finding, Level};
 use crate::locate::field_of_decode_error;
+pub(crate) use cost::prices;
 pub(crate) use place::place;
 
 /// Which parts to look at.

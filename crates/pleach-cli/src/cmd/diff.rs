@@ -136,7 +136,8 @@ fn as_json(results: &[(String, Vec<Change>)]) -> Value {
     json!({"crds": crds})
 }
 
-fn change_json(change: &Change) -> Value {
+/// A change in JSON.
+pub(crate) fn change_json(change: &Change) -> Value {
     let mut out = Map::new();
     out.insert("severity", change.severity.as_str());
     out.insert("rule", change.rule);

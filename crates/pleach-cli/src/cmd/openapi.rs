@@ -40,11 +40,28 @@ pub struct Options {
 pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
     let (definitions, trouble) = load_crds(&options.files.files, terminal)?;
     let edition = if options.v2 { Edition::V2 } else { Edition::V3 };
+    let Some(document) = document(&definitions, options.api_version.as_deref(), edition) else {
+        if !trouble {
+            writeln!(terminal.err, "pleach: no such version is served")?;
+        }
+        return Ok(Exit::Trouble);
+    };
+    terminal.out.write_all(&document)?;
+    writeln!(terminal.out)?;
+    Ok(if trouble { Exit::Trouble } else { Exit::Fine })
+}
+
+/// The document for some CRDs, or for one of their versions; none if it is not served.
+pub(crate) fn document(
+    definitions: &[Definition],
+    api_version: Option<&str>,
+    edition: Edition,
+) -> Option<Vec<u8>> {
     let mut all = Fragment::default();
-    let mut needed = Needed { scale: options.v2, definitions: false };
-    for definition in &definitions {
+    let mut needed = Needed { scale: edition == Edition::V2, definitions: false };
+    for definition in definitions {
         for (version, written) in definition.versions.iter().zip(definition.crd.spec.versions()) {
-            let wanted = options.api_version.as_ref().is_none_or(|wanted| *wanted == version.api_version);
+            let wanted = api_version.is_none_or(|wanted| *wanted == version.api_version);
             if version.served && wanted {
                 needed.scale |= version.scale.is_some();
                 let made = fragment(definition, version, written, edition);
@@ -53,14 +70,11 @@ pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
             }
         }
     }
-    if all.paths.is_empty() && !trouble {
-        writeln!(terminal.err, "pleach: no such version is served")?;
-        return Ok(Exit::Trouble);
+    if all.paths.is_empty() {
+        return None;
     }
     all.schemas.extend(pleach_openapi::shared(edition, Form::Json, needed).schemas);
-    terminal.out.write_all(&assemble(all, edition))?;
-    writeln!(terminal.out)?;
-    Ok(if trouble { Exit::Trouble } else { Exit::Fine })
+    Some(assemble(all, edition))
 }
 
 fn fragment(

@@ -41,8 +41,8 @@ pub struct Options {
 }
 
 /// An object before and after.
-struct Rendered {
-    value: Value,
+pub(crate) struct Rendered {
+    pub(crate) value: Value,
     reasons: BTreeMap<String, String>,
     withheld: Vec<(String, String)>,
     refused: Vec<String>,
@@ -118,7 +118,8 @@ pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
     })
 }
 
-fn render(document: &Document, version: &DefinedVersion) -> Result<Rendered, String> {
+/// What becomes of an object when it is stored.
+pub(crate) fn render(document: &Document, version: &DefinedVersion) -> Result<Rendered, String> {
     let decoded = object::decode(version, document.value.clone(), Record::Everything)?;
     let mut reasons = reasons(&decoded.settled, &decoded.unknown);
     if version.status {
@@ -277,7 +278,8 @@ fn write_diff(document: &Document, rendered: &Rendered, terminal: &mut Terminal<
     Ok(())
 }
 
-fn as_json(document: &Document, rendered: &Rendered) -> Value {
+/// An object as it would be stored, and why.
+pub(crate) fn as_json(document: &Document, rendered: &Rendered) -> Value {
     let list = |pairs: &mut dyn Iterator<Item = (&String, &String)>| -> Vec<Value> {
         pairs.map(|(path, reason)| json!({"path": (path.as_str()), "reason": (reason.as_str())})).collect()
     };

@@ -95,7 +95,13 @@ pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
         }
     }
     let old: HashMap<Identity, &Document> = of_old.documents().map(|d| (identity(d), d)).collect();
-    let check = Check { options, catalog: &catalog, old: &old };
+    let check = Check {
+        field_validation: options.field_validation,
+        require_crds: options.require_crds,
+        expects_old: !options.old.is_empty(),
+        catalog: &catalog,
+        old: &old,
+    };
     reports.extend(loaded.check(|document| Some(check.findings(document)), terminal));
     finish(&reports, trouble, "validate", options.findings, terminal)
 }
@@ -110,8 +116,17 @@ fn crd_findings(document: &Document) -> Vec<Finding> {
     findings
 }
 
+/// What the server says to a new object.
+pub(crate) fn new_object_findings(document: &Document, catalog: &Catalog) -> Vec<Finding> {
+    let (field_validation, old) = (FieldValidation::Warn, &HashMap::new());
+    let check = Check { field_validation, require_crds: true, expects_old: false, catalog, old };
+    check.findings(document)
+}
+
 struct Check<'a> {
-    options: &'a Options,
+    field_validation: FieldValidation,
+    require_crds: bool,
+    expects_old: bool,
     catalog: &'a Catalog,
     old: &'a HashMap<Identity, &'a Document>,
 }
@@ -171,7 +186,7 @@ impl Check<'_> {
         for warning in verdict.warnings {
             findings.push(Finding::new(Level::Warning, "server-warning", warning).at(document, "metadata"));
         }
-        if !self.options.old.is_empty() && old.is_none() {
+        if self.expects_old && old.is_none() {
             let text = "no old object of this kind and name: checked as a new one";
             findings.push(Finding::new(Level::Note, "no-old", text).at(document, "metadata.name"));
         }
@@ -187,7 +202,7 @@ impl Check<'_> {
             Lookup::NotServed => Finding::new(Level::Error, "no-crd", text)
                 .help("the CRD has this version, but does not serve it"),
             _ => {
-                let level = if self.options.require_crds { Level::Error } else { Level::Warning };
+                let level = if self.require_crds { Level::Error } else { Level::Warning };
                 Finding::new(level, "no-crd", text)
                     .help("no CRD was given for it with --crds: it was not checked")
             }
@@ -196,7 +211,7 @@ impl Check<'_> {
     }
 
     fn level(&self) -> Option<Level> {
-        match self.options.field_validation {
+        match self.field_validation {
             FieldValidation::Ignore => None,
             FieldValidation::Warn => Some(Level::Warning),
             FieldValidation::Strict => Some(Level::Error),

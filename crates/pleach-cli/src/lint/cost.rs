@@ -33,16 +33,22 @@ pub(super) fn advise(findings: &mut [Finding], definition: &Definition) {
 
 /// A note per rule with its price.
 pub(super) fn costs(document: &Document, definition: &Definition) -> Vec<Finding> {
+    let note = |(field, cost): (String, u64)| {
+        let share = cost as f64 * 100.0 / PER_EXPRESSION as f64;
+        let text = format!("estimated cost {cost}, {share:.2} % of the budget of one expression");
+        Finding::new(Level::Note, "cel-cost", text).at(document, &field)
+    };
+    prices(definition).into_iter().map(note).collect()
+}
+
+/// The estimated cost of each rule, by its field.
+pub(crate) fn prices(definition: &Definition) -> Vec<(String, u64)> {
     let mut out = Vec::new();
     for (path, schema) in schemas(definition) {
         let base = path.trim_end_matches(".openAPIV3Schema");
         let context =
             SchemaContext { path: Path::new(base), status_enabled: false, options: Options::CREATE };
-        for (field, cost) in rule_costs(schema, &context) {
-            let share = cost as f64 * 100.0 / PER_EXPRESSION as f64;
-            let text = format!("estimated cost {cost}, {share:.2} % of the budget of one expression");
-            out.push(Finding::new(Level::Note, "cel-cost", text).at(document, &field));
-        }
+        out.extend(rule_costs(schema, &context));
     }
     out
 }

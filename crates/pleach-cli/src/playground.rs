@@ -1,0 +1,284 @@
+//! The engine for pages: a question in JSON, the answer in JSON. What the web console's playground asks, in the browser
+//! through WebAssembly or of the server.
+//!
+//! | `op` | members | answer |
+//! |---|---|---|
+//! | `check` | `crds`, `objects`: texts in YAML or JSON | findings with their places, objects as they would be stored, costs of rules |
+//! | `diff` | `old`, `new`: texts of CRDs | changes, the worst first, with objects that show them |
+//! | `sample` | `crd`, `version`, `extent`: `minimal` or `full` | an object in YAML |
+//! | `openapi`, `skeleton`, `expand` | `crd` | the document in JSON, the CRD in YAML |
+//!
+//! Places are offsets in UTF-16, as JavaScript counts. No state, no files, no clock.
+
+use pleach_json::{Map, Value, json};
+use pleach_schema::rules::PER_EXPRESSION;
+use pleach_schema::skeleton::skel;
+
+use crate::catalog::{Catalog, Definition, Lookup};
+use crate::cmd::convert_crd::without_status;
+use crate::cmd::skeleton::change_schemas;
+use crate::cmd::{diff as diff_command, openapi, render, validate};
+use crate::diff::diff;
+use crate::document::{self, Document};
+use crate::finding::Finding;
+use crate::input::Source;
+use crate::lint::{self, Depth};
+use crate::sample::{self, Extent};
+
+/// So many findings of one object are shown.
+const MOST_FINDINGS: usize = 500;
+
+/// Answers a question. What is wrong with the question itself is in `error`.
+pub fn answer(question: &[u8]) -> Vec<u8> {
+    let answer = match pleach_json::parse(question) {
+        Ok(question) => ask(&question),
+        Err(error) => Err(error.to_string()),
+    };
+    let value = answer.unwrap_or_else(|error| json!({"error": (error.as_str())}));
+    pleach_json::to_vec(&value)
+}
+
+fn ask(question: &Value) -> Result<Value, String> {
+    match text(question, "op") {
+        "check" => Ok(check(text(question, "crds"), text(question, "objects"))),
+        "diff" => {
+            let (old, new) = (one_crd(text(question, "old"))?, one_crd(text(question, "new"))?);
+            let changes: Vec<Value> = diff(&old, &new).iter().map(diff_command::change_json).collect();
+            Ok(json!({"changes": changes}))
+        }
+        "sample" => sample_of(question),
+        "openapi" => {
+            let definition = one_crd(text(question, "crd"))?;
+            let edition = pleach_openapi::Edition::V3;
+            let made = openapi::document(std::slice::from_ref(&definition), None, edition);
+            let made = made.ok_or("no version is served")?;
+            Ok(json!({"json": (String::from_utf8_lossy(&made).as_ref())}))
+        }
+        "skeleton" => changed(question, |schema| *schema = skel(schema)),
+        "expand" => changed(question, pleach_schema::JSONSchemaProps::expand),
+        other => Err(format!("unknown op {other:?}")),
+    }
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn read(text: &str) -> (std::sync::Arc<Source>, Vec<Document>, Vec<Finding>) {
+    document::read(Source::new("", None, text))
+}
+
+/// The first CRD of a text.
+fn one_crd(text: &str) -> Result<Definition, String> {
+    let (_, documents, findings) = read(text);
+    match documents.iter().find(|document| document.is_crd()) {
+        Some(document) => Definition::read_with(&document.value, true),
+        None => Err(findings.first().map_or_else(|| "no CRD".to_owned(), |finding| finding.message.clone())),
+    }
+}
+
+fn changed(
+    question: &Value,
+    mut change: impl FnMut(&mut pleach_schema::JSONSchemaProps),
+) -> Result<Value, String> {
+    let definition = one_crd(text(question, "crd"))?;
+    let mut crd = definition.crd;
+    change_schemas(&mut crd, |schema, _| change(schema));
+    let yaml = pleach_yaml::to_yaml(&without_status(crd.encode(definition.api_version)));
+    Ok(json!({"yaml": (yaml.as_str())}))
+}
+
+fn sample_of(question: &Value) -> Result<Value, String> {
+    let definition = one_crd(text(question, "crd"))?;
+    let version = match text(question, "version") {
+        "" => definition.main_version(),
+        name => definition.version(name),
+    };
+    let version = version.ok_or("no such version")?;
+    let extent = if text(question, "extent") == "full" { Extent::Full } else { Extent::Minimal };
+    let made = sample::sample(&definition, version, extent);
+    let errors: Vec<Value> = made.errors.iter().map(|error| Value::from(error.to_string())).collect();
+    let left_out: Vec<Value> = made
+        .left_out
+        .iter()
+        .map(|left| json!({"field": (left.field.as_str()), "why": (left.why.as_str())}))
+        .collect();
+    let yaml = pleach_yaml::to_yaml(&made.object);
+    Ok(json!({"yaml": (yaml.as_str()), "errors": errors, "leftOut": left_out}))
+}
+
+/// All there is to say about CRDs and objects. Either text may hold both.
+fn check(crds: &str, objects: &str) -> Value {
+    let mut catalog = Catalog::default();
+    let texts = [("crds", read(crds)), ("objects", read(objects))];
+    for (_, (_, documents, _)) in &texts {
+        for document in documents.iter().filter(|document| document.is_crd()) {
+            if let Ok(definition) = Definition::read_with(&document.value, true) {
+                catalog.add(definition);
+            }
+        }
+    }
+    let mut out = Map::new();
+    for (name, (source, documents, unreadable)) in &texts {
+        let unreadable: Vec<Value> =
+            unreadable.iter().map(|finding| finding_json(finding, &source.text)).collect();
+        let documents: Vec<Value> = documents.iter().map(|document| checked(document, &catalog)).collect();
+        out.insert(*name, json!({"unreadable": unreadable, "documents": documents}));
+    }
+    out.into()
+}
+
+fn checked(document: &Document, catalog: &Catalog) -> Value {
+    let mut out = Map::new();
+    out.insert("title", document.title());
+    let findings = if document.is_crd() {
+        if let Ok(definition) = Definition::read_with(&document.value, true) {
+            out.insert("crd", crd_json(&definition));
+        }
+        lint::lint(document, Depth { advice: true, costs: false })
+    } else {
+        if let Lookup::Found(_, version) = catalog.lookup(document)
+            && let Ok(rendered) = render::render(document, version)
+        {
+            out.insert("stored", pleach_yaml::to_yaml(&rendered.value));
+            let rendered = render::as_json(document, &rendered);
+            for key in ["changes", "defaultsNotApplied"] {
+                out.insert(key, rendered.get(key).cloned().unwrap_or_default());
+            }
+        }
+        validate::new_object_findings(document, catalog)
+    };
+    let text = &document.source.text;
+    let shown = findings.iter().take(MOST_FINDINGS).map(|finding| finding_json(finding, text));
+    out.insert("findings", shown.collect::<Vec<_>>());
+    out.into()
+}
+
+fn crd_json(definition: &Definition) -> Value {
+    let violations = match definition.crd.structural_violations() {
+        Ok(violations) => violations.iter().map(|error| Value::from(error.to_string())).collect(),
+        Err(message) => vec![Value::from(message)],
+    };
+    let costs: Vec<Value> = lint::prices(definition)
+        .into_iter()
+        .map(|(field, cost)| json!({"field": (field.as_str()), "cost": (cost as f64)}))
+        .collect();
+    let versions: Vec<Value> =
+        definition.versions.iter().map(|version| Value::from(version.name.as_str())).collect();
+    json!({
+        "name": (definition.crd.meta().name()),
+        "kind": (definition.kind()),
+        "versions": versions,
+        "structuralViolations": violations,
+        "costs": costs,
+        "costBudget": (PER_EXPRESSION as f64),
+    })
+}
+
+fn finding_json(finding: &Finding, text: &str) -> Value {
+    let mut out = Map::new();
+    out.insert("level", finding.level.as_str());
+    out.insert("rule", finding.rule);
+    out.insert("field", finding.field.as_str());
+    out.insert("message", finding.message.as_str());
+    let help = finding.help.iter().map(|help| Value::from(help.as_str()));
+    out.insert("help", help.collect::<Vec<_>>());
+    if let Some(span) = &finding.span {
+        out.insert("from", utf16_offset(text, span.start));
+        out.insert("to", utf16_offset(text, span.end));
+    }
+    out.into()
+}
+
+/// An offset in bytes as one in units of UTF-16.
+fn utf16_offset(text: &str, offset: usize) -> i64 {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    let before = &text[..offset];
+    (if before.is_ascii() { before.len() } else { before.encode_utf16().count() }) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CRD: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            required: [size]
+            properties:
+              size: {type: integer, minimum: 1}
+              color: {type: string, default: red}
+            x-kubernetes-validations:
+            - rule: self.size < 10
+";
+
+    fn asked(question: Value) -> Value {
+        pleach_json::parse(&answer(&pleach_json::to_vec(&question))).unwrap()
+    }
+
+    #[test]
+    fn objects_are_checked_and_shown_as_stored() {
+        let object = "# ä😀\napiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\nspec: {size: 0, shape: round}\n";
+        let checked = asked(json!({"op": "check", "crds": CRD, "objects": object}));
+        let crd = &checked.at(&["crds", "documents"]).unwrap().as_array().unwrap()[0];
+        assert_eq!(crd.at(&["crd", "costs"]).unwrap().as_array().unwrap().len(), 1, "{crd:?}");
+        let widget = &checked.at(&["objects", "documents"]).unwrap().as_array().unwrap()[0];
+        let stored = widget.get("stored").and_then(Value::as_str).unwrap();
+        assert!(stored.contains("color: red") && !stored.contains("shape"), "{stored}");
+        let findings = widget.get("findings").unwrap().as_array().unwrap();
+        let messages: Vec<&str> = findings.iter().map(|finding| text(finding, "message")).collect();
+        assert_eq!(
+            messages,
+            [
+                "unknown field \"spec.shape\"",
+                "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1",
+            ]
+        );
+        let from = findings[0].get("from").and_then(Value::as_int).unwrap() as usize;
+        let units: Vec<u16> = object.encode_utf16().collect();
+        assert_eq!(String::from_utf16(&units[from..from + 5]).unwrap(), "shape");
+    }
+
+    #[test]
+    fn samples_differences_and_documents_are_made() {
+        let sample = asked(json!({"op": "sample", "crd": CRD, "extent": "full"}));
+        assert!(text(&sample, "yaml").contains("size: 1"), "{sample:?}");
+        let narrower = CRD.replace("minimum: 1", "minimum: 5");
+        let changes = asked(json!({"op": "diff", "old": CRD, "new": (narrower.as_str())}));
+        let first = &changes.get("changes").unwrap().as_array().unwrap()[0];
+        assert_eq!(text(first, "severity"), "breaking");
+        for op in ["openapi", "skeleton", "expand"] {
+            assert!(asked(json!({"op": op, "crd": CRD})).get("error").is_none(), "{op}");
+        }
+    }
+
+    #[test]
+    fn questions_may_be_wrong() {
+        assert!(String::from_utf8(answer(b"{")).unwrap().contains("error"));
+        for question in
+            [json!({"op": "x"}), json!({"op": "sample", "crd": "a: [", "version": "v9"}), json!([])]
+        {
+            assert!(asked(question.clone()).get("error").is_some(), "{question:?}");
+        }
+        let nothing = asked(json!({"op": "check"}));
+        assert!(nothing.get("error").is_none());
+    }
+}
