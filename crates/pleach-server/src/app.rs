@@ -24,6 +24,7 @@ use crate::audit_id::{AUDIT_ID, AuditIds};
 use crate::authentication::{Bearer, EXTRA_SPACE, bearer, credentials};
 use crate::authorization::{self, is_public};
 use crate::body::Body;
+use crate::console::Console;
 use crate::cpu::{CpuGuard, CpuLanes};
 use crate::deadline::Deadline;
 use crate::documents::Documents;
@@ -122,6 +123,7 @@ pub struct App {
     cpu: Arc<CpuLanes>,
     impersonation: LastWays,
     audit: Option<Arc<Audit>>,
+    console: Option<Console>,
 }
 
 impl App {
@@ -140,6 +142,7 @@ impl App {
             cpu: Arc::new(CpuLanes::of_this_machine()),
             impersonation: LastWays::default(),
             audit: None,
+            console: None,
         }
     }
 
@@ -155,6 +158,18 @@ impl App {
     pub fn with_audit(mut self, audit: Option<Arc<Audit>>) -> Self {
         self.audit = audit;
         self
+    }
+
+    /// Serves the web console.
+    #[must_use]
+    pub fn with_console(mut self, console: Console) -> Self {
+        self.console = Some(console);
+        self
+    }
+
+    /// The web console, for a path that it serves.
+    pub fn console_at(&self, path: &str) -> Option<&Console> {
+        self.console.as_ref().filter(|_| Console::is_at(path))
     }
 
     /// The issuer of service account tokens.

@@ -15,6 +15,7 @@ mod cbor;
 pub mod chunk;
 pub mod connection_state;
 pub mod connections;
+pub mod console;
 pub mod cpu;
 pub mod deadline;
 pub mod discovery;

@@ -26,12 +26,18 @@ pub enum Outcome {
     BadPath,
     /// 400: a handshake of the WebSocket protocol that is none.
     BadHandshake,
-    /// 403: a handshake of the WebSocket protocol without an origin.
+    /// 401 without a Status: the console has no session for the request.
+    NotSignedIn,
+    /// 403: a handshake of the WebSocket protocol without an origin, a request to the console from another one.
     ForeignOrigin,
     /// 404 without a Status.
     PageNotFound,
+    /// 405 without a Status.
+    MethodNotAllowed,
     /// 406 without a Status.
     NotAcceptable,
+    /// 421: the console is not served under the name that the client used.
+    Misdirected,
     /// 500 without a Status: a failed health check, a panic.
     Failed,
     /// 503 without a Status: the server is stopping, or the client is gone.
@@ -50,9 +56,12 @@ impl Outcome {
             Self::Moved => StatusCode::MOVED_PERMANENTLY,
             Self::NotModified => StatusCode::NOT_MODIFIED,
             Self::BadPath | Self::BadHandshake => StatusCode::BAD_REQUEST,
+            Self::NotSignedIn => StatusCode::UNAUTHORIZED,
             Self::ForeignOrigin => StatusCode::FORBIDDEN,
             Self::PageNotFound => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
+            Self::Misdirected => StatusCode::MISDIRECTED_REQUEST,
             Self::Failed => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Stopped => StatusCode::SERVICE_UNAVAILABLE,
         }

@@ -283,8 +283,12 @@ fn service(
                 hyper::upgrade::on(&mut request)
             });
             let tells_who = request.headers().contains_key(AUTHORIZATION);
-            let mut response =
-                app.handle(request, identity.as_ref().map(ClientIdentity::user), *peer, cpu.clone()).await;
+            let user = identity.as_ref().map(ClientIdentity::user);
+            let mut response = match app.console_at(request.uri().path()) {
+                // Rare, so it takes no room in the future of every request.
+                Some(console) => Box::pin(console.handle(app, request, user, *peer, cpu.clone())).await,
+                None => app.handle(request, user, *peer, cpu.clone()).await,
+            };
             if tells_who && !is_unauthorized(response.status()) {
                 state.set_known();
             }

@@ -205,6 +205,15 @@ pub(crate) struct ServeOptions {
     /// A file of bearer tokens: a line of CSV each, token,user,uid,"group1,group2".
     #[arg(long, value_name = "FILE")]
     pub token_auth_file: Option<PathBuf>,
+    /// Whether the web console is served at /console. On a terminal a link is printed that signs the admin in.
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub console: bool,
+    /// Names besides localhost and IP addresses under which browsers reach the console, such as that of a proxy.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub console_hosts: Vec<String>,
+    /// Serve the console's files from this directory, not those that are built in.
+    #[arg(long, value_name = "DIR")]
+    pub console_dir: Option<PathBuf>,
     /// Where to write the kubeconfig; in the data directory if not given.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,

@@ -64,7 +64,8 @@ fn run_kube_apiserver(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         }
         Run::Serve(start) => start,
     };
-    let command = ["pleach", "serve"].into_iter().map(ToOwned::to_owned).chain(start.arguments);
+    let command =
+        ["pleach", "serve", "--console=false"].into_iter().map(ToOwned::to_owned).chain(start.arguments);
     let Command::Serve(options) = Cli::try_parse_from(command)?.command else { return Ok(()) };
     for flag in start.without_effect {
         eprintln!("kube-apiserver: {flag} has no effect");

@@ -1,17 +1,22 @@
 //! `pleach serve`: wiring, startup and shutdown of the server.
 
 use std::error::Error;
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pleach_auth::UserInfo;
+use pleach_auth::user::MASTERS;
 use pleach_cli::Color;
 use pleach_engine::kinds::served::ServedKinds;
 use pleach_engine::webhooks::Caller;
 use pleach_engine::{AdmissionPlugins, Engine};
 use pleach_hooks::HttpCaller;
+use pleach_json::Str;
 use pleach_server::app::App;
 use pleach_server::authentication::{TokenFile, authenticators};
+use pleach_server::console::{Assets, Console};
 use pleach_server::inflight::{BoundedCaller, InflightLimits};
 use pleach_server::kubeconfig;
 use pleach_server::serve::{Limits, serve};
@@ -138,12 +143,23 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         chain = chain.with(Box::new(TokenFile::parse(&read(path)?).map_err(|error| at(path, &error))?));
     }
     let chain = chain.with(Box::new(ServiceAccountAuthenticator::new(issuer.clone(), engine.clone())));
-    let app = Arc::new(App::new(engine.clone(), chain, &limits).with_token_issuer(issuer).with_audit(audit));
+    let mut app = App::new(engine.clone(), chain, &limits).with_token_issuer(issuer).with_audit(audit);
+    let mut link = None;
+    if options.console {
+        let console = console(&options)?;
+        // The code is for the person at the terminal, not for a log file.
+        link = std::io::stdout().is_terminal().then(|| console_link(&console, &url));
+        app = app.with_console(console);
+    }
+    let app = Arc::new(app);
     let controllers = tokio::spawn(engine.clone().run_controllers());
     storage.start_tasks();
     let renewal = tokio::spawn(certificates.watcher.run());
     println!("pleach {} serves at {url}", env!("CARGO_PKG_VERSION"));
     println!("export KUBECONFIG={}", path.display());
+    if let Some(link) = link {
+        println!("{link}");
+    }
 
     let stop = async move {
         tokio::select! {
@@ -163,6 +179,23 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     storage.resign().await;
     drop((engine, storage));
     Ok(())
+}
+
+/// The web console.
+fn console(options: &ServeOptions) -> Result<Console, String> {
+    let assets = match &options.console_dir {
+        Some(path) => Assets::of_directory(path)
+            .map_err(|error| format!("--console-dir: cannot read {}: {error}", path.display()))?,
+        None => Assets::embedded(pleach_console::FILES),
+    };
+    Ok(Console::new(assets, options.console_hosts.clone()).with_engine(pleach_cli::playground::answer))
+}
+
+/// What is printed on a terminal about the console: a link that signs the admin in once.
+fn console_link(console: &Console, url: &str) -> String {
+    let admin = UserInfo::authenticated("admin", [Str::new_static(MASTERS)]);
+    let fragment = if console.is_built() { console.sign_in_fragment(admin) } else { String::new() };
+    format!("console: {url}/console/{fragment}")
 }
 
 /// The issuer of service account tokens. Keys that cannot be used keep the server from starting.

@@ -1,0 +1,349 @@
+//! The web console at `/console`: its files, signing in, and the API on behalf of the user who signed in.
+//!
+//! | path below `/console` | method | what it does |
+//! |---|---|---|
+//! | `/`, `/assets/…` | GET | the page |
+//! | `/session` | GET, POST, DELETE | the user; sign in with a one-time code or a bearer token; sign out |
+//! | `/links` | POST | a new sign-in link for the user of a bearer token or client certificate |
+//! | `/engine` | POST | checks, samples and differences of CRDs: stateless, with the budget of a request |
+//! | `/k8s/…` | all | the API of this server, as the user of the session |
+//!
+//! The session cookie counts below `/console/k8s` only: the API itself takes no cookies, so that no other page can use
+//! them there. Requests other than for the page's files need a header that other origins cannot send.
+
+mod assets;
+mod origin;
+mod sessions;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderName, HeaderValue, LOCATION, SET_COOKIE,
+    USER_AGENT,
+};
+use http::uri::PathAndQuery;
+use http::{Method, Request, Response, Uri};
+use hyper::body::Incoming;
+use pleach_auth::{Credentials, Unauthorized, UserInfo};
+use pleach_json::{Value, json};
+use pleach_work::{Meter, run_metered};
+
+use crate::app::{App, REQUEST_STEPS};
+use crate::authentication::{Bearer, bearer_token};
+use crate::body::Body;
+use crate::cpu::CpuGuard;
+use crate::outcome::Outcome;
+use crate::request_body::Unread;
+use crate::respond;
+
+pub use assets::Assets;
+use origin::Authority;
+use sessions::{Grant, Sessions};
+
+/// What the playground asks when there is no engine in the browser: JSON in, JSON out.
+pub type PlaygroundEngine = fn(&[u8]) -> Vec<u8>;
+
+/// The user of the connection's certificate, if it has one.
+type Certificate<'a> = Option<Result<&'a Arc<UserInfo>, Unauthorized>>;
+
+/// The path that the console is served at.
+const PATH: &str = "/console";
+
+/// The header that requests of the page have. A page of another origin would have to ask first, and is refused.
+const HEADER: HeaderName = HeaderName::from_static("x-pleach-console");
+
+/// The name under which the page's requests appear in logs, and as the manager of fields.
+const AGENT: HeaderValue = HeaderValue::from_static("pleach-console");
+
+/// No inline script or style, nothing from elsewhere, no frames. WebAssembly is compiled from our own file.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
+     img-src 'self' data:; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types pleach-worker";
+
+/// The console of a server.
+pub struct Console {
+    assets: Assets,
+    sessions: Sessions,
+    /// Names besides `localhost` and IP addresses that the `Host` header may have.
+    hosts: Vec<String>,
+    engine: Option<PlaygroundEngine>,
+}
+
+impl Console {
+    /// A console with these files, for requests to these hosts.
+    pub fn new(assets: Assets, hosts: Vec<String>) -> Self {
+        Self { assets, sessions: Sessions::default(), hosts, engine: None }
+    }
+
+    /// Answers what the playground asks.
+    #[must_use]
+    pub fn with_engine(mut self, engine: PlaygroundEngine) -> Self {
+        self.engine = Some(engine);
+        self
+    }
+
+    /// Whether the page's files are there.
+    pub fn is_built(&self) -> bool {
+        self.assets.is_built()
+    }
+
+    /// The fragment of a link that signs a user in once, within a few minutes.
+    pub fn sign_in_fragment(&self, user: Arc<UserInfo>) -> String {
+        format!("#/sign-in/{}", self.sessions.new_code(Grant::User(user), Instant::now()))
+    }
+
+    /// Whether a path is the console's.
+    pub fn is_at(path: &str) -> bool {
+        path.strip_prefix(PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Answers a request below `/console`.
+    pub async fn handle(
+        &self,
+        app: &Arc<App>,
+        request: Request<Incoming>,
+        certificate: Certificate<'_>,
+        peer: Option<SocketAddr>,
+        cpu: Arc<CpuGuard>,
+    ) -> Response<Body> {
+        let mut response = self.route(app, request, certificate, peer, cpu).await;
+        secure(&mut response);
+        response
+    }
+
+    async fn route(
+        &self,
+        app: &Arc<App>,
+        request: Request<Incoming>,
+        certificate: Certificate<'_>,
+        peer: Option<SocketAddr>,
+        cpu: Arc<CpuGuard>,
+    ) -> Response<Body> {
+        let Some(authority) = Authority::of(&request).filter(|authority| authority.is_allowed(&self.hosts))
+        else {
+            return respond::text(
+                Outcome::Misdirected,
+                "the console is not served for this Host: see --console-hosts\n",
+            );
+        };
+        let path = request.uri().path().strip_prefix(PATH).unwrap_or_default().to_owned();
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        if path.is_empty() {
+            return redirect();
+        }
+        if path == "/" || path.starts_with("/assets/") {
+            return if is_read {
+                self.assets.serve(path.trim_start_matches('/'), request.headers())
+            } else {
+                respond::text(Outcome::MethodNotAllowed, "GET only\n")
+            };
+        }
+        if path == "/links" && request.method() == Method::POST {
+            return self.link(app, &authority, request, certificate).await;
+        }
+        if !request.headers().contains_key(HEADER) || !authority.is_origin_of(request.headers()) {
+            return respond::text(Outcome::ForeignOrigin, "requests of other origins are refused\n");
+        }
+        let now = Instant::now();
+        if path == "/session" && request.method() == Method::POST {
+            return self.sign_in(app, &authority, request, now).await;
+        }
+        let cookie = authority.cookie(request.headers());
+        let Some(grant) = cookie.and_then(|id| self.sessions.find(id, &authority.text, now)) else {
+            return respond::text(Outcome::NotSignedIn, "sign in first\n");
+        };
+        match (path.as_str(), request.method()) {
+            ("/session", &Method::GET) => self.session(app, &grant).await,
+            ("/session", &Method::DELETE) => {
+                if let Some(id) = cookie {
+                    self.sessions.end(id);
+                }
+                let mut response = respond::text(Outcome::NoContent, "");
+                set_cookie(&mut response, &authority.cookie_that_ends());
+                response
+            }
+            ("/engine", &Method::POST) => self.engine(request, cpu).await,
+            (path, _) if path.starts_with("/k8s/") => as_user(app, request, &grant, peer, cpu).await,
+            _ => respond::page_not_found(),
+        }
+    }
+
+    /// Signs in: the answer has the cookie of a new session.
+    async fn sign_in(
+        &self,
+        app: &Arc<App>,
+        authority: &Authority,
+        request: Request<Incoming>,
+        now: Instant,
+    ) -> Response<Body> {
+        let mut body = Unread::new(request.into_body());
+        let Ok(bytes) = body.read().await else {
+            return respond::text(Outcome::BadPath, "the body cannot be read\n");
+        };
+        let body = pleach_json::parse(&bytes).unwrap_or(Value::Null);
+        let member = |name| body.get(name).and_then(Value::as_str);
+        let grant = match (member("code"), member("token")) {
+            (Some(code), _) => self.sessions.take_code(code, now),
+            (None, Some(token)) => {
+                let token = token.trim();
+                let credentials = Credentials { certificate: None, token: Some(token) };
+                app.authenticate(credentials).await.is_ok().then(|| Grant::Token(token.to_owned()))
+            }
+            (None, None) => None,
+        };
+        let Some(grant) = grant else {
+            return respond::text(Outcome::NotSignedIn, "the code or token is not valid\n");
+        };
+        let id = self.sessions.begin(grant.clone(), &authority.text, now);
+        let mut response = self.session(app, &grant).await;
+        set_cookie(&mut response, &authority.new_cookie(&id));
+        response
+    }
+
+    /// The user of a session, and what the page can do.
+    async fn session(&self, app: &Arc<App>, grant: &Grant) -> Response<Body> {
+        let user = match grant {
+            Grant::User(user) => Ok(user.clone()),
+            Grant::Token(token) => {
+                app.authenticate(Credentials { certificate: None, token: Some(token) }).await
+            }
+        };
+        let Ok(user) = user else {
+            return respond::text(Outcome::NotSignedIn, "the token is not valid any more\n");
+        };
+        let groups: Vec<Value> = user.groups.iter().map(|group| Value::from(group.as_str())).collect();
+        let value = json!({
+            "user": (user.name.as_str()),
+            "groups": groups,
+            "version": (env!("CARGO_PKG_VERSION")),
+            "engine": (self.engine.is_some()),
+            "wasm": (self.assets.wasm().map_or(Value::Null, Value::from)),
+            "readOnly": false,
+        });
+        respond::value(Outcome::Ok, &value, &respond::ResponseFormat::plain())
+    }
+
+    /// A sign-in link for the user who asks with a bearer token or client certificate.
+    async fn link(
+        &self,
+        app: &Arc<App>,
+        authority: &Authority,
+        request: Request<Incoming>,
+        certificate: Certificate<'_>,
+    ) -> Response<Body> {
+        // A page cannot set this header for another origin, but a browser sends its certificate with everything.
+        let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let is_page =
+            request.headers().contains_key("origin") || request.headers().contains_key("sec-fetch-site");
+        let grant = match (certificate, header.map(bearer_token)) {
+            (_, _) if is_page => None,
+            (Some(Ok(user)), _) => Some(Grant::User(user.clone())),
+            (_, Some(Bearer::Token(token))) => {
+                let credentials = Credentials { certificate: None, token: Some(token) };
+                app.authenticate(credentials).await.is_ok().then(|| Grant::Token(token.to_owned()))
+            }
+            _ => None,
+        };
+        let Some(grant) = grant else {
+            return respond::text(Outcome::NotSignedIn, "a bearer token or client certificate is needed\n");
+        };
+        let code = self.sessions.new_code(grant, Instant::now());
+        respond::text(Outcome::Ok, format!("https://{}{PATH}/#/sign-in/{code}\n", authority.text))
+    }
+
+    /// Asks the engine of the playground.
+    async fn engine(&self, request: Request<Incoming>, cpu: Arc<CpuGuard>) -> Response<Body> {
+        let Some(engine) = self.engine else { return respond::page_not_found() };
+        let mut body = Unread::new(request.into_body());
+        let Ok(bytes) = body.read().await else {
+            return respond::text(Outcome::BadPath, "the body cannot be read\n");
+        };
+        let meter = Meter::new(REQUEST_STEPS).supervisor(cpu);
+        let answer = run_metered(meter, async move { engine(&bytes) }).await;
+        let answer = answer.unwrap_or_else(|_| {
+            let value = json!({"error": "this needs more work than a request may take"});
+            pleach_json::to_vec(&value)
+        });
+        let mut response = respond::text(Outcome::Ok, answer);
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response
+    }
+}
+
+/// Passes a request on to the API as the user of a session.
+async fn as_user(
+    app: &Arc<App>,
+    mut request: Request<Incoming>,
+    grant: &Grant,
+    peer: Option<SocketAddr>,
+    cpu: Arc<CpuGuard>,
+) -> Response<Body> {
+    let below = request.uri().path_and_query().map_or("", PathAndQuery::as_str);
+    let Ok(uri) = below.strip_prefix("/console/k8s").unwrap_or_default().parse::<Uri>() else {
+        return respond::page_not_found();
+    };
+    *request.uri_mut() = uri;
+    let headers = request.headers_mut();
+    headers.remove(COOKIE);
+    headers.remove(AUTHORIZATION);
+    headers.insert(USER_AGENT, AGENT);
+    match grant {
+        Grant::User(user) => app.handle(request, Some(Ok(user)), peer, cpu).await,
+        Grant::Token(token) => {
+            if let Ok(value) = HeaderValue::from_str(&format!("Bearer {token}")) {
+                headers.insert(AUTHORIZATION, value);
+            }
+            app.handle(request, None, peer, cpu).await
+        }
+    }
+}
+
+/// To the page; relative, since there may be a path before `/console` that only a proxy knows.
+fn redirect() -> Response<Body> {
+    let mut response = respond::text(Outcome::Moved, "");
+    response.headers_mut().insert(LOCATION, HeaderValue::from_static("console/"));
+    response
+}
+
+fn set_cookie(response: &mut Response<Body>, cookie: &str) {
+    if let Ok(value) = HeaderValue::from_str(cookie) {
+        response.headers_mut().insert(SET_COOKIE, value);
+    }
+}
+
+/// Headers that every response below `/console` has.
+fn secure(response: &mut Response<Body>) {
+    let headers = response.headers_mut();
+    for (name, value) in [
+        ("content-security-policy", CONTENT_SECURITY_POLICY),
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_console_has_its_own_paths() {
+        for (path, want) in [
+            ("/console", true),
+            ("/console/", true),
+            ("/console/k8s/api", true),
+            ("/consoles", false),
+            ("/api", false),
+            ("/apis/x/console", false),
+        ] {
+            assert_eq!(Console::is_at(path), want, "{path}");
+        }
+    }
+}
