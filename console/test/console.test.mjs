@@ -1,0 +1,455 @@
+// Clicks through every page in a real Chromium against a real server.
+//
+// PLEACH_BINARY and CHROMIUM name the programs; CONSOLE_SCREENSHOTS a directory for pictures.
+
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before, test as nodeTest } from "node:test";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+import { GROUP, HOSTILE, TRAP, trapEvent, widget, WIDGETS } from "./fixtures.mjs";
+import { api, send, signInLink, startServer, TOKEN } from "./server.mjs";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const binary = process.env.PLEACH_BINARY ?? join(root, "../target/debug/pleach");
+const executablePath = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find((path) => existsSync(path));
+const axeSource = readFileSync(join(root, "node_modules/axe-core/axe.min.js"), "utf8");
+const pictures = process.env.CONSOLE_SCREENSHOTS;
+
+let server, browser, context, page;
+/** Steps build on one another: after one has failed, the others fail at once. */
+let failed = "";
+function test(name, run) {
+  nodeTest(name, async () => {
+    if (failed) throw new Error(`not run: ${failed}`);
+    try {
+      await run();
+    } catch (error) {
+      failed = name;
+      if (pictures) await page?.screenshot({ path: join(pictures, "failed.png") });
+      throw error;
+    }
+  });
+}
+
+/** Serious findings of axe, and pages that are wider than a small screen. */
+const obstacles = [];
+const problems = [];
+const requests = [];
+
+before(async () => {
+  server = await startServer(binary, ["--console-dir", join(root, "dist")]);
+  browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  context = await newContext();
+  page = await newPage(context);
+});
+
+after(async () => {
+  await browser?.close();
+  server?.stop();
+});
+
+function newContext(options = {}) {
+  return browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 800 }, permissions: ["clipboard-read", "clipboard-write"], ...options });
+}
+
+async function newPage(context) {
+  const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  page.on("pageerror", (error) => problems.push(`error: ${error}`));
+  page.on("console", (message) => {
+    // Refused requests are logged by the browser, and are part of some tests.
+    if (message.type() === "error" && !/Failed to load resource/.test(message.text())) problems.push(`console: ${message.text()}`);
+  });
+  page.on("request", (request) => requests.push(request.url()));
+  return page;
+}
+
+const at = (hash) => page.goto(`${server.url}/console/${hash}`);
+const objects = `#/objects/${GROUP}/v1/widgets`;
+const object = (name, tab = "yaml") => `#/object/${GROUP}/v1/widgets/default/${name}?tab=${tab}`;
+const create = (path, value) => api(server, "POST", path, value);
+const createWidget = (value) => create(`/apis/${GROUP}/v1/namespaces/default/widgets`, value);
+
+/** Nothing serious in the page for people who use it without eyes or mouse. axe is run by the debugger: the policy of
+ * the page would not let it in. */
+async function axe(what) {
+  const session = await context.newCDPSession(page);
+  await session.send("Page.setBypassCSP", { enabled: true });
+  const run = `${axeSource}; axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}).then((found) => JSON.stringify(found.violations.map((v) => ({id: v.id, impact: v.impact, nodes: v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200) + " | " + n.failureSummary)}))))`;
+  const { result, exceptionDetails } = await session.send("Runtime.evaluate", { expression: run, awaitPromise: true });
+  await session.detach();
+  assert.equal(exceptionDetails, undefined, JSON.stringify(exceptionDetails));
+  for (const violation of JSON.parse(result.value)) {
+    if (violation.impact === "serious" || violation.impact === "critical") obstacles.push({ page: what, ...violation });
+  }
+}
+
+/** Pictures at three widths, light and dark. */
+async function picture(name) {
+  if (!pictures) return;
+  mkdirSync(pictures, { recursive: true });
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    for (const width of [400, 900, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.waitForTimeout(150);
+      await page.screenshot({ path: join(pictures, `${name}-${width}-${colorScheme}.png`) });
+    }
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+async function looked(name) {
+  await page.emulateMedia({ colorScheme: "dark" });
+  await axe(`${name}, dark`);
+  await page.emulateMedia({ colorScheme: "light" });
+  await axe(name);
+  await page.setViewportSize({ width: 400, height: 800 });
+  const wider = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  if (wider > 0) obstacles.push(`${name} is ${wider} pixels wider than a screen of 400`);
+  await picture(name);
+}
+
+test("the server keeps other origins, hosts and requests without a session out", async () => {
+  const at = (path, options) => send(`${server.url}/console${path}`, options);
+  const page = await at("/");
+  assert.equal(page.status, 200);
+  const policy = page.headers["content-security-policy"];
+  assert.match(policy, /default-src 'none'/);
+  assert.doesNotMatch(policy, /unsafe-inline|'unsafe-eval'|https?:/);
+  assert.doesNotMatch(page.text, /<script>|<style>|style=|onload=/);
+  assert.equal((await at("")).headers.location, "console/");
+  assert.equal((await at("/", { headers: { Host: "evil.example.com" } })).status, 421);
+  assert.equal((await at("/session")).status, 403, "without the header");
+  const own = { "X-Pleach-Console": "1" };
+  assert.equal((await at("/session", { headers: own })).status, 401);
+  assert.equal((await at("/k8s/api", { headers: own })).status, 401);
+  assert.equal((await at("/engine", { method: "POST", headers: own, body: "{}" })).status, 401);
+  const post = (headers, body) => at("/session", { method: "POST", headers, body: JSON.stringify(body) });
+  assert.equal((await post(own, { token: "wrong" })).status, 401);
+  assert.equal((await post(own, { code: "wrong" })).status, 401);
+  assert.equal((await post({ ...own, Origin: "https://evil.example.com" }, { token: TOKEN })).status, 403);
+  assert.equal((await post({ ...own, "Sec-Fetch-Site": "cross-site" }, { token: TOKEN })).status, 403);
+  const signed = await post(own, { token: TOKEN });
+  assert.equal(signed.status, 200);
+  const [cookie] = signed.headers["set-cookie"];
+  for (const part of ["HttpOnly", "Secure", "SameSite=Strict", "__Secure-pleach-console-"]) assert.ok(cookie.includes(part), cookie);
+  const Cookie = cookie.split(";")[0];
+  assert.equal((await at("/k8s/api/v1/namespaces", { headers: { ...own, Cookie } })).status, 200);
+  assert.equal((await at("/k8s/api/v1/namespaces", { headers: { Cookie } })).status, 403, "a form or image of another page");
+  assert.equal((await at("/k8s/api/v1/namespaces", { headers: { ...own, Cookie, Origin: "https://evil.example.com" } })).status, 403);
+  assert.equal((await at("/k8s/api/v1/namespaces", { headers: { ...own, Cookie, Host: "localhost:1" } })).status, 401, "a session is for one origin");
+  // The API itself takes no cookies.
+  assert.equal((await send(`${server.url}/api/v1/namespaces`, { headers: { ...own, Cookie } })).status, 403);
+  assert.equal((await at("/session", { method: "DELETE", headers: { ...own, Cookie } })).status, 204);
+  assert.equal((await at("/k8s/api", { headers: { ...own, Cookie } })).status, 401, "signed out");
+  assert.equal((await at("/links", { method: "POST" })).status, 401);
+});
+
+test("a link signs in once, and acts with its user's rights", async () => {
+  await at("");
+  await page.getByRole("heading", { name: "Pleach" }).waitFor();
+  await looked("sign-in");
+  const link = await signInLink(server);
+  await page.goto("about:blank");
+  await page.goto(link);
+  await page.getByRole("heading", { name: "APIs" }).waitFor();
+  assert.ok(!page.url().includes("sign-in"), "the code is not in the address any more");
+  await page.getByText("admin").first().waitFor();
+  const other = await newContext();
+  const second = await newPage(other);
+  await second.goto(link);
+  await second.getByText("This link was used before").waitFor();
+  await other.close();
+});
+
+test("without CRDs the page says how to make one", async () => {
+  await page.getByRole("heading", { name: "No CRDs yet" }).waitFor();
+  await looked("empty");
+});
+
+test("APIs are listed, searched and filtered", async () => {
+  await create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", WIDGETS);
+  const taken = structuredClone(WIDGETS);
+  taken.metadata.name = `gadgets.${GROUP}`;
+  taken.spec.names = { plural: "gadgets", singular: "widget", kind: "Gadget" };
+  await create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", taken);
+  await createWidget(widget("first", { parts: [{ name: "a" }, { name: "b", count: 2 }] }));
+  await page.getByRole("button", { name: "Reload" }).click();
+  await page.getByRole("link", { name: "Widget", exact: true }).waitFor();
+  await page.getByText("names taken").waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("wd");
+  await page.getByRole("link", { name: "Widget", exact: true }).waitFor();
+  assert.equal(await page.getByText("Gadget").count(), 0);
+  await page.getByLabel("Search APIs").fill("");
+  await page.getByRole("button", { name: /^Built in/ }).click();
+  await page.getByRole("link", { name: "ConfigMap", exact: true }).waitFor();
+  await page.getByRole("button", { name: /^All/ }).click();
+  await looked("apis");
+});
+
+test("keys move and help", async () => {
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("?");
+  await page.getByRole("heading", { name: "Keys" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  assert.equal(await page.evaluate(() => document.activeElement?.hasAttribute("data-row")), true);
+  await page.keyboard.press("g");
+  await page.keyboard.press("s");
+  await page.getByRole("heading", { name: "Server", exact: true }).waitFor();
+});
+
+test("objects are a live table", async () => {
+  await at(objects);
+  await page.getByRole("link", { name: "first" }).waitFor();
+  await page.getByRole("columnheader", { name: "Color" }).waitFor();
+  await createWidget(widget("second", { size: 9, color: "green" }, { labels: { tier: "db" } }));
+  await page.getByRole("link", { name: "second" }).waitFor();
+  await api(server, "DELETE", `/apis/${GROUP}/v1/namespaces/default/widgets/second`);
+  await page.getByRole("link", { name: "second" }).waitFor({ state: "detached" });
+  await createWidget(widget("second", { size: 9, color: "green" }, { labels: { tier: "db" } }));
+  await page.getByLabel("Label selector").fill("tier=db");
+  await page.getByRole("button", { name: "Select" }).click();
+  await page.getByRole("link", { name: "first" }).waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "second" }).waitFor();
+  await page.getByLabel("Label selector").fill("");
+  await page.getByRole("button", { name: "Select" }).click();
+  await page.getByRole("button", { name: "Size" }).click();
+  await page.getByRole("button", { name: "Size" }).click();
+  await page.getByRole("columnheader", { name: /Size ↓/ }).waitFor();
+  assert.deepEqual(await page.locator("td a[data-row]").allTextContents(), ["second", "first"]);
+  await looked("objects");
+});
+
+test("thousands of objects need few rows in the document, and stay smooth while they change", async () => {
+  const names = Array.from({ length: 2000 }, (_, i) => `many-${String(i).padStart(5, "0")}`);
+  for (let from = 0; from < names.length; from += 50) await Promise.all(names.slice(from, from + 50).map((name) => createWidget(widget(name))));
+  await at("#/");
+  await at(objects);
+  await page.getByText("of 2,002").waitFor();
+  const region = page.getByRole("region", { name: "Widget objects" });
+  await region.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+  await page.getByRole("link", { name: "second" }).waitFor();
+  assert.ok((await page.locator("tbody tr").count()) < 120);
+  await region.evaluate((element) => element.scrollTo(0, 0));
+  await page.getByRole("link", { name: "many-00001" }).waitFor();
+  // A hundred updates per second for two seconds: what frames take is printed, and none may hang.
+  const frames = page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        const times = [];
+        let last = performance.now();
+        const end = last + 2_000;
+        const frame = (now) => {
+          times.push(now - last);
+          last = now;
+          if (now < end) requestAnimationFrame(frame);
+          else resolve(times.sort((a, b) => a - b));
+        };
+        requestAnimationFrame(frame);
+      }),
+  );
+  const merge = { Authorization: `Bearer ${TOKEN}`, "Content-Type": "application/merge-patch+json" };
+  const updates = (async () => {
+    for (let i = 0; i < 200; i++) {
+      void send(`${server.url}/apis/${GROUP}/v1/namespaces/default/widgets/${names[i]}`, { method: "PATCH", headers: merge, body: JSON.stringify({ spec: { size: 50 } }) });
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  })();
+  const times = await frames;
+  await updates;
+  console.log(`frames during 100 updates/s of 2,000 rows: median ${times[times.length >> 1].toFixed(1)} ms, longest ${times.at(-1).toFixed(0)} ms`);
+  await page.getByRole("row", { name: /many-00001 50/ }).waitFor();
+});
+
+test("an object has YAML by owner, a tree, owners of fields, events and history", async () => {
+  await at(object("first"));
+  await page.getByText("size: 3").waitFor();
+  assert.ok((await page.locator(".yaml-line[data-owner]").count()) > 3, "lines are painted by owner");
+  await api(server, "PUT", `/apis/${GROUP}/v1/namespaces/default/widgets/first?fieldManager=other`, {
+    ...(await api(server, "GET", `/apis/${GROUP}/v1/namespaces/default/widgets/first`)),
+    spec: { size: 4, color: "green", parts: [{ name: "a", count: 1 }] },
+  });
+  await page.getByText("size: 4").waitFor();
+  await page.getByRole("button", { name: "other" }).waitFor();
+  await looked("object");
+  await at(object("first", "tree"));
+  await page.getByText("parts").waitFor();
+  await at(object("first", "fields"));
+  await page.getByRole("rowheader", { name: "spec.size" }).waitFor();
+  await axe("fields");
+  await at(object("first", "events"));
+  await page.getByText("No events about first").waitFor();
+  await at(object("first", "history"));
+  await page.locator(".diff-line[data-mark='+']").filter({ hasText: "size: 4" }).first().waitFor();
+  await looked("history");
+});
+
+test("owners and dependents are found", async () => {
+  const { metadata } = await api(server, "GET", `/apis/${GROUP}/v1/namespaces/default/widgets/first`);
+  const ownerReferences = [{ apiVersion: `${GROUP}/v1`, kind: "Widget", name: "first", uid: metadata.uid }];
+  await create("/api/v1/namespaces/default/configmaps", { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "owned", ownerReferences } });
+  await at(object("first", "related"));
+  await page.getByRole("button", { name: "Search for dependents" }).click();
+  await page.getByRole("link", { name: /owned/ }).click();
+  await page.getByRole("heading", { name: "owned" }).waitFor();
+  await page.getByRole("link", { name: "Owners and dependents" }).click();
+  await page.getByRole("link", { name: /Widget first/ }).waitFor();
+  await axe("related");
+});
+
+/** Replaces the text of an editor. */
+async function type(label, text) {
+  await page.evaluate((text) => navigator.clipboard.writeText(text), text);
+  await page.getByLabel(label).click();
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.press("ControlOrMeta+v");
+}
+
+test("objects are created, edited with checks and a dry run, and deleted", async () => {
+  await at(objects);
+  await page.getByRole("button", { name: "Create…" }).click();
+  await page.getByText("my-widget").first().waitFor();
+  await type("The object in YAML", `apiVersion: ${GROUP}/v1\nkind: Widget\nmetadata:\n  name: my-widget\nspec:\n  size: 3\n`);
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await page.getByRole("heading", { name: "my-widget" }).waitFor();
+  await page.getByText("size: 3").waitFor();
+  await page.keyboard.press("e");
+  await page.getByRole("heading", { name: "Edit my-widget" }).waitFor();
+  const stored = await api(server, "GET", `/apis/${GROUP}/v1/namespaces/default/widgets/my-widget`);
+  const text = (size) => `apiVersion: ${GROUP}/v1\nkind: Widget\nmetadata:\n  name: my-widget\n  namespace: default\n  resourceVersion: "${stored.metadata.resourceVersion}"\nspec:\n  size: ${size}\n`;
+  await type("The object in YAML", text(0));
+  await page.getByText("1 error").waitFor();
+  await page.getByRole("button", { name: "Dry run" }).click();
+  await page.getByText("should be greater than or equal to 1").first().waitFor();
+  await looked("edit");
+  await type("The object in YAML", text(7));
+  await page.getByRole("button", { name: "Dry run" }).click();
+  await page.getByText("The server would accept this.").waitFor();
+  const merge = { Authorization: `Bearer ${TOKEN}`, "Content-Type": "application/merge-patch+json" };
+  await send(`${server.url}/apis/${GROUP}/v1/namespaces/default/widgets/my-widget`, { method: "PATCH", headers: merge, body: JSON.stringify({ spec: { note: "from elsewhere" } }) });
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "Take the newest version as base" }).click();
+  await page.getByRole("listitem").filter({ hasText: "note: from elsewhere" }).waitFor();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("size: 7").first().waitFor();
+  const saved = await api(server, "GET", `/apis/${GROUP}/v1/namespaces/default/widgets/my-widget`);
+  assert.equal(saved.metadata.managedFields.find((entry) => entry.fieldsV1["f:spec"]?.["f:size"]).manager, "pleach-console");
+  await page.getByRole("button", { name: "Delete…" }).click();
+  await page.getByText("Foreground").waitFor();
+  await axe("delete");
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByText("Widget my-widget deleted").waitFor();
+  await assert.rejects(api(server, "GET", `/apis/${GROUP}/v1/namespaces/default/widgets/my-widget`), /404/);
+});
+
+test("the schema is explored, compared and sampled", async () => {
+  await at(`#/schema/widgets.${GROUP}`);
+  await page.getByText("one of").waitFor();
+  await page.getByText("blue ones are small").waitFor();
+  await page.getByLabel("Search fields").fill("large");
+  await page.getByText("How large it is.").waitFor();
+  assert.equal(await page.getByRole("link", { name: "color" }).count(), 0);
+  await page.getByLabel("Search fields").fill("");
+  await page.getByRole("link", { name: "size" }).click();
+  assert.match(page.url(), /field=spec.size/);
+  await page.getByRole("combobox").selectOption("v1beta1");
+  await page.locator(".tag[data-severity=breaking]").first().waitFor();
+  await looked("schema");
+  await page.getByRole("button", { name: "Show an object" }).first().click();
+  await page.getByRole("heading", { name: "Accepted in v1beta1" }).waitFor();
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "Full sample" }).click();
+  await page.getByRole("heading", { name: "Full sample" }).waitFor();
+  await page.getByRole("button", { name: "Copy" }).click();
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /kind: Widget/);
+});
+
+test("the playground checks texts, and its state is in the link", async () => {
+  await at("#/playground");
+  await page.getByText("many replicas run on the hour").first().waitFor();
+  await page.getByText("pruned: not in the schema").first().waitFor();
+  await looked("playground");
+  await page.getByRole("button", { name: "Rules" }).click();
+  await page.getByText("The schema is structural.").waitFor();
+  for (const name of ["OpenAPI", "Skeleton", "Expanded"]) {
+    await page.getByRole("button", { name }).click();
+    await page.locator("pre.block").filter({ hasText: "stable.example.com" }).waitFor();
+  }
+  await page.getByRole("button", { name: "Stored" }).click();
+  await type("Objects in YAML", "apiVersion: stable.example.com/v1\nkind: CronTab\nmetadata: {name: a}\nspec: {cronSpec: '0 3 * * *'}\n");
+  await page.getByText("The server would accept these objects.").waitFor();
+  await page.getByRole("button", { name: "Copy link" }).click();
+  await page.waitForFunction(() => location.hash.length > 100);
+  const link = page.url();
+  await page.goto("about:blank");
+  await page.goto(link);
+  await page.getByText("The server would accept these objects.").waitFor();
+});
+
+test("the server page has figures and rights", async () => {
+  await at("#/server");
+  await page.getByText("Objects in the store").waitFor();
+  await page.getByRole("heading", { name: "What admin may do" }).waitFor();
+  await page.locator(".matrix").getByRole("rowheader", { name: "configmaps" }).waitFor();
+  await looked("server");
+});
+
+test("an object with HTML in every string does nothing", async () => {
+  await create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", HOSTILE);
+  const made = await create("/apis/hostile.example.com/v1/namespaces/default/traps", TRAP);
+  await create("/api/v1/namespaces/default/events", trapEvent(made.metadata.uid));
+  const pages = ["#/", "#/objects/hostile.example.com/v1/traps", "#/schema/traps.hostile.example.com", "#/objects/core/v1/events"];
+  for (const tab of ["yaml", "tree", "fields", "events", "related", "history"]) pages.push(`#/object/hostile.example.com/v1/traps/default/trap?tab=${tab}`);
+  for (const hash of pages) {
+    await page.goto("about:blank");
+    await at(hash);
+    await page.getByText(/onerror|Trap/).first().waitFor();
+    await page.waitForTimeout(150);
+    assert.equal(await page.evaluate(() => window.hacked), undefined, hash);
+    assert.equal(await page.locator("main img[src=x], main script, main svg[onload]").count(), 0, hash);
+    for (const href of await page.locator("main a").evaluateAll((links) => links.map((link) => link.getAttribute("href")))) assert.match(href, /^#/, hash);
+  }
+});
+
+test("users see what they may see", async () => {
+  const csr = await create("/api/v1/namespaces/default/serviceaccounts", { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "reader" } });
+  const token = await create(`/api/v1/namespaces/default/serviceaccounts/${csr.metadata.name}/token`, { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } });
+  const other = await newContext();
+  const own = await newPage(other);
+  await own.goto(`${server.url}/console/`);
+  await own.getByLabel("Bearer token").fill(token.status.token);
+  await own.getByRole("button", { name: "Sign in" }).click();
+  await own.getByText("system:serviceaccount:default:reader").waitFor();
+  await own.getByText("You may not see this").first().waitFor();
+  // A token that ends takes its sessions with it.
+  await api(server, "DELETE", "/api/v1/namespaces/default/serviceaccounts/reader");
+  await own.reload();
+  await own.getByLabel("Bearer token").waitFor();
+  await other.close();
+});
+
+test("signing out ends the session", async () => {
+  await at("#/");
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByLabel("Bearer token").waitFor();
+  await page.reload();
+  await page.getByLabel("Bearer token").waitFor();
+});
+
+test("nothing serious keeps people with a keyboard, a reader or a small screen out", () => {
+  assert.deepEqual(obstacles, []);
+});
+
+test("no page asked elsewhere, failed or broke the policy", () => {
+  const elsewhere = requests.filter((url) => !url.startsWith(`${server.url}/console/`) && !url.startsWith("about:") && !url.startsWith("data:"));
+  assert.deepEqual(elsewhere, []);
+  assert.deepEqual(problems, []);
+});
