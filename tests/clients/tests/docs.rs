@@ -222,13 +222,27 @@ fn scaling() {
 }
 
 #[test]
+fn console() {
+    let prepare = |sandbox: &mut Sandbox, block: &str| {
+        if block.contains("/console/links") {
+            sandbox.serve("pleach serve --in-memory");
+        }
+    };
+    run(&page("docs/console.md"), prepare, |block, printed| {
+        if block.contains("/console/links") {
+            assert!(printed.contains("/console/#/sign-in/"), "{printed}");
+        }
+    });
+}
+
+#[test]
 fn every_command_block_is_run() {
     for name in pages() {
         for block in blocks(&page(&name)) {
             let language = block.language.as_str();
             match name.as_str() {
-                "README.md" | "docs/cli.md" | "docs/envtest.md" | "docs/policies.md" | "docs/scaling.md"
-                | "docs/server.md" | "docs/webhooks.md" => {
+                "README.md" | "docs/cli.md" | "docs/console.md" | "docs/envtest.md" | "docs/policies.md"
+                | "docs/scaling.md" | "docs/server.md" | "docs/webhooks.md" => {
                     let known = ["console", "sh"].contains(&language) || NOT_RUN.contains(&language);
                     assert!(known, "{name}: a block of {language:?}");
                 }
