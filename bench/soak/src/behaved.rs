@@ -1,4 +1,4 @@
-//! Clients that behave: what they were told is written down and compared with what is there at the end.
+//! Well-behaved clients: acknowledged writes are recorded and compared with the objects at the end.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -80,7 +80,7 @@ impl Seen {
     }
 }
 
-/// Creates, changes, reads and deletes objects of its own until it is told to stop.
+/// Creates, changes, reads and deletes objects of its own until `stop` is set.
 pub(crate) async fn write(server: Server, number: u64, seen: &Seen, stop: &AtomicBool) -> Expected {
     let mut random = Random::new(number + 1);
     let mut expected = Expected::new();

@@ -18,7 +18,7 @@ pub(crate) type Answers = Mutex<BTreeMap<(&'static str, u16), u64>>;
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Attacks at random until it is told to stop.
+/// Attacks at random until `stop` is set.
 pub(crate) async fn attack(server: Server, seed: u64, answers: &Answers, stop: &AtomicBool) {
     let mut random = Random::new(seed);
     while !stop.load(Ordering::Relaxed) {

@@ -45,8 +45,8 @@ fn check(catalog: &Catalog, document: &Document) -> usize {
     }
 }
 
-/// The time this thread has had on a core, where the system says; else the time of day. Others who
-/// use the machine count for the one as little as can be.
+/// CPU time of this thread where the system reports it, which other load on the machine changes little; wall time
+/// elsewhere.
 fn now(start: Instant) -> Duration {
     let on_core = fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanos = on_core.as_deref().and_then(|text| text.split(' ').next()?.parse().ok());

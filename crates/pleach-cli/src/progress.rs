@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_watches_long_enough_sees_it() {
+    fn progress_is_shown_after_a_while() {
         let long = PATIENCE + TICK * 3;
         let shown = watched(true, long);
         assert!(shown.starts_with("\rreading [###############---------------] 5 of 10"), "{shown:?}");

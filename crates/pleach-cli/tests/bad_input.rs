@@ -72,7 +72,7 @@ fn validate(files: &[(&str, &[u8])]) -> (String, String, u8) {
 }
 
 #[test]
-fn each_fault_is_told_with_its_place_and_the_rest_is_checked() {
+fn each_error_has_its_place_and_the_rest_is_checked() {
     let bad = object("bad", "  size: 11\n");
     let bomb: Vec<String> =
         (1..9).map(|i| format!("a{i}: &a{i} [{}]\n", vec![format!("*a{}", i - 1); 9].join(", "))).collect();
@@ -122,7 +122,7 @@ fn a_fault_in_a_stream_leaves_the_other_documents() {
 
 #[cfg(unix)]
 #[test]
-fn what_cannot_be_opened_is_told_and_makes_the_exit_code_two() {
+fn files_that_cannot_be_opened_are_reported_with_exit_code_two() {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     let directory = tempfile::tempdir().expect("a directory");
     let path = |name: &str| directory.path().join(name);
@@ -132,7 +132,7 @@ fn what_cannot_be_opened_is_told_and_makes_the_exit_code_two() {
     symlink(path("nowhere.yaml"), path("broken.yaml")).expect("a link");
     fs::write(path("secret.yaml"), "a: 1\n").expect("a file");
     fs::set_permissions(path("secret.yaml"), fs::Permissions::from_mode(0o0)).expect("a mode");
-    // Who may read everything may read this one too.
+    // The superuser may read it.
     let readable = fs::read(path("secret.yaml")).is_ok();
     let (out, err, exit) = run(&["validate", &directory.path().display().to_string()]);
     assert!(err.contains("broken.yaml: No such file or directory"), "{err}");

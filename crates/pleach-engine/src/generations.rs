@@ -1,4 +1,4 @@
-//! Which generation of a CRD each served kind was made from.
+//! CRD generations: the one that each served kind was made from.
 //!
 //! The generation grows exactly when the spec changes, so comparing it says whether compiled schemas
 //! can be kept, without comparing schemas.

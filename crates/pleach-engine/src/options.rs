@@ -26,7 +26,7 @@ pub enum PatchType {
 pub struct WriteOptions {
     /// Do everything but write.
     pub dry_run: bool,
-    /// Who owns the fields that this request sets; the user agent decides if it is empty.
+    /// The field manager of this request; derived from the user agent if it is empty.
     pub field_manager: Str,
     /// What to do about unknown fields.
     pub field_validation: FieldValidation,

@@ -126,7 +126,7 @@ fn foo(name: &str, any: Value) -> Value {
 }
 
 /// The code and message of a rejection.
-fn told(rejection: Rejection) -> (u16, String) {
+fn code_and_message(rejection: Rejection) -> (u16, String) {
     let status = rejection.into_status();
     (status.code, status.message)
 }

@@ -1,7 +1,6 @@
 //! HTTP clients, one for each set of roots and server name; each keeps its own idle connections.
 //!
-//! A user who may write configurations could otherwise make the server keep as many clients as they
-//! like, so only the latest used are kept. A client that is dropped closes its idle connections.
+//! Every configuration may add a client, so there is a limit: the least recently used are dropped. A client that is dropped closes its idle connections.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -167,7 +167,7 @@ async fn resolve(host: String, port: u16) -> io::Result<Vec<SocketAddr>> {
     tokio::task::spawn_blocking(look_up).await.map_err(io::Error::other)?
 }
 
-/// Whether anybody needs to be asked about a name.
+/// Whether a host is a name that may be looked up.
 fn is_name(host: &str) -> bool {
     let host = host.strip_suffix('.').unwrap_or(host);
     !host.is_empty() && host.len() <= 253 && host.split('.').all(|label| (1..=63).contains(&label.len()))

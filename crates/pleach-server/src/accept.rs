@@ -1,4 +1,4 @@
-//! Which representation a client wants: the `Accept` header as the API server reads it.
+//! Content negotiation: the `Accept` header as the API server reads it.
 //!
 //! Clauses are tried by quality and then in order. A clause may ask for a transformation
 //! (`as=Table;v=v1;g=meta.k8s.io`); one that the endpoint cannot do is passed over in favour of the

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_holds_most_and_takes_nothing_is_cut() {
+    async fn the_largest_unread_response_is_cut() {
         let among = Arc::new(Connections::new(1, 1_000));
         assert!(!among.are_full());
         among.hold(2_000);

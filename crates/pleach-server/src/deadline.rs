@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_for_ever_is_given_up() {
+    async fn a_request_that_never_ends_is_answered_with_504() {
         let deadline = Deadline { after: WRITE, of_writes: true };
         assert!(deadline.keep(std::future::pending::<()>()).await.is_none());
         assert!(deadline.keep(async { respond::page_not_found() }).await.is_some());

@@ -241,7 +241,7 @@ async fn connection(
     }
 }
 
-/// Who is at the other end of a connection.
+/// The client of a connection.
 struct Client {
     app: Arc<App>,
     /// The user that its certificate names.
@@ -282,14 +282,14 @@ fn service(
                 websocket::authorize(&mut request);
                 hyper::upgrade::on(&mut request)
             });
-            let tells_who = request.headers().contains_key(AUTHORIZATION);
+            let has_credentials = request.headers().contains_key(AUTHORIZATION);
             let user = identity.as_ref().map(ClientIdentity::user);
             let mut response = match app.console_at(request.uri().path()) {
                 // Rare, so it takes no room in the future of every request.
                 Some(console) => Box::pin(console.handle(app, request, user, *peer, cpu.clone())).await,
                 None => app.handle(request, user, *peer, cpu.clone()).await,
             };
-            if tells_who && !is_unauthorized(response.status()) {
+            if has_credentials && !is_unauthorized(response.status()) {
                 state.set_known();
             }
             if let Some(socket) = socket

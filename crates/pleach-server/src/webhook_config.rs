@@ -8,7 +8,7 @@ use pleach_engine::webhooks::{Address, Place};
 use pleach_json::Value;
 
 /// The server of the current context of a kubeconfig. Client certificates and tokens are not supported: they are refused,
-/// so that nobody relies on them.
+/// since they would have no effect.
 pub fn address(path: &Path) -> Result<Address, String> {
     let text = read(path)?;
     let config = pleach_yaml::parse(text.as_bytes());

@@ -346,7 +346,7 @@ async fn a_body_that_comes_slowly_takes_no_place() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_ends_watches_and_waits_for_nobody_idle() {
+async fn shutdown_ends_watches_and_closes_idle_connections() {
     let server = Server::start().await;
     let mut watch = server.connect("http/1.1").await;
     let line = "GET /api/v1/configmaps?watch=1&timeoutSeconds=30";

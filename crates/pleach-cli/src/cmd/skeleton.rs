@@ -1,4 +1,4 @@
-//! `pleach skeleton`: what pruning knows of a schema.
+//! `pleach skeleton`: the part of a schema that pruning uses.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Which bound brings a rule within its budget.
+//! CEL cost hints: the bound that brings a rule within its cost budget.
 //!
 //! Found by trying: a bound is put on a list, map or string that has none, and the engine prices the
 //! rule again. The largest that is enough is advised, so advice is never a guess.

@@ -1,4 +1,4 @@
-//! How background controllers change and remove stored objects: as stored, so that an object that can no longer be
+//! Changes and deletions of stored objects by background controllers: as stored, so that an object that can no longer be
 //! converted or validated goes like the others.
 //!
 //! The CRD finalizer deletes without admission, as upstream's does. The namespace controller deletes through admission,

@@ -1,4 +1,4 @@
-//! A controller's work queue: what is due when, what is being worked on, and how long to back off.
+//! A controller's work queue: items by due time, items in work, and the back-off of each.
 //!
 //! As client-go's: an item is in it once, an item that is asked for while it is worked on comes again
 //! afterwards, and an item that fails waits twice as long each time. Items of one lane do not use up all

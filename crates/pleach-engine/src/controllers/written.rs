@@ -1,4 +1,4 @@
-//! How background controllers write objects that clients might have written: as a user, through admission.
+//! Writes of objects by background controllers as a user, through admission.
 
 use pleach_auth::UserInfo;
 use pleach_json::{Str, Value, to_vec};

@@ -37,7 +37,11 @@ async fn objects_are_refused_or_can_be_read_changed_and_deleted() {
             let created = fixture.create(FOOS, &object).await.map(drop);
             if levels > MAX_NESTING {
                 for refused in [dry, created] {
-                    assert_eq!(told(refused.unwrap_err()), (413, TOO_DEEP.to_owned()), "{levels}");
+                    assert_eq!(
+                        code_and_message(refused.unwrap_err()),
+                        (413, TOO_DEEP.to_owned()),
+                        "{levels}"
+                    );
                 }
                 assert!(!fixture.is_stored(&name).await, "{levels}");
                 continue;
@@ -112,13 +116,13 @@ async fn no_write_gets_past_the_limit() {
         ("new", PatchType::Apply, deep("new", MAX_NESTING + 1, false), "an apply that creates"),
     ] {
         let refused = fixture.patch(name, how, &patch).await.map(drop).unwrap_err();
-        assert_eq!(told(refused), (413, TOO_DEEP.to_owned()), "{why}");
+        assert_eq!(code_and_message(refused), (413, TOO_DEEP.to_owned()), "{why}");
     }
     assert!(!fixture.is_stored("new").await);
     // Beyond what JSON may be the patch does not apply at all.
     let twice = copy("/spec/any", &format!("{path}/more"));
     let refused = fixture.patch("b", PatchType::Json, &twice).await.map(drop).unwrap_err();
-    assert_eq!(told(refused).0, 422);
+    assert_eq!(code_and_message(refused).0, 422);
     for name in ["a", "b"] {
         fixture.delete_held(name).await;
     }
@@ -128,7 +132,7 @@ async fn no_write_gets_past_the_limit() {
 async fn what_kube_apiserver_refuses_is_refused_in_its_words() {
     let fixture = Fixture::new().await;
     let refused = fixture.create(FOOS, &deep("a", 10_001, true)).await.map(drop).unwrap_err();
-    let (code, message) = told(refused);
+    let (code, message) = code_and_message(refused);
     assert_eq!(code, 400);
     assert!(message.contains("exceeded max depth"), "{message}");
 }
@@ -146,7 +150,7 @@ async fn defaults_of_definitions_are_within_the_limit_too() {
                             "default": (nested(levels, false))}}}}}}}]}})
     };
     let refused = fixture.create(CRDS, &crd(MAX_NESTING - 9)).await.map(drop).unwrap_err();
-    assert_eq!(told(refused).0, 413);
+    assert_eq!(code_and_message(refused).0, 413);
     fixture.create(CRDS, &crd(MAX_NESTING - 10)).await.unwrap();
     let bar =
         json!({"apiVersion": "g.io/v1", "kind": "Bar", "metadata": {"name": "a", "finalizers": ["g.io/x"]}});
@@ -185,7 +189,7 @@ async fn keys_of_lists_may_be_anything() {
         {
             let applied =
                 fixture.engine.apply(&target, &body(&again), &options, &mut Context::default()).await;
-            let code = applied.map(drop).map_or_else(|rejection| told(rejection).0, |()| 200);
+            let code = applied.map(drop).map_or_else(|rejection| code_and_message(rejection).0, |()| 200);
             assert!([200, 400, 422, 500].contains(&code), "{why}: {code}");
         }
     }

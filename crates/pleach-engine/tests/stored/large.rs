@@ -46,7 +46,7 @@ async fn what_is_too_large_is_not_stored_by_any_write() {
         ("new", PatchType::Apply, foo("new", text(LIMIT))),
     ] {
         let refused = fixture.patch(name, how, &patch).await.map(drop).unwrap_err();
-        assert_eq!(told(refused), (500, TOO_LARGE.to_owned()), "{how:?}");
+        assert_eq!(code_and_message(refused), (500, TOO_LARGE.to_owned()), "{how:?}");
     }
     assert_eq!(fixture.get(FOOS, "a").await.unwrap(), before);
     assert!(!fixture.is_stored("new").await);
@@ -55,7 +55,7 @@ async fn what_is_too_large_is_not_stored_by_any_write() {
 #[tokio::test]
 async fn managed_fields_give_way_before_the_object_is_refused() {
     let fixture = fixture().await;
-    // Short fields: who owns them takes more room than they do.
+    // Short fields: their managedFields take more room than they do.
     let many = || {
         let members = (0..900).map(|i| (format!("k{i}").into(), Value::Int(i)));
         Value::Object(members.collect::<Vec<_>>().into())
@@ -69,7 +69,7 @@ async fn managed_fields_give_way_before_the_object_is_refused() {
     assert!(patched.at(&["metadata", "managedFields"]).is_none());
     // An apply is about owners: it is refused.
     let applied = fixture.patch("c", PatchType::Apply, &foo("c", many())).await.map(drop).unwrap_err();
-    assert_eq!(told(applied), (500, TOO_LARGE.to_owned()));
+    assert_eq!(code_and_message(applied), (500, TOO_LARGE.to_owned()));
 }
 
 #[tokio::test]

@@ -63,9 +63,9 @@ async fn they_are_deleted_when_asked_for() {
         let got = fixture.get(FOOS, "bad").await.map(drop).unwrap_err().into_status();
         assert_eq!(got.code, 500, "{why}");
         let patched = fixture.patch("bad", PatchType::Merge, &json!({"spec": {"n": 2}})).await.map(drop);
-        assert_eq!(told(patched.unwrap_err()).0, 500, "{why}");
+        assert_eq!(code_and_message(patched.unwrap_err()).0, 500, "{why}");
         let deleted = fixture.delete(FOOS, "bad", &DeleteOptions::default()).await.map(drop);
-        assert_eq!(told(deleted.unwrap_err()).0, 500, "{why}");
+        assert_eq!(code_and_message(deleted.unwrap_err()).0, 500, "{why}");
         let deleted = fixture.delete_unsafely(FOOS, "bad").await.unwrap();
         assert!(matches!(deleted, Deleted::Gone(uid) if uid.is_empty()), "{why}");
         assert!(!fixture.is_stored("bad").await, "{why}");
@@ -117,14 +117,14 @@ async fn readable_objects_are_not_deleted_that_way() {
         let message = format!(
             "foos.g.io \"{name}\" is invalid: ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: is exclusively used to delete corrupt object(s), try again by removing this option"
         );
-        assert_eq!(told(refused), (422, message));
+        assert_eq!(code_and_message(refused), (422, message));
     }
     assert!(fixture.is_stored("good").await);
     let target = fixture.target(FOOS, None);
     let (list, context) = (ListOptions::default(), &mut Context::default());
     let refused = fixture.engine.delete_collection(&target, &list, &unsafely(), context).await.map(drop);
     assert_eq!(
-        told(refused.unwrap_err()),
+        code_and_message(refused.unwrap_err()),
         (
             422,
             "DeleteOptions.meta.k8s.io \"\" is invalid: ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: is not allowed with DELETECOLLECTION, try again after removing the option".to_owned()
@@ -136,7 +136,7 @@ async fn readable_objects_are_not_deleted_that_way() {
 async fn without_the_gate_the_option_means_nothing() {
     let fixture = Fixture::new().await;
     fixture.damage(key("bad"), DAMAGES[0].1).await;
-    assert_eq!(told(fixture.delete_unsafely(FOOS, "bad").await.map(drop).unwrap_err()).0, 500);
+    assert_eq!(code_and_message(fixture.delete_unsafely(FOOS, "bad").await.map(drop).unwrap_err()).0, 500);
     assert!(fixture.is_stored("bad").await);
     fixture.create(FOOS, &foo("good", json!(1))).await.unwrap();
     let deleted = fixture.delete_unsafely(FOOS, "good").await.unwrap();

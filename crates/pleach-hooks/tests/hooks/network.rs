@@ -12,7 +12,7 @@ use crate::server::{config, good, request, says, tcp, tls};
 use crate::{call, call_within, reason};
 
 #[tokio::test]
-async fn nobody_there() {
+async fn connection_refused() {
     for (url, wanted) in [
         (
             "https://127.0.0.1:1/convert/good",

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_looks_while_the_catalog_stands_still() {
+    fn an_unchanged_catalog_is_not_read_again() {
         let calls = Cell::new(0);
         let served = || {
             calls.set(calls.get() + 1);

@@ -1,4 +1,4 @@
-//! Which form of a document a client wants.
+//! Content negotiation for OpenAPI and discovery documents.
 
 use pleach_openapi::{Edition, Form};
 

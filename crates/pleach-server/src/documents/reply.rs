@@ -1,4 +1,4 @@
-//! Answers: a document with what caches need, or word that the client has it already.
+//! Responses with a document and its `ETag`, or 304 Not Modified.
 
 use std::time::{Duration, SystemTime};
 

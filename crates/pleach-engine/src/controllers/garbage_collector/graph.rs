@@ -1,4 +1,4 @@
-//! Which objects name which owners, by uid. Only objects that have owners are in it.
+//! The garbage collector's graph: dependents of each owner, by uid. Only objects with owners are in it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

@@ -189,7 +189,7 @@ fn selectors_are_about_labels() {
 }
 
 #[test]
-fn nobody_is_asked_about_webhooks() {
+fn webhook_configurations_are_exempt_from_webhooks() {
     let registration = |kind: &'static str| Write {
         group: "admissionregistration.k8s.io",
         resource: "things",
