@@ -70,6 +70,7 @@ pub struct Metrics {
     revision: IntGauge,
     disk: IntGauge,
     no_space: IntGauge,
+    unavailable: IntGauge,
     watchers: IntGauge,
     stopped: IntCounterVec,
     panics: IntCounter,
@@ -103,6 +104,10 @@ impl Metrics {
                 "pleach_store_no_space",
                 "1 while the store takes only deletes: the disk is full, or the quota used up.",
             ),
+            unavailable: gauge(
+                "pleach_store_unavailable",
+                "1 while the store does not answer: etcd is away, or without a quorum.",
+            ),
             watchers: gauge("pleach_store_watchers", "Watches that are open."),
             stopped: IntCounterVec::new(
                 Opts::new(
@@ -116,13 +121,14 @@ impl Metrics {
                 .expect("the name is valid"),
             registry,
         };
-        let collectors: [Box<dyn prometheus::core::Collector>; 9] = [
+        let collectors: [Box<dyn prometheus::core::Collector>; 10] = [
             Box::new(metrics.requests.clone()),
             Box::new(metrics.durations.clone()),
             Box::new(metrics.objects.clone()),
             Box::new(metrics.revision.clone()),
             Box::new(metrics.disk.clone()),
             Box::new(metrics.no_space.clone()),
+            Box::new(metrics.unavailable.clone()),
             Box::new(metrics.watchers.clone()),
             Box::new(metrics.stopped.clone()),
             Box::new(metrics.panics.clone()),
@@ -206,6 +212,7 @@ impl Metrics {
             self.revision.set(stats.revision.0 as i64);
             self.disk.set(stats.disk_bytes as i64);
             self.no_space.set(i64::from(stats.no_space.is_some()));
+            self.unavailable.set(i64::from(stats.unavailable.is_some()));
             self.watchers.set(stats.watchers as i64);
         }
         let mut out = Vec::new();

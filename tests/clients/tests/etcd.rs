@@ -191,6 +191,7 @@ fn an_etcd_that_does_not_answer() {
     assert_eq!((failed.status, &failed.body["reason"]), (500, &Value::Null), "{}", failed.body);
     assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
     assert_eq!(api.get("/readyz").status, 500);
+    assert!(api.text("/metrics").contains("\npleach_store_unavailable 1\n"));
     signal("-CONT");
     eventually("the server is ready again", || (api.get("/readyz").status == 200).then_some(()));
     api.create(maps, &map("c"));
@@ -297,6 +298,7 @@ fn a_full_etcd_takes_deletes_only() {
     assert_eq!(refused.body["message"], "etcdserver: mvcc: database space exceeded");
     assert_eq!(api.get("/readyz").status, 500);
     assert_eq!(api.get("/livez").status, 200);
+    assert!(api.text("/metrics").contains("\npleach_store_no_space 1\n"));
     assert_eq!(api.get(&format!("{maps}/m0")).status, 200);
     api.try_send("DELETE", &format!("{maps}/m0"), None).unwrap().ok();
     assert_eq!(api.get(&format!("{maps}/m0")).status, 404);
