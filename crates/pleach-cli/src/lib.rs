@@ -111,6 +111,9 @@ pub enum Command {
     /// Print the OpenAPI document that a server would publish.
     #[command(name = "openapi", after_help = cmd::openapi::EXAMPLES)]
     OpenApi(cmd::openapi::Options),
+    /// Write the roles that an audit log shows to be needed.
+    #[command(subcommand)]
+    Rbac(cmd::rbac::RbacCommand),
     /// Print completions for a shell.
     #[command(after_help = cmd::completions::EXAMPLES)]
     Completions(cmd::completions::Options),
@@ -133,6 +136,7 @@ pub fn run(command: &Command, program: &mut clap::Command, terminal: &mut Termin
         Command::Structuralize(options) => cmd::structuralize::run(options, terminal),
         Command::Expand(options) => cmd::expand::run(options, terminal),
         Command::OpenApi(options) => cmd::openapi::run(options, terminal),
+        Command::Rbac(command) => cmd::rbac::run(command, terminal),
         Command::Completions(options) => cmd::completions::run(*options, program, terminal),
         Command::Man(options) => cmd::man::run(options, program, terminal),
     };

@@ -19,6 +19,7 @@ mod queue;
 mod reconcile;
 mod root_ca_publisher;
 mod service_account;
+pub mod token_controller;
 mod written;
 
 use std::collections::{HashSet, VecDeque};
@@ -41,6 +42,7 @@ use self::namespace_controller::NamespaceController;
 use self::reconcile::{Item, Reconciler};
 use self::root_ca_publisher::RootCaPublisher;
 use self::service_account::ServiceAccountController;
+use self::token_controller::TokenController;
 use crate::engine::Engine;
 use crate::keys;
 use crate::record::Record;
@@ -117,6 +119,7 @@ struct Controllers {
     garbage: Runner<GarbageCollector>,
     service_accounts: Option<Runner<ServiceAccountController>>,
     root_ca: Option<Runner<RootCaPublisher>>,
+    tokens: Option<Runner<TokenController>>,
     event_expiry: Option<Runner<EventExpiry>>,
     /// The revision of the last event.
     seen: Revision,
@@ -128,6 +131,9 @@ impl Controllers {
         let enabled = engine.controllers;
         let service_accounts =
             enabled.service_account.then(|| Runner::new(ServiceAccountController::new(engine.clone())));
+        let signer = engine.secret_tokens.clone().filter(|_| enabled.service_account_token);
+        let tokens = signer.zip(engine.root_ca.clone());
+        let tokens = tokens.map(|(signer, ca)| Runner::new(TokenController::new(engine.clone(), signer, ca)));
         let root_ca = engine.root_ca.clone().filter(|_| enabled.root_ca_publisher);
         let root_ca = root_ca.map(|ca| Runner::new(RootCaPublisher::new(engine.clone(), ca)));
         let event_expiry = engine.event_ttl.map(|ttl| Runner::new(EventExpiry::new(engine.clone(), ttl)));
@@ -135,6 +141,7 @@ impl Controllers {
         Self {
             service_accounts,
             root_ca,
+            tokens,
             event_expiry,
             leads,
             engine: engine.clone(),
@@ -176,6 +183,7 @@ impl Controllers {
                 () = self.garbage.turn() => {}
                 () = turn(&mut self.service_accounts) => {}
                 () = turn(&mut self.root_ca) => {}
+                () = turn(&mut self.tokens) => {}
                 () = turn(&mut self.event_expiry) => {}
                 () = engine.leadership_other_than(self.leads) => return Ok(Ended::LeadershipChanged),
             }
@@ -288,6 +296,9 @@ impl Controllers {
         }
         if let Some(root_ca) = &mut self.root_ca {
             root_ca.observe(change);
+        }
+        if let Some(tokens) = &mut self.tokens {
+            tokens.observe(change);
         }
         if let Some(event_expiry) = &mut self.event_expiry {
             event_expiry.observe(change);

@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use crate::admission::AdmissionPlugins;
 use crate::catalog::Catalog;
+use crate::controllers::token_controller::SecretTokenSigner;
 use crate::event_cache::EventCache;
 use crate::gates::Gates;
 use crate::keys;
@@ -61,6 +62,7 @@ pub struct Engine {
     pub(crate) max_request_bytes: usize,
     pub(crate) controllers: crate::controllers::EnabledControllers,
     pub(crate) root_ca: Option<Str>,
+    pub(crate) secret_tokens: Option<Arc<dyn SecretTokenSigner>>,
     pub(crate) event_ttl: Option<Duration>,
     pub(crate) leadership: Option<watch::Receiver<bool>>,
     pub(crate) caller: Arc<dyn Caller>,
@@ -101,6 +103,7 @@ impl Engine {
                 ..crate::controllers::EnabledControllers::default()
             },
             root_ca: None,
+            secret_tokens: None,
             event_ttl: None,
             leadership: None,
             caller: Arc::new(NoWebhooks),
@@ -171,6 +174,13 @@ impl Engine {
     #[must_use]
     pub fn with_leadership(mut self, leads: watch::Receiver<bool>) -> Self {
         self.leadership = Some(leads);
+        self
+    }
+
+    /// Fills Secrets of type `kubernetes.io/service-account-token` with tokens that this signs.
+    #[must_use]
+    pub fn with_secret_tokens(mut self, signer: Arc<dyn SecretTokenSigner>) -> Self {
+        self.secret_tokens = Some(signer);
         self
     }
 

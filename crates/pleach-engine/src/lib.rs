@@ -17,6 +17,7 @@ mod admission;
 mod allocation;
 pub mod apply;
 pub mod audit;
+pub mod authorization;
 pub mod catalog;
 mod controllers;
 mod convert;
@@ -62,5 +63,6 @@ pub(crate) use pleach_pipeline::{decode, prepare, settle};
 
 pub use admission::AdmissionPlugins;
 pub use controllers::EnabledControllers;
+pub use controllers::token_controller as secret_tokens;
 pub use engine::{Clock, Engine, Instant, Randomness, uuid_v4};
 pub use rejection::Rejection;

@@ -6,6 +6,7 @@
 
 mod issuer_documents;
 pub mod keys;
+mod legacy;
 mod token_request;
 mod token_review;
 
@@ -18,11 +19,12 @@ use pleach_auth::authenticator::Authenticated;
 use pleach_auth::{Answer, Authenticator, Credentials, Unauthorized, UserInfo};
 use pleach_engine::options::Freshness;
 use pleach_engine::rejection::Rejection;
+use pleach_engine::secret_tokens::ISSUER;
 use pleach_engine::target::{Subresource, Target};
 use pleach_engine::{Engine, uuid_v4};
 use pleach_go::strconv::quote;
 use pleach_go::time::parse_rfc3339;
-use pleach_json::{Map, Str, Value, json, to_vec};
+use pleach_json::{Map, Str, Value, json};
 use sha2::{Digest as _, Sha256};
 
 pub use issuer_documents::serve as serve_issuer_documents;
@@ -30,6 +32,7 @@ pub use token_request::{is_served as is_token_request, serve as serve_token_requ
 pub use token_review::answer as answer_token_review;
 
 use keys::{PublicKey, SigningKey};
+pub use legacy::SecretTokens;
 
 /// Differences between clocks that are tolerated, and how long an account that is being deleted is still good.
 const LEEWAY: i64 = 60;
@@ -135,12 +138,7 @@ impl TokenIssuer {
             "aud": (audiences), "exp": (expires), "iat": (issued), "iss": (issuer), "jti": (uuid_v4(random)),
             "nbf": (issued), "sub": (user_name(account.namespace, account.name)), PRIVATE_CLAIMS: (private),
         });
-        let key = self.signing_key.public();
-        let header = json!({"alg": (key.algorithm.as_str()), "kid": (key.id.as_str())});
-        let part = |value: &Value| URL_SAFE_NO_PAD.encode(to_vec(value));
-        let message = format!("{}.{}", part(&header), part(&claims));
-        let signature = self.signing_key.sign(message.as_bytes()).map_err(Rejection::Internal)?;
-        Ok(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature)))
+        legacy::signed(&self.signing_key, &claims).map_err(Rejection::Internal)
     }
 
     /// Checks a token for some audiences.
@@ -151,6 +149,12 @@ impl TokenIssuer {
         audiences: &[String],
     ) -> Result<ValidToken, TokenError> {
         let claims = self.verified_claims(token)?;
+        if claims.get("iss").and_then(Value::as_str) == Some(ISSUER) {
+            // Tokens of Secrets are for this server.
+            let meant = audiences.iter().filter(|asked| self.audiences.contains(asked)).cloned().collect();
+            let user = legacy::user(engine, token, &claims).await?;
+            return Ok(ValidToken { user, audiences: meant });
+        }
         let found = texts(claims.get("aud"));
         let meant: Vec<String> = audiences.iter().filter(|asked| found.contains(asked)).cloned().collect();
         if meant.is_empty() {
@@ -180,7 +184,7 @@ impl TokenIssuer {
         };
         let claims = read(payload).ok_or(TokenError::Unknown)?;
         let issuer = claims.get("iss").and_then(Value::as_str).unwrap_or_default();
-        if !self.issuers.iter().any(|own| own == issuer) {
+        if issuer != ISSUER && !self.issuers.iter().any(|own| own == issuer) {
             return Err(TokenError::Unknown);
         }
         let hash: [u8; 32] = Sha256::digest(token).into();

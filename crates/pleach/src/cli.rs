@@ -11,7 +11,9 @@ use pleach_engine::gates::Gates;
 use pleach_engine::kinds::served::RuntimeConfig;
 use pleach_engine::limits::MAX_REQUEST_BYTES;
 
-pub(crate) use self::security::{AuditOptions, SniFiles, TlsOptions};
+pub(crate) use self::security::{
+    AuditOptions, AuthorizationMode, AuthorizationOptions, SniFiles, TlsOptions,
+};
 
 /// Kubernetes CustomResourceDefinitions without Kubernetes.
 #[derive(Debug, Parser)]
@@ -120,10 +122,9 @@ pub(crate) struct ServeOptions {
     /// Auditing.
     #[command(flatten)]
     pub audit: AuditOptions,
-    /// How requests are authorized. With AlwaysAllow every authenticated user may do everything, and requests without
-    /// credentials are refused.
-    #[arg(long, value_enum, default_value_t = AuthorizationMode::Rbac, value_name = "MODE")]
-    pub authorization_mode: AuthorizationMode,
+    /// Authorization.
+    #[command(flatten)]
+    pub authorization: AuthorizationOptions,
     /// Whether requests without credentials are served, as the user system:anonymous. Otherwise they get a 401.
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub anonymous_auth: bool,
@@ -150,7 +151,8 @@ pub(crate) struct ServeOptions {
     pub runtime_config: RuntimeConfig,
     /// Controllers of kube-controller-manager to run, in its syntax: * for all, a name to enable one, -name to disable
     /// it. There are garbage-collector-controller, namespace-controller, serviceaccount-controller (the ServiceAccount
-    /// default of each namespace) and root-ca-certificate-publisher-controller (its ConfigMap kube-root-ca.crt).
+    /// default of each namespace), serviceaccount-token-controller (Secrets with tokens) and
+    /// root-ca-certificate-publisher-controller (its ConfigMap kube-root-ca.crt).
     #[arg(
         long,
         default_value = "*",
@@ -232,17 +234,6 @@ fn parse_max_expiration(text: &str) -> Result<i64, String> {
     } else {
         Err("must be between 1 hour and 2^32 seconds".into())
     }
-}
-
-/// Authorization modes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AuthorizationMode {
-    /// Role-based access control: roles and bindings decide.
-    #[value(name = "RBAC")]
-    Rbac,
-    /// Everything is allowed.
-    #[value(name = "AlwaysAllow")]
-    AlwaysAllow,
 }
 
 /// Which built-in kinds are served.

@@ -1,6 +1,7 @@
 //! The `pleach` program: argv, wiring, signals. No logic.
 
 mod audit;
+mod authorization;
 mod certificates;
 mod cli;
 mod clock_and_randomness;

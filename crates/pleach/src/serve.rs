@@ -21,18 +21,18 @@ use pleach_server::inflight::{BoundedCaller, InflightLimits};
 use pleach_server::kubeconfig;
 use pleach_server::serve::{Limits, serve};
 use pleach_server::service_account::keys::{SigningKey, public_keys};
-use pleach_server::service_account::{IssuerOptions, ServiceAccountAuthenticator, TokenIssuer};
+use pleach_server::service_account::{IssuerOptions, SecretTokens, ServiceAccountAuthenticator, TokenIssuer};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use crate::cli::{AuthorizationMode, BuiltinKinds, LogFormat, ServeOptions};
+use crate::cli::{BuiltinKinds, LogFormat, ServeOptions};
 use crate::clock_and_randomness::{SystemClock, SystemRandomness};
 use crate::data_dir::{DataDir, write_private};
 use crate::files::{at, read};
 use crate::storage::{self, Storage};
-use crate::{audit, certificates, release_memory, system_limits};
+use crate::{audit, authorization, certificates, release_memory, system_limits};
 
 /// Deep recursion is handled by growing the stack; this is for ordinary depth.
 const STACK: usize = 1024 * 1024;
@@ -109,14 +109,15 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     .with_caller(Arc::new(BoundedCaller::new(HttpCaller::new(), &limits)));
     let own_caller: Arc<dyn Caller> = Arc::new(HttpCaller::new());
     let audit = audit::open(&options.audit, &own_caller)?;
-    let is_rbac = options.authorization_mode == AuthorizationMode::Rbac;
-    if is_rbac {
-        engine = engine.with_rbac();
-    }
+    let authorizers = authorization::open(&options.authorization, &own_caller)?;
+    let (has_rbac, allows_all) = (authorizers.has_rbac, authorizers.allows_all);
+    engine = engine
+        .with_authorizers(authorizers.links)
+        .with_secret_tokens(Arc::new(SecretTokens(signing_key(&options, &directory)?)));
     let engine = Arc::new(storage.configure(engine, &options.storage));
     storage.attach(&engine);
     engine.start().await?;
-    if is_rbac {
+    if has_rbac {
         engine.bootstrap_rbac().await?;
     }
 
@@ -138,7 +139,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     }
 
     let issuer = Arc::new(token_issuer(&options, &directory, &url)?);
-    let mut chain = authenticators(token).with_anonymous(options.anonymous_auth && is_rbac);
+    let mut chain = authenticators(token).with_anonymous(options.anonymous_auth && !allows_all);
     if let Some(path) = &options.token_auth_file {
         chain = chain.with(Box::new(TokenFile::parse(&read(path)?).map_err(|error| at(path, &error))?));
     }
@@ -198,16 +199,21 @@ fn console_link(console: &Console, url: &str) -> String {
     format!("console: {url}/console/{fragment}")
 }
 
+/// The key that signs service account tokens.
+fn signing_key(options: &ServeOptions, directory: &DataDir) -> Result<SigningKey, Box<dyn Error>> {
+    match &options.service_account_signing_key_file {
+        Some(path) => Ok(SigningKey::from_pem(&read(path)?).map_err(|error| at(path, &error))?),
+        None => Ok(SigningKey::from_pem(&directory.token_signing_key()?)?),
+    }
+}
+
 /// The issuer of service account tokens. Keys that cannot be used keep the server from starting.
 fn token_issuer(
     options: &ServeOptions,
     directory: &DataDir,
     url: &str,
 ) -> Result<TokenIssuer, Box<dyn Error>> {
-    let signing_key = match &options.service_account_signing_key_file {
-        Some(path) => SigningKey::from_pem(&read(path)?).map_err(|error| at(path, &error))?,
-        None => SigningKey::from_pem(&directory.token_signing_key()?)?,
-    };
+    let signing_key = signing_key(options, directory)?;
     let mut keys = Vec::new();
     for path in &options.service_account_key_file {
         keys.extend(public_keys(&read(path)?).map_err(|error| at(path, &error))?);

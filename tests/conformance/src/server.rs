@@ -19,8 +19,10 @@ pub struct TestServer {
 
 /// Arguments of a server that recordings are played against: they were made without a kube-controller-manager, which
 /// would have made objects in each namespace.
-pub const AS_RECORDED: [&str; 2] =
-    ["--in-memory", "--controllers=*,-serviceaccount-controller,-root-ca-certificate-publisher-controller"];
+pub const AS_RECORDED: [&str; 2] = [
+    "--in-memory",
+    "--controllers=*,-serviceaccount-controller,-serviceaccount-token-controller,-root-ca-certificate-publisher-controller",
+];
 
 impl TestServer {
     /// Starts `pleach serve` with further arguments and waits until it says where it listens.

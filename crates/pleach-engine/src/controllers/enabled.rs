@@ -13,6 +13,8 @@ pub struct EnabledControllers {
     pub root_ca_publisher: bool,
     /// `serviceaccount-controller`
     pub service_account: bool,
+    /// `serviceaccount-token-controller`
+    pub service_account_token: bool,
 }
 
 impl Default for EnabledControllers {
@@ -23,15 +25,22 @@ impl Default for EnabledControllers {
 
 impl EnabledControllers {
     /// The names of all controllers.
-    pub const NAMES: [&str; 4] = [
+    pub const NAMES: [&str; 5] = [
         "garbage-collector-controller",
         "namespace-controller",
         "root-ca-certificate-publisher-controller",
         "serviceaccount-controller",
+        "serviceaccount-token-controller",
     ];
 
     fn all(on: bool) -> Self {
-        Self { garbage_collector: on, namespace: on, root_ca_publisher: on, service_account: on }
+        Self {
+            garbage_collector: on,
+            namespace: on,
+            root_ca_publisher: on,
+            service_account: on,
+            service_account_token: on,
+        }
     }
 
     /// A controller by its name, or by the one it had before v1.28.
@@ -43,6 +52,9 @@ impl EnabledControllers {
                 Some(&mut self.root_ca_publisher)
             }
             "serviceaccount-controller" | "serviceaccount" => Some(&mut self.service_account),
+            "serviceaccount-token-controller" | "serviceaccount-token" => {
+                Some(&mut self.service_account_token)
+            }
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 /// Flags about certificates and keys.
 #[derive(Debug, Default, Args)]
@@ -65,6 +65,45 @@ pub(crate) struct AuditOptions {
     /// Events that may wait; those beyond are dropped.
     #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub audit_webhook_batch_buffer_size: u32,
+}
+
+/// Flags about authorization.
+#[expect(clippy::struct_field_names, reason = "the names are those of the flags")]
+#[derive(Debug, Args)]
+pub(crate) struct AuthorizationOptions {
+    /// Authorizers in the order they are asked: RBAC, Webhook, AlwaysAllow, AlwaysDeny. With AlwaysAllow every
+    /// authenticated user may do everything, and requests without credentials are refused.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "RBAC", value_name = "MODES")]
+    pub authorization_mode: Vec<AuthorizationMode>,
+    /// An AuthorizationConfiguration (apiserver.config.k8s.io/v1) with the chain of authorizers, instead of the modes.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["authorization_mode", "authorization_webhook_config_file"])]
+    pub authorization_config: Option<PathBuf>,
+    /// A kubeconfig with the server that the mode Webhook asks.
+    #[arg(long, value_name = "FILE")]
+    pub authorization_webhook_config_file: Option<PathBuf>,
+    /// How long an allowed answer of the webhook is remembered.
+    #[arg(long, default_value = "5m", value_name = "DURATION", value_parser = parse_duration)]
+    pub authorization_webhook_cache_authorized_ttl: Duration,
+    /// How long another answer is.
+    #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = parse_duration)]
+    pub authorization_webhook_cache_unauthorized_ttl: Duration,
+}
+
+/// Authorization modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AuthorizationMode {
+    /// Role-based access control: roles and bindings decide.
+    #[value(name = "RBAC")]
+    Rbac,
+    /// A webhook decides.
+    #[value(name = "Webhook")]
+    Webhook,
+    /// Everything is allowed.
+    #[value(name = "AlwaysAllow")]
+    AlwaysAllow,
+    /// Nothing is, but for system:masters.
+    #[value(name = "AlwaysDeny")]
+    AlwaysDeny,
 }
 
 fn parse_duration(text: &str) -> Result<Duration, String> {
