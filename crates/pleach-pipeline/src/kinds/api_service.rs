@@ -71,7 +71,7 @@ impl Rules for ApiService {
         let (version, group) = (text_at(object, &["spec", "version"]), text_at(object, &["spec", "group"]));
         let wanted = format!("{version}.{group}");
         let name = ObjectMeta::of(object).name();
-        if name != wanted {
+        if !name.is_empty() && name != wanted {
             errors.push(FieldError::invalid(
                 "metadata.name",
                 name,

@@ -52,15 +52,17 @@ impl Rules for Autoscaler {
         }
     }
 
-    fn validate(&self, object: &Value, _: Option<&Value>) -> Vec<FieldError> {
+    fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         let spec = object.get("spec").unwrap_or(&Value::Null);
         let (least, most) = (int_at(spec, &["minReplicas"]), int_at(spec, &["maxReplicas"]));
         if least < 1 {
             errors.push(FieldError::invalid("spec.minReplicas", least, "must be greater than or equal to 1"));
         }
-        if most < 1 {
-            errors.push(FieldError::invalid("spec.maxReplicas", most, "must be set and greater than 0"));
+        if most == 0 {
+            errors.push(FieldError::required("spec.maxReplicas", "must be set and greater than 0"));
+        } else if most < 0 {
+            errors.push(FieldError::invalid("spec.maxReplicas", most, "must be greater than or equal to 1"));
         }
         if most < least {
             let why = "must be greater than or equal to `minReplicas`";
@@ -68,9 +70,25 @@ impl Rules for Autoscaler {
         }
         let target = spec.get("scaleTargetRef").unwrap_or(&Value::Null);
         for field in ["kind", "name"] {
-            if text(target, field).is_empty() {
-                errors.push(FieldError::required(format!("spec.scaleTargetRef.{field}"), ""));
+            let (value, path) = (text(target, field), format!("spec.scaleTargetRef.{field}"));
+            if value.is_empty() {
+                errors.push(FieldError::required(path, ""));
+                continue;
             }
+            let wrong = pleach_meta::names::check_path_segment_name(value).into_iter();
+            errors.extend(wrong.map(|why| FieldError::invalid(path.as_str(), value, why)));
+        }
+        let version = text(target, "apiVersion");
+        // What was stored without a group stays valid.
+        let known = old.is_some_and(|old| text_at(old, &["spec", "scaleTargetRef", "apiVersion"]) == version);
+        if !known {
+            let wrong = match pleach_meta::GroupVersion::parse(version) {
+                Err(why) => Some(why),
+                Ok(_) if !version.contains('/') => Some("apiVersion must specify API group".to_owned()),
+                Ok(_) => None,
+            };
+            errors
+                .extend(wrong.map(|why| FieldError::invalid("spec.scaleTargetRef.apiVersion", version, why)));
         }
         for (i, metric) in items(spec, "metrics").iter().enumerate() {
             let kinds = ["ContainerResource", "External", "Object", "Pods", "Resource"];

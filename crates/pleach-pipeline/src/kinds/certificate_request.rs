@@ -2,6 +2,7 @@
 
 use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
+use pleach_meta::object_meta::NameRule;
 
 use crate::columns::{age_text, computed};
 use crate::kind::Column;
@@ -134,6 +135,10 @@ impl Rules for CertificateRequest {
             default_to(members, "lastUpdateTime", by.now);
             default_to(members, "lastTransitionTime", since);
         }
+    }
+
+    fn name_rule(&self) -> NameRule {
+        NameRule::PathSegment
     }
 
     fn prepare_for_update(&self, object: &mut Value, old: &Value) {

@@ -280,3 +280,18 @@ pub(crate) fn wildcard_subdomain(text: &str, path: &str, errors: &mut Errors) {
         ));
     }
 }
+
+/// `IsDomainPrefixedPath`
+pub(crate) fn domain_prefixed_path(text: &str, path: &str, errors: &mut Errors) {
+    if text.is_empty() {
+        errors.push(FieldError::required(path, ""));
+        return;
+    }
+    match text.split_once('/') {
+        Some((host, rest)) if !host.is_empty() && !rest.is_empty() => dns_subdomain(host, path, errors),
+        _ => {
+            let why = "must be a domain-prefixed path (such as \"acme.io/foo\")";
+            errors.push(FieldError::invalid(path, text, why));
+        }
+    }
+}

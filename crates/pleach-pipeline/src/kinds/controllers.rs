@@ -136,11 +136,6 @@ impl Rules for ReplicaSet {
     }
 
     fn default(&self, object: &mut Value) {
-        let labels = object.at(&["spec", "template", "metadata", "labels"]).cloned();
-        if let Some(labels) = labels.filter(|labels| labels.as_object().is_some_and(|all| !all.is_empty())) {
-            let metadata = metadata_mut(object);
-            default_empty_to(metadata, "labels", || labels);
-        }
         let spec = member(object, "spec");
         default_to(spec, "replicas", 1);
         defaults::template(spec);

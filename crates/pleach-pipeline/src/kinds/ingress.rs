@@ -103,7 +103,7 @@ impl Rules for Ingress {
             }
         }
         let class = text(spec, "ingressClassName");
-        if !class.is_empty() {
+        if spec.get("ingressClassName").is_some() {
             checks::dns_subdomain(class, "spec.ingressClassName", &mut errors);
         }
         let annotated = text_at(object, &["metadata", "annotations", CLASS_ANNOTATION]);
@@ -251,9 +251,11 @@ impl Rules for IngressClass {
             let path = ["spec", "controller"];
             checks::immutable(object.at(&path), old.at(&path), "spec.controller", &mut errors);
         }
-        if text_at(object, &["spec", "controller"]).is_empty() {
-            errors.push(FieldError::required("spec.controller", ""));
+        let controller = text_at(object, &["spec", "controller"]);
+        if controller.len() > 250 {
+            errors.push(FieldError::too_long("spec.controller", 250));
         }
+        checks::domain_prefixed_path(controller, "spec.controller", &mut errors);
         errors
     }
 

@@ -86,7 +86,6 @@ impl Rules for Job {
 
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Errors::new();
-        job_spec(object, "spec", &mut errors);
         let selector = object.at(&["spec", "selector"]);
         if bool_at(object, &["spec", "manualSelector"]) {
             let labels = object.at(&["spec", "template", "metadata", "labels"]);
@@ -142,6 +141,7 @@ impl Rules for Job {
                 ));
             }
         }
+        job_spec(object, "spec", &mut errors);
         if let Some(old) = old {
             let indexed = text_at(object, &["spec", "completionMode"]) == "Indexed";
             for field in [
@@ -273,13 +273,13 @@ fn job_spec(object: &Value, path: &str, errors: &mut Errors) {
     {
         checks::non_negative(spec.get(field), &format!("{path}.{field}"), errors);
     }
-    if spec.get("backoffLimitPerIndex").is_some() && text(spec, "completionMode") != "Indexed" {
-        errors.push(FieldError::invalid(
-            format!("{path}.backoffLimitPerIndex"),
-            spec.get("backoffLimitPerIndex").cloned().unwrap_or_default(),
-            "requires indexed completion mode",
-        ));
-    }
+    indexes(spec, path, errors);
+    checks::one_of_if_set(
+        spec.get("podReplacementPolicy"),
+        &format!("{path}.podReplacementPolicy"),
+        if spec.get("podFailurePolicy").is_some() { &["Failed"] } else { &["Failed", "TerminatingOrFailed"] },
+        errors,
+    );
     if path != "spec" && bool_at(spec, &["manualSelector"]) {
         errors.push(FieldError::not_supported(format!("{path}.manualSelector"), true, &["nil", "false"]));
     }
@@ -293,6 +293,51 @@ fn job_spec(object: &Value, path: &str, errors: &mut Errors) {
             errors.push(FieldError::required(policy_path, "valid values: \"OnFailure\", \"Never\""));
         }
         other => errors.push(FieldError::not_supported(policy_path, other, &["OnFailure", "Never"])),
+    }
+    if policy == "OnFailure" && spec.get("podFailurePolicy").is_some() {
+        let why = "only \"Never\" is supported when podFailurePolicy is specified";
+        errors.push(FieldError::invalid(format!("{path}.template.spec.restartPolicy"), policy, why));
+    }
+}
+
+/// What only Jobs with indexes have, and what these must have.
+fn indexes(spec: &Value, path: &str, errors: &mut Errors) {
+    let at = |field: &str| format!("{path}.{field}");
+    for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
+        checks::non_negative(spec.get(field), &at(field), errors);
+    }
+    if spec.get("maxFailedIndexes").is_some() && spec.get("backoffLimitPerIndex").is_none() {
+        errors.push(FieldError::required(at("backoffLimitPerIndex"), "when maxFailedIndexes is specified"));
+    }
+    if let Some(manager) = spec.get("managedBy").and_then(Value::as_str) {
+        checks::domain_prefixed_path(manager, &at("managedBy"), errors);
+        if manager.len() > 63 {
+            errors.push(FieldError::too_long(at("managedBy"), 63));
+        }
+    }
+    let mode = spec.get("completionMode");
+    checks::one_of_if_set(mode, &at("completionMode"), &["NonIndexed", "Indexed"], errors);
+    let number = |field: &str| spec.get(field).and_then(Value::as_int);
+    if text(spec, "completionMode") == "Indexed" {
+        if number("completions").is_none() {
+            errors.push(FieldError::required(at("completions"), "when completion mode is Indexed"));
+        }
+        if let Some(many) = number("parallelism").filter(|many| *many > 100_000) {
+            let why = "must be less than or equal to 100000 when completion mode is Indexed";
+            errors.push(FieldError::invalid(at("parallelism"), many, why));
+        }
+        if let (Some(all), Some(most)) = (number("completions"), number("maxFailedIndexes"))
+            && most > all
+        {
+            let why = "must be less than or equal to completions";
+            errors.push(FieldError::invalid(at("maxFailedIndexes"), most, why));
+        }
+        return;
+    }
+    for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
+        if let Some(value) = number(field) {
+            errors.push(FieldError::invalid(at(field), value, "requires indexed completion mode"));
+        }
     }
 }
 
@@ -386,10 +431,10 @@ impl Rules for CronJob {
             &["Allow", "Forbid", "Replace"],
             &mut errors,
         );
+        job_spec(object, "spec.jobTemplate.spec", &mut errors);
         for field in ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"] {
             checks::non_negative(spec.get(field), &format!("spec.{field}"), &mut errors);
         }
-        job_spec(object, "spec.jobTemplate.spec", &mut errors);
         if name.len() > 52 {
             errors.push(FieldError::invalid("metadata.name", name, "must be no more than 52 characters"));
         }

@@ -21,6 +21,16 @@ impl Rules for LimitRange {
         Effect::LimitsChanged
     }
 
+    fn prepare_for_create(&self, object: &mut Value) {
+        // One without a name gets a UUID for it.
+        let metadata = member(object, "metadata");
+        if metadata.get_str("name").is_none_or(str::is_empty)
+            && let Some(uid) = metadata.get("uid").cloned()
+        {
+            metadata.insert("name", uid);
+        }
+    }
+
     fn validate(&self, object: &Value, _: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         let mut seen: Vec<&str> = Vec::new();

@@ -54,8 +54,35 @@ impl Rules for NetworkPolicy {
                     let path = format!("spec.{list}[{i}].{peers}[{j}]");
                     if let Some(block) = peer.get("ipBlock") {
                         checks::cidr(text(block, "cidr"), &format!("{path}.ipBlock.cidr"), &mut errors);
+                        for (k, except) in items(block, "except").iter().enumerate() {
+                            let path = format!("{path}.ipBlock.except[{k}]");
+                            checks::cidr(except.as_str().unwrap_or_default(), &path, &mut errors);
+                        }
+                    }
+                    for field in ["podSelector", "namespaceSelector"] {
+                        if let Some(selector) = peer.get(field) {
+                            checks::selector(selector, &format!("{path}.{field}"), &mut errors);
+                        }
+                    }
+                    let set = peer.as_object().map_or(0, pleach_json::Map::len);
+                    if set == 0 {
+                        errors.push(FieldError::required(path, "must specify a peer"));
+                    } else if set > 1 && peer.get("ipBlock").is_some() {
+                        let why = "may not specify both ipBlock and another peer";
+                        errors.push(FieldError::forbidden(path, why));
                     }
                 }
+            }
+        }
+        let types = items(spec, "policyTypes");
+        if types.len() > 2 {
+            let why = "may not specify more than two policyTypes";
+            errors.push(FieldError::invalid("spec.policyTypes", types.to_vec(), why));
+        } else {
+            for (i, kind) in types.iter().enumerate() {
+                let kind = kind.as_str().unwrap_or_default();
+                let path = format!("spec.policyTypes[{i}]");
+                checks::one_of(kind, &path, &["Ingress", "Egress"], &mut errors);
             }
         }
         errors

@@ -65,11 +65,11 @@ impl Rules for PriorityClass {
             ));
         }
         let policy = text(object, "preemptionPolicy");
-        if !["Never", "PreemptLowerPriority"].contains(&policy) {
+        if !["PreemptLowerPriority", "Never"].contains(&policy) {
             errors.push(FieldError::not_supported(
                 "preemptionPolicy",
                 policy,
-                &["Never", "PreemptLowerPriority"],
+                &["PreemptLowerPriority", "Never"],
             ));
         }
         errors

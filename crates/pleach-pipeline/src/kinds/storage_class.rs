@@ -42,8 +42,9 @@ impl Rules for StorageClass {
         match text(object, "provisioner") {
             "" => errors.push(FieldError::required("provisioner", "")),
             name => {
-                let wrong = check_qualified_name(&name.to_lowercase()).into_iter();
-                errors.extend(wrong.map(|why| FieldError::invalid("provisioner", name, why)));
+                let name = name.to_lowercase();
+                let wrong = check_qualified_name(&name).into_iter();
+                errors.extend(wrong.map(|why| FieldError::invalid("provisioner", name.as_str(), why)));
             }
         }
         let parameters = object.get("parameters").and_then(Value::as_object);
@@ -64,6 +65,11 @@ impl Rules for StorageClass {
                 let path = format!("allowedTopologies[{i}].matchLabelExpressions[{j}]");
                 if items(one, "values").is_empty() {
                     errors.push(FieldError::required(format!("{path}.values"), ""));
+                }
+                for (k, value) in items(one, "values").iter().enumerate() {
+                    if items(one, "values")[..k].contains(value) {
+                        errors.push(FieldError::duplicate(format!("{path}.values[{k}]"), value.clone()));
+                    }
                 }
                 let key = text(one, "key");
                 let wrong = check_qualified_name(key).into_iter();

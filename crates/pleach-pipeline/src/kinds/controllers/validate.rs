@@ -45,7 +45,10 @@ fn selector_and_template(object: &Value, words: &Words, required: bool, errors: 
     let labels = template.at(&["metadata", "labels"]);
     let unreadable = selector.filter(|selector| LabelSelector::from_object(Some(selector)).is_err());
     if let Some(selector) = unreadable {
-        errors.push(FieldError::invalid("spec.selector", selector.clone(), "invalid label selector"));
+        if words.empty_selector != "daemonset" {
+            let why = "invalid label selector";
+            errors.push(FieldError::invalid("spec.selector", selector.clone(), why));
+        }
         if !words.checks_template_anyway {
             return;
         }
@@ -331,11 +334,11 @@ pub(super) fn stateful_set(object: &Value, old: Option<&Value>) -> Errors {
     }
     numbers(object, &["replicas", "minReadySeconds"], &mut errors);
     checks::non_negative(object.at(&["spec", "ordinals", "start"]), "spec.ordinals.start", &mut errors);
-    selector_and_template(object, &words, true, &mut errors);
     let service = text_at(object, &["spec", "serviceName"]);
     if old.is_none() && !service.is_empty() {
         checks::dns_label(service, "spec.serviceName", &mut errors);
     }
+    selector_and_template(object, &words, true, &mut errors);
     if let Some(old) = old {
         let mut comparable = object.get("spec").cloned().unwrap_or_default();
         let was = old.get("spec").cloned().unwrap_or_default();
@@ -408,11 +411,7 @@ pub(super) fn daemon_set(object: &Value, old: Option<&Value>) -> Errors {
                 ));
             }
         }
-        other => errors.push(FieldError::not_supported(
-            format!("{path}.type"),
-            other,
-            &["RollingUpdate", "OnDelete"],
-        )),
+        other => errors.push(FieldError::not_supported(path, other, &["RollingUpdate", "OnDelete"])),
     }
     same_selector(object, old, &mut errors);
     errors

@@ -49,7 +49,7 @@ pub(super) fn validate<'a>(
     let image = text(container, "image");
     if image.is_empty() {
         errors.push(FieldError::required(format!("{path}.image"), ""));
-    } else if image.trim() != image {
+    } else if image.trim() != image && !path.contains("template") {
         let why = "must not have leading or trailing whitespace";
         errors.push(FieldError::invalid(format!("{path}.image"), image, why));
     }
