@@ -93,6 +93,11 @@ impl Rules for Autoscaler {
         for (i, metric) in items(spec, "metrics").iter().enumerate() {
             let kinds = ["ContainerResource", "External", "Object", "Pods", "Resource"];
             checks::one_of(text(metric, "type"), &format!("spec.metrics[{i}].type"), &kinds, &mut errors);
+            for source in ["object", "pods", "resource", "containerResource", "external"] {
+                if let Some(target) = metric.at(&[source, "target"]) {
+                    metric_target(target, &format!("spec.metrics[{i}].{source}.target"), &mut errors);
+                }
+            }
         }
         errors
     }
@@ -128,6 +133,30 @@ impl Rules for Autoscaler {
             computed("Replicas", "string", |o, _| int_at(o, &["status", "currentReplicas"]).into()),
             age_text(),
         ]
+    }
+}
+
+/// The target of a metric.
+fn metric_target(target: &Value, path: &str, errors: &mut Errors) {
+    let kind = text(target, "type");
+    let at = format!("{path}.type");
+    if kind.is_empty() {
+        errors.push(FieldError::required(at.as_str(), "must specify a metric target type"));
+    }
+    if !matches!(kind, "Utilization" | "Value" | "AverageValue") {
+        let why = "must be either Utilization, Value, or AverageValue";
+        errors.push(FieldError::invalid(at, kind, why));
+    }
+    for field in ["value", "averageValue"] {
+        if let Some(value) = target.get(field)
+            && checks::quantity(value).is_some_and(|quantity| quantity.sign() != 1)
+        {
+            errors.push(FieldError::invalid(format!("{path}.{field}"), value.clone(), "must be positive"));
+        }
+    }
+    if let Some(percent) = target.get("averageUtilization").and_then(Value::as_int).filter(|n| *n < 1) {
+        let why = "must be greater than 0";
+        errors.push(FieldError::invalid(format!("{path}.averageUtilization"), percent, why));
     }
 }
 

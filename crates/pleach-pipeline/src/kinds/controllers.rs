@@ -269,6 +269,9 @@ impl Rules for DaemonSet {
     }
 
     fn default(&self, object: &mut Value) {
+        // Owned by the writer, although the server sets it.
+        let annotations = submember(member(object, "metadata"), "annotations");
+        default_to(annotations, TEMPLATE_GENERATION, "0");
         let spec = member(object, "spec");
         let strategy = submember(spec, "updateStrategy");
         default_to(strategy, "type", "RollingUpdate");
@@ -283,7 +286,19 @@ impl Rules for DaemonSet {
 
     fn prepare_for_create(&self, object: &mut Value) {
         let annotations = submember(metadata_mut(object), "annotations");
-        default_to(annotations, TEMPLATE_GENERATION, "1");
+        let given = annotations.get_str(TEMPLATE_GENERATION).and_then(|count| count.parse::<i64>().ok());
+        if given.is_none_or(|count| count < 1) {
+            annotations.insert(TEMPLATE_GENERATION, "1");
+        }
+    }
+
+    fn prepare_for_subresource(&self, object: &mut Value, old: &Value, _: Subresource) {
+        let path = ["metadata", "annotations", TEMPLATE_GENERATION];
+        let annotations = submember(metadata_mut(object), "annotations");
+        match old.at(&path) {
+            Some(number) => annotations.insert(TEMPLATE_GENERATION, number.clone()),
+            None => annotations.remove(TEMPLATE_GENERATION),
+        };
     }
 
     fn prepare_for_update(&self, object: &mut Value, old: &Value) {

@@ -312,7 +312,7 @@ impl Rules for Volume {
             errors.push(FieldError::required("spec", "must specify a volume type"));
         }
         let reclaim = text(spec, "persistentVolumeReclaimPolicy");
-        if let (Some((kind, source)), 1) = (found.first(), found.len()) {
+        if let Some((kind, source)) = found.first() {
             let path = format!("spec.{kind}");
             match kind.as_str() {
                 "hostPath" => volume::host_path(source, &path, &mut errors),
@@ -349,6 +349,10 @@ impl Rules for Volume {
                 format!("spec.{kind}"),
                 "may not specify more than 1 volume type",
             ));
+        }
+        if old.is_some() {
+            // An update validates the whole volume twice.
+            errors.extend(errors.clone());
         }
         if let Some(old) = old
             && sources(old.get("spec").unwrap_or(&Value::Null)) != found

@@ -9,6 +9,7 @@ use crate::columns::{age_text, computed};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
 use crate::kinds::checks;
+use crate::kinds::pod::validate::resources::resource_name;
 use crate::strategy::Effect;
 
 /// The group.
@@ -35,6 +36,43 @@ fn shown(object: &Value, limits: bool) -> Value {
     parts.join(", ").into()
 }
 
+/// The name of a resource that a quota may limit.
+fn quota_resource_name(name: &str, path: &str, errors: &mut Vec<FieldError>) {
+    let before = errors.len();
+    resource_name(name.strip_prefix("count/").map_or(name, |_| "pods"), path, errors);
+    let is_known = name.contains('/')
+        || name.starts_with("hugepages-")
+        || name.starts_with("requests.hugepages-")
+        || STANDARD.contains(&name);
+    if errors.len() == before && !is_known || errors.len() != before && !name.contains('/') {
+        errors.push(FieldError::invalid(path, name, "must be a standard resource for quota"));
+    }
+}
+
+/// Resources without a prefix that quotas know.
+const STANDARD: [&str; 20] = [
+    "cpu",
+    "memory",
+    "ephemeral-storage",
+    "requests.cpu",
+    "requests.memory",
+    "requests.storage",
+    "requests.ephemeral-storage",
+    "limits.cpu",
+    "limits.memory",
+    "limits.ephemeral-storage",
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "persistentvolumeclaims",
+    "configmaps",
+    "services.nodeports",
+    "services.loadbalancers",
+    "resourceclaims",
+];
+
 impl Rules for ResourceQuota {
     fn after_commit(&self) -> Effect {
         Effect::LimitsChanged
@@ -45,6 +83,7 @@ impl Rules for ResourceQuota {
         let hard = object.at(&["spec", "hard"]).and_then(Value::as_object);
         for (name, value) in hard.into_iter().flat_map(Map::iter) {
             let path = format!("spec.hard[{name}]");
+            quota_resource_name(name, &path, &mut errors);
             checks::non_negative_quantity(value, &path, &mut errors);
             let counted = matches!(
                 name.as_str(),

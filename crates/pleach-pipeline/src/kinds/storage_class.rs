@@ -37,7 +37,6 @@ impl Rules for StorageClass {
             for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
                 checks::immutable(object.get(field), old.get(field), field, &mut errors);
             }
-            return errors;
         }
         match text(object, "provisioner") {
             "" => errors.push(FieldError::required("provisioner", "")),

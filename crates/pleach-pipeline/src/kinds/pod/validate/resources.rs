@@ -66,7 +66,11 @@ pub(crate) fn resource_name(name: &str, path: &str, errors: &mut Errors) {
         errors.extend(wrong.into_iter().map(|why| FieldError::invalid(path, name, why)));
         return;
     }
-    if !name.contains('/') && !STANDARD.contains(&name) && !is_huge_pages(name) {
+    if !name.contains('/')
+        && !STANDARD.contains(&name)
+        && !is_huge_pages(name)
+        && !name.starts_with("requests.hugepages-")
+    {
         let why = "must be a standard resource type or fully qualified";
         errors.push(FieldError::invalid(path, name, why));
     }
