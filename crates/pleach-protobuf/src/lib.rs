@@ -1,8 +1,8 @@
 //! Kubernetes protobuf: objects of built-in kinds, CustomResourceDefinitions, statuses and metadata, read and written.
 //!
 //! A message is wrapped in the `runtime.Unknown` envelope behind the magic `k8s\0`. What is in it is described by one
-//! table ([`messages`]), by which it is read into the object that its JSON would be ([`read()`]) and written from it
-//! ([`write()`]). Custom resources have no protobuf form.
+//! table (`messages.rs`), by which it is read into the object that its JSON would be (`read.rs`) and written from it
+//! (`write.rs`). Custom resources have no protobuf form.
 
 mod go_name;
 mod messages;
