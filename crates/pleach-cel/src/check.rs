@@ -202,13 +202,8 @@ impl Checker<'_> {
             Type::Object(object) => match self.environment.field(object, field) {
                 Some(field) => field.decl.cel_type(),
                 None if self.environment.has_patch_types() && message::is_patch_type(&object.name) => {
-                    match message::patch_field(&object.name, field) {
-                        Some(ty) => ty.into(),
-                        None => {
-                            self.error(id, format!("undefined field '{field}'"));
-                            Type::Error
-                        }
-                    }
+                    // Odd: a field that there is not has any type.
+                    message::patch_field(&object.name, field).map_or(Type::Dyn, Type::from)
                 }
                 // Library types have no field declarations.
                 None if object.is_opaque() => {
@@ -420,6 +415,13 @@ impl Checker<'_> {
             };
             let expected = match known {
                 Some(Some(ty)) => ty.into(),
+                Some(None) if patch => {
+                    let name = &field.name;
+                    let error =
+                        format!("expected type of field '{name}' is '' but provided type is '{found}'");
+                    self.error_at(field.offset, error);
+                    Type::Error
+                }
                 Some(None) => {
                     self.error_at(field.offset, format!("undefined field '{}'", field.name));
                     Type::Error

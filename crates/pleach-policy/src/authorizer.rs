@@ -38,13 +38,15 @@ impl Authorize for RequestAuthorizer {
     fn authorize(&self, check: &AuthzCheck<'_>) -> AuthzDecision {
         let user = match check.service_account {
             None => Arc::clone(&self.user),
-            Some((namespace, name)) => UserInfo::authenticated(
-                format!("system:serviceaccount:{namespace}:{name}"),
-                [
+            // Odd: without `system:authenticated`.
+            Some((namespace, name)) => Arc::new(UserInfo {
+                name: format!("system:serviceaccount:{namespace}:{name}").into(),
+                groups: vec![
                     Str::new_static("system:serviceaccounts"),
                     format!("system:serviceaccounts:{namespace}").into(),
                 ],
-            ),
+                ..UserInfo::default()
+            }),
         };
         let attributes = Attributes {
             user,

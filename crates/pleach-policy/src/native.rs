@@ -92,8 +92,29 @@ impl Native {
                 Err(why) if self.nodes > MOST_NODES => return Err(why),
                 Err(why) => self.unfit(why, "", "*types.Err"),
             },
-            CelValue::List(List::Owned(..)) => self.unfit(go_text(value, 0), "", "[]ref.Val"),
-            CelValue::Map(CelMap::Owned(_)) => self.unfit(go_text(value, 0), "", "map[ref.Val]ref.Val"),
+            CelValue::List(List::Owned(..)) => {
+                self.unfit(go_text(value, 0), &go_syntax(value, 0), "[]ref.Val")
+            }
+            CelValue::Map(CelMap::Owned(_)) => {
+                self.unfit(go_text(value, 0), &go_syntax(value, 0), "map[ref.Val]ref.Val")
+            }
+            CelValue::Bytes(bytes) => {
+                self.count(bytes.len())?;
+                let shown: Vec<String> = bytes.iter().map(u8::to_string).collect();
+                let syntax: Vec<String> = bytes.iter().map(|byte| format!("{byte:#x}")).collect();
+                let syntax = format!("[]uint8{{{}}}", syntax.join(", "));
+                self.unfit(format!("[{}]", shown.join(" ")), &syntax, "[]uint8")
+            }
+            CelValue::Duration(duration) => {
+                self.unfit(duration.to_go_text(), &duration.0.to_string(), "time.Duration")
+            }
+            CelValue::Timestamp(time) => {
+                let text = time.to_text().replace('T', " ").replace('Z', " +0000 UTC");
+                self.unfit(text, "", "time.Time")
+            }
+            CelValue::Opaque(_) | CelValue::Type(_) => {
+                self.unfit(value.type_name().to_owned(), "", value.type_name())
+            }
             CelValue::Int(i) => Value::Int(*i),
             CelValue::Uint(u) => i64::try_from(*u).map_or(Value::Float(*u as f64), Value::Int),
             CelValue::Double(d) => Value::Float(*d),
@@ -149,7 +170,7 @@ impl Native {
                 let object = grow_stack(|| self.object(object))?;
                 match self.unfit.first() {
                     // A null in an object is none of the types that a struct can hold.
-                    Some(unfit) => return Err(format!("proto: invalid type: {}", unfit.go_type)),
+                    Some(unfit) => return Err(format!("proto:\u{a0}invalid type: {}", unfit.go_type)),
                     None => object,
                 }
             }
@@ -157,7 +178,8 @@ impl Native {
             CelValue::Type(_) => return Err("type conversion not supported for 'type'".to_owned()),
             other => {
                 let name = other.type_name();
-                return mismatch(name.rsplit('.').next().unwrap_or(name));
+                let is_check = name.starts_with("kubernetes.authorization.");
+                return mismatch(if is_check { name } else { name.rsplit('.').next().unwrap_or(name) });
             }
         })
     }
@@ -183,6 +205,26 @@ fn go_text(value: &CelValue<'_>, depth: usize) -> String {
             format!("map[{}]", entries.collect::<Vec<_>>().join(" "))
         }
         other => other.type_name().to_owned(),
+    }
+}
+
+/// A value as Go's `%#v` prints it, up to some depth.
+fn go_syntax(value: &CelValue<'_>, depth: usize) -> String {
+    match value {
+        CelValue::String(text) => quote(text.as_str()),
+        CelValue::Null => "0".to_owned(),
+        CelValue::List(list) if depth < 8 => {
+            let items = list.iter().flatten().take(64).map(|item| go_syntax(&item, depth + 1));
+            format!("[]ref.Val{{{}}}", items.collect::<Vec<_>>().join(", "))
+        }
+        CelValue::Map(map) if depth < 8 => {
+            let entries = map.iter().filter_map(|(key, value)| Some((key, value.ok()?))).take(64);
+            let entries = entries.map(|(key, value)| {
+                format!("{}:{}", go_syntax(&key, depth + 1), go_syntax(&value, depth + 1))
+            });
+            format!("map[ref.Val]ref.Val{{{}}}", entries.collect::<Vec<_>>().join(", "))
+        }
+        other => go_text(other, depth),
     }
 }
 

@@ -103,10 +103,6 @@ impl<'a> Evaluator<'a, '_> {
         let (QualifierKind::Field { name: variable, .. } | QualifierKind::Name(variable)) = &name.kind else {
             return Err(Fault::fixed("unsupported index of variables"));
         };
-        if name.test_only {
-            self.charge(1)?;
-            return Ok(CelValue::Bool(true));
-        }
         let value = match self.lazy {
             Some(lazy) => lazy.get(variable),
             None => Err(Fault::error(format!("no such key: {variable}"))),
@@ -116,6 +112,9 @@ impl<'a> Evaluator<'a, '_> {
         }
         self.charge(1)?;
         let value = value?;
+        if name.test_only {
+            return Ok(CelValue::Bool(true));
+        }
         if name.optional {
             return self.follow_optional(CelValue::some(value), path);
         }

@@ -15,7 +15,8 @@ use crate::eval::node::{
 };
 use crate::eval::{PlanError, Program, Variable};
 use crate::function::operators;
-use crate::message::Message;
+use crate::message::{Message, is_patch_type};
+use crate::types::Type;
 use crate::value::{CelValue, Key, Map, Text};
 use pleach_json::{Str, grow_stack};
 use std::collections::BTreeMap;
@@ -138,6 +139,11 @@ impl<'c> Planner<'c> {
     fn plan_name(&mut self, id: ExprId) -> Result<Option<NodeId>, PlanError> {
         Ok(match self.checked.reference(id) {
             Some(Reference::Variable(name)) => Some(self.plan_variable(&name.clone())),
+            Some(Reference::TypeName(Type::Object(object))) if is_patch_type(&object.name) => {
+                // Such types can be made, but are no values.
+                let name = &object.name;
+                return Err(PlanError(format!("reference to undefined type: {name}").into()));
+            }
             Some(Reference::TypeName(ty)) => {
                 let name = Str::from(ty.name());
                 Some(self.constant(CelValue::Type(name)))
@@ -153,7 +159,7 @@ impl<'c> Planner<'c> {
     fn plan_message(&mut self, name: &str, fields: &[StructField]) -> Result<NodeId, PlanError> {
         let name = name.strip_prefix('.').unwrap_or(name);
         let unknown = || PlanError(format!("unknown type: {name}").into());
-        if crate::message::is_patch_type(name) {
+        if is_patch_type(name) {
             let mut planned = Vec::with_capacity(fields.len());
             for field in fields {
                 planned.push((field.name.clone(), self.plan(field.value)?, field.optional));

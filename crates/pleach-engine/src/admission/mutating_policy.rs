@@ -21,6 +21,7 @@ use crate::engine::Engine;
 use crate::managed::Endpoint;
 use crate::rejection::Rejection;
 use crate::target::{Subresource, Target};
+use crate::webhooks::excerpt;
 
 pub(super) struct MutatingAdmissionPolicy;
 
@@ -245,6 +246,14 @@ impl<'p> Run<'_, 'p> {
         let target = self.attributes.target;
         if strict && !target.kind.is_custom() && target.subresource != Subresource::Scale {
             let seen = Target { version: version(&target.kind, invocation.seen), ..target.clone() };
+            let text = |key: &str| mutated.get(key).and_then(Value::as_str).unwrap_or_default();
+            if text("apiVersion") != seen.version().api_version {
+                return Err(Rejection::internal(format!(
+                    "no kind \"{}\" is registered for version \"{}\" in scheme \"pkg/runtime/scheme.go:111\"",
+                    excerpt(text("kind")),
+                    excerpt(text("apiVersion"))
+                )));
+            }
             let decoded = decode::object(seen.resource(), mutated.clone(), Record::Unknown, None);
             let decoded = decoded.map_err(Rejection::internal)?;
             if !decoded.strict.is_empty() {
