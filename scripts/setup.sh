@@ -47,6 +47,9 @@ if ! "$tools/venv/bin/python" -c 'import kubernetes' 2>/dev/null; then
   "$tools/venv/bin/pip" install -q --disable-pip-version-check 'kubernetes==37.0.2'
 fi
 
+if ! "$tools/venv/bin/python" -c 'import pytest' 2>/dev/null; then
+  "$tools/venv/bin/pip" install -q --disable-pip-version-check 'pytest>=8,<10'
+fi
 if ! "$tools/venv/bin/python" -c 'import datamodel_code_generator, openapi_spec_validator' 2>/dev/null; then
   say 'generators of clients in Python'
   "$tools/venv/bin/pip" install -q --disable-pip-version-check \

@@ -49,6 +49,11 @@ step 'a kubebuilder project on envtest'
 "$target/debug/pleach" envtest install "$target/envtest" > /dev/null
 KUBEBUILDER_ASSETS="$target/envtest" "$go" -C tests/envtest test -count=1 -v ./... 2>&1 | tee -a "$log" || failed=1
 
+step 'helpers in Go and Python'
+PLEACH_BINARY="$target/debug/pleach" "$go" -C helpers/go test -count=1 -v ./... 2>&1 | tee -a "$log" || failed=1
+(cd helpers/python && PLEACH_BINARY="$target/debug/pleach" PYTHONDONTWRITEBYTECODE=1 \
+  "$PLEACH_TOOLS/venv/bin/python" -m pytest -q -p no:cacheprovider) || failed=1
+
 step 'tests of the console in Chromium'
 scripts/test-console.sh 2>&1 | tee -a "$log" || failed=1
 

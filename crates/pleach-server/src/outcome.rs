@@ -26,7 +26,7 @@ pub enum Outcome {
     BadPath,
     /// 400: a handshake of the WebSocket protocol that is none.
     BadHandshake,
-    /// 401 without a Status: the console has no session for the request.
+    /// 401 without a Status: the console has no session for the request, or an endpoint for tests no token.
     NotSignedIn,
     /// 403: a handshake of the WebSocket protocol without an origin, a request to the console from another one.
     ForeignOrigin,

@@ -15,6 +15,7 @@ mod storage;
 mod store;
 mod store_copy;
 mod system_limits;
+mod test_endpoints;
 
 use std::process::ExitCode;
 

@@ -87,6 +87,10 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         (Some(path), false) => DataDir::open(path)?,
         (None, false) => DataDir::open(&DataDir::default_path())?,
     };
+    if options.test_endpoints {
+        let token = admin_token(&options, &directory)?;
+        return crate::test_endpoints::run(&options, token, &directory).await;
+    }
     storage::check_credentials(&options, &directory)?;
     // Before the store: a directory that is not whole is not touched.
     let authority = directory.authority()?;

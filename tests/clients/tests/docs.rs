@@ -236,13 +236,27 @@ fn console() {
 }
 
 #[test]
+fn testing() {
+    run(
+        &page("docs/testing.md"),
+        |_, _| {},
+        |block, printed| {
+            if block.contains("refused.json") {
+                assert!(printed.contains("injected by a fault rule: ServiceUnavailable"), "{printed}");
+                assert!(printed.contains("error 503 before the commit"), "{printed}");
+            }
+        },
+    );
+}
+
+#[test]
 fn every_command_block_is_run() {
     for name in pages() {
         for block in blocks(&page(&name)) {
             let language = block.language.as_str();
             match name.as_str() {
                 "README.md" | "docs/cli.md" | "docs/console.md" | "docs/envtest.md" | "docs/policies.md"
-                | "docs/scaling.md" | "docs/server.md" | "docs/webhooks.md" => {
+                | "docs/scaling.md" | "docs/server.md" | "docs/testing.md" | "docs/webhooks.md" => {
                     let known = ["console", "sh"].contains(&language) || NOT_RUN.contains(&language);
                     assert!(known, "{name}: a block of {language:?}");
                 }

@@ -80,6 +80,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "store",
             "store-log",
             "store-etcd",
+            "world",
         ],
     ),
 ];

@@ -1,0 +1,3 @@
+module github.com/pleach/pleach/helpers/go
+
+go 1.24

@@ -1,0 +1,126 @@
+//! Worlds from outside: `pleach serve --in-memory --test-endpoints`, kube-rs as the client.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, ListParams, PostParams};
+use kube::{Client, Config};
+use pleach_clients::binary;
+use serde_json::{Value, json};
+
+struct Process {
+    child: Child,
+    url: String,
+}
+
+impl Process {
+    fn start() -> Self {
+        let mut child = Command::new(binary())
+            .args([
+                "serve",
+                "--in-memory",
+                "--test-endpoints",
+                "--port=0",
+                "--token=secret",
+                "--log-level=warn",
+            ])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let url = line.trim().rsplit(' ').next().unwrap().to_owned();
+        Self { child, url }
+    }
+
+    fn client(&self, path: &str, token: &str) -> Client {
+        let mut config = Config::new(format!("{}{path}", self.url).parse().unwrap());
+        config.auth_info.token = Some(token.to_owned().into());
+        config.read_timeout = Some(Duration::from_secs(20));
+        Client::try_from(config).unwrap()
+    }
+
+    async fn admin(&self, method: &str, path: &str, body: &str) -> kube::Result<String> {
+        let request = http::Request::builder().method(method).uri(format!("/pleach/worlds{path}"));
+        self.client("", "secret").request_text(request.body(body.as_bytes().to_vec()).unwrap()).await
+    }
+
+    fn config_maps(&self, world: &str) -> Api<ConfigMap> {
+        Api::default_namespaced(self.client(&format!("/worlds/{world}"), "secret"))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+async fn create(api: &Api<ConfigMap>, name: &str) -> kube::Result<ConfigMap> {
+    let object = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+    api.create(&PostParams::default(), &object).await
+}
+
+async fn names(api: &Api<ConfigMap>) -> Vec<String> {
+    let list = api.list(&ListParams::default()).await.unwrap();
+    let names = list.items.into_iter().filter_map(|item| item.metadata.name);
+    names.filter(|name| name != "kube-root-ca.crt").collect()
+}
+
+#[tokio::test]
+async fn worlds_are_forked_reset_and_removed() {
+    let process = Process::start();
+    let first = process.config_maps("default");
+    create(&first, "a").await.unwrap();
+    process.admin("PUT", "/one", "").await.unwrap();
+    let one = process.config_maps("one");
+    create(&one, "b").await.unwrap();
+    assert_eq!((names(&first).await, names(&one).await), (vec!["a".into()], vec!["a".into(), "b".into()]));
+    process.admin("PUT", "/two", r#"{"from": "one"}"#).await.unwrap();
+    assert_eq!(names(&process.config_maps("two")).await, ["a", "b"]);
+    process.admin("PUT", "/one", "").await.unwrap();
+    assert_eq!(names(&one).await, ["a"], "made anew from the first world");
+    process.admin("DELETE", "/one", "").await.unwrap();
+    assert!(one.list(&ListParams::default()).await.is_err());
+    let worlds: Value = serde_json::from_str(&process.admin("GET", "", "").await.unwrap()).unwrap();
+    let listed: Vec<_> = worlds.as_array().unwrap().iter().map(|world| world["name"].clone()).collect();
+    assert_eq!(listed, ["default", "two"]);
+}
+
+#[tokio::test]
+async fn clock_faults_and_requests_of_a_world() {
+    let process = Process::start();
+    process.admin("PUT", "/one", "").await.unwrap();
+    process.admin("POST", "/one/clock", r#"{"advance": "2h"}"#).await.unwrap();
+    let api = process.config_maps("one");
+    process.admin("POST", "/one/faults", "[{match: {verbs: [create]}, error: 409, times: 1}]").await.unwrap();
+    let refused = create(&api, "a").await.unwrap_err();
+    assert!(matches!(refused, kube::Error::Api(status) if status.code == 409));
+    let created = create(&api, "a").await.unwrap().metadata.creation_timestamp.unwrap();
+    assert_eq!(serde_json::to_value(created).unwrap(), "2027-01-15T10:00:00Z");
+    let requests = process.admin("GET", "/one/requests", "").await.unwrap();
+    let requests: Value = serde_json::from_str(&requests).unwrap();
+    let codes: Vec<_> = requests.as_array().unwrap().iter().map(|request| request["code"].clone()).collect();
+    assert_eq!(codes, [409, 201]);
+    assert_eq!(requests[0]["fault"], "error 409 before the commit");
+    assert_eq!(requests[0]["user"], "admin");
+}
+
+#[tokio::test]
+async fn only_the_admin_and_only_with_the_flag() {
+    let process = Process::start();
+    let request = || http::Request::get("/pleach/worlds").body(Vec::new()).unwrap();
+    assert!(process.client("", "wrong").request_text(request()).await.is_err());
+    let refused = Command::new(binary()).args(["serve", "--test-endpoints"]).output().unwrap();
+    assert!(!refused.status.success());
+    let arguments = ["serve", "--in-memory", "--test-endpoints", "--bind=0.0.0.0", "--port=0"];
+    let refused = Command::new(binary()).args(arguments).output().unwrap();
+    assert!(!refused.status.success());
+    let reason = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(reason.contains("needs --in-memory and an address of this machine"), "{reason}");
+}
