@@ -318,8 +318,8 @@ mod tests {
     ) -> WebhookAuthorizer {
         let options = WebhookOptions {
             name: "w".into(),
-            authorized_ttl: Duration::from_secs(60),
-            unauthorized_ttl: Duration::from_secs(60),
+            authorized_ttl: Duration::from_mins(1),
+            unauthorized_ttl: Duration::from_mins(1),
             cache_authorized: true,
             cache_unauthorized: true,
             timeout: Duration::from_secs(1),

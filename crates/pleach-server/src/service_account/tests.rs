@@ -4,6 +4,8 @@ use pleach_engine::deterministic;
 use pleach_engine::options::{Body, Context, DeleteOptions, Format, WriteOptions};
 use pleach_store::ModelStore;
 
+use pleach_json::to_vec;
+
 use super::*;
 
 const ISSUER: &str = "https://issuer.example";
