@@ -21,6 +21,8 @@ impl Engine {
         fork.max_request_bytes = self.max_request_bytes;
         fork.controllers = self.controllers;
         fork.event_ttl = self.event_ttl;
+        fork.served_kinds = self.served_kinds.clone();
+        fork.secret_tokens.clone_from(&self.secret_tokens);
         fork.root_ca.clone_from(&self.root_ca);
         fork.caller = self.caller.clone();
         fork.catalog = self.catalog.fork();
@@ -30,9 +32,11 @@ impl Engine {
         fork
     }
 
-    /// Reads roles, bindings and webhook configurations from the store, as [`Engine::start`] does.
+    /// Reads roles, bindings, limits, webhook configurations and policies from the store, as [`Engine::start`] does.
     pub async fn load_fork(&self) -> Result<(), Rejection> {
         self.load_rbac().await?;
-        self.load_hooks().await
+        self.load_limits().await?;
+        self.load_hooks().await?;
+        self.load_policies().await
     }
 }

@@ -227,3 +227,30 @@ async fn many_servers_run_side_by_side() {
         assert_eq!(names(&config_maps(server)).await, [format!("n{number}")]);
     }
 }
+
+#[tokio::test]
+async fn admission_policies_hold_in_a_fork() {
+    let server = Server::start().await;
+    let post = async |path: &str, body: serde_json::Value| {
+        let request = http::Request::post(path).header("content-type", "application/json");
+        server.client().request_text(request.body(serde_json::to_vec(&body).unwrap()).unwrap()).await.unwrap()
+    };
+    let group = "/apis/admissionregistration.k8s.io/v1";
+    post(
+        &format!("{group}/validatingadmissionpolicies"),
+        json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": "p"}, "spec": {"validations": [{"expression": "object.metadata.name != 'a'"}],
+            "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
+                "operations": ["CREATE"], "resources": ["configmaps"]}]}}}),
+    )
+    .await;
+    post(
+        &format!("{group}/validatingadmissionpolicybindings"),
+        json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": {"name": "p"}, "spec": {"policyName": "p", "validationActions": ["Deny"]}}),
+    )
+    .await;
+    let fork = server.fork().await;
+    assert_eq!(code(create(&config_maps(&fork), "a").await), 422);
+    create(&config_maps(&fork), "b").await.unwrap();
+}
