@@ -64,7 +64,9 @@ pub(crate) async fn run(
     if !options.in_memory || !options.bind.is_loopback() {
         return Err("--test-endpoints needs --in-memory and an address of this machine".into());
     }
-    let rbac = options.authorization_mode == AuthorizationMode::Rbac;
+    // Other authorizers do not run here: they never become more rights than RBAC gives.
+    let rbac = options.authorization.authorization_config.is_some()
+        || options.authorization.authorization_mode != [AuthorizationMode::AlwaysAllow];
     let first = WorldOptions { rbac, token: token.clone(), ..WorldOptions::default() };
     let first = Arc::new(World::start(first).await?);
     let listener = TcpListener::bind(SocketAddr::new(options.bind, options.port)).await?;
