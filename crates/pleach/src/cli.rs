@@ -98,7 +98,7 @@ pub(crate) struct ServeOptions {
     /// Keep everything in memory; nothing is written but the kubeconfig.
     #[arg(long, conflicts_with = "data_dir")]
     pub in_memory: bool,
-    /// Serve worlds for tests: API servers under /worlds/<name> that are forked, reset, given faults and asked for
+    /// Serve worlds for tests: API servers under /worlds/NAME that are forked, reset, given faults and asked for
     /// their requests at /pleach/worlds, on this machine only. See docs/testing.md.
     #[arg(long, requires = "in_memory")]
     pub test_endpoints: bool,
