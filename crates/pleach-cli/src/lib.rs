@@ -112,7 +112,7 @@ pub enum Command {
     #[command(name = "openapi", after_help = cmd::openapi::EXAMPLES)]
     OpenApi(cmd::openapi::Options),
     /// Write the roles that an audit log shows to be needed.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = cmd::rbac::EXAMPLES)]
     Rbac(cmd::rbac::RbacCommand),
     /// Print completions for a shell.
     #[command(after_help = cmd::completions::EXAMPLES)]
