@@ -14,7 +14,12 @@ use crate::files::{at, read};
 
 /// Opens the log and the webhook; none if there is no policy. The webhook's task is spawned.
 pub(crate) fn open(options: &AuditOptions, caller: &Arc<dyn Caller>) -> Result<Option<Arc<Audit>>, String> {
-    let Some(path) = &options.audit_policy_file else { return Ok(None) };
+    let Some(path) = &options.audit_policy_file else {
+        if options.audit_log_path.is_some() || options.audit_webhook_config_file.is_some() {
+            tracing::warn!("no audit policy file: no events are recorded");
+        }
+        return Ok(None);
+    };
     let policy = Policy::parse(&read(path)?).map_err(|error| at(path, &error))?;
     let log = options.audit_log_path.clone().map(|path| {
         AuditLog::open(LogOptions {
@@ -40,10 +45,8 @@ pub(crate) fn open(options: &AuditOptions, caller: &Arc<dyn Caller>) -> Result<O
         None => None,
     };
     if log.is_none() && webhook.is_none() {
-        return Err(
-            "--audit-policy-file has no effect without --audit-log-path or --audit-webhook-config-file"
-                .into(),
-        );
+        tracing::warn!("no audit log and no audit webhook: no events are recorded");
+        return Ok(None);
     }
     Ok(Some(Audit::new(policy, log, webhook)))
 }

@@ -42,7 +42,7 @@ pub(crate) struct AuditOptions {
     #[arg(long, value_name = "FILE")]
     pub audit_policy_file: Option<PathBuf>,
     /// The audit log, a line of JSON per event; - is standard output.
-    #[arg(long, value_name = "FILE", requires = "audit_policy_file")]
+    #[arg(long, value_name = "FILE")]
     pub audit_log_path: Option<PathBuf>,
     /// The size in megabytes at which the log is rotated.
     #[arg(long, default_value_t = 100, value_name = "N")]
@@ -54,7 +54,7 @@ pub(crate) struct AuditOptions {
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub audit_log_maxage: u64,
     /// A kubeconfig with the server that audit events are sent to, in batches.
-    #[arg(long, value_name = "FILE", requires = "audit_policy_file")]
+    #[arg(long, value_name = "FILE")]
     pub audit_webhook_config_file: Option<PathBuf>,
     /// Events in a batch.
     #[arg(long, default_value_t = 400, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
