@@ -34,15 +34,18 @@ fn pages() -> Vec<String> {
     pages
 }
 
-/// Runs the command blocks of a page in a new directory, with each kubectl. `prepare` is called before each block,
-/// with its text, and `check` with what it printed.
+/// Runs the command blocks of a page in a new directory, with each kubectl. `prepare` is called before each block
+/// of commands, with its text, and `check` with what it printed.
 fn run(page: &str, prepare: impl Fn(&mut Sandbox, &str), check: impl Fn(&str, &str)) {
     for (kubectl, minor) in oldest_and_newest_kubectl() {
         eprintln!("kubectl 1.{minor}: {}", kubectl.display());
         let mut sandbox = Sandbox::new(&kubectl);
         for block in blocks(page) {
-            prepare(&mut sandbox, &block.text);
-            match block.language.as_str() {
+            let language = block.language.as_str();
+            if matches!(language, "sh" | "console") {
+                prepare(&mut sandbox, &block.text);
+            }
+            match language {
                 "sh" => check(&block.text, &sandbox.shell(&block.text)),
                 "console" => sandbox.console(&block.text),
                 "python" => sandbox.file("hook.py", &block.text),
