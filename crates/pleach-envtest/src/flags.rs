@@ -18,7 +18,11 @@ pub fn parse_kube_apiserver(arguments: &[String]) -> Result<Vec<Flag>, String> {
     let mut flags = Vec::new();
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
-        let (name, value) = if let Some(long) = argument.strip_prefix("--").filter(|long| !long.is_empty()) {
+        let (name, value) = if argument == "--" {
+            // What follows are arguments, whatever it looks like.
+            no_arguments(rest.as_slice())?;
+            break;
+        } else if let Some(long) = argument.strip_prefix("--") {
             split(long)
         } else if let Some(short) = argument.strip_prefix('-').filter(|short| !short.is_empty()) {
             match short.split_at(1) {
@@ -28,18 +32,8 @@ pub fn parse_kube_apiserver(arguments: &[String]) -> Result<Vec<Flag>, String> {
                 (letter, _) => return Err(format!("unknown shorthand flag: '{letter}' in -{short}")),
             }
         } else {
-            let positional: Vec<String> = std::iter::once(argument)
-                .chain(rest)
-                .filter(|argument| *argument != "--")
-                .map(|argument| quote(argument))
-                .collect();
-            if positional.is_empty() {
-                break;
-            }
-            return Err(format!(
-                "\"kube-apiserver\" does not take any arguments, got [{}]",
-                positional.join(" ")
-            ));
+            no_arguments(&[std::slice::from_ref(argument), rest.as_slice()].concat())?;
+            break;
         };
         let kind = match name {
             "help" => "bool",
@@ -56,6 +50,15 @@ pub fn parse_kube_apiserver(arguments: &[String]) -> Result<Vec<Flag>, String> {
         flags.push((name.to_owned(), value));
     }
     Ok(flags)
+}
+
+/// Refuses arguments that are not flags.
+fn no_arguments(arguments: &[String]) -> Result<(), String> {
+    if arguments.iter().all(String::is_empty) {
+        return Ok(());
+    }
+    let quoted: Vec<String> = arguments.iter().map(|argument| quote(argument)).collect();
+    Err(format!("\"kube-apiserver\" does not take any arguments, got [{}]", quoted.join(" ")))
 }
 
 /// Reads a command line of etcd: one or two dashes, the value after `=` or as the next argument. Any name is taken.
@@ -117,6 +120,7 @@ mod tests {
             ("--feature-gates=A=true", pairs(&[("feature-gates", "A=true")])),
             ("-h", pairs(&[("help", "true")])),
             ("--", pairs(&[])),
+            ("-- --v", Err("\"kube-apiserver\" does not take any arguments, got [\"--v\"]".into())),
             ("--nope=1", Err("unknown flag: --nope".into())),
             ("-x", Err("unknown shorthand flag: 'x' in -x".into())),
             ("--secure-port", Err("flag needs an argument: --secure-port".into())),
