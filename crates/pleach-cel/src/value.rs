@@ -20,7 +20,6 @@ mod key;
 mod list;
 mod map;
 mod object;
-mod quantity;
 mod read;
 mod semver;
 mod timestamp;
@@ -33,9 +32,9 @@ pub use crate::value::key::{ByIdentity, Key, RareScalar};
 pub use crate::value::list::List;
 pub use crate::value::map::{Map, OwnedMap};
 pub use crate::value::object::ObjectValue;
-pub use crate::value::quantity::Quantity;
 pub use crate::value::semver::Semver;
 pub use crate::value::timestamp::{Civil, Timestamp};
+pub use pleach_go::quantity::ExactQuantity as Quantity;
 pub use pleach_go::url::Url;
 
 pub(crate) use crate::value::cidr::parse_address;

@@ -4,10 +4,10 @@
 mod duration;
 mod parse;
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 pub use duration::{format_duration, parse_duration};
-pub use parse::{parse_rfc3339, parse_rfc3339_micro};
+pub use parse::{Layout, parse, parse_rfc3339, parse_rfc3339_micro};
 
 /// A moment: seconds and nanoseconds since 1970, in UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,6 +41,24 @@ impl Timestamp {
     /// As `metav1.MicroTime` is written: `2020-01-02T03:04:05.000006Z`.
     pub fn to_rfc3339_micro(self) -> String {
         format!("{}.{:06}Z", self.civil(), self.nanos / 1000)
+    }
+
+    /// As `time.RFC3339Nano` writes it at an offset in seconds east of Greenwich: as many digits as needed.
+    pub fn to_rfc3339_nano(self, offset: i64) -> String {
+        let mut out = Self::from_seconds(self.seconds.saturating_add(offset)).civil().to_string();
+        if self.nanos > 0 {
+            let digits = format!("{:09}", self.nanos);
+            out.push('.');
+            out.push_str(digits.trim_end_matches('0'));
+        }
+        let minutes = (offset / 60).unsigned_abs();
+        if minutes == 0 {
+            out.push('Z');
+        } else {
+            let sign = if offset < 0 { '-' } else { '+' };
+            _ = write!(out, "{sign}{:02}:{:02}", minutes / 60, minutes % 60);
+        }
+        out
     }
 
     fn civil(self) -> Civil {

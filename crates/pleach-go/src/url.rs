@@ -1,6 +1,10 @@
 //! Go's `net/url`: parsing URLs and query strings, with its error messages.
 
+mod reference;
+
 use std::fmt::Write as _;
+
+pub use reference::{clean_path, resolve_reference};
 
 use crate::strconv::quote;
 
@@ -40,6 +44,11 @@ impl Url {
         let mut url = Self::parse_reference(rest, false).map_err(|reason| parse_error(rest, &reason))?;
         url.fragment = unescape(fragment, Place::Fragment).map_err(|reason| parse_error(text, &reason))?;
         Ok(url)
+    }
+
+    /// The reason why a text without its fragment is no URL, without the text, which may be long.
+    pub fn problem(text: &str) -> Option<String> {
+        Self::parse_reference(text.split('#').next().unwrap_or(text), false).err()
     }
 
     /// `url.ParseRequestURI`: an absolute URI or an absolute path. A `#` is part of the path.
@@ -182,8 +191,19 @@ pub fn parse_query(query: &str) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-fn parse_error(text: &str, reason: &str) -> String {
+/// The text of a `url.Error` of `url.Parse`.
+pub fn parse_error(text: &str, reason: &str) -> String {
     format!("parse {}: {reason}", quote(text))
+}
+
+/// A path with escapes for all bytes that cannot stand in one.
+pub fn escape_path(path: &[u8]) -> String {
+    escape(path, Place::Path)
+}
+
+/// A path without escapes (`url.PathUnescape`).
+pub fn unescape_path(path: &str) -> Result<Vec<u8>, String> {
+    unescape(path, Place::Path)
 }
 
 fn split_scheme(text: &str) -> Result<(&str, &str), String> {

@@ -1,7 +1,7 @@
 //! Responses of webhooks: the body, or an error made from the status code.
 //!
-//! The sentences are those of upstream's client, which was made to talk to API servers. So a status
-//! that has a meaning there has a sentence of its own, and a body that is a `Status` speaks for itself.
+//! The texts are those of upstream's client, which was made to talk to API servers. So a status code that has a
+//! meaning there has a text of its own, and the message of a body that is a `Status` is the error.
 
 mod media;
 
@@ -11,8 +11,8 @@ use pleach_engine::webhooks::{EXCERPT, excerpt};
 use pleach_go::strconv::quote_bytes;
 use pleach_json::Value;
 
-/// The body of a good answer, or what was wrong with a bad one.
-pub(crate) fn judge(status: StatusCode, headers: &HeaderMap, body: Bytes) -> Result<Bytes, String> {
+/// The body of a successful response, or the error of a failed one.
+pub(crate) fn check(status: StatusCode, headers: &HeaderMap, body: Bytes) -> Result<Bytes, String> {
     let given = headers.get(header::CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()));
     let given = given.filter(|given| !given.is_empty());
     let content_type = given.as_deref().unwrap_or("application/json");
@@ -43,16 +43,16 @@ fn message_of_status(body: &[u8]) -> Option<String> {
 }
 
 fn sentence(code: u16, body: &[u8], is_text: bool) -> String {
-    let said = if is_text { body[..body.len().min(EXCERPT)].trim_ascii() } else { b"unknown" };
+    let shown = if is_text { body[..body.len().min(EXCERPT)].trim_ascii() } else { b"unknown" };
     let plain = match code {
         400 => "the server rejected our request for an unknown reason",
         401 => "the server has asked for the client to provide credentials",
         404 => "the server could not find the requested resource",
         405 => "the server does not allow this method on the requested resource",
-        406 if said.is_empty() || said == b"unknown" => {
+        406 if shown.is_empty() || shown == b"unknown" => {
             "the server was unable to respond with a content type that the client supports"
         }
-        403 | 406 | 415 => return String::from_utf8_lossy(said).into_owned(),
+        403 | 406 | 415 => return String::from_utf8_lossy(shown).into_owned(),
         409 => "the server reported a conflict",
         422 => "the server rejected our request due to an error in our request",
         429 => "the server has received too many requests and has asked us to try again later",
@@ -61,8 +61,8 @@ fn sentence(code: u16, body: &[u8], is_text: bool) -> String {
             "the server was unable to return a response in the time allotted, but may still be processing the request"
         }
         500.. => {
-            let said = quote_bytes(said);
-            return format!("an error on the server ({said}) has prevented the request from succeeding");
+            let shown = quote_bytes(shown);
+            return format!("an error on the server ({shown}) has prevented the request from succeeding");
         }
         _ => {
             return format!(

@@ -1,7 +1,6 @@
-//! A call from its address to the body of the answer: retries, redirects, the deadline.
+//! A webhook call from its address to the body of the response: retries, redirects, the deadline.
 //!
-//! The deadline is one for everything: looking the name up, connecting, waiting between retries and
-//! reading the body.
+//! One deadline covers name lookup, connecting, waiting between retries and reading the body.
 
 use std::time::Duration;
 
@@ -17,10 +16,10 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use crate::answer;
 use crate::clients::{Client, Clients};
 use crate::content::{self, Budget};
+use crate::errors::{self, DEADLINE};
 use crate::target::{Target, seconds};
-use crate::words::{self, DEADLINE};
 
-/// How often a server may ask to be asked again.
+/// How often a request is sent again because of `Retry-After`.
 const RETRIES: usize = 10;
 /// How many requests a chain of redirects may take.
 const REDIRECTS: usize = 10;
@@ -40,7 +39,7 @@ impl HttpCaller {
         Self::default()
     }
 
-    async fn ask(&self, address: &Address, body: Bytes, timeout: Duration) -> Result<Bytes, String> {
+    async fn post(&self, address: &Address, body: Bytes, timeout: Duration) -> Result<Bytes, String> {
         let client = self.clients.get(address)?;
         let deadline = Instant::now() + timeout;
         let target = Target::of(&address.place, seconds(timeout))?;
@@ -49,19 +48,19 @@ impl HttpCaller {
             let response = follow(&client, &target, &body, deadline).await?;
             attempt += 1;
             let (parts, incoming) = response.into_parts();
-            let wait = again(parts.status, &parts.headers).filter(|_| attempt <= RETRIES);
-            // Also before asking again: a connection is used anew only once its answer is read.
+            let wait = retry_after(parts.status, &parts.headers).filter(|_| attempt <= RETRIES);
+            // Also before a retry: a connection is reused only once its response has been read.
             let read = timeout_at(deadline, self.answers.read(incoming, &parts.headers, body.len())).await;
             let Some(wait) = wait else {
                 let content = read
                     .unwrap_or_else(|_| Err(DEADLINE.to_owned()))
                     .map_err(|error| content::unreadable(&error))?;
-                return answer::judge(parts.status, &parts.headers, content);
+                return answer::check(parts.status, &parts.headers, content);
             };
             let until = Instant::now().checked_add(wait).map_or(deadline, |until| until.min(deadline));
             sleep_until(until).await;
             if until >= deadline {
-                return Err(words::post(&target.text, DEADLINE));
+                return Err(errors::post(&target.text, DEADLINE));
             }
         }
     }
@@ -69,12 +68,12 @@ impl HttpCaller {
 
 impl Caller for HttpCaller {
     fn call<'a>(&'a self, address: &'a Address, body: Bytes, timeout: Duration) -> CallFuture<'a> {
-        Box::pin(async move { self.ask(address, body, timeout).await.map_err(CallError::Failed) })
+        Box::pin(async move { self.post(address, body, timeout).await.map_err(CallError::Failed) })
     }
 }
 
-/// How long to wait before asking again, when the answer asks for that.
-fn again(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
+/// How long to wait before a retry, if the response has `Retry-After`.
+fn retry_after(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
     if status != StatusCode::TOO_MANY_REQUESTS && status.as_u16() < 500 {
         return None;
     }
@@ -82,7 +81,7 @@ fn again(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(after.max(0) as u64))
 }
 
-/// The first answer that is not a redirect.
+/// The first response that is not a redirect.
 async fn follow(
     client: &Client,
     first: &Target,
@@ -96,11 +95,11 @@ async fn follow(
     loop {
         count += 1;
         let request = request(&target, &method, body, referer.take())?;
-        // Errors of later requests still say Post: it is what the caller asked for.
+        // Errors of later requests still say Post, the method of the first.
         let response = timeout_at(deadline, client.request(request))
             .await
-            .map_err(|_| words::post(&target.text, DEADLINE))?
-            .map_err(|error| words::post(&target.text, &words::of_request(&error)))?;
+            .map_err(|_| errors::post(&target.text, DEADLINE))?
+            .map_err(|error| errors::post(&target.text, &errors::of_request(&error)))?;
         let becomes_get = match response.status().as_u16() {
             301..=303 => true,
             307 | 308 => false,
@@ -108,16 +107,16 @@ async fn follow(
         };
         let Some(location) = location(response.headers()) else { return Ok(response) };
         if count == REDIRECTS {
-            return Err(words::post(&excerpt(&location), "stopped after 10 redirects"));
+            return Err(errors::post(&excerpt(&location), "stopped after 10 redirects"));
         }
-        let next = target.resolve(&location).map_err(|error| words::post(&target.text, &error))?;
+        let next = target.resolve(&location).map_err(|error| errors::post(&target.text, &error))?;
         if becomes_get {
             method = Method::GET;
         }
-        // A review may hold secrets, and the answer decides: neither goes anywhere but to the webhook.
+        // A review may hold secrets, and the response decides: redirects stay on the host of the webhook.
         if !next.has_origin_of(first) {
             let why = "redirects to another scheme, host or port are not followed";
-            return Err(words::post(&excerpt(&next.text), why));
+            return Err(errors::post(&excerpt(&next.text), why));
         }
         referer = HeaderValue::from_str(&target.text).ok();
         target = next;
@@ -141,7 +140,7 @@ fn request(
     *request.method_mut() = method.clone();
     *request.uri_mut() = target.uri()?;
     let headers = request.headers_mut();
-    // As it stands in the URL: left to itself, the client would drop the scheme's own port.
+    // As it stands in the URL: by default, the client would drop the scheme's own port.
     if let Ok(host) = HeaderValue::from_str(target.host()) {
         headers.insert(header::HOST, host);
     }

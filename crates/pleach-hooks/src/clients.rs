@@ -17,9 +17,9 @@ use crate::trust::Trust;
 
 const KEPT: usize = 256;
 const IDLE: Duration = Duration::from_secs(90);
-/// What is read ahead of a connection, and the most that the headers of an answer may have.
+/// How many bytes are read ahead, which is also the bound on the headers of a response.
 const BUFFER: usize = 64 << 10;
-/// What an HTTP/2 server may send before it is read.
+/// The flow control window of HTTP/2.
 const WINDOW: u32 = 256 << 10;
 /// Idle connections kept to one host, as upstream's client keeps.
 const IDLE_PER_HOST: usize = 25;
@@ -27,11 +27,11 @@ const IDLE_PER_HOST: usize = 25;
 /// Sends requests and keeps connections.
 pub(crate) type Client = legacy::Client<Connector, Full<Bytes>>;
 
-/// What may share connections.
+/// The key of a connection pool.
 #[derive(Clone, PartialEq, Eq)]
 struct Key {
     ca_bundle: Bytes,
-    /// What a server's certificate must be for, where that is not the host of the URL.
+    /// The name that the server's certificate must be for, if it is not the host of the URL.
     server_name: Option<String>,
 }
 

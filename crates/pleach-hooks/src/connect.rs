@@ -19,9 +19,9 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use crate::stream::{Stream, Wire};
+use crate::errors::{GoError, of_handshake, of_system};
+use crate::stream::{Stream, TcpConnection};
 use crate::trust::Trust;
-use crate::words::{Words, of_handshake, of_system};
 
 const DIAL: Duration = Duration::from_secs(30);
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -63,7 +63,7 @@ impl Connector {
         Ok(Self { elsewhere, here: TlsConnector::from(Arc::new(config)), server_name })
     }
 
-    async fn connect(self, uri: Uri) -> Result<TokioIo<Stream>, Words> {
+    async fn connect(self, uri: Uri) -> Result<TokioIo<Stream>, GoError> {
         let host = uri.host().unwrap_or_default();
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let wire = dial(host, uri.port_u16().unwrap_or(443)).await?;
@@ -71,30 +71,30 @@ impl Connector {
         // A dot at the end says that a name is whole; it is not part of it.
         let wanted = wanted.strip_suffix('.').unwrap_or(wanted).to_owned();
         let name = ServerName::try_from(wanted).map_err(|_| {
-            Words(
+            GoError(
                 "tls: either ServerName or InsecureSkipVerify must be specified in the tls.Config".to_owned(),
             )
         })?;
         let connector = if is_here(host) { self.here } else { self.elsewhere };
         let shaken = timeout(HANDSHAKE, connector.connect(name, wire).into_fallible())
             .await
-            .map_err(|_| Words("net/http: TLS handshake timeout".to_owned()))?;
+            .map_err(|_| GoError("net/http: TLS handshake timeout".to_owned()))?;
         match shaken {
             Ok(tls) => Ok(TokioIo::new(Stream::new(tls))),
             Err((_, wire)) if wire.speaks_http() => {
-                Err(Words("http: server gave HTTP response to HTTPS client".to_owned()))
+                Err(GoError("http: server gave HTTP response to HTTPS client".to_owned()))
             }
-            Err((error, _)) => Err(Words(of_handshake(&error))),
+            Err((error, _)) => Err(GoError(of_handshake(&error))),
         }
     }
 }
 
 impl tower_service::Service<Uri> for Connector {
     type Response = TokioIo<Stream>;
-    type Error = Words;
-    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<Stream>, Words>> + Send>>;
+    type Error = GoError;
+    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<Stream>, GoError>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Words>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), GoError>> {
         Poll::Ready(Ok(()))
     }
 
@@ -109,10 +109,10 @@ fn is_here(host: &str) -> bool {
 }
 
 /// A connection to the first address that takes one; the error is that of the first address.
-async fn dial(host: &str, port: u16) -> Result<Wire, Words> {
+async fn dial(host: &str, port: u16) -> Result<TcpConnection, GoError> {
     let addresses = timeout(DIAL, look_up(host, port))
         .await
-        .map_err(|_| Words(format!("dial tcp: lookup {host}: i/o timeout")))??;
+        .map_err(|_| GoError(format!("dial tcp: lookup {host}: i/o timeout")))??;
     let mut first = None;
     for address in addresses {
         match timeout(DIAL, open(address)).await {
@@ -125,32 +125,32 @@ async fn dial(host: &str, port: u16) -> Result<Wire, Words> {
             }
         }
     }
-    Err(Words(first.unwrap_or_else(|| format!("dial tcp: lookup {host}: no such host"))))
+    Err(GoError(first.unwrap_or_else(|| format!("dial tcp: lookup {host}: no such host"))))
 }
 
-async fn open(address: SocketAddr) -> io::Result<Wire> {
+async fn open(address: SocketAddr) -> io::Result<TcpConnection> {
     let tcp = TcpStream::connect(address).await?;
     tcp.set_nodelay(true)?;
     let keep_alive = TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE);
     SockRef::from(&tcp).set_tcp_keepalive(&keep_alive)?;
-    Wire::new(tcp)
+    TcpConnection::new(tcp)
 }
 
-async fn look_up(host: &str, port: u16) -> Result<Vec<SocketAddr>, Words> {
+async fn look_up(host: &str, port: u16) -> Result<Vec<SocketAddr>, GoError> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![(address, port).into()]);
     }
     if !is_name(host) {
-        return Err(Words(format!("dial tcp: lookup {host}: no such host")));
+        return Err(GoError(format!("dial tcp: lookup {host}: no such host")));
     }
     match resolve(host.to_owned(), port).await {
         Ok(found) => Ok(found),
         Err(error) => {
             let server = name_server().await;
-            // The resolver's own words are not Go's; only this much can be told from them.
+            // The resolver's texts are not Go's; only two cases can be told apart.
             let why =
                 if error.to_string().contains("Temporary") { "server misbehaving" } else { "no such host" };
-            Err(Words(format!("dial tcp: lookup {host} on {server}: {why}")))
+            Err(GoError(format!("dial tcp: lookup {host} on {server}: {why}")))
         }
     }
 }

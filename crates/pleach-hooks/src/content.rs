@@ -1,7 +1,7 @@
-//! The body of an answer: read to its end and unpacked, within bounds.
+//! The body of a response: read to its end and decompressed, within bounds.
 //!
-//! An answer has a bound of its own, and all that are being read or looked at have one together. An answer
-//! that finds no room waits, unread, until there is or its time is up; small ones are not counted.
+//! There is a bound on each response and one on all together. A response for which there is no room waits, unread,
+//! until there is or its deadline has passed; small ones are not counted.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use http_body_util::BodyExt as _;
 use hyper::body::{Body, Incoming};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::words;
+use crate::errors;
 
-/// What an answer may have in any case. Upstream reads without a bound; an answer is about as long as
-/// its question, so a long question allows a longer one.
+/// How many bytes any response may have. Upstream reads without a bound; a response is about as long as its request,
+/// so a long request allows a longer one.
 const ROOM: usize = 16 << 20;
 const TIMES_SENT: usize = 8;
-/// What all answers may have together, and what each of them may have without being counted.
+/// How many bytes all responses may have together, and how many each may have without being counted.
 const ALL: usize = 128 << 20;
 const SMALL: usize = 64 << 10;
-/// What bytes are counted in: a semaphore takes no more than 32 bits at a time.
+/// The unit in which bytes are counted: a semaphore takes no more than 32 bits at a time.
 const UNIT: usize = 1024;
-/// How much is unpacked at a time.
+/// How many bytes are decompressed at a time.
 const PIECE: usize = 64 << 10;
 
-/// Room for answers.
+/// Memory for responses.
 #[derive(Debug)]
 pub(crate) struct Budget(Arc<Semaphore>);
 
@@ -38,8 +38,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// The whole body, which keeps its share of the room until it is dropped; the error is the reason
-    /// alone.
+    /// The whole body, which keeps its share of the budget until it is dropped; the error is the reason alone.
     pub(crate) async fn read(
         &self,
         mut body: Incoming,
@@ -48,7 +47,7 @@ impl Budget {
     ) -> Result<Bytes, String> {
         let bound = ROOM.max(sent.saturating_mul(TIMES_SENT)).min(ALL / 2);
         let mut share = Share { budget: self.0.clone(), permit: None };
-        // All at once where the length is known: two that have half of what they need wait in vain.
+        // All at once where the length is known: two responses with half of their memory each would wait for ever.
         let length = body.size_hint().exact().and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
         if length > bound {
             return Err(too_large(bound));
@@ -56,7 +55,7 @@ impl Budget {
         share.grow_to(length).await;
         let mut all = BytesMut::with_capacity(length);
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| words::of_body(&error))?;
+            let frame = frame.map_err(|error| errors::of_body(&error))?;
             if let Ok(data) = frame.into_data() {
                 if all.len() + data.len() > bound {
                     return Err(too_large(bound));
@@ -69,15 +68,19 @@ impl Budget {
             .get(header::CONTENT_ENCODING)
             .is_some_and(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"gzip"));
         let content = if packed && !all.is_empty() {
-            unpack(&all, bound, &mut share).await?.into()
+            decompress(&all, bound, &mut share).await?.into()
         } else {
             all.freeze()
         };
-        Ok(if share.permit.is_some() { Bytes::from_owner(Held { content, _share: share }) } else { content })
+        Ok(if share.permit.is_some() {
+            Bytes::from_owner(CountedBody { content, _share: share })
+        } else {
+            content
+        })
     }
 }
 
-/// An answer's share of the room.
+/// A response's share of the budget.
 struct Share {
     budget: Arc<Semaphore>,
     permit: Option<OwnedSemaphorePermit>,
@@ -101,13 +104,13 @@ impl Share {
     }
 }
 
-/// An answer with its share.
-struct Held {
+/// A body with its share of the budget.
+struct CountedBody {
     content: Bytes,
     _share: Share,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for CountedBody {
     fn as_ref(&self) -> &[u8] {
         &self.content
     }
@@ -122,7 +125,7 @@ fn too_large(bound: usize) -> String {
     format!("the body is larger than the {bound} bytes that are allowed")
 }
 
-async fn unpack(packed: &[u8], bound: usize, share: &mut Share) -> Result<Vec<u8>, String> {
+async fn decompress(packed: &[u8], bound: usize, share: &mut Share) -> Result<Vec<u8>, String> {
     const HEADER: [u8; 3] = [0x1f, 0x8b, 8];
     if packed.len() >= 10 && !packed.starts_with(&HEADER) {
         return Err("gzip: invalid header".to_owned());
@@ -154,7 +157,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn large_answers_share_a_budget_and_small_ones_do_not() {
+    async fn large_responses_share_a_budget_and_small_ones_do_not() {
         let budget = Budget::default();
         let share = || Share { budget: budget.0.clone(), permit: None };
         let free = || budget.0.available_permits() * UNIT;
@@ -176,15 +179,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_unpacks_to_more_than_its_bound_is_refused_early() {
+    async fn a_compressed_body_beyond_its_bound_is_refused_early() {
         use std::io::Write as _;
         let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packer.write_all(&vec![b' '; 1 << 20]).expect("memory takes everything");
-        // Several in a row unpack to one.
+        // Several gzip members in a row are one content.
         let packed = packer.finish().expect("memory takes everything").repeat(64);
         let budget = Budget::default();
         let mut share = Share { budget: budget.0.clone(), permit: None };
-        let refused = unpack(&packed, 1 << 20, &mut share).await;
+        let refused = decompress(&packed, 1 << 20, &mut share).await;
         assert_eq!(refused, Err(too_large(1 << 20)));
         let held = share.permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits) * UNIT;
         assert!(held < 2 << 20, "{held} bytes were taken");

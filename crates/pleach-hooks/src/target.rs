@@ -7,31 +7,18 @@
 use std::time::Duration;
 
 use http::Uri;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use pleach_engine::webhooks::caller::Place;
 use pleach_engine::webhooks::excerpt;
 use pleach_go::strconv::quote;
 use pleach_go::time::format_duration;
+use pleach_go::url::{self, Url, clean_path, escape_path, parse_error, unescape_path};
 
-use crate::words;
+use crate::errors;
 
-/// What is escaped in a path.
-const PATH: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'_')
-    .remove(b'.')
-    .remove(b'~')
-    .remove(b'$')
-    .remove(b'&')
-    .remove(b'+')
-    .remove(b',')
-    .remove(b'/')
-    .remove(b':')
-    .remove(b';')
-    .remove(b'=')
-    .remove(b'@');
+/// The reason of an error about a URL that is none to the HTTP library alone.
+const INVALID: &str = "invalid URL";
 
-/// Where one request goes.
+/// The URL of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     /// The whole URL.
@@ -43,29 +30,31 @@ impl Target {
     pub(crate) fn of(place: &Place, timeout: u64) -> Result<Self, String> {
         let (origin, path) = match place {
             Place::Url(url) => {
-                let (scheme, rest) = url.split_once("://").ok_or_else(|| unparsable(url))?;
+                let (scheme, rest) = url.split_once("://").ok_or_else(|| parse_error(url, INVALID))?;
                 let rest = rest.split(['?', '#']).next().unwrap_or(rest);
                 let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-                (format!("{scheme}://{authority}"), percent_decode_str(path).collect::<Vec<u8>>())
+                let path = unescape_path(path).map_err(|reason| parse_error(url, &reason))?;
+                (format!("{scheme}://{authority}"), path)
             }
             Place::Service { namespace, name, path, port } => {
                 (format!("https://{name}.{namespace}.svc:{port}"), path.as_bytes().to_vec())
             }
         };
-        let path = clean(&path);
-        let text = format!("{origin}{}?timeout={}", percent_encode(&path, PATH), duration(timeout));
+        let path = escape_path(&clean_path(&path));
+        let text = format!("{origin}{path}?timeout={}", duration(timeout));
         Ok(Self { text })
     }
 
     /// For the HTTP client.
     pub(crate) fn uri(&self) -> Result<Uri, String> {
         let sent = self.text.split('#').next().unwrap_or(&self.text);
-        let uri: Uri = sent.parse().map_err(|_| words::post(&self.text, &unparsable(&self.text)))?;
+        let uri: Uri =
+            sent.parse().map_err(|_| errors::post(&self.text, &parse_error(&self.text, INVALID)))?;
         match uri.scheme_str() {
             Some("https") => Ok(uri),
             other => {
                 let scheme = quote(other.unwrap_or_default());
-                Err(words::post(&self.text, &format!("unsupported protocol scheme {scheme}")))
+                Err(errors::post(&self.text, &format!("unsupported protocol scheme {scheme}")))
             }
         }
     }
@@ -81,7 +70,7 @@ impl Target {
         rest.split(['/', '?', '#']).next().unwrap_or(rest)
     }
 
-    /// Whether scheme, host and port are those of another target, which is one for HTTPS.
+    /// Whether scheme, host and port are equal to those of another target, which is one for HTTPS.
     pub(crate) fn has_origin_of(&self, other: &Self) -> bool {
         let is_https = self.text.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("https://"));
         let origin = |target: &Self| {
@@ -91,33 +80,15 @@ impl Target {
         is_https && origin(self) == origin(other)
     }
 
-    /// Where a `Location` points, seen from here.
+    /// The target of a redirect to `location`.
     pub(crate) fn resolve(&self, location: &str) -> Result<Self, String> {
-        let (scheme, rest) = self.text.split_once("://").unwrap_or(("https", ""));
-        let authority = self.authority();
-        let path = rest[authority.len()..].split(['?', '#']).next().unwrap_or("/");
-        let text = if absolute(location) {
-            location.to_owned()
-        } else if let Some(rest) = location.strip_prefix("//") {
-            format!("{scheme}://{rest}")
-        } else if location.starts_with(['?', '#']) {
-            format!("{scheme}://{authority}{path}{location}")
-        } else {
-            let end = location.find(['?', '#']).unwrap_or(location.len());
-            let (reference, tail) = location.split_at(end);
-            let base =
-                if reference.starts_with('/') { "" } else { path.rsplit_once('/').map_or("", |p| p.0) };
-            let joined = dotless(&format!("{base}/{}", reference.strip_prefix('/').unwrap_or(reference)));
-            format!("{scheme}://{authority}{joined}{tail}")
-        };
-        let next = Self { text: escape_rest(&text) };
-        let sound = next.text.split('#').next().is_some_and(|text| text.parse::<Uri>().is_ok());
-        if sound {
+        let next = Self { text: url::resolve_reference(&self.text, location) };
+        if next.text.split('#').next().is_some_and(|text| text.parse::<Uri>().is_ok()) {
             return Ok(next);
         }
-        let quoted = quote(&excerpt(location));
-        let why = if location.contains("://[") { "missing ']' in host" } else { "invalid URL" };
-        Err(format!("failed to parse Location header {quoted}: parse {quoted}: {why}"))
+        let shown = excerpt(location);
+        let reason = Url::problem(location).unwrap_or_else(|| INVALID.to_owned());
+        Err(format!("failed to parse Location header {}: {}", quote(&shown), parse_error(&shown, &reason)))
     }
 }
 
@@ -126,71 +97,9 @@ pub(crate) fn seconds(timeout: Duration) -> u64 {
     timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0)
 }
 
-fn unparsable(url: &str) -> String {
-    format!("parse {}: invalid URL", quote(url))
-}
-
 /// Go's text of so many seconds.
 fn duration(seconds: u64) -> String {
     format_duration(i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1_000_000_000))
-}
-
-/// A path from the root without empty parts and dots, and without a slash at its end.
-fn clean(path: &[u8]) -> Vec<u8> {
-    let mut parts: Vec<&[u8]> = Vec::new();
-    for part in path.split(|byte| *byte == b'/') {
-        match part {
-            b"" | b"." => {}
-            b".." => {
-                parts.pop();
-            }
-            part => parts.push(part),
-        }
-    }
-    let mut out = vec![b'/'];
-    out.extend(parts.join(&b'/'));
-    out
-}
-
-/// A path with its dots resolved, otherwise as it was.
-fn dotless(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    let mut open = false;
-    for part in path.split('/').skip(1) {
-        open = matches!(part, "." | "..");
-        match part {
-            "." => {}
-            ".." => {
-                parts.pop();
-            }
-            part => parts.push(part),
-        }
-    }
-    let mut out = format!("/{}", parts.join("/"));
-    if open && !out.ends_with('/') {
-        out.push('/');
-    }
-    out
-}
-
-fn absolute(location: &str) -> bool {
-    location.split_once(':').is_some_and(|(scheme, _)| {
-        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
-    })
-}
-
-/// What can stand in no URL is escaped, what is escaped already stays.
-fn escape_rest(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte) {
-            out.push(byte as char);
-        } else {
-            out.push_str(percent_encoding::percent_encode_byte(byte));
-        }
-    }
-    out
 }
 
 #[cfg(test)]

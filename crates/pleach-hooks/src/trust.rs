@@ -1,6 +1,6 @@
 //! Verification of server certificates, with the rules and messages of Go.
 //!
-//! Signatures and chains are webpki's work. Around it stands what Go does differently: the order in
+//! webpki verifies signatures and chains. This module adds what Go does differently: the order in
 //! which things are complained about, a certificate that is itself among the roots (people put a
 //! self-signed serving certificate into the CA bundle), a serving certificate that is also a CA,
 //! roots that have expired or may not sign, and the words.
@@ -18,7 +18,7 @@ use rustls::{CertificateError, DigitallySignedStruct, OtherError, SignatureSchem
 use x509_parser::parse_x509_certificate;
 use x509_parser::prelude::X509Certificate;
 
-use crate::words::Words;
+use crate::errors::GoError;
 
 const UNLOADABLE: &str = "unable to load root certificates";
 
@@ -36,13 +36,13 @@ impl Trust {
         Self { roots, algorithms }
     }
 
-    /// Those of the system, read once.
+    /// The roots of the system, read once.
     pub(crate) fn system() -> Arc<Self> {
         static SYSTEM: OnceLock<Arc<Trust>> = OnceLock::new();
         SYSTEM.get_or_init(|| Arc::new(Self::new(rustls_native_certs::load_native_certs().certs))).clone()
     }
 
-    /// Those of a bundle. What is no certificate in it is passed over, if there is one.
+    /// The roots of a bundle. Blocks that are no certificates are skipped, if there is a certificate.
     pub(crate) fn pem(bundle: &[u8]) -> Result<Self, String> {
         let given: Vec<_> = CertificateDer::pem_slice_iter(bundle).filter_map(Result::ok).collect();
         if given.is_empty() {
@@ -84,7 +84,7 @@ impl ServerCertVerifier for Trust {
     ) -> Result<ServerCertVerified, rustls::Error> {
         self.judge(end_entity, intermediates, server_name, now)
             .map(|()| ServerCertVerified::assertion())
-            .map_err(|reason| CertificateError::Other(OtherError(Arc::new(Words(reason)))).into())
+            .map_err(|reason| CertificateError::Other(OtherError(Arc::new(GoError(reason)))).into())
     }
 
     fn verify_tls12_signature(

@@ -4,11 +4,10 @@
 //! and the parts of a date (`getHours()`) do not look at it; the latter use UTC unless a zone is
 //! named. Zones come from the database that is built in, so results do not depend on the host.
 
-use crate::value::{Duration, quote};
+use crate::value::Duration;
 use jiff::tz::TimeZone;
 use pleach_go::strconv::atoi;
-use pleach_go::time::{civil_from_days, days_from_civil};
-use std::fmt::Write;
+use pleach_go::time::{self, Layout, civil_from_days, days_from_civil};
 
 /// A point in time between the years 1 and 9999.
 #[derive(Clone, Copy, Debug)]
@@ -47,27 +46,6 @@ pub struct Civil {
     pub second: u8,
 }
 
-/// The layouts of Go's `time.Parse` that are needed here.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Layout {
-    /// `2006-01-02`
-    Date,
-    /// `2006-01-02T15:04:05Z07:00`
-    Rfc3339,
-    /// `2006-01-02T15:04:05`
-    Local,
-}
-
-impl Layout {
-    fn text(self) -> &'static str {
-        match self {
-            Self::Date => "2006-01-02",
-            Self::Rfc3339 => "2006-01-02T15:04:05Z07:00",
-            Self::Local => "2006-01-02T15:04:05",
-        }
-    }
-}
-
 impl Timestamp {
     /// The point in UTC; `None` outside of the years 1 to 9999.
     pub fn from_unix(seconds: i64, nanos: u32) -> Option<Self> {
@@ -97,70 +75,15 @@ impl Timestamp {
         Self::parse(text).or_else(|_| Self::parse_layout(text, Layout::Local))
     }
 
-    pub(crate) fn parse_layout(text: &str, layout: Layout) -> Result<Self, String> {
-        let fail = |rest: &str, element: &str| {
-            let (text, layout) = (quote(text), quote(layout.text()));
-            format!("parsing time {text} as {layout}: cannot parse {} as {}", quote(rest), quote(element))
-        };
-        let out_of_range = |what: &str| format!("parsing time {}: {what} out of range", quote(text));
-        let mut rest = text;
-        let year = fixed_digits(&mut rest, 4).ok_or_else(|| fail(rest, "2006"))?;
-        literal(&mut rest, '-').ok_or_else(|| fail(rest, "-"))?;
-        let month = fixed_digits(&mut rest, 2).ok_or_else(|| fail(rest, "01"))?;
-        let mut range_error = (!(1..=12).contains(&month)).then_some("month");
-        if range_error.is_none() {
-            literal(&mut rest, '-').ok_or_else(|| fail(rest, "-"))?;
-        }
-        let mut day = 1;
-        let (mut hour, mut minute, mut second, mut nanos) = (0, 0, 0, 0);
-        let mut offset = 0i64;
-        if range_error.is_none() {
-            day = fixed_digits(&mut rest, 2).ok_or_else(|| fail(rest, "02"))?;
-            if layout != Layout::Date {
-                literal(&mut rest, 'T').ok_or_else(|| fail(rest, "T"))?;
-                (hour, minute, second, nanos, range_error) = time_of_day(&mut rest, &fail)?;
-            }
-        }
-        if let Some(what) = range_error {
-            return Err(out_of_range(what));
-        }
-        if layout == Layout::Rfc3339 {
-            offset = zone_offset(&mut rest).map_err(|what| match what {
-                Some(what) => out_of_range(what),
-                None => fail(rest, "Z07:00"),
-            })?;
-        }
-        if !rest.is_empty() {
-            return Err(format!("parsing time {}: extra text: {}", quote(text), quote(rest)));
-        }
-        if day < 1 || day > days_in_month(year, month) {
-            return Err(out_of_range("day"));
-        }
-        let days = days_from_civil(year, month, day);
-        let seconds = days * 86_400 + hour * 3_600 + minute * 60 + second - offset;
-        Ok(Self { seconds, nanos, offset_minutes: (offset / 60) as i16 })
+    fn parse_layout(text: &str, layout: Layout) -> Result<Self, String> {
+        let (time, offset) = time::parse(text, layout)?;
+        Ok(Self { seconds: time.seconds, nanos: time.nanos, offset_minutes: (offset / 60) as i16 })
     }
 
     /// RFC 3339 with as many digits as needed, in the offset it was written with.
     pub fn to_text(self) -> String {
-        let civil = self.civil_at(i64::from(self.offset_minutes) * 60);
-        let mut out = format!(
-            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-            civil.year, civil.month, civil.day, civil.hour, civil.minute, civil.second
-        );
-        if self.nanos > 0 {
-            let digits = format!("{:09}", self.nanos);
-            out.push('.');
-            out.push_str(digits.trim_end_matches('0'));
-        }
-        let minutes = self.offset_minutes.unsigned_abs();
-        if minutes == 0 {
-            out.push('Z');
-        } else {
-            let sign = if self.offset_minutes < 0 { '-' } else { '+' };
-            _ = write!(out, "{sign}{:02}:{:02}", minutes / 60, minutes % 60);
-        }
-        out
+        let time = time::Timestamp { seconds: self.seconds, nanos: self.nanos };
+        time.to_rfc3339_nano(i64::from(self.offset_minutes) * 60)
     }
 
     /// The point `duration` later; `None` outside of the years 1 to 9999.
@@ -242,99 +165,6 @@ impl PartialOrd for Timestamp {
 impl Ord for Timestamp {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.seconds, self.nanos).cmp(&(other.seconds, other.nanos))
-    }
-}
-
-type TimeOfDay = (i64, i64, i64, u32, Option<&'static str>);
-
-/// `15:04:05` with an optional fraction; Go takes an hour of one digit too.
-fn time_of_day(rest: &mut &str, fail: &impl Fn(&str, &str) -> String) -> Result<TimeOfDay, String> {
-    let digits = if rest.as_bytes().get(1).is_some_and(u8::is_ascii_digit) { 2 } else { 1 };
-    let hour = fixed_digits(rest, digits).ok_or_else(|| fail(rest, "15"))?;
-    if hour > 23 {
-        return Ok((0, 0, 0, 0, Some("hour")));
-    }
-    literal(rest, ':').ok_or_else(|| fail(rest, ":"))?;
-    let minute = fixed_digits(rest, 2).ok_or_else(|| fail(rest, "04"))?;
-    if minute > 59 {
-        return Ok((0, 0, 0, 0, Some("minute")));
-    }
-    literal(rest, ':').ok_or_else(|| fail(rest, ":"))?;
-    let second = fixed_digits(rest, 2).ok_or_else(|| fail(rest, "05"))?;
-    if second > 59 {
-        return Ok((0, 0, 0, 0, Some("second")));
-    }
-    let mut nanos = 0;
-    if rest.starts_with(['.', ',']) && rest.as_bytes().get(1).is_some_and(u8::is_ascii_digit) {
-        let end = rest[1..].find(|c: char| !c.is_ascii_digit()).map_or(rest.len(), |at| at + 1);
-        let mut scale = 100_000_000;
-        for digit in rest[1..end].bytes().take(9) {
-            nanos += u32::from(digit - b'0') * scale;
-            scale /= 10;
-        }
-        *rest = &rest[end..];
-    }
-    Ok((hour, minute, second, nanos, None))
-}
-
-/// `Z` or `+07:00`, in seconds; the error names what is out of range, if it is that.
-fn zone_offset(rest: &mut &str) -> Result<i64, Option<&'static str>> {
-    if let Some(after) = rest.strip_prefix('Z') {
-        *rest = after;
-        return Ok(0);
-    }
-    let sign = match rest.as_bytes().first() {
-        Some(b'+') => 1,
-        Some(b'-') => -1,
-        _ => return Err(None),
-    };
-    let bytes = rest.as_bytes();
-    if bytes.len() < 6 || bytes[3] != b':' || !rest.is_char_boundary(6) {
-        return Err(None);
-    }
-    let number = |range: std::ops::Range<usize>| {
-        let digits = &bytes[range];
-        digits
-            .iter()
-            .all(u8::is_ascii_digit)
-            .then(|| i64::from(digits[0] - b'0') * 10 + i64::from(digits[1] - b'0'))
-    };
-    let (hours, minutes) = (number(1..3).ok_or(None)?, number(4..6).ok_or(None)?);
-    if hours > 24 {
-        return Err(Some("time zone offset hour"));
-    }
-    if minutes > 60 {
-        return Err(Some("time zone offset minute"));
-    }
-    *rest = &rest[6..];
-    Ok(sign * (hours * 3_600 + minutes * 60))
-}
-
-fn fixed_digits(rest: &mut &str, count: usize) -> Option<i64> {
-    let digits = rest.as_bytes().get(..count)?;
-    if !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    let value = digits.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
-    *rest = &rest[count..];
-    Some(value)
-}
-
-fn literal(rest: &mut &str, wanted: char) -> Option<()> {
-    *rest = rest.strip_prefix(wanted)?;
-    Some(())
-}
-
-fn is_leap(year: i64) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-}
-
-fn days_in_month(year: i64, month: i64) -> i64 {
-    match month {
-        2 if is_leap(year) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
     }
 }
 

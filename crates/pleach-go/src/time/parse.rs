@@ -1,4 +1,4 @@
-//! Parsing RFC 3339 into a [`Timestamp`], with Go's leniency and Go's errors.
+//! `time.Parse` for the layouts of RFC 3339 and its parts, with Go's leniency and Go's errors.
 //!
 //! Go takes one digit for the hour, a comma before a fraction, offsets up to `+24:60`; the day is
 //! checked against the month only after everything else was read.
@@ -7,44 +7,67 @@ use std::fmt::Write as _;
 
 use super::{SECONDS_PER_DAY, Timestamp, days_from_civil};
 
-const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
-const MICRO_LAYOUT: &str = "2006-01-02T15:04:05.000000Z07:00";
+/// A layout of `time.Parse`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// `2006-01-02`
+    Date,
+    /// `2006-01-02T15:04:05`
+    Local,
+    /// `2006-01-02T15:04:05Z07:00`
+    Rfc3339,
+    /// `2006-01-02T15:04:05.000000Z07:00`
+    Rfc3339Micro,
+}
+
+impl Layout {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Date => "2006-01-02",
+            Self::Local => "2006-01-02T15:04:05",
+            Self::Rfc3339 => "2006-01-02T15:04:05Z07:00",
+            Self::Rfc3339Micro => "2006-01-02T15:04:05.000000Z07:00",
+        }
+    }
+}
 
 /// Reads a `metav1.Time`.
 pub fn parse_rfc3339(text: &str) -> Result<Timestamp, String> {
-    Reader { layout: LAYOUT, whole: text, rest: text.as_bytes() }.time(false)
+    parse(text, Layout::Rfc3339).map(|(time, _)| time)
 }
 
 /// Reads a `metav1.MicroTime`, which wants six digits after the second.
 pub fn parse_rfc3339_micro(text: &str) -> Result<Timestamp, String> {
-    Reader { layout: MICRO_LAYOUT, whole: text, rest: text.as_bytes() }.time(true)
+    parse(text, Layout::Rfc3339Micro).map(|(time, _)| time)
+}
+
+/// `time.Parse`: the moment, and the offset it was written with in seconds east of Greenwich.
+pub fn parse(text: &str, layout: Layout) -> Result<(Timestamp, i64), String> {
+    Reader { layout, whole: text, rest: text.as_bytes() }.time()
 }
 
 struct Reader<'a> {
-    layout: &'static str,
+    layout: Layout,
     whole: &'a str,
     rest: &'a [u8],
 }
 
 impl Reader<'_> {
-    fn time(mut self, micro: bool) -> Result<Timestamp, String> {
+    fn time(mut self) -> Result<(Timestamp, i64), String> {
         let year = self.digits(4, 4, "2006")?;
         self.literal(b'-')?;
         let month = self.digits(2, 2, "01")?;
         self.in_range(month, 1, 12, "month")?;
         self.literal(b'-')?;
         let day = self.digits(2, 2, "02")?;
-        self.literal(b'T')?;
-        let hour = self.digits(1, 2, "15")?;
-        self.in_range(hour, 0, 23, "hour")?;
-        self.literal(b':')?;
-        let minute = self.digits(2, 2, "04")?;
-        self.in_range(minute, 0, 59, "minute")?;
-        self.literal(b':')?;
-        let second = self.digits(2, 2, "05")?;
-        self.in_range(second, 0, 59, "second")?;
-        let nanos = if micro { self.six_digits()? } else { self.fraction() };
-        let offset = self.offset()?;
+        let (mut second_of_day, mut nanos, mut offset) = (0, 0, 0);
+        if self.layout != Layout::Date {
+            self.literal(b'T')?;
+            (second_of_day, nanos) = self.time_of_day()?;
+        }
+        if matches!(self.layout, Layout::Rfc3339 | Layout::Rfc3339Micro) {
+            offset = self.offset()?;
+        }
         if !self.rest.is_empty() {
             return Err(format!(
                 "parsing time {}: extra text: {}",
@@ -53,9 +76,23 @@ impl Reader<'_> {
             ));
         }
         self.in_range(day, 1, days_in(year, month), "day")?;
-        let seconds =
-            days_from_civil(year, month, day) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second;
-        Ok(Timestamp { seconds: seconds - offset, nanos })
+        let seconds = days_from_civil(year, month, day) * SECONDS_PER_DAY + second_of_day;
+        Ok((Timestamp { seconds: seconds - offset, nanos }, offset))
+    }
+
+    /// The second of the day, and its nanoseconds.
+    fn time_of_day(&mut self) -> Result<(i64, u32), String> {
+        let hour = self.digits(1, 2, "15")?;
+        self.in_range(hour, 0, 23, "hour")?;
+        self.literal(b':')?;
+        let minute = self.digits(2, 2, "04")?;
+        self.in_range(minute, 0, 59, "minute")?;
+        self.literal(b':')?;
+        let second = self.digits(2, 2, "05")?;
+        self.in_range(second, 0, 59, "second")?;
+        let micro = self.layout == Layout::Rfc3339Micro;
+        let nanos = if micro { self.six_digits()? } else { self.fraction() };
+        Ok((hour * 3600 + minute * 60 + second, nanos))
     }
 
     /// Between `least` and `most` digits, as many as there are.
@@ -133,7 +170,7 @@ impl Reader<'_> {
         format!(
             "parsing time {} as {}: cannot parse {} as {}",
             quoted(self.whole.as_bytes()),
-            quoted(self.layout.as_bytes()),
+            quoted(self.layout.text().as_bytes()),
             quoted(self.rest),
             quoted(layout_part.as_bytes())
         )
@@ -234,6 +271,26 @@ mod tests {
             "parsing time \"2020-02-10T23:59:00Zx\": extra text: \"x\""
         );
         assert!(parse_rfc3339("é").unwrap_err().starts_with(r#"parsing time "\xc3\xa9" as "#));
+    }
+
+    #[test]
+    fn other_layouts() {
+        let seconds = |text, layout| parse(text, layout).map(|(time, offset)| (time.seconds, offset));
+        assert_eq!(seconds("1970-01-02", Layout::Date), Ok((86_400, 0)));
+        assert_eq!(seconds("1970-01-01T01:00:00", Layout::Local), Ok((3600, 0)));
+        assert_eq!(seconds("1970-01-01T01:00:00+01:00", Layout::Rfc3339), Ok((0, 3600)));
+        assert_eq!(
+            seconds("1970-01-02T", Layout::Date).unwrap_err(),
+            "parsing time \"1970-01-02T\": extra text: \"T\""
+        );
+        assert_eq!(
+            seconds("1970-01-01T01:00:00Z", Layout::Local).unwrap_err(),
+            "parsing time \"1970-01-01T01:00:00Z\": extra text: \"Z\""
+        );
+        assert_eq!(
+            seconds("1970-1-02", Layout::Date).unwrap_err(),
+            "parsing time \"1970-1-02\" as \"2006-01-02\": cannot parse \"1-02\" as \"01\""
+        );
     }
 
     #[test]

@@ -47,7 +47,7 @@ fn check(mut rest: &str) -> Result<(), &'static str> {
     }
 }
 
-/// A value, as a token or in quotes, and what comes after it.
+/// A value, as a token or in quotes, and the rest of the text.
 fn value_of(text: &str) -> Option<(String, &str)> {
     let Some(quoted) = text.strip_prefix('"') else {
         let value = token(text);

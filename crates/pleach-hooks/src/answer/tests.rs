@@ -1,4 +1,4 @@
-//! Statuses and bodies, and what upstream's client made of them.
+//! Status codes and bodies, with the errors of upstream's client.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn check(status: u16, content_type: &str, body: &str, wanted: &str) {
         headers.insert(header::CONTENT_TYPE, content_type.parse().expect("a header"));
     }
     let status = StatusCode::from_u16(status).expect("a status");
-    let got = judge(status, &headers, Bytes::copy_from_slice(body.as_bytes()));
+    let got = super::check(status, &headers, Bytes::copy_from_slice(body.as_bytes()));
     assert_eq!(got, Err(wanted.to_owned()), "{status} {content_type} {body}");
 }
 

@@ -47,7 +47,7 @@ pub(super) fn check(
     let parsed = ParsedCertificate::try_from(server).map_err(|_| "x509: malformed certificate")?;
     let leads = |roots: &mut dyn Iterator<Item = &CertificateDer<'_>>, between: &[CertificateDer<'_>]| {
         let mut anchors = RootCertStore::empty();
-        // What webpki cannot use, it cannot trust.
+        // A certificate that webpki cannot read is not trusted.
         anchors.add_parsable_certificates(roots.map(|root| root.clone().into_owned()));
         verify_server_cert_signed_by_trust_anchor(&parsed, &anchors, between, now, trust.algorithms.all)
     };
@@ -105,7 +105,7 @@ fn longest(root: &X509Certificate<'_>) -> Option<usize> {
     constraints.value.path_len_constraint.map(|limit| limit as usize)
 }
 
-/// Whether now is within what a certificate says of its time.
+/// Whether a certificate is valid now.
 pub(super) fn in_time(certificate: &X509Certificate<'_>, now: UnixTime) -> Result<(), String> {
     let seconds = now.as_secs() as i64;
     let (from, to) =
@@ -143,7 +143,7 @@ fn for_servers(leaf: &X509Certificate<'_>) -> Result<(), String> {
     }
 }
 
-/// Whether a root may sign others at all. Certificates from before there were extensions may.
+/// Whether a root may sign certificates. Version 1 certificates, which have no extensions, may.
 fn may_sign(root: &X509Certificate<'_>) -> bool {
     let is_ca = root.version().0 < 2 || root.is_ca();
     let usage = root.key_usage().ok().flatten();
@@ -195,7 +195,7 @@ fn unknown(leaf: &X509Certificate<'_>, roots: &[X509Certificate<'_>]) -> String 
     )
 }
 
-/// What an algorithm says of a signature that is not by a key.
+/// The error about a signature that is not by a key, by algorithm.
 fn unsigned(signature: &Oid<'_>, key: &Oid<'_>) -> String {
     let by = if [OID_SIG_ECDSA_WITH_SHA256, OID_SIG_ECDSA_WITH_SHA384, OID_SIG_ECDSA_WITH_SHA512]
         .contains(signature)

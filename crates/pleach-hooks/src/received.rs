@@ -1,38 +1,39 @@
 //! The bytes received from a server since the last request, for errors about peers that do not speak HTTP.
 //!
-//! The HTTP library says that an answer is malformed, Go says what it looked like.
+//! The HTTP library only says that a response is malformed; Go quotes it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pleach_engine::webhooks::excerpt;
 use pleach_go::strconv;
 
-/// As much as is looked at.
+/// How many bytes are kept.
 const KEPT: usize = 4096;
 
-/// The start of an answer, shared between a connection and the code that explains its failure.
+/// The start of a response, shared between a connection and the code that explains its failure.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heard(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Received(Arc<Mutex<Vec<u8>>>);
 
-impl Heard {
-    /// A request goes out: what was said before belongs to another.
-    pub(crate) fn forget(&self) {
+impl Received {
+    /// Called when a request is sent: bytes from before belong to another response.
+    pub(crate) fn clear(&self) {
         self.lock().clear();
     }
 
-    pub(crate) fn note(&self, bytes: &[u8]) {
-        let mut said = self.lock();
-        let room = KEPT.saturating_sub(said.len());
-        said.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    /// Adds bytes that were read.
+    pub(crate) fn record(&self, bytes: &[u8]) {
+        let mut kept = self.lock();
+        let room = KEPT.saturating_sub(kept.len());
+        kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
-    /// What was wrong with an answer that ended or could not be read; nothing if there was none.
-    pub(crate) fn complaint(&self) -> Option<String> {
-        let said = self.lock();
-        if said.is_empty() {
+    /// Go's error about a response that ended early or is malformed; `None` if nothing was received.
+    pub(crate) fn error(&self) -> Option<String> {
+        let kept = self.lock();
+        if kept.is_empty() {
             return None;
         }
-        let text = String::from_utf8_lossy(&said);
+        let text = String::from_utf8_lossy(&kept);
         Some(malformed(&text).unwrap_or_else(|| "unexpected EOF".to_owned()))
     }
 
@@ -41,7 +42,7 @@ impl Heard {
     }
 }
 
-/// What is shown of what was said.
+/// The start of a text, quoted.
 fn quote(text: &str) -> String {
     strconv::quote(&excerpt(text))
 }
@@ -58,7 +59,7 @@ fn malformed(text: &str) -> Option<String> {
     if !version.starts_with("HTTP/") {
         return Some(format!("malformed HTTP version {}", quote(version)));
     }
-    // A line that has no end may have lacked only its rest.
+    // The last line may be incomplete.
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut headers = whole.lines().skip(1).take_while(|line| !line.is_empty());
     let bad = headers.find(|line| !line.contains(':'))?;

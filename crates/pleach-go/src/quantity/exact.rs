@@ -1,4 +1,4 @@
-//! Kubernetes quantities: `500m`, `1.5Gi`, `1e3`.
+//! Quantities with all their digits, as CEL computes with them.
 //!
 //! Exact decimal arithmetic in two forms, because the API server has two and the difference
 //! shows: `asInteger` succeeds only for a number that was parsed or computed in the small form
@@ -7,12 +7,15 @@
 
 mod decimal;
 
-use decimal::Decimal;
 use std::cmp::Ordering;
+
+use decimal::Decimal;
+
+use super::parse::{SUFFIX_WRONG, Scale, scale, split};
 
 /// A number with its exact value.
 #[derive(Clone, Debug)]
-pub struct Quantity(Form);
+pub struct ExactQuantity(Form);
 
 #[derive(Clone, Debug)]
 enum Form {
@@ -27,64 +30,43 @@ const SMALL_DIGITS: i32 = 18;
 /// The smallest scale: a nano.
 const NANO: i32 = -9;
 
-const FORMAT_WRONG: &str =
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-const SUFFIX_WRONG: &str = "unable to parse quantity's suffix";
 const NUMERIC_WRONG: &str = "unable to parse numeric part of quantity";
 
-/// What a suffix multiplies with.
-enum Suffix {
-    Decimal(i32),
-    Binary(u32),
-}
-
-/// The parts of a quantity's text.
-struct Parts<'t> {
-    negative: bool,
-    /// Digits before the point without leading zeros, at least one.
-    num: &'t str,
-    /// Digits behind the point.
-    denom: &'t str,
-    suffix: &'t str,
-}
-
-impl Quantity {
+impl ExactQuantity {
     /// Reads a quantity; the error is the API server's text.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        if text.is_empty() {
-            return Err(FORMAT_WRONG);
-        }
         let parts = split(text)?;
-        let suffix = interpret(parts.suffix).ok_or(SUFFIX_WRONG)?;
-        let digits = i32::try_from(parts.num.len() + parts.denom.len()).unwrap_or(i32::MAX);
-        let (precision, mantissa, exponent) = match suffix {
-            Suffix::Decimal(exponent) => (SMALL_DIGITS - digits.min(100), 1i64, exponent),
-            Suffix::Binary(bits) if parts.denom.is_empty() => {
+        let (scale, _) = scale(parts.suffix).ok_or(SUFFIX_WRONG)?;
+        let digits = i32::try_from(parts.integer.len() + parts.fraction.len()).unwrap_or(i32::MAX);
+        let (precision, mantissa, exponent) = match scale {
+            // Odd: only the low 32 bits of an exponent count.
+            Scale::Ten(exponent) => (SMALL_DIGITS - digits.min(100), 1i64, exponent as i32),
+            Scale::Two(bits) if parts.fraction.is_empty() => {
                 // A thousand takes ten bits: 2^20 has about six digits.
                 (15 - digits.min(100) - (bits * 3 / 10) as i32 - 1, 1i64 << bits, 0)
             }
-            Suffix::Binary(_) => (-1, 1, 0),
+            Scale::Two(_) => (-1, 1, 0),
         };
         if precision >= 0 {
-            let scale = exponent.wrapping_sub(parts.denom.len() as i32);
-            if scale >= NANO {
-                let joined = [parts.num, parts.denom].concat();
+            let places = exponent.wrapping_sub(parts.fraction.len() as i32);
+            if places >= NANO {
+                let joined = [parts.integer, parts.fraction].concat();
                 let value: i64 = joined.parse().map_err(|_| NUMERIC_WRONG)?;
                 if let Some(value) = value.checked_mul(mantissa) {
                     let value = if parts.negative { -value } else { value };
-                    return Ok(Self(Form::Small { value, scale }));
+                    return Ok(Self(Form::Small { value, scale: places }));
                 }
             }
         }
-        let mut decimal = Decimal::new(false, &[parts.num, parts.denom].concat(), 0)
-            .shifted(-(i64::try_from(parts.denom.len()).unwrap_or(i64::MAX)));
-        match suffix {
-            Suffix::Decimal(exponent) => decimal = decimal.shifted(i64::from(exponent)),
-            Suffix::Binary(bits) => decimal = decimal.times(1 << bits),
+        let mut decimal = Decimal::new(false, &[parts.integer, parts.fraction].concat(), 0)
+            .shifted(-(i64::try_from(parts.fraction.len()).unwrap_or(i64::MAX)));
+        match scale {
+            Scale::Ten(_) => decimal = decimal.shifted(i64::from(exponent)),
+            Scale::Two(bits) => decimal = decimal.times(1 << bits),
         }
         // A little of a resource is never nothing: it is rounded up to a nano.
         decimal = decimal.rounded_up(i64::from(NANO));
-        if matches!(suffix, Suffix::Binary(_)) {
+        if matches!(scale, Scale::Two(_)) {
             let max = Decimal::from_i64(i64::MAX);
             if decimal.cmp(&max) == Ordering::Greater {
                 decimal = max;
@@ -102,7 +84,7 @@ impl Quantity {
     }
 
     /// How many digits computing with it takes; next to nothing for the small form.
-    pub(crate) fn digits(&self) -> usize {
+    pub fn digits(&self) -> usize {
         match &self.0 {
             Form::Small { .. } => 0,
             Form::Large(decimal) => decimal.len(),
@@ -166,27 +148,27 @@ impl Quantity {
     }
 }
 
-impl From<i64> for Quantity {
+impl From<i64> for ExactQuantity {
     fn from(value: i64) -> Self {
         Self(Form::Small { value, scale: 0 })
     }
 }
 
-impl PartialEq for Quantity {
+impl PartialEq for ExactQuantity {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Quantity {}
+impl Eq for ExactQuantity {}
 
-impl PartialOrd for Quantity {
+impl PartialOrd for ExactQuantity {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Quantity {
+impl Ord for ExactQuantity {
     fn cmp(&self, other: &Self) -> Ordering {
         match (&self.0, &other.0) {
             (Form::Small { value: a, scale: x }, Form::Small { value: b, scale: y }) if x == y => a.cmp(b),
@@ -212,65 +194,14 @@ fn pow10(exponent: i64) -> f64 {
     }
 }
 
-fn split(text: &str) -> Result<Parts<'_>, &'static str> {
-    let (negative, rest) = match text.as_bytes()[0] {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
-        _ => (false, text),
-    };
-    let rest = rest.trim_start_matches('0');
-    if rest.is_empty() {
-        return Ok(Parts { negative, num: "0", denom: "", suffix: "" });
-    }
-    let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (num, mut rest) = rest.split_at(digits(rest));
-    let num = if num.is_empty() { "0" } else { num };
-    let mut denom = "";
-    if let Some(after) = rest.strip_prefix('.') {
-        (denom, rest) = after.split_at(digits(after));
-    }
-    let suffix = rest;
-    let rest = rest.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
-    let rest = rest.strip_prefix(['-', '+']).unwrap_or(rest);
-    if digits(rest) < rest.len() {
-        return Err(FORMAT_WRONG);
-    }
-    Ok(Parts { negative, num, denom, suffix })
-}
-
-fn interpret(suffix: &str) -> Option<Suffix> {
-    Some(match suffix {
-        "n" => Suffix::Decimal(-9),
-        "u" => Suffix::Decimal(-6),
-        "m" => Suffix::Decimal(-3),
-        "" => Suffix::Decimal(0),
-        "k" => Suffix::Decimal(3),
-        "M" => Suffix::Decimal(6),
-        "G" => Suffix::Decimal(9),
-        "T" => Suffix::Decimal(12),
-        "P" => Suffix::Decimal(15),
-        "E" => Suffix::Decimal(18),
-        "Ki" => Suffix::Binary(10),
-        "Mi" => Suffix::Binary(20),
-        "Gi" => Suffix::Binary(30),
-        "Ti" => Suffix::Binary(40),
-        "Pi" => Suffix::Binary(50),
-        "Ei" => Suffix::Binary(60),
-        _ => {
-            let exponent: i64 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
-            // Odd: only the low 32 bits of an exponent count.
-            Suffix::Decimal(exponent as i32)
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quantity::parse::FORMAT_WRONG;
 
     #[track_caller]
-    fn quantity(text: &str) -> Quantity {
-        Quantity::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+    fn quantity(text: &str) -> ExactQuantity {
+        ExactQuantity::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
     #[test]
@@ -293,7 +224,7 @@ mod tests {
             ("1.5.5", Err(FORMAT_WRONG)),
             ("1 ", Err(FORMAT_WRONG)),
         ] {
-            assert_eq!(Quantity::parse(text).map(|q| q.as_integer()), want, "{text:?}");
+            assert_eq!(ExactQuantity::parse(text).map(|q| q.as_integer()), want, "{text:?}");
         }
     }
 

@@ -1,7 +1,7 @@
-//! Failures of network, TLS and HTTP in Go's words.
+//! Errors of network, TLS and HTTP with the texts of Go's libraries.
 //!
-//! Where we make an error ourselves it is made of [`Words`] from the start, and found again at the
-//! end of whatever chain the libraries put around it. The rest is translated here.
+//! Errors made in this crate are [`GoError`]s, which are found again at the end of the chain that the libraries put
+//! around them. Errors of the libraries are translated here.
 
 use std::error::Error;
 use std::fmt;
@@ -10,38 +10,38 @@ use std::io;
 use pleach_go::strconv::quote;
 use rustls::AlertDescription;
 
-use crate::heard::Heard;
+use crate::received::Received;
 
-/// A call that took too long.
+/// The error of a call that took too long.
 pub(crate) const DEADLINE: &str = "context deadline exceeded";
 
-/// An error that needs no translation.
+/// An error whose text is Go's already.
 #[derive(Clone, Debug)]
-pub(crate) struct Words(pub(crate) String);
+pub(crate) struct GoError(pub(crate) String);
 
-impl fmt::Display for Words {
+impl fmt::Display for GoError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl Error for Words {}
+impl Error for GoError {}
 
-impl From<Words> for io::Error {
-    fn from(words: Words) -> Self {
-        Self::other(words)
+impl From<GoError> for io::Error {
+    fn from(error: GoError) -> Self {
+        Self::other(error)
     }
 }
 
-/// What went wrong when posting to a URL.
+/// The `url.Error` of a POST.
 pub(crate) fn post(url: &str, reason: &str) -> String {
     format!("Post {}: {reason}", quote(url))
 }
 
 /// Why there was no answer to a request.
 pub(crate) fn of_request(error: &hyper_util::client::legacy::Error) -> String {
-    if let Some(words) = known(error) {
-        return words;
+    if let Some(text) = known(error) {
+        return text;
     }
     let Some(hyper) = causes(error).find_map(|cause| cause.downcast_ref::<hyper::Error>()) else {
         return last(error);
@@ -51,26 +51,26 @@ pub(crate) fn of_request(error: &hyper_util::client::legacy::Error) -> String {
     }
     // Canceled: the connection ended before the request was on it.
     if hyper.is_parse() || hyper.is_incomplete_message() || hyper.is_closed() || hyper.is_canceled() {
-        return heard(error).map_or_else(|| "EOF".to_owned(), |complaint| broken(&complaint));
+        return malformed(error).map_or_else(|| "EOF".to_owned(), |reason| broken(&reason));
     }
-    // How HTTP/2 says that the connection ended.
+    // These are how an HTTP/2 connection ends.
     match causes(error).find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind) {
         Some(io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof) => "unexpected EOF".to_owned(),
         _ => last(error),
     }
 }
 
-/// What there is to say of the answer on the connection that failed.
-fn heard(error: &hyper_util::client::legacy::Error) -> Option<String> {
+/// The error about the response on the connection that failed.
+fn malformed(error: &hyper_util::client::legacy::Error) -> Option<String> {
     let mut extras = http::Extensions::new();
     error.connect_info()?.get_extras(&mut extras);
-    extras.get::<Heard>()?.complaint()
+    extras.get::<Received>()?.error()
 }
 
-/// Why the body of an answer ended early.
+/// Why the body of a response ended early.
 pub(crate) fn of_body(error: &hyper::Error) -> String {
-    if let Some(words) = known(error) {
-        return words;
+    if let Some(text) = known(error) {
+        return text;
     }
     match causes(error).find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind) {
         Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) => {
@@ -85,7 +85,7 @@ pub(crate) fn of_body(error: &hyper::Error) -> String {
 /// Why a TLS handshake failed.
 pub(crate) fn of_handshake(error: &io::Error) -> String {
     match known(error) {
-        Some(words) => words,
+        Some(text) => text,
         None if error.kind() == io::ErrorKind::UnexpectedEof => "EOF".to_owned(),
         None => last(error),
     }
@@ -105,8 +105,8 @@ fn broken(reason: &str) -> String {
 
 fn known(error: &(dyn Error + 'static)) -> Option<String> {
     causes(error).find_map(|cause| {
-        if let Some(Words(words)) = cause.downcast_ref() {
-            return Some(words.clone());
+        if let Some(GoError(text)) = cause.downcast_ref() {
+            return Some(text.clone());
         }
         of_tls(cause.downcast_ref::<rustls::Error>()?)
     })
@@ -133,7 +133,7 @@ fn of_tls(error: &rustls::Error) -> Option<String> {
     })
 }
 
-/// An error and everything below it. An `io::Error` hides what it carries from `source`.
+/// An error and its causes. `source` of an `io::Error` leaves out the error that it wraps.
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| {
         match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
