@@ -2,7 +2,7 @@
 // the struct tags of k8s.io/api) and list types, patch strategies, required fields and defaults (from the OpenAPI v3
 // documents that kube-apiserver publishes). Descriptions are not taken.
 //
-//	go run . <kubernetes source>/api/openapi-spec/v3 > ../../crates/pleach-pipeline/src/types/table.txt
+//	go run . <kubernetes source>/api/openapi-spec/v3 > ../../crates/pleach-types/src/table.txt
 package main
 
 import (
@@ -18,7 +18,10 @@ import (
 	"strings"
 
 	admissionregistration "k8s.io/api/admissionregistration/v1"
+	apidiscovery "k8s.io/api/apidiscovery/v2"
 	apps "k8s.io/api/apps/v1"
+	authentication "k8s.io/api/authentication/v1"
+	authorization "k8s.io/api/authorization/v1"
 	autoscaling "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batch "k8s.io/api/batch/v1"
@@ -30,9 +33,12 @@ import (
 	networking "k8s.io/api/networking/v1"
 	node "k8s.io/api/node/v1"
 	policy "k8s.io/api/policy/v1"
+	rbac "k8s.io/api/rbac/v1"
 	resource "k8s.io/api/resource/v1"
 	scheduling "k8s.io/api/scheduling/v1"
 	storage "k8s.io/api/storage/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,6 +52,12 @@ var roots = []any{
 	coordination.Lease{},
 	admissionregistration.ValidatingAdmissionPolicy{}, admissionregistration.ValidatingAdmissionPolicyBinding{},
 	admissionregistration.MutatingAdmissionPolicy{}, admissionregistration.MutatingAdmissionPolicyBinding{},
+	admissionregistration.ValidatingWebhookConfiguration{}, admissionregistration.MutatingWebhookConfiguration{},
+	apiextensions.CustomResourceDefinition{}, apiextensionsv1beta1.CustomResourceDefinition{},
+	rbac.Role{}, rbac.ClusterRole{}, rbac.RoleBinding{}, rbac.ClusterRoleBinding{},
+	authentication.SelfSubjectReview{}, authentication.TokenRequest{}, authentication.TokenReview{},
+	authorization.SelfSubjectAccessReview{}, authorization.SubjectAccessReview{},
+	authorization.LocalSubjectAccessReview{}, authorization.SelfSubjectRulesReview{},
 	core.Pod{}, core.PodTemplate{}, core.ReplicationController{}, core.Service{}, core.Endpoints{}, core.Node{},
 	core.PersistentVolume{}, core.PersistentVolumeClaim{}, core.ResourceQuota{}, core.LimitRange{}, core.Binding{},
 	apps.Deployment{}, apps.ReplicaSet{}, apps.StatefulSet{}, apps.DaemonSet{}, apps.ControllerRevision{},
@@ -60,6 +72,9 @@ var roots = []any{
 	scheduling.PriorityClass{}, node.RuntimeClass{}, certificates.CertificateSigningRequest{},
 	apiregistration.APIService{},
 	resource.ResourceClaim{}, resource.ResourceClaimTemplate{}, resource.ResourceSlice{}, resource.DeviceClass{},
+	// Bodies that are no objects.
+	meta.Status{}, meta.PartialObjectMetadata{}, meta.DeleteOptions{}, meta.ListMeta{}, meta.APIVersions{},
+	meta.APIGroupList{}, meta.APIGroup{}, meta.APIResourceList{}, apidiscovery.APIGroupDiscoveryList{},
 }
 
 // Types that are not structs to the table.
@@ -71,6 +86,15 @@ var special = map[reflect.Type]string{
 	reflect.TypeFor[runtime.RawExtension](): "raw",
 	reflect.TypeFor[meta.FieldsV1]():        "raw",
 	reflect.TypeFor[meta.Duration]():        "duration",
+
+	reflect.TypeFor[apiextensions.JSON]():                                "raw",
+	reflect.TypeFor[apiextensions.JSONSchemaPropsOrBool]():               "schemaorbool",
+	reflect.TypeFor[apiextensions.JSONSchemaPropsOrArray]():              "schemaorlist",
+	reflect.TypeFor[apiextensions.JSONSchemaPropsOrStringArray]():        "schemaortexts",
+	reflect.TypeFor[apiextensionsv1beta1.JSON]():                         "raw",
+	reflect.TypeFor[apiextensionsv1beta1.JSONSchemaPropsOrBool]():        "schemaorbool",
+	reflect.TypeFor[apiextensionsv1beta1.JSONSchemaPropsOrArray]():       "schemaorlist",
+	reflect.TypeFor[apiextensionsv1beta1.JSONSchemaPropsOrStringArray](): "schemaortexts",
 }
 
 type schema struct {
@@ -100,7 +124,8 @@ func name(t reflect.Type) string {
 
 // definition is the name of a type in the OpenAPI document.
 func definition(t reflect.Type) *schema {
-	path := strings.Replace(t.PkgPath(), "k8s.io/", "io.k8s.", 1)
+	// Documents have no types of v1beta1, whose fields are like those of v1.
+	path := strings.Replace(strings.TrimSuffix(t.PkgPath(), "beta1"), "k8s.io/", "io.k8s.", 1)
 	path = strings.ReplaceAll(path, "/", ".")
 	return definitions[path+"."+t.Name()]
 }
@@ -200,7 +225,10 @@ func fields(out *bufio.Writer, t reflect.Type, def *schema) {
 		if def != nil {
 			property := def.Properties[tag[0]]
 			if property == nil {
-				log.Fatalf("%v.%s is not in the document", t, tag[0])
+				if !strings.HasSuffix(t.PkgPath(), "v1beta1") {
+					log.Fatalf("%v.%s is not in the document", t, tag[0])
+				}
+				property = &schema{}
 			}
 			if property.ListType == "map" {
 				fmt.Fprintf(out, "\tlist=%s", strings.Join(property.MapKeys, ","))

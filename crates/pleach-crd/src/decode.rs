@@ -1,7 +1,8 @@
 //! Decoding a CRD from a request or from storage, as the API server's decoder does.
 //!
-//! The errors are Go's; unknown fields are dropped and their paths returned. Defaults of the version
-//! are applied and the result is in the internal form. The schema reads itself (`pleach-schema`).
+//! Which fields there are, and the types that errors name, come from the table of types. The errors are Go's; unknown
+//! fields are dropped and their paths returned. Defaults of the version are applied and the result is in the internal
+//! form. Schemas are decoded by `pleach-schema`.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use pleach_go::json::{Decoder, GoType};
 use pleach_json::{Str, Value};
 use pleach_meta::object_meta::OBJECT_META;
 use pleach_schema::JSONSchemaProps;
+use pleach_types::FieldDef;
 
 use crate::convert;
 use crate::types::{
@@ -52,17 +54,13 @@ pub fn decode(document: &Value, version: ApiVersion, options: Options) -> Result
     DECODED.set(DECODED.get() + 1);
     let mut decoder = Decoder::new(version.version()).with_extensions(options.unions);
     let mut crd = Crd { metadata: Value::object(), ..Crd::default() };
-    decoder.structure(
-        "CustomResourceDefinition",
-        document,
-        &["apiVersion", "kind", "metadata", "spec", "status"],
-        |d, key, v| match key {
-            "metadata" => metadata(d, v, &mut crd.metadata),
-            "spec" => crd.spec = Reader { d, version }.spec(v),
-            "status" => crd.status = Reader { d, version }.status(v),
-            _ => drop(d.string(v)),
-        },
-    );
+    let mut reader = Reader { d: &mut decoder, version, field: None };
+    reader.structure("CustomResourceDefinition", document, |r, key, v| match key {
+        "metadata" => metadata(r.d, v, &mut crd.metadata),
+        "spec" => crd.spec = r.spec(v),
+        "status" => crd.status = r.status(v),
+        _ => drop(r.text(v)),
+    });
     let (error, unknown) = decoder.finish();
     if let Some(error) = error {
         return Err(error);
@@ -80,10 +78,11 @@ fn metadata(d: &mut Decoder, value: &Value, out: &mut Value) {
     }
 }
 
-/// A decoder that knows which version it reads.
+/// A decoder of one version, within a field.
 struct Reader<'a> {
     d: &'a mut Decoder,
     version: ApiVersion,
+    field: Option<&'static FieldDef>,
 }
 
 fn set(field: &mut Str, text: Option<Str>) {
@@ -98,17 +97,18 @@ fn pointer<T>(value: &Value, read: impl FnOnce(&Value) -> T) -> Option<T> {
 }
 
 impl Reader<'_> {
-    fn is_v1(&self) -> bool {
-        self.version == ApiVersion::V1
+    /// The Go type of the field, as errors name it.
+    fn go_name(&self) -> String {
+        self.field.map_or_else(String::new, |field| field.ty.go_name(self.version.version()))
     }
 
-    /// A string of a named type.
-    fn named(&mut self, value: &Value, go_type: &str) -> Option<Str> {
+    /// A string, of a named type or none.
+    fn text(&mut self, value: &Value) -> Option<Str> {
         match value {
             Value::String(text) => Some(text.clone()),
             Value::Null => None,
             other => {
-                let want = self.d.go_type(go_type);
+                let want = self.go_name();
                 self.d.mismatch(other, &want);
                 None
             }
@@ -118,51 +118,40 @@ impl Reader<'_> {
     fn list<T>(
         &mut self,
         value: &Value,
-        go_type: &str,
         mut read: impl FnMut(&mut Reader<'_>, &Value) -> T,
     ) -> Option<Vec<T>> {
-        let want = format!("[]{}", self.d.go_type(go_type));
-        let version = self.version;
-        self.d.list(value, &want, |d, item| read(&mut Reader { d, version }, item))
+        let (version, field) = (self.version, self.field);
+        if value.is_null() {
+            return None;
+        }
+        let want = self.go_name();
+        self.d.list(value, &want, |d, item| read(&mut Reader { d, version, field }, item))
     }
 
-    /// Reads a struct: `field` gets a reader, the key and the value of each member.
+    /// Reads a struct: `read` gets a reader within the field, the key and the value of each member.
     fn structure(
         &mut self,
         name: &'static str,
         value: &Value,
-        known: &[&'static str],
-        mut field: impl FnMut(&mut Reader<'_>, &'static str, &Value),
+        mut read: impl FnMut(&mut Reader<'_>, &'static str, &Value),
     ) {
         let version = self.version;
-        self.d.structure(name, value, known, |d, key, v| field(&mut Reader { d, version }, key, v));
+        let def = version.type_def(name);
+        self.d.structure(name, value, &def.keys, |d, key, v| {
+            read(&mut Reader { d, version, field: def.field(key) }, key, v);
+        });
     }
 
     fn spec(&mut self, value: &Value) -> CrdSpec {
-        const V1: &[&str] = &["group", "names", "scope", "versions", "conversion", "preserveUnknownFields"];
-        const V1BETA1: &[&str] = &[
-            "group",
-            "version",
-            "names",
-            "scope",
-            "validation",
-            "subresources",
-            "versions",
-            "additionalPrinterColumns",
-            "selectableFields",
-            "conversion",
-            "preserveUnknownFields",
-        ];
         let mut out = CrdSpec::default();
-        let known = if self.is_v1() { V1 } else { V1BETA1 };
-        self.structure("CustomResourceDefinitionSpec", value, known, |r, key, v| match key {
-            "group" => set(&mut out.group, r.d.string(v)),
-            "version" => set(&mut out.version, r.d.string(v)),
+        self.structure("CustomResourceDefinitionSpec", value, |r, key, v| match key {
+            "group" => set(&mut out.group, r.text(v)),
+            "version" => set(&mut out.version, r.text(v)),
             "names" => out.names = r.names(v),
-            "scope" => set(&mut out.scope, r.named(v, "ResourceScope")),
+            "scope" => set(&mut out.scope, r.text(v)),
             "validation" => out.validation = pointer(v, |v| r.validation(v)),
             "subresources" => out.subresources = pointer(v, |v| r.subresources(v)),
-            "versions" => out.versions = r.list(v, "CustomResourceDefinitionVersion", read_version),
+            "versions" => out.versions = r.list(v, read_version),
             "additionalPrinterColumns" => out.additional_printer_columns = r.columns(v),
             "selectableFields" => out.selectable_fields = r.selectable_fields(v),
             "conversion" => out.conversion = pointer(v, |v| r.conversion(v)),
@@ -174,13 +163,12 @@ impl Reader<'_> {
 
     fn names(&mut self, value: &Value) -> Names {
         let mut out = Names::default();
-        let known = &["plural", "singular", "shortNames", "kind", "listKind", "categories"];
-        self.structure("CustomResourceDefinitionNames", value, known, |r, key, v| match key {
-            "plural" => set(&mut out.plural, r.d.string(v)),
-            "singular" => set(&mut out.singular, r.d.string(v)),
+        self.structure("CustomResourceDefinitionNames", value, |r, key, v| match key {
+            "plural" => set(&mut out.plural, r.text(v)),
+            "singular" => set(&mut out.singular, r.text(v)),
             "shortNames" => out.short_names = r.d.strings(v),
-            "kind" => set(&mut out.kind, r.d.string(v)),
-            "listKind" => set(&mut out.list_kind, r.d.string(v)),
+            "kind" => set(&mut out.kind, r.text(v)),
+            "listKind" => set(&mut out.list_kind, r.text(v)),
             _ => out.categories = r.d.strings(v),
         });
         out
@@ -188,7 +176,7 @@ impl Reader<'_> {
 
     fn validation(&mut self, value: &Value) -> Validation {
         let mut out = Validation::default();
-        self.structure("CustomResourceValidation", value, &["openAPIV3Schema"], |r, _, v| {
+        self.structure("CustomResourceValidation", value, |r, _, v| {
             out.open_api_v3_schema = pointer(v, |v| Arc::new(JSONSchemaProps::decode(r.d, v)));
         });
         out
@@ -196,10 +184,10 @@ impl Reader<'_> {
 
     fn subresources(&mut self, value: &Value) -> Subresources {
         let mut out = Subresources::default();
-        self.structure("CustomResourceSubresources", value, &["status", "scale"], |r, key, v| match key {
+        self.structure("CustomResourceSubresources", value, |r, key, v| match key {
             "status" => {
                 out.status = !v.is_null();
-                r.structure("CustomResourceSubresourceStatus", v, &[], |_, _, _| {});
+                r.structure("CustomResourceSubresourceStatus", v, |_, _, _| {});
             }
             _ => out.scale = pointer(v, |v| r.scale(v)),
         });
@@ -208,52 +196,45 @@ impl Reader<'_> {
 
     fn scale(&mut self, value: &Value) -> Scale {
         let mut out = Scale::default();
-        let known = &["specReplicasPath", "statusReplicasPath", "labelSelectorPath"];
-        self.structure("CustomResourceSubresourceScale", value, known, |r, key, v| match key {
-            "specReplicasPath" => set(&mut out.spec_replicas_path, r.d.string(v)),
-            "statusReplicasPath" => set(&mut out.status_replicas_path, r.d.string(v)),
-            _ => out.label_selector_path = r.d.string(v),
+        self.structure("CustomResourceSubresourceScale", value, |r, key, v| match key {
+            "specReplicasPath" => set(&mut out.spec_replicas_path, r.text(v)),
+            "statusReplicasPath" => set(&mut out.status_replicas_path, r.text(v)),
+            _ => out.label_selector_path = r.text(v),
         });
         out
     }
 
     fn columns(&mut self, value: &Value) -> Option<Vec<Column>> {
-        self.list(value, "CustomResourceColumnDefinition", |r, item| {
+        self.list(value, |r, item| {
             let mut out = Column::default();
-            let path = if r.is_v1() { "jsonPath" } else { "JSONPath" };
-            let known = &["name", "type", "format", "description", "priority", path];
-            r.structure("CustomResourceColumnDefinition", item, known, |r, key, v| match key {
-                "name" => set(&mut out.name, r.d.string(v)),
-                "type" => set(&mut out.type_, r.d.string(v)),
-                "format" => set(&mut out.format, r.d.string(v)),
-                "description" => set(&mut out.description, r.d.string(v)),
+            r.structure("CustomResourceColumnDefinition", item, |r, key, v| match key {
+                "name" => set(&mut out.name, r.text(v)),
+                "type" => set(&mut out.type_, r.text(v)),
+                "format" => set(&mut out.format, r.text(v)),
+                "description" => set(&mut out.description, r.text(v)),
                 "priority" => out.priority = r.d.int32(v).unwrap_or_default(),
-                _ => set(&mut out.json_path, r.d.string(v)),
+                _ => set(&mut out.json_path, r.text(v)),
             });
             out
         })
     }
 
     fn selectable_fields(&mut self, value: &Value) -> Option<Vec<SelectableField>> {
-        self.list(value, "SelectableField", |r, item| {
+        self.list(value, |r, item| {
             let mut out = SelectableField::default();
-            r.structure("SelectableField", item, &["jsonPath"], |r, _, v| {
-                set(&mut out.json_path, r.d.string(v));
+            r.structure("SelectableField", item, |r, _, v| {
+                set(&mut out.json_path, r.text(v));
             });
             out
         })
     }
 
     fn conversion(&mut self, value: &Value) -> Conversion {
-        const V1: &[&str] = &["strategy", "webhook"];
-        const V1BETA1: &[&str] = &["strategy", "webhookClientConfig", "conversionReviewVersions"];
         let mut out = Conversion::default();
-        let known = if self.is_v1() { V1 } else { V1BETA1 };
-        self.structure("CustomResourceConversion", value, known, |r, key, v| match key {
-            "strategy" => set(&mut out.strategy, r.named(v, "ConversionStrategyType")),
+        self.structure("CustomResourceConversion", value, |r, key, v| match key {
+            "strategy" => set(&mut out.strategy, r.text(v)),
             "webhook" => {
-                let known = &["clientConfig", "conversionReviewVersions"];
-                r.structure("WebhookConversion", v, known, |r, key, v| match key {
+                r.structure("WebhookConversion", v, |r, key, v| match key {
                     "clientConfig" => out.webhook_client_config = pointer(v, |v| r.client_config(v)),
                     _ => out.conversion_review_versions = r.d.strings(v),
                 });
@@ -266,16 +247,11 @@ impl Reader<'_> {
 
     fn client_config(&mut self, value: &Value) -> WebhookClientConfig {
         let mut out = WebhookClientConfig::default();
-        self.structure(
-            "WebhookClientConfig",
-            value,
-            &["url", "service", "caBundle"],
-            |r, key, v| match key {
-                "url" => out.url = r.d.string(v),
-                "service" => out.service = pointer(v, |v| r.service(v)),
-                _ => out.ca_bundle = r.normalized(v, &GoType::Bytes),
-            },
-        );
+        self.structure("WebhookClientConfig", value, |r, key, v| match key {
+            "url" => out.url = r.text(v),
+            "service" => out.service = pointer(v, |v| r.service(v)),
+            _ => out.ca_bundle = r.normalized(v, &GoType::Bytes),
+        });
         out
     }
 
@@ -288,11 +264,10 @@ impl Reader<'_> {
 
     fn service(&mut self, value: &Value) -> ServiceReference {
         let mut out = ServiceReference::default();
-        let known = &["namespace", "name", "path", "port"];
-        self.structure("ServiceReference", value, known, |r, key, v| match key {
-            "namespace" => set(&mut out.namespace, r.d.string(v)),
-            "name" => set(&mut out.name, r.d.string(v)),
-            "path" => out.path = r.d.string(v),
+        self.structure("ServiceReference", value, |r, key, v| match key {
+            "namespace" => set(&mut out.namespace, r.text(v)),
+            "name" => set(&mut out.name, r.text(v)),
+            "path" => out.path = r.text(v),
             _ => out.port = r.d.int32(v),
         });
         out
@@ -300,11 +275,8 @@ impl Reader<'_> {
 
     fn status(&mut self, value: &Value) -> CrdStatus {
         let mut out = CrdStatus::default();
-        let known = &["conditions", "acceptedNames", "storedVersions", "observedGeneration"];
-        self.structure("CustomResourceDefinitionStatus", value, known, |r, key, v| match key {
-            "conditions" => {
-                out.conditions = r.list(v, "CustomResourceDefinitionCondition", read_condition);
-            }
+        self.structure("CustomResourceDefinitionStatus", value, |r, key, v| match key {
+            "conditions" => out.conditions = r.list(v, read_condition),
             "acceptedNames" => out.accepted_names = r.names(v),
             "storedVersions" => out.stored_versions = r.d.strings(v),
             _ => out.observed_generation = r.d.int64(v).unwrap_or_default(),
@@ -314,24 +286,13 @@ impl Reader<'_> {
 }
 
 fn read_version(reader: &mut Reader<'_>, value: &Value) -> Version {
-    const KNOWN: &[&str] = &[
-        "name",
-        "served",
-        "storage",
-        "deprecated",
-        "deprecationWarning",
-        "schema",
-        "subresources",
-        "additionalPrinterColumns",
-        "selectableFields",
-    ];
     let mut out = Version::default();
-    reader.structure("CustomResourceDefinitionVersion", value, KNOWN, |r, key, v| match key {
-        "name" => set(&mut out.name, r.d.string(v)),
+    reader.structure("CustomResourceDefinitionVersion", value, |r, key, v| match key {
+        "name" => set(&mut out.name, r.text(v)),
         "served" => out.served = r.d.boolean(v).unwrap_or_default(),
         "storage" => out.storage = r.d.boolean(v).unwrap_or_default(),
         "deprecated" => out.deprecated = r.d.boolean(v).unwrap_or_default(),
-        "deprecationWarning" => out.deprecation_warning = r.d.string(v),
+        "deprecationWarning" => out.deprecation_warning = r.text(v),
         "schema" => out.schema = pointer(v, |v| r.validation(v)),
         "subresources" => out.subresources = pointer(v, |v| r.subresources(v)),
         "additionalPrinterColumns" => out.additional_printer_columns = r.columns(v),
@@ -341,15 +302,13 @@ fn read_version(reader: &mut Reader<'_>, value: &Value) -> Version {
 }
 
 fn read_condition(reader: &mut Reader<'_>, value: &Value) -> Condition {
-    const KNOWN: &[&str] =
-        &["type", "status", "lastTransitionTime", "reason", "message", "observedGeneration"];
     let mut out = Condition::default();
-    reader.structure("CustomResourceDefinitionCondition", value, KNOWN, |r, key, v| match key {
-        "type" => set(&mut out.type_, r.named(v, "CustomResourceDefinitionConditionType")),
-        "status" => set(&mut out.status, r.named(v, "ConditionStatus")),
+    reader.structure("CustomResourceDefinitionCondition", value, |r, key, v| match key {
+        "type" => set(&mut out.type_, r.text(v)),
+        "status" => set(&mut out.status, r.text(v)),
         "lastTransitionTime" => out.last_transition_time = r.normalized(v, &GoType::Time),
-        "reason" => set(&mut out.reason, r.d.string(v)),
-        "message" => set(&mut out.message, r.d.string(v)),
+        "reason" => set(&mut out.reason, r.text(v)),
+        "message" => set(&mut out.message, r.text(v)),
         _ => out.observed_generation = r.d.int64(v).unwrap_or_default(),
     });
     out

@@ -1,245 +1,279 @@
 //! Encoding a CRD in `v1` or `v1beta1`, as the API server does.
 //!
-//! Some fields are written although they are empty: `status` always has `conditions`,
-//! `acceptedNames` and `storedVersions`, be they null.
+//! Which fields there are, and which are left out when they are empty, comes from the table of types: `status` always
+//! has `conditions`, `acceptedNames` and `storedVersions`, be they null.
 
 use pleach_json::{Map, Str, Value};
+use pleach_types::TypeDef;
 
 use crate::convert::v1_versions;
 use crate::types::{
-    ApiVersion, Column, Condition, Conversion, Crd, CrdSpec, CrdStatus, Names, SelectableField, Subresources,
-    Validation, Version, WebhookClientConfig,
+    ApiVersion, Column, Condition, Conversion, Crd, CrdSpec, CrdStatus, Names, Scale, SelectableField,
+    ServiceReference, Subresources, Validation, Version, WebhookClientConfig,
 };
+
+/// The members of a struct of a version.
+struct Members {
+    def: &'static TypeDef,
+    out: Map,
+}
+
+impl Members {
+    fn of(version: ApiVersion, name: &str) -> Self {
+        let def = version.type_def(name);
+        Self { def, out: Map::with_capacity(def.fields.len()) }
+    }
+
+    /// Adds a field, unless it is empty and left out then. Null stands for a nil pointer, list or map.
+    fn put(mut self, key: &'static str, value: impl Into<Value>) -> Self {
+        let value = value.into();
+        let field = self.def.field(key).expect("a field of the type");
+        if !field.leaves_out(&value) {
+            self.out.insert(key, value);
+        }
+        self
+    }
+
+    fn finish(self) -> Value {
+        self.out.into()
+    }
+}
+
+fn list<T>(items: Option<&[T]>, encode: impl Fn(&T) -> Value) -> Value {
+    items.map(|items| items.iter().map(encode).collect::<Vec<_>>()).into()
+}
+
+fn texts(items: Option<&[Str]>) -> Value {
+    list(items, |text| Value::from(text.clone()))
+}
 
 impl Crd {
     /// The object in the given version, with `apiVersion` and `kind`.
     pub fn encode(&self, version: ApiVersion) -> Value {
-        let mut out = Map::with_capacity(5);
-        out.insert("apiVersion", version.api_version());
-        out.insert("kind", crate::types::KIND);
-        out.insert("metadata", self.metadata.clone());
-        out.insert("spec", self.spec.encode(version));
-        out.insert("status", self.status.encode());
-        out.into()
+        Members::of(version, "CustomResourceDefinition")
+            .put("apiVersion", version.api_version())
+            .put("kind", crate::types::KIND)
+            .put("metadata", self.metadata.clone())
+            .put("spec", self.spec.encode(version))
+            .put("status", self.status.encode(version))
+            .finish()
     }
 }
 
 impl CrdSpec {
     /// The spec in the given version.
     pub fn encode(&self, version: ApiVersion) -> Value {
-        let mut out = Map::new();
-        out.insert("group", self.group.clone());
-        out.insert("names", self.names.encode());
-        out.insert("scope", self.scope.clone());
-        if let Some(conversion) = &self.conversion {
-            out.insert("conversion", conversion.encode(version));
-        }
+        let spec = Members::of(version, "CustomResourceDefinitionSpec")
+            .put("group", self.group.clone())
+            .put("names", self.names.encode(version))
+            .put("scope", self.scope.clone())
+            .put("conversion", self.conversion.as_ref().map(|conversion| conversion.encode(version)));
         match version {
-            ApiVersion::V1 => {
-                let versions = v1_versions(self).map(|list| array(&list, |v| v.encode(version)));
-                out.insert("versions", Value::from(versions));
-                if self.preserves_unknown_fields() {
-                    out.insert("preserveUnknownFields", true);
-                }
-            }
-            ApiVersion::V1beta1 => {
-                put_text(&mut out, "version", &self.version);
-                put(&mut out, "validation", self.validation.as_ref().map(Validation::encode));
-                put(&mut out, "subresources", self.subresources.as_ref().map(Subresources::encode));
-                put_list(&mut out, "versions", self.versions.as_deref(), |v| v.encode(version));
-                let columns = self.additional_printer_columns.as_deref();
-                put_list(&mut out, "additionalPrinterColumns", columns, |c| c.encode(version));
-                put_list(
-                    &mut out,
-                    "selectableFields",
-                    self.selectable_fields.as_deref(),
-                    SelectableField::encode,
-                );
-                put(&mut out, "preserveUnknownFields", self.preserve_unknown_fields.map(Value::from));
-            }
+            ApiVersion::V1 => spec
+                .put("versions", list(v1_versions(self).as_deref(), |v| v.encode(version)))
+                .put("preserveUnknownFields", self.preserves_unknown_fields()),
+            ApiVersion::V1beta1 => spec
+                .put("version", self.version.clone())
+                .put("validation", self.validation.as_ref().map(|validation| validation.encode(version)))
+                .put("subresources", self.subresources.as_ref().map(|some| some.encode(version)))
+                .put("versions", list(self.versions.as_deref(), |v| v.encode(version)))
+                .put(
+                    "additionalPrinterColumns",
+                    list(self.additional_printer_columns.as_deref(), |c| c.encode(version)),
+                )
+                .put("selectableFields", list(self.selectable_fields.as_deref(), |f| f.encode(version)))
+                .put("preserveUnknownFields", self.preserve_unknown_fields),
         }
-        out.into()
+        .finish()
     }
-}
-
-fn array<T>(items: &[T], encode: impl Fn(&T) -> Value) -> Value {
-    Value::from(items.iter().map(encode).collect::<Vec<_>>())
-}
-
-fn texts(items: &[Str]) -> Value {
-    array(items, |s| Value::from(s.clone()))
-}
-
-fn put(out: &mut Map, key: &'static str, value: Option<Value>) {
-    if let Some(value) = value {
-        out.insert(key, value);
-    }
-}
-
-fn put_text(out: &mut Map, key: &'static str, text: &Str) {
-    if !text.is_empty() {
-        out.insert(key, text.clone());
-    }
-}
-
-fn put_list<T>(out: &mut Map, key: &'static str, items: Option<&[T]>, encode: impl Fn(&T) -> Value) {
-    if let Some(items) = items.filter(|items| !items.is_empty()) {
-        out.insert(key, array(items, encode));
-    }
-}
-
-fn put_texts(out: &mut Map, key: &'static str, items: Option<&[Str]>) {
-    put_list(out, key, items, |s| Value::from(s.clone()));
 }
 
 impl Names {
-    fn encode(&self) -> Value {
-        let mut out = Map::new();
-        out.insert("plural", self.plural.clone());
-        put_text(&mut out, "singular", &self.singular);
-        put_texts(&mut out, "shortNames", self.short_names.as_deref());
-        out.insert("kind", self.kind.clone());
-        put_text(&mut out, "listKind", &self.list_kind);
-        put_texts(&mut out, "categories", self.categories.as_deref());
-        out.into()
+    fn encode(&self, version: ApiVersion) -> Value {
+        Members::of(version, "CustomResourceDefinitionNames")
+            .put("plural", self.plural.clone())
+            .put("singular", self.singular.clone())
+            .put("shortNames", texts(self.short_names.as_deref()))
+            .put("kind", self.kind.clone())
+            .put("listKind", self.list_kind.clone())
+            .put("categories", texts(self.categories.as_deref()))
+            .finish()
     }
 }
 
 impl Version {
     fn encode(&self, version: ApiVersion) -> Value {
-        let mut out = Map::new();
-        out.insert("name", self.name.clone());
-        out.insert("served", self.served);
-        out.insert("storage", self.storage);
-        if self.deprecated {
-            out.insert("deprecated", true);
-        }
-        put(&mut out, "deprecationWarning", self.deprecation_warning.clone().map(Value::from));
-        put(&mut out, "schema", self.schema.as_ref().map(Validation::encode));
-        put(&mut out, "subresources", self.subresources.as_ref().map(Subresources::encode));
-        let columns = self.additional_printer_columns.as_deref();
-        put_list(&mut out, "additionalPrinterColumns", columns, |c| c.encode(version));
-        put_list(&mut out, "selectableFields", self.selectable_fields.as_deref(), SelectableField::encode);
-        out.into()
+        Members::of(version, "CustomResourceDefinitionVersion")
+            .put("name", self.name.clone())
+            .put("served", self.served)
+            .put("storage", self.storage)
+            .put("deprecated", self.deprecated)
+            .put("deprecationWarning", self.deprecation_warning.clone())
+            .put("schema", self.schema.as_ref().map(|schema| schema.encode(version)))
+            .put("subresources", self.subresources.as_ref().map(|some| some.encode(version)))
+            .put(
+                "additionalPrinterColumns",
+                list(self.additional_printer_columns.as_deref(), |c| c.encode(version)),
+            )
+            .put("selectableFields", list(self.selectable_fields.as_deref(), |f| f.encode(version)))
+            .finish()
     }
 }
 
 impl Validation {
-    fn encode(&self) -> Value {
-        let mut out = Map::new();
-        put(&mut out, "openAPIV3Schema", self.open_api_v3_schema.as_ref().map(|s| s.to_value()));
-        out.into()
+    fn encode(&self, version: ApiVersion) -> Value {
+        Members::of(version, "CustomResourceValidation")
+            .put("openAPIV3Schema", self.open_api_v3_schema.as_ref().map(|schema| schema.to_value()))
+            .finish()
     }
 }
 
 impl Subresources {
-    fn encode(&self) -> Value {
-        let mut out = Map::new();
-        if self.status {
-            out.insert("status", Value::object());
-        }
-        if let Some(scale) = &self.scale {
-            let mut inner = Map::new();
-            inner.insert("specReplicasPath", scale.spec_replicas_path.clone());
-            inner.insert("statusReplicasPath", scale.status_replicas_path.clone());
-            put(&mut inner, "labelSelectorPath", scale.label_selector_path.clone().map(Value::from));
-            out.insert("scale", inner);
-        }
-        out.into()
+    fn encode(&self, version: ApiVersion) -> Value {
+        Members::of(version, "CustomResourceSubresources")
+            .put("status", self.status.then(Value::object))
+            .put("scale", self.scale.as_ref().map(|scale| scale.encode(version)))
+            .finish()
+    }
+}
+
+impl Scale {
+    fn encode(&self, version: ApiVersion) -> Value {
+        Members::of(version, "CustomResourceSubresourceScale")
+            .put("specReplicasPath", self.spec_replicas_path.clone())
+            .put("statusReplicasPath", self.status_replicas_path.clone())
+            .put("labelSelectorPath", self.label_selector_path.clone())
+            .finish()
     }
 }
 
 impl Column {
     /// The column in the given version, which spells the path's key its own way.
     pub fn encode(&self, version: ApiVersion) -> Value {
-        let mut out = Map::new();
-        out.insert("name", self.name.clone());
-        out.insert("type", self.type_.clone());
-        put_text(&mut out, "format", &self.format);
-        put_text(&mut out, "description", &self.description);
-        if self.priority != 0 {
-            out.insert("priority", self.priority);
-        }
-        let key = if version == ApiVersion::V1 { "jsonPath" } else { "JSONPath" };
-        out.insert(key, self.json_path.clone());
-        out.into()
+        Members::of(version, "CustomResourceColumnDefinition")
+            .put("name", self.name.clone())
+            .put("type", self.type_.clone())
+            .put("format", self.format.clone())
+            .put("description", self.description.clone())
+            .put("priority", self.priority)
+            .put(if version == ApiVersion::V1 { "jsonPath" } else { "JSONPath" }, self.json_path.clone())
+            .finish()
     }
 }
 
 impl SelectableField {
-    fn encode(&self) -> Value {
-        let mut out = Map::new();
-        out.insert("jsonPath", self.json_path.clone());
-        out.into()
+    fn encode(&self, version: ApiVersion) -> Value {
+        Members::of(version, "SelectableField").put("jsonPath", self.json_path.clone()).finish()
     }
 }
 
 impl Conversion {
     fn encode(&self, version: ApiVersion) -> Value {
-        let mut out = Map::new();
-        out.insert("strategy", self.strategy.clone());
-        let config = self.webhook_client_config.as_ref().map(WebhookClientConfig::encode);
+        let conversion =
+            Members::of(version, "CustomResourceConversion").put("strategy", self.strategy.clone());
+        let config = self.webhook_client_config.as_ref().map(|config| config.encode(version));
         let reviews = self.conversion_review_versions.as_deref();
         match version {
-            ApiVersion::V1 if config.is_some() || reviews.is_some() => {
-                let mut webhook = Map::new();
-                put(&mut webhook, "clientConfig", config);
-                webhook.insert("conversionReviewVersions", Value::from(reviews.map(texts)));
-                out.insert("webhook", webhook);
+            ApiVersion::V1 => {
+                let webhook = (config.is_some() || reviews.is_some()).then(|| {
+                    Members::of(version, "WebhookConversion")
+                        .put("clientConfig", config)
+                        .put("conversionReviewVersions", texts(reviews))
+                        .finish()
+                });
+                conversion.put("webhook", webhook)
             }
-            ApiVersion::V1 => {}
             ApiVersion::V1beta1 => {
-                put(&mut out, "webhookClientConfig", config);
-                put_texts(&mut out, "conversionReviewVersions", reviews);
+                conversion.put("webhookClientConfig", config).put("conversionReviewVersions", texts(reviews))
             }
         }
-        out.into()
+        .finish()
     }
 }
 
 impl WebhookClientConfig {
-    fn encode(&self) -> Value {
-        let mut out = Map::new();
-        put(&mut out, "url", self.url.clone().map(Value::from));
-        if let Some(service) = &self.service {
-            let mut inner = Map::new();
-            inner.insert("namespace", service.namespace.clone());
-            inner.insert("name", service.name.clone());
-            put(&mut inner, "path", service.path.clone().map(Value::from));
-            put(&mut inner, "port", service.port.map(Value::from));
-            out.insert("service", inner);
-        }
-        put(&mut out, "caBundle", self.ca_bundle.clone().map(Value::from));
-        out.into()
+    fn encode(&self, version: ApiVersion) -> Value {
+        Members::of(version, "WebhookClientConfig")
+            .put("url", self.url.clone())
+            .put("service", self.service.as_ref().map(|service| service.encode(version)))
+            .put("caBundle", self.ca_bundle.clone())
+            .finish()
+    }
+}
+
+impl ServiceReference {
+    fn encode(&self, version: ApiVersion) -> Value {
+        Members::of(version, "ServiceReference")
+            .put("namespace", self.namespace.clone())
+            .put("name", self.name.clone())
+            .put("path", self.path.clone())
+            .put("port", self.port)
+            .finish()
     }
 }
 
 impl CrdStatus {
-    /// The status, which is the same in every version.
-    pub fn encode(&self) -> Value {
-        let mut out = Map::new();
-        let conditions = self.conditions.as_deref().map(|list| array(list, Condition::encode));
-        out.insert("conditions", Value::from(conditions));
-        out.insert("acceptedNames", self.accepted_names.encode());
-        out.insert("storedVersions", Value::from(self.stored_versions.as_deref().map(texts)));
-        if self.observed_generation != 0 {
-            out.insert("observedGeneration", self.observed_generation);
-        }
-        out.into()
+    /// The status in the given version.
+    pub fn encode(&self, version: ApiVersion) -> Value {
+        Members::of(version, "CustomResourceDefinitionStatus")
+            .put("conditions", list(self.conditions.as_deref(), |condition| condition.encode(version)))
+            .put("acceptedNames", self.accepted_names.encode(version))
+            .put("storedVersions", texts(self.stored_versions.as_deref()))
+            .put("observedGeneration", self.observed_generation)
+            .finish()
     }
 }
 
 impl Condition {
-    fn encode(&self) -> Value {
-        let mut out = Map::new();
-        out.insert("type", self.type_.clone());
-        out.insert("status", self.status.clone());
-        out.insert("lastTransitionTime", Value::from(self.last_transition_time.clone()));
-        put_text(&mut out, "reason", &self.reason);
-        put_text(&mut out, "message", &self.message);
-        if self.observed_generation != 0 {
-            out.insert("observedGeneration", self.observed_generation);
+    fn encode(&self, version: ApiVersion) -> Value {
+        Members::of(version, "CustomResourceDefinitionCondition")
+            .put("type", self.type_.clone())
+            .put("status", self.status.clone())
+            .put("lastTransitionTime", self.last_transition_time.clone())
+            .put("reason", self.reason.clone())
+            .put("message", self.message.clone())
+            .put("observedGeneration", self.observed_generation)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_json::json;
+
+    use super::*;
+    use crate::decode::{Options, decode};
+
+    /// A document with every field of a type, but for schemas.
+    fn full(def: &TypeDef) -> Value {
+        use pleach_types::TypeExpr;
+        fn value(ty: &TypeExpr) -> Value {
+            match ty {
+                TypeExpr::Bool => true.into(),
+                TypeExpr::Int32 | TypeExpr::Int64 => 7.into(),
+                TypeExpr::Time => "2020-01-01T00:00:00Z".into(),
+                TypeExpr::Bytes => "QUJD".into(),
+                TypeExpr::List(of) => vec![value(of)].into(),
+                TypeExpr::Pointer(to) => value(to),
+                TypeExpr::Struct("meta/v1.ObjectMeta") => json!({"name": "foos.example.com"}),
+                TypeExpr::Struct(name) if name.ends_with(".JSONSchemaProps") => json!({"type": "object"}),
+                TypeExpr::Struct(name) => full(pleach_types::get(name).expect("a type")),
+                _ => "x".into(),
+            }
         }
-        out.into()
+        def.fields.iter().map(|field| (field.name.into(), value(&field.ty))).collect::<Map>().into()
+    }
+
+    #[test]
+    fn every_field_of_the_types_is_decoded_and_encoded() {
+        for version in [ApiVersion::V1, ApiVersion::V1beta1] {
+            let mut document = full(version.type_def("CustomResourceDefinition"));
+            let members = document.as_object_mut().expect("an object");
+            members.insert("apiVersion", version.api_version());
+            members.insert("kind", crate::types::KIND);
+            let decoded = decode(&document, version, Options::default()).expect("a CRD");
+            assert!(decoded.unknown.is_empty(), "{:?}", decoded.unknown);
+            assert_eq!(decoded.crd.encode(version), document, "{version:?}");
+        }
     }
 }

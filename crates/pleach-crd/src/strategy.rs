@@ -72,7 +72,7 @@ mod tests {
         prepare_for_create(&mut new);
         assert_eq!(new.meta().generation(), 1);
         assert_eq!(
-            new.status.encode(),
+            new.status.encode(ApiVersion::V1),
             json!({
                 "conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": ["v2"],
             })

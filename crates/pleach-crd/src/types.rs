@@ -10,6 +10,7 @@ use pleach_json::{Str, Value};
 use pleach_meta::ObjectMeta;
 use pleach_meta::group_version::compare_kube_aware_versions;
 use pleach_schema::JSONSchemaProps;
+use pleach_types::TypeDef;
 
 /// The API group of CRDs.
 pub const GROUP: &str = "apiextensions.k8s.io";
@@ -36,6 +37,12 @@ impl ApiVersion {
             Self::V1 => "v1",
             Self::V1beta1 => "v1beta1",
         }
+    }
+
+    /// The type of that name in this version's package.
+    pub(crate) fn type_def(self, name: &str) -> &'static TypeDef {
+        let package = self.version();
+        pleach_types::get(&format!("apiextensions/{package}.{name}")).expect("a type of the table")
     }
 
     /// The `apiVersion` of an object.

@@ -7,6 +7,7 @@ use pleach_json::Value;
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::settle;
+use crate::typed::Typed;
 
 /// An object on its way to another version.
 #[derive(Debug)]
@@ -17,8 +18,15 @@ pub enum Converted {
     ByWebhook(Value),
 }
 
-/// Converts as far as no webhook is needed. The result is pruned but not defaulted.
-pub fn convert(kind: &Kind, from: usize, to: usize, mut value: Value) -> Result<Converted, Error> {
+/// Converts as far as no webhook is needed; `typed` is the typed form of the value, if that is known. The result is
+/// pruned but not defaulted.
+pub fn convert(
+    kind: &Kind,
+    from: usize,
+    to: usize,
+    mut value: Value,
+    typed: &Typed,
+) -> Result<Converted, Error> {
     if from == to {
         return Ok(Converted::Done(value));
     }
@@ -26,7 +34,7 @@ pub fn convert(kind: &Kind, from: usize, to: usize, mut value: Value) -> Result<
         return Ok(Converted::ByWebhook(value));
     }
     let version = &kind.versions[to];
-    if let Cow::Owned(converted) = kind.strategy.convert(&value, version)? {
+    if let Cow::Owned(converted) = kind.strategy.convert(&value, typed, version)? {
         value = converted;
     } else if let Some(object) = value.as_object_mut() {
         object.insert("apiVersion", version.api_version.clone());
@@ -55,7 +63,7 @@ mod tests {
         let kind = custom(json!({"type": "object", "properties": {"a": {"type": "integer", "default": 1}}}));
         let object = json!({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {}, "b": 2});
         assert_eq!(version_of(&kind, &object), Ok(0));
-        let Ok(Converted::Done(converted)) = convert(&kind, 0, 1, object) else {
+        let Ok(Converted::Done(converted)) = convert(&kind, 0, 1, object, &Typed::default()) else {
             panic!("no webhook is needed")
         };
         assert_eq!(converted, json!({"apiVersion": "example.com/v2", "kind": "Foo", "metadata": {}}));

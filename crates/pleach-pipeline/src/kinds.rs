@@ -91,6 +91,29 @@ static BUILT_IN: &[BuiltIn] = &[
     built_in(include_str!("kinds/crd/manifest.yaml"), &crd::CustomResourceDefinition),
 ];
 
+/// The groups of built-in kinds in the order of their priority in discovery; all other groups follow.
+pub const GROUPS: [&str; 19] = [
+    "apiregistration.k8s.io",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+    "resource.k8s.io",
+];
+
 /// The built-in kinds.
 pub fn all(gates: Gates) -> impl Iterator<Item = Kind> {
     minimal(gates).chain(table::KINDS.iter().map(move |kind| kind.to_kind(gates)))
@@ -99,20 +122,6 @@ pub fn all(gates: Gates) -> impl Iterator<Item = Kind> {
 /// The built-in kinds that control planes made of CRDs need.
 pub fn minimal(gates: Gates) -> impl Iterator<Item = Kind> {
     BUILT_IN.iter().map(move |built_in| Kind { gates, ..kind(built_in) })
-}
-
-/// `apiVersion` and `kind` of every kind whose type is in the table of types.
-pub fn typed_kinds() -> impl Iterator<Item = (String, &'static str)> {
-    table::KINDS.iter().flat_map(|entry| {
-        entry.versions.iter().map(|(version, _)| {
-            let api_version = if entry.group.is_empty() {
-                (*version).to_owned()
-            } else {
-                format!("{}/{version}", entry.group)
-            };
-            (api_version, entry.kind)
-        })
-    })
 }
 
 /// The Go type of a kind in a version, if the table of types has it; also those of subresources' bodies.
@@ -195,6 +204,22 @@ pub(crate) mod tests {
         });
         let crd = pleach_crd::decode(&crd, ApiVersion::V1, Options::default()).expect("a CRD").crd;
         compile::kind_named(&crd, &crd.spec.names)
+    }
+
+    #[test]
+    fn configurations_of_admission_are_exempt_from_webhooks() {
+        for kind in all(Gates::default()) {
+            let is_configuration = kind.group == "admissionregistration.k8s.io";
+            assert_eq!(kind.strategy.is_exempt_from_webhooks(), is_configuration, "{}", kind.plural);
+        }
+        assert!(!custom(json!({"type": "object"})).strategy.is_exempt_from_webhooks());
+    }
+
+    #[test]
+    fn every_group_has_a_priority() {
+        for kind in all(Gates::default()) {
+            assert!(kind.group.is_empty() || GROUPS.contains(&kind.group.as_str()), "{}", kind.group);
+        }
     }
 
     #[test]

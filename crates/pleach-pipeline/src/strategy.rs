@@ -501,9 +501,15 @@ pub trait Strategy: Debug + Send + Sync + 'static {
 
     // ---- convert ----
 
-    /// An object with the field names of another version. A borrowed answer says that only `apiVersion` differs.
-    fn convert<'v>(&self, object: &'v Value, to: &KindVersion) -> Result<Cow<'v, Value>, Error> {
-        let _ = to;
+    /// An object with the field names of another version; `typed` is its typed form, if that is known. A borrowed
+    /// object means that only `apiVersion` differs.
+    fn convert<'v>(
+        &self,
+        object: &'v Value,
+        typed: &Typed,
+        to: &KindVersion,
+    ) -> Result<Cow<'v, Value>, Error> {
+        let _ = (typed, to);
         Ok(Cow::Borrowed(object))
     }
 

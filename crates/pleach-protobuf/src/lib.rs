@@ -111,7 +111,7 @@ pub fn any_object(body: &[u8]) -> Option<Value> {
 pub fn delete_options(body: &[u8]) -> Result<Value, WireError> {
     let envelope = open(body)?;
     let mut options = match envelope.kind {
-        "" | "DeleteOptions" => read::read(envelope.raw, &DELETE_OPTIONS)?,
+        "" | "DeleteOptions" => read::read(envelope.raw, *DELETE_OPTIONS)?,
         _ => Map::new(),
     };
     options.insert("apiVersion", envelope.api_version);
@@ -165,7 +165,7 @@ pub fn status(status: &Status, resume: Option<&str>) -> Vec<u8> {
         metadata.insert("continue", token);
         members.insert("metadata", metadata);
     }
-    value.as_object().map(|members| write_object(members, &STATUS)).unwrap_or_default()
+    value.as_object().map(|members| write_object(members, *STATUS)).unwrap_or_default()
 }
 
 /// A list: `{1 metadata, 2 items}`, of what items of this version and kind have of the objects; `None` if they have no
@@ -188,7 +188,7 @@ pub fn list<E>(
             out.close(2, before);
         }
         let before = out.len();
-        write::write(out, metadata, &LIST_META);
+        write::write(out, metadata, *LIST_META);
         out.close(1, before);
         Ok(())
     });

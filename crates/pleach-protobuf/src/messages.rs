@@ -1,28 +1,37 @@
-//! The protobuf messages of the API: one table of numbers, names and types of fields, for reading and writing.
+//! The protobuf messages of the API, made from the table of types ([`pleach_types`]) when they are first used.
 //!
-//! The numbers are the public API's, which never change; new fields get new ones. Names are those of JSON.
 //! Fields stand in the order of their numbers.
 
-mod admission;
-mod apiextensions;
-mod core;
-mod discovery;
-mod meta;
-mod rbac;
-mod reviews;
-mod typed;
+use std::collections::HashMap;
+use std::sync::{OnceLock, PoisonError, RwLock};
+
+use pleach_types::{FieldDef, TypeDef, TypeExpr};
+use pleach_work::Constant;
 
 /// A message.
 #[derive(Debug)]
 pub(crate) struct Message {
-    pub(crate) fields: &'static [Field],
+    def: &'static TypeDef,
+    fields: OnceLock<Vec<Field>>,
+}
+
+impl Message {
+    /// Its fields. Types that nest are made level by level.
+    pub(crate) fn fields(&self) -> &[Field] {
+        self.fields.get_or_init(|| {
+            let numbered = self.def.fields.iter().filter(|field| field.number != 0);
+            let mut fields: Vec<Field> = numbered.map(field).collect();
+            fields.sort_by_key(|field| field.number);
+            fields
+        })
+    }
 }
 
 /// One field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field {
     pub(crate) number: u32,
-    /// Empty for [`Rule::Inline`].
+    /// The JSON key; empty for [`Rule::Inline`].
     pub(crate) name: &'static str,
     pub(crate) kind: FieldType,
     pub(crate) rule: Rule,
@@ -73,106 +82,90 @@ pub(crate) enum Rule {
     Inline,
 }
 
-use FieldType::{Bool, Bytes, Double, Int, Json, MicroTime, Text, Time};
-
-const fn field(number: u32, name: &'static str, kind: FieldType, rule: Rule) -> Field {
-    Field { number, name, kind, rule }
-}
-
-const fn plain(number: u32, name: &'static str, kind: FieldType) -> Field {
-    field(number, name, kind, Rule::Plain)
-}
-
-const fn pointer(number: u32, name: &'static str, kind: FieldType) -> Field {
-    field(number, name, kind, Rule::Pointer)
-}
-
-const fn many(number: u32, name: &'static str, kind: FieldType) -> Field {
-    field(number, name, kind, Rule::Many)
-}
-
-const fn map(number: u32, name: &'static str, kind: FieldType) -> Field {
-    field(number, name, kind, Rule::Map)
-}
-
-/// A message that is always there.
-const fn part(number: u32, name: &'static str, message: &'static Message) -> Field {
-    plain(number, name, FieldType::Message(message))
-}
-
-/// A message, there or not.
-const fn one(number: u32, name: &'static str, message: &'static Message) -> Field {
-    pointer(number, name, FieldType::Message(message))
-}
-
-/// A list of messages.
-const fn each(number: u32, name: &'static str, message: &'static Message) -> Field {
-    many(number, name, FieldType::Message(message))
-}
-
-const fn text(number: u32, name: &'static str) -> Field {
-    plain(number, name, Text)
-}
-
-const fn texts(number: u32, name: &'static str) -> Field {
-    many(number, name, Text)
-}
-
-pub(crate) use apiextensions::JSON_SCHEMA_PROPS;
-pub(crate) use meta::{DELETE_OPTIONS, LIST_META, STATUS};
-
 /// The message of a kind; `None` for kinds that have no protobuf form.
 pub(crate) fn message(api_version: &str, kind: &str) -> Option<&'static Message> {
-    Some(match (api_version, kind) {
-        ("v1", "ConfigMap") => &core::CONFIG_MAP,
-        ("v1", "Secret") => &core::SECRET,
-        ("v1", "ServiceAccount") => &core::SERVICE_ACCOUNT,
-        ("v1", "Namespace") => &core::NAMESPACE,
-        ("v1", "Event") => &core::CORE_EVENT,
-        ("v1", "Status") => &meta::STATUS,
-        ("events.k8s.io/v1", "Event") => &core::EVENT,
-        ("coordination.k8s.io/v1", "Lease") => &core::LEASE,
-        ("apiextensions.k8s.io/v1", "CustomResourceDefinition") => &apiextensions::DEFINITION_V1,
-        ("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition") => &apiextensions::DEFINITION_V1BETA1,
-        ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration") => {
-            &admission::MUTATING_CONFIGURATION
-        }
-        ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration") => {
-            &admission::VALIDATING_CONFIGURATION
-        }
-        ("authentication.k8s.io/v1", "SelfSubjectReview") => &reviews::SELF_REVIEW,
-        ("authentication.k8s.io/v1", "TokenRequest") => &reviews::TOKEN_REQUEST,
-        ("authentication.k8s.io/v1", "TokenReview") => &reviews::TOKEN_REVIEW,
-        ("authorization.k8s.io/v1", "SelfSubjectAccessReview") => &reviews::SELF_ACCESS_REVIEW,
-        ("authorization.k8s.io/v1", "SubjectAccessReview" | "LocalSubjectAccessReview") => {
-            &reviews::ACCESS_REVIEW
-        }
-        ("authorization.k8s.io/v1", "SelfSubjectRulesReview") => &reviews::RULES_REVIEW,
-        ("rbac.authorization.k8s.io/v1", "Role") => &rbac::ROLE,
-        ("rbac.authorization.k8s.io/v1", "ClusterRole") => &rbac::CLUSTER_ROLE,
-        ("rbac.authorization.k8s.io/v1", "RoleBinding" | "ClusterRoleBinding") => &rbac::BINDING,
-        ("meta.k8s.io/v1" | "meta.k8s.io/v1beta1", "PartialObjectMetadata") => &meta::PARTIAL_OBJECT_METADATA,
-        ("" | "v1", "APIVersions") => &discovery::VERSIONS,
-        ("" | "v1", "APIResourceList") => &discovery::RESOURCE_LIST,
-        ("v1", "APIGroupList") => &discovery::GROUP_LIST,
-        ("v1", "APIGroup") => &discovery::GROUP,
-        ("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList") => &discovery::AGGREGATED,
-        _ => return typed::message(pleach_pipeline::kinds::type_name(api_version, kind)?),
-    })
+    let def = pleach_types::of_kind(api_version, kind).or_else(|| match api_version {
+        // Discovery documents and `Status` are of `meta/v1`, and say `v1` or nothing.
+        "" | "v1" | "meta.k8s.io/v1beta1" => pleach_types::of_kind("meta.k8s.io/v1", kind),
+        _ => None,
+    })?;
+    Some(of(def))
 }
 
-/// Every kind that is stored, with its version.
+/// The message of a type. Types live as long as the program, and so do their messages.
+fn of(def: &'static TypeDef) -> &'static Message {
+    static MADE: RwLock<Option<HashMap<&'static str, &'static Message>>> = RwLock::new(None);
+    let made = MADE.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = made.as_ref().and_then(|made| made.get(def.name)) {
+        return known;
+    }
+    drop(made);
+    let mut made = MADE.write().unwrap_or_else(PoisonError::into_inner);
+    let leak = || -> &'static Message { Box::leak(Box::new(Message { def, fields: OnceLock::new() })) };
+    made.get_or_insert_default().entry(def.name).or_insert_with(leak)
+}
+
+/// The message of a type that is in the table.
+fn named(name: &str) -> &'static Message {
+    of(pleach_types::get(name).expect("a type of the table"))
+}
+
+pub(crate) static STATUS: Constant<&'static Message> = Constant::new(|| named("meta/v1.Status"));
+pub(crate) static LIST_META: Constant<&'static Message> = Constant::new(|| named("meta/v1.ListMeta"));
+pub(crate) static DELETE_OPTIONS: Constant<&'static Message> =
+    Constant::new(|| named("meta/v1.DeleteOptions"));
+pub(crate) static JSON_SCHEMA_PROPS: Constant<&'static Message> =
+    Constant::new(|| named("apiextensions/v1.JSONSchemaProps"));
+
+fn field(def: &FieldDef) -> Field {
+    let (rule, ty) = match &def.ty {
+        _ if def.embedded => (Rule::Inline, &def.ty),
+        TypeExpr::Pointer(to) => (Rule::Pointer, &**to),
+        TypeExpr::List(of) => (Rule::Many, &**of),
+        TypeExpr::Map(of) => (Rule::Map, &**of),
+        other => (Rule::Plain, other),
+    };
+    Field { number: def.number, name: if def.embedded { "" } else { def.name }, kind: field_type(ty), rule }
+}
+
+fn field_type(ty: &TypeExpr) -> FieldType {
+    match ty {
+        TypeExpr::String(_) => FieldType::Text,
+        TypeExpr::Bool => FieldType::Bool,
+        TypeExpr::Int32 | TypeExpr::Int64 => FieldType::Int,
+        TypeExpr::Float64 => FieldType::Double,
+        TypeExpr::Time => FieldType::Time,
+        TypeExpr::MicroTime => FieldType::MicroTime,
+        TypeExpr::Quantity => FieldType::Quantity,
+        TypeExpr::IntOrString => FieldType::IntOrString,
+        TypeExpr::Raw => FieldType::Json,
+        TypeExpr::Bytes => FieldType::Bytes,
+        TypeExpr::Texts => FieldType::TextList,
+        TypeExpr::SchemaOrBool => FieldType::SchemaOrBool,
+        TypeExpr::SchemaOrList => FieldType::SchemaOrList,
+        TypeExpr::SchemaOrTexts => FieldType::SchemaOrTexts,
+        TypeExpr::Struct(name) => FieldType::Message(named(name)),
+        // No type of the API nests these.
+        TypeExpr::Map(of) | TypeExpr::List(of) | TypeExpr::Pointer(of) => field_type(of),
+    }
+}
+
+/// `apiVersion` and kind of all types of the table with both, in a fixed order.
 #[cfg(test)]
-pub(crate) const STORED: [(&str, &str); 11] = [
-    ("v1", "ConfigMap"),
-    ("v1", "Secret"),
-    ("v1", "ServiceAccount"),
-    ("v1", "Namespace"),
-    ("v1", "Event"),
-    ("events.k8s.io/v1", "Event"),
-    ("coordination.k8s.io/v1", "Lease"),
-    ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
-    ("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition"),
-    ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),
-    ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
-];
+pub(crate) fn kinds() -> Vec<(String, &'static str)> {
+    let kind = |name: &'static str| {
+        let (package, kind) = name.split_once('.')?;
+        let (package, version) = package.split_once('/')?;
+        let group = match package {
+            "core" => String::new(),
+            "apps" | "batch" | "autoscaling" | "policy" => format!("{package}/"),
+            "rbac" => "rbac.authorization.k8s.io/".to_owned(),
+            _ => format!("{package}.k8s.io/"),
+        };
+        let api_version = format!("{group}{version}");
+        pleach_types::of_kind(&api_version, kind).is_some().then_some((api_version, kind))
+    };
+    let mut kinds: Vec<_> = pleach_types::names().filter_map(kind).collect();
+    kinds.sort();
+    kinds
+}

@@ -60,7 +60,7 @@ fn members(parts: &[&[u8]], message: &'static Message, depth: usize) -> Result<M
 }
 
 fn find(message: &'static Message, number: u32) -> Option<&'static Field> {
-    let fields = message.fields;
+    let fields = message.fields();
     // Most messages have no gaps.
     match fields.get(number as usize - 1) {
         Some(field) if field.number == number => Some(field),
@@ -261,7 +261,7 @@ fn value(kind: FieldType, parts: &[&[u8]], depth: usize) -> Result<Option<Value>
             (schema, others) if others.is_empty() => return Ok(schema),
             (_, others) => {
                 let schemas = others.iter().map(|content| match content {
-                    Content::Bytes(bytes) => Ok(members(&[bytes], &JSON_SCHEMA_PROPS, depth + 1)?.into()),
+                    Content::Bytes(bytes) => Ok(members(&[bytes], *JSON_SCHEMA_PROPS, depth + 1)?.into()),
                     content => Err(wrong_type(content, "JSONSchemas")),
                 });
                 schemas.collect::<Result<Vec<Value>, WireError>>()?.into()
@@ -319,7 +319,7 @@ fn schema_or<'a>(
         Ok(())
     })?;
     let schema =
-        if schemas.is_empty() { None } else { Some(members(&schemas, &JSON_SCHEMA_PROPS, depth)?.into()) };
+        if schemas.is_empty() { None } else { Some(members(&schemas, *JSON_SCHEMA_PROPS, depth)?.into()) };
     Ok((schema, others))
 }
 

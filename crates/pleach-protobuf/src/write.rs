@@ -15,7 +15,7 @@ use super::wire::Writer;
 /// Writes the fields of a message.
 pub(crate) fn write(out: &mut Writer, members: &Map, message: &'static Message) {
     grow_stack(|| {
-        for field in message.fields.iter().rev() {
+        for field in message.fields().iter().rev() {
             if let (Rule::Inline, FieldType::Message(inner)) = (field.rule, field.kind) {
                 let before = out.len();
                 write(out, members, inner);
@@ -146,6 +146,6 @@ fn texts(out: &mut Writer, number: u32, items: &[Value]) {
 
 fn write_schema(out: &mut Writer, number: u32, schema: &Map) {
     let before = out.len();
-    write(out, schema, &JSON_SCHEMA_PROPS);
+    write(out, schema, *JSON_SCHEMA_PROPS);
     out.close(number, before);
 }

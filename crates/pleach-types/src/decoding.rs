@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use pleach_go::json::{Decoder, GoField, GoStruct, GoType, STRING, always};
 use pleach_json::Value;
 
-use super::{TypeExpr, get};
+use crate::{TypeExpr, get};
 
 /// The struct that objects of a type are decoded into. Made once; types of the table live as long as the program.
 pub fn go_struct(name: &str) -> Option<&'static GoStruct> {
@@ -97,6 +97,9 @@ fn go_type(ty: &TypeExpr) -> GoType {
         TypeExpr::Map(of) => GoType::Map(leak(of)),
         TypeExpr::List(of) => GoType::Slice(leak(of)),
         TypeExpr::Pointer(to) => GoType::Pointer(leak(to)),
+        // Schemas nest, and have a decoder of their own.
+        TypeExpr::SchemaOrBool | TypeExpr::SchemaOrList | TypeExpr::SchemaOrTexts => GoType::Raw,
+        TypeExpr::Struct(name) if name.ends_with(".JSONSchemaProps") => GoType::Raw,
         TypeExpr::Struct(name) => GoType::Struct(go_struct(name).expect("a type of the table")),
     }
 }

@@ -12,6 +12,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pleach-work", &[]),
     ("pleach-json", &["work"]),
     ("pleach-go", &["work", "json"]),
+    ("pleach-types", &["json", "go"]),
     ("pleach-auth", &["work", "json", "go"]),
     ("pleach-regex", &["work"]),
     ("pleach-yaml", &["work", "json", "go"]),
@@ -20,12 +21,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pleach-meta", &["work", "json", "go"]),
     ("pleach-cel", &["work", "json", "go", "meta", "regex"]),
     ("pleach-schema", &["work", "json", "go", "meta", "regex", "cel", "jsonpath"]),
-    ("pleach-crd", &["work", "json", "go", "meta", "regex", "cel", "jsonpath", "schema"]),
+    ("pleach-crd", &["work", "json", "go", "types", "meta", "regex", "cel", "jsonpath", "schema"]),
     (
         "pleach-pipeline",
-        &["work", "json", "go", "auth", "yaml", "regex", "jsonpath", "patch", "meta", "cel", "schema", "crd"],
+        &[
+            "work", "json", "go", "types", "auth", "yaml", "regex", "jsonpath", "patch", "meta", "cel",
+            "schema", "crd",
+        ],
     ),
-    ("pleach-protobuf", &["work", "json", "go", "meta", "pipeline"]),
+    ("pleach-protobuf", &["work", "json", "go", "types", "meta", "pipeline"]),
     ("pleach-apply", &["work", "json", "go", "meta", "schema"]),
     ("pleach-policy", &["work", "json", "go", "auth", "patch", "meta", "cel", "pipeline", "apply"]),
     ("pleach-openapi", &["work", "json", "go", "yaml", "meta", "schema", "crd"]),
@@ -235,7 +239,6 @@ fn names_are_the_usual_ones() {
 
 /// Files outside of the kinds' folders that name built-in kinds all the same, and why.
 const NAMES_KINDS: &[(&str, &str)] = &[
-    ("crates/pleach-protobuf/src/messages.rs", "the protobuf messages by kind"),
     ("crates/pleach-server/src/request_info.rs", "the grammar of URLs"),
     ("crates/pleach-meta/src/object_meta/validate.rs", "events own nothing"),
     ("crates/pleach-openapi/src/shared.rs", "the shared types of published documents"),
@@ -338,6 +341,10 @@ fn texts_of_go_are_made_in_one_place() {
         (["cannot un", "marshal"].concat(), "crates/pleach-json/", "use pleach_go::json"),
         (["illegal base", "64 data"].concat(), "crates/pleach-go/", "use pleach_go::base64"),
         (["invalid URL ", "escape"].concat(), "crates/pleach-go/", "use pleach_go::url"),
+        (["missing ']' ", "in host"].concat(), "crates/pleach-go/", "use pleach_go::url"),
+        (["parsing ", "time "].concat(), "crates/pleach-go/", "use pleach_go::time"),
+        (["unable to parse ", "quantity"].concat(), "crates/pleach-go/", "use pleach_go::quantity"),
+        (["quantities must ", "match"].concat(), "crates/pleach-go/", "use pleach_go::quantity"),
     ];
     let mut wrong = Vec::new();
     for (name, path) in files() {

@@ -590,7 +590,7 @@ impl Strategy for ApiKind {
         self.rules.grace_period(object, asked)
     }
 
-    fn convert<'v>(&self, object: &'v Value, to: &KindVersion) -> Result<Cow<'v, Value>, Error> {
+    fn convert<'v>(&self, object: &'v Value, _: &Typed, to: &KindVersion) -> Result<Cow<'v, Value>, Error> {
         Ok(self.rules.convert(object, &to.name).map_or(Cow::Borrowed(object), Cow::Owned))
     }
 

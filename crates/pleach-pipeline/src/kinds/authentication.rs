@@ -1,7 +1,5 @@
 //! Kinds of `authentication.k8s.io` that are never stored: TokenRequest, TokenReview and SelfSubjectReview.
 
-use pleach_go::json::{GoStruct, GoType, STRING, always, omitempty};
-use pleach_meta::object_meta::OBJECT_META;
 use pleach_work::Constant;
 
 use super::unstored::{Unstored, UnstoredGroup};
@@ -27,109 +25,12 @@ pub static TOKEN_REVIEW: Constant<Kind> = Constant::new(|| TOKEN_REVIEW_STRATEGY
 pub static SELF_SUBJECT_REVIEW: Constant<Kind> =
     Constant::new(|| SELF_SUBJECT_REVIEW_STRATEGY.kind("selfsubjectreviews"));
 
-static TOKEN_REQUEST_STRATEGY: Unstored = Unstored { group: &UNSTORED_GROUP, type_: &TOKEN_REQUEST_TYPE };
-static TOKEN_REVIEW_STRATEGY: Unstored = Unstored { group: &UNSTORED_GROUP, type_: &TOKEN_REVIEW_TYPE };
+static TOKEN_REQUEST_STRATEGY: Unstored =
+    Unstored { group: &UNSTORED_GROUP, type_name: "authentication/v1.TokenRequest" };
+static TOKEN_REVIEW_STRATEGY: Unstored =
+    Unstored { group: &UNSTORED_GROUP, type_name: "authentication/v1.TokenReview" };
 static SELF_SUBJECT_REVIEW_STRATEGY: Unstored =
-    Unstored { group: &UNSTORED_GROUP, type_: &SELF_SUBJECT_REVIEW_TYPE };
-
-const STRINGS: GoType = GoType::Slice(&STRING);
-const INT64: GoType = GoType::Int64;
-
-static TOKEN_REQUEST_TYPE: GoStruct = GoStruct {
-    name: "TokenRequest",
-    package: "v1",
-    fields: &[
-        omitempty("kind", STRING),
-        omitempty("apiVersion", STRING),
-        omitempty("metadata", GoType::Struct(&OBJECT_META)),
-        always("spec", GoType::Struct(&TOKEN_REQUEST_SPEC)),
-        omitempty("status", GoType::Struct(&TOKEN_REQUEST_STATUS)),
-    ],
-};
-
-static TOKEN_REQUEST_SPEC: GoStruct = GoStruct {
-    name: "TokenRequestSpec",
-    package: "v1",
-    fields: &[
-        always("audiences", STRINGS),
-        always("expirationSeconds", GoType::Pointer(&INT64)),
-        always("boundObjectRef", GoType::Pointer(&GoType::Struct(&BOUND_OBJECT_REFERENCE))),
-    ],
-};
-
-static BOUND_OBJECT_REFERENCE: GoStruct = GoStruct {
-    name: "BoundObjectReference",
-    package: "v1",
-    fields: &[
-        omitempty("kind", STRING),
-        omitempty("apiVersion", STRING),
-        omitempty("name", STRING),
-        omitempty("uid", GoType::String("types.UID")),
-    ],
-};
-
-static TOKEN_REQUEST_STATUS: GoStruct = GoStruct {
-    name: "TokenRequestStatus",
-    package: "v1",
-    fields: &[always("token", STRING), always("expirationTimestamp", GoType::Time)],
-};
-
-static TOKEN_REVIEW_TYPE: GoStruct = GoStruct {
-    name: "TokenReview",
-    package: "v1",
-    fields: &[
-        omitempty("kind", STRING),
-        omitempty("apiVersion", STRING),
-        omitempty("metadata", GoType::Struct(&OBJECT_META)),
-        always("spec", GoType::Struct(&TOKEN_REVIEW_SPEC)),
-        omitempty("status", GoType::Struct(&TOKEN_REVIEW_STATUS)),
-    ],
-};
-
-static TOKEN_REVIEW_SPEC: GoStruct = GoStruct {
-    name: "TokenReviewSpec",
-    package: "v1",
-    fields: &[omitempty("token", STRING), omitempty("audiences", STRINGS)],
-};
-
-static TOKEN_REVIEW_STATUS: GoStruct = GoStruct {
-    name: "TokenReviewStatus",
-    package: "v1",
-    fields: &[
-        omitempty("authenticated", GoType::Bool),
-        omitempty("user", GoType::Struct(&USER_INFO)),
-        omitempty("audiences", STRINGS),
-        omitempty("error", STRING),
-    ],
-};
-
-static USER_INFO: GoStruct = GoStruct {
-    name: "UserInfo",
-    package: "v1",
-    fields: &[
-        omitempty("username", STRING),
-        omitempty("uid", STRING),
-        omitempty("groups", STRINGS),
-        omitempty("extra", GoType::Map(&STRINGS)),
-    ],
-};
-
-static SELF_SUBJECT_REVIEW_TYPE: GoStruct = GoStruct {
-    name: "SelfSubjectReview",
-    package: "v1",
-    fields: &[
-        omitempty("kind", STRING),
-        omitempty("apiVersion", STRING),
-        omitempty("metadata", GoType::Struct(&OBJECT_META)),
-        omitempty("status", GoType::Struct(&SELF_SUBJECT_REVIEW_STATUS)),
-    ],
-};
-
-static SELF_SUBJECT_REVIEW_STATUS: GoStruct = GoStruct {
-    name: "SelfSubjectReviewStatus",
-    package: "v1",
-    fields: &[omitempty("userInfo", GoType::Struct(&USER_INFO))],
-};
+    Unstored { group: &UNSTORED_GROUP, type_name: "authentication/v1.SelfSubjectReview" };
 
 #[cfg(test)]
 mod tests {

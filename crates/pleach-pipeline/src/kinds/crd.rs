@@ -238,8 +238,13 @@ impl Strategy for CustomResourceDefinition {
         Some(&StoredAsData)
     }
 
-    fn convert<'v>(&self, object: &'v Value, to: &KindVersion) -> Result<Cow<'v, Value>, Error> {
-        Ok(Cow::Owned(typed(object)?.encode(version(&to.name))))
+    fn convert<'v>(
+        &self,
+        object: &'v Value,
+        known: &Typed,
+        to: &KindVersion,
+    ) -> Result<Cow<'v, Value>, Error> {
+        Ok(Cow::Owned(typed_or_decoded(object, known)?.encode(version(&to.name))))
     }
 
     fn apply_schema(&self, version: &KindVersion) -> Option<&'static Schema> {

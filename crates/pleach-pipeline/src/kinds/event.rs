@@ -17,6 +17,7 @@ use crate::compile;
 use crate::error::Error;
 use crate::kind::{Column, Kind, KindVersion};
 use crate::strategy::{Role, Strategy};
+use crate::typed::Typed;
 
 const CORE_MANIFEST: &str = include_str!("event/core.yaml");
 const EVENTS_MANIFEST: &str = include_str!("event/events.yaml");
@@ -98,7 +99,7 @@ impl Strategy for Event {
         true
     }
 
-    fn convert<'v>(&self, object: &'v Value, to: &KindVersion) -> Result<Cow<'v, Value>, Error> {
+    fn convert<'v>(&self, object: &'v Value, _: &Typed, to: &KindVersion) -> Result<Cow<'v, Value>, Error> {
         Ok(Cow::Owned(convert(object.clone(), &to.api_version)))
     }
 

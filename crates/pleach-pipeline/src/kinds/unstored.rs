@@ -9,7 +9,7 @@ use crate::kind::Kind;
 use crate::resource::Resource;
 use crate::strategy::Strategy;
 use crate::typed::Typed;
-use crate::{compile, kinds};
+use crate::{compile, kinds, types};
 
 /// A group of such kinds.
 #[derive(Debug)]
@@ -29,14 +29,18 @@ pub(super) struct UnstoredGroup {
 pub(super) struct Unstored {
     /// The kind's group.
     pub group: &'static UnstoredGroup,
-    /// The type of its objects.
-    pub type_: &'static GoStruct,
+    /// The type of its objects, in the table of types.
+    pub type_name: &'static str,
 }
 
 impl Unstored {
+    fn go_struct(&self) -> &'static GoStruct {
+        types::go_struct(self.type_name).expect("a type of the table")
+    }
+
     /// The kind of this strategy.
     pub(super) fn kind(&'static self, plural: &str) -> Kind {
-        let (group, kind) = (self.group.group, self.type_.name);
+        let (group, kind) = (self.group.group, self.go_struct().name);
         let manifest = format!(
             "apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -78,7 +82,7 @@ impl Strategy for Unstored {
 
     fn decode(&self, _: Resource<'_>, object: &mut Value, _: &mut Typed) -> Result<Vec<String>, String> {
         let mut decoder = Decoder::noting_unknown("").with_literal_numbers();
-        decoder.decode(object, &GoType::Struct(self.type_))?;
+        decoder.decode(object, &GoType::Struct(self.go_struct()))?;
         Ok(decoder.into_unknown())
     }
 }

@@ -7,16 +7,16 @@ use super::{FieldDef, TypeDef, TypeExpr, get};
 
 /// The compiled schema of a type.
 pub fn schema(name: &str) -> Schema {
-    Schema::from_value(&of_root(name), SchemaOptions::default())
+    Schema::from_value(&schema_value(name), SchemaOptions::default())
 }
 
 /// The schema of a type as documents publish it.
 pub fn props(name: &str) -> Option<JSONSchemaProps> {
-    JSONSchemaProps::from_value(&of_root(name)).ok()
+    JSONSchemaProps::from_value(&schema_value(name)).ok()
 }
 
-/// What every object has is not part of its own schema.
-fn of_root(name: &str) -> Value {
+/// The schema without `apiVersion`, `kind` and `metadata`.
+pub fn schema_value(name: &str) -> Value {
     let mut schema = of_struct(name);
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         for field in ["apiVersion", "kind", "metadata"] {
@@ -86,6 +86,13 @@ fn of_type(ty: &TypeExpr) -> Value {
             json!({"type": "array", "items": (of_type(of)), "x-kubernetes-list-type": "atomic"})
         }
         TypeExpr::Pointer(to) => of_type(to),
+        // Schemas nest; their fields are owned without a schema.
+        TypeExpr::SchemaOrBool | TypeExpr::SchemaOrList | TypeExpr::SchemaOrTexts => {
+            json!({"x-kubernetes-preserve-unknown-fields": true})
+        }
+        TypeExpr::Struct(name) if name.ends_with(".JSONSchemaProps") => {
+            json!({"x-kubernetes-preserve-unknown-fields": true})
+        }
         TypeExpr::Struct(name) => of_struct(name),
     }
 }

@@ -1,25 +1,25 @@
 //! Decoding of roles and bindings by upstream's Go types, and the defaults of bindings.
 
-use pleach_go::json::{Decoder, GoField, GoStruct, GoType, STRING, always, omitempty};
+use pleach_go::json::{Decoder, GoType};
 use pleach_json::Value;
 
 use super::GROUP;
+use crate::types;
 
-const STRINGS: GoType = GoType::Slice(&STRING);
-
-/// Decodes a role in place; the paths of unknown fields come back.
+/// Decodes a role in place; returns the paths of unknown fields.
 pub(super) fn role(namespaced: bool, value: &mut Value) -> Result<Vec<String>, String> {
-    decode(value, if namespaced { &ROLE } else { &CLUSTER_ROLE })
+    decode(value, if namespaced { "rbac/v1.Role" } else { "rbac/v1.ClusterRole" })
 }
 
-/// Decodes a binding in place; the paths of unknown fields come back.
+/// Decodes a binding in place; returns the paths of unknown fields.
 pub(super) fn binding(namespaced: bool, value: &mut Value) -> Result<Vec<String>, String> {
-    decode(value, if namespaced { &ROLE_BINDING } else { &CLUSTER_ROLE_BINDING })
+    decode(value, if namespaced { "rbac/v1.RoleBinding" } else { "rbac/v1.ClusterRoleBinding" })
 }
 
-fn decode(value: &mut Value, shape: &'static GoStruct) -> Result<Vec<String>, String> {
+fn decode(value: &mut Value, type_name: &str) -> Result<Vec<String>, String> {
+    let root = types::go_root(type_name).expect("a type of the table");
     let mut decoder = Decoder::noting_unknown("").with_literal_numbers();
-    decoder.decode(value, &GoType::Struct(shape))?;
+    decoder.decode(value, &GoType::Struct(root))?;
     Ok(decoder.into_unknown())
 }
 
@@ -46,95 +46,3 @@ pub(super) fn default_binding(object: &mut Value) {
         subjects.iter_mut().filter(|subject| lacks(subject)).for_each(fill);
     }
 }
-
-const KIND: GoField = omitempty("kind", STRING);
-const API_VERSION: GoField = omitempty("apiVersion", STRING);
-/// Decoded before.
-const METADATA: GoField = omitempty("metadata", GoType::Raw);
-const RULES: GoField = always("rules", GoType::Slice(&RULE));
-
-static ROLE: GoStruct =
-    GoStruct { name: "Role", package: "v1", fields: &[KIND, API_VERSION, METADATA, RULES] };
-
-static CLUSTER_ROLE: GoStruct = GoStruct {
-    name: "ClusterRole",
-    package: "v1",
-    fields: &[
-        KIND,
-        API_VERSION,
-        METADATA,
-        RULES,
-        omitempty("aggregationRule", GoType::Pointer(&AGGREGATION_RULE)),
-    ],
-};
-
-static RULE: GoType = GoType::Struct(&GoStruct {
-    name: "PolicyRule",
-    package: "v1",
-    fields: &[
-        always("verbs", STRINGS),
-        omitempty("apiGroups", STRINGS),
-        omitempty("resources", STRINGS),
-        omitempty("resourceNames", STRINGS),
-        omitempty("nonResourceURLs", STRINGS),
-    ],
-});
-
-static AGGREGATION_RULE: GoType = GoType::Struct(&GoStruct {
-    name: "AggregationRule",
-    package: "v1",
-    fields: &[omitempty("clusterRoleSelectors", GoType::Slice(&LABEL_SELECTOR))],
-});
-
-static LABEL_SELECTOR: GoType = GoType::Struct(&GoStruct {
-    name: "LabelSelector",
-    package: "v1",
-    fields: &[
-        omitempty("matchLabels", GoType::Map(&STRING)),
-        omitempty(
-            "matchExpressions",
-            GoType::Slice(&GoType::Struct(&GoStruct {
-                name: "LabelSelectorRequirement",
-                package: "v1",
-                fields: &[
-                    always("key", STRING),
-                    always("operator", GoType::String("v1.LabelSelectorOperator")),
-                    omitempty("values", STRINGS),
-                ],
-            })),
-        ),
-    ],
-});
-
-const SUBJECTS: GoField = omitempty("subjects", GoType::Slice(&SUBJECT));
-const ROLE_REF: GoField = always(
-    "roleRef",
-    GoType::Struct(&GoStruct {
-        name: "RoleRef",
-        package: "v1",
-        fields: &[always("apiGroup", STRING), always("kind", STRING), always("name", STRING)],
-    }),
-);
-
-static SUBJECT: GoType = GoType::Struct(&GoStruct {
-    name: "Subject",
-    package: "v1",
-    fields: &[
-        always("kind", STRING),
-        omitempty("apiGroup", STRING),
-        always("name", STRING),
-        omitempty("namespace", STRING),
-    ],
-});
-
-static ROLE_BINDING: GoStruct = GoStruct {
-    name: "RoleBinding",
-    package: "v1",
-    fields: &[KIND, API_VERSION, METADATA, SUBJECTS, ROLE_REF],
-};
-
-static CLUSTER_ROLE_BINDING: GoStruct = GoStruct {
-    name: "ClusterRoleBinding",
-    package: "v1",
-    fields: &[KIND, API_VERSION, METADATA, SUBJECTS, ROLE_REF],
-};

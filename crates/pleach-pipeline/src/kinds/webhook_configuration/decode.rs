@@ -3,151 +3,31 @@
 //! Empty fields are left out, `null` is no value, certificates are base64, and a wrong type is an error of Go's
 //! decoder. Defaults are in the manifests.
 
-use pleach_go::json::{Decoder, GoField, GoStruct, GoType, STRING, always, omitempty};
+use pleach_go::json::{Decoder, GoType};
 use pleach_json::Value;
 
-const STRINGS: GoType = GoType::Slice(&STRING);
+use crate::types;
 
-/// Decodes a configuration in place; the paths of unknown fields come back.
+/// Decodes a configuration in place; returns the paths of unknown fields.
 pub(super) fn decode_configuration(kind: &str, value: &mut Value) -> Result<Vec<String>, String> {
-    let shape =
-        if kind == MUTATING_CONFIGURATION.name { &MUTATING_CONFIGURATION } else { &VALIDATING_CONFIGURATION };
+    let root = types::go_root(&format!("admissionregistration/v1.{kind}")).expect("a type of the table");
     let mut decoder = Decoder::noting_unknown("").with_literal_numbers();
-    decoder.decode(value, &GoType::Struct(shape)).map_err(|error| name_embedded(&error))?;
+    decoder.decode(value, &GoType::Struct(root))?;
+    remove_nulls(value);
     Ok(decoder.into_unknown())
 }
 
-/// In Go the most of a rule is a struct within the rule, which errors name and JSON does not.
-fn name_embedded(error: &str) -> String {
-    const OUTSIDE: &str = ".webhooks.rules.";
-    match error.split_once(OUTSIDE) {
-        Some((before, field)) if !field.starts_with("operations") => format!("{before}{OUTSIDE}Rule.{field}"),
-        _ => error.to_owned(),
+/// Removes nulls of fields that are never left out in Go: an object without these fields is not valid.
+fn remove_nulls(configuration: &mut Value) {
+    let Some(Value::Array(webhooks)) = configuration.get_mut("webhooks") else { return };
+    for webhook in webhooks.iter_mut().filter_map(Value::as_object_mut) {
+        for field in ["admissionReviewVersions", "sideEffects"] {
+            if webhook.get(field).is_some_and(Value::is_null) {
+                webhook.remove(field);
+            }
+        }
     }
 }
-
-static MUTATING_CONFIGURATION: GoStruct =
-    GoStruct { name: "MutatingWebhookConfiguration", package: "v1", fields: &configuration(&MUTATING) };
-static VALIDATING_CONFIGURATION: GoStruct =
-    GoStruct { name: "ValidatingWebhookConfiguration", package: "v1", fields: &configuration(&VALIDATING) };
-
-static MUTATING: GoType = GoType::Struct(&GoStruct {
-    name: "MutatingWebhook",
-    package: "v1",
-    fields: &{
-        let [
-            name,
-            client,
-            rules,
-            failure,
-            matches,
-            namespaces,
-            objects,
-            effects,
-            timeout,
-            reviews,
-            conditions,
-        ] = webhook();
-        let again = pointer("reinvocationPolicy", &GoType::String("v1.ReinvocationPolicyType"));
-        [
-            name, client, rules, failure, matches, namespaces, objects, effects, timeout, reviews, again,
-            conditions,
-        ]
-    },
-});
-static VALIDATING: GoType =
-    GoType::Struct(&GoStruct { name: "ValidatingWebhook", package: "v1", fields: &webhook() });
-
-const fn configuration(webhook: &'static GoType) -> [GoField; 4] {
-    [
-        omitempty("kind", STRING),
-        omitempty("apiVersion", STRING),
-        // Metadata was decoded before.
-        omitempty("metadata", GoType::Raw),
-        omitempty("webhooks", GoType::Slice(webhook)),
-    ]
-}
-
-const fn pointer(name: &'static str, to: &'static GoType) -> GoField {
-    omitempty(name, GoType::Pointer(to))
-}
-
-const fn webhook() -> [GoField; 11] {
-    [
-        always("name", STRING),
-        always("clientConfig", GoType::Struct(&CLIENT_CONFIG)),
-        omitempty("rules", GoType::Slice(&RULE)),
-        pointer("failurePolicy", &GoType::String("v1.FailurePolicyType")),
-        pointer("matchPolicy", &GoType::String("v1.MatchPolicyType")),
-        pointer("namespaceSelector", &LABEL_SELECTOR),
-        pointer("objectSelector", &LABEL_SELECTOR),
-        pointer("sideEffects", &GoType::String("v1.SideEffectClass")),
-        pointer("timeoutSeconds", &GoType::Int32),
-        // Never left out in Go, but nothing that lacks it is stored.
-        omitempty("admissionReviewVersions", STRINGS),
-        omitempty("matchConditions", GoType::Slice(&MATCH_CONDITION)),
-    ]
-}
-
-static CLIENT_CONFIG: GoStruct = GoStruct {
-    name: "WebhookClientConfig",
-    package: "v1",
-    fields: &[
-        pointer("url", &STRING),
-        pointer(
-            "service",
-            &GoType::Struct(&GoStruct {
-                name: "ServiceReference",
-                package: "v1",
-                fields: &[
-                    always("namespace", STRING),
-                    always("name", STRING),
-                    pointer("path", &STRING),
-                    pointer("port", &GoType::Int32),
-                ],
-            }),
-        ),
-        omitempty("caBundle", GoType::Bytes),
-    ],
-};
-
-static RULE: GoType = GoType::Struct(&GoStruct {
-    name: "RuleWithOperations",
-    package: "v1",
-    fields: &[
-        omitempty("operations", GoType::Slice(&GoType::String("v1.OperationType"))),
-        omitempty("apiGroups", STRINGS),
-        omitempty("apiVersions", STRINGS),
-        omitempty("resources", STRINGS),
-        pointer("scope", &GoType::String("v1.ScopeType")),
-    ],
-});
-
-static LABEL_SELECTOR: GoType = GoType::Struct(&GoStruct {
-    name: "LabelSelector",
-    package: "v1",
-    fields: &[
-        omitempty("matchLabels", GoType::Map(&STRING)),
-        omitempty(
-            "matchExpressions",
-            GoType::Slice(&GoType::Struct(&GoStruct {
-                name: "LabelSelectorRequirement",
-                package: "v1",
-                fields: &[
-                    always("key", STRING),
-                    always("operator", GoType::String("v1.LabelSelectorOperator")),
-                    omitempty("values", STRINGS),
-                ],
-            })),
-        ),
-    ],
-});
-
-static MATCH_CONDITION: GoType = GoType::Struct(&GoStruct {
-    name: "MatchCondition",
-    package: "v1",
-    fields: &[always("name", STRING), always("expression", STRING)],
-});
 
 #[cfg(test)]
 mod tests {
@@ -193,9 +73,9 @@ mod tests {
             want.as_object_mut().expect("an object").insert("name", "a.b.c");
             assert_eq!(decoded(sent), Ok(want));
         }
-        let mut value = json!({"webhooks": []});
+        let mut value = json!({"metadata": {}, "webhooks": []});
         assert_eq!(decode_configuration("MutatingWebhookConfiguration", &mut value), Ok(vec![]));
-        assert_eq!(value, json!({}));
+        assert_eq!(value, json!({"metadata": {}}));
     }
 
     #[test]
