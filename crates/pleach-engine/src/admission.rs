@@ -5,7 +5,7 @@
 //! background controllers. Plugins get the [`AdmissionAttributes`] of a write.
 //!
 //! The mutating phase comes before validation by the schema, the validating phase after it. Writes whose object
-//! no plugin wants to see pay for one load per plugin.
+//! no plugin handles pay for one load per plugin.
 
 mod attributes;
 mod certificates;
@@ -45,10 +45,10 @@ use crate::engine::Engine;
 use crate::options::Context;
 use crate::rejection::Rejection;
 
-/// What a plugin says to a write.
+/// The result of a plugin.
 pub(crate) type Verdict = Result<(), Rejection>;
 
-/// An admission plugin. What it does not define it has no part in.
+/// An admission plugin. The defaults of its methods do nothing.
 pub(crate) trait Plugin: Send + Sync {
     /// Decides by the attributes alone, before all plugins that look at the object.
     fn admit_attributes<'a>(
@@ -87,7 +87,7 @@ pub(crate) struct Mutation<'a> {
     pub(crate) warnings: &'a mut Vec<String>,
 }
 
-/// What plugins remember of a write between the first round of the mutating phase and the second.
+/// State of the mutating phase between its first round and the reinvocation.
 #[derive(Default)]
 pub(crate) struct MutationState {
     /// A plugin changed the object.
@@ -117,7 +117,7 @@ pub(crate) struct Validation<'a> {
 
 impl Engine {
     /// Begins admission: asks the plugins that decide by attributes alone. The attributes come back if a plugin
-    /// wants to see the object.
+    /// handles the object.
     pub(crate) async fn begin_admission<'a, 'w>(
         &self,
         attributes: &'a AdmissionAttributes<'w>,

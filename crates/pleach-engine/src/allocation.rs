@@ -1,7 +1,7 @@
 //! Addresses and ports of Services.
 //!
-//! What is taken is what the stored Services have: there is no second record of it that could differ. Writes of
-//! Services wait for one another between the look at what is taken and their commit, so no address is given twice.
+//! The stored Services are the only record of allocated addresses and ports. Writes of
+//! Services wait for one another between reading it and their commit, so no address is allocated twice.
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -17,17 +17,17 @@ use crate::rejection::Rejection;
 /// Node ports.
 const PORTS: std::ops::RangeInclusive<i64> = 30000..=32767;
 
-/// What other Services have.
+/// Addresses and ports of other Services.
 #[derive(Default)]
-pub(crate) struct Taken {
+pub(crate) struct Allocated {
     addresses: HashSet<Ipv4Addr>,
     ports: HashSet<i64>,
 }
 
 impl Engine {
-    /// What Services other than this one have.
-    pub(crate) async fn taken(&self, kind: &Kind, own_uid: &str) -> Result<Taken, Rejection> {
-        let mut taken = Taken::default();
+    /// Reads the addresses and ports of Services other than this one.
+    pub(crate) async fn taken(&self, kind: &Kind, own_uid: &str) -> Result<Allocated, Rejection> {
+        let mut taken = Allocated::default();
         // The first address is that of the API server.
         taken.addresses.insert(nth(1));
         for other in self.objects(&kind.group, &kind.plural, None).await? {
@@ -40,13 +40,13 @@ impl Engine {
         Ok(taken)
     }
 
-    /// Gives a Service what it needs and does not have. A dry run shows addresses and takes none.
+    /// Allocates missing addresses and ports. A dry run shows addresses and allocates none.
     pub(crate) fn allocate(
         &self,
         kind: &Kind,
         object: &mut Value,
         old: Option<&Value>,
-        mut taken: Taken,
+        mut taken: Allocated,
         dry_run: bool,
     ) -> Result<(), Rejection> {
         let Needs { address, ports, health } = service::needs(object);
@@ -135,8 +135,8 @@ impl Engine {
         Ok(())
     }
 
-    fn free_address(&self, taken: &Taken) -> Option<Ipv4Addr> {
-        // The upper part of the range, as upstream prefers it; the lower is for addresses that are asked for.
+    fn free_address(&self, taken: &Allocated) -> Option<Ipv4Addr> {
+        // The upper part of the range, as upstream prefers it; the lower is for addresses that clients choose.
         let upper: Vec<Ipv4Addr> = (17..=254).map(nth).filter(|ip| !taken.addresses.contains(ip)).collect();
         let free = if upper.is_empty() {
             (1..=16).map(nth).filter(|ip| !taken.addresses.contains(ip)).collect()
@@ -146,7 +146,7 @@ impl Engine {
         (!free.is_empty()).then(|| free[self.random_below(free.len() as u64) as usize])
     }
 
-    fn free_port(&self, taken: &Taken) -> Option<i64> {
+    fn free_port(&self, taken: &Allocated) -> Option<i64> {
         let free: Vec<i64> = PORTS.filter(|port| !taken.ports.contains(port)).collect();
         (!free.is_empty()).then(|| free[self.random_below(free.len() as u64) as usize])
     }

@@ -1,8 +1,8 @@
-//! Server-side apply: the request, and what it does to an object.
+//! Server-side apply: the request and its effect on the object.
 //!
 //! A configuration is applied to the live object in the version of the request, or to nothing, which
 //! creates. The result takes the way of every write but for decoding: it is defaulted, never pruned,
-//! and nulls stay, so that validation sees what was applied.
+//! and nulls stay, so that validation sees the applied configuration.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::target::{Subresource, Target};
 use crate::write::{self, Intent, WriteResult};
 use crate::write_cache::{AppliedConfiguration, LastApplied, LastStored};
 
-/// How often an apply tries again when the object comes and goes meanwhile.
+/// How often an apply is retried when the object is created and deleted meanwhile.
 const RACES: usize = 16;
 
 impl Engine {
@@ -54,7 +54,7 @@ impl Engine {
         let mut apply = Apply { target, manager, configuration, options, field_sets, last_applied };
         for _ in 0..RACES {
             match self.write_over(target, &mut apply, options, context).await {
-                // What is not there is created.
+                // An object that does not exist is created.
                 Err(Rejection::NotFound(_)) if target.subresource == Subresource::None => {}
                 done => return done.map(|object| WriteResult { object, created: false }),
             }
@@ -62,7 +62,7 @@ impl Engine {
             let new = apply.create(context)?;
             write::refuse_while_terminating(&target.kind, target.name())?;
             match self.create_settled(target, new, options, context, None).await {
-                // It came in between: what is there is applied to.
+                // It was created meanwhile: the configuration is applied to it.
                 Err(Rejection::AlreadyExists { .. }) => context.warnings.truncate(warned),
                 done => return done.map(|object| WriteResult { object, created: true }),
             }
@@ -145,7 +145,7 @@ struct Configuration {
     value: Value,
     /// Keys that were set twice, as a text; only YAML tells.
     duplicates: Option<String>,
-    /// The text, and where its containers are in it, if that can be told.
+    /// The text, and the spans of its containers, if they are known.
     text: Option<(Bytes, Spans)>,
 }
 
@@ -190,7 +190,7 @@ struct Apply<'a> {
     options: &'a WriteOptions,
     /// Field sets that objects of the kind have in common.
     field_sets: Arc<InternedObjects>,
-    /// What the same manager applied before.
+    /// The last applied configuration of the same manager.
     last_applied: Option<Arc<LastApplied>>,
 }
 
@@ -304,3 +304,6 @@ fn rejection(error: ApplyError) -> Rejection {
         other => Rejection::internal(format!("{other:?}")),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! Audit annotations: what the engine says about a request for the audit log.
+//! Audit annotations: key and value pairs that the engine adds to the audit event of a request.
 //!
 //! They are collected only while a request is audited; otherwise annotating costs a look at a task local.
 

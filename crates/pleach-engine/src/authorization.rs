@@ -33,12 +33,12 @@ pub enum ChainLink {
     AlwaysAllow,
     /// Nothing is.
     AlwaysDeny,
-    /// A webhook is asked.
+    /// A webhook authorizer.
     Webhook(Box<WebhookAuthorizer>),
 }
 
 impl Engine {
-    /// Asks authorizers in this order; members of `system:masters` may do everything before any is asked.
+    /// A chain of authorizers in this order; members of `system:masters` are allowed everything before that.
     #[must_use]
     pub fn with_authorizers(self, links: Vec<ChainLink>) -> Self {
         let rbac = self.rbac.authorizer.clone();

@@ -58,7 +58,7 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// A copy that changes on its own. Compiled schemas are shared; what a kind's end is announced by is not.
+    /// An independent copy. Compiled schemas are shared; the flags that announce a kind's end are not.
     pub(crate) fn fork(&self) -> Self {
         let copy = Self::default();
         for kind in self.all() {
@@ -103,7 +103,7 @@ impl Catalog {
         all
     }
 
-    /// Puts a kind in the place of what was there.
+    /// Puts a kind in the place of its former state.
     pub fn put(&self, kind: Arc<ServedKind>) {
         let mut groups = self.groups.write().unwrap_or_else(PoisonError::into_inner);
         groups.entry(kind.group.clone()).or_default().insert(kind.plural.clone(), kind);

@@ -1,11 +1,11 @@
 //! Background controllers: garbage collection, namespace deletion, CRD finalization, objects that each namespace has,
-//! and a second look at what follows from commits.
+//! and the reconcile after commits.
 //!
 //! One task reads the whole store once and sees every change of it afterwards, so nothing is listed again
 //! and again. Its watch is opened before it reads, and is read along: a store that is large and written fast needs
 //! no longer a history for it. Each controller has a work queue of its own and works on many objects at once, with a back-off
 //! for each object: one whose deletion waits for a webhook, or fails, holds up no other.
-//! What is kept in memory is bounded by the objects that have owners.
+//! Memory is bounded by the number of objects that have owners.
 
 mod controller;
 mod crd_finalizer;
@@ -57,12 +57,12 @@ const PAGE_BYTES: usize = 1 << 20;
 /// How many more items of the watch are taken in before everything else is polled.
 const ITEMS_PER_POLL: usize = 64;
 
-/// How long what watchers worked out about an event is kept, at least.
+/// How long an entry of the event cache is kept, at least.
 const EVENTS_KEPT: Duration = Duration::from_secs(30);
 /// How many times as long the write cache keeps an object that is not written any more, at least.
 const OBJECTS_KEPT: usize = 9;
 
-/// What the bytes of an object with owners, and of one that is being deleted, have in them.
+/// Keys that are in the bytes of every object with owners, and of every object that is being deleted.
 static OWNED: Constant<Finder<'static>> = Constant::new(|| Finder::new("\"ownerReferences\":"));
 static DELETING: Constant<Finder<'static>> = Constant::new(|| Finder::new("\"deletionTimestamp\":"));
 
@@ -111,7 +111,7 @@ impl Engine {
 /// The controllers, which share one watch of the store.
 struct Controllers {
     engine: Arc<Engine>,
-    /// Whether this process leads: the others only take note of what is served.
+    /// Whether this process is the leader: other processes only update their catalogs and registries.
     leads: bool,
     reconciler: Runner<Reconciler>,
     definitions: Runner<DefinitionFinalizer>,
@@ -126,7 +126,7 @@ struct Controllers {
 }
 
 impl Controllers {
-    /// `gone` are the uids of owners that were seen to go before.
+    /// `gone` are the uids of owners whose removal was observed by the previous run.
     fn new(engine: &Arc<Engine>, gone: HashSet<Str>) -> Self {
         let enabled = engine.controllers;
         let service_accounts =
@@ -190,7 +190,7 @@ impl Controllers {
         }
     }
 
-    /// What a request handed over.
+    /// Items that requests enqueued.
     fn add(&mut self, work: Work) {
         match work {
             Work::NameFreed(name) => self.reconciler.add(Item::NameFreed(name), Duration::ZERO),
@@ -200,13 +200,13 @@ impl Controllers {
         }
     }
 
-    /// Reads the whole store once, for what was left undone; `false` if the store was closed meanwhile.
+    /// Reads the whole store once, for work that was left undone; `false` if the store was closed meanwhile.
     ///
     /// Every page is of the latest revision, and what changed since the watch began comes from the watch: nothing
     /// has to stay readable for as long as it takes. An event may be older than what a page said of its key; those
     /// after it follow. A page must not be older than an event before it, so the watch is read between pages only.
     async fn read_everything(&mut self, watch: &mut Watch) -> Result<bool, Rejection> {
-        // CRDs that are gone are not in the store.
+        // Deleted CRDs are not in the store.
         for name in self.engine.definition_names().await {
             self.reconciler.add(Item::Definition(name), Duration::ZERO);
         }

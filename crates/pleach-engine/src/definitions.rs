@@ -27,7 +27,7 @@ use crate::record::{Record, encode};
 use crate::rejection::Rejection;
 use crate::target::Target;
 
-/// What is known of all CRDs. One CRD is decided on at a time, as upstream's single worker does.
+/// The state of all CRDs. One CRD is reconciled at a time, as upstream's single worker does.
 #[derive(Default)]
 pub struct Definitions(Mutex<State>);
 
@@ -36,14 +36,14 @@ struct State {
     groups: HashMap<Str, Group>,
     /// The accepted names of each CRD, as indexed, by the CRD's name.
     accepted: HashMap<Str, (Str, Names)>,
-    /// What was last looked at of each CRD: its generation and its approval. Conditions about them
+    /// Generation and approval of each CRD at its last reconcile. Conditions about them
     /// are decided once, and stay as other writers leave them.
     looked_at: HashMap<Str, (i64, Option<Str>)>,
-    /// Which state of each CRD was decided on last.
+    /// The revision of each CRD at its last reconcile.
     decided: HashMap<Str, Revision>,
 }
 
-/// Why a CRD is to be decided on.
+/// Why a CRD is reconciled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cause {
     /// It may have changed.
@@ -52,7 +52,7 @@ enum Cause {
     NameFreed,
 }
 
-/// What follows from a decision.
+/// The result of a reconcile.
 #[derive(Default)]
 struct Decision {
     /// The CRD is being deleted.
@@ -76,7 +76,7 @@ impl Definitions {
 }
 
 impl State {
-    /// Indexes the accepted names of a CRD in place of those it had.
+    /// Indexes the accepted names of a CRD in place of its former ones.
     fn index(&mut self, name: &Str, crd: &Crd) {
         self.forget(name);
         let names = crd.status.accepted_names.clone();
@@ -119,7 +119,7 @@ impl Engine {
                 Record::open(item.value, item.revision).and_then(|record| Ok(typed(&record.parse()?)?));
             let crd = match read.map_err(|rejection| rejection.about(&item.key)) {
                 Ok(crd) => crd,
-                // The others are served, and this one can be deleted.
+                // The other versions are served, and this one can be deleted.
                 Err(error) => {
                     tracing::error!(key = %item.key, %error, "a CRD cannot be decoded and is not served");
                     continue;
@@ -153,7 +153,7 @@ impl Engine {
         self.crds.0.lock().await.accepted.keys().cloned().collect()
     }
 
-    /// A CRD may have been committed or removed: brings what is known of it up to what is stored.
+    /// Reconciles with the stored state of a CRD, which may have been committed or removed.
     pub(crate) async fn definition_changed(&self, name: &Str) -> Result<(), Rejection> {
         self.decide(name, Cause::Changed).await
     }
@@ -186,7 +186,7 @@ impl Engine {
         self.decide(name, Cause::NameFreed).await
     }
 
-    /// Decides on a CRD's names and conditions, commits them, and serves what it makes.
+    /// Decides on a CRD's names and conditions, commits them, and serves its kind.
     async fn decide(&self, name: &Str, cause: Cause) -> Result<(), Rejection> {
         let mut state = self.crds.0.lock().await;
         let Decision { terminating, freed } = self.decide_locked(&mut state, name, cause).await?;
@@ -219,7 +219,7 @@ impl Engine {
             let known = self.typed_forms.get(&key, record.revision);
             let stored = typed_or_decoded(&record.parse()?, &known)?;
             let had = state.accepted.get(name).map(|(_, names)| names.clone());
-            // The index holds what was accepted; the object may be newer than the index.
+            // The index holds the accepted names; the object may be newer than the index.
             state.index(name, &stored);
             let mut crd = stored.clone();
             let now = self.now();
@@ -266,7 +266,7 @@ impl Engine {
         }
     }
 
-    /// Takes away what a CRD made that is gone.
+    /// Withdraws the kind of a deleted CRD.
     fn withdraw(&self, state: &mut State, name: &Str) -> Decision {
         state.looked_at.remove(name);
         state.decided.remove(name);
@@ -320,3 +320,6 @@ fn is_same(old: &Kind, new: &Kind) -> bool {
         && old.short_names == new.short_names
         && old.categories == new.categories
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! Delete: at once, or by marking an object that something still holds.
+//! Delete: removes an object, or marks it for deletion if it has finalizers or a grace period.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
+use pleach_pipeline::Typed;
 use pleach_pipeline::strategy::Strategy;
 use pleach_store::{Commit, Expect, Key, StoreError};
 
@@ -22,20 +23,20 @@ use crate::rejection::{Rejection, Subject};
 use crate::target::Target;
 use crate::write::is_finished;
 
-/// Holds an object until its dependents no longer name it.
+/// The finalizer of an object until its dependents no longer name it.
 pub const ORPHAN: &str = "orphan";
-/// Holds an object until its dependents are gone.
+/// The finalizer of an object until its dependents are deleted.
 pub const FOREGROUND: &str = "foregroundDeletion";
 
 const RACES: usize = 256;
-/// How many objects of a collection are deleted at once: they share what the disk costs.
+/// How many objects of a collection are deleted at once: they share writes to the disk.
 pub(crate) const AT_ONCE: usize = 64;
 
-/// What became of an object.
+/// The result of a deletion.
 pub enum Deleted {
-    /// It is gone; its uid.
+    /// The object was removed; its uid.
     Gone(Str),
-    /// It is gone, and this is what it was.
+    /// The object was removed; its last state.
     Returned(Object),
     /// It is marked and still there.
     Marked(Object),
@@ -44,7 +45,7 @@ pub enum Deleted {
 /// One attempt at a deletion.
 enum Step {
     Done(Deleted),
-    Overtaken,
+    ModifiedMeanwhile,
 }
 
 impl Engine {
@@ -100,7 +101,7 @@ impl Engine {
                 self.committed(target, target.name()).await;
                 Ok(Deleted::Gone(Str::default()))
             }
-            Err(StoreError::Conflict { .. }) => Err(overtaken(target)),
+            Err(StoreError::Conflict { .. }) => Err(modified_meanwhile(target)),
             Err(error) => Err(Rejection::from_store(error)),
         }
     }
@@ -124,11 +125,11 @@ impl Engine {
                 return Ok(deleted);
             }
         }
-        Err(overtaken(target))
+        Err(modified_meanwhile(target))
     }
 
-    /// Deletes one object without asking admission.
-    pub(crate) async fn delete_unasked(
+    /// Deletes one object without admission.
+    pub(crate) async fn delete_without_admission(
         &self,
         target: &Target,
         options: &DeleteOptions,
@@ -141,7 +142,7 @@ impl Engine {
                 return Ok(());
             }
         }
-        Err(overtaken(target))
+        Err(modified_meanwhile(target))
     }
 
     async fn delete_record(
@@ -155,7 +156,7 @@ impl Engine {
         if admission.is_none()
             && let Some(uid) = goes_at_once(target, record, options)
         {
-            return self.take_away(target, target.key_of(target.name()), record, uid).await;
+            return self.remove_stored(target, target.key_of(target.name()), record, uid).await;
         }
         let live = self.live_value(&target.kind, target.version, record).await;
         let live = live.map_err(|rejection| rejection.about(&target.key_of(target.name())))?;
@@ -197,10 +198,10 @@ impl Engine {
             }));
         }
         if !held && strategy.has_grace_period() {
-            return self.take_away_marked(target, key, record, draft).await;
+            return self.remove_marked(target, key, record, draft).await;
         }
         if !held {
-            return self.take_away(target, key, record, ObjectMeta::of(&live).uid().into()).await;
+            return self.remove_stored(target, key, record, ObjectMeta::of(&live).uid().into()).await;
         }
         let bytes = self.encode_marked(target, draft).await?;
         let new = Record::open(bytes.clone(), record.revision)?;
@@ -208,13 +209,13 @@ impl Engine {
             let object = self.serve(&target.kind, target.version, record.clone()).await?;
             return Ok(Step::Done(Deleted::Marked(object)));
         }
-        let preview = self.preview(&target.kind, target.version, &bytes).await?;
+        let preview = self.preview(&target.kind, target.version, &bytes, &Typed::default()).await?;
         match self.store.commit(Commit::put(key, Expect::At(record.revision), bytes)).await {
             Ok(revision) => {
                 self.committed(target, target.name()).await;
                 Ok(Step::Done(Deleted::Marked(previewed(new.at(revision), preview))))
             }
-            Err(StoreError::Conflict { .. }) => Ok(Step::Overtaken),
+            Err(StoreError::Conflict { .. }) => Ok(Step::ModifiedMeanwhile),
             Err(error) => Err(Rejection::from_store(error)),
         }
     }
@@ -233,15 +234,15 @@ impl Engine {
         }
     }
 
-    /// Removes an object that nothing holds.
-    async fn take_away(
+    /// Removes an object without finalizers.
+    async fn remove_stored(
         &self,
         target: &Target,
         key: Key,
         record: &Record,
         uid: Str,
     ) -> Result<Step, Rejection> {
-        // Before the commit: what is gone must not be reported as a failure.
+        // Before the commit: a removal that was committed must not be reported as a failure.
         let deleted = if target.kind.strategy.return_deleted_object() {
             Deleted::Returned(self.serve(&target.kind, target.version, record.clone()).await?)
         } else {
@@ -252,13 +253,13 @@ impl Engine {
                 self.committed(target, target.name()).await;
                 Ok(Step::Done(deleted))
             }
-            Err(StoreError::Conflict { .. }) => Ok(Step::Overtaken),
+            Err(StoreError::Conflict { .. }) => Ok(Step::ModifiedMeanwhile),
             Err(error) => Err(Rejection::from_store(error)),
         }
     }
 
-    /// Removes an object of a kind with a grace period: watchers see that it is marked, and then that it is gone.
-    async fn take_away_marked(
+    /// Removes an object of a kind with a grace period: watchers see that it is marked, and then that it is removed.
+    async fn remove_marked(
         &self,
         target: &Target,
         key: Key,
@@ -266,11 +267,11 @@ impl Engine {
         draft: Value,
     ) -> Result<Step, Rejection> {
         let bytes = self.encode_marked(target, draft).await?;
-        let preview = self.preview(&target.kind, target.version, &bytes).await?;
+        let preview = self.preview(&target.kind, target.version, &bytes, &Typed::default()).await?;
         let put = Commit::put(key.clone(), Expect::At(record.revision), bytes.clone());
         let revision = match self.store.commit(put).await {
             Ok(revision) => revision,
-            Err(StoreError::Conflict { .. }) => return Ok(Step::Overtaken),
+            Err(StoreError::Conflict { .. }) => return Ok(Step::ModifiedMeanwhile),
             Err(error) => return Err(Rejection::from_store(error)),
         };
         let marked = Record::open(bytes, revision)?;
@@ -279,7 +280,7 @@ impl Engine {
                 self.committed(target, target.name()).await;
                 Ok(Step::Done(Deleted::Returned(previewed(marked, preview))))
             }
-            Err(StoreError::Conflict { .. }) => Ok(Step::Overtaken),
+            Err(StoreError::Conflict { .. }) => Ok(Step::ModifiedMeanwhile),
             Err(error) => Err(Rejection::from_store(error)),
         }
     }
@@ -324,7 +325,7 @@ impl Engine {
         Ok(listing)
     }
 
-    /// Deletes an object of a collection. Warnings come with what became of it.
+    /// Deletes an object of a collection. Returns the result and the warnings.
     async fn delete_listed(
         &self,
         target: &Target,
@@ -368,7 +369,7 @@ impl Engine {
     }
 }
 
-/// An object of which nothing is known but where it is.
+/// An object with only type, name and namespace.
 fn address(target: &Target) -> Value {
     let mut object = Value::object();
     if let Some(members) = object.as_object_mut() {
@@ -383,7 +384,7 @@ fn address(target: &Target) -> Value {
     object
 }
 
-fn overtaken(target: &Target) -> Rejection {
+fn modified_meanwhile(target: &Target) -> Rejection {
     Rejection::Conflict {
         subject: target.subject(),
         why: "the object has been modified; please apply your changes to the latest version and try again"
@@ -436,8 +437,8 @@ pub(crate) fn check_preconditions(
     Ok(())
 }
 
-/// The uid of an object that nothing holds and that is not asked to wait for anything. Most are so,
-/// and can be told from their bytes.
+/// The uid of an object that can be removed at once: without finalizers, options and preconditions. Most can,
+/// and are recognized by their bytes.
 fn goes_at_once(target: &Target, record: &Record, options: &DeleteOptions) -> Option<Str> {
     let strategy = target.kind.strategy;
     let plain = strategy.is_deleted_at_once()
@@ -460,7 +461,7 @@ fn goes_at_once(target: &Target, record: &Record, options: &DeleteOptions) -> Op
     Some(uid.into())
 }
 
-/// The finalizers that stand for what becomes of dependents.
+/// Sets the finalizers that stand for a propagation policy.
 fn set_finalizers(draft: &mut Value, propagation: Option<Propagation>) {
     let Some(propagation) = propagation else { return };
     let metadata = metadata_mut(draft);
@@ -478,3 +479,6 @@ fn set_finalizers(draft: &mut Value, propagation: Option<Propagation>) {
         metadata.insert("finalizers", finalizers);
     }
 }
+
+#[cfg(test)]
+mod tests;

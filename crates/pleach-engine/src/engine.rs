@@ -1,6 +1,6 @@
 //! The engine: everything between a decoded request and the store.
 //!
-//! It knows no HTTP, opens no sockets and reads no clock of its own: time and identifiers are handed
+//! It knows no HTTP, opens no sockets and reads no clock of its own: time and identifiers are passed
 //! to it. Its parts are `impl Engine` blocks beside this file: [`crate::read`], [`crate::list`],
 //! [`crate::watch`], [`crate::write`], [`crate::delete`], [`crate::definitions`].
 
@@ -83,7 +83,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine over a store. What it cannot do without is an argument.
+    /// An engine over a store. Required parts are arguments; the rest has defaults.
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,

@@ -1,7 +1,7 @@
 //! The event cache: parsed objects, conversions and frames of recent watch events, shared by watchers.
 //!
-//! A thousand watchers of one kind receive the same change. What is costly about it, parsing the
-//! object, converting it, writing the frame, is done by the first and found by the others. The cache
+//! A thousand watchers of one kind receive the same change. The costly parts, parsing the
+//! object, converting it and writing the frame, are done by the first watcher and shared by the rest. The cache
 //! is a few rings over the latest revisions, by size: bounded, and a miss costs only the work again.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use crate::kind::KindVersion;
 use crate::record::Record;
 use crate::rejection::Rejection;
 
-/// The rings: events up to a size, in bytes, and how many of them are kept. What watchers work out about an
+/// The rings: events up to a size, in bytes, and how many of them are kept. The cached forms of an
 /// event may take several times its size.
 const RINGS: [(usize, usize); 3] = [(8 << 10, 1024), (128 << 10, 64), (usize::MAX, 4)];
 
@@ -34,7 +34,7 @@ struct Conversion {
     last: tokio::sync::Mutex<Option<Result<Arc<Value>, Rejection>>>,
 }
 
-/// One stored change, with what watchers worked out about it.
+/// One stored change with its cached forms.
 pub(crate) struct SharedEvent {
     event: Arc<Event>,
     current: OnceLock<Option<Arc<Value>>>,
@@ -86,7 +86,7 @@ impl SharedEvent {
     }
 
     /// The object in another version under a kind as it is now, made by the first watcher that asks while
-    /// those of the same version wait. A failure is shared with those that waited for it, so that a webhook
+    /// watchers of the same version wait. A failure is shared with the watchers that waited for it, so that a webhook
     /// that hangs costs its timeout once and not once per watcher, and is not remembered beyond that.
     pub(crate) async fn view(
         &self,

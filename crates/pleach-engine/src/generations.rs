@@ -32,12 +32,12 @@ impl Generations {
         known.get(&key).is_some_and(|found| *found == (uid, generation))
     }
 
-    /// Notes what the kind is made from.
+    /// Records the source of a kind.
     pub(crate) fn set(&self, kind: &Kind, generation: i64) {
         let (key, uid) = Self::entry(kind);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, (uid, generation));
     }
-    /// A kind is gone.
+    /// Drops a removed kind.
     pub(crate) fn forget(&self, kind: &Kind) {
         let (key, _) = Self::entry(kind);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);

@@ -11,10 +11,10 @@ use crate::kinds::namespace;
 
 /// The start of every key.
 pub const ROOT: &str = "/registry/";
-/// What the keys of namespaces begin with.
+/// The prefix of the keys of namespaces.
 const NAMESPACES: &str = "/registry/core/namespaces/";
 
-/// What all objects of a resource, or of one namespace of it, have in common. Ends in a slash.
+/// The prefix of the keys of a resource, or of one namespace of it. Ends in a slash.
 pub fn prefix(group: &str, plural: &str, namespace: Option<&str>) -> String {
     let group = if group.is_empty() { "core" } else { group };
     let namespace = namespace.filter(|ns| !ns.is_empty());
@@ -49,7 +49,7 @@ pub fn is_namespace(key: &Key) -> bool {
     key.as_str().starts_with(NAMESPACES)
 }
 
-/// The group and plural of a key, and what follows: a namespace, where the kind has one, and the name.
+/// The group and plural of a key, and the rest: a namespace, where the kind has one, and the name.
 pub fn split(key: &Key) -> Option<(&str, &str, &str)> {
     // Several controllers split the key of every change: a vectorized search is a fifth of `split_once`.
     let at_slash = |text: &'_ str| memchr::memchr(b'/', text.as_bytes());

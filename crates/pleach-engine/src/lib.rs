@@ -6,7 +6,7 @@
 //! WATCH  commit ─store's watch→ selectors ─shared frame→ each watcher
 //! ```
 //!
-//! Kinds and the stages decode, settle, prepare and validate are those of `pleach_pipeline`. The engine adds what needs
+//! Kinds and the stages decode, settle, prepare and validate are in `pleach_pipeline`. The engine adds the parts that need
 //! a store: field managers, admission, the commit, reads, lists, watches and background controllers. It knows no HTTP,
 //! sockets, TLS or argv; time, randomness and the caller of webhooks are handed to it.
 //!
@@ -50,6 +50,8 @@ mod select;
 pub mod shape;
 mod start;
 pub mod target;
+#[cfg(test)]
+mod testing;
 pub mod token;
 mod typed_forms;
 pub mod unstored;

@@ -1,7 +1,7 @@
-//! Limits on what is stored: how deep an object may be nested, and how many bytes it may take.
+//! Limits on stored objects: nesting depth and size in bytes.
 //!
 //! Both are checked on the object as it will be stored, in the stored version and with what the server
-//! adds, before it is committed: what is in the store can be read in every form, changed and deleted.
+//! adds, before it is committed: every stored object can be read in every form, changed and deleted.
 //!
 //! JSON is read up to 10,000 levels, here and by Go's clients. An object comes wrapped in lists, tables,
 //! watch events and reviews, which add up to four levels, and its managed fields are nested up to five
@@ -18,7 +18,7 @@ const MANAGED_FIELDS_ROOM: usize = 50;
 /// The size of a stored object by default, which is etcd's.
 pub const MAX_REQUEST_BYTES: usize = 1_536 * 1_024;
 
-/// Refuses an object that is nested too deep. What it shares with `earlier`, an object that is stored, is
+/// Refuses an object that is nested too deep. Values that it shares with `earlier`, a stored object, are
 /// not looked at again.
 pub(crate) fn check_nesting(object: &Value, earlier: Option<&Value>) -> Result<(), Rejection> {
     let Value::Object(members) = object else { return Ok(()) };

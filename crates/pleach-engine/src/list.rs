@@ -19,7 +19,7 @@ const LARGEST_FETCH: usize = 10_000;
 /// About how many objects of a list are sent to a conversion webhook at once.
 const CONVERSIONS_AT_ONCE: usize = 16;
 
-/// So many bytes of objects that had to be converted are kept as values; the others as text, which takes an eighth of
+/// So many bytes of objects that had to be converted are kept as values; the rest as text, which takes an eighth of
 /// the memory.
 const CONVERTED_BYTES: usize = 4 << 20;
 
@@ -238,7 +238,7 @@ fn next_token(prefix: &str, last: &Key, revision: Revision, at: Option<Revision>
     Token { revision: Some(at.unwrap_or(revision).0), start }.encode()
 }
 
-/// A snapshot that is gone: the error of a paged list has a token to go on without it.
+/// The error of a paged list whose snapshot was compacted: it has a token to continue without it.
 fn expired(error: StoreError, token: Option<&Token>) -> Rejection {
     match (&error, token) {
         (StoreError::Compacted { .. }, Some(token)) => Rejection::Expired {
@@ -254,3 +254,6 @@ pub(crate) fn split_key<'a>(resource_prefix: &str, key: &'a str, namespaced: boo
     let rest = &key[resource_prefix.len()..];
     if namespaced { rest.split_once('/').unwrap_or(("", rest)) } else { ("", rest) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! The live object of a write: what is stored now, in the version of the request.
+//! The live object of a write: the stored object in the version of the request.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use pleach_pipeline::Typed;
 use crate::convert::Conversions;
 use crate::record::Record;
 
-/// What is known of an object's content under its kind as it is now. `false` says that it is not known.
+/// The checks that an object's content has passed under the current form of its kind. `false` means unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verified {
     /// The schema of its version finds no fault with it.
@@ -51,7 +51,7 @@ impl StoredText {
 }
 
 impl Live {
-    /// The object with its text and spans, if those are known.
+    /// The object with its text and spans, if they are cached.
     pub(crate) fn spanned(&self) -> Option<SpannedValue<'_>> {
         self.text.as_ref().map(|text| text.spanned(&self.value))
     }

@@ -1,6 +1,6 @@
 //! Field managers: `metadata.managedFields` is kept up to date on every write.
 //!
-//! The work is done by `pleach_apply`; here is what it must know of a kind: the types of its versions
+//! Connects `pleach_apply` to kinds: the types of their versions
 //! and the fields that each endpoint does not change.
 
 pub(crate) mod scale;
@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use pleach_apply::{ManagedFields, ManagedFieldsText, Request, Set, Tracker, Type, Versions};
 use pleach_json::{Str, Value};
+use pleach_pipeline::Typed;
 use pleach_work::Constant;
 
 use crate::convert::Conversions;
@@ -71,7 +72,7 @@ pub(crate) fn track_new(target: &Target, new: &mut Value, manager: &Manager) {
 
 /// Validates a new object and works out its managed fields as text, where one walk does both.
 pub(crate) fn text_of_new(target: &Target, new: &Value, manager: &Manager) -> Option<ManagedFieldsText> {
-    // What is converted on its way to the store has them in it.
+    // An object that is converted on its way to the store has them in it.
     if target.version != target.kind.storage
         || target.kind.strategy.always_written(target.version()).is_some()
     {
@@ -80,7 +81,7 @@ pub(crate) fn text_of_new(target: &Target, new: &Value, manager: &Manager) -> Op
     let written =
         Tracker::new(&Endpoint::over(target, None), manager.request(target)).validate_and_track_new(new)?;
     debug_assert!(
-        // What is nested too deep is refused later.
+        // An object that is nested too deep is refused later.
         pleach_json::parse(written.text()).is_err_and(|_| limits::check_nesting(new, None).is_err())
             || pleach_json::parse(written.text()).ok() == {
                 let mut new = new.clone();
@@ -199,7 +200,9 @@ impl Versions for Endpoint<'_> {
             };
         }
         match kind.versions.iter().find(|version| version.api_version == to) {
-            Some(version) => kind.strategy.convert(object, version).map_err(|error| error.to_string()),
+            Some(version) => {
+                kind.strategy.convert(object, &Typed::default(), version).map_err(|error| error.to_string())
+            }
             None => Ok(Cow::Borrowed(object)),
         }
     }

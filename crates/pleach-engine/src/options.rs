@@ -1,4 +1,4 @@
-//! The options of requests, already decoded: what the query string says, as types.
+//! The options of requests: the decoded query string.
 
 use std::sync::Arc;
 
@@ -28,9 +28,9 @@ pub struct WriteOptions {
     pub dry_run: bool,
     /// The field manager of this request; derived from the user agent if it is empty.
     pub field_manager: Str,
-    /// What to do about unknown fields.
+    /// The handling of unknown fields.
     pub field_validation: FieldValidation,
-    /// Whether the request said what to do about them.
+    /// Whether the request sets it.
     pub says_validation: bool,
     /// Take fields over from other managers (apply only).
     pub force: bool,
@@ -145,7 +145,7 @@ pub struct WatchOptions {
     pub bookmarks: bool,
 }
 
-/// What becomes of an object's dependents.
+/// The deletion propagation policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
     /// They are left alone.
@@ -165,7 +165,7 @@ pub struct DeleteOptions {
     pub uid: Option<Str>,
     /// The resource version the object must have.
     pub resource_version: Option<Str>,
-    /// What becomes of dependents; none leaves it to the object.
+    /// The propagation policy; none means the default of the object and its kind.
     pub propagation: Option<Propagation>,
     /// `orphanDependents: false` was said: the answer is 202 while the object is still there.
     pub explicit_not_orphan: bool,

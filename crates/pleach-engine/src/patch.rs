@@ -1,7 +1,7 @@
 //! PATCH: JSON patch, merge patch, strategic merge patch.
 //!
 //! A patch is applied to the live object in the version of the request; the result is decoded like a
-//! body. When another write comes between, the patch is applied again to what is there then.
+//! body. When another write comes between, the patch is applied again to the new object.
 
 use pleach_json::Value;
 use pleach_meta::FieldError;
@@ -119,7 +119,7 @@ impl Patch<'_> {
             Change::Json(patch) => {
                 let patched = pleach_patch::apply_json_patch(live.clone(), patch)
                     .map_err(|_| Rejection::Unprocessable)?;
-                // What is copied into itself again and again gets deep quickly.
+                // A value that is copied into itself repeatedly gets deep quickly.
                 limits::check_nesting(&patched, Some(live))?;
                 Ok(patched)
             }
@@ -191,7 +191,7 @@ impl Intent for Patch<'_> {
     }
 }
 
-/// A patch may not take away what an object is.
+/// A patch may not remove `apiVersion` and `kind`.
 fn check_type_meta(patched: &Value) -> Result<(), Rejection> {
     let missing = |key: &str| patched.get(key).and_then(Value::as_str).is_none_or(str::is_empty);
     if missing("kind") {
@@ -207,7 +207,7 @@ fn check_type_meta(patched: &Value) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// A strategic merge patch, by what the kind says about its lists.
+/// A strategic merge patch, by the merge keys of the kind.
 fn strategic(target: &Target, live: &Value, patch: &Value) -> Result<Value, Rejection> {
     let (Value::Object(live), Value::Object(patch)) = (live.clone(), patch) else {
         return Err(Rejection::BadRequest("Invalid JSON Patch".into()));
@@ -231,3 +231,6 @@ fn invalid_patch(patched: String, error: &str) -> Rejection {
         errors: vec![FieldError::invalid("patch", patched, error)],
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -143,7 +143,7 @@ impl Engine {
             self.disrupt(pod, &name, deletion.dry_run).await?;
             return self.mark_and_delete(pod, deletion, context).await;
         }
-        // A Pod that is not ready does not count; it must still be so when it goes.
+        // A Pod that is not ready does not count; it must still be so when it is deleted.
         let checked = DeleteOptions {
             resource_version: Some(ObjectMeta::of(object).resource_version().into()),
             ..deletion.clone()
@@ -208,7 +208,7 @@ impl Engine {
                 deletion.resource_version = Some(ObjectMeta::of(&marked).resource_version().into());
             }
         }
-        self.delete_unasked(pod, &deletion, context).await
+        self.delete_without_admission(pod, &deletion, context).await
     }
 
     /// Changes a stored object without a field manager, as upstream's subresources do. The changed object comes back.

@@ -32,11 +32,11 @@ pub(crate) struct BoundPolicy {
 /// Policies of one kind.
 #[derive(Default)]
 pub(crate) struct PolicySet {
-    /// Those with bindings, in the order of their names.
+    /// Policies with bindings, in the order of their names.
     bound: Vec<BoundPolicy>,
-    /// Those that may be about a resource, also because they are about all.
+    /// Indexes of policies that may match a resource, including those that match any.
     by_resource: BTreeMap<Str, Vec<usize>>,
-    /// Those that may be about any resource.
+    /// Indexes of policies that may match any resource.
     about_all: Vec<usize>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Policies {
 pub(crate) struct Registry {
     any: AtomicBool,
     policies: RwLock<Arc<Policies>>,
-    /// What was read last. Held while policies are read, so that an older state never replaces a newer one.
+    /// The state that was read last. Locked while policies are read, so that an older state never replaces a newer one.
     read: tokio::sync::Mutex<ReadState>,
     parsed: Mutex<HashMap<Key, (Revision, Arc<Value>)>>,
 }

@@ -30,15 +30,15 @@ use crate::target::{Subresource, Target};
 /// The field manager of rules that were collected from other roles.
 const AGGREGATION: &str = "clusterrole-aggregation-controller";
 
-/// Roles and bindings as the engine knows them.
+/// The RBAC authorizer, and the ClusterRoles for aggregation.
 #[derive(Default)]
 pub(crate) struct Rbac {
     pub(crate) authorizer: Arc<RbacAuthorizer>,
-    /// Held while an object is read and told to the authorizer, so that an older state never replaces a newer one.
+    /// Locked while an object is read and passed to the authorizer, so that an older state never replaces a newer one.
     cluster_roles: Mutex<BTreeMap<Str, ClusterRole>>,
 }
 
-/// What other ClusterRoles need to know of a ClusterRole.
+/// The parts of a ClusterRole that aggregation reads.
 struct ClusterRole {
     labels: Map,
     rules: Value,
@@ -169,7 +169,7 @@ impl Engine {
 }
 
 impl Rbac {
-    /// Tells the authorizer of an object; none if it is gone.
+    /// Updates the authorizer with an object; none if it was deleted.
     fn set(&self, key: &Key, object: Option<&Value>, cluster_roles: &mut BTreeMap<Str, ClusterRole>) {
         let Some((_, plural, rest)) = keys::split(key) else { return };
         let (namespace, name) = match plural {

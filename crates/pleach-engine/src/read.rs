@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pleach_json::{Hints, Spans, Value};
+use pleach_pipeline::Typed;
 use pleach_pipeline::convert::{Converted, convert, version_of};
 use pleach_store::{Key, Revision};
 
@@ -26,7 +27,7 @@ use crate::write_cache::AppliedConfiguration;
 const FUTURE_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Engine {
-    /// One object, in the version asked for.
+    /// One object, in the requested version.
     pub async fn get(&self, target: &Target, freshness: Freshness) -> Result<Object, Rejection> {
         let key = target.key_of(target.name());
         let record = match self.cached_at(freshness) {
@@ -81,7 +82,8 @@ impl Engine {
                 live.verified = Verified::default();
                 live.text = None;
                 let value = std::mem::take(&mut live.value);
-                live.value = self.convert(kind, kind.storage, target.version, value).await?;
+                let typed = Typed::default();
+                live.value = self.convert(kind, kind.storage, target.version, value, &typed).await?;
             }
             live.conversions = kind.has_conversion_webhook().then(Box::default);
             return Ok(live);
@@ -91,15 +93,18 @@ impl Engine {
             let hints = Hints { interned: Some(&sets), ..Hints::default() };
             settled(kind, record, hints).map_err(|rejection| rejection.about(key))?
         };
-        let mut live = Live::from(self.convert(kind, stored, target.version, value).await?);
-        if kind.strategy.decodes_whole_object() {
-            live.typed = self.typed_forms.get(key, record.revision);
-        }
+        let typed = if kind.strategy.decodes_whole_object() {
+            self.typed_forms.get(key, record.revision)
+        } else {
+            Typed::default()
+        };
+        let mut live = Live::from(self.convert(kind, stored, target.version, value, &typed).await?);
+        live.typed = typed;
         live.conversions = kind.has_conversion_webhook().then(Box::default);
         Ok(live)
     }
 
-    /// Puts what was stored into the write cache.
+    /// Puts a stored object into the write cache.
     pub(crate) fn remember(
         &self,
         target: &Target,
@@ -137,13 +142,14 @@ impl Engine {
         kind: &ServedKind,
         version: usize,
         bytes: &Bytes,
+        typed: &Typed,
     ) -> Result<Option<Value>, Rejection> {
         let record = Record::open(bytes.clone(), Revision(0))?;
         if record.is_sendable(kind.versions[version].fingerprint()) {
             return Ok(None);
         }
         let value = record.parse_unversioned(Hints::default())?;
-        self.served_value(kind, version, value).await.map(Some)
+        self.served_value(kind, version, value, typed).await.map(Some)
     }
 
     /// A stored object as the version `version` shows it, parsed.
@@ -154,7 +160,7 @@ impl Engine {
         record: &Record,
     ) -> Result<Value, Rejection> {
         let (stored, value) = settled(kind, record, Hints::default())?;
-        self.convert(kind, stored, version, value).await
+        self.convert(kind, stored, version, value, &Typed::default()).await
     }
 
     /// A stored object, already parsed, as the version `version` shows it.
@@ -163,10 +169,11 @@ impl Engine {
         kind: &ServedKind,
         version: usize,
         mut value: Value,
+        typed: &Typed,
     ) -> Result<Value, Rejection> {
         let stored = version_of(kind, &value)?;
         settle::stored(kind, stored, &mut value)?;
-        self.convert(kind, stored, version, value).await
+        self.convert(kind, stored, version, value, typed).await
     }
 }
 
@@ -203,7 +210,7 @@ pub(crate) fn served_here(kind: &Kind, version: usize, record: Record) -> Result
         return Ok(Object::Stored(record));
     }
     let (stored, value) = settled(kind, &record, Hints::default())?;
-    match convert(kind, stored, version, value)? {
+    match convert(kind, stored, version, value, &Typed::default())? {
         Converted::Done(value) => Ok(Object::Value(value)),
         Converted::ByWebhook(_) => Err(Rejection::internal("a conversion webhook was not called")),
     }

@@ -215,7 +215,7 @@ fn encode_with<'a>(
 /// sorts after it. There is always one, `uid`.
 struct Writer<'a> {
     interned: &'a InternedObjects,
-    /// The spans so far, if asked for.
+    /// The spans so far, if requested.
     spans: Option<Spans>,
     /// Managed fields as text, until they are written.
     managed: Option<&'a [u8]>,
@@ -255,7 +255,7 @@ impl Writer<'_> {
         );
     }
 
-    /// Writes what belongs before a member of the metadata and is not in the object.
+    /// Writes the members of metadata that sort before a member and are not in the object.
     fn before_metadata(&mut self, key: &str, out: &mut Vec<u8>) {
         if key > "managedFields"
             && let Some(managed) = self.managed.take()

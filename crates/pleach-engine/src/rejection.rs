@@ -28,12 +28,12 @@ pub enum Rejection {
     Forbidden {
         /// The object.
         subject: Subject,
-        /// What is said after `is forbidden: `.
+        /// The text after `is forbidden: `.
         why: String,
         /// A cause that tools look for.
         cause: Option<StatusCause>,
     },
-    /// 403 about a path that is not a resource's, with what is said after `forbidden: `.
+    /// 403 about a non-resource path, with the text after `forbidden: `.
     ForbiddenPath(String),
     /// 404
     NotFound(Subject),
@@ -65,7 +65,7 @@ pub enum Rejection {
     Conflict {
         /// The object.
         subject: Subject,
-        /// What is said after the colon.
+        /// The text after the colon.
         why: String,
     },
     /// 409 from server-side apply: other managers own fields.
@@ -82,7 +82,7 @@ pub enum Rejection {
         /// A continue token for an inconsistent remainder.
         resume: Option<String>,
     },
-    /// 413, with what is said after the colon.
+    /// 413, with the text after the colon.
     TooLarge(String),
     /// 413: the request takes more than this many steps of work.
     TooMuchWork(u64),
@@ -101,7 +101,7 @@ pub enum Rejection {
     Unprocessable,
     /// 504: a resource version that has not happened yet.
     ResourceVersionTooLarge {
-        /// The one asked for.
+        /// The requested version.
         requested: u64,
         /// The newest there is.
         current: u64,
@@ -116,7 +116,7 @@ pub enum Rejection {
         key: String,
         /// The revision that wrote it.
         revision: u64,
-        /// What is wrong with it.
+        /// The field errors.
         why: String,
     },
     /// 500: an object was deleted that cannot be decoded, with the whole message.
@@ -127,12 +127,12 @@ pub enum Rejection {
         subject: Subject,
         /// The prefix of the keys that were read.
         prefix: String,
-        /// The objects and what is wrong with each.
+        /// The objects with an error each.
         causes: Vec<StatusCause>,
     },
     /// 429: too many calls to webhooks are waiting for answers.
     TooManyRequests,
-    /// 504: the request took too long, with what is said after the colon.
+    /// 504: the request took too long, with the text after the colon.
     Timeout(&'static str),
     /// 503: writes are refused for now.
     Unavailable(String),
@@ -204,7 +204,7 @@ impl Rejection {
         self
     }
 
-    /// What is said of a stored object that cannot be decoded.
+    /// The error about a stored object that cannot be decoded.
     pub(crate) fn unreadable_text(&self) -> Option<String> {
         let Self::Unreadable { key, revision, why } = self else { return None };
         Some(format!(
@@ -325,7 +325,7 @@ impl Rejection {
     }
 }
 
-/// Texts of others must not be taken for markup where a browser shows them.
+/// Texts from clients and webhooks must not be interpreted as markup by a browser.
 fn without_markup(text: String) -> String {
     if text.contains(['&', '<', '>']) {
         text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")

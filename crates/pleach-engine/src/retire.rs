@@ -1,10 +1,10 @@
-//! A flag that goes up once, and that can be waited for.
+//! A flag that is set once, and that can be awaited.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Goes up once, when the kind it belongs to is replaced or removed.
+/// Set once, when the kind it belongs to is replaced or removed.
 #[derive(Clone, Debug)]
 pub struct Retired(Arc<watch::Sender<bool>>);
 

@@ -104,7 +104,7 @@ fn read_int(scale: &Value, part: &str, go_type: &str) -> Result<i64, String> {
     Err(UnmarshalTypeError { value: &found, field: Some((go_type, &path)), go_type: "int32" }.to_string())
 }
 
-/// What a patch made of a Scale, as text: members that it left alone have the order of their Go
+/// A patched Scale as text: members that the patch did not change have the order of their Go
 /// structs. `owned` is the Scale before, with its owners.
 pub(crate) fn patched_text(patched: &Value, owned: &Value) -> String {
     const METADATA: [&str; 6] =

@@ -213,7 +213,7 @@ impl Rescale<'_> {
         }
     }
 
-    /// Name and namespace of the Scale are those of the URL.
+    /// Checks that name and namespace of the Scale are equal to the URL's.
     fn check(&self, new: &Value) -> Result<(), Rejection> {
         let name = ObjectMeta::of(new).name();
         if name.is_empty() {

@@ -16,7 +16,7 @@ use crate::target::Target;
 const NAME: &str = "metadata.name";
 const NAMESPACE: &str = "metadata.namespace";
 
-/// The selectors of a request, checked against what its kind can select by.
+/// The selectors of a request, checked against the selectable fields of its kind.
 pub(crate) struct Selection<'a> {
     target: &'a Target,
     labels: &'a LabelSelector,
@@ -71,7 +71,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// What the key alone says.
+    /// Whether an object is selected as far as its key tells.
     pub(crate) fn may_take(&self, key: &Key) -> bool {
         if self.fields.requirements().is_empty() {
             return true;
@@ -99,7 +99,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// What the content says.
+    /// Whether an object is selected by its content.
     pub(crate) fn takes_value(&self, value: &Value) -> bool {
         let labels = value.at(&["metadata", "labels"]).and_then(Value::as_object);
         if !self.labels.matches(labels) {
@@ -127,7 +127,7 @@ fn unknown_field(target: &Target, field: &str) -> String {
     format!("{} is not a known field selector: only \"{NAME}\", \"{NAMESPACE}\"", quote(field))
 }
 
-/// Whether a kind says itself which fields it can be selected by. The others have the namespace, too, also if they are
+/// Whether a kind declares its selectable fields. Other kinds can be selected by namespace, too, also if they are
 /// in none.
 fn knows_fields(target: &Target) -> bool {
     target.kind.is_custom() || !target.version().selectable_fields.is_empty()

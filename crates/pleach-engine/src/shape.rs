@@ -10,7 +10,7 @@ use pleach_pipeline::columns::{AGE_DESCRIPTION, age, cell};
 use crate::kind::{Kind, KindVersion};
 
 const NAME_DESCRIPTION: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
-/// How much of the object goes with a row.
+/// The object in a row of a table: `includeObject`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum IncludeObject {
     /// Its metadata.

@@ -12,7 +12,7 @@ use crate::keys;
 use crate::kind::KindVersion;
 use crate::rejection::Subject;
 
-/// What a request is about.
+/// The resource that a request addresses.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The kind.
@@ -28,7 +28,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// The version asked for.
+    /// The requested version.
     pub fn version(&self) -> &KindVersion {
         &self.kind.versions[self.version]
     }
@@ -48,7 +48,7 @@ impl Target {
         keys::object(&self.kind.storage_group, &self.kind.plural, self.namespace.as_deref(), name)
     }
 
-    /// What the keys of the collection start with.
+    /// The prefix of the keys of the collection.
     pub fn prefix(&self) -> String {
         keys::prefix(&self.kind.storage_group, &self.kind.plural, self.namespace.as_deref())
     }

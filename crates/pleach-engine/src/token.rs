@@ -1,8 +1,8 @@
-//! Continue tokens: where a paged list goes on.
+//! Continue tokens of paged lists.
 //!
 //! A token is the unpadded URL-safe base64 of `{"v":"meta.k8s.io/v1","rv":123,"start":"ns/name\u0000"}`
 //! where `start` is the key after the resource's prefix. Clients may keep it but not look inside; the
-//! texts of errors are those clients know.
+//! error texts are upstream's.
 
 use pleach_go::base64;
 use pleach_json::{Map, Value};
@@ -11,17 +11,17 @@ use crate::rejection::Rejection;
 
 const VERSION: &str = "meta.k8s.io/v1";
 
-/// Where a paged list goes on.
+/// A decoded continue token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// The snapshot of the first page; `None` goes on at the latest state.
+    /// The snapshot of the first page; `None` continues at the latest state.
     pub revision: Option<u64>,
     /// The first key of the next page, relative to the resource's prefix.
     pub start: String,
 }
 
 impl Token {
-    /// Reads what a client sent.
+    /// Decodes a token.
     pub fn decode(text: &str) -> Result<Self, Rejection> {
         let bytes = base64::decode_raw_url(text)
             .map_err(|error| refuse(format!("continue key is not valid: {error}")))?;
@@ -53,7 +53,7 @@ impl Token {
         Ok(Self { revision: u64::try_from(revision).ok(), start: start.to_owned() })
     }
 
-    /// What a client is given.
+    /// Encodes the token.
     pub fn encode(&self) -> String {
         let mut token = Map::new();
         token.insert("v", VERSION);

@@ -1,6 +1,6 @@
 //! The typed forms of stored objects, by key and revision.
 //!
-//! Only CRDs have one: a write finds the typed form of the object that it replaces, and what follows from its commit
+//! Only CRDs have one: a write finds the typed form of the object that it replaces, and the reconcile after its commit
 //! finds that of the new one. Most of a form is shared with the kind that the CRD defines.
 
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ impl TypedForms {
         }
     }
 
-    /// Forgets an object that is gone.
+    /// Drops the form of a deleted object.
     pub(crate) fn remove(&self, key: &Key) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }

@@ -2,7 +2,7 @@
 //!
 //! A watch is the store's watch, seen through selectors, in a version. It may begin with the state
 //! there is, as if every object were new. It ends when its kind is replaced or removed, and with an
-//! error when the history it needs is gone; it never skips anything silently.
+//! error when the history it needs was compacted; it never skips anything silently.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use pleach_json::Value;
 use pleach_meta::Status;
+use pleach_pipeline::Typed;
 use pleach_store::{Event, Key, Revision, StoreError, Watch, WatchItem};
 
 use crate::catalog::ServedKind;
@@ -25,18 +26,18 @@ use crate::rejection::Rejection;
 use crate::select::Selection;
 use crate::target::Target;
 
-/// How often, and in which intervals, the watch of a kind that is gone checks whether all events were published.
+/// How often, and in which intervals, the watch of a removed kind checks whether all events were published.
 const END_CHECKS: usize = 200;
 const END_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What happened to an object.
+/// The type of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It is new, or now selected.
     Added,
     /// It changed.
     Modified,
-    /// It is gone, or no longer selected.
+    /// It was deleted, or is no longer selected.
     Deleted,
 }
 
@@ -51,9 +52,9 @@ impl Change {
     }
 }
 
-/// One change to tell a client of.
-pub struct Notice {
-    /// What happened.
+/// An event of a watch.
+pub struct WatchEvent {
+    /// Its type.
     pub change: Change,
     source: Source,
 }
@@ -71,7 +72,7 @@ enum Source {
     },
 }
 
-impl Notice {
+impl WatchEvent {
     /// The object, if it is one of the initial state.
     pub fn initial(&self) -> Option<&Object> {
         match &self.source {
@@ -114,10 +115,10 @@ impl Notice {
     }
 }
 
-/// What a watch gives.
+/// An item of the stream.
 pub enum Item {
     /// A change.
-    Notice(Notice),
+    Event(WatchEvent),
     /// The initial state is complete; it is that of this revision.
     InitialEnd(Revision),
     /// The watch failed; this is the last item.
@@ -131,7 +132,7 @@ pub struct WatchStream {
     initial_end: Option<Revision>,
     feed: Watch,
     queue: VecDeque<Arc<Event>>,
-    /// Events up to here are not shown: the client asked for a future it has not reached.
+    /// Events up to here are not sent: the requested resource version is in the future.
     skip_to: Revision,
 }
 
@@ -203,7 +204,7 @@ impl WatchStream {
     /// The next item; `None` is the end. Cancel safe.
     pub async fn next(&mut self) -> Option<Item> {
         if let Some(object) = self.initial.pop_front() {
-            return Some(Item::Notice(Notice { change: Change::Added, source: Source::Initial(object) }));
+            return Some(Item::Event(WatchEvent { change: Change::Added, source: Source::Initial(object) }));
         }
         if let Some(revision) = self.initial_end.take() {
             return Some(Item::InitialEnd(revision));
@@ -211,11 +212,11 @@ impl WatchStream {
         let retired = self.watcher.target.kind.retired.clone();
         loop {
             while let Some(event) = self.queue.front() {
-                let notice = self.watcher.notice(event).await;
+                let result = self.watcher.watch_event(event).await;
                 // Only now: a future that waits may be cancelled.
                 self.queue.pop_front();
-                match notice {
-                    Ok(Some(notice)) => return Some(Item::Notice(notice)),
+                match result {
+                    Ok(Some(event)) => return Some(Item::Event(event)),
                     Ok(None) => {}
                     Err(rejection) => return Some(Item::Failed(Box::new(rejection.into_status()))),
                 }
@@ -260,21 +261,21 @@ impl WatchStream {
         None
     }
 
-    /// Up to where everything has been given: what a bookmark may say.
+    /// The revision up to which all events were returned, for bookmarks.
     pub fn progress(&self) -> Option<Revision> {
         (self.queue.is_empty() && self.initial.is_empty() && self.initial_end.is_none())
             .then(|| self.feed.progress())
     }
 
-    /// What the watch is about.
+    /// The watched resource.
     pub fn target(&self) -> &Target {
         &self.watcher.target
     }
 }
 
 impl Watcher {
-    /// What an event means to this watcher, if anything.
-    async fn notice(&self, event: &Arc<Event>) -> Result<Option<Notice>, Rejection> {
+    /// The event for this watcher, if there is one.
+    async fn watch_event(&self, event: &Arc<Event>) -> Result<Option<WatchEvent>, Rejection> {
         let selection = Selection::new(&self.target, &self.options.labels, &self.options.fields)?;
         if !selection.may_take(&event.key) {
             return Ok(None);
@@ -305,7 +306,7 @@ impl Watcher {
             None
         };
         let source = Source::Shared { shared, kind: kind.clone(), version: *version, shown };
-        Ok(Some(Notice { change, source }))
+        Ok(Some(WatchEvent { change, source }))
     }
 
     /// The object of an event, as it is now or was before, in the version that is watched.
@@ -317,7 +318,8 @@ impl Watcher {
         let stored = if previous { shared.previous() } else { shared.current() };
         let Some(stored) = stored else { return Ok(None) };
         let Target { kind, version, .. } = &self.target;
-        let shown = self.engine.served_value(kind, *version, Value::clone(stored));
+        let typed = Typed::default();
+        let shown = self.engine.served_value(kind, *version, Value::clone(stored), &typed);
         if !kind.has_conversion_webhook() {
             return shown.await.map(|shown| Some(Arc::new(shown)));
         }
@@ -340,8 +342,11 @@ fn record_of(event: &Event, previous: bool) -> Result<Record, Rejection> {
     })
 }
 
-/// The history that a watch needs is gone.
+/// The error of a watch whose history was compacted.
 fn too_old(requested: Revision, oldest: Revision) -> Status {
     let message = format!("too old resource version: {requested} ({oldest})");
     Rejection::Expired { message, resume: None }.into_status()
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,6 @@ pub(crate) mod excerpt;
 pub(crate) mod hook;
 mod registry;
 pub(crate) mod review;
-pub(crate) mod rules;
 
 pub use caller::{Address, CallError, CallFuture, Caller, Place};
 pub use excerpt::{EXCERPT, excerpt, excerpt_bytes};

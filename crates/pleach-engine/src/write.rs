@@ -194,7 +194,7 @@ impl Engine {
             // Freed before waiting for the disk, so that other requests reuse the memory while it is in cache.
             let typed = approved.typed().clone();
             let bytes = self.encode_new(target, &key, approved, manager.is_some()).await?;
-            let preview = self.preview(&target.kind, target.version, &bytes).await?;
+            let preview = self.preview(&target.kind, target.version, &bytes, &typed).await?;
             let put = Commit::put(key.clone(), Expect::Absent, bytes.clone());
             let committed = self.store.commit(self.guarded(&target.kind, put)).await;
             drop(allocating);
@@ -283,7 +283,7 @@ impl Engine {
                 let draft = Draft::over(target, intent, &live, &manager, context);
                 match &live.conversions {
                     // Tracking needs conversions of the owned fields of other versions.
-                    Some(conversions) if self.learn(&target.kind, conversions).await? => {
+                    Some(conversions) if self.convert_requested(&target.kind, conversions).await? => {
                         context.warnings.truncate(warned);
                     }
                     _ => break draft?,
@@ -344,7 +344,7 @@ impl Engine {
         if new.json() == record.json() {
             return self.serve(&target.kind, target.version, record.clone()).await.map(Some);
         }
-        let preview = self.preview(&target.kind, target.version, &bytes).await?;
+        let preview = self.preview(&target.kind, target.version, &bytes, &typed).await?;
         let put = Commit::put(key.clone(), Expect::At(record.revision), bytes.clone());
         match self.store.commit(self.guarded(&target.kind, put)).await {
             Ok(revision) => {
@@ -461,3 +461,6 @@ pub(crate) fn is_finished(kind: &Kind, value: &Value) -> bool {
         && meta.deletion_grace_period_seconds().unwrap_or_default() == 0
         && !kind.strategy.is_held(value)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! The write cache: what one write leaves in memory so that the next costs less.
+//! The write cache: recent objects, last applied configurations and common field sets, kept for the next write.
 //!
 //! * Recent objects ([`recent_objects`]): the value that was stored, its text with spans, and which checks it
 //!   passed. The next write neither parses nor validates what it does not change.
@@ -6,7 +6,7 @@
 //!   applied before.
 //! * Field sets ([`field_sets`]): `fieldsV1` values that many objects of a kind have in common.
 //!
-//! The write pipeline asks here and nowhere else. With the cache off every lookup is a miss and nothing is kept;
+//! The write pipeline has no other cache. With the cache off every lookup is a miss and nothing is kept;
 //! requests are answered the same, and cost more (`docs/design/003`).
 
 mod field_sets;
@@ -30,7 +30,7 @@ use crate::record::Record;
 /// No field sets.
 static NO_SETS: Constant<Arc<InternedObjects>> = Constant::new(Arc::default);
 
-/// What one write leaves in memory for the next.
+/// The write cache.
 #[derive(Default)]
 pub(crate) struct WriteCache {
     off: bool,
@@ -49,7 +49,7 @@ impl WriteCache {
         !self.off
     }
 
-    /// The object stored under a key at a revision, with what is verified of it under these versions.
+    /// The object stored under a key at a revision, with the checks that it has passed under these versions.
     pub(crate) fn live(&self, versions: &Arc<[KindVersion]>, key: &Key, revision: Revision) -> Option<Live> {
         if self.off {
             return None;
@@ -96,7 +96,7 @@ impl WriteCache {
         if self.off { NO_SETS.clone() } else { self.field_sets.of(version) }
     }
 
-    /// Learns the field sets of a new object, and shares those that are interned. Returns the interned sets.
+    /// Counts the field sets of a new object, and replaces common ones by their interned copies, which are returned.
     pub(crate) fn intern_field_sets(&self, version: u64, object: &mut Value) -> Arc<InternedObjects> {
         if self.off { NO_SETS.clone() } else { self.field_sets.intern(version, object) }
     }

@@ -71,6 +71,33 @@ async fn each_write_of_a_crd_decodes_it_once() {
 }
 
 #[tokio::test]
+async fn only_field_managers_decode_a_crd_again_that_is_written_in_another_version() {
+    let engine = engine().await;
+    let (options, mut context) = (WriteOptions::default(), Context::default());
+    let beta = |name| {
+        let mut target = target(&engine, name, Subresource::None);
+        target.version = target.kind.version("v1beta1").expect("CRDs are in v1beta1, too");
+        target
+    };
+    let crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": NAME},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "foos", "kind": "Foo"},
+            "version": "v1", "preserveUnknownFields": false,
+            "validation": {"openAPIV3Schema": {"type": "object"}},
+        }
+    });
+    let before = decoded_on_this_thread();
+    engine.create(&beta(None), &body(&crd), &options, &mut context).await.unwrap();
+    println!("create {}", decoded_on_this_thread() - before);
+    let before = decoded_on_this_thread();
+    let patch = json!({"metadata": {"labels": {"a": "b"}}});
+    engine.patch(&beta(Some(NAME)), PatchType::Merge, &body(&patch), &options, &mut context).await.unwrap();
+    println!("patch {}", decoded_on_this_thread() - before);
+}
+
+#[tokio::test]
 async fn what_was_decoded_is_validated_also_where_an_encoding_would_lose_it() {
     let engine = engine().await;
     for (spec, want) in [

@@ -130,7 +130,7 @@ async fn a_watch_ends_with_its_crd_after_the_last_events() {
     let mut seen = Vec::new();
     while let Some(item) = tokio::time::timeout(Duration::from_mins(1), watch.next()).await.unwrap() {
         match item {
-            Item::Notice(notice) => seen.push(notice.change),
+            Item::Event(event) => seen.push(event.change),
             Item::InitialEnd(_) => {}
             Item::Failed(status) => panic!("{status:?}"),
         }

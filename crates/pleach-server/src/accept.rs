@@ -31,7 +31,7 @@ impl Encoding {
     }
 }
 
-/// What the objects in a response are turned into.
+/// The transformation of the objects in a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Transform {
     /// Themselves.
@@ -64,18 +64,18 @@ impl MetaVersion {
     }
 }
 
-/// What was agreed on.
+/// The negotiated form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepted {
     /// How it is written.
     pub encoding: Encoding,
-    /// What it is turned into.
+    /// The transformation.
     pub transform: Transform,
-    /// `pretty` was asked for in the clause.
+    /// `pretty` was requested in the clause.
     pub pretty: bool,
 }
 
-/// What an endpoint can do.
+/// The forms that an endpoint supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endpoint {
     /// One object or a list, with tables and partial metadata.
@@ -181,19 +181,19 @@ pub fn is_produced(header: Option<&str>, cbor: bool) -> bool {
 pub fn negotiate_object(header: Option<&str>, endpoint: Endpoint, offer: Offer) -> Option<Accepted> {
     let default = Accepted { encoding: Encoding::Json, transform: Transform::None, pretty: false };
     let header = header.map(str::trim).unwrap_or_default();
-    // What most clients send needs no taking apart.
+    // The usual header needs no parsing.
     if matches!(header, "" | "application/json" | "application/json, */*" | "*/*") {
         return Some(default);
     }
     clauses(header).iter().find_map(|clause| {
         let encoding = clause.encoding()?;
-        // Several items are what a watch sends; it is asked for either, and no other endpoint for them.
+        // Only watches send streams; they support both forms, and no other endpoint does.
         let is_sequence = clause.sub == "cbor-seq";
         if encoding == Encoding::Cbor && (!offer.cbor || (is_sequence && endpoint != Endpoint::Watch)) {
             return None;
         }
         let stream = clause.parameter("stream");
-        // Any endpoint may be asked for a stream, and only a watch gives one; YAML has none.
+        // A stream may be requested of any endpoint, and only watches give one; YAML has none.
         let streams = stream == "watch" && endpoint != Endpoint::Plain;
         if !(stream.is_empty() || streams) {
             return None;

@@ -1,6 +1,6 @@
 //! The handler of requests: authentication (401), authorization (403), then routing (404, 405).
 //!
-//! The order is upstream's. Here is only the dispatch; what an endpoint does is in its own module.
+//! The order is upstream's. Only the dispatch is here; each endpoint has a module of its own.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -85,7 +85,7 @@ impl<'a> Call<'a> {
         Some(all)
     }
 
-    /// Whether the answer shall be indented: asked for, or a person is reading.
+    /// Whether the response is indented: by request, or because a person is reading.
     pub fn pretty(&self) -> bool {
         if let Some(value) = self.query.get("pretty") {
             !matches!(value, "0" | "false" | "False" | "FALSE" | "f" | "F")
@@ -108,7 +108,7 @@ pub const REQUEST_STEPS: u64 = 60_000_000;
 
 /// The server's parts, shared by all requests.
 pub struct App {
-    /// What requests are about.
+    /// The engine.
     pub engine: Arc<Engine>,
     /// Documents made from the catalog.
     pub documents: Documents,
@@ -182,12 +182,12 @@ impl App {
         self.authenticators.authenticate(credentials).get().await
     }
 
-    /// What requests share that take long to compute.
+    /// The lanes of long computations.
     pub fn cpu_lanes(&self) -> Arc<CpuLanes> {
         self.cpu.clone()
     }
 
-    /// Ends what is still computed, because the process is about to end.
+    /// Ends computations, because the process is about to end.
     pub fn end_computations(&self) {
         self.cpu.close();
     }
@@ -335,7 +335,7 @@ impl App {
         }
     }
 
-    /// The request goes on as the user that its headers name.
+    /// Impersonation: the request continues as the user that its headers name.
     async fn impersonate(&self, call: &mut Call<'_>) -> Result<(), Response<Body>> {
         let authorizer = self.engine.authorizer();
         let attributes = &call.attributes;
@@ -414,8 +414,8 @@ impl App {
     }
 }
 
-/// What bounds the work of a request. Bodies can ask for a lot of it with few bytes; reads and deletions work
-/// on what is stored, however much that is, and have only their deadline.
+/// The bound on the work of a request. A small body can cause a lot of work; reads and deletions work
+/// on stored objects, however many, and have only their deadline.
 fn meter(method: &Method) -> Meter {
     if matches!(*method, Method::POST | Method::PUT | Method::PATCH) {
         Meter::new(REQUEST_STEPS)

@@ -24,7 +24,7 @@ use crate::app::Call;
 use crate::body::Body;
 use crate::cbor;
 
-/// Annotations that say what authorization decided.
+/// The annotations of the authorization decision.
 pub const DECISION: &str = "authorization.k8s.io/decision";
 /// The reason of the decision.
 pub const REASON: &str = "authorization.k8s.io/reason";
@@ -36,7 +36,7 @@ pub struct Audit {
     webhook: Option<AuditWebhook>,
 }
 
-/// What a request is recorded with.
+/// The audit state of a request.
 pub struct Record {
     audit: Arc<Audit>,
     audited: Audited,
@@ -46,7 +46,7 @@ pub struct Record {
     is_watch: bool,
 }
 
-/// Where a request came from and what it is called.
+/// The source of a request and its id.
 pub struct Origin<'a> {
     /// The URL's path and query.
     pub uri: &'a http::Uri,
@@ -57,7 +57,7 @@ pub struct Origin<'a> {
 }
 
 impl Audit {
-    /// Records what a policy says in a log and a webhook.
+    /// Records requests by a policy in a log and a webhook.
     pub fn new(policy: Policy, log: Option<AuditLog>, webhook: Option<AuditWebhook>) -> Arc<Self> {
         Arc::new(Self { policy, log, webhook })
     }
@@ -210,7 +210,7 @@ impl Drop for CompleteOnDrop {
     }
 }
 
-/// What is known of a request before it is handled.
+/// The parts of an event that are known before a request is handled.
 fn first_fields(
     audited: &Audited,
     attributes: &Attributes<'_>,

@@ -13,7 +13,7 @@ pub const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// Makes ids.
 pub struct AuditIds {
-    /// An id with zeros where the count goes.
+    /// An id with zeros in the place of the count.
     pattern: [u8; 36],
     next: AtomicU64,
 }

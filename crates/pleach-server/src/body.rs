@@ -13,7 +13,7 @@ use crate::documents::rope::Rope;
 use crate::pieces::Pieces;
 use crate::watch_queue::Receiver;
 
-/// Larger bodies are handed over in parts, so that the server knows how far the client has got.
+/// Larger bodies are sent in parts, so that the server knows how much the client has received.
 const PART: usize = 64 * 1024;
 
 /// The body of a response.
@@ -99,7 +99,7 @@ impl From<Rope> for Body {
     }
 }
 
-/// A body that cannot be continued.
+/// The error of a body that cannot be continued.
 #[derive(Clone, Copy, Debug)]
 pub struct Broken;
 

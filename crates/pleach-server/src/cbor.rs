@@ -2,7 +2,7 @@
 //!
 //! An object is one data item after the tag of self-described CBOR. Texts are written as byte strings, as upstream
 //! does, and read as either; the distinction between integers and floating-point numbers is kept. A byte string under
-//! a tag that expects base64 or base16 later is that text. What JSON cannot say is refused: other simple values,
+//! a tag that expects base64 or base16 later is that text. Values without a JSON form are refused: other simple values,
 //! keys that are no texts, big numbers, NaN. A map may not have a key twice.
 
 mod read;

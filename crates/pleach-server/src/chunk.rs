@@ -1,7 +1,7 @@
 //! Chunks of a response body: contiguous bytes, or a stored object with its resource version inserted.
 //!
 //! A stored object lacks its resource version, which is known only after it was stored. It is not copied to
-//! put it in: what is sent is pointed at in a few places, and encryption is the first to copy it.
+//! put it in: a response is a few slices of stored bytes, and encryption is the first to copy them.
 
 use std::io::IoSlice;
 
@@ -24,7 +24,7 @@ impl From<Bytes> for Chunk {
     }
 }
 
-/// A stored object with its resource version put in, and what stands before and behind it.
+/// A stored object with its resource version put in, and the bytes before and behind it.
 #[derive(Clone, Debug)]
 pub struct Stored {
     before: &'static [u8],
@@ -65,7 +65,7 @@ impl Stored {
         [self.before, &self.head, self.member.as_bytes(), &self.tail, self.behind]
     }
 
-    /// What is left of each part.
+    /// The rest of each part.
     fn left(&self) -> impl Iterator<Item = &[u8]> {
         let (mut sent, mut left) = (self.sent, self.end - self.sent);
         self.parts().into_iter().filter_map(move |part| {

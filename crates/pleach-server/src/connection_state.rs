@@ -29,7 +29,7 @@ pub struct ConnectionState {
     in_flight: AtomicUsize,
     /// When the last answer ended, in milliseconds after the connection was opened.
     idle_since: AtomicU64,
-    /// What answers hold that have not been sent.
+    /// The memory of responses that have not been sent.
     held: AtomicUsize,
     /// How often answers were taken, a part at a time.
     taken: AtomicUsize,
@@ -87,7 +87,7 @@ impl ConnectionState {
         Duration::from_millis(self.idle_since.load(Ordering::Acquire))
     }
 
-    /// What answers hold that have not been sent.
+    /// The memory of responses that have not been sent.
     pub fn held(&self) -> usize {
         self.held.load(Ordering::Acquire)
     }
@@ -129,7 +129,7 @@ impl ConnectionState {
         }
     }
 
-    /// Counts what an answer holds now in place of what it held before.
+    /// Updates the memory of a response.
     fn hold(&self, now: usize, before: usize) {
         if now > before {
             self.held.fetch_add(now - before, Ordering::AcqRel);
@@ -151,7 +151,7 @@ thread_local! {
 }
 
 /// Runs a step of something that may send an answer. Says whether a part of it was handed over, or that there
-/// was nothing to hand over; `None` if the answer was not asked.
+/// was nothing to send; `None` if the response was not polled.
 pub(crate) fn watch_answers<T>(step: impl FnOnce() -> T) -> (T, Option<bool>) {
     HANDED_OVER.set(None);
     let done = step();
@@ -160,7 +160,7 @@ pub(crate) fn watch_answers<T>(step: impl FnOnce() -> T) -> (T, Option<bool>) {
 
 /// A connection that has a state.
 pub trait Connected: Send + Sync + 'static {
-    /// What is under way on it.
+    /// The requests on it.
     fn state(&self) -> &ConnectionState;
 }
 
@@ -174,7 +174,7 @@ impl<C: Connected> InFlight<C> {
         Self(connection)
     }
 
-    /// What it is under way on.
+    /// The connection.
     pub fn connection(&self) -> &C {
         &self.0
     }
@@ -200,7 +200,7 @@ impl<C: Connected> Drop for InFlight<C> {
 /// The body of an answer; while it is there, its request is under way.
 pub struct Answer<C: Connected> {
     body: Body,
-    /// What it holds, as it was counted.
+    /// The memory it holds, as it was counted.
     held: usize,
     in_flight: InFlight<C>,
 }

@@ -19,9 +19,9 @@ const STALLED: Duration = Duration::from_secs(2);
 /// All connections.
 #[derive(Debug)]
 pub struct Connections {
-    /// What unsent answers of one connection may hold before it has to wait.
+    /// The memory that unsent responses of one connection may hold before it has to wait.
     per_connection: usize,
-    /// What unsent answers may hold together.
+    /// The memory that all unsent responses may hold.
     limit: usize,
     held: AtomicUsize,
     all: Mutex<All>,
@@ -76,12 +76,12 @@ impl Connections {
         given_up.inspect(|one| one.cut()).is_some()
     }
 
-    /// What unsent answers of one connection may hold.
+    /// The memory that unsent responses of one connection may hold.
     pub fn per_connection(&self) -> usize {
         self.per_connection
     }
 
-    /// What unsent answers hold together.
+    /// The memory that all unsent responses hold.
     pub fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }

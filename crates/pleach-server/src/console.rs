@@ -1,6 +1,6 @@
 //! The web console at `/console`: its files, signing in, and the API on behalf of the user who signed in.
 //!
-//! | path below `/console` | method | what it does |
+//! | path below `/console` | method | purpose |
 //! |---|---|---|
 //! | `/`, `/assets/…` | GET | the page |
 //! | `/session` | GET, POST, DELETE | the user; sign in with a one-time code or a bearer token; sign out |
@@ -42,7 +42,7 @@ pub use assets::Assets;
 use origin::Authority;
 use sessions::{Grant, Sessions};
 
-/// What the playground asks when there is no engine in the browser: JSON in, JSON out.
+/// The engine for the playground when there is none in the browser: JSON in, JSON out.
 pub type PlaygroundEngine = fn(&[u8]) -> Vec<u8>;
 
 /// The user of the connection's certificate, if it has one.
@@ -77,7 +77,7 @@ impl Console {
         Self { assets, sessions: Sessions::default(), hosts, engine: None }
     }
 
-    /// Answers what the playground asks.
+    /// Answers a request of the playground.
     #[must_use]
     pub fn with_engine(mut self, engine: PlaygroundEngine) -> Self {
         self.engine = Some(engine);
@@ -202,7 +202,7 @@ impl Console {
         response
     }
 
-    /// The user of a session, and what the page can do.
+    /// The user of a session, and the features of the page.
     async fn session(&self, app: &Arc<App>, grant: &Grant) -> Response<Body> {
         let user = match grant {
             Grant::User(user) => Ok(user.clone()),
@@ -225,7 +225,7 @@ impl Console {
         respond::value(Outcome::Ok, &value, &respond::ResponseFormat::plain())
     }
 
-    /// A sign-in link for the user who asks with a bearer token or client certificate.
+    /// A sign-in link for the user of a bearer token or client certificate.
     async fn link(
         &self,
         app: &Arc<App>,

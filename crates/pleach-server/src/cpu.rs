@@ -2,7 +2,7 @@
 //!
 //! A request is computed where its connection is served, which is cheapest for the many that take some
 //! microseconds. The supervisor of a request (see `pleach_work`) sees it after each slice of work. One that has
-//! computed for a millisecond hands its place among the runtime's workers to another thread, so that I/O goes
+//! computed for a millisecond hands its worker of the runtime to another thread, so that I/O goes
 //! on, and from then on shares a few *lanes* with the other long computations: each may compute for a while,
 //! and then lets the one go first that has waited longest. From time to time it looks whether the client is
 //! still there.
@@ -18,7 +18,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// How long a request may compute on a thread that does I/O.
 const SHORT: Duration = Duration::from_millis(1);
-/// How long a computation has a lane while others wait for one.
+/// How long a computation has a lane while another one waits.
 const TURN: Duration = Duration::from_millis(20);
 /// How often a computation that waits looks at its deadline and its client.
 const WAITING: Duration = Duration::from_millis(50);
@@ -65,7 +65,7 @@ impl CpuLanes {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a lane; `may_wait` is asked from time to time.
+    /// Waits for a lane; `may_wait` is checked from time to time.
     fn take(&self, may_wait: impl Fn() -> Result<(), Stopped>) -> Result<(), Stopped> {
         let mut lanes = self.lock();
         let number = lanes.next_number;
@@ -176,7 +176,7 @@ impl Supervisor for CpuGuard {
     }
 }
 
-/// Waits until a task of the runtime ran, that is, until some worker is there for others. While a thread is
+/// Waits until a task of the runtime ran, that is, until some worker is free. While a thread is
 /// inside of `block_in_place`, the runtime starts another worker in its place; returning before that one has
 /// begun, which may take a while on a busy machine, would take the place back.
 fn wait_for_another_worker(may_wait: impl Fn() -> Result<(), Stopped>) -> Result<(), Stopped> {

@@ -1,6 +1,6 @@
 //! Request deadlines: how long a request may take.
 //!
-//! Clients may ask for less with `timeout=`. A watch may go on; what is bounded is how long it takes to open.
+//! Clients may set a shorter one with `timeout=`. A watch has a deadline for its opening only.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -16,9 +16,9 @@ use crate::outcome;
 use crate::query::Query;
 use crate::respond::{self, ResponseFormat};
 
-/// What a request gets at most.
+/// The longest deadline of a request.
 const REQUEST: Duration = Duration::from_mins(1);
-/// What a write gets.
+/// The deadline of a write.
 const WRITE: Duration = Duration::from_secs(34);
 
 /// How long a request may take.
@@ -30,7 +30,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// What a request gets.
+    /// The deadline of a request.
     pub fn of(query: &Query, writes: bool, is_watch: bool) -> Result<Self, Rejection> {
         let wanted = query.text("timeout");
         let usual = if wanted.is_empty() || is_watch { REQUEST } else { shorter(wanted)? };
@@ -42,7 +42,7 @@ impl Deadline {
         began + self.after
     }
 
-    /// What a request answers, or that it took too long. Most never wait, and need no timer.
+    /// The response of a request, or a timeout. Most requests never wait, and need no timer.
     pub async fn keep<R>(self, answer: impl Future<Output = R>) -> Option<R> {
         let mut answer = pin!(answer);
         if let Poll::Ready(ready) = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await {
@@ -59,7 +59,7 @@ impl Deadline {
         }
         let why = "request did not complete within the allotted timeout";
         let status = Rejection::Timeout(why).into_status();
-        // Upstream's outermost layer knows no types.
+        // Upstream's outermost filter knows no types.
         let typed = String::from_utf8(respond::status_json(&status, None)).unwrap_or_default();
         let untyped = typed.replacen("\"kind\":\"Status\",\"apiVersion\":\"v1\",", "", 1);
         let mut response = respond::text(outcome::code_of(&status), untyped + "\n");
@@ -68,7 +68,7 @@ impl Deadline {
     }
 }
 
-/// How long a client wants to wait; what is not positive stands for the usual time.
+/// The timeout of a client; values that are not positive stand for the default.
 fn shorter(wanted: &str) -> Result<Duration, Rejection> {
     let nanoseconds = parse_duration(wanted).map_err(|why| {
         Rejection::BadRequest(format!("invalid timeout specified in the request URL - {why}"))

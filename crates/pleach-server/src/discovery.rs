@@ -10,7 +10,7 @@ use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
 use pleach_engine::catalog::ServedKind;
 use pleach_engine::kind::{Kind, KindVersion};
-use pleach_engine::kinds::authentication::TOKEN_REQUEST;
+use pleach_engine::kinds::{self, authentication::TOKEN_REQUEST};
 use pleach_engine::rejection::Rejection;
 use pleach_json::{Map, Str, Value};
 use pleach_meta::group_version::compare_kube_aware_versions;
@@ -36,30 +36,7 @@ const VERBS_SINGLE: [&str; 7] = ["create", "delete", "get", "list", "patch", "up
 const VERBS_TERMINATING: [&str; 5] = ["delete", "deletecollection", "get", "list", "watch"];
 const VERBS_SUBRESOURCE: [&str; 3] = ["get", "patch", "update"];
 
-/// Groups of built-in kinds come before all others, in this order.
-const BUILT_IN_GROUPS: [&str; 19] = [
-    "apiregistration.k8s.io",
-    "apps",
-    "events.k8s.io",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "autoscaling",
-    "batch",
-    "certificates.k8s.io",
-    "networking.k8s.io",
-    "policy",
-    "rbac.authorization.k8s.io",
-    "storage.k8s.io",
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "scheduling.k8s.io",
-    "coordination.k8s.io",
-    "node.k8s.io",
-    "discovery.k8s.io",
-    "resource.k8s.io",
-];
-
-/// Serves `/api`, `/apis` and what is below.
+/// Serves `/api`, `/apis` and the paths below.
 pub fn serve(app: &App, call: &Call<'_>) -> Response<Body> {
     let pretty = call.pretty();
     let accept = call.accept();
@@ -137,9 +114,8 @@ fn served_groups(app: &App) -> BTreeMap<Str, Vec<Str>> {
 fn ordered_groups(app: &App) -> Vec<(Str, Vec<Str>)> {
     let mut groups: Vec<(Str, Vec<Str>)> =
         served_groups(app).into_iter().filter(|(group, _)| !group.is_empty()).collect();
-    let rank = |group: &str| {
-        BUILT_IN_GROUPS.iter().position(|known| *known == group).unwrap_or(BUILT_IN_GROUPS.len())
-    };
+    let rank =
+        |group: &str| kinds::GROUPS.iter().position(|known| *known == group).unwrap_or(kinds::GROUPS.len());
     groups.sort_by_key(|(group, _)| rank(group));
     groups
 }

@@ -1,6 +1,6 @@
 //! Published documents: OpenAPI v2 and v3.
 //!
-//! Nothing is made before it is requested. What a kind contributes is kept as bytes until the kind
+//! Nothing is made before it is requested. The part of a kind is kept as bytes until the kind
 //! changes; then only that is made anew. A change of a CRD itself costs nothing here: a request
 //! finds out what changed by comparing pointers, and not even that while the catalog stands still.
 
@@ -150,13 +150,13 @@ impl Documents {
     }
 }
 
-/// What is asked for, and of what.
+/// The requested document.
 struct Asked<'a> {
     edition: Edition,
     form: Form,
     /// The generation of the catalog.
     generation: u64,
-    /// What is in the document as of that generation or later.
+    /// The document as of that generation or later.
     served: &'a dyn Fn() -> Vec<Served>,
 }
 

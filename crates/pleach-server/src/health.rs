@@ -13,7 +13,7 @@ use crate::outcome::Outcome;
 use crate::resource::error_format;
 use crate::respond::{self, ResponseFormat};
 
-/// The Kubernetes release whose behaviour is served, and what clients compare with.
+/// The Kubernetes release whose behaviour is served, with which clients compare their version.
 const KUBERNETES: (&str, &str, &str) = ("1", "36", "v1.36.4");
 
 /// Serves `/healthz`, `/livez`, `/readyz` and single checks below them.

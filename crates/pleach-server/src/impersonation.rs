@@ -28,7 +28,7 @@ const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
 /// How many users' last ways are remembered.
 const REMEMBERED: usize = 1024;
 
-/// A way to impersonate.
+/// A kind of impersonation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     AssociatedNode,
@@ -41,7 +41,7 @@ enum Way {
 const WAYS: [Way; 5] =
     [Way::AssociatedNode, Way::ArbitraryNode, Way::ServiceAccount, Way::UserInfo, Way::Classic];
 
-/// The way that worked last for each user.
+/// The kind of impersonation that was last allowed for each user.
 #[derive(Default)]
 pub struct LastWays(Mutex<HashMap<Str, Way>>);
 

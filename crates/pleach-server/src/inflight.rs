@@ -7,11 +7,11 @@
 //!
 //! Calls to webhooks have bounds of their own ([`BoundedCaller`]): in all and per webhook, in number and
 //! in bytes. Beyond them a request is refused with 429 at its first call. Later calls of the same request,
-//! and those of watches and background controllers, wait for their turn instead: something may have been
+//! and calls of watches and background controllers, wait for their turn instead: something may have been
 //! committed by then.
 //!
 //! Users in `system:masters` have places in reserve, so that an administrator can always look and repair.
-//! The engine knows nothing of this; it sees a [`Caller`].
+//! The engine only sees a [`Caller`].
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,7 +48,7 @@ pub struct InflightLimits {
 pub struct CallLimits {
     /// Calls.
     pub count: usize,
-    /// What they sent, which is about what they hold.
+    /// The bytes they sent, which is roughly the memory they hold.
     pub bytes: usize,
 }
 
@@ -95,7 +95,7 @@ impl Rank {
     }
 }
 
-/// Seats for everybody and some in reserve.
+/// Seats for all requests and some in reserve.
 struct Seats {
     size: usize,
     shared: Semaphore,
@@ -285,7 +285,7 @@ impl Drop for Place {
     }
 }
 
-/// A call that is under way.
+/// A place that was given back for the time of a webhook call.
 struct Away<'p>(&'p Place);
 
 impl Drop for Away<'_> {
@@ -297,7 +297,7 @@ impl Drop for Away<'_> {
 /// Bytes are counted in units, since a semaphore counts no further than 32 bits at a time.
 const UNIT: usize = 1024;
 
-/// Room for calls: their number and what they hold.
+/// The bounds on calls: their number and their memory.
 struct Room {
     seats: Seats,
     units: Semaphore,
@@ -321,7 +321,7 @@ impl Room {
         }
     }
 
-    /// What is more than there is room for takes all of it.
+    /// A call that is larger than the bound takes all of it.
     fn units(&self, bytes: usize) -> u32 {
         u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX).clamp(1, self.most_units)
     }

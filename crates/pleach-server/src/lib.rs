@@ -1,7 +1,7 @@
 //! The HTTP edge of a pleach server.
 //!
 //! TLS and connections ([`serve`]), [`authentication`], request attributes ([`request_info`], [`query`]),
-//! [`authorization`], negotiation ([`accept`]) and responses ([`respond`]). What an object is and what may happen to it is the engine's
+//! [`authorization`], negotiation ([`accept`]) and responses ([`respond`]). Objects and decisions about them are the engine's
 //! business: there is no schema keyword, no storage key and no decision about an object here.
 
 pub mod accept;

@@ -11,7 +11,7 @@ use pleach_json::{Map, Value};
 use crate::chunk::{Chunk, Stored};
 use crate::pieces::{PIECE, Pieces};
 
-/// What an item of a list becomes.
+/// The form of the items of a list.
 pub type Shown = Box<dyn FnMut(Object) -> Result<Object, Rejection> + Send>;
 
 /// A list: its members, and its items.
@@ -22,7 +22,7 @@ pub struct List {
     pub key: &'static str,
     /// The items.
     pub items: Vec<Object>,
-    /// What is made of each item; `None` if it is shown as it is.
+    /// The transformation of each item; `None` for none.
     pub shown: Option<Shown>,
     /// Members that are left out of each item.
     pub without: &'static [&'static str],
@@ -124,7 +124,7 @@ pub struct JsonList {
     items: Items,
     without: &'static [&'static str],
     tail: Vec<u8>,
-    /// What is left of the item that is being written.
+    /// The rest of the item that is being written.
     current: Option<Chunk>,
     begun: bool,
 }

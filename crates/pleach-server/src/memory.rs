@@ -58,7 +58,7 @@ impl Receiving {
         let bytes = bytes as u64;
         self.0 += bytes;
         let before = RECEIVED.fetch_add(bytes, Ordering::Relaxed);
-        // What a request has begun with is let in: another one has to wait.
+        // The first bytes of a request are always admitted: another request has to wait.
         before + bytes <= BODIES && (self.0 > bytes || !is_short())
     }
 }

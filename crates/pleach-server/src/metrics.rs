@@ -22,7 +22,7 @@ use crate::body::Body;
 use crate::outcome::Outcome;
 use crate::respond;
 
-/// What a request is counted under.
+/// The labels of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Labels {
     /// None: not a request for a resource.
@@ -49,10 +49,10 @@ impl Labels {
 /// The subresources that are counted by name.
 const SUBRESOURCES: [&str; 4] = ["", "status", "scale", "finalize"];
 
-/// So many sets of labels are kept before those of kinds that are gone are looked for.
+/// The number of label sets beyond which the sets of deleted kinds are removed.
 const MANY: usize = 1_024;
 
-/// What counts requests of the same labels.
+/// The counters of a set of labels.
 struct Counters {
     requests: IntCounter,
     /// Watches take as long as they are wanted, which says nothing.
@@ -172,7 +172,7 @@ impl Metrics {
         let resource = [verb, &labels.group, &labels.version, &labels.resource, &labels.subresource];
         let [verb, group, version, kind, sub] = resource;
         let code = labels.code.to_string();
-        // Those of another code may have removed the durations before.
+        // Removal of the series of another code may have removed the durations before.
         let _ = self.requests.remove_label_values(&[verb, group, version, kind, sub, &code]);
         let _ = self.durations.remove_label_values(&resource);
     }

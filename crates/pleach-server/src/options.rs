@@ -77,7 +77,7 @@ fn dry_run<'a>(given: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldError
     !given.is_empty()
 }
 
-/// What a list and a watch have in common.
+/// The common options of lists and watches.
 struct Common {
     timeout: Option<i64>,
     limit: i64,
@@ -166,7 +166,7 @@ pub fn watch_options(query: &Query) -> Result<(WatchOptions, Option<u64>), Rejec
     let version = query.text("resourceVersion");
     let mut matching = query.text("resourceVersionMatch");
     let mut initial = query.switch("sendInitialEvents");
-    // A watch from nowhere begins with what there is.
+    // A watch without a resource version begins with the current objects.
     if matches!(version, "" | "0") && initial.is_none() && matching.is_empty() {
         initial = Some(true);
         matching = "NotOlderThan";
@@ -275,7 +275,7 @@ fn from_query(query: &Query, errors: &mut Vec<FieldError>) -> Result<DeleteOptio
 /// The delete option for objects that cannot be decoded.
 const IGNORE_READ_ERROR: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
-/// Which delete options were given, whatever they say.
+/// Which delete options were given.
 struct Given {
     dry_run: bool,
     propagation_policy: bool,
@@ -284,7 +284,7 @@ struct Given {
     preconditions: bool,
 }
 
-/// Whether an object shall go although it cannot be decoded. No other option goes with that.
+/// Whether an object is deleted although it cannot be decoded. No other option may be given with that.
 fn ignores_store_read_error(asked: Option<bool>, given: &Given, errors: &mut Vec<FieldError>) -> bool {
     if asked != Some(true) {
         return false;

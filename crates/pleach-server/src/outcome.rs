@@ -5,7 +5,7 @@
 use http::StatusCode;
 use pleach_meta::Status;
 
-/// What a response says beside its body.
+/// The status code of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// 101: the connection is a WebSocket from here on.
@@ -14,7 +14,7 @@ pub enum Outcome {
     Ok,
     /// 201: an object was created, or a review answered.
     Created,
-    /// 202: a deletion goes on.
+    /// 202: a deletion continues in the background.
     Accepted,
     /// 204: there is nothing to show.
     NoContent,
@@ -40,7 +40,7 @@ pub enum Outcome {
     Misdirected,
     /// 500 without a Status: a failed health check, a panic.
     Failed,
-    /// 503 without a Status: the server is stopping, or the client is gone.
+    /// 503 without a Status: the server is stopping, or the client has disconnected.
     Stopped,
 }
 
@@ -74,7 +74,7 @@ impl From<Outcome> for StatusCode {
     }
 }
 
-/// The status code of a `Status`. A webhook may have chosen it; what is no code is a failure.
+/// The status code of a `Status`. A webhook may have chosen it; an invalid code is a 500.
 pub fn code_of(status: &Status) -> StatusCode {
     match status.code {
         0 => StatusCode::OK,

@@ -16,7 +16,7 @@ use pleach_json::{Indenter, Value};
 /// The size of a piece.
 pub const PIECE: usize = 32 * 1024;
 
-/// About what a compressor holds.
+/// Roughly the memory of a compressor.
 const COMPRESSOR: usize = 320 * 1024;
 /// About how many times its JSON a parsed value takes.
 const PARSED: usize = 8;
@@ -54,11 +54,11 @@ impl<B: Buf + Send> Pieces for Slices<B> {
     }
 }
 
-/// A piece that was made already, and those that follow.
+/// A piece that was made already, and the remaining pieces.
 pub struct Begun<P> {
-    /// What was made.
+    /// The first piece.
     pub first: Bytes,
-    /// What follows.
+    /// The remaining pieces.
     pub rest: P,
 }
 
@@ -75,7 +75,7 @@ impl<P: Pieces> Pieces for Begun<P> {
 /// JSON, indented as it comes.
 pub struct Indented<P> {
     compact: P,
-    /// What has not been indented yet.
+    /// Text that has not been indented yet.
     left: Bytes,
     indenter: Indenter,
 }
@@ -154,7 +154,7 @@ impl<P: Pieces> Pieces for Compressed<P> {
 /// A value as YAML.
 pub struct Yaml {
     writer: Option<pleach_yaml::Writer>,
-    /// About what the value takes.
+    /// Roughly the memory of the value.
     size: usize,
 }
 

@@ -193,7 +193,7 @@ async fn stream(app: &App, call: &Call<'_>, target: &Target, subresource: &str) 
     Err(unreachable_node(app, node).await?)
 }
 
-/// The error about a Node whose kubelet is asked for something.
+/// The error about a Node whose kubelet a request needs.
 async fn unreachable_node(app: &App, name: &str) -> Result<Rejection, Rejection> {
     let missing = Subject { resource: "nodes".into(), name: name.into(), ..Subject::default() };
     let Some(kind) = app.engine.catalog().get("", "nodes") else { return Ok(Rejection::NotFound(missing)) };

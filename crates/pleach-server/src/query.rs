@@ -10,7 +10,7 @@ pub struct Query {
 }
 
 impl Query {
-    /// Reads what follows the question mark.
+    /// Parses the text after the question mark.
     pub fn parse(text: Option<&str>) -> Self {
         let pairs = parse_query(text.unwrap_or_default()).collect();
         Self { pairs }

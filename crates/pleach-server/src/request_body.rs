@@ -74,11 +74,11 @@ impl http_body::Body for Source {
 /// A body that has been read or not.
 pub struct Unread {
     body: Option<Source>,
-    /// What was received before it was wanted, or why that failed.
+    /// Bytes that were received before the body was read, or why that failed.
     received: Option<Result<Bytes, Rejection>>,
-    /// What was read, counted as long as the request is worked on.
+    /// The memory of the body, counted as long as the request is handled.
     receiving: Receiving,
-    /// What was read, for the audit log.
+    /// The body, for the audit log.
     kept: Option<Bytes>,
 }
 
@@ -88,12 +88,12 @@ impl Unread {
         Self { body: Some(body.into()), received: None, receiving: Receiving::default(), kept: None }
     }
 
-    /// Keeps what will be read.
+    /// Keeps a copy of the body.
     pub fn keep(&mut self) {
         self.kept = Some(Bytes::new());
     }
 
-    /// What was read and kept.
+    /// The copy of the body.
     pub fn take_kept(&mut self) -> Option<Bytes> {
         self.kept.take()
     }
@@ -105,7 +105,7 @@ impl Unread {
         }
     }
 
-    /// Reads it, up to the limit. What was read before is gone.
+    /// Reads the body, up to the limit. It can be read once.
     pub async fn read(&mut self) -> Result<Bytes, Rejection> {
         if let Some(received) = self.received.take() {
             return received;
@@ -154,7 +154,7 @@ impl Unread {
         Ok(rest.concat().into())
     }
 
-    /// Reads what is left and throws it away: a connection that is closed on unread bytes is reset, and the client
+    /// Reads the rest and discards it: a connection that is closed on unread bytes is reset, and the client
     /// may never see the answer that was sent before.
     pub async fn drain(self) {
         let Some(mut body) = self.body.filter(|body| !body.is_end_stream()) else { return };

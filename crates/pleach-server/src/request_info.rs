@@ -1,7 +1,7 @@
-//! RequestInfo: what the method, path and query of a request ask for, worked out once.
+//! RequestInfo: verb, resource, namespace and name, parsed once from the method, path and query of a request.
 //!
 //! The rules are upstream's, oddities included: trailing slashes are ignored, `watch` may stand after the
-//! version, `namespaces/<ns>` comes before the resource, and what follows the subresource is ignored. A list
+//! version, `namespaces/<ns>` comes before the resource, and segments after the subresource are ignored. A list
 //! or watch whose field selector names one object has its name.
 
 use std::borrow::Cow;
@@ -31,7 +31,7 @@ pub enum PathKind<'a> {
     Other,
 }
 
-/// What a request asks for; with its user, these are its attributes.
+/// The parsed request; with its user, these are its attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestInfo<'a> {
     /// The endpoint.
@@ -98,7 +98,7 @@ fn selected_name(query: &Query) -> Cow<'static, str> {
 /// Subresources of a namespace that would otherwise read as resources inside it.
 const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 
-/// What stands between slashes. Segments are so short that looking at each byte beats a search.
+/// The segments of a path. Segments are so short that looking at each byte beats a search.
 fn segments(path: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(path);
     std::iter::from_fn(move || {

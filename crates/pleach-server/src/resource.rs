@@ -1,4 +1,4 @@
-//! Requests for objects: which kind, which verb, and the engine's answer in the form asked for.
+//! The resource handler: finds kind and verb, and returns the engine's result in the negotiated form.
 
 mod answer;
 mod media_types;
@@ -79,7 +79,7 @@ pub async fn serve(
     response
 }
 
-/// The answer for a path that leads nowhere: where built-in kinds are served, it is theirs.
+/// The 404 of a path without a kind: within groups of built-in kinds it has their form.
 fn unknown(app: &App, call: &Call<'_>, info: &ResourceAttributes<'_>) -> Response<Body> {
     if let Some(kind) = app.engine.catalog().get(info.group, info.resource)
         && !kind.is_custom()
@@ -133,7 +133,7 @@ async fn one(
         Ok(accepted) => response_format(call, accepted),
         Err(rejection) => return respond::rejection(rejection, &error_format(call)),
     };
-    // What cannot be shown is not done: a write that is made is not reported as failed.
+    // Checked before the write: a write that was made must not be reported as failed.
     if !verb.is_read_only()
         && let Err(rejection) = answer::check_shape(call, &target, verb, &format)
     {
@@ -153,7 +153,7 @@ async fn one(
     answer.unwrap_or_else(|rejection| respond::rejection(rejection, &error_format(call)))
 }
 
-/// What is decided before anything is looked up: the subresource, whether it has the verb, the type of a patch, and
+/// Decided before anything is read: the subresource, whether it has the verb, the type of a patch, and
 /// the format of the response, in this order.
 fn routed(
     call: &Call<'_>,

@@ -40,7 +40,7 @@ pub struct ResponseFormat {
 }
 
 impl ResponseFormat {
-    /// Plain JSON: what is left when nothing could be agreed on.
+    /// Plain JSON: the form of errors when negotiation failed.
     pub fn plain() -> Self {
         let accepted = Accepted { encoding: Encoding::Json, transform: Transform::None, pretty: false };
         Self { accepted, pretty: false, gzip: false }
@@ -99,7 +99,7 @@ pub fn bytes(
     response
 }
 
-/// An object: as it is stored, where that is what a reader would get.
+/// An object: its stored bytes if they are the response.
 pub fn object(
     code: impl Into<StatusCode>,
     object: Object,
@@ -147,7 +147,7 @@ pub fn list(list: List, format: &ResponseFormat) -> Result<Response<Body>, Rejec
     }
 }
 
-/// Pieces: whole if they are few, else as the client takes them. What fails at the beginning can still be said.
+/// Pieces: whole if they are few, else as the client takes them. A failure at the beginning is still a status code.
 fn stream(
     code: StatusCode,
     encoding: Encoding,
@@ -243,7 +243,7 @@ pub fn empty(outcome: Outcome) -> Response<Body> {
     response
 }
 
-/// A `Status` in the field order of the Go struct, which is what clients of the real thing see.
+/// A `Status` in the field order of the Go struct, as kube-apiserver sends it.
 pub fn status_json(status: &Status, resume: Option<&str>) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     out.extend_from_slice(b"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{");

@@ -3,7 +3,7 @@
 //! A connection gets a deadline for its handshake and for each request's headers, and is closed when nothing
 //! has been under way on it for a while, or when its peer takes nothing although something waits for it. How many
 //! there may be is bounded, and beyond the bound a new one takes the place of another ([`crate::connections`]).
-//! On shutdown the listener closes, watches end, requests under way are answered, and what is left after a while
+//! On shutdown the listener closes, watches end, requests in flight are answered, and the rest after a while
 //! is cut.
 
 use std::convert::Infallible;
@@ -33,7 +33,7 @@ use crate::stall::{Stall, Streams};
 use crate::tls::{ClientIdentity, Tls};
 use crate::websocket::{self, Upgrade};
 
-/// Bounds on what one client, or many, can take.
+/// Limits on the resources of one client, and of all clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Connections at once.
@@ -128,7 +128,7 @@ pub async fn serve(
     app.end_computations();
 }
 
-/// How long to wait before another connection is asked to give way.
+/// How long to wait before another connection is closed in favour of new ones.
 const NO_PLACE: Duration = Duration::from_millis(50);
 
 /// A place for a connection: if there is none, another one gives way.
@@ -144,7 +144,7 @@ async fn place(slots: &Arc<Semaphore>, connections: &Connections) -> OwnedSemaph
     }
 }
 
-/// How often a silent peer is asked whether it is still there.
+/// The interval of TCP keep-alive.
 const KEEPALIVE: TcpKeepalive =
     TcpKeepalive::new().with_time(Duration::from_secs(30)).with_interval(Duration::from_secs(15));
 
@@ -179,7 +179,7 @@ async fn connection(
     connections: Arc<Connections>,
 ) {
     let _ = stream.set_nodelay(true);
-    // A peer that is gone without a word is noticed below HTTP: pings of HTTP/2 cost every request.
+    // A peer that vanished is noticed by TCP keep-alive: pings of HTTP/2 cost every request.
     let _ = SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE);
     let peer = stream.peer_addr().ok();
     let cpu = Arc::new(CpuGuard::new(app.cpu_lanes(), Some(stream.as_raw_fd())));
@@ -252,7 +252,7 @@ struct Client {
     /// Looks after requests that take long to compute.
     cpu: Arc<CpuGuard>,
     connections: Arc<Connections>,
-    /// What becomes of the connection when its last request is answered.
+    /// The state of the connection when its last request was answered.
     upgrade: Mutex<Option<Upgrade>>,
 }
 

@@ -16,7 +16,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::connection_state::watch_answers;
 
-/// A socket that fails when its peer takes nothing for some time.
+/// A socket that fails when its peer reads nothing for some time.
 pub struct Stall<S> {
     socket: S,
     patience: Duration,

@@ -219,7 +219,7 @@ pub struct ProtocolOptions {
     pub cipher_suites: Vec<String>,
 }
 
-/// What connections are accepted with.
+/// The TLS configuration of the listener.
 #[derive(Clone)]
 pub struct Tls {
     /// Handshakes.
@@ -229,7 +229,7 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// HTTP/2 and HTTP/1.1, client certificates asked for but not demanded.
+    /// HTTP/2 and HTTP/1.1; client certificates are requested, not required.
     pub fn new(
         serving: Arc<ServingCertificates>,
         clients: Arc<ClientCertificates>,

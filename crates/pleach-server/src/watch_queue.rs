@@ -41,7 +41,7 @@ pub struct Receiver {
     waiting: Arc<Waiting>,
 }
 
-/// There is no connection any more.
+/// The error of a closed connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Gone;
 

@@ -16,7 +16,7 @@ use pleach_engine::options::Context;
 use pleach_engine::rejection::Rejection;
 use pleach_engine::shape::{self, IncludeObject};
 use pleach_engine::target::Target;
-use pleach_engine::watch::{Item, Notice, WatchStream};
+use pleach_engine::watch::{Item, WatchEvent, WatchStream};
 use pleach_json::{Map, Value};
 use pleach_meta::Status;
 use pleach_meta::selector::FieldSelector;
@@ -36,7 +36,7 @@ use crate::watch_queue::{self, Sender};
 use crate::websocket::{self, Messages};
 use pleach_protobuf as protobuf;
 
-/// How often a client that asked for bookmarks gets one.
+/// How often a client that requested bookmarks gets one.
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 /// How long before its end a watch says where to go on.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
@@ -45,8 +45,7 @@ const SHORTEST: u64 = 1800;
 /// No watch lasts longer, whatever a client asks for: some ten years, which clocks can add to the present.
 const LONGEST: u64 = 10 * 366 * 24 * 3600;
 
-/// Opens a watch and answers with its stream. What the stream shall look like is the last thing that is looked
-/// at.
+/// Opens a watch and responds with its stream. The form of the stream is negotiated last.
 pub async fn open(
     app: &Arc<App>,
     call: &Call<'_>,
@@ -107,7 +106,7 @@ fn pin_name(fields: &mut FieldSelector, name: &str) -> Result<(), Rejection> {
     }
 }
 
-/// What events are turned into.
+/// The form of events.
 #[derive(Clone, Copy)]
 struct Shape {
     encoding: Encoding,
@@ -132,7 +131,7 @@ impl Shape {
         Ok(Self { encoding: accepted.encoding, transform, include })
     }
 
-    /// Distinguishes frames in the cache; `None` for what is not shared.
+    /// The key of frames in the cache; `None` for frames that are not shared.
     fn key(self) -> Option<u8> {
         let transform = match self.transform {
             Transform::None => 0,
@@ -203,7 +202,7 @@ impl Run {
     async fn run(self, mut stream: WatchStream) {
         let mut stopping = self.app.stopping();
         let mut first_table = true;
-        let mut told = Revision(0);
+        let mut last_sent = Revision(0);
         let last_bookmark = self.deadline.checked_sub(LAST_BOOKMARK).unwrap_or(self.deadline);
         let mut next_bookmark = (Instant::now() + BOOKMARK_EVERY).min(last_bookmark);
         loop {
@@ -218,8 +217,8 @@ impl Run {
                     if next_bookmark > last_bookmark && Instant::now() < last_bookmark {
                         next_bookmark = last_bookmark;
                     }
-                    let Some(revision) = stream.progress().filter(|revision| *revision > told) else { continue };
-                    told = revision;
+                    let Some(revision) = stream.progress().filter(|revision| *revision > last_sent) else { continue };
+                    last_sent = revision;
                     let frame = self.bookmark(stream.target(), revision, false, &mut first_table);
                     if self.frames.send(frame.into()).await.is_err() {
                         return;
@@ -229,12 +228,12 @@ impl Run {
             };
             let frame = match item {
                 None => return,
-                Some(Item::Notice(notice)) => self.frame(stream.target(), &notice, &mut first_table),
+                Some(Item::Event(event)) => self.frame(stream.target(), &event, &mut first_table),
                 Some(Item::InitialEnd(revision)) => {
                     if !self.bookmarks {
                         continue;
                     }
-                    told = revision;
+                    last_sent = revision;
                     Ok(self.bookmark(stream.target(), revision, true, &mut first_table).into())
                 }
                 Some(Item::Failed(status)) => {
@@ -256,19 +255,19 @@ impl Run {
         }
     }
 
-    fn frame(&self, target: &Target, notice: &Notice, first_table: &mut bool) -> Result<Chunk, Rejection> {
-        let event_type = notice.change.as_str();
+    fn frame(&self, target: &Target, event: &WatchEvent, first_table: &mut bool) -> Result<Chunk, Rejection> {
+        let event_type = event.change.as_str();
         // An object of the initial state is sent as it is stored: watchers share it with the store.
         if self.shape.transform == Transform::None
             && self.shape.encoding == Encoding::Json
-            && let Some(Object::Stored(record)) = notice.initial()
+            && let Some(Object::Stored(record)) = event.initial()
         {
             return Ok(Chunk::Stored(Stored::within(record, ADDED, EVENT_END)));
         }
         if let Some(key) = self.shape.key() {
-            notice.frame(key, |object| self.encode(event_type, object)).map(Chunk::from)
+            event.frame(key, |object| self.encode(event_type, object)).map(Chunk::from)
         } else {
-            let value = notice.object()?.into_value()?;
+            let value = event.object()?.into_value()?;
             let table = self.table(target, &value, self.shape.include, first_table);
             Ok(self.shape.event(event_type, &table).into())
         }
@@ -331,7 +330,7 @@ impl Run {
         let shown = match self.shape.transform {
             Transform::Partial(version) => shape::partial(&object, version.api_version()),
             Transform::Table(_) => {
-                // The row carries the annotation even where no objects were asked for.
+                // The row carries the annotation even if no objects were requested.
                 let include = if initial_end && self.shape.include == IncludeObject::None {
                     IncludeObject::Metadata
                 } else {
@@ -345,7 +344,7 @@ impl Run {
     }
 }
 
-/// What stands before an object that is there already when a watch begins.
+/// The bytes before an object of the initial state.
 const ADDED: &[u8] = b"{\"type\":\"ADDED\",\"object\":";
 const EVENT_END: &[u8] = b"}\n";
 

@@ -91,7 +91,7 @@ fn set_token(headers: &mut HeaderMap, token: &str) {
     if has_bearer {
         return;
     }
-    // What no header can hold is no token either.
+    // Bytes that no header can hold are no token either.
     let value = HeaderValue::from_str(&format!("Bearer {token}"));
     let mut value = value.unwrap_or_else(|_| HeaderValue::from_static("Bearer -"));
     value.set_sensitive(true);
@@ -170,7 +170,7 @@ pub struct Upgrade {
 }
 
 impl Upgrade {
-    /// What a response asks for; `None` if it is an ordinary one.
+    /// The upgrade that a response requests; `None` if it is an ordinary one.
     pub fn of(response: &mut Response<Body>, connection: OnUpgrade) -> Option<Self> {
         let events = response.extensions_mut().remove::<Events>()?;
         Some(Self { connection, events })

@@ -41,7 +41,7 @@ pub(crate) struct AdmissionAttributes<'a> {
     pub(crate) target: &'a Target,
     /// The name of the object, as far as it is known; empty for each object of a collection.
     pub(crate) name: Str,
-    /// The options, which also say what the operation is.
+    /// The options; their variant is the operation.
     pub(crate) options: RequestOptions<'a>,
     /// The user.
     pub(crate) user: Arc<UserInfo>,
@@ -75,7 +75,7 @@ impl<'a> AdmissionAttributes<'a> {
         }
     }
 
-    /// A refusal of the write of an object: its name, or what its name will begin with, is the subject's.
+    /// A refusal of the write of an object: its subject has the name or `generateName` of the object.
     pub(crate) fn forbid(&self, object: &Value, why: impl Into<String>) -> Rejection {
         let meta = ObjectMeta::of(object);
         let names = [self.name.as_str(), meta.name(), meta.generate_name()];

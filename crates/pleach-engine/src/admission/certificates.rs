@@ -1,4 +1,4 @@
-//! `CertificateApproval`, `CertificateSigning`, `CertificateSubjectRestriction`: who may approve and sign certificate
+//! `CertificateApproval`, `CertificateSigning`, `CertificateSubjectRestriction`: which users may approve and sign certificate
 //! signing requests, and which subjects they may have.
 
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Which namespaces have LimitRanges or ResourceQuotas: writes in others pay for one load.
+//! The namespaces that have LimitRanges or ResourceQuotas: writes in other namespaces pay for one load.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};

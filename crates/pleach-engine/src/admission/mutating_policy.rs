@@ -30,7 +30,7 @@ pub(super) struct MutatingAdmissionPolicy;
 pub(crate) struct PolicyReinvocations {
     /// Invocations of policies with `reinvocationPolicy: IfNeeded` that ran since the object was changed.
     invoked: HashSet<InvocationKey>,
-    /// Those of them after which the object was changed.
+    /// The policies after which the object was changed.
     again: HashSet<InvocationKey>,
 }
 
@@ -151,7 +151,7 @@ struct Run<'r, 'p> {
     errors: &'r mut Vec<PolicyError<'p>>,
 }
 
-/// What an invocation did.
+/// The result of an invocation.
 struct Invoked {
     /// A mutation succeeded, whether it changed anything or not.
     mutated: bool,
@@ -210,7 +210,7 @@ impl<'p> Run<'_, 'p> {
         self.errors.push(PolicyError { policy: invocation.policy, text, reason: Reason::Invalid });
     }
 
-    /// Calls something with what expressions see.
+    /// Calls a function with the variables of expressions.
     async fn with_input<T>(
         &self,
         invocation: &Invocation<'_, '_>,

@@ -20,7 +20,7 @@ pub(super) struct MutatingAdmissionWebhook;
 pub(crate) struct Reinvocations {
     /// Webhooks with `reinvocationPolicy: IfNeeded` that were called.
     called: Vec<bool>,
-    /// Those of them after which the object was changed.
+    /// The webhooks after which the object was changed.
     again: Vec<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! Who writes a policy or binding must be allowed to read the parameters that it names.
+//! The author of a policy or binding must be allowed to read the parameters that it names.
 
 use pleach_auth::user::MASTERS;
 use pleach_auth::{Attributes, ResourceAttributes, UserInfo, Verb};
@@ -13,8 +13,8 @@ use crate::options::Context;
 use crate::rejection::Rejection;
 use crate::target::Target;
 
-/// What is asked of the authorizer; `*` for what is not known.
-struct Asked {
+/// The access that is checked; `*` for unknown parts.
+struct AccessCheck {
     group: Str,
     version: Str,
     resource: Str,
@@ -65,7 +65,7 @@ impl Engine {
                 let kind = kind.map(|kind| (text(kind, "apiVersion"), text(kind, "kind")));
                 let (asked, resolved) = match &kind {
                     Some((api_version, kind)) => self.asked(api_version, kind),
-                    None => (Asked::everything(), true),
+                    None => (AccessCheck::everything(), true),
                 };
                 let verb = if name.is_empty() { "list" } else { "get" };
                 if self.may_read(context, verb, &asked, namespace, name).await {
@@ -97,19 +97,19 @@ impl Engine {
     }
 
     /// The resource of a kind, and whether it is known.
-    fn asked(&self, api_version: &str, kind: &str) -> (Asked, bool) {
+    fn asked(&self, api_version: &str, kind: &str) -> (AccessCheck, bool) {
         let (group, version) = group_version(api_version);
         let found = self.catalog.by_kind(group, kind);
         let found = found.filter(|kind| kind.versions.iter().any(|v| v.served && v.name == version));
         let resource = found.as_ref().map_or(Str::new_static("*"), |kind| kind.plural.clone());
-        (Asked { group: group.into(), version: version.into(), resource }, found.is_some())
+        (AccessCheck { group: group.into(), version: version.into(), resource }, found.is_some())
     }
 
     async fn may_read(
         &self,
         context: &Context,
         verb: &str,
-        asked: &Asked,
+        asked: &AccessCheck,
         namespace: &str,
         name: &str,
     ) -> bool {
@@ -130,7 +130,7 @@ impl Engine {
     }
 }
 
-impl Asked {
+impl AccessCheck {
     fn everything() -> Self {
         let all = || Str::new_static("*");
         Self { group: all(), version: all(), resource: all() }

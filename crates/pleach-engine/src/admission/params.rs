@@ -111,7 +111,7 @@ impl Engine {
         key: &Key,
         record: Record,
     ) -> Result<Arc<Value>, Rejection> {
-        // Only the stored version is kept: it is what nearly all policies ask for.
+        // Only the stored version is cached: nearly all policies use it.
         let keeps = version == kind.storage;
         if keeps && let Some(known) = self.policies.parsed(key, record.revision) {
             return Ok(known);

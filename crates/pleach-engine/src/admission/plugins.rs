@@ -19,7 +19,7 @@ use super::validating_webhook::ValidatingAdmissionWebhook;
 /// A plugin of kube-apiserver.
 struct Entry {
     name: &'static str,
-    /// Whether kube-apiserver runs it unless told otherwise.
+    /// Whether kube-apiserver runs it by default.
     default: bool,
     /// None: the name is accepted and has no effect.
     plugin: Option<&'static dyn Plugin>,
@@ -89,7 +89,7 @@ pub struct AdmissionPlugins {
 }
 
 impl Default for AdmissionPlugins {
-    /// Those that kube-apiserver runs unless told otherwise.
+    /// The plugins that kube-apiserver runs by default.
     fn default() -> Self {
         Self::running(|entry| entry.default)
     }

@@ -74,7 +74,7 @@ impl Plugin for PodSecurity {
     }
 }
 
-/// Whether an update changes what the standards look at and Pods may change: images, containers and annotations.
+/// Whether an update changes fields that the standards check and Pods may change: images, containers and annotations.
 fn is_significant(object: &Value, old: &Value) -> bool {
     let images = |pod: &Value| -> Vec<(String, String)> {
         let lists = ["initContainers", "containers", "ephemeralContainers"];
@@ -108,7 +108,7 @@ fn check_labels(attributes: &AdmissionAttributes<'_>, object: &Value, old: Optio
             errors.push(FieldError::invalid(format!("metadata.labels[{key}]"), version, why));
         }
     }
-    // What was wrong before does not keep other changes out.
+    // Violations from before do not refuse other changes.
     let same = old.is_some_and(|old| {
         let levels = |object: &Value| -> Vec<(String, Value)> {
             let labels = ObjectMeta::of(object).labels().cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `RuntimeClass`, `PodTopologyLabels`, `PodResizeValidator` and `TaintNodesByCondition`: what Pods take from their class
+//! `RuntimeClass`, `PodTopologyLabels`, `PodResizeValidator` and `TaintNodesByCondition`: fields of Pods from their class
 //! and their Node, and the taint of new Nodes.
 
 use std::pin::Pin;

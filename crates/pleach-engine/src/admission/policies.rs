@@ -1,4 +1,4 @@
-//! What both policy plugins do: which policies are about a write, with which bindings and parameters.
+//! The common part of both policy plugins: which policies match a write, with which bindings and parameters.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) enum Selected<'p, 'a> {
     Failed(ConfigurationError<'p>),
 }
 
-/// What expressions about a write see besides its objects.
+/// The variables of expressions beside the objects of a write.
 pub(super) struct ExpressionContext {
     /// The labels of the namespace, for selectors.
     pub(super) labels: Option<Value>,

@@ -29,7 +29,7 @@ impl Plugin for Priority {
             }
             let Some(object) = write.object else { return Ok(()) };
             if let Some(old) = write.old {
-                // What an update leaves out is what it was.
+                // Fields that an update leaves out keep their values.
                 let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else { return Ok(()) };
                 for key in ["priority", "preemptionPolicy"] {
                     if let Some(value) = old.at(&["spec", key]).filter(|_| !spec.contains_key(key)) {

@@ -1,4 +1,4 @@
-//! `ResourceQuota`: writes take from the quotas of their namespace, as the quotas' status says what there is.
+//! `ResourceQuota`: writes are charged to the quotas of their namespace, by the quotas' status.
 
 use std::pin::Pin;
 

@@ -1,4 +1,4 @@
-//! Calling admission webhooks, as both webhook plugins do: which are called, with which objects, and what an
+//! The common part of both webhook plugins: which webhooks are called, with which objects, and the meaning of their
 //! answer counts for.
 
 use std::borrow::Cow;
@@ -7,6 +7,7 @@ use bytes::Bytes;
 use pleach_cel::AuthzUser;
 use pleach_json::{Map, Value};
 use pleach_patch::JsonPatch;
+use pleach_pipeline::Typed;
 use pleach_policy::RequestAuthorizer;
 use pleach_schema::Record;
 
@@ -44,7 +45,7 @@ pub(super) fn any_concerns(hooks: &[Hook], attributes: &AdmissionAttributes<'_>)
 }
 
 impl Engine {
-    /// What a webhook is called with, if it is called.
+    /// The input of a webhook, if it is called.
     pub(super) async fn interest<'a>(
         &self,
         attributes: &AdmissionAttributes<'_>,
@@ -73,7 +74,7 @@ impl Engine {
         Ok(Some(Call { seen, object, old }))
     }
 
-    /// The object and the old one in the version that a webhook wants to see.
+    /// The object and the old one in the version that a webhook gets.
     pub(super) async fn seen_as<'a>(
         &self,
         attributes: &AdmissionAttributes<'_>,
@@ -91,7 +92,9 @@ impl Engine {
             return Ok((object.clone().map(Cow::Owned), old.clone().map(Cow::Owned)));
         }
         let convert = async |object: Option<&Value>| match object {
-            Some(object) => self.convert(kind, own, version, object.clone()).await.map(Some),
+            Some(object) => {
+                self.convert(kind, own, version, object.clone(), &Typed::default()).await.map(Some)
+            }
             None => Ok(None),
         };
         let view = (convert(request.object).await?, convert(request.old).await?);
@@ -160,12 +163,14 @@ impl Engine {
                 )));
             }
             let settled = settle::mutated(kind, version, patched);
-            return self.convert(kind, version, target.version, settled.into_value()).await;
+            return self
+                .convert(kind, version, target.version, settled.into_value(), &Typed::default())
+                .await;
         }
         let seen = Target { version, ..target.clone() };
         let decoded = decode::object(seen.resource(), patched, Record::Nothing, None);
         let settled = decoded.map_err(Rejection::internal)?.value;
-        self.convert(kind, version, target.version, settled.into_value()).await
+        self.convert(kind, version, target.version, settled.into_value(), &Typed::default()).await
     }
 
     /// The `authorizer` of expressions about a write.
@@ -182,16 +187,16 @@ impl Engine {
     }
 }
 
-/// An object and what it was before.
+/// An object and the old object.
 pub(super) type View<T> = (Option<T>, Option<T>);
 
-/// An object in other versions, each converted once however many webhooks want to see it.
+/// An object in other versions, each converted once for all webhooks.
 #[derive(Default)]
 pub(super) struct Views(Vec<(usize, View<Value>)>);
 
-/// What a webhook is called with.
+/// The input of a webhook.
 pub(super) struct Call<'a> {
-    /// The group and version it wants to see.
+    /// The group and version that it gets.
     pub(super) seen: GroupVersion<'a>,
     pub(super) object: Option<Cow<'a, Value>>,
     old: Option<Cow<'a, Value>>,

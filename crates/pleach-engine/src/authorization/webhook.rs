@@ -18,7 +18,7 @@ use pleach_work::Constant;
 
 use crate::webhooks::{Address, CallError, Caller};
 
-/// What all conditions may cost together.
+/// The cost limit of all match conditions together.
 const BUDGET: i64 = 2_500_000;
 /// Decisions that are remembered.
 const REMEMBERED: usize = 8_192;
@@ -29,10 +29,10 @@ static ENVIRONMENT: Constant<Environment> = Constant::new(Environment::stored);
 static VARIABLES: Constant<Declarations> =
     Constant::new(|| Declarations::new().with("request", request_type()));
 
-/// What a failure of the webhook means.
+/// The decision if the webhook fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailurePolicy {
-    /// Other authorizers are asked.
+    /// No opinion: the next authorizer decides.
     NoOpinion,
     /// The request is denied.
     Deny,
@@ -49,13 +49,13 @@ pub struct WebhookOptions {
     pub unauthorized_ttl: Duration,
     /// Whether allowed requests are remembered.
     pub cache_authorized: bool,
-    /// Whether others are.
+    /// Whether other responses are cached.
     pub cache_unauthorized: bool,
     /// How long a call may take.
     pub timeout: Duration,
-    /// What a failure means.
+    /// The decision on failure.
     pub failure_policy: FailurePolicy,
-    /// Conditions that must be true for the webhook to be asked.
+    /// Conditions that must be true for the webhook to be called.
     pub conditions: Vec<(String, Program)>,
 }
 
@@ -120,7 +120,7 @@ fn request_type() -> DeclType {
     DeclType::object(request, [])
 }
 
-/// The spec of the review of a request; what is empty is left out.
+/// The spec of the review of a request, without empty fields.
 fn spec(attributes: &Attributes<'_>) -> Value {
     let mut out = Map::new();
     let put = |out: &mut Map, key: &str, text: &str| {
@@ -183,7 +183,7 @@ impl WebhookAuthorizer {
         for (expression, program) in &self.options.conditions {
             match program.eval(&activation, &mut budget) {
                 Ok(CelValue::Bool(true)) => {}
-                // One that is false decides, whatever becomes of the others.
+                // A false condition decides, even if others fail.
                 Ok(_) => return Ok(false),
                 Err(error) => problem = Some(format!("expression '{expression}' resulted in error: {error}")),
             }
@@ -199,7 +199,7 @@ impl WebhookAuthorizer {
         }
     }
 
-    async fn ask(&self, spec: Value) -> Decision {
+    async fn review(&self, spec: Value) -> Decision {
         let key = to_vec(&spec);
         if let Some(decision) = self.recall(&key) {
             return decision;
@@ -275,7 +275,7 @@ impl Authorizer for WebhookAuthorizer {
                 Err(problem) => return Answer::Now(self.failed(&problem)),
             }
         }
-        Answer::later(self.ask(spec))
+        Answer::later(self.review(spec))
     }
 
     fn rules_for<'a>(&'a self, _: &'a UserInfo, _: &'a str) -> Answer<'a, Rules> {
@@ -291,11 +291,11 @@ mod tests {
     use super::*;
     use crate::webhooks::{CallFuture, Place};
 
-    struct Says {
+    struct FixedResponse {
         answers: Mutex<Vec<Result<&'static str, ()>>>,
     }
 
-    impl Caller for Says {
+    impl Caller for FixedResponse {
         fn call<'a>(&'a self, _: &'a Address, body: Bytes, _: Duration) -> CallFuture<'a> {
             Box::pin(async move {
                 let review = pleach_json::parse(&body).unwrap();
@@ -328,7 +328,7 @@ mod tests {
         };
         let address = Address { place: Place::Url("https://x".into()), ca_bundle: Bytes::new() };
         let answers = Mutex::new(answers.iter().rev().copied().collect());
-        WebhookAuthorizer::new(options, Arc::new(Says { answers }), address)
+        WebhookAuthorizer::new(options, Arc::new(FixedResponse { answers }), address)
     }
 
     fn attributes(user: &str) -> Attributes<'static> {

@@ -24,10 +24,10 @@ pub(super) enum Change<'a> {
         key: &'a Key,
         /// When it was written.
         revision: Revision,
-        /// The object, if it has owners or is being deleted: others are not parsed.
+        /// The object, if it has owners or is being deleted; otherwise it is not parsed.
         object: Option<&'a Value>,
     },
-    /// An object is gone.
+    /// An object was removed.
     Gone {
         /// Its key.
         key: &'a Key,
@@ -67,7 +67,7 @@ pub(super) enum Progress<I> {
 
 /// A background controller.
 pub(super) trait Controller: Send + Sync + 'static {
-    /// What it works on.
+    /// An item of its queue.
     type Item: Clone + Debug + Ord + Send + Sync + 'static;
     /// Its name in the log.
     const NAME: &'static str;
@@ -82,18 +82,18 @@ pub(super) trait Controller: Send + Sync + 'static {
     /// Works on an item.
     fn work(&self, item: &Self::Item) -> impl Future<Output = Worked<Self::Item>> + Send;
 
-    /// What an item shares a bound on workers with.
+    /// The lane of an item: items of a lane share a bound on workers.
     fn lane(_: &Self::Item) -> Str {
         Str::new_static("")
     }
 }
 
-/// What work on an item came to.
+/// The result of processing an item.
 pub(super) type Worked<I> = Result<Progress<I>, Rejection>;
 
 type Working<I> = Pin<Box<dyn Future<Output = (I, Worked<I>)> + Send>>;
 
-/// A controller with its queue and what it is working on.
+/// A controller with its queue and the items being processed.
 pub(super) struct Runner<C: Controller> {
     controller: Arc<C>,
     queue: Queue<C::Item>,
@@ -134,7 +134,7 @@ impl<C: Controller> Runner<C> {
         }
     }
 
-    /// Starts to work on what is due.
+    /// Starts to process the items that are due.
     fn start(&mut self, now: Instant) {
         while self.running.len() < C::WORKERS
             && let Some(item) = self.queue.take_due(now, C::lane)

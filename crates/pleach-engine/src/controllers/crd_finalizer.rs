@@ -16,16 +16,16 @@ use crate::keys;
 use crate::kinds::crd::{GROUP, PLURAL, typed};
 use crate::rejection::Rejection;
 
-/// How long after an object of a CRD went the CRD is looked at: they go in bursts.
+/// How long after the removal of an object its CRD is reconciled: objects are removed in bursts.
 const SETTLE: Duration = Duration::from_millis(20);
-/// How long after a CRD was deleted it is looked at in any case. The request that deletes it hands it over once
-/// nothing more can be created, and may be given up before.
+/// How long after its deletion a CRD is reconciled in any case. The request that deletes it enqueues it once
+/// no object can be created any more, and may be cancelled before that.
 const SURELY: Duration = Duration::from_secs(1);
 
 /// Deletes CRDs.
 pub(super) struct DefinitionFinalizer {
     engine: Arc<Engine>,
-    /// The prefix of keys of those that still have objects, with their names.
+    /// CRDs that still have objects: the prefix of the objects' keys, and the CRD's name.
     waiting: Mutex<HashMap<String, Str>>,
 }
 
@@ -44,7 +44,7 @@ impl DefinitionFinalizer {
         Ok(Progress::Finished)
     }
 
-    /// Changes a stored CRD; it goes when nothing holds it any more.
+    /// Changes a stored CRD; it is removed once it has no finalizers.
     async fn edit(&self, key: &Key, how: impl Fn(&mut Crd, &str) -> bool) -> Result<(), Rejection> {
         let now = self.engine.now();
         let change = |value: &mut Value| {
@@ -98,7 +98,7 @@ impl Controller for DefinitionFinalizer {
         }
         self.edit(&key, |crd, now| crd.set_termination(Termination::InProgress, now)).await?;
         let prefix = keys::prefix(&crd.spec.group, &crd.spec.names.plural, None);
-        // Before they are looked at: one that goes in between is noticed.
+        // Before they are listed: a removal in between is noticed.
         waiting().insert(prefix.clone(), name.clone());
         if !self.engine.delete_all_under(&prefix, None).await? {
             return Ok(Progress::Waiting(Vec::new()));

@@ -1,5 +1,5 @@
-//! Changes and deletions of stored objects by background controllers: as stored, so that an object that can no longer be
-//! converted or validated goes like the others.
+//! Changes and deletions of stored objects by background controllers, in their stored form: an object that can no longer be
+//! converted or validated can be deleted, too.
 //!
 //! The CRD finalizer deletes without admission, as upstream's does. The namespace controller deletes through admission,
 //! where a plugin handles the deletion: upstream's is a client of the API.
@@ -35,7 +35,7 @@ impl Engine {
         Some(Target { kind, version, namespace, name: Some(name.into()), subresource: Subresource::None })
     }
 
-    /// Changes a stored object; `how` says whether it did. An object that nothing holds any more is
+    /// Changes a stored object; `how` returns whether it did. An object without finalizers that is being deleted is
     /// removed.
     pub(crate) async fn edit(&self, key: &Key, how: impl Fn(&mut Value) -> bool) -> Result<(), Rejection> {
         let Some(target) = self.target_of(key) else { return Ok(()) };
@@ -61,7 +61,7 @@ impl Engine {
     }
 
     /// Deletes all objects under a prefix, through admission for the user of `context` if one is given; says whether
-    /// none is left. One that cannot be deleted does not keep the others: the first error is returned at the end.
+    /// none is left. An object that cannot be deleted does not hold up the rest: the first error is returned at the end.
     pub(super) async fn delete_all_under(
         &self,
         prefix: &str,
@@ -94,7 +94,7 @@ impl Engine {
         }
     }
 
-    /// Removes an object, or marks one that something holds; whether it is still there comes back.
+    /// Removes an object, or marks it for deletion if it has finalizers; returns whether it is still there.
     async fn remove_or_mark(
         &self,
         key: &Key,

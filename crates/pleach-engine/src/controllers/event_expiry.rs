@@ -1,6 +1,6 @@
 //! Expiry of events (`--event-ttl`) in stores that have no leases.
 //!
-//! An event goes when it was not written for its time to live. Times are not stored: for events that were there
+//! An event is deleted when it was not written for its time to live. Times are not stored: for events that were there
 //! when the server started, the time begins with the start.
 
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl Controller for EventExpiry {
 
     async fn work(&self, (key, revision): &Self::Item) -> Worked<Self::Item> {
         match self.engine.store.commit(Commit::delete(key.clone(), Expect::At(*revision))).await {
-            // It was written since, or is gone.
+            // It was written since, or deleted.
             Ok(_) | Err(StoreError::Conflict { .. }) => Ok(Progress::Finished),
             Err(error) => Err(Rejection::from_store(error)),
         }

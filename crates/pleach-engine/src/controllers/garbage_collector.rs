@@ -1,11 +1,11 @@
 //! The garbage collector: objects follow their owners.
 //!
-//! An object whose owners are all gone is deleted, and one that has some left forgets the others. An object
+//! An object none of whose owners exists is deleted; if some exist, references to the missing ones are removed. An object
 //! that is deleted in the foreground waits until no dependent blocks it; one that is deleted with `Orphan`
 //! waits until no dependent names it. Which object names which owners is kept in memory.
 //!
-//! Owners and dependents are looked at a little later than they change. Clients that delete an owner and
-//! look at once see what the API server alone would show them, and bursts are worked off together.
+//! Owners and dependents are processed a little later than they change. Clients that delete an owner and
+//! read its dependents at once see the same as from a kube-apiserver without controllers, and bursts are processed together.
 
 mod graph;
 
@@ -29,19 +29,19 @@ use crate::prepare::metadata_mut;
 use crate::record::Record;
 use crate::rejection::Rejection;
 
-/// How long after a change owners and their dependents are looked at.
+/// How long after a change owners and their dependents are processed.
 const OWNERS_AFTER: Duration = Duration::from_secs(2);
 /// How long an object may name owners that do not exist.
 const ABSENT_AFTER: Duration = Duration::from_secs(10);
-/// After how many references others may work.
+/// The number of references after which the task yields.
 const YIELD_EVERY: usize = 64;
 
-/// What the garbage collector looks at.
+/// An item of the garbage collector's queue.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Item {
     /// An object that waits for its dependents.
     Owner(Key),
-    /// An object whose owners may be gone.
+    /// An object whose owners may not exist any more.
     Dependent(Key),
 }
 
@@ -52,12 +52,12 @@ pub(super) struct GarbageCollector {
 }
 
 impl GarbageCollector {
-    /// `gone` are the uids of owners that were seen to go before.
+    /// `gone` are the uids of owners whose removal was observed by the previous run.
     pub(super) fn new(engine: Arc<Engine>, gone: HashSet<Str>) -> Self {
         Self { engine, graph: Mutex::new(Graph::new(gone)) }
     }
 
-    /// The uids of owners that were seen to go and still have dependents.
+    /// The uids of owners whose removal was observed and that still have dependents.
     pub(super) fn gone_owners(&self) -> HashSet<Str> {
         std::mem::take(&mut *self.graph()).into_gone()
     }
@@ -81,14 +81,14 @@ impl GarbageCollector {
         due.extend(unblocked(self.graph().set(key, owners)));
         let Some(meta) = meta else { return due };
         let waits = || meta.finalizers().any(|f| f == ORPHAN || f == FOREGROUND);
-        // What a namespace waits for is in it.
+        // A namespace waits for the objects in it, not for dependents.
         if meta.is_terminating() && waits() && !keys::is_namespace(key) {
             due.push((Item::Owner(key.clone()), OWNERS_AFTER));
         }
         due
     }
 
-    /// An object that is gone.
+    /// Processes the removal of an object.
     fn gone(&self, key: &Key, previous: Option<&Versioned>) -> Due<Item> {
         let mut graph = self.graph();
         let mut due: Due<Item> = unblocked(graph.set(key, Vec::new())).collect();
@@ -129,7 +129,7 @@ impl GarbageCollector {
         Ok(Progress::Finished)
     }
 
-    /// An object whose owners are all gone, or wait for it to go, goes too; one with others left forgets
+    /// Deletes an object whose owners are all missing or wait for their dependents; otherwise removes references to
     /// them.
     async fn check_owners(&self, key: &Key) -> Worked<Item> {
         let Some(record) = self.engine.stored(key).await? else { return Ok(Progress::Finished) };
@@ -185,7 +185,7 @@ impl GarbageCollector {
         Ok(())
     }
 
-    /// Deletes an object if it is still the one that was looked at: a webhook that is asked may take long.
+    /// Deletes an object if it has not changed since it was read: a webhook call may have taken long.
     async fn delete(&self, key: &Key, uid: &str, propagation: Propagation) -> Worked<Item> {
         let Some(target) = self.engine.target_of(key) else { return Ok(Progress::Finished) };
         let options = DeleteOptions {
@@ -200,7 +200,7 @@ impl GarbageCollector {
         }
     }
 
-    /// What became of an owner.
+    /// The state of an owner.
     async fn owner(&self, reference: &Value, namespace: &str) -> Result<Owner, Rejection> {
         let uid = text(reference, "uid");
         if self.graph().is_gone(uid) {
@@ -242,7 +242,7 @@ impl Controller for GarbageCollector {
         }
     }
 
-    /// By kind: that is what webhooks are about.
+    /// By kind: webhooks are slow for certain kinds.
     fn lane(item: &Item) -> Str {
         match item {
             Item::Owner(_) => Str::new_static(""),
@@ -254,7 +254,7 @@ impl Controller for GarbageCollector {
     }
 }
 
-/// What became of an owner.
+/// The state of an owner.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     /// It does not exist.

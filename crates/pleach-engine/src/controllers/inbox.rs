@@ -15,7 +15,7 @@ pub(crate) enum Work {
     Definition(Str),
 }
 
-/// What was handed over and not yet taken.
+/// Items that were enqueued and not yet taken.
 #[derive(Default)]
 pub(crate) struct WorkQueue {
     queue: Mutex<VecDeque<Work>>,

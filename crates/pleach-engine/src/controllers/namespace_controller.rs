@@ -1,4 +1,4 @@
-//! The namespace controller: deletes what is in a namespace that is being deleted, and then the namespace.
+//! The namespace controller: deletes the objects of a namespace that is being deleted, and then the namespace.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::keys;
 use crate::options::Context;
 
-/// How long after an object of a namespace went the namespace is looked at: they go in bursts.
+/// How long after the removal of an object its namespace is reconciled: objects are removed in bursts.
 const SETTLE: Duration = Duration::from_millis(20);
 
 /// Deletes namespaces.
@@ -71,7 +71,7 @@ impl Controller for NamespaceController {
             self.wait(name, false);
             return Ok(Progress::Finished);
         }
-        // Before they are looked at: one that goes in between is noticed.
+        // Before they are listed: a removal in between is noticed.
         self.wait(name, true);
         let context = Context { user: UserInfo::controller("namespace-controller"), ..Context::default() };
         let (mut empty, mut failed) = (true, None);

@@ -1,9 +1,9 @@
 //! A controller's work queue: items by due time, items in work, and the back-off of each.
 //!
-//! As client-go's: an item is in it once, an item that is asked for while it is worked on comes again
-//! afterwards, and an item that fails waits twice as long each time. Items of one lane do not use up all
-//! workers, and items that failed before are in a lane of their own: what waits for a webhook that does not
-//! answer holds up neither other kinds nor objects that are new.
+//! As client-go's: an item is in it once, an item that is added while it is processed is processed again
+//! afterwards, and the delay of an item that fails doubles each time. Items of one lane do not use up all
+//! workers, and items that failed before are in a lane of their own: an item that waits for a webhook that does not
+//! respond holds up neither other kinds nor new objects.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
@@ -30,7 +30,7 @@ enum State {
     Due(Instant),
     /// It is due, and its lane is full.
     Parked,
-    /// It is worked on, and is due again at a time if it was asked for meanwhile.
+    /// It is being processed, and is due again at a time if it was added meanwhile.
     Running(Lane, Option<Instant>),
 }
 
@@ -57,7 +57,7 @@ impl<T: Clone + Ord> Queue<T> {
         }
     }
 
-    /// Asks for an item; what is there already stays, or comes earlier.
+    /// Adds an item; one that is in the queue stays, or becomes due earlier.
     pub(super) fn add(&mut self, item: T, at: Instant) {
         match self.items.get_mut(&item) {
             Some(State::Running(_, again)) => *again = Some(again.map_or(at, |again| again.min(at))),
@@ -98,7 +98,7 @@ impl<T: Clone + Ord> Queue<T> {
         None
     }
 
-    /// An item was worked on and is finished, unless it was asked for meanwhile.
+    /// An item was processed and is finished, unless it was added meanwhile.
     pub(super) fn done(&mut self, item: &T, now: Instant) {
         self.failures.remove(item);
         if let Some(again) = self.release(item, now) {
@@ -117,7 +117,7 @@ impl<T: Clone + Ord> Queue<T> {
         wait
     }
 
-    /// An item is no longer worked on; when it was asked for meanwhile. The next of its lane is due.
+    /// An item is no longer processed; returns when it is due again if it was added meanwhile. The next of its lane is due.
     fn release(&mut self, item: &T, now: Instant) -> Option<Instant> {
         let Some(State::Running(lane, again)) = self.items.remove(item) else { return None };
         if let Some(running) = self.running.get_mut(&lane) {

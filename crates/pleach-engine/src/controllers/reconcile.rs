@@ -1,5 +1,5 @@
-//! Makes sure of what follows from a commit: the request that changed a CRD or a webhook configuration does
-//! it, and a client that goes away takes the rest of its request with it.
+//! Reconciles the catalog and the registries with commits. The request that changed a CRD or a webhook configuration
+//! does so too, but it ends early if its client disconnects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::keys;
 use crate::kinds::crd::{GROUP, PLURAL};
 
-/// What may not have been done yet.
+/// A change that may not have been applied yet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Item {
     /// A CRD has changed.
@@ -29,7 +29,7 @@ pub(super) enum Item {
     Rbac(Str),
 }
 
-/// Does what follows from commits once more.
+/// Applies the changes of commits once more.
 pub(super) struct Reconciler {
     engine: Arc<Engine>,
 }

@@ -17,7 +17,7 @@ use crate::webhooks::{Address, CallError, CallFuture, Caller};
 
 /// How a webhook treats an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Treats {
+enum Behavior {
     Hangs,
     Fails,
     AllowsAfter(Duration),
@@ -26,12 +26,12 @@ enum Treats {
 /// A webhook that allows everything but objects it was told about by name, and counts calls.
 #[derive(Clone, Default)]
 struct Webhook {
-    treats: Arc<Mutex<HashMap<Str, Treats>>>,
+    treats: Arc<Mutex<HashMap<Str, Behavior>>>,
     calls: Arc<Mutex<HashMap<Str, usize>>>,
 }
 
 impl Webhook {
-    fn treat(&self, name: &str, treats: Treats) {
+    fn treat(&self, name: &str, treats: Behavior) {
         self.treats.lock().unwrap_or_else(PoisonError::into_inner).insert(name.into(), treats);
     }
 
@@ -49,12 +49,12 @@ impl Caller for Webhook {
         let treats = self.treats.lock().unwrap().get(&name).copied();
         Box::pin(async move {
             match treats {
-                Some(Treats::Hangs) => {
+                Some(Behavior::Hangs) => {
                     sleep(timeout).await;
                     return Err(CallError::Failed("context deadline exceeded".into()));
                 }
-                Some(Treats::Fails) => return Err(CallError::Failed("connection refused".into())),
-                Some(Treats::AllowsAfter(time)) => sleep(time).await,
+                Some(Behavior::Fails) => return Err(CallError::Failed("connection refused".into())),
+                Some(Behavior::AllowsAfter(time)) => sleep(time).await,
                 None => {}
             }
             let uid = review.at(&["request", "uid"]).unwrap().clone();
@@ -161,7 +161,7 @@ async fn deletions_that_wait_for_a_webhook_hold_up_no_other() {
     // More than work on objects of one kind at once.
     for number in 0..300 {
         let name = format!("stuck-{number:03}");
-        fixture.webhook.treat(&name, Treats::Hangs);
+        fixture.webhook.treat(&name, Behavior::Hangs);
         fixture.owned("configmaps", &name, &[("owner", &owner)]).await;
     }
     for number in 0..50 {
@@ -193,7 +193,7 @@ async fn deletions_that_wait_for_a_webhook_hold_up_no_other() {
 async fn a_deletion_that_fails_is_tried_again_less_and_less_often() {
     let fixture = Fixture::new().await;
     let owner = fixture.owned("secrets", "owner", &[]).await;
-    fixture.webhook.treat("bad", Treats::Fails);
+    fixture.webhook.treat("bad", Behavior::Fails);
     fixture.owned("configmaps", "bad", &[("owner", &owner)]).await;
     fixture.owned("configmaps", "good", &[("owner", &owner)]).await;
     fixture.delete("secrets", "owner", Propagation::Background).await;
@@ -209,7 +209,7 @@ async fn a_deletion_that_fails_is_tried_again_less_and_less_often() {
     assert!(tries[0] > 10 && tries[0] < 20, "{tries:?}");
     assert!(tries[1..].iter().all(|tries| *tries == 2), "one in thirty seconds: {tries:?}");
     assert_eq!(fixture.count("configmaps").await, 1);
-    fixture.webhook.treat("bad", Treats::AllowsAfter(Duration::ZERO));
+    fixture.webhook.treat("bad", Behavior::AllowsAfter(Duration::ZERO));
     sleep(Duration::from_secs(31)).await;
     assert_eq!(fixture.count("configmaps").await, 0);
 }
@@ -218,7 +218,7 @@ async fn a_deletion_that_fails_is_tried_again_less_and_less_often() {
 async fn an_object_that_took_the_place_of_another_is_left_alone() {
     let fixture = Fixture::new().await;
     let owner = fixture.owned("secrets", "owner", &[]).await;
-    fixture.webhook.treat("a", Treats::AllowsAfter(Duration::from_secs(8)));
+    fixture.webhook.treat("a", Behavior::AllowsAfter(Duration::from_secs(8)));
     fixture.owned("configmaps", "a", &[("owner", &owner)]).await;
     fixture.delete("secrets", "owner", Propagation::Background).await;
     sleep(Duration::from_secs(3)).await;
@@ -244,7 +244,7 @@ async fn in_the_foreground_owners_wait_and_other_owners_keep_their_dependents() 
     let fixture = Fixture::new().await;
     let owner = fixture.owned("secrets", "owner", &[]).await;
     let other = fixture.owned("secrets", "other", &[]).await;
-    fixture.webhook.treat("slow", Treats::AllowsAfter(Duration::from_secs(9)));
+    fixture.webhook.treat("slow", Behavior::AllowsAfter(Duration::from_secs(9)));
     fixture.owned("configmaps", "slow", &[("owner", &owner)]).await;
     fixture.owned("configmaps", "quick", &[("owner", &owner)]).await;
     fixture.owned("configmaps", "shared", &[("owner", &owner), ("other", &other)]).await;
@@ -397,7 +397,7 @@ async fn webhooks_are_called_before_the_objects_of_a_namespace_are_deleted() {
             fixture.engine.create(&target, &body, &WriteOptions::default(), &mut Context::default()).await;
         made.map(drop).unwrap();
     }
-    fixture.webhook.treat("", Treats::Fails);
+    fixture.webhook.treat("", Behavior::Fails);
     fixture.delete("namespaces", "n", Propagation::Background).await;
     sleep(Duration::from_mins(1)).await;
     assert!(fixture.webhook.calls("") > 1, "the call is made again after it failed");
@@ -407,7 +407,7 @@ async fn webhooks_are_called_before_the_objects_of_a_namespace_are_deleted() {
     };
     assert_eq!((left("configmaps").await, left("secrets").await), (1, 0), "only the webhook's kind is held");
     assert!(fixture.get("namespaces", "n").await.is_some());
-    fixture.webhook.treat("", Treats::AllowsAfter(Duration::ZERO));
+    fixture.webhook.treat("", Behavior::AllowsAfter(Duration::ZERO));
     sleep(Duration::from_mins(1)).await;
     assert_eq!(left("configmaps").await, 0);
     assert!(fixture.get("namespaces", "n").await.is_none());

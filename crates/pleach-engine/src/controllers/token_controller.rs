@@ -31,7 +31,7 @@ const SECRETS: &str = "secrets";
 const ACCOUNTS: &str = "serviceaccounts";
 /// The user that writes and deletes.
 const USER: &str = "system:serviceaccount:kube-system:tokens-controller";
-/// Secrets that are read at once when an account has gone.
+/// How many Secrets are read at once when an account was deleted.
 const PAGE: usize = 256;
 
 /// Signs the tokens of Secrets.
@@ -40,7 +40,7 @@ pub trait SecretTokenSigner: Send + Sync + 'static {
     fn sign(&self, claims: &Value) -> Result<String, String>;
 }
 
-/// A Secret, or all of a namespace whose ServiceAccount has gone.
+/// A Secret, or all Secrets of a namespace whose ServiceAccount was deleted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Item {
     namespace: Str,
@@ -59,7 +59,7 @@ impl TokenController {
         Self { engine, signer, root_ca }
     }
 
-    /// Fills a Secret, or deletes it if its account is another one or has gone.
+    /// Fills a Secret, or deletes it if its account is another one or was deleted.
     async fn reconcile(&self, key: &Key, record: &Record) -> Result<(), Rejection> {
         if memchr::memmem::find(record.bytes(), SECRET_TYPE.as_bytes()).is_none() {
             return Ok(());

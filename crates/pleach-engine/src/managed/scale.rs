@@ -1,6 +1,6 @@
 //! Managed fields of `/scale`: the field managers of an object's replicas.
 //!
-//! A Scale has the owners of its replicas and no others. A write through `/scale` is worked out on
+//! A Scale has the field managers of its replicas only. A write through `/scale` is computed on
 //! the Scale; the result is put back into the object's own entries: a manager that lost the replicas there
 //! loses them here, and the one that gained them has an entry of its own under the subresource.
 //!

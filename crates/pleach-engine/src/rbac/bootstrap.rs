@@ -1,6 +1,6 @@
 //! The roles and bindings that are there from the beginning, brought up to date at every start.
 //!
-//! What is missing in rules, subjects, labels and annotations is added; what was added by others stays. An object
+//! Missing rules, subjects, labels and annotations are added; additions by users stay. An object
 //! whose annotation `rbac.authorization.kubernetes.io/autoupdate` is `"false"` is left alone.
 
 use futures_util::future::try_join_all;
@@ -23,7 +23,7 @@ const ROLES: &str = include_str!("bootstrap.yaml");
 const AUTO_UPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
 
 impl Engine {
-    /// Creates the roles and bindings that are there from the beginning, and adds to them what they lack.
+    /// Creates the default roles and bindings, and adds missing parts to existing ones.
     pub async fn bootstrap_rbac(&self) -> Result<(), Rejection> {
         let document = pleach_yaml::parse(ROLES.as_bytes())
             .map_err(|error| Rejection::internal(format!("the bootstrap roles cannot be read: {error}")))?;
@@ -53,7 +53,7 @@ impl Engine {
     }
 }
 
-/// Adds to a stored object what it lacks; whether it lacked something comes back.
+/// Adds the missing parts to a stored object; returns whether there were any.
 fn reconcile(stored: &mut Value, wanted: &Value) -> bool {
     if ObjectMeta::of(stored).annotation(AUTO_UPDATE) == Some("false") {
         return false;

@@ -15,7 +15,7 @@ use crate::rejection::Rejection;
 use crate::target::Target;
 
 impl Engine {
-    /// Checks that the author of a role or binding may give what it gives. Other kinds give nothing.
+    /// Checks that the author of a role or binding has the permissions that it grants. Other kinds grant nothing.
     pub(crate) async fn check_escalation(
         &self,
         target: &Target,
@@ -143,7 +143,7 @@ fn attributes<'a>(
     }
 }
 
-/// What a cluster admin has.
+/// The rules of `cluster-admin`.
 fn everything() -> [PolicyRule; 2] {
     let all = || vec![Str::new_static("*")];
     [

@@ -21,7 +21,7 @@ const MOST: usize = 4096;
 pub(crate) struct Answer {
     /// Whether the write may go on.
     pub(crate) allowed: bool,
-    /// What the webhook says about a write that may not.
+    /// The status of a denied write.
     status: Option<Box<Status>>,
     /// The JSON patch, or nothing.
     pub(crate) patch: Vec<u8>,
@@ -33,7 +33,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Reads an answer to the question of that uid. The error says what is wrong with it.
+    /// Reads the response to the review of that uid.
     pub(crate) fn read(
         answer: &[u8],
         version: &'static str,
@@ -91,19 +91,19 @@ impl Answer {
         })
     }
 
-    /// The type of the patch, if it is none that this server knows.
+    /// The type of the patch, if this server does not support it.
     pub(crate) fn unsupported_patch(&self) -> Option<&str> {
         // The older form of review need not say.
         Some(self.patch_type.as_str()).filter(|given| !matches!(*given, "" | "JSONPatch"))
     }
 
-    /// What the client gets if the write is denied.
+    /// The error for the client if the write is denied.
     pub(crate) fn denial(self, webhook: &str) -> Rejection {
         Rejection::denied(webhook, self.status.map(|status| *status))
     }
 }
 
-/// A status in the words of the webhook; what is beyond a bound on all its texts together is left out.
+/// The webhook's status; texts beyond a bound on all of them together are left out.
 fn read_status(value: &Value) -> Status {
     let left = Cell::new(MESSAGE);
     let text = |value: &Value, key: &str| {

@@ -11,11 +11,11 @@ use pleach_json::Str;
 pub struct Address {
     /// By URL or by service.
     pub place: Place,
-    /// The certificates to trust, as PEM; empty for those of the system.
+    /// The CA bundle as PEM; empty for the roots of the system.
     pub ca_bundle: Bytes,
 }
 
-/// What a webhook is reached by.
+/// The URL or service of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// An `https` URL, without query and fragment.
@@ -49,7 +49,7 @@ impl From<String> for CallError {
     }
 }
 
-/// What a call comes to.
+/// The result of a call.
 pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<Bytes, CallError>> + Send + 'a>>;
 
 /// Posts a review to a webhook and waits for the answer.

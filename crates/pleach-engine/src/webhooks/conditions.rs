@@ -9,7 +9,7 @@ use super::hook::FailurePolicy;
 use crate::admission::AdmissionRequest;
 use crate::admission::GroupVersion;
 
-/// What comes of a webhook's conditions.
+/// The result of a webhook's match conditions.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The webhook is called.
@@ -42,7 +42,7 @@ impl Conditions {
         Self(expressions.map(condition).collect())
     }
 
-    /// One that is false decides, whatever becomes of the others, unless they are too dear together.
+    /// A false condition decides, even if others fail, unless their cost exceeds the limit.
     pub(super) fn judge(
         &self,
         request: &AdmissionRequest<'_>,

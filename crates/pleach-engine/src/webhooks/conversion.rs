@@ -117,7 +117,7 @@ impl Converter {
     }
 }
 
-/// Whether an object says nothing but what it is.
+/// Whether an object has no fields beside `apiVersion`, `kind` and `metadata`.
 fn is_empty(object: &Value) -> bool {
     object.as_object().is_some_and(|members| members.keys().all(|key| key == "apiVersion" || key == "kind"))
 }

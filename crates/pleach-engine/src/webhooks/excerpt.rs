@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// How much of an answer an error text quotes.
 pub const EXCERPT: usize = 256;
 
-/// How much there may be of what a webhook says to the client: the message of a denial with its causes.
+/// The bound on the texts of a webhook that the client sees: the message of a denial with its causes.
 pub(super) const MESSAGE: usize = 32 << 10;
 
 /// The start of a text, with dots if there is more of it.
@@ -18,7 +18,7 @@ pub fn excerpt(text: &str) -> Cow<'_, str> {
 
 /// The same, of bytes that are mostly text.
 pub fn excerpt_bytes(bytes: &[u8]) -> String {
-    // One character more than is shown, so that what is cut off can be told.
+    // One character more than is shown, so that a cut text is marked as such.
     let start = String::from_utf8_lossy(&bytes[..bytes.len().min(EXCERPT + 4)]);
     excerpt(&start).into_owned()
 }

@@ -1,7 +1,7 @@
 //! A webhook, as its configuration describes it.
 //!
-//! Read once from what is stored and kept: selectors are parsed and conditions compiled. What is stored
-//! has been validated, so nothing here fails; what is odd all the same is taken for what says least.
+//! Read once per stored configuration: selectors are parsed and conditions compiled. A stored configuration
+//! has been validated, so reading cannot fail; an invalid field reads as its empty value.
 
 use std::time::Duration;
 
@@ -14,7 +14,6 @@ use pleach_policy::{Rule, selects_namespace, selects_object, texts};
 
 use super::caller::{Address, Place};
 use super::conditions::{Conditions, Verdict};
-use super::rules;
 use crate::admission::GroupVersion;
 use crate::admission::{AdmissionRequest, Operation};
 
@@ -37,12 +36,12 @@ impl ReviewVersion {
     }
 }
 
-/// The failure policy: what happens to a write if calling the webhook fails.
+/// The failure policy: the decision if calling the webhook fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailurePolicy {
     /// It is refused.
     Fail,
-    /// It goes on.
+    /// The write continues.
     Ignore,
 }
 
@@ -55,13 +54,13 @@ pub(crate) struct Hook {
     pub(crate) configuration: Str,
     /// Where it is.
     pub(crate) address: Address,
-    /// The review it is sent: the first it lists that this server knows.
+    /// The version of its reviews: the first it lists that this server supports.
     pub(crate) review: ReviewVersion,
-    /// What happens if it fails.
+    /// The failure policy.
     pub(crate) on_failure: FailurePolicy,
     /// How long it may take.
     pub(crate) timeout: Duration,
-    /// Whether it may be asked about writes that do not happen.
+    /// Whether it has no side effects, so that it may be called for dry runs.
     pub(crate) allows_dry_run: bool,
     /// Whether it is called again if the object is changed after it.
     pub(crate) reinvokes: bool,
@@ -116,7 +115,7 @@ impl Hook {
         })
     }
 
-    /// Whether rules and selectors are about a write, and as which group and version the webhook wants to
+    /// Whether rules and selectors match a write, and in which group and version the webhook gets to
     /// see it. `others` are those that the resource is served in besides, in the order of its CRD;
     /// `namespace_labels` the labels of the namespace the object is in.
     pub(crate) fn matches<'a>(
@@ -125,9 +124,7 @@ impl Hook {
         others: &[GroupVersion<'a>],
         namespace_labels: Option<&Value>,
     ) -> Option<GroupVersion<'a>> {
-        let (group, _, kind) = request.object_type;
-        let selected = !rules::is_exempt(group, kind)
-            && selects_namespace(&self.namespaces, request, namespace_labels)
+        let selected = selects_namespace(&self.namespaces, request, namespace_labels)
             && selects_object(&self.objects, request);
         if !selected {
             return None;
@@ -160,7 +157,7 @@ impl Hook {
             || self.equivalent && rules().any(|rule| others.iter().any(|other| rule.is_in(*other)))
     }
 
-    /// What the webhook's conditions say of a write that matches. `seen` is the group and version it wants
+    /// Evaluates the match conditions for a write that matches the rules. `seen` is the group and version of the object
     /// to see, `object` and `old` are the objects in that.
     pub(crate) fn judge(
         &self,

@@ -1,4 +1,4 @@
-//! What reviews of conversion and admission have in common: how they are wrapped, and how answers are
+//! The common parts of ConversionReview and AdmissionReview: how they are wrapped, and how responses are
 //! read.
 
 use pleach_json::{Map, Value};
@@ -6,7 +6,7 @@ use pleach_json::{Map, Value};
 use super::excerpt::{EXCERPT, excerpt, excerpt_bytes, excerpt_of};
 use crate::decode;
 
-/// A form of review that this server knows.
+/// A version of reviews that this server supports.
 pub(crate) fn known_version(version: &str) -> Option<&'static str> {
     match version {
         "v1" => Some("v1"),
@@ -51,7 +51,7 @@ pub(crate) fn read(answer: &[u8], group: &str, version: &str, kind: &str) -> Res
     Ok(review)
 }
 
-/// An answer is for the question that was asked.
+/// Checks that a response has the uid of its request.
 pub(crate) fn check_uid(response: &Value, uid: &str) -> Result<(), String> {
     let got = response.get("uid").and_then(Value::as_str).unwrap_or_default();
     if got == uid {

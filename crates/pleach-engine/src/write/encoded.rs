@@ -4,6 +4,7 @@
 
 use bytes::Bytes;
 use pleach_json::{InternedObjects, SpannedValue, Spans, Value};
+use pleach_pipeline::Typed;
 use pleach_store::Key;
 
 use super::valid::{Approved, ApprovedParts};
@@ -38,8 +39,8 @@ impl Engine {
         approved: Approved,
         may_be_dropped: bool,
     ) -> Result<Bytes, Rejection> {
-        let ApprovedParts { value, managed_fields, touched, .. } = approved.into_parts();
-        let mut stored = self.to_storage(target, value).await?;
+        let ApprovedParts { value, typed, managed_fields, touched, .. } = approved.into_parts();
+        let mut stored = self.to_storage(target, value, &typed).await?;
         let (fingerprint, _) = fingerprint_of(target, &stored, touched)?;
         let version = target.kind.storage_version().fingerprint();
         let bytes = if let Some(managed_fields) = &managed_fields {
@@ -79,8 +80,8 @@ impl Engine {
         record: &Record,
         may_be_dropped: bool,
     ) -> Result<Encoded, Rejection> {
-        let ApprovedParts { value, mut verified, touched, .. } = approved.into_parts();
-        let mut stored = self.to_storage(target, value).await?;
+        let ApprovedParts { value, typed, mut verified, touched, .. } = approved.into_parts();
+        let mut stored = self.to_storage(target, value, &typed).await?;
         let (mut bytes, mut clean, mut spans) =
             self.encode_spanned(target, &mut stored, live.spanned(), touched)?;
         limits::check_record_nesting(&bytes, &stored, Some(&live.value))?;
@@ -102,31 +103,32 @@ impl Engine {
 
     /// The bytes of a live object that the server has marked for deletion.
     pub(crate) async fn encode_marked(&self, target: &Target, marked: Value) -> Result<Bytes, Rejection> {
-        let mut stored = self.to_storage(target, marked).await?;
+        let mut stored = self.to_storage(target, marked, &Typed::default()).await?;
         self.encode_spanned(target, &mut stored, None, false).map(|(bytes, ..)| bytes)
     }
 
     /// The response to a dry run: the object as if stored and read, with its resource version unchanged.
     pub(super) async fn as_if_stored(&self, target: &Target, approved: Approved) -> Result<Value, Rejection> {
-        let ApprovedParts { mut value, managed_fields, .. } = approved.into_parts();
+        let ApprovedParts { mut value, typed, managed_fields, .. } = approved.into_parts();
         if let Some(managed_fields) = managed_fields {
             crate::managed::put_text(&mut value, &managed_fields)?;
         }
-        let stored = self.to_storage(target, value).await?;
+        let stored = self.to_storage(target, value, &typed).await?;
         limits::check_nesting(&stored, None)?;
-        self.served_value(&target.kind, target.version, stored).await
+        self.served_value(&target.kind, target.version, stored, &typed).await
     }
 
     /// An object converted to the storage version and back.
     pub(crate) async fn through_storage(&self, target: &Target, value: Value) -> Result<Value, Rejection> {
-        let stored = self.to_storage(target, value).await?;
-        self.served_value(&target.kind, target.version, stored).await
+        let typed = Typed::default();
+        let stored = self.to_storage(target, value, &typed).await?;
+        self.served_value(&target.kind, target.version, stored, &typed).await
     }
 
     /// Converts an object from the request's version to the storage version.
-    async fn to_storage(&self, target: &Target, value: Value) -> Result<Value, Rejection> {
+    async fn to_storage(&self, target: &Target, value: Value, typed: &Typed) -> Result<Value, Rejection> {
         let kind = &target.kind;
-        self.convert(kind, target.version, kind.storage, value).await
+        self.convert(kind, target.version, kind.storage, value, typed).await
     }
 
     /// The bytes of an object, whether parsing them gives the same object, and its spans in them.

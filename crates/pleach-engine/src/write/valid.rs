@@ -50,6 +50,8 @@ pub(crate) struct Approved {
 /// The parts of an approved object.
 pub(super) struct ApprovedParts {
     pub(super) value: Value,
+    /// Its typed form, if that is known.
+    pub(super) typed: Typed,
     /// The managed fields as text, if they are not in the object.
     pub(super) managed_fields: Option<ManagedFieldsText>,
     pub(super) verified: Verified,
@@ -130,7 +132,7 @@ impl Valid {
         &self.value
     }
 
-    /// Changes what the server itself gives an object.
+    /// Changes fields that the server itself sets.
     pub(super) fn edit<T>(&mut self, how: impl FnOnce(&mut Value) -> T) -> T {
         how(&mut self.value)
     }
@@ -165,8 +167,8 @@ impl Approved {
     }
 
     pub(super) fn into_parts(self) -> ApprovedParts {
-        let Self { value, managed_fields, verified, touched, .. } = self;
-        ApprovedParts { value, managed_fields, verified, touched }
+        let Self { value, typed, managed_fields, verified, touched } = self;
+        ApprovedParts { value, typed, managed_fields, verified, touched }
     }
 }
 

@@ -48,7 +48,7 @@ struct Shard {
 struct SeenOnce {
     sets: [Map; ONCE],
     texts: [Box<[u8]>; ONCE],
-    /// Where the next one goes, here and among the interned sets.
+    /// The position of the next set, here and among the interned sets.
     next: usize,
     next_text: usize,
     next_interned: usize,
@@ -82,14 +82,14 @@ impl FieldSetCache {
     /// Learns the only field set of a new object, given as text.
     pub(super) fn intern_text(&self, version: u64, fields: &[u8]) {
         let shard = self.shard(version);
-        if shard.is_worth_a_lookup() && (shard.has_text(fields) || shard.learn_text(fields)) {
+        if shard.is_worth_a_lookup() && (shard.has_text(fields) || shard.count_text(fields)) {
             shard.hit();
         } else {
             shard.misses.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Learns the field sets of a new object, and replaces those that are interned by the shared ones. Returns the
+    /// Counts the field sets of a new object, and replaces common ones by their interned copies. Returns the
     /// interned sets.
     pub(super) fn intern(&self, version: u64, object: &mut Value) -> Arc<InternedObjects> {
         let shard = self.shard(version);
@@ -120,7 +120,7 @@ impl FieldSetCache {
                 {
                     entry.insert(FIELDS, shared);
                 }
-            } else if let Some(more) = shard.learn(set) {
+            } else if let Some(more) = shard.count(set) {
                 known = more;
             } else {
                 misses = true;
@@ -142,7 +142,7 @@ fn is_worth_keeping(set: &Map) -> bool {
         && fits_into(&mut left, set)
 }
 
-/// Counts the elements of a set down from what is left; `false` if there are more.
+/// Subtracts the number of a set's elements from a limit; `false` if there are more.
 fn fits_into(left: &mut usize, set: &Map) -> bool {
     let Some(rest) = left.checked_sub(set.len()) else { return false };
     *left = rest;
@@ -168,7 +168,7 @@ impl Shard {
     }
 
     /// Remembers a set given as text, and interns it if it was seen before; whether it was.
-    fn learn_text(&self, fields: &[u8]) -> bool {
+    fn count_text(&self, fields: &[u8]) -> bool {
         let mut once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
         if !once.texts.iter().any(|seen| **seen == *fields) {
             if fields.len() <= MAX_TEXT {
@@ -185,7 +185,7 @@ impl Shard {
     }
 
     /// Remembers a set, and interns it if it was seen before; then all interned sets come back.
-    fn learn(&self, set: Map) -> Option<Arc<InternedObjects>> {
+    fn count(&self, set: Map) -> Option<Arc<InternedObjects>> {
         let mut once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(at) = once.sets.iter().position(|seen| *seen == set) else {
             let next = once.next;

@@ -28,13 +28,13 @@ const SHARDS: usize = 16;
 const BYTES: usize = 32 << 20;
 /// Larger objects are not kept: a few of them would displace everything else.
 const LARGEST: usize = BYTES / SHARDS / 16;
-/// What a container, a member or an item takes beside its text, about.
+/// Roughly how many bytes a container, a member or an item takes beside its text.
 const PER_VALUE: usize = 64;
 
 /// About how much memory a value takes together with its text: one of many small containers or items takes many
 /// times its text.
 pub(super) fn memory_of(text: &[u8]) -> usize {
-    // Those within strings count too, which only makes the estimate larger. A sum in bytes, at most 255 at a time, is
+    // Brackets within strings count too, which only makes the estimate larger. A sum in bytes, at most 255 at a time, is
     // computed with vector instructions; a search would stop at every hit, and hits are dense.
     let starts = |byte: &u8| u8::from(matches!(byte, b',' | b'{' | b'['));
     let values: usize = text.chunks(255).map(|chunk| usize::from(chunk.iter().map(starts).sum::<u8>())).sum();
@@ -89,7 +89,7 @@ impl RecentObjects {
         &self.shards[self.hasher.hash_one(key) as usize % SHARDS]
     }
 
-    /// The object stored under a key at a revision, with what is verified of it under these versions.
+    /// The object stored under a key at a revision, with the checks that it has passed under these versions.
     pub(super) fn get(&self, versions: &Arc<[KindVersion]>, key: &Key, revision: Revision) -> Option<Live> {
         let shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
         let found = shard.objects.get(key).filter(|object| object.revision == revision)?;
@@ -172,7 +172,7 @@ impl RecentObjects {
 }
 
 impl Shard {
-    /// Puts an object in; what it replaces and what is evicted comes back.
+    /// Puts an object in; returns the objects that are replaced or evicted.
     fn put(&mut self, key: Key, mut object: CachedObject) -> Vec<CachedObject> {
         let mut evicted = Vec::new();
         // A write that is no apply leaves the last applied configuration in place.
@@ -204,7 +204,7 @@ impl Shard {
     }
 
     /// Takes out the objects that were last written at a revision or before. Two writers may have come in another
-    /// order than their revisions: what is behind a later one stays until that one goes.
+    /// order than their revisions: an older one behind a later one stays until the later one is evicted.
     fn forget(&mut self, until: Revision) -> Vec<CachedObject> {
         let mut evicted = Vec::new();
         while let Some((key, revision)) = self.order.pop_front_if(|(_, revision)| *revision <= until) {

@@ -180,7 +180,7 @@ async fn a_watch_that_sees_one_ends_with_an_error() {
         }
         let failed = match stream.next().await {
             Some(Item::Failed(status)) => *status,
-            Some(Item::Notice(notice)) => notice.object().map(drop).unwrap_err().into_status(),
+            Some(Item::Event(event)) => event.object().map(drop).unwrap_err().into_status(),
             _ => panic!("an end without a reason"),
         };
         assert_eq!(failed.code, 500);

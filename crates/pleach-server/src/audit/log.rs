@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 /// Events that wait to be written.
 const QUEUE: usize = 10_000;
 
-/// Where the log goes, and how it is rotated.
+/// The file of the log and its rotation.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
     /// The file; `-` is standard output.
@@ -124,7 +124,7 @@ fn append(path: &Path) -> io::Result<(BufWriter<File>, u64)> {
     Ok((BufWriter::new(file), size))
 }
 
-/// Moves the file away, under the time of its end, and removes what is too old or too much.
+/// Renames the file by the time of its end, and removes backups that are too old or too many.
 fn rotate(options: &LogOptions) -> io::Result<()> {
     let path = &options.path;
     let now = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);

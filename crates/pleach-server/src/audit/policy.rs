@@ -8,7 +8,7 @@ use pleach_json::Value;
 pub enum Level {
     /// Nothing.
     None,
-    /// Who asked for what, and the status.
+    /// Request metadata and the status.
     Metadata,
     /// The request's object, too.
     Request,
@@ -83,7 +83,7 @@ pub struct Policy {
     rules: Vec<Rule>,
 }
 
-/// What the policy says about a request.
+/// The result of the policy for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Audited {
     /// How much is recorded.

@@ -193,7 +193,7 @@ impl Reader<'_> {
         let left = (self.bytes.len() - self.decoder.position()) as u64;
         match length {
             Some(length) if length > left / each => Err("unexpected EOF".into()),
-            // A short body may be nested: what is written as a list of thousands is a few bytes within each.
+            // A short body may be nested deeply: a list of thousands of items takes a few bytes per level.
             Some(length) => Ok(length.min(64) as usize),
             None => Ok(0),
         }

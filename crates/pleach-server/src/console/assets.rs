@@ -73,7 +73,7 @@ impl Assets {
         let Some(file) = self.files.get(name) else {
             return if path.is_empty() { not_built() } else { respond::page_not_found() };
         };
-        // Names of other files than the page have a hash of what is in them.
+        // Names of files other than the page have a hash of their content.
         let is_page = name == "index.html";
         let tag = format!("\"{}\"", &blake3::hash(file).to_hex()[..16]);
         let known = headers.get(IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == tag.as_bytes());

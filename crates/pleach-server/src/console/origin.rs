@@ -1,4 +1,4 @@
-//! `Host`, `Origin` and the session cookie: what keeps other pages, and other names for this machine, out.
+//! `Host`, `Origin` and the session cookie: requests of other pages, and under other names for this machine, are refused.
 
 use std::net::IpAddr;
 
@@ -47,7 +47,7 @@ impl Authority {
         let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
         let same_site = text("sec-fetch-site").is_none_or(|site| site == "same-origin");
         let same_origin = text(ORIGIN.as_str()).is_none_or(|origin| {
-            // A proxy in front may speak HTTP to browsers or TLS to us; the host and port are what counts.
+            // A proxy in front may speak HTTP to browsers or TLS to this server; only host and port are compared.
             let uri = origin.parse::<Uri>().ok();
             let authority = uri.as_ref().and_then(Uri::authority);
             authority.is_some_and(|authority| authority.as_str().eq_ignore_ascii_case(&self.text))

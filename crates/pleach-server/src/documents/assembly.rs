@@ -1,6 +1,6 @@
 //! Assembly of a published document from the parts of its kinds, in one encoding.
 //!
-//! A part is good as long as the catalog holds the very version it was made from. What is sent is a
+//! A part is valid as long as the catalog holds the very version it was made from. A response is a
 //! rope of the pieces of all parts, in order: a change makes one part anew and strings the rope
 //! again, whatever the size of the document. Nothing is made or kept that was not requested.
 
@@ -35,7 +35,7 @@ pub(super) struct Assembly {
     gzip: Option<Rope>,
 }
 
-/// What tells one content of a document from another.
+/// The stamp that changes with the content of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     /// The hash of the content.
@@ -85,7 +85,7 @@ impl Assembly {
         self.compared != Some(generation) || self.kept != self.wanted(gzip)
     }
 
-    /// What is kept once this is asked for as well.
+    /// The forms that are kept after this request.
     fn wanted(&self, gzip: bool) -> Kept {
         Kept { raw: self.kept.raw || !gzip, gzip: self.kept.gzip || gzip }
     }
@@ -106,7 +106,7 @@ impl Assembly {
         rope
     }
 
-    /// Makes the parts that are missing or old, and drops those of kinds that are gone.
+    /// Makes the parts that are missing or old, and drops the parts of deleted kinds.
     pub(super) fn refresh(&mut self, served: &[Served]) {
         let mut deflater = None;
         let mut made = false;
@@ -186,7 +186,7 @@ impl Assembly {
         gzip.finish()
     }
 
-    /// Calls `visit` with what the document is made of, in order.
+    /// Calls `visit` with the pieces of the document, in order.
     fn each_item(&self, visit: &mut dyn FnMut(Item<'_>)) {
         let (mut paths, mut schemas): (Vec<&Piece>, Vec<&Piece>) = (Vec::new(), Vec::new());
         for part in self.parts.values().chain(self.shared.iter().map(|(_, part)| part)) {
@@ -216,7 +216,7 @@ impl Assembly {
     }
 }
 
-/// What a document is made of.
+/// A piece of a document.
 enum Item<'a> {
     Text(&'a [u8]),
     Piece(&'a Piece),

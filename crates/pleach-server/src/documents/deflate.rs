@@ -2,7 +2,7 @@
 //!
 //! A piece ends on a byte with its last block not marked as the last, and refers to nothing before
 //! it. Any sequence of such pieces, with an empty last block after them, is one valid stream of one
-//! member; its checksum follows from those of the pieces.
+//! member; its checksum is computed from the checksums of the pieces.
 
 use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress};
@@ -12,7 +12,7 @@ use flate2::{Compress, Compression, FlushCompress};
 pub(super) struct Deflated {
     bytes: Bytes,
     checksum: u32,
-    /// What a checksum of bytes before this piece is multiplied by.
+    /// The factor by which a checksum of the bytes before this piece is multiplied.
     shift: u32,
     length: u32,
 }
@@ -120,7 +120,7 @@ fn times(a: u32, mut b: u32) -> u32 {
     product
 }
 
-/// What so many bytes multiply by.
+/// The factor for so many bytes.
 fn shift_by(mut bytes: usize) -> u32 {
     let (mut product, mut power) = (ONE, X8);
     while bytes > 0 {

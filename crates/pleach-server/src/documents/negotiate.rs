@@ -5,7 +5,7 @@ use pleach_openapi::{Edition, Form};
 use crate::accept::clauses;
 use crate::app::Call;
 
-/// The form asked for; `None` is 406.
+/// The negotiated form; `None` is 406.
 pub(super) fn form(call: &Call<'_>, edition: Edition) -> Option<Form> {
     chosen(call.accept().as_deref().unwrap_or("*/*"), edition)
 }
@@ -36,7 +36,7 @@ fn subtype(edition: Edition) -> &'static str {
     media_type(edition, Form::Protobuf).strip_prefix("application/").unwrap_or_default()
 }
 
-/// What older clients say.
+/// The media type of older clients.
 fn deprecated_subtype(edition: Edition) -> &'static str {
     match edition {
         Edition::V2 => "com.github.proto-openapi.spec.v2@v1.0+protobuf",

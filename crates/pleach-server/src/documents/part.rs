@@ -14,7 +14,7 @@ use pleach_openapi::{Edition, Form, Fragment, Needed, Resource};
 
 use super::deflate::{Deflated, Deflater};
 
-/// What is kept of a part beside its hash.
+/// The content of a part that is kept beside its hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kept {
     /// The bytes as they are.
@@ -33,7 +33,7 @@ impl Kept {
 /// A hash of content.
 pub(super) type Hash = [u8; 32];
 
-/// What one version of one kind contributes.
+/// The part of one version of one kind.
 pub(super) struct Part {
     of: Weak<[KindVersion]>,
     pub(super) kept: Kept,
@@ -105,7 +105,7 @@ impl Part {
         std::ptr::addr_eq(Weak::as_ptr(&self.of), Arc::as_ptr(&kind.versions))
     }
 
-    /// Makes what is wanted from what is there; whether that could be done.
+    /// Makes the wanted form from a form that is kept; returns whether that was possible.
     pub(super) fn widen(&mut self, wanted: Kept, deflater: &mut Deflater) -> bool {
         if self.kept.raw && wanted.gzip && !self.kept.gzip {
             for piece in self.paths.iter_mut().chain(&mut self.schemas) {
@@ -116,7 +116,7 @@ impl Part {
         self.kept.has(wanted)
     }
 
-    /// What kinds share. It never changes, so thousands of documents share the bytes as well.
+    /// The part that kinds share. It never changes, so thousands of documents share the bytes as well.
     pub(super) fn shared(edition: Edition, form: Form, needed: Needed, kept: Kept) -> Self {
         type Known = BTreeMap<(Edition, Form, bool, bool), (Hash, Vec<Piece>)>;
         static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
@@ -134,7 +134,7 @@ impl Part {
     }
 }
 
-/// What a version of a kind contributes, not yet kept.
+/// The part of a version of a kind, not yet kept.
 fn fragment(kind: &Kind, at: usize, edition: Edition, form: Form) -> Fragment {
     let version = &kind.versions[at];
     let selectable: Vec<&str> = version.selectable_fields.iter().map(|f| f.label.as_str()).collect();

@@ -20,8 +20,8 @@ use crate::{http_date, respond};
 
 const YEAR: Duration = Duration::from_hours(365 * 24);
 
-/// A document, which is compressed if the client reads that. `stamp` is what it was last told by; its
-/// content is not asked for if the client has it already.
+/// A document, compressed if the client accepts that. `stamp` is that of the current content; the
+/// content is not made if the client has it already.
 pub(super) fn document(
     call: &Call<'_>,
     edition: Edition,
@@ -60,7 +60,7 @@ pub(super) fn document(
     response
 }
 
-/// Says what caches need to know.
+/// Sets the headers for caches.
 fn tell(headers: &mut HeaderMap, Stamp { etag, since }: &Stamp, immutable: bool) {
     put(headers, ETAG, &format!("\"{etag}\""));
     put(headers, LAST_MODIFIED, &http_date::text(*since));
@@ -73,7 +73,7 @@ fn tell(headers: &mut HeaderMap, Stamp { etag, since }: &Stamp, immutable: bool)
     }
 }
 
-/// The list of documents. Its type is what upstream's aggregator says: text, as it looks.
+/// The list of documents. Its content type is that of upstream's aggregator: text, as it looks.
 pub(super) fn index(list: Bytes) -> Response<Body> {
     let mut response = Response::new(Body::from(list));
     let headers = response.headers_mut();
@@ -91,7 +91,7 @@ pub(super) fn no_document() -> Response<Body> {
     response
 }
 
-/// The client wants something that there is not.
+/// 406.
 pub(super) fn not_acceptable() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = Outcome::NotAcceptable.code();

@@ -60,7 +60,7 @@ impl Iterator for Rope {
         };
         self.at = end;
         self.left -= length;
-        // What is empty is no frame.
+        // An empty slice is no frame.
         if frame.is_empty() { self.next() } else { Some(frame) }
     }
 }

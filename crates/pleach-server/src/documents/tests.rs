@@ -17,7 +17,7 @@ use super::*;
 use crate::query::Query;
 use crate::request_info::RequestInfo;
 
-/// An engine whose catalog holds what the test puts there.
+/// An engine whose catalog is filled by the test.
 fn engine() -> (Engine, tempfile::TempDir) {
     let room = tempfile::tempdir().unwrap();
     let store = LogStore::options().sync(false).open(room.path()).unwrap();

@@ -152,7 +152,7 @@ async fn masters_have_places_in_reserve() {
     let master = || fixture.inflight.admit(true, Rank::Master);
     let one = master();
     assert!(one.is_some() && master().is_none(), "one in reserve");
-    // The master's request waits, and comes back to the reserve while the others hold the rest.
+    // The request of `system:masters` waits, and comes back to the reserve while the other requests hold the rest.
     let write = fixture.write(one.unwrap(), "slow", 1, 10);
     settle().await;
     fixture.answer(1);

@@ -35,7 +35,7 @@ pub(super) fn check_shape(
     }
 }
 
-/// What a write that may have made its object left behind, in the form asked for.
+/// The response to a write that may have created its object.
 pub(super) fn answer_write(
     app: &App,
     call: &Call<'_>,
@@ -47,7 +47,7 @@ pub(super) fn answer_write(
     answer(app, call, target, code, object, format)
 }
 
-/// One object in the form asked for.
+/// One object in the negotiated form.
 pub(super) fn answer(
     app: &App,
     call: &Call<'_>,
@@ -79,7 +79,7 @@ pub(super) fn answer(
     }
 }
 
-/// A Scale in the form asked for.
+/// A Scale in the negotiated form.
 pub(super) fn answer_scale(
     app: &App,
     call: &Call<'_>,
@@ -99,7 +99,7 @@ pub(super) fn answer_scale(
     Ok(respond::value(Outcome::Ok, &value, format))
 }
 
-/// A list in the form asked for. Its items are put into that form as they are sent.
+/// A list in the negotiated form. Its items are transformed as they are sent.
 pub(super) fn answer_list(
     app: &App,
     call: &Call<'_>,
@@ -166,10 +166,10 @@ fn partial_of_list(target: &Target) -> Rejection {
     ))
 }
 
-/// What items of built-in kinds have not in a list, which says it for all of them.
+/// Members that items of built-in kinds lack in a list, which has them itself.
 const TYPE_MEMBERS: [&str; 2] = ["apiVersion", "kind"];
 
-/// A list in protobuf; `None` if it is asked for as something that is none.
+/// A list in protobuf; `None` if the negotiated form has no protobuf message.
 fn list_message(
     target: &Target,
     transform: Transform,
@@ -213,7 +213,7 @@ fn list_metadata(listing: &Listing, always_continue: bool) -> Map {
     metadata
 }
 
-/// How much of the objects goes into a table.
+/// The objects in the rows of a table: `includeObject`.
 pub fn include_object(call: &Call<'_>) -> Result<IncludeObject, Rejection> {
     match call.query.text("includeObject") {
         "" | "Metadata" => Ok(IncludeObject::Metadata),

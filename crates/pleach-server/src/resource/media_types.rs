@@ -1,5 +1,5 @@
 //! Media types of requests for objects: which encodings a path produces and reads, the type of a patch, and the
-//! errors for all others.
+//! errors for all other types.
 
 use http::header::CONTENT_TYPE;
 use pleach_auth::Verb;
@@ -16,7 +16,7 @@ use pleach_protobuf as protobuf;
 const ACCEPTED: &str = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf";
 const READ: &str = "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf";
 const PATCHES: &str = "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
-/// What paths of built-in kinds produce.
+/// The media types of built-in kinds.
 pub(super) const PRODUCED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 pub(super) const PRODUCED_BY_LISTS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 const PRODUCED_WITH_CBOR: &str =
@@ -24,13 +24,13 @@ const PRODUCED_WITH_CBOR: &str =
 const PRODUCED_BY_LISTS_WITH_CBOR: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf, application/cbor, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch, application/cbor-seq";
 const ACCEPTED_STREAMS: &str = "only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 
-/// Agrees on a representation of objects. Built-in kinds say first what they `produce`.
+/// Negotiates a representation of objects. Built-in kinds have a list of types that they `produce`.
 pub(super) fn agree(call: &Call<'_>, target: &Target, produce: &'static str) -> Result<Accepted, Rejection> {
     let accept = call.accept();
     if !target.kind.is_custom() && !is_produced(accept.as_deref(), call.cbor) {
         return Err(Rejection::NotProduced(if call.cbor { produced_with_cbor(produce) } else { produce }));
     }
-    // A watch may be asked for as a sequence, which a list is not.
+    // A watch may be requested as a sequence, a list may not.
     let endpoint =
         if call.attributes.verb == Verb::Watch && call.cbor { Endpoint::Watch } else { Endpoint::Objects };
     negotiate_object(accept.as_deref(), endpoint, offer(call, target))
@@ -66,7 +66,7 @@ fn offer(call: &Call<'_>, target: &Target) -> Offer {
     Offer { protobuf: has_message(target), cbor: call.cbor }
 }
 
-/// What paths of built-in kinds produce where CBOR is read and written.
+/// The media types of built-in kinds with CBOR.
 fn produced_with_cbor(produced: &'static str) -> &'static str {
     if produced == PRODUCED { PRODUCED_WITH_CBOR } else { PRODUCED_BY_LISTS_WITH_CBOR }
 }

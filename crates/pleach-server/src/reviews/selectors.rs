@@ -1,4 +1,4 @@
-//! Field and label selectors in the attributes of an access review: their validation, and what of them is ignored.
+//! Field and label selectors in the attributes of an access review: their validation, and requirements that are ignored.
 
 use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
@@ -64,7 +64,7 @@ fn validate_requirement(requirement: &Value, path: &str, is_label: bool, errors:
     }
 }
 
-/// What of the selectors was not understood: authorizers do not see it.
+/// Errors of requirements that were not understood: authorizers do not see these.
 pub(super) fn evaluation_error(attributes: Option<&Value>) -> String {
     let mut parts = Vec::new();
     for name in SELECTORS {

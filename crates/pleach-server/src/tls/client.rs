@@ -38,7 +38,7 @@ impl fmt::Debug for ClientCertificates {
     }
 }
 
-/// What the certificate of a connection says.
+/// The identity in the certificate of a connection.
 #[derive(Clone, Debug)]
 pub struct ClientIdentity {
     user: Result<Arc<UserInfo>, Unauthorized>,

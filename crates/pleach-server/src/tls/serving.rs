@@ -1,4 +1,4 @@
-//! Serving certificates: one for all names, others by SNI (`--tls-sni-cert-key`). They are replaced without a restart.
+//! Serving certificates: one for all names, and more by SNI (`--tls-sni-cert-key`). They are replaced without a restart.
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,7 @@ use super::Leaf;
 
 /// A certificate for the names that clients ask for.
 pub struct SniCertificate {
-    /// Names, exact or `*.domain`; those of the certificate if empty.
+    /// Names, exact or `*.domain`; the certificate's own names if empty.
     pub names: Vec<String>,
     /// The certificate and its key.
     pub leaf: Leaf,
@@ -36,7 +36,7 @@ impl fmt::Debug for ServingCertificates {
 }
 
 impl ServingCertificates {
-    /// The certificate of all names, and those of some.
+    /// The default certificate, and the certificates by name.
     pub fn new(default: &Leaf, by_name: &[SniCertificate]) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self(RwLock::new(Arc::new(certificates(default, by_name)?)))))
     }

@@ -13,7 +13,7 @@ pub(super) struct Graph {
     owners: HashMap<Key, Vec<(Str, bool)>>,
     /// How many references block an owner's deletion.
     blocks: HashMap<Str, usize>,
-    /// Owners that were seen to go and still have dependents; their kind may be gone by now.
+    /// Owners whose removal was observed and that still have dependents; their kind may no longer be served.
     gone: HashSet<Str>,
     /// Owners that wait until none blocks them.
     waiting: HashMap<Str, Key>,
@@ -80,7 +80,7 @@ impl Graph {
         self.dependents.get(uid).map(|keys| keys.iter().cloned().collect()).unwrap_or_default()
     }
 
-    /// An owner wants to go: the dependents it waits for, and all others with them, or `None` if none
+    /// An owner that is deleted in the foreground: all its dependents, or `None` if none
     /// blocks it.
     pub(super) fn wait(&mut self, uid: &Str, key: &Key) -> Option<Vec<Key>> {
         if !self.blocks.contains_key(uid) {
@@ -91,7 +91,7 @@ impl Graph {
         Some(self.dependents(uid))
     }
 
-    /// An object has gone; its dependents, if it has any.
+    /// Called when an object was removed; returns its dependents.
     pub(super) fn owner_gone(&mut self, uid: &str) -> Vec<Key> {
         self.waiting.remove(uid);
         let dependents = self.dependents(uid);
@@ -101,7 +101,7 @@ impl Graph {
         dependents
     }
 
-    /// Whether an owner was seen to go.
+    /// Whether the removal of an owner was observed.
     pub(super) fn is_gone(&self, uid: &str) -> bool {
         self.gone.contains(uid)
     }

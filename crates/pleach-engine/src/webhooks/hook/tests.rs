@@ -189,26 +189,6 @@ fn selectors_are_about_labels() {
 }
 
 #[test]
-fn webhook_configurations_are_exempt_from_webhooks() {
-    let registration = |kind: &'static str| Write {
-        group: "admissionregistration.k8s.io",
-        resource: "things",
-        kind,
-        namespace: "",
-        ..foo(Operation::Create)
-    };
-    let all = webhook(json!({}), json!({}));
-    for (kind, want) in [
-        ("ValidatingWebhookConfiguration", false),
-        ("MutatingWebhookConfiguration", false),
-        ("ValidatingAdmissionPolicy", false),
-        ("CustomResourceDefinition", true),
-    ] {
-        assert_eq!(asked(&all, &registration(kind)).is_some(), want, "{kind}");
-    }
-}
-
-#[test]
 fn a_configuration_is_read() {
     let configuration = json!({
         "metadata": {"name": "c"},

@@ -1,0 +1,56 @@
+use pleach_json::json;
+use pleach_meta::object_meta::ObjectMeta;
+use pleach_meta::selector::LabelSelector;
+
+use super::*;
+use crate::options::{Context, DeleteOptions, PatchType, WriteOptions};
+use crate::testing::{Fixture, body};
+
+async fn next(stream: &mut WatchStream) -> (Change, String) {
+    let event = loop {
+        match stream.next().await {
+            Some(Item::Event(event)) => break event,
+            Some(Item::InitialEnd(_)) => {}
+            _ => panic!("the watch has ended"),
+        }
+    };
+    let object = event.object().unwrap().into_value().unwrap();
+    (event.change, ObjectMeta::of(&object).name().to_owned())
+}
+
+async fn label(fixture: &Fixture, name: &str, tier: &str) {
+    let patch = body(&json!({"metadata": {"labels": {"tier": (tier)}}}));
+    let (options, mut context) = (WriteOptions::default(), Context::default());
+    fixture.engine.patch(&fixture.foo(name), PatchType::Merge, &patch, &options, &mut context).await.unwrap();
+}
+
+#[tokio::test]
+async fn every_change_is_an_event_in_order() {
+    let fixture = Fixture::new().await;
+    fixture.create_foo("a", json!({})).await;
+    let all = fixture.target("foos", None);
+    let options = WatchOptions { initial_events: true, ..WatchOptions::default() };
+    let mut stream = fixture.engine.watch(&all, options).await.unwrap().unwrap();
+    fixture.create_foo("b", json!({})).await;
+    label(&fixture, "a", "front").await;
+    let delete = DeleteOptions::default();
+    fixture.engine.delete(&fixture.foo("b"), &delete, &mut Context::default()).await.unwrap();
+    for want in [(Change::Added, "a"), (Change::Added, "b"), (Change::Modified, "a"), (Change::Deleted, "b")]
+    {
+        assert_eq!(next(&mut stream).await, (want.0, want.1.to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn an_object_that_is_no_longer_selected_is_deleted_to_the_watcher() {
+    let fixture = Fixture::new().await;
+    fixture.create_foo("a", json!({})).await;
+    let labels = LabelSelector::parse("tier=front").unwrap();
+    let options = WatchOptions { labels, initial_events: true, ..WatchOptions::default() };
+    let all = fixture.target("foos", None);
+    let mut stream = fixture.engine.watch(&all, options).await.unwrap().unwrap();
+    label(&fixture, "a", "front").await;
+    label(&fixture, "a", "back").await;
+    assert_eq!(next(&mut stream).await, (Change::Added, "a".to_owned()));
+    assert_eq!(next(&mut stream).await, (Change::Deleted, "a".to_owned()));
+}
