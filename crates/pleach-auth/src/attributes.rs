@@ -1,4 +1,4 @@
-//! The attributes of a request: user, verb, and what it is about.
+//! The attributes of a request: user, verb, and resource or path.
 //!
 //! Upstream's `authorizer.Attributes`. They are worked out once per request, from its method, path and query,
 //! and borrow from it.
@@ -18,7 +18,7 @@ pub struct Attributes<'a> {
     pub verb: Verb,
     /// The path of the URL, without escapes and query; empty in access reviews of resources.
     pub path: &'a str,
-    /// The resource that is asked for; none for other paths.
+    /// The requested resource; none for other paths.
     pub resource: Option<ResourceAttributes<'a>>,
 }
 

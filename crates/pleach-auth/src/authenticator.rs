@@ -1,7 +1,7 @@
 //! Authentication: credentials of a request in, a user out.
 //!
-//! An authenticator knows one sort of credentials. The chain asks them in order, as upstream's union does: the
-//! first that knows the credentials decides. Credentials that no authenticator accepts are refused and never
+//! An authenticator handles one kind of credentials. The chain tries them in order, as upstream's union does: the
+//! first that accepts the credentials decides. Credentials that no authenticator accepts are refused and never
 //! fall back to the anonymous user.
 
 use std::sync::Arc;
@@ -18,20 +18,20 @@ pub struct Credentials<'a> {
     pub token: Option<&'a str>,
 }
 
-/// The credentials are not valid: 401. The client is not told why.
+/// The credentials are not valid: 401. The response has no reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unauthorized;
 
-/// The user of a request; none if these are not credentials that the authenticator knows.
+/// The user of a request; none if the credentials are of another kind than the authenticator's.
 pub type Authenticated = Result<Option<Arc<UserInfo>>, Unauthorized>;
 
-/// Knows the users of one sort of credentials.
+/// Authenticates one kind of credentials.
 pub trait Authenticator: Send + Sync + 'static {
     /// The user of a request.
     fn authenticate<'a>(&'a self, credentials: &Credentials<'a>) -> Answer<'a, Authenticated>;
 }
 
-/// Authenticators in the order they are asked.
+/// Authenticators in the order they are tried.
 pub struct AuthenticatorChain {
     authenticators: Vec<Box<dyn Authenticator>>,
     /// The user of requests without credentials; none if they are refused.
@@ -51,7 +51,7 @@ impl AuthenticatorChain {
         self
     }
 
-    /// The chain with another authenticator, which is asked last.
+    /// The chain with another authenticator, which is tried last.
     #[must_use]
     pub fn with(mut self, authenticator: Box<dyn Authenticator>) -> Self {
         self.authenticators.push(authenticator);
@@ -91,7 +91,7 @@ impl AuthenticatorChain {
         Answer::Now(self.unknown(&credentials, refused))
     }
 
-    /// The outcome when no authenticator knows the user. An unknown token is not a missing one.
+    /// The outcome when no authenticator accepts the credentials. An unknown token is not a missing one.
     fn unknown(&self, credentials: &Credentials<'_>, refused: bool) -> Result<Arc<UserInfo>, Unauthorized> {
         if refused || credentials.token.is_some() {
             return Err(Unauthorized);
@@ -104,7 +104,7 @@ impl AuthenticatorChain {
 mod tests {
     use super::*;
 
-    /// Knows one token, at once or later; refuses another.
+    /// Accepts one token, at once or later; refuses another.
     struct Knows {
         token: &'static str,
         refuses: &'static str,

@@ -14,7 +14,7 @@ pub enum Verdict {
     Allow,
     /// It is not, whatever other authorizers would say.
     Deny,
-    /// This authorizer does not allow it; others may.
+    /// No opinion: the next authorizer decides.
     NoOpinion,
 }
 
@@ -49,7 +49,7 @@ impl Decision {
     }
 }
 
-/// What a user may do with resources, for `SelfSubjectRulesReview`.
+/// A rule about resources, for `SelfSubjectRulesReview`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourceRule {
     /// Verbs, `*` for all.
@@ -62,7 +62,7 @@ pub struct ResourceRule {
     pub resource_names: Vec<String>,
 }
 
-/// What a user may do with other paths.
+/// A rule about other paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NonResourceRule {
     /// Verbs, `*` for all.
@@ -80,7 +80,7 @@ pub struct Rules {
     pub non_resource: Vec<NonResourceRule>,
     /// Whether there may be more.
     pub incomplete: bool,
-    /// What could not be looked at; empty for nothing.
+    /// The evaluation error; empty for none.
     pub evaluation_error: String,
 }
 
@@ -104,13 +104,13 @@ impl Rules {
 
 /// Decides whether requests are allowed.
 ///
-/// It is asked between authentication and routing, by access reviews, and whenever a request needs another right
+/// It is called between authentication and routing, by access reviews, and whenever a request needs another permission
 /// on its way.
 pub trait Authorizer: Send + Sync + 'static {
     /// Whether a request is allowed.
     fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> Answer<'a, Decision>;
 
-    /// What a user may do in a namespace.
+    /// The rules of a user in a namespace.
     fn rules_for<'a>(&'a self, user: &'a UserInfo, namespace: &'a str) -> Answer<'a, Rules>;
 }
 
@@ -137,7 +137,7 @@ impl Authorizer for AlwaysAllow {
     }
 }
 
-/// Authorizers in the order they are asked: the first with an opinion decides.
+/// Authorizers in the order they are called: the first with an opinion decides.
 pub struct AuthorizerUnion(pub Vec<Box<dyn Authorizer>>);
 
 impl AuthorizerUnion {

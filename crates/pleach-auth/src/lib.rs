@@ -1,6 +1,6 @@
 //! Users, request attributes, and the seams of authentication and authorization.
 //!
-//! What authentication finds out is a [`UserInfo`]; what a request asks for is worked out once, as
+//! Authentication results in a [`UserInfo`]; verb, resource and path of a request are parsed once, as
 //! [`Attributes`]; an [`Authorizer`] decides about them. Metrics, logs, admission and errors use the same
 //! types. Nothing here knows HTTP, certificates or a store.
 

@@ -23,7 +23,7 @@ use crate::attributes::Attributes;
 use crate::authorizer::{Authorizer, Decision, NonResourceRule, ResourceRule, Rules};
 use crate::user::{MASTERS, UserInfo};
 
-/// Members of `system:masters` may do everything, before any other authorizer is asked.
+/// Members of `system:masters` are allowed everything, before any other authorizer is called.
 pub struct PrivilegedGroup;
 
 impl Authorizer for PrivilegedGroup {
@@ -35,7 +35,7 @@ impl Authorizer for PrivilegedGroup {
         })
     }
 
-    /// Nothing: the rules of these users are those of the role that the group is bound to.
+    /// Nothing: these users have the rules of the role that the group is bound to.
     fn rules_for<'a>(&'a self, _: &'a UserInfo, _: &'a str) -> Answer<'a, Rules> {
         Answer::Now(Rules::default())
     }
@@ -50,19 +50,19 @@ pub struct RbacAuthorizer {
 /// The rules that a user has, and the roles that the user's bindings name and that do not exist.
 #[derive(Debug, Default)]
 pub struct OwnRules {
-    /// The rules, those of ClusterRoleBindings first.
+    /// The rules, ClusterRoleBindings first.
     pub rules: Vec<PolicyRule>,
     /// Roles that do not exist, each once.
     pub missing: Vec<RoleKey>,
 }
 
 impl RbacAuthorizer {
-    /// Sets the rules of a role; none if it is gone.
+    /// Sets the rules of a role; none if it was deleted.
     pub fn set_role(&self, key: RoleKey, rules: Option<Vec<PolicyRule>>) {
         self.index.write().unwrap_or_else(PoisonError::into_inner).set_role(key, rules.map(Arc::from));
     }
 
-    /// Sets a binding by its namespace, which is empty for ClusterRoleBindings, and name; none if it is gone.
+    /// Sets a binding by its namespace, which is empty for ClusterRoleBindings, and name; none if it was deleted.
     pub fn set_binding(&self, namespace: &str, name: &str, binding: Option<Binding>) {
         let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
         index.set_binding(namespace.into(), name.into(), binding);
@@ -73,7 +73,7 @@ impl RbacAuthorizer {
         self.index.read().unwrap_or_else(PoisonError::into_inner).role(key)
     }
 
-    /// The rules that a user has in a namespace; without one, those of ClusterRoleBindings.
+    /// The rules of a user in a namespace; without one, from ClusterRoleBindings only.
     pub fn own_rules(&self, user: &UserInfo, namespace: &str) -> OwnRules {
         let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
         let mut own = OwnRules::default();

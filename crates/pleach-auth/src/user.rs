@@ -22,7 +22,7 @@ pub struct UserInfo {
     pub uid: Str,
     /// The groups, `system:authenticated` last among them.
     pub groups: Vec<Str>,
-    /// What the authenticator knows besides, sorted by key.
+    /// Extra attributes from the authenticator, sorted by key.
     pub extra: Vec<(Str, Vec<Str>)>,
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use pleach_json::Str;
 
-/// A verb: those that requests for resources have, and any other that a path or an access review may name.
+/// A verb: one of a request for a resource, or any other that a path or an access review may name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Verb {
     /// One object.

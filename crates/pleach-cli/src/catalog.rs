@@ -108,7 +108,7 @@ impl Definition {
     }
 }
 
-/// All CRDs a command knows.
+/// All CRDs given to a command.
 #[derive(Debug, Default)]
 pub struct Catalog {
     definitions: Vec<Definition>,
@@ -116,7 +116,7 @@ pub struct Catalog {
     kinds: HashMap<Str, HashMap<String, (usize, usize)>>,
 }
 
-/// What a catalog knows of an object's kind.
+/// The result of looking up an object's kind.
 #[derive(Debug)]
 pub enum Lookup<'a> {
     /// It is defined.
@@ -150,7 +150,7 @@ impl Catalog {
         &self.definitions
     }
 
-    /// What is known of an object's kind.
+    /// Looks up an object's kind.
     pub fn lookup(&self, document: &Document) -> Lookup<'_> {
         let (api_version, kind) = (document.api_version(), document.kind());
         if let Some(&(at, i)) = self.kinds.get(api_version).and_then(|kinds| kinds.get(kind)) {

@@ -1,4 +1,4 @@
-//! The commands: one file each, and what they share.
+//! The commands: one file each, and their common parts.
 
 pub mod completions;
 pub mod convert_crd;
@@ -74,7 +74,7 @@ pub struct FindingOptions {
 /// Everything that was read.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// A text each with its objects and what is wrong with the rest of it.
+    /// The texts, each with its objects and the findings about the rest of it.
     pub texts: Vec<(Arc<Source>, Vec<Document>, Vec<Finding>)>,
     /// Whether something could not be read at all.
     pub trouble: bool,

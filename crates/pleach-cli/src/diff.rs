@@ -15,7 +15,7 @@ use pleach_json::Value;
 use crate::catalog::{DefinedVersion, Definition};
 use witness::Witnesses;
 
-/// What a change means for users.
+/// The effect of a change for users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Objects or clients that worked may stop working.
@@ -37,19 +37,19 @@ impl Severity {
     }
 }
 
-/// An object that was accepted before, and what the server says to it now.
+/// An object that was accepted before, and the server's error about it now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Witness {
     /// The object.
     pub object: Value,
-    /// The server's words, or what is lost.
+    /// The server's error, or the fields that are dropped.
     pub answer: String,
 }
 
 /// One change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// What it means.
+    /// The effect.
     pub severity: Severity,
     /// The kind of change, a stable word.
     pub rule: &'static str,
@@ -57,7 +57,7 @@ pub struct Change {
     pub version: String,
     /// The field; empty for the version as a whole.
     pub path: String,
-    /// What changed.
+    /// The description of the change.
     pub message: String,
     /// The proof.
     pub witness: Option<Witness>,
@@ -83,7 +83,7 @@ pub fn diff(old: &Definition, new: &Definition) -> Vec<Change> {
     out
 }
 
-/// What a CRD says about its kind as a whole.
+/// The properties of a kind as a whole.
 fn names(old: &Definition, new: &Definition, out: &mut Vec<Change>) {
     let (a, b) = (&old.crd.spec, &new.crd.spec);
     let mut changed = |rule, from: &str, to: &str, what: &str| {

@@ -31,7 +31,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// `Widget.example.com "a"`, as far as it can be told.
+    /// `Widget.example.com "a"`, as far as it is known.
     pub fn title(&self) -> String {
         let kind = self.kind();
         let name = self.name();
@@ -80,7 +80,7 @@ impl Document {
         }
     }
 
-    /// The range in the text of what stands at the path of a field error.
+    /// The range in the text of the value at the path of a field error.
     pub fn locate(&self, field: &str) -> crate::locate::Found {
         let tree = self.places.tree(&self.source.text[self.piece.clone()]);
         let item = self.item.and_then(|item| tree.child(Step::Key("items"))?.child(Step::Index(item)));
@@ -95,7 +95,7 @@ impl Document {
     }
 }
 
-/// All objects of a text, and what is wrong with the rest of it.
+/// All objects of a text, and the findings about the rest of it.
 pub fn read(source: Source) -> (Arc<Source>, Vec<Document>, Vec<Finding>) {
     let source = Arc::new(source);
     let (mut documents, mut findings) = (Vec::new(), Vec::new());
@@ -129,7 +129,7 @@ pub fn read(source: Source) -> (Arc<Source>, Vec<Document>, Vec<Finding>) {
     (source, documents, findings)
 }
 
-/// What a text is as JSON.
+/// The content of a text as JSON.
 struct Json {
     value: Value,
     /// Whether no key is set more than once.

@@ -33,9 +33,9 @@ impl Level {
 /// A change of the text that takes a finding away.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
-    /// What to replace in the text.
+    /// The range to replace.
     pub span: Range<usize>,
-    /// By what.
+    /// The replacement.
     pub replacement: String,
 }
 
@@ -48,11 +48,11 @@ pub struct Finding {
     pub rule: &'static str,
     /// The field in the server's words; empty if it is about the whole object.
     pub field: String,
-    /// What, in the server's words where it has some.
+    /// The message, the server's own if it has one.
     pub message: String,
     /// Where in the text.
     pub span: Option<Range<usize>>,
-    /// What it means and what to do.
+    /// An explanation with advice.
     pub help: Vec<String>,
     /// How to do it, where that is safe.
     pub fix: Option<Fix>,
@@ -111,7 +111,7 @@ impl Finding {
 pub struct Report {
     /// The text.
     pub source: Arc<Source>,
-    /// What it is about: `Widget a`; empty for the text itself.
+    /// The object: `Widget a`; empty for the text itself.
     pub title: String,
     /// The findings, in the order of the server's message.
     pub findings: Vec<Finding>,

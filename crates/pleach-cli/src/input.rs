@@ -1,6 +1,6 @@
 //! From arguments to texts: files, directories, globs and standard input.
 //!
-//! A path that cannot be read does not stop the others: it comes back as a [`Failure`], which makes
+//! A path that cannot be read does not stop the rest: it is returned as a [`Failure`], which makes
 //! the exit code 2 at the end. Directories are walked in order of names, so output is the same on
 //! every machine; hidden entries are left out, and symbolic links to directories are not followed.
 

@@ -1,14 +1,14 @@
 //! CustomResourceDefinitions and their objects in files: the offline half of `pleach`.
 //!
 //! Every command drives the libraries that the server runs on, so their verdicts and messages are
-//! the server's. What is added here is where in a file something stands, what it means and what to
-//! do about it. No sockets, and no second implementation of any rule.
+//! the server's. This crate adds positions in files, explanations and advice. No sockets, and no second
+//! implementation of any rule.
 //!
-//! [`Command`] is what the binary parses, [`run`] runs it on a [`Terminal`].
+//! [`Command`] is the parsed command line, [`run`] runs it on a [`Terminal`].
 //!
 //! # In tests of a controller
 //!
-//! [`check`] says what a server would say to a CRD and to an object, given as JSON or YAML. With
+//! [`check`] returns the findings of a server about a CRD and an object, given as JSON or YAML. With
 //! kube-rs, `serde_json::to_string(&Widget::crd())` gives the first and
 //! `serde_json::to_string(&Widget::new("a", spec))` the second:
 //!
@@ -78,13 +78,13 @@ pub use terminal::{Color, Terminal};
 /// The commands that work on files.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
-    /// Check CRDs: would the server accept them, and what will surprise.
+    /// Check CRDs: errors of the server, and warnings.
     #[command(after_help = cmd::lint::EXAMPLES)]
     Lint(cmd::lint::Options),
-    /// Check objects against CRDs: what would the server say.
+    /// Check objects against CRDs, as the server does.
     #[command(after_help = cmd::validate::EXAMPLES)]
     Validate(cmd::validate::Options),
-    /// Show what would be stored: pruned, defaulted, coerced.
+    /// Show objects as they would be stored: pruned, defaulted, coerced.
     #[command(after_help = cmd::render::EXAMPLES)]
     Render(cmd::render::Options),
     /// Describe the fields of a kind, as kubectl explain does.
@@ -93,7 +93,7 @@ pub enum Command {
     /// Make up objects that validate: a minimal and a full one.
     #[command(after_help = cmd::sample::EXAMPLES)]
     Sample(cmd::sample::Options),
-    /// Compare two CRDs: what breaks, with an object that shows it.
+    /// Compare two CRDs: breaking changes, each with an example object.
     #[command(after_help = cmd::diff::EXAMPLES)]
     Diff(cmd::diff::Options),
     /// Write CRDs in another version of apiextensions.k8s.io.
@@ -105,7 +105,7 @@ pub enum Command {
     /// Propose structural schemas.
     #[command(after_help = cmd::structuralize::EXAMPLES)]
     Structuralize(cmd::structuralize::Options),
-    /// Unfold x-kubernetes-unions into what every Kubernetes knows.
+    /// Rewrite x-kubernetes-unions as standard schemas and CEL rules.
     #[command(after_help = cmd::expand::EXAMPLES)]
     Expand(cmd::expand::Options),
     /// Print the OpenAPI document that a server would publish.
@@ -143,7 +143,7 @@ pub fn run(command: &Command, program: &mut clap::Command, terminal: &mut Termin
     ended(result, terminal)
 }
 
-/// A reader that went away has what it wanted; everything else is trouble.
+/// A closed pipe is no error: the reader has read enough.
 fn ended(result: io::Result<Exit>, terminal: &mut Terminal<'_>) -> Exit {
     match result {
         Ok(exit) => exit,

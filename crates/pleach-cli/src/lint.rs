@@ -62,7 +62,7 @@ pub fn lint(document: &Document, depth: Depth) -> Vec<Finding> {
     findings
 }
 
-/// What the server says to a new CRD: would `v1` accept it, and what it warns of.
+/// The server's errors and warnings about a new CRD in `v1`.
 pub fn verdict(document: &Document, definition: &Definition) -> Vec<Finding> {
     let mut findings = Vec::new();
     for duplicate in document.duplicates.iter() {

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use pleach_yaml::{SpanTree, Step};
 
-/// What was found for a path.
+/// The location of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The key, if it is a member of a mapping.
@@ -28,7 +28,7 @@ impl Found {
         }
     }
 
-    /// What to underline: a value if it is short, else the key, else the first line.
+    /// The range to underline: a value if it is short, else the key, else the first line.
     pub fn underlined(&self, text: &str) -> Range<usize> {
         let value = self.value.clone().unwrap_or(0..0);
         let shown = text.get(value.clone()).unwrap_or_default().trim_end();

@@ -14,7 +14,7 @@ pub struct Decoded {
     pub value: Value,
     /// The paths of unknown fields in the order the server reports them.
     pub unknown: Vec<String>,
-    /// What settling did.
+    /// The changes of settling.
     pub settled: Settled,
 }
 

@@ -1,4 +1,4 @@
-//! The engine for pages: a question in JSON, the answer in JSON. What the web console's playground asks, in the browser
+//! The engine for web pages: a request in JSON, a response in JSON. The web console's playground uses it, in the browser
 //! through WebAssembly or of the server.
 //!
 //! | `op` | members | answer |
@@ -28,7 +28,7 @@ use crate::sample::{self, Extent};
 /// So many findings of one object are shown.
 const MOST_FINDINGS: usize = 500;
 
-/// Answers a question. What is wrong with the question itself is in `error`.
+/// Handles a request. Errors of the request itself are in `error`.
 pub fn answer(question: &[u8]) -> Vec<u8> {
     let answer = match pleach_json::parse(question) {
         Ok(question) => ask(&question),

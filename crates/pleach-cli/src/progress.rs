@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::terminal::Terminal;
 
-/// Nothing is shown for what takes less.
+/// Nothing is shown for work that takes less.
 const PATIENCE: Duration = Duration::from_millis(400);
 /// How often the bar is drawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -30,7 +30,7 @@ pub(crate) fn watch<T: Send>(
             let is_finished = is_finished;
             let mut wait = PATIENCE;
             let mut drawn = false;
-            // The other end goes away when the work is done, or has panicked.
+            // The other end is dropped when the work is done, or has panicked.
             while is_finished.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
                 wait = TICK;
                 drawn = true;

@@ -1,8 +1,8 @@
 //! Objects made up from a schema: the smallest that is valid, and one that shows every field.
 //!
-//! A first draft follows the schema keyword by keyword. What keywords cannot tell (rules, junctors)
-//! is left to the engine: it validates the draft, and what it complains about is repaired, by
-//! filling in what is required and leaving out what is not. The caller learns whether it worked.
+//! A first draft follows the schema keyword by keyword. The rest (rules, junctors)
+//! is left to the engine: it validates the draft, and errors are repaired, by
+//! filling in required fields and leaving out others. The result says whether that was possible.
 
 mod grow;
 mod pattern;
@@ -21,7 +21,7 @@ pub(crate) use scalar::variants;
 /// How much to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Only what must be there.
+    /// Only required fields.
     Minimal,
     /// Every field.
     Full,
@@ -35,7 +35,7 @@ const REPAIRS: usize = 200;
 pub struct Sample {
     /// The object.
     pub object: Value,
-    /// What is wrong with it; nothing, if all is well.
+    /// The remaining errors; none for a valid sample.
     pub errors: Vec<FieldError>,
     /// Fields that a full sample should have and has not.
     pub left_out: Vec<LeftOut>,
@@ -60,7 +60,7 @@ pub fn sample(definition: &Definition, version: &DefinedVersion, extent: Extent)
     let mut grower = Grower::new(version, object);
     grower.grow();
     if !std::mem::take(&mut grower.left_out).is_empty() {
-        // Some fields go only with others that came later.
+        // Some fields are valid only together with fields that came later.
         grower.grow();
     }
     Sample { object: grower.object, errors, left_out: grower.left_out }
@@ -88,7 +88,7 @@ pub fn draft(definition: &Definition, version: &DefinedVersion, extent: Extent) 
     out.into()
 }
 
-/// What the server says to an object.
+/// The server's errors about an object.
 pub fn judge(version: &DefinedVersion, object: &Value) -> Vec<FieldError> {
     match object::decode(version, object.clone(), Record::Nothing) {
         Ok(mut decoded) => object::create(version, &mut decoded.value).errors,
@@ -96,12 +96,12 @@ pub fn judge(version: &DefinedVersion, object: &Value) -> Vec<FieldError> {
     }
 }
 
-/// Changes an object until the server takes it, or nothing helps; what is wrong in the end.
+/// Changes an object until the server accepts it, or no repair helps; returns the remaining errors.
 pub fn repair(version: &DefinedVersion, object: &mut Value) -> Vec<FieldError> {
     repair_keeping(version, object, &[])
 }
 
-/// The same, but what stands at the paths `keep` or above them is not taken away.
+/// The same, but values at the paths `keep` or above them are not removed.
 pub fn repair_keeping(version: &DefinedVersion, object: &mut Value, keep: &[String]) -> Vec<FieldError> {
     let mut errors = judge(version, object);
     for _ in 0..REPAIRS {
@@ -196,7 +196,7 @@ fn candidates(root: &JSONSchemaProps, object: &Value, error: &FieldError, keep: 
     out
 }
 
-/// The field that an error is about. What junctors say has it in the words, not beside them.
+/// The field that an error is about. Errors of junctors have it in the message, not beside it.
 fn place(error: &FieldError) -> &str {
     let quoted = error.detail.strip_prefix('"').and_then(|rest| rest.split_once("\" must validate"));
     match (error.field.as_str(), quoted) {

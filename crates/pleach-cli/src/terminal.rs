@@ -25,7 +25,7 @@ pub struct Terminal<'a> {
     pub input: &'a mut (dyn Read + Send),
     /// Findings and results.
     pub out: &'a mut (dyn Write + Send),
-    /// What went wrong with the command itself, and progress.
+    /// Errors of the command itself, and progress.
     pub err: &'a mut (dyn Write + Send),
     /// Whether `out` shows colours.
     pub color: bool,

@@ -33,7 +33,7 @@ impl StorageCodec {
         Self { root, layout: Layout::new(), event_ttl, fingerprint: OnceLock::new() }
     }
 
-    /// Sets how objects that others wrote are found to be settled, so that reading them costs no more than
+    /// Sets how objects that other servers wrote are recognized as settled, so that reading them costs no more than
     /// reading one's own. May be set once.
     pub fn set_fingerprint(&self, fingerprint: Arc<Fingerprint>) {
         let _ = self.fingerprint.set(fingerprint);

@@ -29,7 +29,7 @@ const DELEGATED: [&str; 2] = [crd::GROUP, "apiregistration.k8s.io"];
 pub(crate) struct BuiltIn {
     pub(crate) kind: Kind,
     pub(crate) encoding: Encoding,
-    /// What follows the root in our keys and in those of etcd. Both end in a slash.
+    /// The rest after the root in keys of the store and in keys of etcd. Both end in a slash.
     ours: String,
     theirs: String,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn new() -> Self {
-        // Events of both groups are stored as those of the core group.
+        // Events of both groups are stored as events of the core group.
         let stored = kinds::all(Gates::default()).filter(|kind| kind.group == kind.storage_group);
         let resources: Vec<BuiltIn> = stored.map(built_in).collect();
         let index = |prefix: fn(&BuiltIn) -> &String| {
@@ -54,12 +54,12 @@ impl Layout {
         Self { resources, by_ours, by_theirs }
     }
 
-    /// The built-in resource of a key, by what follows the root in it.
+    /// The built-in resource of a key, by the rest after the root.
     pub(crate) fn built_in(&self, ours: &str) -> Option<&BuiltIn> {
         self.by_ours.get(&ours[..after(ours, 2)?]).map(|at| &self.resources[*at])
     }
 
-    /// What follows the root in etcd, in two parts, for what follows it in our keys.
+    /// The rest after the root in etcd, in two parts, for the rest in keys of the store.
     pub(crate) fn etcd_key<'a>(&'a self, ours: &'a str) -> (&'a str, &'a str) {
         let (prefix, rest) = ours.split_at(after(ours, 2).unwrap_or(0));
         (self.built_in(ours).map_or(prefix, |resource| &resource.theirs), rest)

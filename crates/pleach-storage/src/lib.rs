@@ -12,7 +12,7 @@
 //! ([`pleach_engine::record`]), which also says where its resource version belongs and under which schema it
 //! is settled: both are found again from the value, and nothing of them is in etcd.
 //!
-//! **Invariant:** what is written reads back as the same record; what kube-apiserver wrote is kept as it is
+//! **Invariant:** a record reads back as it was written; a value that kube-apiserver wrote is kept as it is
 //! until it is changed.
 
 mod codec;

@@ -12,7 +12,7 @@ use pleach_server::webhook_config;
 use crate::cli::{AuthorizationMode, AuthorizationOptions};
 use crate::files::{at, read};
 
-/// The authorizers in the order they are asked.
+/// The authorizers in the order they are called.
 pub(crate) struct Chain {
     /// The authorizers.
     pub links: Vec<ChainLink>,

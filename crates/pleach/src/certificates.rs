@@ -19,13 +19,13 @@ const INTERVAL: Duration = Duration::from_secs(5);
 
 /// The certificates of a running server.
 pub(crate) struct Certificates {
-    /// What connections are accepted with.
+    /// The TLS configuration of the listener.
     pub tls: Tls,
     /// The CAs by which clients verify the server, as PEM.
     pub roots: String,
     /// The admin's client certificate.
     pub admin: Leaf,
-    /// Reads files again and renews what the CA made.
+    /// Reads certificate files again and renews certificates of the own CA.
     pub watcher: Watcher,
 }
 

@@ -164,7 +164,7 @@ impl DataDir {
     }
 }
 
-/// Takes the rights of others away from a directory with keys.
+/// Makes a directory with keys readable by its owner only.
 fn make_private(path: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
     let Ok(found) = fs::metadata(path) else { return };

@@ -80,7 +80,7 @@ fn start_logging(options: &ServeOptions, color: Color) -> Result<(), Box<dyn Err
 
 async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>> {
     system_limits::allow_many_files();
-    // Signals first: from here on the server stops in an orderly way whenever it is asked to.
+    // Signals first: from here on the server shuts down gracefully on SIGTERM.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let directory = match (&options.data_dir, options.in_memory) {
         (_, true) => DataDir::temporary()?,
@@ -196,7 +196,7 @@ fn console(options: &ServeOptions) -> Result<Console, String> {
     Ok(Console::new(assets, options.console_hosts.clone()).with_engine(pleach_cli::playground::answer))
 }
 
-/// What is printed on a terminal about the console: a link that signs the admin in once.
+/// The line about the console on a terminal: a link that signs the admin in once.
 fn console_link(console: &Console, url: &str) -> String {
     let admin = UserInfo::authenticated("admin", [Str::new_static(MASTERS)]);
     let fragment = if console.is_built() { console.sign_in_fragment(admin) } else { String::new() };

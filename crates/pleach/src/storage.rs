@@ -119,7 +119,7 @@ pub(crate) fn check_credentials(options: &ServeOptions, directory: &DataDir) -> 
     if options.storage.is_etcd() { directory.check_shared(&needed) } else { Ok(()) }
 }
 
-/// `pleach credentials`: writes what servers on one etcd cluster share.
+/// `pleach credentials`: writes the credentials that servers on one etcd cluster share.
 pub(crate) fn make_credentials(path: &Path) -> Result<(), Box<dyn Error>> {
     let directory = DataDir::open(path)?;
     directory.authority()?;
@@ -172,7 +172,7 @@ impl Storage {
         Ok(Self { store, etcd: chosen, compaction_interval: *etcd_compaction_interval, election })
     }
 
-    /// Gives an engine what depends on the store: leases expire events in etcd, and of several servers one runs the
+    /// Configures an engine for its store: leases expire events in etcd, and of several servers one runs the
     /// background controllers.
     pub(crate) fn configure(&self, engine: Engine, options: &StorageOptions) -> Engine {
         match &self.election {
@@ -181,7 +181,7 @@ impl Storage {
         }
     }
 
-    /// Lets objects that others wrote be found to be settled by the engine's kinds.
+    /// Marks objects that other servers wrote as settled by the engine's kinds.
     pub(crate) fn attach(&self, engine: &Arc<Engine>) {
         if let Some((_, codec)) = &self.etcd {
             let engine = Arc::downgrade(engine);
@@ -198,7 +198,7 @@ impl Storage {
         }
     }
 
-    /// Starts what keeps etcd small, and stands for election.
+    /// Starts compaction of etcd, and leader election.
     pub(crate) fn start_tasks(&self) {
         if let Some(election) = &self.election {
             tokio::spawn(election.clone().run());

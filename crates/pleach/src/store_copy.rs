@@ -1,6 +1,6 @@
 //! `pleach store copy`: all objects from a data directory or an etcd cluster to another.
 //!
-//! Objects that are there already and equal are left alone, so that a copy that was interrupted goes on where it
+//! Objects that exist already and are equal are skipped, so that a copy that was interrupted continues where it
 //! was. Afterwards every object is read again on both sides and compared. Resource versions are the new store's.
 
 use std::error::Error;
@@ -21,7 +21,7 @@ use crate::storage::EtcdOptions;
 /// How many objects are read at once, and written at the same time.
 const PAGE: usize = 256;
 
-/// What was done.
+/// The result of a copy.
 #[derive(Debug, Default)]
 struct Report {
     copied: u64,
@@ -134,7 +134,7 @@ async fn verify(source: &Arc<dyn Store>, target: &Arc<dyn Store>) -> Result<u64,
     }
 }
 
-/// Whether two stores hold the same object. What is kept beside it may differ.
+/// Whether two stores hold the same object. Metadata of the record may differ.
 fn is_equal(one: &Versioned, other: &Versioned) -> bool {
     one.value == other.value
         || matches!((object(one), object(other)), (Some(one), Some(other)) if one == other)

@@ -126,7 +126,7 @@ where
             worlds.serve(Request::from_parts(parts, body), user.as_ref()).await
         }
     });
-    // A client that goes away, or is cut off by a fault, is no error.
+    // A client that disconnects, or is cut off by a fault, is no error.
     let _ = auto::Builder::new(TokioExecutor::new()).serve_connection(stream, service).await;
 }
 
@@ -173,7 +173,7 @@ impl Worlds {
         Ok(response.map(UnsyncBoxBody::new))
     }
 
-    /// Answers a request of `/pleach/worlds`; `path` is what follows.
+    /// Handles a request of `/pleach/worlds`; `path` is the rest of the path.
     async fn administer(&self, request: &Request<Bytes>, path: &str) -> Answer {
         let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         if given.and_then(|given| given.strip_prefix("Bearer ")) != Some(&self.token) {

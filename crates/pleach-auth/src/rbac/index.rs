@@ -1,4 +1,4 @@
-//! The index of roles and bindings: which bindings apply to a user, without looking at the others.
+//! The index of roles and bindings: finds the bindings of a user without a scan.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -133,7 +133,7 @@ async fn bindings_apply_where_they_are() {
             user.name
         );
     }
-    // The role goes: the reason of the refusal names it. It comes back: the binding counts again.
+    // The role is deleted: the reason of the refusal names it. It is created again: the binding applies again.
     let attributes = asks(&dev, "get", about("foos", "", "ns", "x"));
     rbac.set_role(cluster_role("reader"), None);
     let refused = rbac.authorize(&attributes).get().await;

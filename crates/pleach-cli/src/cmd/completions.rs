@@ -1,4 +1,4 @@
-//! `pleach completions`: what a shell needs to complete command lines.
+//! `pleach completions`: shell completions.
 
 use std::io;
 

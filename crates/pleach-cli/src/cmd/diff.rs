@@ -1,4 +1,4 @@
-//! `pleach diff`: what changes for users between two CRDs.
+//! `pleach diff`: changes for users between two CRDs.
 
 use std::io;
 
@@ -25,10 +25,10 @@ pub struct Options {
     /// The CRDs before.
     #[arg(value_name = "OLD")]
     pub old: String,
-    /// The CRDs after; those of the same name are compared.
+    /// The CRDs after; CRDs of the same name are compared.
     #[arg(value_name = "NEW")]
     pub new: String,
-    /// Only what breaks.
+    /// Only breaking changes.
     #[arg(long)]
     pub breaking: bool,
     /// The form of the result.

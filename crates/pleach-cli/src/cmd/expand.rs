@@ -1,4 +1,4 @@
-//! `pleach expand`: extensions unfolded to what every Kubernetes knows.
+//! `pleach expand`: unions rewritten as standard schemas and CEL rules.
 
 use std::io;
 

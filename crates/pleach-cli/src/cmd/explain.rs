@@ -86,7 +86,7 @@ fn is_named(definition: &Definition, name: &str) -> bool {
             || names.short_names().iter().any(|n| n == name))
 }
 
-/// What restricts a field, a line each.
+/// The restrictions of a field, a line each.
 fn facts(schema: &JSONSchemaProps) -> Vec<(&'static str, String)> {
     let (value, rare) = (schema.value(), schema.rare());
     let mut out: Vec<(&'static str, String)> = Vec::new();

@@ -1,4 +1,4 @@
-//! `pleach lint`: would the server accept these CRDs, and what will surprise their users.
+//! `pleach lint`: errors and warnings about CRDs.
 
 use std::io;
 
@@ -25,13 +25,13 @@ const PASSES: usize = 8;
 /// Options of `pleach lint`.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
-    /// What to lint; objects that are no CRDs are left out.
+    /// The files to lint; objects that are no CRDs are skipped.
     #[command(flatten)]
     pub files: Files,
     /// How findings are shown.
     #[command(flatten)]
     pub findings: FindingOptions,
-    /// Repair what can be repaired safely, in the files.
+    /// Apply safe fixes to the files.
     #[arg(long)]
     pub fix: bool,
     /// Tell the estimated cost of every CEL rule.
@@ -43,7 +43,7 @@ pub struct Options {
 pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
     let mut loaded = load(&options.files.files, terminal)?;
     let mut reports = check(&loaded, options, terminal);
-    // What one repair brings to light the next takes on.
+    // A fix may reveal problems that the next round fixes.
     for _ in 0..if options.fix { PASSES } else { 0 } {
         let (repaired, mut trouble) = repair(&reports, terminal)?;
         if repaired == 0 {

@@ -28,7 +28,7 @@ pub struct Options {
     /// Swagger 2.0.
     #[arg(long, conflicts_with = "v3")]
     pub v2: bool,
-    /// OpenAPI 3.0; this is what is written if nothing is said.
+    /// OpenAPI 3.0, the default.
     #[arg(long)]
     pub v3: bool,
     /// Only this group and version, as the server publishes OpenAPI 3.0.

@@ -1,4 +1,4 @@
-//! `pleach rbac learn`: the smallest Roles and ClusterRoles for what an audit log shows.
+//! `pleach rbac learn`: the smallest Roles and ClusterRoles for the requests in an audit log.
 
 mod learn;
 mod unused;
@@ -27,7 +27,7 @@ Exit codes: 0 done, 1 the given role has rules that were not used, 2 a file or t
 /// `pleach rbac …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum RbacCommand {
-    /// Write the smallest Roles and ClusterRoles for what an audit log shows.
+    /// Write the smallest Roles and ClusterRoles for the requests in an audit log.
     #[command(after_help = EXAMPLES)]
     Learn(Options),
 }

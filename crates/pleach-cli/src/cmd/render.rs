@@ -1,4 +1,4 @@
-//! `pleach render`: what the server would store.
+//! `pleach render`: objects as the server would store them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -32,7 +32,7 @@ pub struct Options {
     /// Files, directories or globs with the CRDs; may be given more than once.
     #[arg(long, value_name = "PATH")]
     pub crds: Vec<String>,
-    /// Show what changes, with a reason on each line.
+    /// Show the changes, with a reason on each line.
     #[arg(long)]
     pub diff: bool,
     /// The form of the result.
@@ -118,7 +118,7 @@ pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
     })
 }
 
-/// What becomes of an object when it is stored.
+/// An object as it would be stored, with the changes.
 pub(crate) fn render(document: &Document, version: &DefinedVersion) -> Result<Rendered, String> {
     let decoded = object::decode(version, document.value.clone(), Record::Everything)?;
     let mut reasons = reasons(&decoded.settled, &decoded.unknown);

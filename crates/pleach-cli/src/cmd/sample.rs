@@ -25,7 +25,7 @@ pub struct Options {
     /// The CRDs.
     #[command(flatten)]
     pub files: Files,
-    /// Only the object with no more than what must be there.
+    /// Only the minimal object.
     #[arg(long, conflicts_with = "full")]
     pub minimal: bool,
     /// Only the object that shows every field.

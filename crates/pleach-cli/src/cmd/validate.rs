@@ -1,4 +1,4 @@
-//! `pleach validate`: what the server would say to these objects.
+//! `pleach validate`: errors and warnings about objects.
 
 use std::collections::HashMap;
 use std::io;
@@ -26,7 +26,7 @@ Examples:
 
 Exit codes: 0 accepted, 1 findings, 2 a file or the command line could not be used.";
 
-/// What happens to unknown and repeated fields, as in the API's `fieldValidation`.
+/// The handling of unknown and repeated fields, as in the API's `fieldValidation`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum FieldValidation {
     /// Nothing is said.
@@ -47,10 +47,10 @@ pub struct Options {
     /// Files, directories or globs with the CRDs; may be given more than once.
     #[arg(long, value_name = "PATH")]
     pub crds: Vec<String>,
-    /// What was stored before: objects of the same kind and name are checked as updates.
+    /// The stored objects: objects of the same kind and name are checked as updates.
     #[arg(long, value_name = "FILE")]
     pub old: Vec<String>,
-    /// What happens to unknown and repeated fields.
+    /// How to handle unknown and repeated fields.
     #[arg(long, value_enum, default_value_t)]
     pub field_validation: FieldValidation,
     /// Objects whose kind has no CRD here are errors, not warnings.
@@ -64,7 +64,7 @@ pub struct Options {
 /// The server reads no request that is larger.
 const MAX_REQUEST: usize = 3 * 1024 * 1024;
 
-/// What identifies an object.
+/// The identity of an object.
 type Identity = (String, String, String, String);
 
 fn identity(document: &Document) -> Identity {
@@ -106,7 +106,7 @@ pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
     finish(&reports, trouble, "validate", options.findings, terminal)
 }
 
-/// What the server says to a CRD that objects are checked against.
+/// The server's findings about a CRD that objects are checked against.
 fn crd_findings(document: &Document) -> Vec<Finding> {
     let mut findings = lint(document, Depth { advice: false, costs: false });
     findings.retain(|finding| finding.level == Level::Error);
@@ -116,7 +116,7 @@ fn crd_findings(document: &Document) -> Vec<Finding> {
     findings
 }
 
-/// What the server says to a new object.
+/// The server's findings about a new object.
 pub(crate) fn new_object_findings(document: &Document, catalog: &Catalog) -> Vec<Finding> {
     let (field_validation, old) = (FieldValidation::Warn, &HashMap::new());
     let check = Check { field_validation, require_crds: true, expects_old: false, catalog, old };

@@ -30,7 +30,7 @@ fn field(schema: Value) -> Value {
     json!({"type": "object", "properties": {"f": schema, "other": {"type": "string"}}})
 }
 
-/// The old CRD accepts the witness, and the new one refuses it or drops what it did not drop.
+/// The old CRD accepts the witness, and the new one refuses it or drops more of it.
 fn check(old: &Definition, new: &Definition, object: &Value) -> Result<(), String> {
     let (old_version, new_version) = (&old.versions[0], &new.versions[0]);
     let before = judge(old_version, object);

@@ -8,7 +8,7 @@ use crate::sample::{Extent, put, remove, value, variants};
 /// How far below a rule the fields are that it may speak of.
 const DEPTH: usize = 4;
 
-/// What a rule compares with: its numbers, and its texts.
+/// The constants of a rule: its numbers and its texts.
 fn constants(rule: &str) -> (Vec<i64>, Vec<String>) {
     let (mut numbers, mut texts) = (Vec::new(), Vec::new());
     let mut rest = rule;
@@ -28,7 +28,7 @@ fn constants(rule: &str) -> (Vec<i64>, Vec<String>) {
     (numbers, texts)
 }
 
-/// Values around what new rules compare with: for the node itself, or one field below it at a time.
+/// Values around the constants of new rules: for the node itself, or one field below it at a time.
 fn by_rules(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Vec<Value> {
     let known = |rule: &str| old.validations().iter().any(|known| known.rule == rule);
     let (mut numbers, mut texts) = (Vec::new(), Vec::new());
@@ -88,7 +88,7 @@ fn find_leaves<'a>(
     }
 }
 
-/// Values of a field next to what a rule compares with.
+/// Values of a field next to the constants of a rule.
 fn around(schema: &JSONSchemaProps, numbers: &[i64], texts: &[String]) -> Vec<Value> {
     let near = numbers.iter().flat_map(|n| [n.saturating_add(1), n.saturating_sub(1), *n]);
     match schema.type_.as_str() {

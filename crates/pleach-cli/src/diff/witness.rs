@@ -68,7 +68,7 @@ impl Witnesses<'_> {
         })
     }
 
-    /// An object without a field that is refused now; `required` is what its parent requires.
+    /// An object without a field that is refused now; `required` are the required fields of its parent.
     pub(super) fn without(&self, steps: &[Step], required: Value) -> Option<Witness> {
         let (_, above) = steps.split_last()?;
         let edited = self.edited(above, vec![("required", Some(required))])?;
@@ -106,7 +106,7 @@ impl Witnesses<'_> {
         self.loses(object, &path)
     }
 
-    /// Whether the old CRD accepts an object with all of it, and the new one drops what is at `path`.
+    /// Whether the old CRD accepts an object with all of it, and the new one drops the value at `path`.
     fn loses(&self, mut object: Value, path: &[String]) -> Option<Witness> {
         let kept = [printed(path)];
         if !repair_keeping(self.old_version, &mut object, &kept).is_empty() {

@@ -18,7 +18,7 @@ const LADDER: [i64; 6] = [10_000, 1_000, 256, 64, 16, 4];
 /// So many unbounded places are tried.
 const CANDIDATES: usize = 24;
 
-/// Adds to each rule that is too dear what would help.
+/// Adds advice to each rule that is too expensive.
 pub(super) fn advise(findings: &mut [Finding], definition: &Definition) {
     for finding in
         findings.iter_mut().filter(|f| f.rule == "cel-cost" && f.message.contains("cost exceeds budget by"))

@@ -136,7 +136,7 @@ pub(super) fn explain(findings: &mut [Finding], document: &Document, version: Ap
         }
         fix::suggest(finding, document, version);
     }
-    // Together what belongs together, in the order of the first of each.
+    // Findings of one explanation together, in the order of the first of each.
     let mut order: Vec<&'static str> = Vec::new();
     for finding in findings.iter() {
         if !order.contains(&finding.rule) {

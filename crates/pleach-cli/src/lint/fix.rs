@@ -58,7 +58,7 @@ fn is_int_or_string(schema: &Value) -> bool {
     types == ["integer", "string"] && branches.len() == 2
 }
 
-/// A keyword inside a junctor: it goes if it says nothing new.
+/// A keyword inside a junctor: it is removed if it repeats the node's own.
 fn nested(finding: &mut Finding, document: &Document, place: &str) {
     let keyword = place.rsplit('.').next().unwrap_or_default().to_owned();
     let core = outside_junctors(place);

@@ -1,11 +1,11 @@
 //! From the paths in the server's errors to paths in the document.
 //!
-//! Errors speak of the internal form of a CRD, in which what all versions share stands at the top of
+//! Errors name fields of the internal form of a CRD, in which the common parts of all versions are at the top of
 //! the spec. A document of `v1` has it in each version; the first stands for all.
 
 use pleach_crd::ApiVersion;
 
-/// What stands at the top of the spec in the internal form and in each version in `v1`.
+/// Fields at the top of the spec in the internal form and in each version in `v1`.
 const SHARED: [(&str, &str); 4] = [
     ("spec.validation", "spec.versions[0].schema"),
     ("spec.subresources", "spec.versions[0].subresources"),
@@ -13,7 +13,7 @@ const SHARED: [(&str, &str); 4] = [
     ("spec.selectableFields", "spec.versions[0].selectableFields"),
 ];
 
-/// What has another name in `v1`.
+/// Fields with another name in `v1`.
 const RENAMED: [(&str, &str); 3] = [
     ("spec.conversion.webhookClientConfig", "spec.conversion.webhook.clientConfig"),
     ("spec.conversion.conversionReviewVersions", "spec.conversion.webhook.conversionReviewVersions"),

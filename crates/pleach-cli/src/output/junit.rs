@@ -58,7 +58,7 @@ fn case(report: &Report, command: &str, out: &mut String) {
     out.push_str("    </testcase>\n");
 }
 
-/// Text as XML allows it; what XML cannot say at all becomes a question mark.
+/// Text as XML allows it; characters that XML does not have become question marks.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

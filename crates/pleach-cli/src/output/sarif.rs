@@ -52,7 +52,7 @@ fn result(finding: &Finding, source: &Source) -> Value {
     })
 }
 
-/// A path as the reference that SARIF wants.
+/// A path as a SARIF artifact reference.
 fn uri(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for byte in name.bytes() {

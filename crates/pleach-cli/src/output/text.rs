@@ -1,4 +1,4 @@
-//! Findings as text: the message, the line it is about, what to do.
+//! Findings as text: message, source line, advice.
 //!
 //! Only the lines around a finding are handed to the renderer, so a file of a hundred megabytes
 //! costs no more than a small one. Where those lines are no lines to read, as in a file of JSON

@@ -2,7 +2,7 @@
 //!
 //! Fields are added one by one to an object that is valid and stays valid: each with everything
 //! below it if that goes, else with the least and then more of it. A field that goes with no value
-//! that was thought of is left out, and the caller learns which, and what the server had to say.
+//! that was tried is left out, and is reported with the server's error.
 
 use pleach_json::{Map, Str, Value};
 use pleach_schema::JSONSchemaProps;
@@ -124,7 +124,7 @@ impl<'a> Grower<'a> {
         false
     }
 
-    /// Adds a field and repairs what that breaks, as long as nothing that was there goes away.
+    /// Adds a field and repairs the errors that follow, as long as no existing field is lost.
     fn repaired(&mut self, steps: &[String], new: &Value) -> bool {
         for start in [new.clone(), Value::Null] {
             let mut changed = self.object.clone();

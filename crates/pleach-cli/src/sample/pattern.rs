@@ -1,13 +1,13 @@
 //! Texts that match a regular expression.
 //!
-//! Walks the parsed expression and takes what is shortest and most readable. Whether a text really
+//! Walks the parsed expression and takes the shortest and most readable choices. Whether a text really
 //! matches is the engine's to say: callers check.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// Candidates for a text of at least `least` characters that matches; `variant` asks for other ones.
 pub(super) fn texts(pattern: &str, least: usize, variant: usize) -> Vec<String> {
-    // Bytes are enough for most, and need no tables; what speaks of more than ASCII needs characters.
+    // Bytes are enough for most, and need no tables; patterns with more than ASCII need characters.
     let bytes = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build().parse(pattern);
     let Ok(hir) = bytes.or_else(|_| regex_syntax::parse(pattern)) else { return Vec::new() };
     let mut out = Vec::new();

@@ -28,7 +28,7 @@ pub(super) struct Access {
     pub verb: String,
 }
 
-/// What a user did.
+/// The requests of a user.
 #[derive(Debug, Default)]
 pub(super) struct UserAccess {
     /// With the names of the objects; empty for requests without one.
@@ -37,7 +37,7 @@ pub(super) struct UserAccess {
     pub paths: BTreeSet<(String, String)>,
 }
 
-/// What an audit log shows.
+/// The requests of an audit log, by user.
 #[derive(Debug)]
 pub(super) struct Observed {
     wanted: Vec<String>,
