@@ -74,7 +74,7 @@ enum Part {
     /// The bare server, in a process of its own.
     #[command(hide = true)]
     Bare,
-    /// What writes cost in the engine alone, without HTTP, TLS and a disk.
+    /// The cost of writes in the engine alone, without HTTP, TLS and a disk.
     Engine {
         /// Objects that are changed in turn.
         #[arg(long, default_value_t = 64)]
@@ -145,7 +145,7 @@ async fn measure(cli: &Cli) {
     }
 }
 
-/// What an operation costs beyond HTTP, TLS and the store.
+/// The cost of an operation beyond HTTP, TLS and the store.
 fn summary(operation: Operation, figures: &[Figures], commit: f64) {
     let (ours, bare) = (&figures[0], figures.last().expect("the bare server is the last"));
     if operation.is_read() {

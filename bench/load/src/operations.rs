@@ -136,7 +136,7 @@ async fn on_bare((sent, received): (usize, usize), server: &Server, plan: Plan) 
     drive(server, plan.requests / plan.connections, workers.collect()).await
 }
 
-/// What a worker sends before the clock starts, and then.
+/// The requests of a worker before the clock starts, and after.
 fn requests(operation: Operation, prefix: &str, each: usize) -> (Vec<Call>, Next) {
     const APPLY: &str = "application/apply-patch+yaml";
     const JSON: &str = "application/json";

@@ -93,7 +93,7 @@ impl Harness {
         changed.unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 
-    /// What `/openapi/<path>` answers, as it is handed to the connection; the status must be 200.
+    /// The response of `/openapi/<path>`, as the connection gets it; the status must be 200.
     pub(crate) async fn document(&self, path: &str, ask: Encoding) -> Collected<Chunk> {
         let mut headers = HeaderMap::new();
         match ask {

@@ -1,4 +1,4 @@
-//! What settling costs in the usual cases, for an instruction counter.
+//! The cost of settling in the usual cases, for an instruction counter.
 //!
 //! `valgrind --tool=callgrind pleach-bench-schema settle create 1000` settles a thousand objects, `prepare
 //! create 1000` only makes them: the difference of the two is the cost of settling. Without arguments all

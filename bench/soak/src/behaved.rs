@@ -13,11 +13,11 @@ use crate::client::{Call, Http2, Server};
 use crate::random::Random;
 use crate::world::{object, path};
 
-/// What an object may be: each is its size, `None` stands for no object. More than one where a request had no
+/// The possible states of an object: each is its size, `None` stands for no object. More than one where a request had no
 /// answer.
 pub(crate) type Expected = BTreeMap<String, Vec<Option<u64>>>;
 
-/// What a request does to an object, if it succeeds.
+/// The effect of a request on an object, if it succeeds.
 #[derive(Clone, Copy)]
 enum Effect {
     None,
@@ -34,7 +34,7 @@ impl Effect {
     }
 }
 
-/// What the clients saw.
+/// The results of the clients.
 #[derive(Default)]
 pub(crate) struct Seen {
     /// Requests that were answered.

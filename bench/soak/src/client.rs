@@ -82,7 +82,7 @@ impl Call {
         self
     }
 
-    /// What it does, for reports.
+    /// Its description, for reports.
     pub(crate) fn title(&self) -> String {
         format!("{} {}", self.method, self.path)
     }

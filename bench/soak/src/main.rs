@@ -26,7 +26,7 @@ use crate::behaved::{Expected, Seen};
 use crate::client::{Call, Server};
 use crate::hostile::Answers;
 
-/// What is run for how long.
+/// The phases and their lengths.
 #[derive(Parser)]
 struct Options {
     /// The server's binary.

@@ -113,7 +113,7 @@ where
     (writes / begin.elapsed().as_secs_f64(), (cpu::of_process() - work) / writes / 1e3)
 }
 
-/// What a store would cost if it did nothing but write: everything that waits is appended with
+/// The cost of a store that only writes: everything that waits is appended with
 /// one write and one sync.
 #[derive(Default)]
 struct Plain {

@@ -1,4 +1,4 @@
-//! What owners cost: creates, updates, applies of a 2 KB object, and long lists.
+//! The cost of field managers: creates, updates, applies of a 2 KB object, and long lists.
 //!
 //! `read, check, write` is what the same write costs without owners: reading the request, settling,
 //! validating by the schema, writing the object. The others are the work on owners alone, also as a

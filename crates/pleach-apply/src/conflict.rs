@@ -32,7 +32,7 @@ impl Conflicts {
         self.0.iter().all(|(_, own)| own.is_subset(fields))
     }
 
-    /// Those that are not over these fields.
+    /// The conflicts that are not over these fields.
     #[must_use]
     pub(crate) fn without(&self, fields: &Set) -> Self {
         let left = self.0.iter().map(|(owner, own)| (owner.clone(), own.difference(fields)));

@@ -76,7 +76,7 @@ impl Writer<'_> {
         Some(())
     }
 
-    /// What is left of a member that is unowned, like some of its own members.
+    /// The rest of a member that is unowned, like some of its own members.
     fn left(&mut self, key: &str, value: &Value, of: Type<'_>, unowned: &Set) -> Option<()> {
         let (map, members) = match (of.shape(Some(value)), value) {
             (Shape::Scalar(scalar), _) => return is_fit(scalar, value).then_some(()),

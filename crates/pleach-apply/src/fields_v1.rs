@@ -16,7 +16,7 @@ pub fn decode_fields(fields: &Value) -> Result<Set, String> {
     Ok(decode_level(fields)?.0)
 }
 
-/// What is below a step, and whether the step itself is a member.
+/// The set below a step, and whether the step itself is a member.
 fn decode_level(fields: &Value) -> Result<(Set, bool), String> {
     match fields {
         Value::Null => Ok((Set::new(), true)),
@@ -83,7 +83,7 @@ pub fn encode_fields(set: &Set) -> Value {
     encode_level(set, false).into()
 }
 
-/// What is below a step; at the root there is no step that could be a member.
+/// The set below a step; at the root there is no step that could be a member.
 pub(crate) fn encode_level(set: &Set, member: bool) -> Map {
     let nodes = set.nodes();
     if nodes.is_empty() {
@@ -207,7 +207,7 @@ fn canonical_fields(mut rest: &[u8]) -> bool {
     }
 }
 
-/// What follows a scalar that is plainly as it would be written.
+/// The text after a scalar that is plainly as it would be written.
 fn scalar(text: &[u8]) -> Option<&[u8]> {
     match text.first()? {
         b'"' => string(text),

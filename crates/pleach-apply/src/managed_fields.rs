@@ -90,13 +90,13 @@ impl Identity {
 /// An owner and its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// Who.
+    /// The manager.
     pub identity: Identity,
     /// The version the paths are in.
     pub api_version: Str,
     /// When the entry last changed; none if the object never did because of it.
     pub time: Option<Str>,
-    /// What.
+    /// The operation.
     pub fields: Set,
 }
 

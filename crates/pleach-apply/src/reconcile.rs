@@ -1,6 +1,6 @@
 //! Sets that were recorded under another schema.
 //!
-//! What was granular and is atomic now is owned as a whole by every manager that owned a part of it. The other
+//! A field that was granular and is atomic now is owned as a whole by every manager that owned a part of it. The other
 //! way round nothing changes: the owner of the whole keeps the path of the container.
 
 use pleach_json::{Map, grow_stack};

@@ -21,9 +21,9 @@ pub struct Type<'a>(Kind<'a>);
 enum Kind<'a> {
     /// A schema node, and whether unknown fields are kept here.
     Node(&'a Node, bool),
-    /// Whatever the value is: maps are granular, lists are atomic.
+    /// Any value; maps are granular, lists are atomic.
     Deduced,
-    /// Whatever the value is: maps and lists are atomic.
+    /// Any value; maps and lists are atomic.
     Untyped,
 }
 

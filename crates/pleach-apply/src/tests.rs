@@ -135,7 +135,7 @@ fn owned(object: &Value, manager: &str) -> Set {
     managed.owner(&Identity::apply(manager, "")).map(|owner| owner.fields.clone()).unwrap_or_default()
 }
 
-/// What a configuration owns: its fields except those without owners.
+/// The set that a configuration owns: its fields except fields without managers.
 fn said(config: &Value, kind: &Kind) -> Set {
     let fields = fields_of(config, Type::of(&kind.0));
     fields.difference(&Set::of_fields(&[&["apiVersion"], &["kind"], &["metadata", "name"]]))

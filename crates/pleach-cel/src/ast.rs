@@ -58,7 +58,7 @@ pub enum Expr {
     Ident(Str),
     /// `operand.field`, or `has(operand.field)` if `test_only`.
     Select {
-        /// What the field is selected from.
+        /// The operand.
         operand: ExprId,
         /// The field's name.
         field: Str,

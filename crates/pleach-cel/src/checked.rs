@@ -8,7 +8,7 @@ use crate::function::Overload;
 use crate::types::Type;
 use pleach_json::Str;
 
-/// What a name refers to.
+/// The reference of a name.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reference {
     /// A variable: one of the declarations, or a variable of an enclosing comprehension (those

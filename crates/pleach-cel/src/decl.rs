@@ -31,7 +31,7 @@ pub struct DeclType {
     nullable: bool,
 }
 
-/// What a [`DeclType`] is.
+/// The kind of a [`DeclType`].
 #[derive(Debug, Clone)]
 pub enum DeclKind {
     /// `type: boolean`
@@ -298,7 +298,7 @@ impl DeclType {
         )
     }
 
-    /// What it is.
+    /// The kind.
     pub fn kind(&self) -> &DeclKind {
         &self.kind
     }

@@ -55,7 +55,7 @@ pub struct Program {
     variables: Vec<(Variable, Str, DeclType)>,
 }
 
-/// What a declared variable is bound to.
+/// The value of a declared variable.
 #[derive(Clone, Copy, Debug)]
 enum Variable {
     Self_,
@@ -198,7 +198,7 @@ impl CostBudget {
         Self { remaining: cost, work: steps_of(u64::try_from(cost).unwrap_or_default()) }
     }
 
-    /// What is left; negative once it was overdrawn.
+    /// The rest; negative once the budget was exceeded.
     pub fn remaining(&self) -> i64 {
         self.remaining
     }

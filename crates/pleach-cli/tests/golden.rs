@@ -1,4 +1,4 @@
-//! What each command prints, word for word. `UPDATE_EXPECT=1` rewrites the expected files.
+//! The output of each command, word for word. `UPDATE_EXPECT=1` rewrites the expected files.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -43,7 +43,7 @@ fn causes(status: &Value) -> Vec<String> {
     }
 }
 
-/// What the commands say to a body: nothing if it is accepted.
+/// The errors of the commands about a body; none if it is accepted.
 fn verdict(document: &Document, catalog: &mut Catalog) -> Option<Vec<String>> {
     if document.is_crd() {
         let findings = lint(document, Depth { advice: false, costs: false });

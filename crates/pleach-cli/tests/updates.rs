@@ -1,7 +1,7 @@
 //! The verdicts of `validate --old` are those a server gave to updates in recorded conversations:
 //! ratcheting, transition rules, and what cannot be changed.
 //!
-//! What the server last answered is the old object, as a user has it from `kubectl get`; what was
+//! The last response of the server is the old object, as a user has it from `kubectl get`; what was
 //! put, or what comes of merging a patch into the old object, is the new one. Left out are updates
 //! that were refused for reasons that a file does not have: conflicts, names in paths, preconditions.
 
@@ -51,7 +51,7 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
-/// What a server knows at a step of a conversation.
+/// The state of a server at a step of a conversation.
 #[derive(Default)]
 struct Known {
     crds: BTreeMap<String, Value>,

@@ -12,7 +12,7 @@ use crate::types::Crd;
 pub const ANNOTATION: &str = "api-approved.kubernetes.io";
 const SEE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 
-/// What the annotation of a protected group says.
+/// The approval state by the annotation of a protected group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Approval {
     /// Nothing.

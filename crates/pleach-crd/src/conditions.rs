@@ -86,7 +86,7 @@ pub enum Termination<'a> {
     Completed,
     /// There never were any.
     NeverEstablished,
-    /// What is stored under its name belongs to a built-in resource.
+    /// The name belongs to a built-in resource.
     OverlappingBuiltInResource,
 }
 
@@ -240,7 +240,7 @@ impl Crd {
         }
     }
 
-    /// What keeps the schemas from being structural, by version. The error is about a schema that cannot be
+    /// The violations of structural schemas, by version. The error is about a schema that cannot be
     /// checked.
     pub fn structural_violations(&self) -> Result<Vec<FieldError>, String> {
         let mut errors = Vec::new();

@@ -19,7 +19,7 @@ pub struct GroupNames {
     kinds: HashMap<Str, u32>,
 }
 
-/// What came of the wish for names.
+/// The result of accepting names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamesOutcome {
     /// The names the CRD has from now on.

@@ -48,7 +48,7 @@ impl Scale {
         Ok(())
     }
 
-    /// What is wrong with the numbers and the selector of an object; with `only_status`, of its status.
+    /// The errors of the numbers and the selector of an object; with `only_status`, of its status.
     pub fn check(&self, object: &Value, only_status: bool) -> Vec<FieldError> {
         let mut errors = Vec::new();
         if !only_status {

@@ -18,7 +18,7 @@ pub const GROUP: &str = "apiextensions.k8s.io";
 pub const KIND: &str = "CustomResourceDefinition";
 /// Their resource.
 pub const RESOURCE: &str = "customresourcedefinitions";
-/// What keeps a CRD until its instances are gone.
+/// The finalizer of a CRD until its instances are deleted.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// The versions in which a CRD is read and written.
@@ -64,9 +64,9 @@ impl ApiVersion {
 pub struct Crd {
     /// `metadata`, decoded; an object.
     pub metadata: Value,
-    /// What is wanted.
+    /// `spec`
     pub spec: CrdSpec,
-    /// What is.
+    /// `status`
     pub status: CrdStatus,
 }
 
@@ -159,7 +159,7 @@ pub struct Version {
     pub selectable_fields: Option<Vec<SelectableField>>,
 }
 
-/// What holds a schema.
+/// A struct with a schema.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Validation {
     /// The schema, shared.
@@ -195,7 +195,7 @@ pub struct Column {
     pub type_: Str,
     /// An OpenAPI format.
     pub format: Str,
-    /// What it shows.
+    /// The JSONPath of the cell.
     pub description: Str,
     /// Above 0 it is shown only in wide tables.
     pub priority: i32,
@@ -248,7 +248,7 @@ pub struct ServiceReference {
 /// `status`
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CrdStatus {
-    /// What is known about it.
+    /// The status.
     pub conditions: Option<Vec<Condition>>,
     /// The names it is served under.
     pub accepted_names: Names,

@@ -22,7 +22,7 @@ pub fn warnings(new: &Crd, old: Option<&Crd>, compat: Compat) -> Vec<String> {
     formats.iter().map(|format| format!("unrecognized format {}", quote(format))).collect()
 }
 
-/// What every request for a deprecated version is warned of: the version's own text, or one that
+/// The warning of every request for a deprecated version: the version's own text, or one that
 /// names what to use instead. `kind` is the accepted name.
 pub fn deprecation_warning(spec: &CrdSpec, kind: &str, version: &Version) -> Option<Str> {
     if !version.deprecated {

@@ -3,7 +3,6 @@
 use pleach_json::{InternedObjects, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_meta::selector::label::LabelSelector;
-use pleach_meta::{Reason, Status, StatusCause, StatusDetails};
 use pleach_store::{Commit, Expect, StoreError};
 
 use crate::admission::{AdmissionAttributes, RequestOptions};
@@ -18,7 +17,6 @@ use crate::write::{check_uid, conflict};
 
 /// How often a change is tried again after a conflict.
 const RACES: usize = 64;
-const VIOLATES: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
 
 impl Engine {
     /// Assigns a Pod to the Node that a Binding names. `target` is the Pod's `/binding`.
@@ -255,12 +253,9 @@ impl Engine {
     }
 }
 
-/// 429: a budget does not let the Pod go.
+/// 429: a budget does not allow the eviction.
 fn too_many(why: String, retry_after_seconds: i32) -> Rejection {
-    let cause = StatusCause { reason: "DisruptionBudget".into(), message: why, field: String::new() };
-    let details = StatusDetails { causes: vec![cause], retry_after_seconds, ..StatusDetails::default() };
-    let status = Status::failure(429, Reason::TooManyRequests, VIOLATES).with_details(details);
-    Rejection::Denied(Box::new(status))
+    Rejection::DisruptionBudget { why, retry_after_seconds }
 }
 
 fn not_processed(budget: &str) -> Rejection {

@@ -132,6 +132,13 @@ pub enum Rejection {
     },
     /// 429: too many calls to webhooks are waiting for answers.
     TooManyRequests,
+    /// 429: a PodDisruptionBudget does not allow an eviction.
+    DisruptionBudget {
+        /// The cause.
+        why: String,
+        /// When to try again.
+        retry_after_seconds: i32,
+    },
     /// 504: the request took too long, with the text after the colon.
     Timeout(&'static str),
     /// 503: writes are refused for now.
@@ -317,6 +324,15 @@ impl Rejection {
             }
             Self::Internal(why) => internal(message, why),
             Self::StaleKind | Self::Plain(_) => Status::failure(500, Reason::None, message),
+            Self::DisruptionBudget { why, retry_after_seconds } => {
+                let cause =
+                    StatusCause { reason: "DisruptionBudget".into(), message: why, field: String::new() };
+                Status::failure(429, Reason::TooManyRequests, message).with_details(StatusDetails {
+                    causes: vec![cause],
+                    retry_after_seconds,
+                    ..StatusDetails::default()
+                })
+            }
             Self::TooManyRequests => Status::failure(429, Reason::TooManyRequests, message)
                 .with_details(StatusDetails { retry_after_seconds: 1, ..StatusDetails::default() }),
             Self::Unavailable(_) => Status::failure(503, Reason::ServiceUnavailable, message),
@@ -401,6 +417,9 @@ impl fmt::Display for Rejection {
             Self::Unreadable { .. } => write!(f, "{INTERNAL}{}", self.unreadable_text().unwrap_or_default()),
             Self::UnreadableList { subject, .. } => {
                 write!(f, "failed to read one or more {} from the storage", subject.qualified())
+            }
+            Self::DisruptionBudget { .. } => {
+                f.write_str("Cannot evict pod as it would violate the pod's disruption budget.")
             }
             Self::TooManyRequests => f.write_str("Too many requests, please try again later."),
             Self::Denied(status) => f.write_str(&status.message),

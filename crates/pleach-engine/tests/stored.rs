@@ -1,4 +1,4 @@
-//! What is stored can be read in every form, changed and deleted: limits on depth and size, and objects
+//! Every stored object can be read in every form, changed and deleted: limits on depth and size, and objects
 //! that cannot be decoded.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]

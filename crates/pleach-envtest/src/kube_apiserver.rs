@@ -9,7 +9,7 @@ use crate::flags::{self, Flag};
 /// How long etcd is waited for.
 const ETCD_STARTS: Duration = Duration::from_secs(20);
 
-/// What a command line of kube-apiserver asks for.
+/// The options of a command line of kube-apiserver.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Run {
     /// Printing a text.

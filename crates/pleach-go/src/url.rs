@@ -12,7 +12,7 @@ use crate::strconv::quote;
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Url {
     scheme: String,
-    /// What follows `scheme:` without a slash, as in `mailto:a@b`.
+    /// The text after `scheme:` without a slash, as in `mailto:a@b`.
     opaque: String,
     /// Name and password.
     userinfo: Option<(Vec<u8>, Option<Vec<u8>>)>,
@@ -20,9 +20,9 @@ pub struct Url {
     host: String,
     /// Escaped as `getEscapedPath` gives it.
     escaped_path: String,
-    /// What follows `?`.
+    /// The text after `?`.
     query: Option<String>,
-    /// What follows `#`.
+    /// The text after `#`.
     fragment: Vec<u8>,
 }
 

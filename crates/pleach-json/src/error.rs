@@ -40,7 +40,7 @@ enum ErrorKind {
     },
 }
 
-/// What stood where it must not.
+/// The unexpected character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     Char(char),
@@ -49,7 +49,7 @@ enum Found {
     End,
 }
 
-/// What the parser was after when it met something it could not use.
+/// The context of a syntax error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Context {
     Value,
@@ -301,7 +301,7 @@ fn write_char(f: &mut fmt::Formatter<'_>, c: char) -> fmt::Result {
     }
 }
 
-/// What Go calls printable, near enough for an error text: `escape_debug` spares the same
+/// Go's `unicode.IsPrint`, near enough for an error text: `escape_debug` spares the same
 /// characters, combining marks included if they follow something to combine with.
 fn is_printable(c: char) -> bool {
     let shown: String = ['a', c].into_iter().collect();

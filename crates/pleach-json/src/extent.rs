@@ -21,7 +21,7 @@ pub struct Extent {
 /// Bytes that stand for a number or a word.
 const SCALAR: usize = 4;
 
-/// What is left of an open container.
+/// The rest of an open container.
 enum Rest<'v> {
     Items(std::slice::Iter<'v, Value>),
     Members(std::slice::Iter<'v, (Str, Value)>),

@@ -35,7 +35,7 @@ pub struct Parsed {
     pub spans: Option<Spans>,
 }
 
-/// What is known of a text before it is parsed. Hints change what parsing costs and what is shared, never the
+/// Knowledge about a text before it is parsed. Hints change what parsing costs and what is shared, never the
 /// result.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hints<'h> {
@@ -98,7 +98,7 @@ fn parse_text<'a>(bytes: &'a [u8], hints: Hints<'_>) -> Result<(Read, Cow<'a, st
     Ok((read.map_err(|error| error.in_unrepaired(bytes))?, Cow::Owned(text)))
 }
 
-/// What is being read.
+/// The text being read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// The document itself.
@@ -411,7 +411,7 @@ impl<'a, 'l> Parser<'a, 'l> {
         Ok(key)
     }
 
-    /// What a key says.
+    /// The text of a key.
     #[inline]
     fn key_text(&self, key: Key<'a>) -> &str {
         match key {

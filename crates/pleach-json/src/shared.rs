@@ -1,6 +1,6 @@
 //! A vector that copies of it share until one of them changes.
 //!
-//! What arrays and objects are made of. An object on its way through a write is taken apart, copied
+//! The storage of arrays and objects. An object on its way through a write is taken apart, copied
 //! and compared with what was there before, and nearly all of it stays as it is: copying is counting
 //! up, what is shared is equal without being looked at, and only what lies on the way to a change is
 //! ever written anew. An empty one needs no memory.

@@ -7,7 +7,7 @@ use crate::Value;
 /// The error, as Go prints it.
 #[derive(Clone, Copy, Debug)]
 pub struct UnmarshalTypeError<'a> {
-    /// What was found: `string`, `number 1.5`.
+    /// The JSON value: `string`, `number 1.5`.
     pub value: &'a str,
     /// The innermost struct and the path of fields, if the value is in a struct.
     pub field: Option<(&'a str, &'a str)>,
@@ -27,7 +27,7 @@ impl fmt::Display for UnmarshalTypeError<'_> {
     }
 }
 
-/// What Go's decoder calls a JSON value: `null`, `bool`, `number`, `string`, `array`, `object`.
+/// The name of a JSON value in errors of Go's decoder: `null`, `bool`, `number`, `string`, `array`, `object`.
 pub fn value_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -71,7 +71,7 @@ impl Value {
         Self::Object(Map::new())
     }
 
-    /// What kind of value this is.
+    /// The kind of a value.
     #[inline]
     pub fn kind(&self) -> ValueKind {
         match self {

@@ -58,7 +58,7 @@ fn into_text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).expect("the writer copies characters whole")
 }
 
-/// What stands between the tokens.
+/// The separators between tokens.
 trait Layout {
     fn line(&mut self, out: &mut Room<'_>, depth: usize);
     fn colon(&mut self, out: &mut Room<'_>);
@@ -109,7 +109,7 @@ impl Layout for Pretty {
     }
 }
 
-/// What is left to write of an open container.
+/// The rest of an open container.
 enum Frame<'a> {
     /// The document itself, of which nothing is left.
     Root,

@@ -1,4 +1,4 @@
-//! What Go's decoders and encoder made of some three hundred texts.
+//! Results of Go's decoders and encoder for some three hundred texts.
 //!
 //! Each row of `go-facts.json` has the text (`in`, bytes as Latin-1), the standard library's error
 //! (`std`), the error of `sigs.k8s.io/json` (`sigs`) or the document written again (`out`), and the

@@ -1,4 +1,4 @@
-//! What holds for every value: reading undoes writing, and reading never panics.
+//! Properties of every value: reading undoes writing, and reading never panics.
 
 use pleach_json::{Map, Str, Value, parse, parse_strict, parse_strict_with, to_string_pretty, to_vec};
 use proptest::prelude::*;

@@ -7,7 +7,7 @@ use pleach_json::{Str, Value};
 pub(crate) enum Part {
     /// Text between actions, a string.
     Text(Value),
-    /// What is between braces.
+    /// The expression between braces.
     Action(Vec<Step>),
 }
 

@@ -100,7 +100,7 @@ impl<T: Into<Value>> From<T> for BadValue {
 /// One thing wrong with one field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
-    /// What kind of error it is.
+    /// The type of the error.
     pub error_type: ErrorType,
     /// The path as printed; `<nil>` where upstream had none.
     pub field: String,

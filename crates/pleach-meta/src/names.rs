@@ -211,7 +211,7 @@ pub fn check_label_value(value: &str) -> Messages {
     messages
 }
 
-/// What may stand between two slashes of a URL path.
+/// The rule for segments of a URL path.
 pub fn check_path_segment_name(value: &str) -> Messages {
     if value == "." || value == ".." {
         return vec![format!("may not be '{value}'")];

@@ -11,13 +11,13 @@ use crate::{Edition, json as writer};
 
 /// A parameter in both OpenAPI versions.
 pub(crate) struct Parameter {
-    /// What texts and lists of operations call it.
+    /// The name in texts and lists of operations.
     pub(crate) id: &'static str,
     name: String,
     v3: Value,
     /// In the v2 document: a reference, or the parameter itself.
     v2: Value,
-    /// What the reference refers to.
+    /// The target of the reference.
     v2_shared: Option<(String, Value)>,
 }
 

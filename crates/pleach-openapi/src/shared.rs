@@ -27,9 +27,9 @@ static TYPES: Constant<Vec<(String, Value)>> = Constant::new(|| {
 /// Which shared types a document needs besides those of metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needed {
-    /// Those of scale.
+    /// The types of Scale.
     pub scale: bool,
-    /// Those of CRDs.
+    /// The types of CRDs.
     pub definitions: bool,
 }
 

@@ -46,7 +46,7 @@ pub enum MergePatchError {
 #[error("{0}")]
 pub struct StrategicError(pub(crate) String);
 
-/// Whom the API server holds responsible for a strategic merge patch that cannot be applied.
+/// Whether an error of a strategic merge patch is the client's or the server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The patch is malformed.
@@ -58,7 +58,7 @@ pub enum Fault {
 }
 
 impl StrategicError {
-    /// Whom the API server holds responsible.
+    /// Whether it is the client's error or the server's.
     pub fn fault(&self) -> Fault {
         match self.0.as_str() {
             "invalid JSON document"

@@ -30,7 +30,7 @@ struct Operation {
     op: Op,
     path: Member,
     from: Member,
-    /// What is left out is null.
+    /// Missing members are null.
     value: Value,
     /// The value is there but null or left out.
     no_value: bool,

@@ -107,7 +107,7 @@ fn merge_maps(mut original: Map, patch: &Map, schema: &StrategicSchema) -> Resul
     Ok(original)
 }
 
-/// What `$patch` asks for.
+/// The directive of `$patch`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Directive {
     Replace,
@@ -147,7 +147,7 @@ fn retain_keys(original: &mut Map, patch: &Map) -> Result<()> {
     Ok(())
 }
 
-/// What a patch adds where nothing was: without nulls, and without maps and items that carry
+/// The value that a patch adds where there was none: without nulls, and without maps and items that carry
 /// `$patch`. Nothing is left of a map that does.
 fn without_directives(value: &Value) -> Option<Value> {
     match value {

@@ -1,4 +1,4 @@
-//! What upstream's library made of some two thousand patches.
+//! Results of upstream's library for some two thousand patches.
 
 use pleach_json::{Value, parse, to_string};
 use pleach_patch::{

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use pleach_json::Value;
 
-/// What to do about unknown and duplicate fields.
+/// The handling of unknown and duplicate fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum FieldValidation {
     /// Drop them silently.

@@ -8,7 +8,7 @@ use pleach_meta::time::human_duration;
 
 use crate::kind::{Cell, Column};
 
-/// What the column of an age shows, in most kinds.
+/// The description of the age column in most kinds.
 pub const AGE_DESCRIPTION: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
 /// A column that is always shown.

@@ -24,7 +24,7 @@ pub struct Decoded {
     pub value: Settled,
     /// The paths of unknown fields, in the order they are reported.
     pub strict: Vec<String>,
-    /// What settling changed, as far as it was to be recorded.
+    /// The changes of settling, as far as they were recorded.
     pub changes: pleach_schema::Settled,
 }
 

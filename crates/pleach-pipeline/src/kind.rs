@@ -51,7 +51,7 @@ pub struct Kind {
     pub storage: usize,
     /// The webhook that converts between versions. Without one the strategy does.
     pub conversion_webhook: Option<Arc<pleach_crd::Conversion>>,
-    /// What the schema cannot say.
+    /// The strategy: rules that a schema cannot express.
     pub strategy: &'static dyn Strategy,
     /// Unknown fields are kept whatever the schema says (only v1beta1 CRDs).
     pub preserve_unknown_fields: bool,
@@ -142,7 +142,7 @@ pub struct KindVersion {
 }
 
 impl KindVersion {
-    /// What a record must carry to be sent in this version as it is. Never 0.
+    /// The fingerprint of records that are sent in this version as they are. Never 0.
     pub fn fingerprint(&self) -> u64 {
         self.schema.fingerprint(&self.api_version)
     }
@@ -194,7 +194,7 @@ pub struct Column {
     pub column_type: Str,
     /// The format, or empty.
     pub format: Str,
-    /// What it shows.
+    /// The content of its cells.
     pub description: Str,
     /// 0 shows always.
     pub priority: i32,

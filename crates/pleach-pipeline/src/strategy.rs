@@ -23,7 +23,7 @@ use crate::resource::{Resource, Subresource};
 use crate::typed::Typed;
 use crate::{prepare, validate};
 
-/// What the server does after a commit, by the kind of the object that was committed.
+/// The effect of a commit on the server, by the kind of the committed object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing.
@@ -49,7 +49,7 @@ pub struct Stamp<'a> {
     pub now: &'a str,
 }
 
-/// What admission plugins know a kind by.
+/// The role of a kind for admission plugins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     /// No plugin has anything to do with the kind in particular.
@@ -96,7 +96,7 @@ pub enum ParamAccess {
     },
 }
 
-/// What an object gives to users, which its author must be allowed to give.
+/// The permissions that an object grants, which its author must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grant {
     /// These rules: the object is a role.
@@ -130,7 +130,7 @@ pub struct SubresourceInfo {
     pub verbs: &'static [&'static str],
 }
 
-/// What a kind does beyond its schema. The defaults are those of a built-in kind that is stored as data.
+/// The behaviour of a kind beyond its schema. The defaults are for a built-in kind that is stored as data.
 pub trait Strategy: Debug + Send + Sync + 'static {
     // ---- the kind ----
 
@@ -339,7 +339,7 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         true
     }
 
-    /// What is wrong with an object beyond its schema. `old` is the object it replaces.
+    /// The errors of an object beyond its schema. `old` is the object it replaces.
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let _ = (object, old);
         Vec::new()
@@ -383,7 +383,7 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         false
     }
 
-    /// What the object gives to users, if its author must be allowed to give it. `old` is the object it replaces.
+    /// The permissions that the object grants, if its author must have them. `old` is the object it replaces.
     fn grant(&self, object: &Value, old: Option<&Value>) -> Option<Grant> {
         let _ = (object, old);
         None
@@ -395,14 +395,14 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         None
     }
 
-    /// What follows from a commit.
+    /// The effect of a commit.
     fn after_commit(&self) -> Effect {
         Effect::None
     }
 
     // ---- admission ----
 
-    /// What admission plugins know the kind by.
+    /// The kind's role for admission plugins.
     fn role(&self) -> Role {
         Role::Other
     }

@@ -37,7 +37,7 @@ impl<'a> Old<'a> {
     }
 }
 
-/// What validation of an update found.
+/// The result of validating an update.
 #[derive(Debug, Default)]
 pub struct Verdict {
     /// Why the object is rejected.
@@ -46,7 +46,7 @@ pub struct Verdict {
     pub valid: bool,
 }
 
-/// What is wrong with a new object. Values that it shares with `validated` are valid.
+/// The errors of a new object. Values that it shares with `validated` are valid.
 pub fn create(
     resource: Resource<'_>,
     object: &Value,
@@ -57,7 +57,7 @@ pub fn create(
     resource.kind.strategy.validate_create(resource, object, typed, validated, warnings)
 }
 
-/// What is wrong with an object that replaces another.
+/// The errors of an update.
 pub fn update(
     resource: Resource<'_>,
     object: &Value,
@@ -68,7 +68,7 @@ pub fn update(
     resource.kind.strategy.validate_update(resource, object, typed, old, warnings)
 }
 
-/// What is wrong with a new object of most kinds.
+/// The errors of a new object of most kinds.
 pub(crate) fn default_create(
     resource: Resource<'_>,
     object: &Value,
@@ -99,7 +99,7 @@ pub(crate) fn default_create(
     errors
 }
 
-/// What every update validates first: the metadata, and what may not change in it. The changes come back alone too.
+/// The first validation of every update: the metadata and its immutable fields. The errors of changes are returned separately, too.
 pub(crate) fn metadata_update(
     resource: Resource<'_>,
     object: &Value,
@@ -114,7 +114,7 @@ pub(crate) fn metadata_update(
     (errors, changes)
 }
 
-/// What is wrong with an object of most kinds that replaces another.
+/// The errors of an update in most kinds.
 pub(crate) fn default_update(
     resource: Resource<'_>,
     object: &Value,

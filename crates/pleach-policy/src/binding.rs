@@ -14,11 +14,11 @@ pub struct Binding {
     pub name: Str,
     /// The policy that it binds.
     pub policy: Str,
-    /// What narrows the policy.
+    /// `matchResources`, which narrows the policy.
     pub resources: Option<MatchResources>,
     /// Where parameters are.
     pub params: Option<ParamRef>,
-    /// What happens to denied requests.
+    /// The validation actions for denied requests.
     pub actions: Vec<Action>,
 }
 
@@ -60,7 +60,7 @@ pub struct ParamRef {
 pub enum ParamChoice {
     /// One of this name.
     Name(Str),
-    /// Those with these labels.
+    /// The parameters with these labels.
     Selector(LabelSelector),
 }
 

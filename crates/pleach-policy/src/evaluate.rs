@@ -12,7 +12,7 @@ use crate::{CONDITIONS_BUDGET, OUT_OF_BUDGET};
 /// Longer messages of message expressions are not used.
 const LONGEST_MESSAGE: usize = 5 * 1024;
 
-/// What expressions see.
+/// The variables of expressions.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     /// `object`, in the version that the policy matched.
@@ -33,7 +33,7 @@ pub struct Input<'a> {
     pub request_resource: &'a Arc<CheckedResource>,
 }
 
-/// What comes of match conditions.
+/// The result of match conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// The policy applies.
@@ -44,18 +44,18 @@ pub enum Condition {
     Failed(String),
 }
 
-/// What a policy says of a request.
+/// The result of a policy for a request.
 #[derive(Clone, Debug, Default)]
 pub struct Validated {
     /// One for each validation, or a single one if evaluation failed as a whole; none if conditions are not met.
     pub decisions: Vec<Decision>,
     /// Audit annotations.
     pub annotations: Vec<Annotation>,
-    /// What it cost.
+    /// Its cost.
     pub cost: Cost,
 }
 
-/// What the parts of a policy cost.
+/// The costs of the parts of a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Match conditions.
@@ -68,7 +68,7 @@ pub struct Cost {
     pub annotations: u64,
 }
 
-/// What a validation says.
+/// The result of a validation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The request may go on.
@@ -138,7 +138,7 @@ impl Policy {
         }
     }
 
-    /// What a policy that validates says of a request.
+    /// Evaluates a validating policy for a request.
     pub fn validate(&self, input: &Input<'_>) -> Validated {
         let mut cost = Cost::default();
         let (condition, spent) = self.condition(input);
@@ -183,7 +183,7 @@ impl Policy {
         }
     }
 
-    /// What an error counts for.
+    /// The decision for an error.
     fn error(&self, message: String) -> Decision {
         match self.failure {
             FailurePolicy::Fail => Decision::Deny(Denial { message, reason: None }),

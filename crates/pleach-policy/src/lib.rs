@@ -33,7 +33,7 @@ pub use rules::{Rule, selects_namespace, selects_object, texts};
 /// The error of expressions that together cost too much.
 pub const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
-/// What all conditions of one policy or webhook may cost together.
+/// The cost limit of all match conditions of one policy or webhook.
 pub const CONDITIONS_BUDGET: i64 = 2_500_000;
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::native::{Native, type_mismatches};
 use crate::policy::{Expression, Mutation, Policy};
 use crate::variables::Variables;
 
-/// What is known of the objects that a mutation is about.
+/// The types of the objects of a mutation.
 #[derive(Clone, Copy, Debug)]
 pub enum PatchType<'a> {
     /// The types of their fields.
@@ -23,14 +23,14 @@ pub enum PatchType<'a> {
     Scale,
 }
 
-/// What a mutation made of an object.
+/// The result of a mutation.
 #[derive(Clone, Debug)]
 pub struct Mutated {
     /// The object; none if it is as it was.
     pub object: Option<Value>,
     /// Whether it has to be decoded strictly: the result of a JSON patch.
     pub strict: bool,
-    /// What it cost.
+    /// Its cost.
     pub cost: u64,
 }
 

@@ -82,7 +82,7 @@ impl Native {
         }
     }
 
-    /// What Go's `Value()` gives.
+    /// The result of Go's `Value()`.
     fn inner(&mut self, value: &CelValue<'_>) -> Result<Value, String> {
         self.count(1)?;
         Ok(match value {

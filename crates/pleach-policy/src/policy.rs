@@ -12,7 +12,7 @@ use crate::matching::MatchResources;
 pub struct Policy {
     /// Its name.
     pub name: Str,
-    /// What happens if an expression fails.
+    /// The failure policy.
     pub failure: FailurePolicy,
     /// The kind of its parameters.
     pub param_kind: Option<ParamKind>,
@@ -22,17 +22,17 @@ pub struct Policy {
     pub conditions: Vec<Expression>,
     /// Variables by name, in order.
     pub variables: Vec<(Str, Expression)>,
-    /// What a policy that validates checks.
+    /// The validations of a validating policy.
     pub validations: Vec<Validation>,
     /// Audit annotations by key.
     pub annotations: Vec<(Str, Expression)>,
-    /// What a policy that mutates does.
+    /// The mutations of a mutating policy.
     pub mutations: Vec<Mutation>,
     /// Whether it runs again if the object is changed after it.
     pub reinvokes: bool,
 }
 
-/// What happens to a request if an expression fails.
+/// The failure policy: the decision if an expression fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailurePolicy {
     /// It is refused.
@@ -62,7 +62,7 @@ pub struct Expression {
 /// An entry of `validations`.
 #[derive(Debug)]
 pub struct Validation {
-    /// What must be true.
+    /// The expression that must be true.
     pub expression: Expression,
     /// The message of a denial, made by an expression.
     pub message_expression: Option<Expression>,

@@ -30,7 +30,7 @@ pub fn has_message(api_version: &str, kind: &str) -> bool {
     message(api_version, kind).is_some()
 }
 
-/// What is in an envelope.
+/// The content of an envelope.
 struct Envelope<'a> {
     api_version: &'a str,
     kind: &'a str,

@@ -37,7 +37,7 @@ pub(crate) struct Field {
     pub(crate) rule: Rule,
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FieldType {
     Text,

@@ -70,7 +70,7 @@ fn find(message: &'static Message, number: u32) -> Option<&'static Field> {
 
 type Entries = Vec<(Str, Value)>;
 
-/// What has been read of a message.
+/// The fields of a message that were read so far.
 struct Found<'a> {
     out: Map,
     /// Messages that are there once, in as many parts as they came.
@@ -203,7 +203,7 @@ fn entry(kind: FieldType, bytes: &[u8], depth: usize) -> Result<(Str, Value), Wi
     Ok((key.into(), value(kind, &parts, depth)?.unwrap_or_default()))
 }
 
-/// What a field of bytes holds; `None` if that is nothing.
+/// The value of a field of bytes; `None` if it is empty.
 fn value(kind: FieldType, parts: &[&[u8]], depth: usize) -> Result<Option<Value>, WireError> {
     let last = parts.last().copied().unwrap_or_default();
     Ok(Some(match kind {

@@ -4,7 +4,7 @@
 
 use std::fmt::Display;
 
-/// What is wrong with bytes that should be a message.
+/// The error about bytes that are no message.
 pub type WireError = String;
 
 /// A field's content.

@@ -16,7 +16,7 @@ use pleach_json::Str;
 
 /// A schema that types are made from.
 trait Source<'a>: Copy {
-    /// What names nested types.
+    /// The prefix of nested types' names.
     type Names;
     fn type_name(self) -> &'a str;
     fn format(self) -> &'a str;

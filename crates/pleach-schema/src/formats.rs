@@ -22,7 +22,7 @@ mod uri;
 pub trait Format: Sync {
     /// The name without dashes.
     fn name(&self) -> &'static str;
-    /// What it accepts, for people.
+    /// The accepted texts, for people.
     fn doc(&self) -> &'static str;
     /// The minor version of Kubernetes from which on it is recognised; 0 for always.
     fn since(&self) -> u32 {

@@ -37,7 +37,7 @@ use crate::validate::location::Location;
 pub(crate) trait Keyword: Sync {
     /// Its name in a schema; for a rule that two keywords make together, the one it acts for.
     fn name(&self) -> &'static str;
-    /// What it means, for people.
+    /// Its meaning, for people.
     fn doc(&self) -> &'static str;
     /// Which values it applies to.
     fn gate(&self) -> Gate;

@@ -96,7 +96,7 @@ pub struct ValueProps {
     pub not: Option<SchemaBox>,
 }
 
-/// What few nodes have.
+/// The parts that few nodes have.
 #[derive(Clone, Default, Debug, PartialEq)]
 pub struct RareProps {
     /// `id`
@@ -224,12 +224,12 @@ impl JSONSchemaProps {
         Self { type_: type_.into(), ..Self::default() }
     }
 
-    /// What restricts values.
+    /// The restrictions of values.
     pub fn value(&self) -> &ValueProps {
         self.value.as_deref().unwrap_or(&NO_VALUE)
     }
 
-    /// What restricts values, open to change.
+    /// The restrictions of values, for changes.
     pub fn value_mut(&mut self) -> &mut ValueProps {
         self.value.get_or_insert_default()
     }

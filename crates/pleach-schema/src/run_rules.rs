@@ -25,7 +25,7 @@ const LONGEST_MESSAGE: usize = 5_120;
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
-/// What running the rules came to.
+/// The result of running the rules.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RuleOutcome {
     /// Why the object is refused.
@@ -80,7 +80,7 @@ struct Place<'v> {
     node: &'v Node,
     value: &'v Value,
     old: Option<&'v Value>,
-    /// What must be unchanged for a failure to be ratcheted: this value or, if it cannot be correlated, its
+    /// The value that must be unchanged for a failure to be ratcheted: this value or, if it cannot be correlated, its
     /// nearest ancestor that can.
     unchanged: Option<(&'v Node, &'v Value, &'v Value)>,
 }

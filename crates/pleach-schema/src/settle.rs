@@ -37,7 +37,7 @@ pub enum Record {
 /// How to settle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettleOptions {
-    /// What to record.
+    /// The changes to record.
     pub record: Record,
     /// Whether the object comes from the store: what cannot be coerced is then dropped and not refused.
     pub stored: bool,

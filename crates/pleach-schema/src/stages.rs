@@ -15,7 +15,7 @@ use crate::run_rules::{RuleOutcome, run_rules};
 use crate::validate::location::NO_PATH;
 use crate::{embedded, list_type, validate};
 
-/// What is being written.
+/// The object of the write.
 #[derive(Clone, Copy, Debug)]
 pub enum Write<'a> {
     /// A new object.
@@ -133,7 +133,7 @@ impl Schema {
         run_rules(self.root(), new, old, &Path::ROOT, &mut CostBudget::default())
     }
 
-    /// What is said instead of running the rules after errors like these; `None` when they run, or
+    /// The error in place of the rules' results after errors like these; `None` when they run, or
     /// there are none.
     pub fn rules_not_checked(&self, before: &[FieldError]) -> Option<FieldError> {
         let blocks = |error: &FieldError| {

@@ -6,7 +6,7 @@
 //! keywords apply to; each guess is a [`Note`]. The junctors stay as value validation, with types
 //! and other structural keywords taken out where they agree with the core.
 //!
-//! What a structural schema cannot express is an obstacle. With obstacles there is no proposal:
+//! Constructs that a structural schema cannot express are obstacles. With obstacles there is no proposal:
 //! one that means something else would be worse than none.
 
 mod nested;
@@ -35,7 +35,7 @@ pub struct Proposal {
 pub struct Note {
     /// Where.
     pub path: String,
-    /// What.
+    /// The description.
     pub text: String,
 }
 

@@ -96,7 +96,7 @@ struct Player {
     namespaced: bool,
 }
 
-/// What the server made of a write.
+/// The server's response to a write.
 struct Outcome {
     object: Value,
     errors: Vec<FieldError>,
@@ -379,9 +379,9 @@ fn compare_warnings(expect: &Value, outcome: &Outcome, ignore: bool) -> Result<(
     Err(format!("warnings\n   found    {found:#?}\n   recorded {recorded:#?}"))
 }
 
-/// What recordings mask inside messages.
+/// The texts that recordings mask inside messages.
 const TIMES: [&str; 3] = ["resourceVersion", "creationTimestamp", "deletionTimestamp"];
-/// What recordings mask in objects.
+/// The fields that recordings mask in objects.
 const FIELDS: [&str; 4] = ["uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"];
 
 /// Replaces what recordings mask: UUIDs, and the values of these fields.

@@ -173,7 +173,7 @@ impl Definition {
         CrdReport { verdict, structural_violations, unknown_fields }
     }
 
-    /// What would be stored if this object were created? It is pruned and defaulted, and not validated.
+    /// The object that would be stored if this object were created: pruned and defaulted, not validated.
     ///
     /// ```
     /// # let definition = pleach_sdk::Definition::new(&pleach_sdk::example_crd())?;
@@ -263,7 +263,7 @@ impl Definition {
         Ok(stages::update(resource, &mut value, &mut old))
     }
 
-    /// What is the field at this path in the stored version? `None` if there is none. Lists and maps are entered
+    /// Explains the field at this path in the stored version; `None` if there is none. Lists and maps are entered
     /// implicitly: `spec.ports.name`.
     ///
     /// ```

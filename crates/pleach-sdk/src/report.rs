@@ -42,7 +42,7 @@ impl From<&pleach_meta::FieldError> for FieldError {
     }
 }
 
-/// What the server says to an object.
+/// The server's errors and warnings about an object.
 ///
 /// ```
 /// # let definition = pleach_sdk::Definition::new(&pleach_sdk::example_crd())?;
@@ -91,7 +91,7 @@ impl Verdict {
     }
 }
 
-/// What the server says to a CRD.
+/// The server's errors and warnings about a CRD.
 ///
 /// ```
 /// # use serde_json::json;
@@ -110,7 +110,7 @@ impl Verdict {
 pub struct CrdReport {
     /// Errors and warnings.
     pub verdict: Verdict,
-    /// What keeps the schemas from being structural: the condition `NonStructuralSchema`.
+    /// The violations of structural schemas: the condition `NonStructuralSchema`.
     pub structural_violations: Vec<FieldError>,
     /// Fields that a CRD does not have: `fieldValidation=Strict` rejects them.
     pub unknown_fields: Vec<String>,

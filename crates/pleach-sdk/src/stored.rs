@@ -24,7 +24,7 @@ use crate::value::from_value;
 #[non_exhaustive]
 pub struct Stored {
     /// The object: pruned, nulls dropped, defaulted, with the metadata and the status that a create gives it.
-    /// What depends on the time and on chance (`uid`, `creationTimestamp`, `resourceVersion`) is not there.
+    /// Fields that depend on time and randomness (`uid`, `creationTimestamp`, `resourceVersion`) are missing.
     pub object: serde_json::Value,
     /// The paths of fields that the schema does not have.
     pub pruned: Vec<String>,

@@ -41,7 +41,7 @@ const REMEMBERED: usize = 4_096;
 /// The claim that is not among the registered ones.
 const PRIVATE_CLAIMS: &str = "kubernetes.io";
 
-/// What the issuer of tokens is configured with.
+/// The configuration of the issuer of tokens.
 pub struct IssuerOptions {
     /// Issuers: the first one is that of new tokens, all are accepted.
     pub issuers: Vec<String>,

@@ -17,7 +17,7 @@ use crate::{
 
 const KEY: &[u8] = b"compact_rev_key";
 
-/// What was last seen of the key: how often it was written, and the cluster's revision then.
+/// The last seen state of the key: how often it was written, and the cluster's revision then.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     version: i64,

@@ -17,7 +17,7 @@ pub(crate) enum CallError {
     NoAnswer(Arc<str>),
 }
 
-/// What an answer with an error says about the call.
+/// The meaning of an error response for the call.
 pub(crate) fn classify(status: Status) -> CallError {
     const NOT_PROCESSED: [&str; 4] = [
         "etcdserver: no leader",

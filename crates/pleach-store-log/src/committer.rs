@@ -40,7 +40,7 @@ pub(crate) struct Queue {
     arrived: Condvar,
 }
 
-/// What the committer takes from the queue.
+/// An item of the committer's queue.
 struct Work {
     commits: Vec<(Commit, Reply)>,
     compacted: Option<Revision>,

@@ -39,7 +39,7 @@ const COMMIT: u8 = 1;
 const COMPACTED: u8 = 2;
 const DELETE: u32 = u32::MAX;
 
-/// What a file holds.
+/// The type of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileKind {
     /// Commits after the header's revision.

@@ -23,7 +23,7 @@ use crate::{
     sync_marker::{self, SyncedPosition},
 };
 
-/// What was found on disk.
+/// The recovered state.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) index: Index,
@@ -39,7 +39,7 @@ pub(crate) struct Recovered {
     pub(crate) torn: u64,
     /// Obsolete files, and leftovers of a crash.
     spare: Vec<String>,
-    /// What is broken at the end of the log.
+    /// The damage at the end of the log.
     broken: Option<String>,
 }
 

@@ -146,7 +146,7 @@ fn names(disk: &dyn Disk) -> Result<Vec<String>, StoreError> {
     Ok(listed.into_iter().filter(ours).collect())
 }
 
-/// What can be read of a damaged store.
+/// The readable part of a damaged store.
 struct Salvage<'a> {
     disk: &'a dyn Disk,
     repaired: &'a mut RepairReport,

@@ -110,7 +110,7 @@ impl Shared {
         self.closing.load(Relaxed)
     }
 
-    /// What a checkpoint of everything that exists now would take.
+    /// The size of a checkpoint of all live objects.
     pub(crate) fn checkpoint_bytes(&self) -> u64 {
         let index = self.index();
         let (keys, value_bytes) = index.live_size();

@@ -25,7 +25,7 @@ const VERSION: u32 = 1;
 const SLOT: usize = 48;
 const SLOTS: [u64; 2] = [0, 512];
 
-/// What was durable when the marker was written.
+/// The durable part of the log when the marker was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SyncedPosition {
     /// The newest commit.

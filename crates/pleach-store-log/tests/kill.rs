@@ -87,7 +87,7 @@ fn write_forever(store: &LogStore, writer: u64) {
     }
 }
 
-/// What the children reported.
+/// The reports of the children.
 #[derive(Default)]
 struct Written {
     /// By writer, the last count that was acknowledged.

@@ -1,6 +1,6 @@
 //! Multi-version state in memory: all keys with their versions, the history of commits, and watchers.
 //!
-//! What a store reads from, wherever its commits come from: `pleach-store-log` applies them when they are
+//! The state in memory from which stores read, independent of the source of commits: `pleach-store-log` applies them when they are
 //! on disk, `pleach-store-etcd` when etcd's watch delivers them. Point reads, ranges at any kept revision
 //! and watches cost the same in both.
 //!

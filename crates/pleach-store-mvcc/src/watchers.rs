@@ -59,7 +59,7 @@ pub(crate) struct WatchQueue {
     inner: Mutex<QueueState>,
 }
 
-/// What a [`WatchQueue`] holds.
+/// The content of a [`WatchQueue`].
 #[derive(Debug)]
 pub(crate) struct QueueState {
     batches: VecDeque<Batch>,

@@ -62,7 +62,7 @@ pub enum StoreError {
     /// An earlier failure made the store read-only.
     #[error("the store takes no writes: {reason}")]
     ReadOnly {
-        /// What happened.
+        /// The error.
         reason: Arc<str>,
     },
     /// An IO error.
@@ -76,7 +76,7 @@ pub enum StoreError {
     /// The stored data is damaged.
     #[error("the stored data is damaged: {reason}")]
     Damaged {
-        /// What is damaged, and where.
+        /// The damage and its place.
         reason: Arc<str>,
     },
     /// The store cannot be reached, or refused: nothing was changed.
@@ -88,7 +88,7 @@ pub enum StoreError {
     /// A commit was sent and no answer came: it may have happened, or may still happen.
     #[error("{reason}")]
     OutcomeUnknown {
-        /// What happened instead of an answer.
+        /// The error.
         reason: Arc<str>,
     },
     /// The store has no space: only deletes are allowed.

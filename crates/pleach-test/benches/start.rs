@@ -1,4 +1,4 @@
-//! What a server in process costs: start to the first answer, and a fork of a large one.
+//! The cost of a server in process: start to the first answer, and a fork of a large one.
 //!
 //! `cargo bench -p pleach-test` prints the median of many runs.
 

@@ -34,7 +34,7 @@ pub struct TypeDef {
 pub struct FieldDef {
     /// The JSON key; for an embedded struct its name in Go.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub ty: TypeExpr,
     /// When it is left out.
     pub omit: Omit,

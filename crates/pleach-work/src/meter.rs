@@ -66,7 +66,7 @@ impl State {
         SLICE.min(self.left).max(1)
     }
 
-    /// What the next slice is, or why there is none. `now` is the thread's count of steps.
+    /// The next slice, or why there is none. `now` is the thread's count of steps.
     pub(crate) fn slice_ended(&mut self, now: u64) -> Result<u64, Stopped> {
         self.left = self.left.saturating_sub(now - self.entered_at);
         self.entered_at = now;
@@ -125,7 +125,7 @@ impl Meter {
         self.change(|state| state.deadline = Some(at))
     }
 
-    /// What looks after it.
+    /// Its supervisor.
     #[must_use]
     pub fn supervisor(self, supervisor: Arc<dyn Supervisor>) -> Self {
         self.change(|state| state.supervisor = Some(supervisor))

@@ -74,7 +74,7 @@ pub(crate) fn now() -> u64 {
     total()
 }
 
-/// What is left of the budget of the entered meter, and its supervisor, for a meter below it.
+/// The rest of the budget of the entered meter, and its supervisor, for a meter below it.
 pub(crate) fn surrounding<R>(look: impl FnOnce(Option<&State>) -> R) -> R {
     METER.with_borrow(|meter| look(meter.as_deref()))
 }

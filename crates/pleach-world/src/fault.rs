@@ -50,7 +50,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// What happens to a request.
+/// The effect on a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// An error is answered: instead of the answer, or after the request was carried out.
@@ -108,7 +108,7 @@ pub struct Rule {
     pub times: u64,
     /// The probability with which it happens to one of them, from the world's seed.
     pub probability: f64,
-    /// What happens.
+    /// The effect.
     pub action: Action,
 }
 

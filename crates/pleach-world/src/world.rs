@@ -30,7 +30,7 @@ use crate::request_log::LoggedRequest;
 /// Requests in the log before the oldest are dropped.
 const LOGGED: usize = 100_000;
 
-/// What a world begins with.
+/// The initial options of a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorldOptions {
     /// Requests are authorized by RBAC, with upstream's bootstrap roles. Otherwise every user may do everything.

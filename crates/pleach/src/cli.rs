@@ -243,9 +243,9 @@ fn parse_max_expiration(text: &str) -> Result<i64, String> {
 /// Which built-in kinds are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BuiltinKinds {
-    /// All: workloads, networking, storage and the others of the Kubernetes API.
+    /// All kinds of the Kubernetes API: workloads, networking, storage and more.
     All,
-    /// Those that control planes made of CRDs need.
+    /// Only the kinds that control planes made of CRDs need.
     Minimal,
 }
 

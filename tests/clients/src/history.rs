@@ -23,7 +23,7 @@ pub struct Operation {
     pub ended: Instant,
 }
 
-/// What one watch saw after a revision, over any number of connections.
+/// The events of one watch after a revision, over any number of connections.
 #[derive(Clone, Debug, Default)]
 pub struct WatchHistory {
     /// The revision that it began after.
@@ -44,7 +44,7 @@ pub struct History {
 }
 
 impl History {
-    /// What is wrong with it.
+    /// The violations of the history.
     pub fn violations(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         // Revision to object and content, from everything that was seen.

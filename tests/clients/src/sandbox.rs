@@ -64,9 +64,9 @@ pub struct Sandbox {
     server: Option<Background>,
     webhooks: Vec<Background>,
     webhook_port: u16,
-    /// What the running server printed: `export KUBECONFIG=` and a path.
+    /// The output of the running server: `export KUBECONFIG=` and a path.
     printed: Option<String>,
-    /// What a block has exported.
+    /// The variables that a block exported.
     exported: Option<String>,
 }
 

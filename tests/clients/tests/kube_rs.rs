@@ -41,7 +41,7 @@ struct ArbourSpec {
     /// How many posts it stands on.
     #[schemars(range(min = 1, max = 12))]
     posts: i32,
-    /// What climbs on it.
+    /// The plant on it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     climbers: Vec<String>,
 }

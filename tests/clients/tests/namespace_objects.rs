@@ -1,4 +1,4 @@
-//! What each namespace has from the start: a ServiceAccount and the certificate of the CA.
+//! The objects of each namespace from the start: a ServiceAccount and the certificate of the CA.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const BOXES: &str = "/apis/example.com/v1/namespaces/default/boxes";
-/// What Go's typed clients accept.
+/// The `Accept` header of Go's typed clients.
 const TYPED: &str = "application/vnd.kubernetes.protobuf,application/json";
 
 fn message(fields: &Value) -> Vec<u8> {

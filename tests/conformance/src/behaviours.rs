@@ -1,4 +1,4 @@
-//! What the webhook does that the recorded cases call: one fixed behaviour per path.
+//! The behaviours of the webhook that the recorded cases call: one fixed behaviour per path.
 //!
 //! Objects are converted between two forms of one kind: v1 has `spec.hostPort`, `h:80`; the others have
 //! `spec.host` and `spec.port`.
@@ -186,7 +186,7 @@ fn admission(behaviour: &str, review: &Value) -> Reply {
     (200, answer.to_string())
 }
 
-/// What a request was, in one line, as the recorded cases quote it.
+/// A request in one line, as the recorded cases quote it.
 fn described(request: &Value) -> String {
     let fields = ["dryRun", "name", "namespace", "operation", "subResource"];
     let fields: Vec<String> = fields.iter().map(|key| format!("\"{key}\": {}", request[*key])).collect();

@@ -45,7 +45,7 @@ struct RawRequest<'a> {
     body: Option<&'a RawValue>,
 }
 
-/// What came of playing a case: nothing, or what differed.
+/// The result of playing a case: the differences, if any.
 pub type Outcome = Vec<String>;
 
 /// The events of a watch, as they come in.

@@ -1,4 +1,4 @@
-//! What two servers must agree on: placeholders, order that does not matter, and the difference.
+//! The comparison of two servers: placeholders, order that does not matter, and the differences.
 
 use serde_json::{Map, Value};
 
@@ -149,7 +149,7 @@ fn steps(path: &str) -> Vec<String> {
     out
 }
 
-/// What stands at a path.
+/// The value at a path.
 pub(crate) fn pointer<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     steps(path).iter().try_fold(value, |value, part| follow(value, part))
 }
@@ -223,7 +223,7 @@ fn sort_causes(status: &mut Map<String, Value>) {
     status.insert("message".into(), parts.into());
 }
 
-/// What differs, a line per place.
+/// The differences, a line per place.
 pub(crate) fn difference(expected: &Value, got: &Value, path: &str, out: &mut Vec<String>) {
     match (expected, got) {
         (Value::Object(a), Value::Object(b)) => {

@@ -23,7 +23,7 @@ pub struct Connection {
     left: Left,
 }
 
-/// What is left of the body.
+/// The rest of the body.
 enum Left {
     Nothing,
     Exactly(usize),

@@ -28,7 +28,7 @@ struct Case {
     requests: Vec<Request>,
 }
 
-/// What was found wrong, and how many answers there were of each code.
+/// The violations, and the number of responses of each code.
 #[derive(Default)]
 struct Findings {
     wrong: Vec<String>,
@@ -210,7 +210,7 @@ fn check(request: &Request, reply: &Reply) -> Result<(), String> {
     }
 }
 
-/// What every answer in JSON has.
+/// The common properties of every response in JSON.
 #[derive(serde::Deserialize)]
 struct Shape {
     #[serde(default)]

@@ -38,9 +38,9 @@ pub struct Target {
 /// A bound that is linear in the size of the input.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
-    /// What an empty input may take.
+    /// The allowance of an empty input.
     pub base: u64,
-    /// What each byte of input adds.
+    /// The allowance of each byte of input.
     pub per_byte: u64,
 }
 
@@ -51,7 +51,7 @@ impl Bound {
     }
 }
 
-/// What an input took.
+/// The cost of an input.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Work {
     /// Steps, see `pleach_work`.

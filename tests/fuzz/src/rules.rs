@@ -8,7 +8,7 @@ use crate::schemas::{name as any_name, value};
 use pleach_cel::{DeclType, Declarations, ListKind, ObjectType};
 use pleach_json::{Map, Value};
 
-/// What the schema of [`declarations`] allows; [`object`] keeps to it.
+/// The schema of [`declarations`]; [`object`] makes values of it.
 const MAX_LENGTH: u64 = 6;
 const MAX_ITEMS: u64 = 3;
 

@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use pleach_work::{measure, with_limit};
 
-/// What a debug build leaves out: one in so many.
+/// A debug build runs only one in so many.
 const SCALE: usize = if cfg!(debug_assertions) { 10 } else { 1 };
 /// How large a request may be.
 const BODY: usize = (3 << 20) / SCALE;
@@ -38,7 +38,7 @@ const STEPS: u64 = 60_000_000 / SCALE as u64;
 /// The memory that any request may take, beside eight times its size.
 const MEMORY: usize = 64 << 20;
 
-/// What takes more memory than that, in MiB: CRDs of nothing but tiny schemas, and all kinds of writes of one long
+/// The attacks that take more memory than that, in MiB: CRDs of nothing but tiny schemas, and all kinds of writes of one long
 /// list, one after the other. The list may only get shorter.
 const MORE_MEMORY: &[(&str, usize)] = &[
     ("CRD: many properties without a type", 120),

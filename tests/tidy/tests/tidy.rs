@@ -237,6 +237,69 @@ fn names_are_the_usual_ones() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Words that do not begin a comment: it begins with the noun or the verb of the thing that it describes.
+const NO_BEGINNINGS: [&str; 8] = ["What", "Who", "Whom", "Whose", "Those", "Nobody", "Whoever", "Whatever"];
+
+#[test]
+fn comments_begin_with_their_subject() {
+    let mut wrong = Vec::new();
+    for (name, path) in files() {
+        if !name.ends_with(".rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("source is text");
+        let mut inside = false;
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim_start();
+            let comment = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+            let first =
+                comment.map(|comment| comment.trim_start().split([' ', '.', ',']).next().unwrap_or_default());
+            // Only the first line of a comment counts: others continue a sentence.
+            if !inside && first.is_some_and(|first| NO_BEGINNINGS.contains(&first)) {
+                wrong.push(format!("{name}:{}: {line}", number + 1));
+            }
+            inside = comment.is_some_and(|comment| !comment.trim().is_empty());
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Files of the core that have no tests beside them, with the place of their tests.
+const TESTED_ELSEWHERE: &[(&str, &str)] = &[
+    ("crates/pleach-engine/src/admission/mutating_policy.rs", "pleach-policy, docs/policies.md, conformance"),
+    ("crates/pleach-engine/src/admission/webhooks.rs", "tests/calls.rs, conformance"),
+    ("crates/pleach-engine/src/engine.rs", "a builder"),
+    ("crates/pleach-engine/src/managed.rs", "pleach-apply, tests/stored"),
+    ("crates/pleach-engine/src/pod_requests.rs", "conformance: workloads"),
+    ("crates/pleach-engine/src/scaling.rs", "conformance: scale"),
+];
+
+/// A file of more lines than this has tests beside it.
+const LINES_WITHOUT_TESTS: usize = 230;
+
+#[test]
+fn core_files_have_tests_beside_them() {
+    let (mut wrong, all) = (Vec::new(), files());
+    let exists = |name: &str| all.iter().any(|(file, _)| file == name);
+    for (name, path) in &all {
+        let is_core = name.starts_with("crates/pleach-engine/src/") && name.ends_with(".rs");
+        if !is_core || name.ends_with("tests.rs") {
+            continue;
+        }
+        let text = fs::read_to_string(path).expect("source is text");
+        let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
+        let tested = text.contains("#[cfg(test)]") || exists(&format!("{directory}/tests.rs"));
+        let listed = TESTED_ELSEWHERE.iter().any(|(file, _)| file == name);
+        if text.lines().count() > LINES_WITHOUT_TESTS && !tested && !listed {
+            wrong.push(format!("{name} has no tests beside it"));
+        }
+        if tested && listed {
+            wrong.push(format!("{name} has tests now: take it off the list"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// Files outside of the kinds' folders that name built-in kinds all the same, and why.
 const NAMES_KINDS: &[(&str, &str)] = &[
     ("crates/pleach-server/src/request_info.rs", "the grammar of URLs"),

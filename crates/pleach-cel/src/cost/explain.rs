@@ -26,7 +26,7 @@ pub struct Explanation {
 /// A part of an expression and its share of the cost.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// What it is: `all()`, `==`, `self.hosts`.
+    /// The expression: `all()`, `==`, `self.hosts`.
     pub what: String,
     /// Where it is in the source, in code points.
     pub offset: u32,

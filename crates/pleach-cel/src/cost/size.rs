@@ -12,7 +12,7 @@ pub(super) struct Size {
 impl Size {
     /// Nothing is known.
     pub(super) const UNKNOWN: Self = Self { min: 0, max: u64::MAX };
-    /// What `union` of no sizes is.
+    /// The `union` of no sizes.
     pub(super) const NONE: Self = Self { min: u64::MAX, max: 0 };
 
     pub(super) fn fixed(size: u64) -> Self {

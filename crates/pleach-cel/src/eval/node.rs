@@ -184,7 +184,7 @@ pub(super) struct Qualifier {
     pub(super) test_only: bool,
 }
 
-/// What a qualifier selects.
+/// A qualifier of an attribute.
 #[derive(Clone, Debug)]
 pub(super) enum QualifierKind {
     /// A declared property: the type it is expected in, and its position there.
@@ -199,7 +199,7 @@ pub(super) enum QualifierKind {
     Node(NodeId),
 }
 
-/// What kind of loop a comprehension is.
+/// The kind of a comprehension.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Loop {
     /// `all`: the accumulator and this, until it is false.

@@ -123,7 +123,7 @@ type Outcome<'v> = Result<CelValue<'v>, Fault>;
 pub struct Format {
     /// The name after `format.`.
     pub name: &'static str,
-    /// What a tenth of the text is multiplied with when a text is validated: a quarter of the
+    /// The factor of a tenth of the text in the cost of validation: a quarter of the
     /// length of the API server's pattern.
     pub(crate) pattern_cost: u64,
     validate: fn(&str) -> Vec<String>,

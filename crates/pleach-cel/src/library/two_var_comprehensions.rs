@@ -4,7 +4,7 @@ use crate::function::{Call, Function, Library, Overload};
 use crate::types::T;
 use crate::value::{CelValue, Fault};
 
-/// What `transformMapEntry` is made of.
+/// The parts of `transformMapEntry`.
 pub(super) static LIBRARY: Library = Library { name: "two-variable comprehensions", functions: FUNCTIONS };
 
 static FUNCTIONS: &[Function] = &[Function {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub struct ObjectValue<'a> {
     /// `Object.spec`, `JSONPatch`
     pub type_name: Str,
-    /// What was given.
+    /// The given value.
     pub fields: BTreeMap<Str, CelValue<'a>>,
 }
 

@@ -7,6 +7,7 @@ use std::io::{self, BufRead as _, BufReader, Read};
 
 use clap::{Args, Subcommand};
 use pleach_json::Value;
+use pleach_pipeline::kinds::rbac::role_resource;
 
 use self::learn::{Observed, roles};
 use super::Exit;
@@ -114,7 +115,7 @@ fn report(name: &str, observed: &Observed, terminal: &mut Terminal<'_>) -> io::R
     let role = std::fs::read(name).map_err(|error| error.to_string());
     let role = role.and_then(|text| pleach_yaml::parse(&text).map_err(|error| error.to_string()));
     let role = match role {
-        Ok(role) if matches!(role.get("kind").and_then(Value::as_str), Some("Role" | "ClusterRole")) => role,
+        Ok(role) if role.get("kind").and_then(Value::as_str).and_then(role_resource).is_some() => role,
         Ok(_) => {
             writeln!(terminal.err, "pleach: {name}: neither a Role nor a ClusterRole")?;
             return Ok(Exit::Trouble);

@@ -7,7 +7,7 @@ use pleach_schema::JSONSchemaProps;
 use super::ca_bundle::check_ca_bundle;
 use crate::types::{ApiVersion, Crd, CrdSpec, SelectableField, Version};
 
-/// What is demanded of a CRD. Demands on schemas are `pleach-schema`'s to tell.
+/// The requirements for a CRD. Requirements for schemas are in `pleach-schema`.
 #[derive(Clone, Debug)]
 pub struct Ratchets {
     /// The version of the request.
@@ -28,7 +28,7 @@ pub struct Ratchets {
 }
 
 impl Ratchets {
-    /// What is demanded of a new CRD.
+    /// The requirements for a new CRD.
     pub fn create(version: ApiVersion) -> Self {
         Self {
             version,
@@ -41,7 +41,7 @@ impl Ratchets {
         }
     }
 
-    /// What is demanded of a CRD that replaces `old`.
+    /// The requirements for a CRD that replaces `old`.
     pub fn update(old: &Crd, version: ApiVersion) -> Self {
         let established = old.is_established();
         Self {

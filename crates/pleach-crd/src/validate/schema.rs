@@ -16,7 +16,7 @@ use crate::types::{ApiVersion, CrdSpec};
 const NO_DEFAULTS: &str = "must not be set (cannot set default values in apiextensions.k8s.io/v1beta1 CRDs, must \
                            use apiextensions.k8s.io/v1)";
 
-/// What is demanded of every schema of one CRD.
+/// The requirements for every schema of one CRD.
 pub(super) struct Demands<'a> {
     options: Options<'static>,
     old_expressions: Option<Expressions>,

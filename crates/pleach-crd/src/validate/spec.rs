@@ -166,7 +166,7 @@ fn validate_first_version(spec: &CrdSpec, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What all versions share.
+/// The common parts of all versions.
 fn validate_shared(
     spec: &CrdSpec,
     old: Option<&CrdSpec>,
@@ -211,7 +211,7 @@ fn validate_shared(
     }
 }
 
-/// What may not change, at all or once the CRD was established.
+/// Fields that are immutable, always or once the CRD was established.
 pub(super) fn validate_immutable(new: &CrdSpec, old: &CrdSpec, ratchets: &Ratchets) -> Vec<FieldError> {
     let established = ratchets.require_immutable_names;
     [

@@ -9,7 +9,7 @@ use pleach_store::{Commit, Expect};
 
 use super::*;
 
-/// What was done to a record.
+/// The damage to a record.
 const DAMAGES: [(&str, &[u8]); 4] = [
     ("another format", b"\x07what is this"),
     ("cut short", b"\x01\0\0"),

@@ -58,7 +58,7 @@ pub struct GoStruct {
 pub struct GoField {
     /// The JSON key.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub ty: GoType,
     /// When it is left out.
     pub omit: Omit,

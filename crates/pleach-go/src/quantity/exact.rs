@@ -21,7 +21,7 @@ pub struct ExactQuantity(Form);
 enum Form {
     /// `value × 10^scale`
     Small { value: i64, scale: i32 },
-    /// Whatever does not fit.
+    /// All other numbers.
     Large(Decimal),
 }
 

@@ -15,7 +15,7 @@ const UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// What a number of nanoseconds may be at most, before its sign is looked at.
+/// The largest absolute number of nanoseconds.
 const MOST: u64 = 1 << 63;
 
 /// Reads `[-+]?([0-9]*(\.[0-9]*)?[a-z]+)+` or `0`, as nanoseconds. The error is Go's.

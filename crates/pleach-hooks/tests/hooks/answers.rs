@@ -1,4 +1,4 @@
-//! What is sent, and answers that ask for more than to be read.
+//! Requests, and responses that need more than to be read: retries, redirects, compression.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -311,7 +311,7 @@ async fn packed_answers_are_bounded_by_what_they_unpack_to() {
     assert_eq!(error, Err(wanted.to_owned()));
 }
 
-/// What is quoted of an answer ends after 256 bytes, wherever it turns up.
+/// Quotes of a response end after 256 bytes in every error.
 #[tokio::test]
 async fn errors_quote_little_of_an_answer() {
     let (root, good) = good();

@@ -70,7 +70,7 @@ impl<'o> Room<'o> {
         self.at += n;
     }
 
-    /// What a function appends.
+    /// The bytes that a function appends.
     pub(super) fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         self.out.truncate(self.at);
         write(self.out);

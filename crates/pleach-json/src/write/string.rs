@@ -6,7 +6,7 @@ use super::room::Room;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// What becomes of each byte: [`PLAIN`], [`OTHER`], or what stands behind the backslash.
+/// The escape of each byte: [`PLAIN`], [`OTHER`], or what stands behind the backslash.
 const ESCAPES: [u8; 256] = {
     let mut table = [PLAIN; 256];
     let mut byte = 0;

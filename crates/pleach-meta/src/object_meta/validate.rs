@@ -26,7 +26,7 @@ const SUBRESOURCE_MAX_LENGTH: usize = 256;
 /// Which names an object may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
-    /// Whatever may stand in a URL path.
+    /// A segment of a URL path.
     PathSegment,
     /// A DNS-1123 subdomain.
     Dns1123Subdomain,
@@ -35,7 +35,7 @@ pub enum NameRule {
 }
 
 impl NameRule {
-    /// What is wrong with a name.
+    /// The errors of a name.
     pub fn check(self, name: &str) -> Messages {
         match self {
             Self::PathSegment => check_path_segment_name(name),
@@ -44,7 +44,7 @@ impl NameRule {
         }
     }
 
-    /// What is wrong with the start of a name, as `generateName` has it.
+    /// The errors of a `generateName`.
     pub fn check_prefix(self, prefix: &str) -> Messages {
         match self {
             Self::PathSegment => check_path_segment_prefix(prefix),
@@ -271,7 +271,7 @@ pub(crate) fn immutable(path: &Path<'_>, value: impl Into<BadValue>) -> FieldErr
     FieldError::invalid(path, value, "field is immutable")
 }
 
-/// What is wrong with labels.
+/// The errors of labels.
 pub fn validate_labels(labels: Option<&Value>, path: &Path<'_>, errors: &mut FieldErrors) {
     for (key, value) in members(labels) {
         if errors.is_full() {
@@ -283,7 +283,7 @@ pub fn validate_labels(labels: Option<&Value>, path: &Path<'_>, errors: &mut Fie
     }
 }
 
-/// What is wrong with annotations.
+/// The errors of annotations.
 pub fn validate_annotations(annotations: Option<&Value>, path: &Path<'_>, errors: &mut FieldErrors) {
     let mut size = 0;
     for (key, value) in members(annotations) {

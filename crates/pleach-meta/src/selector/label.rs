@@ -115,7 +115,7 @@ impl Requirement {
         self.operator
     }
 
-    /// What it compares with, sorted.
+    /// The values, sorted.
     pub fn values(&self) -> &[Str] {
         &self.values
     }

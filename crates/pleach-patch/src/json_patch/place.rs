@@ -32,7 +32,7 @@ fn unescape(part: &str) -> String {
     if part.contains('~') { part.replace("~1", "/").replace("~0", "~") } else { part.to_owned() }
 }
 
-/// What stands at `key`. A key that an object does not have is nothing, without being an error.
+/// The value at `key`; none, without an error, for a key that an object does not have.
 pub(super) fn get<'d>(container: &'d Value, key: &str) -> Result<Option<&'d Value>, String> {
     match container {
         Value::Object(map) => Ok(map.get(key)),

@@ -30,7 +30,7 @@ impl StrategicSchema {
         Self::default()
     }
 
-    /// What every object has: `metadata.finalizers` is a set, `metadata.ownerReferences` is keyed
+    /// The metadata of every object: `metadata.finalizers` is a set, `metadata.ownerReferences` is keyed
     /// by `uid`.
     #[must_use]
     pub fn with_metadata(self) -> Self {

@@ -23,7 +23,7 @@ use crate::typed::Typed;
 use crate::types;
 use crate::validate::{self, Old, Verdict};
 
-/// What raises `metadata.generation`.
+/// The changes that increase `metadata.generation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generation {
     /// The kind has none.
@@ -61,7 +61,7 @@ pub struct ApiKind {
     pub scale: Option<&'static str>,
     /// Subresources besides these.
     pub subresources: &'static [SubresourceInfo],
-    /// What raises the generation.
+    /// The changes that increase the generation.
     pub generation: Generation,
     /// A delete answers with the object.
     pub returns_deleted: bool,
@@ -75,11 +75,11 @@ pub struct ApiKind {
     pub fields: &'static [(&'static str, &'static str, &'static str)],
     /// The warning that every request gets.
     pub deprecation: &'static str,
-    /// What the kind has of its own.
+    /// The kind's rules.
     pub rules: &'static dyn Rules,
 }
 
-/// What a kind has of its own: defaults, checks, columns.
+/// The rules of a kind: defaults, validation, columns.
 pub trait Rules: std::fmt::Debug + Send + Sync + 'static {
     /// Fills in defaults after decoding.
     fn default(&self, object: &mut Value) {
@@ -121,13 +121,13 @@ pub trait Rules: std::fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// What is wrong with an object. `old` is the object it replaces.
+    /// The errors of an object. `old` is the object it replaces.
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let _ = (object, old);
         Vec::new()
     }
 
-    /// What is wrong with an update of a subresource that writes the object.
+    /// The errors of an update of a subresource that writes the object.
     fn validate_subresource(&self, object: &Value, old: &Value, subresource: Subresource) -> Vec<FieldError> {
         let _ = (object, old, subresource);
         Vec::new()
@@ -188,12 +188,12 @@ pub trait Rules: std::fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// What follows from a commit.
+    /// The effect of a commit.
     fn after_commit(&self) -> Effect {
         Effect::None
     }
 
-    /// What admission plugins know the kind by.
+    /// The kind's role for admission plugins.
     fn role(&self) -> Role {
         Role::Other
     }

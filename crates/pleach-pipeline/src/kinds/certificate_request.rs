@@ -73,7 +73,7 @@ fn blocks(text: &[u8], kind: &str) -> Vec<Vec<u8>> {
     bodies.filter_map(|body| pleach_go::base64::decode(&body).ok()).collect()
 }
 
-/// What is wrong with an issued certificate.
+/// The errors of an issued certificate.
 fn certificate_error(certificate: &[u8]) -> Option<&'static str> {
     let found = blocks(certificate, "CERTIFICATE");
     if found.is_empty() {

@@ -300,7 +300,7 @@ fn job_spec(object: &Value, path: &str, errors: &mut Errors) {
     }
 }
 
-/// What only Jobs with indexes have, and what these must have.
+/// The rules for fields of indexed Jobs.
 fn indexes(spec: &Value, path: &str, errors: &mut Errors) {
     let at = |field: &str| format!("{path}.{field}");
     for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {

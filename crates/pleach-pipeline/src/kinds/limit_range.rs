@@ -217,7 +217,7 @@ fn limits_of(range: &Value) -> impl Iterator<Item = &Value> {
     range.get("spec").map(|spec| items(spec, "limits")).unwrap_or_default().iter()
 }
 
-/// What a container, Pod or claim takes, as it was written and as numbers.
+/// The resources of a container, Pod or claim, as texts and as numbers.
 struct Taken<'a> {
     requests: Option<&'a Value>,
     limits: Option<&'a Value>,
@@ -238,7 +238,7 @@ impl Taken<'_> {
     }
 }
 
-/// What a LimitRange says against a Pod.
+/// The violations of a LimitRange by a Pod.
 pub fn check_pod(range: &Value, pod: &Value) -> Option<String> {
     let mut errors = Vec::new();
     let spec = pod.get("spec")?;
@@ -269,7 +269,7 @@ pub fn check_pod(range: &Value, pod: &Value) -> Option<String> {
     together(errors)
 }
 
-/// What a LimitRange says against a claim.
+/// The violations of a LimitRange by a claim.
 pub fn check_claim(range: &Value, claim: &Value) -> Option<String> {
     let mut errors = Vec::new();
     let taken = Taken { requests: claim.at(&["spec", "resources", "requests"]), limits: None };

@@ -91,7 +91,7 @@ fn includes(wide: &Value, narrow: &Value) -> bool {
     }
 }
 
-/// What is wrong with the overhead of a Pod, given its class.
+/// The errors of the overhead of a Pod, given its class.
 pub fn overhead_error(class: Option<&Value>, pod: &Value) -> Option<&'static str> {
     let own = filled(pod, &["spec", "overhead"]);
     match class.and_then(|class| filled(class, &["overhead", "podFixed"])) {

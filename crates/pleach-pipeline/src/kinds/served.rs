@@ -12,7 +12,7 @@ use crate::kind::Kind;
 pub struct ServedKinds {
     /// Only those that control planes made of CRDs need.
     pub minimal: bool,
-    /// What `--runtime-config` says.
+    /// The value of `--runtime-config`.
     pub config: RuntimeConfig,
 }
 

@@ -129,7 +129,7 @@ impl Rules for Service {
     }
 }
 
-/// What follows from the type and the addresses.
+/// The defaults by the type and the addresses.
 fn addresses(object: &mut Value) {
     let kind = text_at(object, &["spec", "type"]).to_owned();
     let headless = text_at(object, &["spec", "clusterIP"]) == "None";
@@ -471,7 +471,7 @@ fn ports(object: &Value, _: i64) -> Value {
     cells::or_none(&shown.join(","))
 }
 
-/// What a Service needs of the allocators.
+/// The addresses and ports that a Service needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// An address.
@@ -482,7 +482,7 @@ pub struct Needs {
     pub health: bool,
 }
 
-/// What a Service needs, by its type.
+/// The needs of a Service, by its type.
 pub fn needs(object: &Value) -> Needs {
     let spec = object.get("spec").unwrap_or(&Value::Null);
     let kind = text(spec, "type");

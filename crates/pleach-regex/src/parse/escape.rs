@@ -68,7 +68,7 @@ impl Parser<'_> {
         point.ok_or_else(|| Error::new(ErrorCode::InvalidEscape, self.since(before)))
     }
 
-    /// What follows `\x`: two digits, or any number of them in braces. Stops after what is wrong, which
+    /// The rest of `\x`: two digits, or any number of them in braces. Stops after what is wrong, which
     /// the error quotes.
     fn hexadecimal(&mut self) -> Option<u32> {
         let c = self.next()?;

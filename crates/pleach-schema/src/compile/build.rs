@@ -14,7 +14,7 @@ use crate::keywords::KEYWORDS;
 use crate::run_rules::Rule;
 use crate::{JSONSchemaProps, SchemaOrBool, settle};
 
-/// What making a node takes.
+/// The input of making a node.
 const STEPS_PER_NODE: u64 = 64;
 
 /// Compiles a node and all below it.

@@ -45,7 +45,7 @@ pub struct Node {
     pub(super) decl: OnceLock<Option<Box<DeclType>>>,
 }
 
-/// What few nodes have.
+/// The parts that few nodes have.
 #[derive(Default)]
 pub(super) struct Rare {
     pub(super) default: Option<Value>,
@@ -197,7 +197,7 @@ impl Flags {
     }
 }
 
-/// What there is at a node or below it, so that a pass can skip a subtree.
+/// Flags of a node and the nodes below it, so that a pass can skip a subtree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Below(pub(super) u8);
 
@@ -335,7 +335,7 @@ impl Node {
         self.flags.has(Flags::ROOT)
     }
 
-    /// What is found here or below.
+    /// Flags of this node and the nodes below it.
     #[inline]
     pub fn below(&self) -> Below {
         self.below

@@ -71,7 +71,7 @@ impl Types {
         Self { text, several: widened, format, accepted, declared }
     }
 
-    /// What values are declared to be.
+    /// The declared type of values.
     #[inline]
     pub fn declared(&self) -> Declared {
         self.declared
@@ -114,7 +114,7 @@ impl Types {
         self.accepted & kind != 0
     }
 
-    /// What is wrong with a value that was not accepted.
+    /// The error about a value that was not accepted.
     pub(crate) fn error(&self, value: &Value, at: &Location<'_>) -> FieldError {
         let (wanted, found) = match (&self.format, value) {
             (Some(format), Value::Int(_)) => (format, "int64"),

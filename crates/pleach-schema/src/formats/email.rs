@@ -23,7 +23,7 @@ impl Format for Email {
     }
 }
 
-/// What is left to read.
+/// The rest of the text.
 #[derive(Clone, Copy)]
 struct Reader<'t> {
     rest: &'t str,

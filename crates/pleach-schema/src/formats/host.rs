@@ -9,7 +9,7 @@ use super::Format;
 /// A host name, letters and symbols of any script allowed.
 pub(super) struct Hostname;
 
-/// What the API server matches host names with.
+/// The expression for host names of the API server.
 static FORM: Constant<Regex> = Constant::new(|| {
     Regex::new(concat!(
         r"^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)|",

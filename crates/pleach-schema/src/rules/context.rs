@@ -139,7 +139,7 @@ impl<'a> RuleContext<'a> {
         }
     }
 
-    /// What the price of a rule at this node depends on around it.
+    /// The context of a node on which the cost of its rules depends.
     pub(crate) fn surroundings(&self, decl: &DeclType) -> RuleLocation {
         let mut steps = Vec::new();
         let mut at = self;

@@ -3,9 +3,9 @@
 use pleach_cel::cost::{Explanation, RuleLocation};
 use pleach_meta::{FieldError, FieldErrors, Path};
 
-/// What one expression may cost, times the number of its runs.
+/// The cost limit of one expression, times the number of its runs.
 pub const PER_EXPRESSION: u64 = 10_000_000;
-/// What all expressions of a schema may cost.
+/// The cost limit of all expressions of a schema.
 const PER_SCHEMA: u64 = 100_000_000;
 /// From here on an expression is named when the total is too high.
 pub(super) const WORTH_NAMING: u64 = 1_000_000;

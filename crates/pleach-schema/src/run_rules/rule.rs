@@ -13,7 +13,7 @@ use crate::compile::Node;
 use crate::props::ValidationRule;
 use crate::rules::resolve_field_path;
 
-/// What was accepted once may use everything there is.
+/// The environment of stored rules, with all libraries.
 static ENVIRONMENT: Constant<Environment> = Constant::new(Environment::stored);
 
 /// A rule.
@@ -24,7 +24,7 @@ pub struct Rule {
     programs: OnceLock<Result<Programs, String>>,
 }
 
-/// What a rule compiles to.
+/// A compiled rule.
 #[derive(Debug)]
 pub(super) struct Programs {
     pub(super) rule: Program,

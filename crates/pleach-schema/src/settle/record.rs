@@ -6,7 +6,7 @@ use std::fmt;
 
 use pleach_json::Value;
 
-/// What settling did to an object.
+/// The changes of settling.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settled {
     /// Unknown fields, sorted: strict field validation refuses them.
@@ -33,7 +33,7 @@ pub struct Defaults {
 pub struct AppliedDefault {
     /// Where.
     pub path: String,
-    /// What.
+    /// The change.
     pub value: Value,
 }
 

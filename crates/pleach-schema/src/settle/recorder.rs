@@ -12,7 +12,7 @@ use crate::field_path::Dotted;
 /// have gigabytes.
 const MAX_PATH_BYTES: usize = 1 << 20;
 
-/// What has been done so far.
+/// The changes so far.
 pub(super) struct Recorder {
     record: Record,
     settled: Settled,

@@ -30,7 +30,7 @@ use super::record::Reason;
 use super::recorder::Recorder;
 use crate::compile::{Additional, Node, Property};
 
-/// What the walk does where it is.
+/// The mode of the walk at a place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stages {
     pub(super) prune: bool,
@@ -367,7 +367,7 @@ impl Walk {
             && !(self.stages.coerce && node.below().embedded_resources())
     }
 
-    /// What replaces a null: the default of its schema, unless that is nullable.
+    /// The replacement of a null: the default of its schema, unless that is nullable.
     fn default_for_null(&mut self, node: &Node, at: &Path<'_>) -> Option<Value> {
         let default = node.default().filter(|_| self.stages.defaults)?;
         if !node.is_nullable() {

@@ -122,7 +122,7 @@ fn extensions(schema: &JSONSchemaProps, path: &Path<'_>, errors: &mut FieldError
     }
 }
 
-/// What holds for `apiVersion`, `kind` and `metadata` where a whole resource is described.
+/// The rules for `apiVersion`, `kind` and `metadata` where a whole resource is described.
 fn resource(schema: &JSONSchemaProps, level: Level, path: &Path<'_>, errors: &mut FieldErrors) {
     let properties = path.child("properties");
     for (name, want) in [("kind", "string"), ("apiVersion", "string"), ("metadata", "object")] {

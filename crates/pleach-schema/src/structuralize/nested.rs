@@ -161,7 +161,7 @@ impl Builder {
     }
 }
 
-/// What does not match `schema`; nothing matches `never` of the empty schema.
+/// The negation of `schema`; nothing matches `never` of the empty schema.
 fn never(schema: JSONSchemaProps) -> JSONSchemaProps {
     let mut out = JSONSchemaProps::default();
     out.value_mut().not = Some(schema.into());

@@ -8,7 +8,7 @@ use super::{Builder, Source};
 use crate::props::JSONSchemaProps;
 use crate::walk::TYPES;
 
-/// What a place holds.
+/// The type of a place.
 pub(super) enum Decision {
     /// Values of one type.
     Type(Str),

@@ -267,7 +267,7 @@ impl Reporter<'_> {
     }
 }
 
-/// What a branch of a junctor came to.
+/// The result of a branch of a junctor.
 #[derive(Default)]
 struct Branch {
     errors: FieldErrors,

@@ -1,6 +1,6 @@
 //! The unions of an object: a part of value validation that stock Kubernetes does not have.
 //!
-//! What a union demands is said in [`crate::unions`]; here is where it is asked. Like all of value
+//! The rules of unions are in [`crate::unions`]; this module applies them. Like all of value
 //! validation, an update lets be what did not change.
 
 use pleach_json::{Value, grow_stack};

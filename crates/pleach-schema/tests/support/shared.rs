@@ -1,4 +1,4 @@
-//! What several test files use: the material beside the checkout.
+//! Common code of several test files: the material beside the checkout.
 
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 

@@ -126,7 +126,7 @@ impl Policy {
         Ok(Self { rules })
     }
 
-    /// What the policy says about a request: the first rule that matches counts.
+    /// The policy for a request: the first rule that matches counts.
     pub fn evaluate(&self, attributes: &Attributes<'_>) -> Option<Audited> {
         let rule = self.rules.iter().find(|rule| rule.matches(attributes))?;
         (rule.level != Level::None).then(|| Audited {

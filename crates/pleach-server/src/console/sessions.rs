@@ -16,12 +16,12 @@ const CODE: Duration = Duration::from_mins(10);
 /// Sessions and codes at once; the oldest gives way.
 const MOST: usize = 1_000;
 
-/// Whose requests those of a session are.
+/// The user of a session's requests.
 #[derive(Clone, Debug)]
 pub(super) enum Grant {
     /// This user's.
     User(Arc<UserInfo>),
-    /// Those of this bearer token's user, as long as the token is valid.
+    /// The user of this bearer token, as long as the token is valid.
     Token(String),
 }
 
@@ -48,7 +48,7 @@ impl Sessions {
         add(&self.codes, Entry { grant, authority: String::new(), ends: now + CODE }, now)
     }
 
-    /// What a code is good for. It is good for nothing afterwards.
+    /// Takes the grant of a one-time code.
     pub(super) fn take_code(&self, code: &str, now: Instant) -> Option<Grant> {
         let entry = lock(&self.codes).remove(&hash(code))?;
         (now < entry.ends).then_some(entry.grant)

@@ -6,7 +6,7 @@
 use super::*;
 use crate::disk::sim::Fault;
 
-/// What a workload did before it was stopped.
+/// The operations of a workload before it was stopped.
 struct Run {
     /// Everything attempted, as if it had all succeeded.
     attempted: ModelStore,

@@ -1,4 +1,4 @@
-//! What stands in a URL: selectors, continue tokens, paths and queries.
+//! The parts of a URL: selectors, continue tokens, paths and queries.
 
 use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};

@@ -9,7 +9,7 @@ use crate::work::Work;
 use pleach_json::grow_stack;
 use std::fmt::Write;
 
-/// What a clause of a format string asks for.
+/// A clause of a format string.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Clause {
     String,

@@ -27,7 +27,7 @@ impl Atn {
     }
 }
 
-/// What follows the end of the first rule.
+/// The tokens after the end of the first rule.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beyond {
     Nothing,

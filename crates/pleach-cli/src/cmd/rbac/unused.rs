@@ -1,15 +1,15 @@
 //! Rules of a role that no request in an audit log needed.
 
 use pleach_json::Value;
+use pleach_pipeline::kinds::rbac::{ROLES, role_resource};
 
 use super::learn::Observed;
 
 /// A line for each verb on each resource, and on each path, that was not used.
 pub(super) fn unused(role: &Value, observed: &Observed) -> Vec<String> {
-    let namespace = match role.get("kind").and_then(Value::as_str) {
-        Some("Role") => role.at(&["metadata", "namespace"]).and_then(Value::as_str),
-        _ => None,
-    };
+    let resource = role.get("kind").and_then(Value::as_str).and_then(role_resource);
+    let namespace = role.at(&["metadata", "namespace"]).and_then(Value::as_str);
+    let namespace = namespace.filter(|_| resource == Some(ROLES));
     let mut out = Vec::new();
     let rules = role.get("rules").and_then(Value::as_array);
     for (i, rule) in rules.into_iter().flatten().enumerate() {

@@ -27,7 +27,7 @@ pub enum Mode {
     Stored,
 }
 
-/// What an expression must evaluate to.
+/// The result type of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Conditions and validations.

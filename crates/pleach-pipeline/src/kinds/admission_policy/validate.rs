@@ -21,7 +21,7 @@ const LONGEST_ANNOTATION: usize = 5 * 1024;
 /// Mutations are for what is created and updated.
 const MUTATING_OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
 
-/// What is wrong with a policy, which replaces `old` if there is one. Expressions that were stored before may use what
+/// The errors of a policy, which replaces `old` if there is one. Expressions that were stored before may use what
 /// newer servers know.
 pub(super) fn policy(object: &Value, old: Option<&Value>, mutating: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
@@ -300,7 +300,7 @@ fn expressions(spec: &Value) -> HashSet<&str> {
     found
 }
 
-/// What is wrong with a binding.
+/// The errors of a binding.
 pub(super) fn binding(object: &Value, mutating: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let empty = Value::object();
@@ -454,7 +454,7 @@ fn check_mutating_operations(resources: &Value, path: &Path<'_>, errors: &mut Ve
     }
 }
 
-/// What is wrong with the status of a policy.
+/// The errors of the status of a policy.
 pub(super) fn status(object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let Some(status) = object.get("status") else { return errors };

@@ -1,4 +1,4 @@
-//! What autoscaling/v1 has no fields for, as the texts of annotations: JSON in the order of upstream's structs, metrics and
+//! Fields that autoscaling/v1 does not have, as the texts of annotations: JSON in the order of upstream's structs, metrics and
 //! conditions with the field names of v1, the behavior with the names of the internal type.
 
 use pleach_json::{Map, Value};

@@ -9,7 +9,7 @@ use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{int_at, text, text_at};
 use crate::kinds::pod::validate as pods;
 
-/// What a kind says in its messages about selectors and templates.
+/// The parts of a kind's messages about selectors and templates.
 struct Words {
     empty_selector: &'static str,
     /// The template is validated although the selector cannot be read.

@@ -37,7 +37,7 @@ const IMMUTABLE: [&str; 14] = [
     "reportingInstance",
 ];
 
-/// What is wrong with an event, which replaces `old` if there is one.
+/// The errors of an event, which replaces `old` if there is one.
 pub(super) fn validate(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let is_core = object.get("apiVersion").and_then(Value::as_str) == Some(CORE);
     let event = Event { value: in_core(object), is_core };

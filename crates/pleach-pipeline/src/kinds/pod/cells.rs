@@ -83,7 +83,7 @@ fn condition<'a>(pod: &'a Value, kind: &str) -> Option<&'a Value> {
     statuses(pod, "conditions").iter().find(|c| text(c, "type") == kind)
 }
 
-/// What the cells of a Pod are made from.
+/// The source of the cells of a Pod.
 struct Summary {
     reason: String,
     ready: usize,

@@ -28,7 +28,7 @@ fn raise(to: &mut ResourceList, other: &ResourceList) {
     }
 }
 
-/// What a pod spec's containers take together; `which` is `requests` or `limits`.
+/// The sum of the resources of a pod spec's containers; `which` is `requests` or `limits`.
 pub(crate) fn of_containers(spec: &Value, which: &str) -> ResourceList {
     let of = |container: &Value| list(container.at(&["resources", which]));
     let mut sum = ResourceList::new();
@@ -50,12 +50,12 @@ pub(crate) fn of_containers(spec: &Value, which: &str) -> ResourceList {
     sum
 }
 
-/// What containers request together.
+/// The sum of the requests of containers.
 pub(crate) fn container_requests(spec: &Value) -> ResourceList {
     of_containers(spec, "requests")
 }
 
-/// What a Pod takes: its containers, its own resources in their place, and its overhead.
+/// The resources of a Pod: of its containers, its own resources in their place, and its overhead.
 pub fn of_pod(spec: &Value, which: &str) -> ResourceList {
     let mut sum = of_containers(spec, which);
     for (name, quantity) in list(spec.at(&["resources", which])) {

@@ -58,7 +58,7 @@ impl Policy {
         self.minor.map_or_else(|| format!("{level}:latest"), |minor| format!("{level}:v1.{minor}"))
     }
 
-    /// What a Pod or template does that the policy forbids, in the order and words of upstream.
+    /// The violations of the policy by a Pod or template, in upstream's order and words.
     pub fn violations(&self, pod: &Value) -> Option<String> {
         if self.is_privileged() {
             return None;
@@ -99,7 +99,7 @@ impl Policy {
     }
 }
 
-/// What is forbidden, and who does it.
+/// A violation, and the containers with it.
 type Violation = Option<(&'static str, String)>;
 
 struct View<'a> {

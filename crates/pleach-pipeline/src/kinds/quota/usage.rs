@@ -83,7 +83,7 @@ impl Counted<'_> {
         }
     }
 
-    /// What an object takes.
+    /// The resources that an object uses.
     pub fn usage(&self, object: &Value) -> ResourceList {
         let one = Quantity::from_int(1);
         let mut usage = ResourceList::new();

@@ -8,7 +8,7 @@ use pleach_meta::{FieldError, Path};
 
 use super::GROUP;
 
-/// What is wrong with a Role or ClusterRole.
+/// The errors of a Role or ClusterRole.
 pub(super) fn role(object: &Value, namespaced: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let all = Path::new("rules");
@@ -66,7 +66,7 @@ fn check_aggregation(aggregation: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What is wrong with a binding, which replaces `old` if there is one.
+/// The errors of a binding, which replaces `old` if there is one.
 pub(super) fn binding(object: &Value, old: Option<&Value>, namespaced: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let role = object.get("roleRef").cloned().unwrap_or_default();

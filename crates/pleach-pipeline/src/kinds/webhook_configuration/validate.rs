@@ -19,7 +19,7 @@ const REVIEWS: [&str; 2] = ["v1", "v1beta1"];
 /// How many conditions a webhook may have.
 const MOST_CONDITIONS: usize = 64;
 
-/// What is wrong with a configuration, which replaces `old` if there is one. Conditions that were stored before are
+/// The errors of a configuration, which replaces `old` if there is one. Conditions that were stored before are
 /// not validated again: an older server may know less than the one that accepted them.
 pub(super) fn validate(configuration: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let stored: HashSet<&str> = old.into_iter().flat_map(webhooks).flat_map(expressions).collect();
@@ -79,7 +79,7 @@ fn check_name(name: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What is said must be one of these; it need not be said.
+/// An optional value out of a set.
 pub(crate) fn check_choice(
     object: &Value,
     key: &str,

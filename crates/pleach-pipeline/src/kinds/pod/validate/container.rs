@@ -8,7 +8,7 @@ use pleach_meta::FieldError;
 use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{bool_at, int_at, items, text};
 
-/// What the containers of a Pod have around them.
+/// The Pod around containers.
 pub(super) struct Context<'a> {
     volumes: &'a HashSet<&'a str>,
     host_network: bool,
