@@ -89,7 +89,6 @@ fn go_type(ty: &TypeExpr) -> GoType {
         TypeExpr::MicroTime => GoType::MicroTime,
         TypeExpr::Quantity => GoType::Quantity,
         TypeExpr::IntOrString => GoType::IntOrString,
-        TypeExpr::Raw => GoType::Raw,
         TypeExpr::Bytes => GoType::Bytes,
         TypeExpr::Texts => GoType::Slice(&STRING),
         // A map of quantities is a list of resources, of which there is no less than a thousandth.
@@ -98,7 +97,9 @@ fn go_type(ty: &TypeExpr) -> GoType {
         TypeExpr::List(of) => GoType::Slice(leak(of)),
         TypeExpr::Pointer(to) => GoType::Pointer(leak(to)),
         // Schemas nest, and have a decoder of their own.
-        TypeExpr::SchemaOrBool | TypeExpr::SchemaOrList | TypeExpr::SchemaOrTexts => GoType::Raw,
+        TypeExpr::Raw | TypeExpr::SchemaOrBool | TypeExpr::SchemaOrList | TypeExpr::SchemaOrTexts => {
+            GoType::Raw
+        }
         TypeExpr::Struct(name) if name.ends_with(".JSONSchemaProps") => GoType::Raw,
         TypeExpr::Struct(name) => GoType::Struct(go_struct(name).expect("a type of the table")),
     }

@@ -216,9 +216,8 @@ pub fn of_kind(api_version: &str, kind: &str) -> Option<&'static TypeDef> {
     let package = match group.split_once('.') {
         None if group.is_empty() => "core",
         None if group != "core" => group,
-        None => return None,
         Some((package, "k8s.io" | "authorization.k8s.io")) if package != "core" => package,
-        Some(_) => return None,
+        _ => return None,
     };
     let def = get(&format!("{package}/{version}.{kind}"))?;
     def.fields.iter().any(|field| field.name == "apiVersion" && field.number == 0).then_some(def)
