@@ -100,7 +100,7 @@ pub enum Annotation {
 }
 
 impl Policy {
-    /// Evaluates match conditions. One that is false decides, whatever becomes of the others, unless they are too
+    /// Evaluates match conditions. A false condition decides, even if others fail, unless they are too
     /// expensive together.
     pub fn condition(&self, input: &Input<'_>) -> (Condition, u64) {
         if self.conditions.is_empty() {

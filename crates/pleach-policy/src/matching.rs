@@ -20,7 +20,7 @@ pub struct MatchResources {
 }
 
 impl MatchResources {
-    /// Reads what was validated before.
+    /// Reads `matchResources`, which was validated before.
     pub fn read(value: &Value) -> Self {
         let rules = |key: &str| -> Vec<Rule> {
             value.get(key).and_then(Value::as_array).into_iter().flatten().map(Rule::read).collect()

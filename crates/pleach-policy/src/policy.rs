@@ -37,7 +37,7 @@ pub struct Policy {
 pub enum FailurePolicy {
     /// It is refused.
     Fail,
-    /// It goes on.
+    /// The request continues.
     Ignore,
 }
 

@@ -46,7 +46,7 @@ pub struct AdmissionRequest<'a> {
     pub name: Str,
     /// The namespace, or empty.
     pub namespace: &'a str,
-    /// The object as it shall be; none if it goes.
+    /// The new object; none for a deletion.
     pub object: Option<&'a Value>,
     /// The object as it is; none if it is new.
     pub old: Option<&'a Value>,
@@ -58,7 +58,7 @@ pub struct AdmissionRequest<'a> {
     pub user: &'a UserInfo,
 }
 
-/// An `AdmissionRequest` without `uid` and objects; what is empty is left out, as on the wire. `seen` is the group and
+/// An `AdmissionRequest` without `uid`, objects and empty fields, as on the wire. `seen` is the group and
 /// version that rules matched.
 pub fn admission_request(request: &AdmissionRequest<'_>, seen: GroupVersion<'_>) -> Value {
     request_seen(request, seen, seen)
@@ -79,7 +79,7 @@ fn request_seen(
     let type_of = |(group, version, kind): (&str, &str, &str)| json!({"group": (group), "version": (version), "kind": (kind)});
     let resource_in = |(group, version): GroupVersion<'_>| json!({"group": (group), "version": (version), "resource": (request.resource)});
     let (group, version, kind) = request.object_type;
-    // A Scale is a Scale in every version of what it scales.
+    // A Scale is the same in every version of the resource.
     let seen_type =
         if (group, version) == own { (seen_kind.0, seen_kind.1, kind) } else { request.object_type };
     let mut out = Map::default();
@@ -98,7 +98,7 @@ fn request_seen(
     out.into()
 }
 
-/// A user as `authentication.k8s.io` writes it; what is empty is left out.
+/// A user as `authentication.k8s.io` writes it, without empty fields.
 pub fn user_info(user: &UserInfo) -> Map {
     let texts = |list: &[Str]| list.iter().map(|text| Value::from(text.clone())).collect::<Vec<_>>();
     let mut out = Map::default();

@@ -1,4 +1,4 @@
-//! Which writes a webhook or a policy is about: by what happens to which resource, and by labels.
+//! Rules and selectors of webhooks and policies: which writes they match.
 
 use pleach_json::{Map, Str, Value};
 use pleach_meta::selector::LabelSelector;
@@ -110,8 +110,8 @@ pub fn selects_object(selector: &LabelSelector, request: &AdmissionRequest<'_>) 
         || [request.object, request.old].into_iter().flatten().any(|o| selector.matches(labels(o)))
 }
 
-/// Whether the namespace is selected in which something happens. What is in none always is, except for a
-/// namespace itself: that is judged by its own labels, the new ones if they are what changes.
+/// Whether the namespace of a request is selected. Cluster-scoped objects always are, except for a
+/// namespace itself: its own labels count, the new ones for a write that changes them.
 pub fn selects_namespace(
     selector: &LabelSelector,
     request: &AdmissionRequest<'_>,

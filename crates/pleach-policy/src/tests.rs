@@ -7,7 +7,7 @@ use pleach_json::{Value, json};
 
 use super::*;
 
-/// Calls something with what expressions about a create see.
+/// Calls a function with the variables of a create.
 fn with_input<T>(object: &Value, params: Option<&Value>, call: impl FnOnce(&Input<'_>) -> T) -> T {
     let user = UserInfo::authenticated("jane", []);
     let options = json!({"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"});

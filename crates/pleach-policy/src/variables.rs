@@ -36,7 +36,7 @@ impl<'a, 'p> Variables<'a, 'p> {
         }
     }
 
-    /// The cost and work of variables that were evaluated since this was asked last.
+    /// The cost and work of variables that were evaluated since the last call.
     pub(crate) fn take_cost(&self) -> (u64, u64) {
         (self.cost.take(), self.work.take())
     }

@@ -1,4 +1,4 @@
-//! Assertions about what clients have done. They print the transcript of all requests when they fail.
+//! Assertions about the requests of clients. They print the transcript of all requests when they fail.
 
 use std::time::{Duration, Instant};
 

@@ -88,6 +88,6 @@ async fn connection(stream: TcpStream, server: Server) {
             world.handle(Request::from_parts(parts, body), None).await
         }
     });
-    // A client that goes away, or is cut off by a fault, is no error.
+    // A client that disconnects, or is cut off by a fault, is no error.
     let _ = auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
 }

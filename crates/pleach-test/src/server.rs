@@ -16,7 +16,7 @@ use crate::service::InProcess;
 /// The world that servers with default options are forks of: built-in kinds are read once per process.
 static FIRST: OnceCell<Template> = OnceCell::const_new();
 
-/// A world without background tasks: those would end with the runtime of the test that made it.
+/// A world without background tasks: they would end with the runtime of the test that made it.
 struct Template(World);
 
 /// A Kubernetes API server inside a test. Clones are the same server.
@@ -90,7 +90,7 @@ impl Server {
         api.create(&PostParams::default(), crd).await.map(drop)
     }
 
-    /// Another server with everything that is in this one: objects, CRDs, clock. What neither changes is shared.
+    /// Another server with the state of this one: objects, CRDs, clock. Unchanged data is shared.
     /// Fault rules and logged requests stay behind.
     ///
     /// # Panics
@@ -110,7 +110,7 @@ impl Server {
         Snapshot(Arc::new(world.expect("what this server has stored can be read")))
     }
 
-    /// Goes back to a snapshot. Clients stay good; their watches end, and they list again.
+    /// Goes back to a snapshot. Clients stay valid; their watches end, and they list again.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Faults, scripted: which requests a rule is about, and what happens to them.
+//! Scripted faults: the requests that a rule matches, and their effect.
 
 use std::fmt;
 use std::time::Duration;

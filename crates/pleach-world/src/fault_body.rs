@@ -14,7 +14,7 @@ use tokio::time::Sleep;
 
 use crate::fault::Action;
 
-/// How often events that are held back look whether their rule is gone.
+/// How often events that are held back check whether their rule was removed.
 const HELD: Duration = Duration::from_millis(10);
 
 /// The body of an answer.
@@ -45,7 +45,7 @@ impl WorldBody {
     }
 }
 
-/// A fault of a watch, and what it has not sent yet.
+/// A fault of a watch, and the bytes not sent yet.
 struct EventFaults {
     action: Action,
     is_json: bool,
@@ -59,7 +59,7 @@ struct EventFaults {
 }
 
 impl EventFaults {
-    /// Takes the whole events out of what has come: lines of JSON, or frames with their length in front.
+    /// Takes the complete events out of the received bytes: lines of JSON, or frames with their length in front.
     fn split(&mut self) {
         loop {
             let length = if self.is_json {

@@ -1,7 +1,7 @@
 //! Servers for tests ("worlds"): each has a store in memory, a clock, users and watches of its own.
 //!
 //! * [`World`]: starts in no time, answers requests without a socket, and can be forked: the fork shares with the
-//!   original what neither has changed since;
+//!   original all data that neither has changed since;
 //! * [`TestClock`], [`SeededRandomness`]: the same requests give the same bytes;
 //! * [`Rule`]: faults by user agent, user, verb, resource, name, count and seeded probability;
 //! * [`LoggedRequest`]: every request, its answer and its user.

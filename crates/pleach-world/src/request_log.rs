@@ -1,4 +1,4 @@
-//! The log of requests: what every client has asked for, and what it was answered.
+//! The log of requests: every client's requests and responses.
 
 use bytes::Bytes;
 
