@@ -1,13 +1,14 @@
 //! The client: calls to the members of an etcd cluster.
 //!
 //! A connection per member, made when it is needed and made anew, with the name resolved again, after
-//! it broke. Calls go to the members in turn. A read that got no answer is sent to the next member; a
-//! write is sent to the next member only if it certainly was not processed, since it could be applied
-//! twice otherwise.
+//! it broke. Calls go to the members in turn; a member that gave no answer is passed over until it has
+//! answered a read again. A read that got no answer is sent to the next member; a write is sent to the
+//! next member only if it certainly was not processed, since it could be applied twice otherwise. Where
+//! no member can be reached, calls wait for one, as kube-apiserver's do.
 
 use std::{
     sync::{
-        Arc,
+        Weak,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
@@ -18,35 +19,32 @@ use http::uri::PathAndQuery;
 use pleach_store::StoreError;
 use prost::Message;
 use tokio::{
-    sync::{Mutex, mpsc},
+    sync::{Notify, mpsc},
     time::{Instant, sleep, timeout, timeout_at},
 };
 use tokio_stream::Stream;
-use tonic::{
-    Streaming,
-    client::Grpc,
-    metadata::MetadataValue,
-    transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
-};
+use tonic::{Streaming, client::Grpc, metadata::MetadataValue, transport::Channel};
 use tonic_prost::ProstCodec;
 
 use crate::{
     error::{CallError, classify},
+    member::{Member, invalid},
     messages::{
         AlarmRequest, AlarmResponse, CompactionRequest, CompactionResponse, LeaseGrantRequest,
-        LeaseGrantResponse, RangeRequest, RangeResponse, TxnRequest, TxnResponse, WatchRequest,
-        WatchResponse,
+        LeaseGrantResponse, RangeRequest, RangeResponse, StatusRequest, StatusResponse, TxnRequest,
+        TxnResponse, WatchRequest, WatchResponse,
     },
     options::Options,
+    version::Version,
 };
 
 /// How long a read waits for one member before it asks the next.
 const READ_ATTEMPT: Duration = Duration::from_secs(3);
 /// The pause after all members failed.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Connections are checked this often when nothing arrives.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
-const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often a member that gave no answer is asked again, and how long it has for the answer.
+const PROBE: Duration = Duration::from_secs(1);
+const PROBE_ATTEMPT: Duration = Duration::from_secs(2);
 
 /// A client of one cluster.
 #[derive(Debug)]
@@ -54,25 +52,34 @@ pub(crate) struct Client {
     members: Vec<Member>,
     next: AtomicUsize,
     call_timeout: Duration,
+    /// A member gave no answer.
+    failed: Notify,
 }
 
-#[derive(Debug)]
-struct Member {
-    endpoint: Endpoint,
-    /// The connection, with a number that tells it from later ones.
-    connection: Mutex<Option<(usize, Channel)>>,
-    made: AtomicUsize,
-}
-
-/// Whether a call changes something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Effect {
+/// Whether a call changes something, and for whom.
+#[derive(Debug, Clone, Copy)]
+enum Effect<'a> {
     Read,
-    Write,
+    Write(Option<&'a Weak<()>>),
+}
+
+impl Effect<'_> {
+    fn is_write(self) -> bool {
+        matches!(self, Self::Write(_))
+    }
+
+    /// Whether a write's caller has gone.
+    fn is_abandoned(self) -> bool {
+        matches!(self, Self::Write(Some(caller)) if caller.strong_count() == 0)
+    }
 }
 
 /// An open watch stream.
 pub(crate) struct WatchCall {
+    /// The member that it is open on, by its place in the list.
+    pub(crate) member: usize,
+    /// That member's version.
+    pub(crate) version: Version,
     pub(crate) requests: mpsc::Sender<WatchRequest>,
     pub(crate) responses: Streaming<WatchResponse>,
 }
@@ -84,7 +91,8 @@ impl Client {
         if members.is_empty() {
             return Err(invalid("no etcd server is given".into()));
         }
-        Ok(Self { members, next: AtomicUsize::new(0), call_timeout: options.call_timeout })
+        let (next, call_timeout) = (AtomicUsize::new(0), options.call_timeout);
+        Ok(Self { members, next, call_timeout, failed: Notify::new() })
     }
 
     pub(crate) async fn range(&self, request: RangeRequest) -> Result<RangeResponse, CallError> {
@@ -92,7 +100,16 @@ impl Client {
     }
 
     pub(crate) async fn txn(&self, request: TxnRequest) -> Result<TxnResponse, CallError> {
-        self.call("/etcdserverpb.KV/Txn", request, Effect::Write).await
+        self.call("/etcdserverpb.KV/Txn", request, Effect::Write(None)).await
+    }
+
+    /// The same for a caller who may go before it is answered: then it is not sent any more.
+    pub(crate) async fn txn_for(
+        &self,
+        caller: &Weak<()>,
+        request: TxnRequest,
+    ) -> Result<TxnResponse, CallError> {
+        self.call("/etcdserverpb.KV/Txn", request, Effect::Write(Some(caller))).await
     }
 
     /// Compacting twice is compacting once, so it may be sent twice.
@@ -116,7 +133,7 @@ impl Client {
         Ok(response.header.map_or(0, |header| header.revision))
     }
 
-    async fn call<Q, A>(&self, path: &'static str, request: Q, effect: Effect) -> Result<A, CallError>
+    async fn call<Q, A>(&self, path: &'static str, request: Q, effect: Effect<'_>) -> Result<A, CallError>
     where
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
@@ -124,11 +141,12 @@ impl Client {
         let deadline = Instant::now() + self.call_timeout;
         let mut last = CallError::NotProcessed("etcd cannot be reached".into());
         loop {
-            for _ in &self.members {
-                let member = &self.members[self.next.fetch_add(1, Relaxed) % self.members.len()];
+            for index in self.order() {
+                let member = &self.members[index];
                 let (number, channel) = match timeout_at(deadline, member.connection()).await {
                     Ok(Ok(connection)) => connection,
                     Ok(Err(reason)) => {
+                        self.has_failed(index);
                         last = CallError::NotProcessed(reason);
                         continue;
                     }
@@ -136,7 +154,7 @@ impl Client {
                 };
                 let until = match effect {
                     Effect::Read => deadline.min(Instant::now() + READ_ATTEMPT),
-                    Effect::Write => deadline,
+                    Effect::Write(_) => deadline,
                 };
                 let error = match timeout_at(until, unary(channel, path, request.clone())).await {
                     Ok(Ok(answer)) => return Ok(answer),
@@ -145,10 +163,11 @@ impl Client {
                 };
                 match &error {
                     CallError::Refused(_) => return Err(error),
-                    CallError::NotProcessed(_) => {}
+                    CallError::NotProcessed(_) => self.has_failed(index),
                     CallError::NoAnswer(_) => {
+                        self.has_failed(index);
                         member.drop_connection(number).await;
-                        if effect == Effect::Write {
+                        if effect.is_write() {
                             return Err(error);
                         }
                     }
@@ -158,23 +177,94 @@ impl Client {
                     return Err(last);
                 }
             }
-            if Instant::now() + PAUSE >= deadline {
+            if Instant::now() + PAUSE >= deadline || effect.is_abandoned() {
                 return Err(last);
             }
             sleep(PAUSE).await;
         }
     }
 
-    /// Opens a watch stream on the next member.
-    pub(crate) async fn watch(&self, first: WatchRequest) -> Result<WatchCall, CallError> {
-        let member = &self.members[self.next.fetch_add(1, Relaxed) % self.members.len()];
-        let (number, channel) = member.connection().await.map_err(CallError::NotProcessed)?;
-        let opened = timeout(READ_ATTEMPT, open_watch(channel, first)).await;
-        let opened = opened.unwrap_or_else(|_| Err(CallError::NoAnswer("the watch was not opened".into())));
-        if let Err(CallError::NoAnswer(_)) = &opened {
-            member.drop_connection(number).await;
+    /// The members in the order in which a call asks them: in turn, and those that gave no answer last.
+    fn order(&self) -> impl Iterator<Item = usize> + '_ {
+        let (first, count) = (self.next.fetch_add(1, Relaxed), self.members.len());
+        let is_wanted =
+            move |(failed, index): &(bool, usize)| self.members[*index].failed.load(Relaxed) == *failed;
+        (0..2 * count)
+            .map(move |n| (n >= count, (first.wrapping_add(n)) % count))
+            .filter(is_wanted)
+            .map(|(_, index)| index)
+    }
+
+    /// Notes that a member gave no answer.
+    pub(crate) fn has_failed(&self, index: usize) {
+        if self.members.len() > 1 && !self.members[index].failed.swap(true, Relaxed) {
+            self.failed.notify_one();
+        }
+    }
+
+    /// Asks members that gave no answer until they do. The read needs a quorum: a member that is cut off from the
+    /// others does not answer it.
+    pub(crate) async fn probe(&self, key: Bytes) {
+        loop {
+            self.failed.notified().await;
+            while self.members.iter().any(|member| member.failed.load(Relaxed)) {
+                sleep(PROBE).await;
+                for member in self.members.iter().filter(|member| member.failed.load(Relaxed)) {
+                    if timeout(PROBE_ATTEMPT, answers(member, key.clone())).await.unwrap_or(false) {
+                        member.failed.store(false, Relaxed);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Opens a watch stream on the next member. What it asks for depends on the member's version.
+    pub(crate) async fn watch(
+        &self,
+        first: impl FnOnce(Version) -> WatchRequest,
+    ) -> Result<WatchCall, CallError> {
+        let index = self.order().next().unwrap_or_default();
+        let member = &self.members[index];
+        let opened = async {
+            let (number, channel) = member.connection().await.map_err(CallError::NotProcessed)?;
+            let opening = async {
+                let status =
+                    unary(channel.clone(), "/etcdserverpb.Maintenance/Status", StatusRequest {}).await;
+                let version = match status {
+                    Ok(StatusResponse { version }) => Version::parse(&version),
+                    Err(CallError::Refused(_)) => Version::default(),
+                    Err(error) => return Err(error),
+                };
+                let (requests, responses) = open_watch(channel, first(version)).await?;
+                Ok(WatchCall { member: index, version, requests, responses })
+            };
+            let opened = timeout(READ_ATTEMPT, opening).await;
+            let opened =
+                opened.unwrap_or_else(|_| Err(CallError::NoAnswer("the watch was not opened".into())));
+            if let Err(CallError::NoAnswer(_)) = &opened {
+                member.drop_connection(number).await;
+            }
+            opened
+        };
+        let opened = opened.await;
+        if matches!(opened, Err(CallError::NoAnswer(_) | CallError::NotProcessed(_))) {
+            self.has_failed(index);
         }
         opened
+    }
+}
+
+/// Whether a member answers a read.
+async fn answers(member: &Member, key: Bytes) -> bool {
+    let Ok((number, channel)) = member.connection().await else { return false };
+    let request = RangeRequest { key, count_only: true, ..Default::default() };
+    match unary::<_, RangeResponse>(channel, "/etcdserverpb.KV/Range", request).await {
+        Ok(_) | Err(CallError::Refused(_)) => true,
+        Err(CallError::NotProcessed(_)) => false,
+        Err(CallError::NoAnswer(_)) => {
+            member.drop_connection(number).await;
+            false
+        }
     }
 }
 
@@ -190,7 +280,10 @@ where
     answer.map(tonic::Response::into_inner).map_err(classify)
 }
 
-async fn open_watch(channel: Channel, first: WatchRequest) -> Result<WatchCall, CallError> {
+/// Both directions of a watch stream.
+type Directions = (mpsc::Sender<WatchRequest>, Streaming<WatchResponse>);
+
+async fn open_watch(channel: Channel, first: WatchRequest) -> Result<Directions, CallError> {
     let mut grpc = grpc(channel);
     grpc.ready().await.map_err(|error| CallError::NotProcessed(error.to_string().into()))?;
     let (requests, sent) = mpsc::channel(8);
@@ -200,7 +293,7 @@ async fn open_watch(channel: Channel, first: WatchRequest) -> Result<WatchCall, 
     request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
     let path = PathAndQuery::from_static("/etcdserverpb.Watch/Watch");
     let answer = grpc.streaming(request, path, ProstCodec::default()).await.map_err(classify)?;
-    Ok(WatchCall { requests, responses: answer.into_inner() })
+    Ok((requests, answer.into_inner()))
 }
 
 /// Sizes are bounded by etcd's own limits.
@@ -220,72 +313,4 @@ impl Stream for Requests {
     ) -> std::task::Poll<Option<WatchRequest>> {
         self.0.poll_recv(cx)
     }
-}
-
-impl Member {
-    fn new(url: &str, options: &Options) -> Result<Self, StoreError> {
-        let refuse = |why: String| invalid(format!("etcd server {url:?}: {why}"));
-        let mut endpoint = Endpoint::from_shared(url.to_owned())
-            .map_err(|error| refuse(error.to_string()))?
-            .connect_timeout(options.connect_timeout)
-            .http2_keep_alive_interval(KEEP_ALIVE)
-            .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
-            .keep_alive_while_idle(true)
-            .tcp_nodelay(true)
-            .initial_stream_window_size(4 << 20)
-            .initial_connection_window_size(16 << 20);
-        match endpoint.uri().scheme_str() {
-            Some("http") => {}
-            Some("https") => {
-                let mut tls = ClientTlsConfig::new();
-                tls = match &options.ca {
-                    Some(ca) => tls.ca_certificate(Certificate::from_pem(ca)),
-                    None => tls.with_native_roots(),
-                };
-                if let Some((certificate, key)) = &options.identity {
-                    tls = tls.identity(Identity::from_pem(certificate, key));
-                }
-                endpoint = endpoint.tls_config(tls).map_err(|error| refuse(with_causes(&error)))?;
-            }
-            _ => return Err(refuse("it must start with http:// or https://".into())),
-        }
-        Ok(Self { endpoint, connection: Mutex::default(), made: AtomicUsize::new(0) })
-    }
-
-    /// The connection, made if there is none.
-    async fn connection(&self) -> Result<(usize, Channel), Arc<str>> {
-        let mut connection = self.connection.lock().await;
-        if let Some((number, channel)) = &*connection {
-            return Ok((*number, channel.clone()));
-        }
-        let channel = self.endpoint.connect().await.map_err(|error| {
-            Arc::<str>::from(format!("cannot connect to {}: {}", self.endpoint.uri(), with_causes(&error)))
-        })?;
-        let number = self.made.fetch_add(1, Relaxed);
-        *connection = Some((number, channel.clone()));
-        Ok((number, channel))
-    }
-
-    /// Drops a connection that broke, unless there is a new one already.
-    async fn drop_connection(&self, broken: usize) {
-        let mut connection = self.connection.lock().await;
-        if matches!(&*connection, Some((number, _)) if *number == broken) {
-            *connection = None;
-        }
-    }
-}
-
-fn invalid(why: String) -> StoreError {
-    StoreError::io(why, std::io::ErrorKind::InvalidInput.into())
-}
-
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

@@ -1,10 +1,14 @@
 //! Commits as etcd transactions.
 
+use std::sync::Weak;
+
+use bytes::Bytes;
 use pleach_store::{Commit, Expect, Key, Revision, StoreError};
 
 use crate::{
     cache::Cache,
     client::Client,
+    leases::Leases,
     messages::{
         Compare, DeleteRangeRequest, PutRequest, RangeRequest, Request, RequestOp, TxnRequest, TxnResponse,
     },
@@ -15,8 +19,32 @@ pub(crate) async fn send(
     client: &Client,
     cache: &Cache,
     commit: &Commit,
-    lease: i64,
+    leases: &Leases,
+    caller: &Weak<()>,
 ) -> Result<Revision, StoreError> {
+    let time_to_live = commit.ops.iter().filter_map(|op| cache.codec.time_to_live(&op.key)).max();
+    let mut is_new_lease = false;
+    loop {
+        let lease = match time_to_live {
+            Some(ttl) => leases.lease(client, ttl).await?,
+            None => 0,
+        };
+        match client.txn_for(caller, transaction(cache, commit, lease)?).await {
+            Ok(response) if response.succeeded => {
+                return Ok(Revision(response.header.map_or(0, |header| header.revision as u64)));
+            }
+            Ok(response) => return Err(conflict(cache, commit, response)),
+            // The lease was revoked, or etcd restored from a snapshot without it. Nothing was written.
+            Err(error) if error.is_lease_gone() && !is_new_lease => {
+                is_new_lease = true;
+                leases.forget(lease).await;
+            }
+            Err(error) => return Err(error.of_write()),
+        }
+    }
+}
+
+fn transaction(cache: &Cache, commit: &Commit, lease: i64) -> Result<TxnRequest, StoreError> {
     let mut txn = TxnRequest::default();
     for op in &commit.ops {
         let key = cache.codec.encode_key(&op.key);
@@ -27,8 +55,7 @@ pub(crate) async fn send(
         };
         if let Some(revision) = expected {
             txn.compare.push(Compare::mod_revision(key.clone(), revision));
-            let range = RangeRequest { key: key.clone(), ..Default::default() };
-            txn.failure.push(RequestOp { request: Some(Request::Range(range)) });
+            txn.failure.push(read(key.clone()));
         }
         let request = match &op.value {
             Some(value) => {
@@ -46,14 +73,13 @@ pub(crate) async fn send(
     for check in &commit.checks {
         let key = cache.codec.encode_key(&check.key);
         txn.compare.push(Compare::mod_revision(key.clone(), check.revision.0 as i64));
-        let range = RangeRequest { key, ..Default::default() };
-        txn.failure.push(RequestOp { request: Some(Request::Range(range)) });
+        txn.failure.push(read(key));
     }
-    let response = client.txn(txn).await.map_err(|error| error.of_write())?;
-    if !response.succeeded {
-        return Err(conflict(cache, commit, response));
-    }
-    Ok(Revision(response.header.map_or(0, |header| header.revision as u64)))
+    Ok(txn)
+}
+
+fn read(key: Bytes) -> RequestOp {
+    RequestOp { request: Some(Request::Range(RangeRequest { key, ..Default::default() })) }
 }
 
 /// The first precondition that failed, from the values that the transaction read instead.

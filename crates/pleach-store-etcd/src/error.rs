@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pleach_store::StoreError;
-use tonic::{Code, Status};
+use tonic::{Code, ConnectError, Status};
 
 /// An error of a call.
 #[derive(Debug, Clone)]
@@ -29,6 +29,9 @@ pub(crate) fn classify(status: Status) -> CallError {
     if NOT_PROCESSED.contains(&message) {
         return CallError::NotProcessed(message.into());
     }
+    if never_connected(&status) {
+        return CallError::NotProcessed(describe(&status).into());
+    }
     let refused = match status.code() {
         Code::InvalidArgument
         | Code::OutOfRange
@@ -43,7 +46,28 @@ pub(crate) fn classify(status: Status) -> CallError {
         // Timeouts and changes of leader after the proposal, and broken connections.
         _ => false,
     };
-    if refused { CallError::Refused(status) } else { CallError::NoAnswer(describe(&status).into()) }
+    if refused {
+        CallError::Refused(status)
+    } else if message.starts_with("etcdserver: ") {
+        CallError::NoAnswer(message.into())
+    } else {
+        // As Go's gRPC writes it.
+        let code =
+            if status.code() == Code::Cancelled { "Canceled".into() } else { format!("{:?}", status.code()) };
+        CallError::NoAnswer(format!("rpc error: code = {code} desc = {}", describe(&status)).into())
+    }
+}
+
+/// Whether there was no connection to send a call on.
+fn never_connected(status: &Status) -> bool {
+    let mut source = std::error::Error::source(status);
+    while let Some(error) = source {
+        if error.is::<ConnectError>() {
+            return true;
+        }
+        source = error.source();
+    }
+    false
 }
 
 /// The message of an error with its causes.
@@ -68,6 +92,10 @@ impl CallError {
 
     pub(crate) fn is_future(&self) -> bool {
         matches!(self, Self::Refused(status) if status.message().contains("is a future revision"))
+    }
+
+    pub(crate) fn is_lease_gone(&self) -> bool {
+        matches!(self, Self::Refused(status) if status.message().contains("requested lease not found"))
     }
 
     pub(crate) fn is_no_space(&self) -> bool {

@@ -48,4 +48,9 @@ impl Leases {
         *current = Some(Lease { id: granted.id, ttl, usable_until: before + reuse, keys: 1 });
         Ok(granted.id)
     }
+
+    /// Forgets a lease that etcd does not know.
+    pub(crate) async fn forget(&self, id: i64) {
+        self.0.lock().await.take_if(|lease| lease.id == id);
+    }
 }

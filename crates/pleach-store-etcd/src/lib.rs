@@ -29,11 +29,13 @@ mod error;
 mod follow;
 mod freshness;
 mod leases;
+mod member;
 mod messages;
 mod options;
 mod store;
 #[cfg(test)]
 mod tests;
+mod version;
 mod waiters;
 
 pub use codec::{Codec, Prefixed, prefix_end};

@@ -255,3 +255,12 @@ pub(crate) struct AlarmMember {
     #[prost(int32, tag = "2")]
     pub(crate) alarm: i32,
 }
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(crate) struct StatusRequest {}
+
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(crate) struct StatusResponse {
+    #[prost(string, tag = "2")]
+    pub(crate) version: String,
+}

@@ -13,7 +13,7 @@ pub struct Options {
     pub ca: Option<String>,
     /// The client's certificate and key, as PEM.
     pub identity: Option<(String, String)>,
-    /// How long a call may take altogether.
+    /// How long a call may take altogether. More than what requests are given: they end first.
     pub call_timeout: Duration,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
@@ -36,7 +36,7 @@ impl Options {
             servers: servers.into_iter().map(Into::into).collect(),
             ca: None,
             identity: None,
-            call_timeout: Duration::from_secs(10),
+            call_timeout: Duration::from_secs(65),
             connect_timeout: Duration::from_secs(2),
             cache_timeout: Duration::from_secs(3),
             value_bytes: VALUE_LIMIT,

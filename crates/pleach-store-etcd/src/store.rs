@@ -39,12 +39,14 @@ impl EtcdStore {
     /// Connects, and fills the cache. The calls of the store run on the runtime that this is called on.
     pub async fn connect(options: Options, codec: Arc<dyn Codec>) -> Result<Self, StoreError> {
         let client = Arc::new(Client::new(&options)?);
-        let index = follow::load(&client, &*codec, options.page).await?;
+        let index = follow::load_with_history(&client, &*codec, options.page).await?;
         let cache = Arc::new(Cache::new(codec, index, &options));
         let runtime = Handle::current();
         let (freshness, asking) = Freshness::new(Arc::clone(&client), cache.codec.whole().0);
         let following = follow::run(Arc::clone(&client), Arc::clone(&cache), options.page);
-        let tasks = vec![runtime.spawn(asking), runtime.spawn(following)];
+        let (probing, key) = (Arc::clone(&client), cache.codec.whole().0);
+        let probing = async move { probing.probe(key).await };
+        let tasks = vec![runtime.spawn(asking), runtime.spawn(following), runtime.spawn(probing)];
         let Options { cache_timeout, value_bytes, page, .. } = options;
         Ok(Self {
             client,
@@ -112,13 +114,11 @@ impl EtcdStore {
         }
         let (client, cache) = (Arc::clone(&self.client), Arc::clone(&self.cache));
         let (leases, wait) = (Arc::clone(&self.leases), self.cache_timeout);
-        self.on_runtime(async move {
-            let longest = commit.ops.iter().filter_map(|op| cache.codec.time_to_live(&op.key)).max();
-            let lease = match longest {
-                Some(ttl) => leases.lease(&client, ttl).await?,
-                None => 0,
-            };
-            let sent = commit::send(&client, &cache, &commit, lease).await;
+        // Dropped with this future: what could not be sent until then is not sent any more.
+        let caller = Arc::new(());
+        let waiting = Arc::downgrade(&caller);
+        let committed = self.on_runtime(async move {
+            let sent = commit::send(&client, &cache, &commit, &leases, &waiting).await;
             if let Ok(revision) = sent
                 && let Some(receiver) = cache.waiters.wait(revision, || cache.current())
             {
@@ -127,8 +127,10 @@ impl EtcdStore {
             }
             commit.ops.iter().for_each(|op| cache.forget(&op.key));
             sent
-        })
-        .await
+        });
+        let committed = committed.await;
+        drop(caller);
+        committed
     }
 }
 
@@ -215,33 +217,24 @@ impl Store for EtcdStore {
         Box::pin(async move {
             let mut stats = self.cache_stats();
             let client = Arc::clone(&self.client);
-            let asked = self.runtime.spawn(async move {
+            let asked = async move {
                 let alarms = client.alarms().await?;
                 // A member without a leader knows its alarms, and can do nothing.
                 client.revision(Bytes::from_static(b"\0")).await.map(|_| alarms)
-            });
-            match timeout_on(&self.runtime, HEALTH_TIMEOUT, asked).await {
-                Some(Ok(Ok(response))) => {
+            };
+            match self.runtime.spawn(async move { timeout(HEALTH_TIMEOUT, asked).await }).await {
+                Ok(Ok(Ok(response))) => {
                     let raised = |alarm: i32| response.alarms.iter().any(|member| member.alarm == alarm);
                     stats.no_space = raised(1).then(|| "etcdserver: mvcc: database space exceeded".into());
                     stats.unavailable = raised(2).then(|| "etcdserver: corrupt cluster".into());
                 }
-                Some(Ok(Err(error))) => stats.unavailable = Some(error.reason()),
-                Some(Err(_)) => stats.unavailable = Some("the store is closed".into()),
-                None => stats.unavailable = Some("etcd does not answer".into()),
+                Ok(Ok(Err(error))) => stats.unavailable = Some(error.reason()),
+                Ok(Err(_)) => stats.unavailable = Some("etcd does not answer".into()),
+                Err(_) => stats.unavailable = Some("the store is closed".into()),
             }
             Ok(stats)
         })
     }
-}
-
-/// Waits for a task, on the store's runtime; `None` if it takes too long.
-async fn timeout_on<T: Send + 'static>(
-    runtime: &Handle,
-    wait: Duration,
-    task: JoinHandle<T>,
-) -> Option<Result<T, tokio::task::JoinError>> {
-    runtime.spawn(async move { timeout(wait, task).await.ok() }).await.ok().flatten()
 }
 
 impl EtcdStore {
