@@ -2,17 +2,25 @@
 //!
 //! The stored Services are the only record of allocated addresses and ports. Writes of
 //! Services wait for one another between reading it and their commit, so no address is allocated twice.
+//! Where other servers write to the same store, each such commit also replaces one common key, on the condition that
+//! the key is as it was before the Services were read: of two servers that allocate at the same moment, one repeats.
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
-use pleach_json::Value;
+use pleach_json::{InternedObjects, Value, json};
 use pleach_meta::FieldError;
+use pleach_store::{Commit, Expect, Key, Op};
+use tokio::sync::MutexGuard;
 
 use crate::engine::Engine;
 use crate::kind::Kind;
 use crate::kinds::service::{self, Needs};
+use crate::record;
 use crate::rejection::Rejection;
+
+/// The key that commits of Services replace where several servers write to one store.
+const LAST_ALLOCATION: &str = "/registry/allocations.pleach.internal/services/last";
 
 /// Node ports.
 const PORTS: std::ops::RangeInclusive<i64> = 30000..=32767;
@@ -24,7 +32,34 @@ pub(crate) struct Allocated {
     ports: HashSet<i64>,
 }
 
+/// The time between reading the Services and the commit.
+pub(crate) struct Allocating<'a> {
+    _lock: MutexGuard<'a, ()>,
+    last: Option<Op>,
+}
+
+impl Allocating<'_> {
+    /// The commit, which fails if another server has allocated meanwhile.
+    pub(crate) fn guard(&self, mut commit: Commit) -> Commit {
+        commit.ops.extend(self.last.clone());
+        commit
+    }
+}
+
 impl Engine {
+    /// Begins an allocation: before the Services are read.
+    pub(crate) async fn begin_allocation(&self) -> Result<Allocating<'_>, Rejection> {
+        let lock = self.allocations.lock().await;
+        if !self.store.is_shared() {
+            return Ok(Allocating { _lock: lock, last: None });
+        }
+        let key = Key::from(LAST_ALLOCATION);
+        let found = self.store.get(&key, None).await.map_err(Rejection::from_store)?;
+        let expect = found.map_or(Expect::Absent, |found| Expect::At(found.revision));
+        let value = record::encode(&mut json!({"metadata": {}}), 0, &InternedObjects::default());
+        Ok(Allocating { _lock: lock, last: Some(Op::put(key, expect, value)) })
+    }
+
     /// Reads the addresses and ports of Services other than this one.
     pub(crate) async fn taken(&self, kind: &Kind, own_uid: &str) -> Result<Allocated, Rejection> {
         let mut taken = Allocated::default();

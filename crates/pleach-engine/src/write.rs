@@ -21,6 +21,7 @@ pub(crate) use self::draft::{align_namespace, check_identity};
 use self::encoded::Encoded;
 use self::valid::{Approved, Valid};
 use crate::admission::{AdmissionAttributes, RequestOptions};
+use crate::allocation::Allocating;
 use crate::decode::decode;
 use crate::engine::Engine;
 use crate::kind::Kind;
@@ -172,7 +173,7 @@ impl Engine {
             }
             let mut allocating = None;
             if target.kind.strategy.allocates() {
-                allocating = Some(self.allocations.lock().await);
+                allocating = Some(self.begin_allocation().await?);
                 let taken = Box::pin(self.taken(&target.kind, "")).await?;
                 valid.edit(|object| self.allocate(&target.kind, object, None, taken, options.dry_run))?;
             }
@@ -195,7 +196,10 @@ impl Engine {
             let typed = approved.typed().clone();
             let bytes = self.encode_new(target, &key, approved, manager.is_some()).await?;
             let preview = self.preview(&target.kind, target.version, &bytes, &typed).await?;
-            let put = Commit::put(key.clone(), Expect::Absent, bytes.clone());
+            let mut put = Commit::put(key.clone(), Expect::Absent, bytes.clone());
+            if let Some(allocating) = &allocating {
+                put = allocating.guard(put);
+            }
             let committed = self.store.commit(self.guarded(&target.kind, put)).await;
             drop(allocating);
             match committed {
@@ -298,14 +302,16 @@ impl Engine {
             self.check_param_access(target, valid.value(), Some(&live.value), context).await?;
             let mut allocating = None;
             if target.kind.strategy.allocates() && target.subresource == Subresource::None {
-                allocating = Some(self.allocations.lock().await);
+                allocating = Some(self.begin_allocation().await?);
                 let uid = ObjectMeta::of(valid.value()).uid().to_owned();
                 let taken = Box::pin(self.taken(&target.kind, &uid)).await?;
                 let dry_run = options.dry_run;
                 valid.edit(|object| self.allocate(&target.kind, object, Some(&live), taken, dry_run))?;
             }
             let approved = self.approve_over(admission, target, intent, valid, &live, context).await?;
-            let replaced = self.replace(target, &key, &record, &live, approved, intent, options).await?;
+            let allocated = allocating.as_ref();
+            let replaced =
+                self.replace(target, &key, &record, &live, approved, intent, options, allocated).await?;
             drop(allocating);
             match replaced {
                 Some(object) => return Ok(object),
@@ -327,6 +333,7 @@ impl Engine {
         mut approved: Approved,
         intent: &mut dyn Intent,
         options: &WriteOptions,
+        allocating: Option<&Allocating<'_>>,
     ) -> Result<Option<Object>, Rejection> {
         approved.keep_times(live);
         let finished = is_finished(&target.kind, approved.value());
@@ -345,7 +352,10 @@ impl Engine {
             return self.serve(&target.kind, target.version, record.clone()).await.map(Some);
         }
         let preview = self.preview(&target.kind, target.version, &bytes, &typed).await?;
-        let put = Commit::put(key.clone(), Expect::At(record.revision), bytes.clone());
+        let mut put = Commit::put(key.clone(), Expect::At(record.revision), bytes.clone());
+        if let Some(allocating) = allocating {
+            put = allocating.guard(put);
+        }
         match self.store.commit(self.guarded(&target.kind, put)).await {
             Ok(revision) => {
                 let new = new.at(revision);

@@ -148,3 +148,39 @@ async fn a_kind_that_another_server_has_withdrawn_is_not_found() {
     assert!(matches!(refused, Err(Rejection::NotFound(_))), "{refused:?}");
     assert!(second.catalog().get("example.com", "foos").is_none());
 }
+
+/// Creates a Service, again when another server has allocated meanwhile.
+async fn service(engine: Arc<Engine>, name: String) {
+    let target = target(&engine, "", "services", None);
+    let object = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": name},
+        "spec": {"type": "NodePort", "ports": [{"port": 80}]}
+    });
+    loop {
+        match create(&engine, &target, &object).await {
+            Err(Rejection::StaleKind) => {}
+            done => return done.unwrap(),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn two_servers_give_no_address_and_no_port_twice() {
+    let store = Arc::new(Shared::default());
+    let engines = [Arc::new(engine(&store).await), Arc::new(engine(&store).await)];
+    let writes: Vec<_> =
+        (0..80).map(|n| tokio::spawn(service(engines[n % 2].clone(), format!("s{n}")))).collect();
+    for write in writes {
+        write.await.unwrap();
+    }
+    let (mut addresses, mut ports) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
+    for n in 0..80 {
+        let one = target(&engines[0], "", "services", Some(&format!("s{n}")));
+        let service = engines[0].get(&one, Freshness::Latest).await.unwrap().into_value().unwrap();
+        addresses.insert(service.at(&["spec", "clusterIP"]).and_then(Value::as_str).unwrap().to_owned());
+        let port =
+            service.at(&["spec", "ports"]).and_then(Value::as_array).unwrap()[0].get("nodePort").cloned();
+        ports.insert(pleach_json::to_string(&port.unwrap()));
+    }
+    assert_eq!((addresses.len(), ports.len()), (80, 80));
+}
