@@ -139,7 +139,7 @@ pub struct WatchOptions {
     pub after: Option<u64>,
     /// Begin with an event for each object there is.
     pub initial_events: bool,
-    /// The state to begin with must not be older than this.
+    /// The state to begin with must not be older than this: any will do for zero, none is the latest.
     pub not_older_than: Option<u64>,
     /// Send bookmarks.
     pub bookmarks: bool,

@@ -152,7 +152,11 @@ impl Engine {
     ) -> Result<Result<WatchStream, Box<Status>>, Rejection> {
         Selection::new(target, &options.labels, &options.fields)?;
         let (initial, start, wants_end) = if options.initial_events {
-            let freshness = options.not_older_than.map_or(Freshness::Latest, Freshness::NotOlderThan);
+            let freshness = match options.not_older_than {
+                None => Freshness::Latest,
+                Some(0) => Freshness::Any,
+                Some(oldest) => Freshness::NotOlderThan(oldest),
+            };
             let list = ListOptions {
                 labels: options.labels.clone(),
                 fields: options.fields.clone(),
@@ -167,8 +171,9 @@ impl Engine {
                 Err(rejection) => return Err(rejection),
             }
         } else {
-            let start = match options.after {
-                Some(after) => Revision(after),
+            let cached = self.store.cached_revision().filter(|_| options.not_older_than == Some(0));
+            let start = match options.after.map(Revision).or(cached) {
+                Some(start) => start,
                 None => self.store.revision().await.map_err(Rejection::from_store)?,
             };
             (Vec::new(), start, false)

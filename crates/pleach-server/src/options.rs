@@ -212,7 +212,11 @@ pub fn watch_options(query: &Query) -> Result<(WatchOptions, Option<u64>), Rejec
         fields,
         after: (number != 0 && !initial_events).then_some(number),
         initial_events,
-        not_older_than: (number != 0 && initial_events).then_some(number),
+        not_older_than: if number == 0 {
+            (!version.is_empty()).then_some(0)
+        } else {
+            initial_events.then_some(number)
+        },
         bookmarks: query.switch("allowWatchBookmarks").unwrap_or(false),
     };
     Ok((options, timeout.and_then(|t| u64::try_from(t).ok()).filter(|t| *t > 0)))
