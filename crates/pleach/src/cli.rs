@@ -338,6 +338,9 @@ pub(crate) enum StoreCommand {
         /// Replace objects that are there and different.
         #[arg(long)]
         overwrite: bool,
+        /// How long Events that are copied to etcd are kept; 0 keeps them.
+        #[arg(long, default_value = "1h", value_name = "DURATION", value_parser = crate::storage::duration)]
+        event_ttl: std::time::Duration,
         #[command(flatten)]
         etcd: crate::storage::EtcdOptions,
     },

@@ -36,7 +36,10 @@ pub(crate) fn run(command: StoreCommand) -> Result<(), Box<dyn Error>> {
                 return Err("some keys to delete are not there".into());
             }
         }
-        StoreCommand::Copy { from, to, overwrite, etcd } => store_copy::run(&from, &to, overwrite, &etcd)?,
+        StoreCommand::Copy { from, to, overwrite, event_ttl, etcd } => {
+            let event_ttl = Some(event_ttl).filter(|ttl| !ttl.is_zero());
+            store_copy::run(&from, &to, overwrite, event_ttl, &etcd)?;
+        }
         StoreCommand::Check { path } => {
             let inner = path.join("store");
             let path = if inner.is_dir() { inner } else { path };

@@ -6,6 +6,7 @@
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pleach_engine::keys;
 use pleach_engine::record::Record;
@@ -28,12 +29,18 @@ struct Report {
     equal: u64,
 }
 
-/// Copies everything.
-pub(crate) fn run(from: &str, to: &str, overwrite: bool, etcd: &EtcdOptions) -> Result<(), Box<dyn Error>> {
+/// Copies everything. Events that are written to etcd expire after a time, if one is given.
+pub(crate) fn run(
+    from: &str,
+    to: &str,
+    overwrite: bool,
+    event_ttl: Option<Duration>,
+    etcd: &EtcdOptions,
+) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let source = open(from, etcd, false).await?;
-        let target = open(to, etcd, true).await?;
+        let source = open(from, etcd, event_ttl, false).await?;
+        let target = open(to, etcd, event_ttl, true).await?;
         let report = copy(&source, &target, overwrite).await?;
         let verified = verify(&source, &target).await?;
         println!(
@@ -45,11 +52,15 @@ pub(crate) fn run(from: &str, to: &str, overwrite: bool, etcd: &EtcdOptions) -> 
 }
 
 /// A store by its place: URLs of etcd servers, or a data directory.
-async fn open(place: &str, etcd: &EtcdOptions, create: bool) -> Result<Arc<dyn Store>, Box<dyn Error>> {
+async fn open(
+    place: &str,
+    etcd: &EtcdOptions,
+    event_ttl: Option<Duration>,
+    create: bool,
+) -> Result<Arc<dyn Store>, Box<dyn Error>> {
     if place.contains("://") {
         let servers: Vec<String> = place.split(',').map(str::to_owned).collect();
-        // Whether events expire is for the server to say that writes them next.
-        let codec = Arc::new(StorageCodec::new(&etcd.prefix, None));
+        let codec = Arc::new(StorageCodec::new(&etcd.prefix, event_ttl));
         return Ok(Arc::new(etcd.connect(&servers, codec, |_| {}).await?));
     }
     let path = Path::new(place);
@@ -120,17 +131,23 @@ async fn verify(source: &Arc<dyn Store>, target: &Arc<dyn Store>) -> Result<u64,
     loop {
         let page = source.range(query.clone()).await?;
         query.at = Some(page.revision);
+        let Some(last) = page.items.last().map(|item| item.key.clone()) else { return Ok(verified) };
+        let next = query.clone().after(&last);
+        let copied =
+            RangeQuery { start: query.start.clone(), end: Some(next.start.clone()), limit: None, at: None };
+        let copied = target.range(copied).await?.items;
         for item in &page.items {
-            match target.get(&item.key, None).await? {
-                Some(found) if is_equal(item, &found) => verified += 1,
-                Some(_) => return Err(format!("{} is not the same in both stores", item.key).into()),
-                None => return Err(format!("{} was not copied", item.key).into()),
+            let found = copied.binary_search_by(|copy| copy.key.cmp(&item.key)).map(|at| &copied[at]);
+            match found {
+                Ok(found) if is_equal(item, found) => verified += 1,
+                Ok(_) => return Err(format!("{} is not the same in both stores", item.key).into()),
+                Err(_) => return Err(format!("{} was not copied", item.key).into()),
             }
         }
-        match page.items.last().map(|item| item.key.clone()).filter(|_| page.more) {
-            Some(last) => query = query.after(&last),
-            None => return Ok(verified),
+        if !page.more {
+            return Ok(verified);
         }
+        query = next;
     }
 }
 
