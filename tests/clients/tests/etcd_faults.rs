@@ -1,24 +1,34 @@
 //! Three etcd members and two servers under load, while members and servers are killed, paused and cut off: every
-//! acknowledged write is kept, every object is linearizable, every watch is ordered and without gaps.
+//! acknowledged write is kept, every object is linearizable, every watch is ordered and without gaps, and each of its
+//! bookmarks can be resumed from.
 //!
-//! `PLEACH_FAULT_SECONDS=3600 cargo test -p pleach-clients --test etcd_faults -- --nocapture` runs for an hour.
+//! `PLEACH_FAULT_SECONDS=3600 cargo test -p pleach-clients --test etcd_faults -- --nocapture` runs for an hour; two
+//! minutes is the default.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, RwLock};
 use std::time::{Duration, Instant};
 
-use pleach_clients::history::{History, Operation, WatchHistory};
+use pleach_clients::history::{Change, History, Operation, Outcome, WatchHistory};
 use pleach_clients::proxy::Proxy;
-use pleach_clients::{Api, binary};
+use pleach_clients::{Api, binary, definition, eventually, tools};
 use pleach_conformance::etcd::Etcd;
 use pleach_conformance::{Endpoint, TestServer};
 use serde_json::{Value, json};
 
-const MAPS: &str = "/api/v1/namespaces/faults/configmaps";
-const KEYS: u64 = 6;
+/// Objects of a built-in kind, and custom resources.
+const COLLECTIONS: [&str; 2] =
+    ["/api/v1/namespaces/faults/configmaps", "/apis/example.com/v1/namespaces/faults/registers"];
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const KEYS: u64 = 4;
+/// After so many seconds other objects are used, so that no object's history gets long.
+const GENERATION: u64 = 60;
+/// A client pauses between requests: what is looked for are faults, not the machine's limits.
+const PACE: Duration = Duration::from_millis(10);
 const WRITERS: u64 = 4;
 const READERS: u64 = 2;
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -142,63 +152,116 @@ fn revision_of(object: &Value) -> u64 {
     object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
 }
 
-fn value_of(object: &Value) -> String {
+fn content_of(object: &Value) -> String {
     object["data"]["value"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Reads an object and, if it writes, replaces what it read.
-fn client(cluster: &Cluster, writes: bool, history: &Mutex<History>, unknown: &AtomicU64) {
+fn object(collection: usize, name: &str, content: &str) -> Value {
+    let (version, kind) = [("v1", "ConfigMap"), ("example.com/v1", "Register")][collection];
+    json!({"apiVersion": version, "kind": kind, "metadata": {"name": name}, "data": {"value": content}})
+}
+
+/// Whether an answer is about an object: before a server knows a CRD, it has no such path.
+fn says(answer: &Value, reason: &str) -> bool {
+    answer["reason"] == reason
+}
+
+/// A read that says nothing about the object.
+struct NoAnswer;
+
+/// What a read found: the object, or that there is none.
+fn read(
+    cluster: &Cluster,
+    server: usize,
+    path: &str,
+    key: &str,
+    history: &Mutex<History>,
+) -> Result<Option<Value>, NoAnswer> {
+    let began = Instant::now();
+    let (status, answer) = cluster.send(server, "GET", path, None).ok_or(NoAnswer)?;
+    let (outcome, found) = match status {
+        200 => (Outcome::At(revision_of(&answer), content_of(&answer)), Some(answer)),
+        404 if says(&answer, "NotFound") => (Outcome::Absent, None),
+        _ => return Err(NoAnswer),
+    };
+    let operation = Operation { key: key.into(), change: None, outcome, began, ended: Instant::now() };
+    history.lock().unwrap().operations.push(operation);
+    Ok(found)
+}
+
+/// Reads an object and, if it writes, creates it, replaces what it read, or deletes that.
+fn client(cluster: &Cluster, began: Instant, writes: bool, history: &Mutex<History>) {
     while !cluster.is_over() {
-        let key = format!("k{}", cluster.random(KEYS));
+        std::thread::sleep(PACE);
+        let collection = cluster.random(2) as usize;
+        let name = format!("k{}-{}", began.elapsed().as_secs() / GENERATION, cluster.random(KEYS));
         let (from, to) = (cluster.random(2) as usize, cluster.random(2) as usize);
-        let path = format!("{MAPS}/{key}");
-        let began = Instant::now();
-        let Some((200, object)) = cluster.send(from, "GET", &path, None) else {
+        let (key, path) = (format!("{collection}/{name}"), format!("{}/{name}", COLLECTIONS[collection]));
+        let Ok(found) = read(cluster, from, &path, &key, history) else {
             std::thread::sleep(Duration::from_millis(50));
             continue;
         };
-        let replaced = revision_of(&object);
-        let read = Operation {
-            key: key.clone(),
-            revision: replaced,
-            replaced: None,
-            value: value_of(&object),
-            began,
-            ended: Instant::now(),
-        };
-        history.lock().unwrap().operations.push(read);
-        if !writes {
-            continue;
-        }
-        let value = format!("{:016x}", cluster.random(u64::MAX));
-        let mut object = object;
-        object["data"] = json!({"value": value});
-        let began = Instant::now();
-        match cluster.send(to, "PUT", &path, Some(&object)) {
-            Some((200, written)) => {
-                let revision = revision_of(&written);
-                let ended = Instant::now();
-                let write = Operation { key, revision, replaced: Some(replaced), value, began, ended };
-                history.lock().unwrap().operations.push(write);
-            }
-            Some((409, _)) => history.lock().unwrap().refused.push(value),
-            _ => drop(unknown.fetch_add(1, Ordering::Relaxed)),
+        if writes {
+            write(cluster, to, (&key, &path), found, history);
         }
     }
 }
 
+fn write(
+    cluster: &Cluster,
+    server: usize,
+    (key, path): (&str, &str),
+    found: Option<Value>,
+    history: &Mutex<History>,
+) {
+    let (collection_path, name) = path.rsplit_once('/').unwrap();
+    let collection = COLLECTIONS.iter().position(|path| *path == collection_path).unwrap();
+    let content = format!("{:016x}", cluster.random(u64::MAX));
+    let replaced = found.as_ref().map(revision_of);
+    let mut change = Change { replaced, from: found.as_ref().map(content_of), to: Some(content.clone()) };
+    let (method, path, body) = match found {
+        None => ("POST", collection_path, object(collection, name, &content)),
+        Some(found) if cluster.random(8) == 0 => {
+            change.to = None;
+            (
+                "DELETE",
+                path,
+                json!({"preconditions": {"resourceVersion": found["metadata"]["resourceVersion"]}}),
+            )
+        }
+        Some(mut found) => {
+            found["data"] = json!({"value": content});
+            ("PUT", path, found)
+        }
+    };
+    let began = Instant::now();
+    let answer = cluster.send(server, method, path, Some(&body));
+    let outcome = match answer {
+        Some((200 | 201, _)) if change.to.is_none() => Outcome::Absent,
+        Some((200 | 201, written)) => Outcome::At(revision_of(&written), content),
+        Some((409, _)) => Outcome::Refused,
+        Some((404, answer)) if says(&answer, "NotFound") => Outcome::Refused,
+        _ => Outcome::Unknown,
+    };
+    let operation =
+        Operation { key: key.into(), change: Some(change), outcome, began, ended: Instant::now() };
+    history.lock().unwrap().operations.push(operation);
+}
+
 /// Watches through one server, and goes on where it was after the connection ended.
-fn watcher(cluster: &Cluster, server: usize, history: &Mutex<History>) {
+fn watcher(cluster: &Cluster, server: usize, collection: usize, history: &Mutex<History>) {
+    let path = COLLECTIONS[collection];
     while !cluster.is_over() {
-        let Some((200, list)) = cluster.send(server, "GET", MAPS, None) else {
+        let Some((200, list)) = cluster.send(server, "GET", path, None) else {
             std::thread::sleep(Duration::from_millis(100));
             continue;
         };
-        let mut watched = WatchHistory { after: revision_of(&list), events: Vec::new() };
-        let (mut resume, mut expired) = (watched.after, false);
+        let after = revision_of(&list);
+        let mut watched = WatchHistory { prefix: format!("{collection}/"), after, ..WatchHistory::default() };
+        let (mut resume, mut expired) = (after, false);
         while !expired && !cluster.is_over() {
             let path = format!(
-                "{MAPS}?watch=true&allowWatchBookmarks=true&timeoutSeconds=5&resourceVersion={resume}"
+                "{path}?watch=true&allowWatchBookmarks=true&timeoutSeconds=5&resourceVersion={resume}"
             );
             let opened = cluster
                 .endpoint(server)
@@ -212,11 +275,15 @@ fn watcher(cluster: &Cluster, server: usize, history: &Mutex<History>) {
                 let object = &event["object"];
                 match event["type"].as_str() {
                     Some("ERROR") => expired |= object["code"] == 410,
-                    Some("BOOKMARK") => resume = revision_of(object),
-                    Some(_) => {
-                        let key = object["metadata"]["name"].as_str().unwrap().to_owned();
+                    Some("BOOKMARK") => {
                         resume = revision_of(object);
-                        watched.events.push((resume, key, value_of(object)));
+                        watched.bookmarks.push((watched.events.len(), resume));
+                    }
+                    Some(kind) => {
+                        let name = object["metadata"]["name"].as_str().unwrap();
+                        let content = (kind != "DELETED").then(|| content_of(object));
+                        resume = revision_of(object);
+                        watched.events.push((resume, format!("{collection}/{name}"), content));
                     }
                     None => {}
                 }
@@ -226,26 +293,44 @@ fn watcher(cluster: &Cluster, server: usize, history: &Mutex<History>) {
     }
 }
 
+/// Gives the history to the checker of linearizability; what it says if it finds something.
+fn linearizable(history: &History) -> Result<String, String> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    history.export(file.path()).unwrap();
+    let installed = tools().join("venv/bin/go");
+    let go = if installed.exists() { installed } else { "go".into() };
+    let module = concat!(env!("CARGO_MANIFEST_DIR"), "/../go/linearizability");
+    let checked = Command::new(go).args(["-C", module, "run", "."]).arg(file.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+    let complained = String::from_utf8_lossy(&checked.stderr).into_owned();
+    if checked.status.success() { Ok(said) } else { Err(said + &complained) }
+}
+
 #[test]
 fn acknowledged_writes_survive_faults() {
-    let seconds = std::env::var("PLEACH_FAULT_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(45);
+    let seconds =
+        std::env::var("PLEACH_FAULT_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(120);
     let cluster = Cluster::start();
     let api = Api::new(cluster.endpoint(0).unwrap());
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "faults"}});
     api.create("/api/v1/namespaces", &namespace);
-    for number in 0..KEYS {
-        let map =
-            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("k{number}")}});
-        api.create(MAPS, &map);
+    let content = json!({"data": {"type": "object", "properties": {"value": {"type": "string"}}}});
+    api.create(DEFINITIONS, &definition("registers", "Register", content));
+    for server in 0..2 {
+        let api = Api::new(cluster.endpoint(server).unwrap());
+        eventually("the kind is served", || (api.get(COLLECTIONS[1]).status == 200).then_some(()));
     }
-    let (history, unknown) = (Mutex::new(History::default()), AtomicU64::new(0));
-    let mut faults = std::collections::BTreeMap::<&str, u64>::new();
+    let history = Mutex::new(History::default());
+    let mut faults = BTreeMap::<&str, u64>::new();
     let began = Instant::now();
     std::thread::scope(|scope| {
-        let (cluster, history, unknown) = (&cluster, &history, &unknown);
-        (0..WRITERS).for_each(|_| drop(scope.spawn(|| client(cluster, true, history, unknown))));
-        (0..READERS).for_each(|_| drop(scope.spawn(|| client(cluster, false, history, unknown))));
-        (0..4).for_each(|number| drop(scope.spawn(move || watcher(cluster, number % 2, history))));
+        let (cluster, history) = (&cluster, &history);
+        for number in 0..WRITERS + READERS {
+            scope.spawn(move || client(cluster, began, number < WRITERS, history));
+        }
+        for number in 0..4 {
+            scope.spawn(move || watcher(cluster, number % 2, number / 2, history));
+        }
         while began.elapsed() < Duration::from_secs(seconds) {
             std::thread::sleep(Duration::from_millis(500));
             *faults.entry(cluster.fault()).or_default() += 1;
@@ -261,29 +346,44 @@ fn acknowledged_writes_survive_faults() {
         std::thread::sleep(Duration::from_secs(2));
         cluster.over.store(true, Ordering::Relaxed);
     });
-    let mut history = history.into_inner().unwrap();
-    for (server, number) in (0..2).flat_map(|server| (0..KEYS).map(move |number| (server, number))) {
-        let key = format!("k{number}");
-        let began = Instant::now();
-        let (status, object) = cluster.send(server, "GET", &format!("{MAPS}/{key}"), None).unwrap();
-        assert_eq!(status, 200);
-        let (revision, value) = (revision_of(&object), value_of(&object));
-        let ended = Instant::now();
-        history.operations.push(Operation { key, revision, replaced: None, value, began, ended });
+    let keys: BTreeSet<String> =
+        history.lock().unwrap().operations.iter().map(|operation| operation.key.clone()).collect();
+    for (server, key) in (0..2).flat_map(|server| keys.iter().map(move |key| (server, key))) {
+        let (collection, name) = key.split_once('/').unwrap();
+        let path = format!("{}/{name}", COLLECTIONS[collection.parse::<usize>().unwrap()]);
+        assert!(read(&cluster, server, &path, key, &history).is_ok(), "{path} can be read");
     }
-    let writes = history.operations.iter().filter(|operation| operation.replaced.is_some()).count();
+    report(&history.into_inner().unwrap(), &faults, began.elapsed());
+}
+
+/// Prints the figures and fails if there are violations.
+fn report(history: &History, faults: &BTreeMap<&str, u64>, took: Duration) {
+    let count = |wanted: fn(&Operation) -> bool| history.operations.iter().filter(|one| wanted(one)).count();
+    let writes =
+        count(|one| one.change.is_some() && matches!(one.outcome, Outcome::At(..) | Outcome::Absent));
+    let refused = count(|one| matches!(one.outcome, Outcome::Refused));
+    let unknown = count(|one| matches!(one.outcome, Outcome::Unknown));
+    let reads = count(|one| one.change.is_none());
     let events: usize = history.watches.iter().map(|watch| watch.events.len()).sum();
-    let violations = history.violations();
+    let bookmarks: usize = history.watches.iter().map(|watch| watch.bookmarks.len()).sum();
+    let injected: u64 = faults.values().sum();
+    let mut violations = history.violations();
+    let checked = linearizable(history);
     println!(
-        "{} seconds; {writes} writes acknowledged, {} refused, {} of unknown outcome; {} reads; {} watches, {events} \
-         events; faults {faults:?}; {} violations",
-        began.elapsed().as_secs(),
-        history.refused.len(),
-        unknown.load(Ordering::Relaxed),
-        history.operations.len() - writes,
-        history.watches.len(),
-        violations.len()
+        "{} operations, {injected} faults, {} seconds, {} violations",
+        history.operations.len(),
+        took.as_secs(),
+        violations.len() + usize::from(checked.is_err())
     );
+    println!(
+        "{writes} writes acknowledged, {refused} refused, {unknown} of unknown outcome; {reads} reads; {} watches, \
+         {events} events, {bookmarks} bookmarks; {faults:?}",
+        history.watches.len()
+    );
+    match checked {
+        Ok(said) => println!("{}", said.trim_end()),
+        Err(said) => violations.push(said),
+    }
     assert!(violations.is_empty(), "{}", violations.join("\n"));
-    assert!(writes > 20 && events > 20 && faults.values().sum::<u64>() > 3, "something has happened");
+    assert!(writes > 20 && events > 20 && injected > 3, "something has happened");
 }
