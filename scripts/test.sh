@@ -41,6 +41,11 @@ log="$target/test.log"
 failed=0
 cargo test --workspace --no-fail-fast 2>&1 | tee "$log" || failed=1
 
+step 'tests of clients on etcd'
+# The whole workspace, so that nothing is built again for other features.
+PLEACH_ETCD=all cargo test --workspace --no-fail-fast --test kube_rs --test kubectl --test python --test webhooks \
+  --test garbage_collection --test websocket 2>&1 | tee -a "$log" || failed=1
+
 step 'tests in Go'
 go="$(command -v go || echo "$PLEACH_TOOLS/venv/bin/go")"
 PLEACH_BINARY="$target/debug/pleach" "$go" -C tests/go test -count=1 -v ./... 2>&1 | tee -a "$log" || failed=1

@@ -1,9 +1,13 @@
 //! A test server, with its kubeconfig in a temporary directory.
+//!
+//! With `PLEACH_ETCD=all` in the environment, servers that would keep their objects in memory keep them in an etcd of
+//! their own, so that the tests of clients run on etcd.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pleach_conformance::TestServer;
+use pleach_conformance::etcd::Etcd;
 use tempfile::TempDir;
 
 use crate::Api;
@@ -12,6 +16,8 @@ use crate::Api;
 pub struct Running {
     server: TestServer,
     home: TempDir,
+    /// Ends after the server.
+    _etcd: Option<Etcd>,
 }
 
 impl Running {
@@ -45,9 +51,16 @@ impl Running {
         let home = tempfile::tempdir().expect("a temporary directory can be made");
         let kubeconfig = home.path().join("kubeconfig");
         let mut all = vec!["--kubeconfig", kubeconfig.to_str().expect("a path of ours is text")];
+        let on_etcd = std::env::var("PLEACH_ETCD").is_ok_and(|tests| tests == "all");
+        if on_etcd && arguments.contains(&"--in-memory") {
+            all.extend(arguments.iter().filter(|argument| **argument != "--in-memory"));
+            let etcd = Etcd::start(1);
+            let server = etcd.serve(program, &all).expect("the server starts");
+            return Self { server, home, _etcd: Some(etcd) };
+        }
         all.extend_from_slice(arguments);
         let server = TestServer::start(program, &all).expect("the server starts");
-        Self { server, home }
+        Self { server, home, _etcd: None }
     }
 
     /// The kubeconfig that the server wrote.

@@ -186,10 +186,17 @@ fn an_etcd_that_does_not_answer() {
     // Reads that may be stale go on.
     assert_eq!(api.get(&format!("{maps}/a?resourceVersion=0")).status, 200);
     assert_eq!(api.get(&format!("{maps}?resourceVersion=0")).status, 200);
+    let watch = api.watch(&format!("{maps}?resourceVersion=0&timeoutSeconds=1"), Duration::from_secs(30));
+    let mut events = 0;
+    watch.lines(|line| events += usize::from(line.contains("\"ADDED\""))).unwrap();
+    assert!(events > 0, "a watch begins with the cache");
+    // Others fail as kube-apiserver's do: writes after 34 seconds.
     let began = Instant::now();
-    let failed = api.send("POST", maps, Some(&map("b")));
-    assert_eq!((failed.status, &failed.body["reason"]), (500, &Value::Null), "{}", failed.body);
-    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
+    let failed = api.raw_within("POST", maps, &map("b").to_string(), Duration::from_mins(2)).unwrap();
+    assert_eq!((failed.status, &failed.body["reason"]), (504, &json!("Timeout")), "{}", failed.body);
+    let message = "Timeout: request did not complete within requested timeout - context deadline exceeded";
+    assert_eq!(failed.body["message"], message);
+    assert!(began.elapsed() >= Duration::from_secs(33), "{:?}", began.elapsed());
     assert_eq!(api.get("/readyz").status, 500);
     assert!(api.text("/metrics").contains("\npleach_store_unavailable 1\n"));
     signal("-CONT");
@@ -241,8 +248,14 @@ fn objects_move_between_a_data_directory_and_etcd() {
         }}
     });
     api.create("/apis/apps/v1/namespaces/default/deployments", &deployment);
+    let event = json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "default"},
+        "involvedObject": {"kind": "ConfigMap", "namespace": "default", "name": "c"}, "reason": "R", "type": "Normal"
+    });
+    api.create("/api/v1/namespaces/default/events", &event);
     let paths = [
         things,
+        "/api/v1/namespaces/default/events",
         "/api/v1/namespaces/default/services",
         "/apis/apps/v1/namespaces/default/deployments",
         "/apis/rbac.authorization.k8s.io/v1/clusterroles",
@@ -269,6 +282,9 @@ fn objects_move_between_a_data_directory_and_etcd() {
     let (from, back) = (from.to_str().unwrap(), back.to_str().unwrap());
     let said = copy(from, &etcd.servers());
     assert!(said.contains(", 0 were there already"), "{said}");
+    let event =
+        etcd_call(&etcd, "/v3/kv/range", &json!({"key": STANDARD.encode("/registry/events/default/e")}));
+    assert!(event["kvs"][0]["lease"].is_string(), "an event expires there: {event}");
     let again = copy(from, &etcd.servers());
     assert!(again.contains("copied 0 objects"), "a copy that is whole changes nothing: {again}");
     let (_server, api) = serve(&etcd, &[]);

@@ -150,7 +150,10 @@ impl Etcd {
         }
         let kubeconfig = self.directory.0.join(format!("kubeconfig-{}", free_port()));
         let (shared, kubeconfig) = (shared.to_string_lossy(), kubeconfig.to_string_lossy());
-        let mut all = vec!["--etcd-servers", servers, "--data-dir", &shared, "--kubeconfig", &kubeconfig];
+        let mut all = vec!["--etcd-servers", servers, "--data-dir", &shared];
+        if !arguments.contains(&"--kubeconfig") {
+            all.extend(["--kubeconfig", &kubeconfig]);
+        }
         all.extend(arguments);
         TestServer::start(binary, &all)
     }
