@@ -96,6 +96,25 @@ impl Connection {
         (status, body)
     }
 
+    /// Opens a watch and reads it until it has so many events.
+    pub(crate) async fn watch(&mut self, path: &str, events: usize, opened: impl FnOnce()) {
+        let request = Request::builder()
+            .uri(format!("https://{}{path}", self.authority))
+            .header(header::AUTHORIZATION, format!("Bearer {}", self.token))
+            .body(Full::new(Bytes::new()))
+            .expect("a request");
+        self.sender.ready().await.expect("the connection is open");
+        let response = self.sender.send_request(request).await.expect("an answer");
+        assert!(response.status().is_success(), "{path}: {}", response.status());
+        opened();
+        let (mut body, mut seen) = (response.into_body(), 0);
+        while seen < events {
+            let frame = body.frame().await.expect("events come").expect("the watch is open");
+            let data = frame.into_data().unwrap_or_default();
+            seen += data.split(|byte| *byte == b'\n').count() - 1;
+        }
+    }
+
     /// Sends a request that must succeed.
     pub(crate) async fn must(&mut self, call: &Call) -> Bytes {
         let (status, body) = self.send(call).await;

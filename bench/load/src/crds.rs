@@ -35,7 +35,8 @@ pub(crate) async fn measure(server: &Server, count: usize) {
     }
 }
 
-async fn install(connection: &mut Connection, n: usize) {
+/// Installs a CRD with an object.
+pub(crate) async fn install(connection: &mut Connection, n: usize) {
     let (plural, group) = (format!("things{n}s"), format!("g{}.bench.pleach.example", n / 10));
     let body = definition(&format!("{plural}.{group}"), &group, large_schema(n));
     connection.must(&Call::new(Method::POST, DEFINITIONS).with("application/json", body)).await;

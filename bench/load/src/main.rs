@@ -12,12 +12,14 @@
 //! per operation, as the kernel counts it, and bars are ratios or differences within one run. The
 //! bare server pays for HTTP and TLS, the store's own commits (measured in a process of their own)
 //! for durability; what is left is what the API costs. `cargo run --release -p bench-load -- engine`
-//! measures just that, the writes of the engine without a server around it.
+//! measures just that, the writes of the engine without a server around it; `-- etcd` compares a server on etcd with
+//! one that has its objects in a data directory.
 
 mod bare;
 mod client;
 mod crds;
 mod engine;
+mod etcd;
 mod objects;
 mod operations;
 mod process;
@@ -86,6 +88,15 @@ enum Part {
         #[arg(long, value_delimiter = ',')]
         only: Vec<String>,
     },
+    /// A server on etcd beside one on a data directory, and beside another server of the API if one is given.
+    Etcd {
+        /// Objects to fill both with, and to start again with; 0 leaves it out.
+        #[arg(long, default_value_t = 100_000)]
+        objects: usize,
+        /// Watchers of every event.
+        #[arg(long, default_value_t = 200)]
+        watchers: usize,
+    },
     /// The store's commits alone, in a process of their own.
     #[command(hide = true)]
     Store {
@@ -107,6 +118,7 @@ fn main() {
             let wanted = |name: &str| only.is_empty() || only.iter().any(|only| only == name);
             runtime.block_on(engine::measure((*objects).max(1), (*batches).max(1), &wanted));
         }
+        Some(Part::Etcd { objects, watchers }) => runtime.block_on(etcd::measure(&cli, *objects, *watchers)),
         Some(Part::Store { directory, writers, commits }) => {
             runtime.block_on(store::commit(directory, *writers, *commits));
         }
@@ -115,7 +127,7 @@ fn main() {
 }
 
 async fn measure(cli: &Cli) {
-    let binary = cli.binary.clone().unwrap_or_else(beside_this_program);
+    let binary = binary(cli);
     start::report(&binary);
     let room = tempfile::tempdir().expect("a directory to measure in");
     let (ours, child) = start::server(&binary, room.path()).await;
@@ -155,6 +167,11 @@ fn summary(operation: Operation, figures: &[Figures], commit: f64) {
         let added = ours.cpu - bare.cpu - commit;
         println!("{:<10} {added:.0} µs beyond the bare server and a commit ({commit:.0} µs)", "");
     }
+}
+
+/// The program to measure.
+fn binary(cli: &Cli) -> PathBuf {
+    cli.binary.clone().unwrap_or_else(beside_this_program)
 }
 
 fn beside_this_program() -> PathBuf {

@@ -17,6 +17,12 @@ use crate::process;
 pub(crate) enum Operation {
     /// GET of one object.
     Get,
+    /// The same with `resourceVersion=0`: a server with a cache answers from it as it is.
+    CachedGet,
+    /// GET of fifty objects.
+    List,
+    /// The same, not older than the first resource version.
+    CachedList,
     /// POST of a new object.
     Create,
     /// PUT with the current resource version and one field changed.
@@ -34,10 +40,17 @@ impl Operation {
     pub(crate) const ALL: [Self; 6] =
         [Self::Get, Self::Create, Self::Update, Self::Patch, Self::Apply, Self::Delete];
 
+    /// Those that servers on different stores are compared by.
+    pub(crate) const OF_STORES: [Self; 7] =
+        [Self::Get, Self::CachedGet, Self::List, Self::CachedList, Self::Create, Self::Update, Self::Delete];
+
     /// The word in the report.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Get => "get",
+            Self::CachedGet => "get rv=0",
+            Self::List => "list",
+            Self::CachedList => "list rv=1",
             Self::Create => "create",
             Self::Update => "update",
             Self::Patch => "patch",
@@ -48,7 +61,7 @@ impl Operation {
 
     /// Whether nothing is committed.
     pub(crate) fn is_read(self) -> bool {
-        self == Self::Get
+        matches!(self, Self::Get | Self::CachedGet | Self::List | Self::CachedList)
     }
 }
 
@@ -84,6 +97,17 @@ pub(crate) async fn run(operation: Operation, servers: &[Server], bare: &Server,
     }
     let names = servers.iter().chain([bare]).map(|server| &server.name);
     names.zip(&mut turns).map(|(name, turns)| middle(operation, name, turns)).collect()
+}
+
+/// Measures an operation on the servers.
+pub(crate) async fn compare(operation: Operation, servers: &[Server], plan: Plan) -> Vec<Figures> {
+    let mut turns: Vec<Vec<Turn>> = servers.iter().map(|_| Vec::new()).collect();
+    for _ in 0..plan.turns {
+        for (server, turns) in servers.iter().zip(&mut turns) {
+            turns.push(on_api(operation, server, plan).await);
+        }
+    }
+    servers.iter().zip(&mut turns).map(|(server, turns)| middle(operation, &server.name, turns)).collect()
 }
 
 struct Turn {
@@ -146,7 +170,19 @@ fn requests(operation: Operation, prefix: &str, each: usize) -> (Vec<Call>, Next
     let apply_path = format!("{path}?fieldManager=bench&force=true");
     let create = |name: &str| Call::new(Method::POST, COLLECTION).with(JSON, encode(&object(name, 0)));
     match operation {
-        Operation::Get => (vec![create(&own)], Box::new(move |_, _| Call::new(Method::GET, path.clone()))),
+        Operation::Get | Operation::CachedGet => {
+            let path = if operation == Operation::Get { path } else { path + "?resourceVersion=0" };
+            (vec![create(&own)], Box::new(move |_, _| Call::new(Method::GET, path.clone())))
+        }
+        Operation::List | Operation::CachedList => {
+            let cached = if operation == Operation::List {
+                ""
+            } else {
+                "&resourceVersion=1&resourceVersionMatch=NotOlderThan"
+            };
+            let path = format!("{COLLECTION}?limit=50{cached}");
+            (vec![create(&own)], Box::new(move |_, _| Call::new(Method::GET, path.clone())))
+        }
         Operation::Create => {
             let bodies: Vec<Bytes> =
                 (0..each).map(|n| encode(&object(&format!("{prefix}-{n}"), 0))).collect();

@@ -19,26 +19,8 @@ pub(crate) fn report(binary: &Path) {
 
 /// Starts the server on a directory of its own, and prints what starting costs.
 pub(crate) async fn server(binary: &Path, room: &Path) -> (Server, Child) {
-    let port = free_port();
-    let begin = Instant::now();
-    let child = Command::new(binary)
-        .arg("serve")
-        .arg("--data-dir")
-        .arg(room.join("data"))
-        .args(["--port", &port.to_string(), "--token", TOKEN])
-        .stdout(Stdio::null())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap_or_else(|error| panic!("{} does not start: {error}; build it first", binary.display()));
-    let pid = child.id().expect("it runs");
-    let server = Server::new("pleach", &format!("https://127.0.0.1:{port}"), TOKEN, vec![pid]);
-    while tokio::net::TcpStream::connect(&server.address).await.is_err() {
-        assert!(begin.elapsed() < Duration::from_secs(20), "the server does not listen");
-        tokio::time::sleep(Duration::from_micros(500)).await;
-    }
-    let mut connection = Connection::open(&server).await;
-    connection.must(&Call::new(Method::GET, "/readyz")).await;
-    let ready = begin.elapsed();
+    let (server, child, ready) = named("pleach", binary, &room.join("data"), &[]).await;
+    let pid = server.pids[0];
     tokio::time::sleep(Duration::from_secs(1)).await;
     println!(
         "ready on an empty directory after {:.1} ms (asked: 50), {:.1} ms of CPU, {:.1} MB resident when idle (asked: 20)",
@@ -47,6 +29,36 @@ pub(crate) async fn server(binary: &Path, room: &Path) -> (Server, Child) {
         process::resident(pid)
     );
     (server, child)
+}
+
+/// Starts the server with further arguments; how long it took to be ready.
+pub(crate) async fn named(
+    name: &str,
+    binary: &Path,
+    data: &Path,
+    arguments: &[&str],
+) -> (Server, Child, Duration) {
+    let port = free_port();
+    let begin = Instant::now();
+    let child = Command::new(binary)
+        .arg("serve")
+        .arg("--data-dir")
+        .arg(data)
+        .args(["--port", &port.to_string(), "--token", TOKEN, "--log-level", "warn"])
+        .args(arguments)
+        .stdout(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap_or_else(|error| panic!("{} does not start: {error}; build it first", binary.display()));
+    let pid = child.id().expect("it runs");
+    let server = Server::new(name, &format!("https://127.0.0.1:{port}"), TOKEN, vec![pid]);
+    while tokio::net::TcpStream::connect(&server.address).await.is_err() {
+        assert!(begin.elapsed() < Duration::from_mins(2), "the server does not listen");
+        tokio::time::sleep(Duration::from_micros(500)).await;
+    }
+    let mut connection = Connection::open(&server).await;
+    connection.must(&Call::new(Method::GET, "/readyz")).await;
+    (server, child, begin.elapsed())
 }
 
 fn free_port() -> u16 {
