@@ -40,7 +40,7 @@ impl Operation {
     pub(crate) const ALL: [Self; 6] =
         [Self::Get, Self::Create, Self::Update, Self::Patch, Self::Apply, Self::Delete];
 
-    /// Those that servers on different stores are compared by.
+    /// The operations that servers on different stores are compared by.
     pub(crate) const OF_STORES: [Self; 7] =
         [Self::Get, Self::CachedGet, Self::List, Self::CachedList, Self::Create, Self::Update, Self::Delete];
 

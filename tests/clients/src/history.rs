@@ -19,9 +19,9 @@ pub type Content = Option<String>;
 pub struct Operation {
     /// The object.
     pub key: String,
-    /// What it does; `None` for reads.
+    /// The write; `None` for reads.
     pub change: Option<Change>,
-    /// What was answered.
+    /// The answer.
     pub outcome: Outcome,
     /// When the request was sent.
     pub began: Instant,
@@ -53,10 +53,10 @@ pub enum Outcome {
     Unknown,
 }
 
-/// What one watch saw after a revision, over any number of connections.
+/// The events of one watch after a revision, over any number of connections.
 #[derive(Clone, Debug, Default)]
 pub struct WatchHistory {
-    /// What the keys of its objects begin with.
+    /// The beginning of the keys of its objects.
     pub prefix: String,
     /// The revision that it began after.
     pub after: u64,
@@ -87,7 +87,7 @@ impl Operation {
 }
 
 impl History {
-    /// What is wrong with it.
+    /// The violations found in it.
     pub fn violations(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         // Revision to object and content, from everything that was seen.

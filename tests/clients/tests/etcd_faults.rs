@@ -169,7 +169,7 @@ fn says(answer: &Value, reason: &str) -> bool {
 /// A read that says nothing about the object.
 struct NoAnswer;
 
-/// What a read found: the object, or that there is none.
+/// Reads an object; `None`: it is absent.
 fn read(
     cluster: &Cluster,
     server: usize,

@@ -1,4 +1,4 @@
-//! What runs beside requests: the election of a leader, and compaction.
+//! Background work: the election of a leader, and compaction.
 
 use std::{sync::Arc, time::Duration};
 

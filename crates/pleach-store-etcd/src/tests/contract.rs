@@ -25,7 +25,7 @@ mod newest {
     pleach_store::contract!(fresh);
 }
 
-/// Whose progress notifications may come before events.
+/// A version whose progress notifications may come before events.
 mod oldest {
     fn fresh() -> super::Fresh {
         super::fresh_on(super::Program::Oldest)
