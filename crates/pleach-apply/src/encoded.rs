@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_form_is_brought_into_it() {
+    fn other_texts_are_normalized() {
         for fields in [
             json!(null),
             json!({".": {}, "f:a": {".": {}}}),

@@ -245,7 +245,7 @@ mod tests {
     use pleach_json::json;
 
     #[test]
-    fn what_is_decoded_is_encoded_again() {
+    fn decoded_sets_encode_to_the_same_text() {
         for fields in [
             json!({}),
             json!({"f:spec": {}}),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_goes() {
+    fn empty_sets_are_removed() {
         for (why, fields, want) in [
             ("the root is never a member", json!({".": {}, "f:a": {".": {}}}), json!({"f:a": {}})),
             ("null is nothing below", json!({"f:a": null}), json!({"f:a": {}})),

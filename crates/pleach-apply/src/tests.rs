@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn who_says_nothing_more_leaves_nothing_behind(first in config(), second in config()) {
+    fn an_empty_configuration_removes_its_fields(first in config(), second in config()) {
         let kind = kind();
         let alone = apply(&kind, "m1", None, &first, false);
         let both = apply(&kind, "m2", Some(&alone), &second, true);
@@ -204,7 +204,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_taken_out_and_merged_back_changes_nothing(first in config(), second in config()) {
+    fn extracting_and_merging_back_changes_nothing(first in config(), second in config()) {
         let kind = kind();
         let of = Type::of(&kind.0);
         let both = merge(&first, &second, of);

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_does_not_stop_the_rest() {
+    fn an_unreadable_part_does_not_stop_the_rest() {
         let (titles, findings) = read_text("kind: A\n---\na:\n\t- b\n---\nkind: C\n");
         assert_eq!(titles, ["A", "C"]);
         assert_eq!(findings.len(), 1);

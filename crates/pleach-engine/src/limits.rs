@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_already_is_not_looked_at() {
+    fn stored_values_are_not_checked_again() {
         let deep = json!({"spec": {"a": (nested(MAX_NESTING)), "b": 1}});
         let mut changed = deep.clone();
         changed.get_mut("spec").and_then(Value::as_object_mut).unwrap().insert("b", 2);

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_patch_left_alone_has_the_order_of_its_struct() {
+    fn unpatched_members_have_the_order_of_the_go_struct() {
         let owner = json!({"apiVersion": "autoscaling/v1", "manager": "m", "operation": "Update"});
         let owned = json!({"metadata": {"name": "a", "uid": "u", "managedFields": [owner]}});
         let owners = r#"[{"manager":"m","operation":"Update","apiVersion":"autoscaling/v1"}]"#;

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_token_is_a_bad_request() {
+    fn an_invalid_token_is_a_bad_request() {
         let encoded = |json: &str| base64::encode_raw_url(json);
         for (text, want) in [
             ("%%%".to_owned(), "continue key is not valid: illegal base64 data at input byte 0"),

@@ -99,7 +99,7 @@ async fn only_field_managers_decode_a_crd_again_that_is_written_in_another_versi
 }
 
 #[tokio::test]
-async fn what_was_decoded_is_validated_also_where_an_encoding_would_lose_it() {
+async fn validation_sees_fields_that_encoding_would_lose() {
     let engine = engine().await;
     for (spec, want) in [
         (

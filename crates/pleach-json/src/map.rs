@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_filled_in() {
+    fn missing_members_are_filled_in() {
         let mut map: Map = ["b", "d"].into_iter().map(|key| (key.into(), Value::from(key))).collect();
         let more: Vec<(Str, i64)> =
             ["a", "b", "c", "d", "e", "f"].into_iter().map(Str::from).zip(0..).collect();

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_has_no_members() {
+    fn other_values_have_no_members() {
         for text in
             ["", "[]", "{", "{\"a\"", "{\"a\":", "{\"a\":\"", "{\"a\"]1}", "{\"a\":}", "null", "{\"b\":1"]
         {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_found_again() {
+    fn written_members_are_found() {
         let value = crate::json!({
             "metadata": {"labels": {"a\\b\"": "c"}, "uid": "u", "z": [[], {}, [{}]]}, "n": 1.25, "x": null,
         });

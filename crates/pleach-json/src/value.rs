@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_back_does() {
+    fn a_value_reads_back_as_written() {
         for number in [0.5, -2.25, 1e-9, 1.0, -0.0, 0.0, 1e3, 1e18, 1e20, 1e21, 1e300, f64::MIN_POSITIVE] {
             let value = Value::from(vec![Map::from_iter([("a".into(), Value::Float(number))]).into()]);
             let again = crate::parse(&crate::to_vec(&value)).unwrap();

@@ -58,7 +58,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_text_is_like_changes_nothing(
+    fn hints_change_no_result(
         value in alike(),
         earlier in alike(),
         at in any::<prop::sample::Index>(),

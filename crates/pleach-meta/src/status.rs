@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_is_left_out() {
+    fn empty_fields_are_left_out() {
         let status = Status::failure(500, Reason::None, "boom");
         assert_eq!(
             status.to_value(),

@@ -137,7 +137,7 @@ mod tests {
     use crate::kinds::tests::custom;
 
     #[test]
-    fn who_prunes_and_who_defaults() {
+    fn pruning_and_defaulting_by_stage() {
         let kind = custom(json!({
             "type": "object",
             "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer", "default": 1}}}},

@@ -102,7 +102,7 @@ fn objects_are_what_their_json_would_be() {
 }
 
 #[test]
-fn what_is_no_message_of_the_kind_is_refused() {
+fn bytes_that_are_no_message_of_the_kind_are_refused() {
     let body = |text: &str| Unreadable::Body(text.to_owned());
     let inside = |text: &str| Unreadable::Object(text.to_owned());
     let whole = envelope("v1", "ConfigMap", &[nested(1, &[text(1, "a")])]);

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_json_cannot_say_is_refused() {
+    fn values_without_a_json_form_are_refused() {
         for (bytes, why) in [
             ("", "nothing"),
             ("a1 6161", "the end is missing"),

@@ -94,7 +94,7 @@ impl CpuLanes {
         self.freed.notify_all();
     }
 
-    fn others_wait(&self) -> bool {
+    fn has_waiters(&self) -> bool {
         !self.lock().queue.is_empty()
     }
 }
@@ -158,7 +158,7 @@ impl Supervisor for CpuGuard {
             return Ok(());
         }
         self.may_go_on(run.deadline)?;
-        if self.lanes.others_wait() {
+        if self.lanes.has_waiters() {
             self.lanes.give_back();
             // Without a lane there is none to give back when this stretch ends.
             run.moved = false;
@@ -295,7 +295,7 @@ mod tests {
         let lanes = CpuLanes::new(1);
         lanes.take(|| Ok(())).unwrap();
         assert_eq!(lanes.take(|| Err(Stopped::Deadline)), Err(Stopped::Deadline));
-        assert!(!lanes.others_wait());
+        assert!(!lanes.has_waiters());
         lanes.give_back();
         assert_eq!(lanes.take(|| Err(Stopped::Deadline)), Ok(()));
     }

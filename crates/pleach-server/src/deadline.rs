@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused_but_not_for_watches() {
+    fn invalid_timeouts_are_refused_except_for_watches() {
         let query = Query::parse(Some("timeout=2x"));
         let refused = Deadline::of(&query, false, false).unwrap_err();
         let want =

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_not_touched() {
+    fn work_within_the_budget_is_not_interrupted() {
         assert_eq!(with_limit(101, || (0..100).for_each(|_| charge(1))), Ok(()));
         assert_eq!(with_limit(1, || 7), Ok(7));
     }

@@ -50,7 +50,7 @@ fn without_version(mut object: Value) -> Value {
 }
 
 #[test]
-fn what_kube_apiserver_wrote_is_served_and_can_be_changed() {
+fn objects_that_kube_apiserver_wrote_are_served_and_can_be_changed() {
     let recorded: Value =
         serde_json::from_str(include_str!("../../../crates/pleach-storage/src/tests/registry.json")).unwrap();
     let etcd = Etcd::start(1);

@@ -264,7 +264,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_no_two_servers_share_is_replaced() {
+    fn values_that_differ_between_servers_are_replaced() {
         let value = json!({"metadata": {"uid": "x", "managedFields": [1], "name": "n"},
             "message": "a 00000000-1111-2222-3333-444444444444 b {\"resourceVersion\":\"12\"} selfType1234"});
         let want = json!({"metadata": {"uid": "<uid>", "name": "n"},

@@ -237,11 +237,11 @@ fn names_are_the_usual_ones() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Words that do not begin a comment: it begins with the noun or the verb of the thing that it describes.
+/// Words that do not begin a comment or the name of a function: a comment begins with the noun or the verb of the thing that it describes.
 const NO_BEGINNINGS: [&str; 8] = ["What", "Who", "Whom", "Whose", "Those", "Nobody", "Whoever", "Whatever"];
 
 #[test]
-fn comments_begin_with_their_subject() {
+fn comments_and_names_begin_with_their_subject() {
     let mut wrong = Vec::new();
     for (name, path) in files() {
         if !name.ends_with(".rs") {
@@ -256,6 +256,13 @@ fn comments_begin_with_their_subject() {
                 comment.map(|comment| comment.trim_start().split([' ', '.', ',']).next().unwrap_or_default());
             // Only the first line of a comment counts: others continue a sentence.
             if !inside && first.is_some_and(|first| NO_BEGINNINGS.contains(&first)) {
+                wrong.push(format!("{name}:{}: {line}", number + 1));
+            }
+            let function =
+                line.split_once("fn ").map(|(_, name)| name.split(['_', '(']).next().unwrap_or_default());
+            if comment.is_none()
+                && function.is_some_and(|first| NO_BEGINNINGS.iter().any(|word| word.to_lowercase() == first))
+            {
                 wrong.push(format!("{name}:{}: {line}", number + 1));
             }
             inside = comment.is_some_and(|comment| !comment.trim().is_empty());

@@ -112,7 +112,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_fits_is_what_there_are_no_words_about(value in value()) {
+    fn values_fit_if_there_is_no_error(value in value()) {
         let schema = schema();
         let of = Type::of(&schema);
         for duplicates in [true, false] {
@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_what_is_made(value in value(), names in vec("web(-[0-2]|!)?|a \\PC|<", 0..4), status in any::<bool>()) {
+    fn the_written_text_is_that_of_the_set(value in value(), names in vec("web(-[0-2]|!)?|a \\PC|<", 0..4), status in any::<bool>()) {
         let schema = schema();
         let of = Type::of(&schema);
         let mut whole = json!({"apiVersion": "g/v1", "kind": "Foo", "metadata": {"labels": {"<": "a", "b": "c"}, "name": "x"}});
@@ -226,7 +226,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_said_again_comes_to_the_same(live in value(), a in value(), b in value(), c in value()) {
+    fn applying_again_changes_nothing(live in value(), a in value(), b in value(), c in value()) {
         let schema = schema();
         let of = Type::of(&schema);
         let [live, a, b, c] = [live, a, b, c].map(|value| {

@@ -146,7 +146,7 @@ async fn bindings_apply_where_they_are() {
 }
 
 #[test]
-fn what_is_granted_must_be_held() {
+fn granted_rules_must_be_held() {
     let owned = [
         rule(&["get", "list"], &["g"], &["foos", "*/status"], &[]),
         rule(&["get"], &["g"], &["bars"], &["a"]),

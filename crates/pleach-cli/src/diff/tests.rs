@@ -267,7 +267,7 @@ fn every_rule_has_its_witness() {
 }
 
 #[test]
-fn what_has_no_place_any_more_has_a_witness() {
+fn a_removed_field_has_a_witness() {
     let old = definition(field(json!({"type": "string"})));
     for (rule, change) in [
         ("kind", json!({"names": {"plural": "widgets", "singular": "widget", "kind": "Gadget"}})),

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shared_is_found_in_the_first_version() {
+    fn shared_parts_are_found_in_the_first_version() {
         for (field, want) in [
             ("spec.validation.openAPIV3Schema.type", "spec.versions[0].schema.openAPIV3Schema.type"),
             ("spec.versions[1].schema", "spec.versions[1].schema"),

@@ -121,7 +121,7 @@ fn defaults_are_those_of_the_version() {
 }
 
 #[test]
-fn what_all_versions_share_moves_up_and_back() {
+fn common_parts_of_versions_move_up_and_back() {
     let schema = json!({"openAPIV3Schema": {"type": "object"}});
     let other = json!({"openAPIV3Schema": {"type": "object", "description": "x"}});
     let column = |key: &str| {

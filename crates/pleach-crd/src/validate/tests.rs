@@ -425,7 +425,7 @@ fn conversion_by_webhook() {
 }
 
 #[test]
-fn what_an_update_may_not_do() {
+fn forbidden_updates() {
     let old = crd(&json!({}));
     let other = crd(&json!({"spec": {"group": "other.com", "scope": "Cluster",
                                      "names": {"plural": "bars", "kind": "Bar"}}}));
@@ -549,7 +549,7 @@ fn a_status_must_have_names_of_the_right_form() {
 }
 
 #[test]
-fn what_an_old_schema_had_wrong_may_stay() {
+fn errors_of_the_old_schema_are_ratcheted() {
     let with = |a: &Value, preserve: bool| {
         let mut only = version();
         merge(

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_added_and_the_rest_stays() {
+    fn missing_parts_are_added_and_the_rest_stays() {
         let rule = |verb: &str| json!({"verbs": [(verb)], "apiGroups": ["g"], "resources": ["r"]});
         let wanted = json!({"metadata": {"labels": {"a": "1"}}, "rules": [(rule("get")), (rule("list"))]});
         let mut stored = json!({"metadata": {"name": "x"}, "rules": [(rule("list")), (rule("own"))]});

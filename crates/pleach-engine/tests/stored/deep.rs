@@ -129,7 +129,7 @@ async fn no_write_gets_past_the_limit() {
 }
 
 #[tokio::test]
-async fn what_kube_apiserver_refuses_is_refused_in_its_words() {
+async fn nesting_errors_are_those_of_kube_apiserver() {
     let fixture = Fixture::new().await;
     let refused = fixture.create(FOOS, &deep("a", 10_001, true)).await.map(drop).unwrap_err();
     let (code, message) = code_and_message(refused);

@@ -31,7 +31,7 @@ async fn the_default_is_etcds() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_not_stored_by_any_write() {
+async fn an_object_that_is_too_large_is_not_stored_by_any_write() {
     let fixture = fixture().await;
     fixture.create(FOOS, &foo("a", text(LIMIT - 2_000))).await.unwrap();
     let before = fixture.get(FOOS, "a").await.unwrap();

@@ -48,7 +48,7 @@ async fn log(identity: &Identity, reply: fn(&str) -> String) -> Log {
 }
 
 #[tokio::test]
-async fn what_is_sent() {
+async fn requests_are_those_of_upstream() {
     let (root, good) = good();
     let server = log(&good, |_| answer("200 OK", "", "{}")).await;
     let caller = HttpCaller::new();

@@ -215,7 +215,7 @@ fn maps_and_lists_of_new_objects() {
 }
 
 #[test]
-fn what_an_update_may_not_change() {
+fn immutable_fields_of_updates() {
     let old = json!({
         "name": "a", "namespace": "y", "uid": "1", "creationTimestamp": "2020-01-01T00:00:00Z", "generation": 2,
         "resourceVersion": "1",

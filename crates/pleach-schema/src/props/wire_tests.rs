@@ -145,7 +145,7 @@ fn unknown_keys_are_noted_outside_of_self_decoding_types() {
 }
 
 #[test]
-fn what_is_read_is_written_again_with_the_quirks() {
+fn schemas_are_written_as_they_were_read_with_the_quirks() {
     for (why, value, want) in [
         ("null is absent", json!({"default": null, "type": null, "items": null, "not": null}), json!({})),
         ("enum keeps null", json!({"enum": [null, 1, 1.5, "x"]}), json!({"enum": [null, 1, 1.5, "x"]})),

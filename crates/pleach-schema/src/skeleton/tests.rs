@@ -269,7 +269,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_a_schema_with_untyped_junctors_accepts_its_skeleton_accepts(
+    fn a_skeleton_accepts_the_values_of_a_schema_with_untyped_junctors(
         s in schemas(&["allOf", "anyOf", "oneOf", "not"], false), value in values(),
     ) {
         let schema = schema(&s);
@@ -280,7 +280,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_schema_with_all_of_accepts_its_skeleton_accepts(
+    fn a_skeleton_accepts_the_values_of_a_schema_with_all_of(
         s in schemas(&["allOf"], true), value in values(),
     ) {
         let schema = schema(&s);

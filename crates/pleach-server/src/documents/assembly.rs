@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_is_not_held_twice() {
+    fn sent_bytes_are_not_held_twice() {
         let kinds = served(&[crd("elms", "Elm", "height")]);
         for (form, gzip) in [(Form::Json, false), (Form::Json, true), (Form::Protobuf, false)] {
             let mut assembly = Assembly::new(Edition::V2, form);

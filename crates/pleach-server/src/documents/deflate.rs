@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_compresses_badly_has_room() {
+    fn incompressible_bytes_have_room() {
         let mut random = 1_u32;
         let noise: String = (0..200_000)
             .map(|_| {

@@ -90,7 +90,7 @@ fn a_change_ends_what_a_client_has() {
 }
 
 #[test]
-fn what_is_gone_or_not_served_is_not_found() {
+fn deleted_and_unserved_versions_are_not_found() {
     let (engine, _room) = engine();
     let documents = Documents::default();
     let mut elms = crd("elms", "Elm", "height");

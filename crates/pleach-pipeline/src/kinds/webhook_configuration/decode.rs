@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_is_left_out() {
+    fn empty_fields_are_left_out() {
         for (sent, want) in [
             (json!({}), json!({"clientConfig": {}})),
             (
