@@ -39,6 +39,15 @@ pub(crate) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 
+/// Whether a text is an identifier of CEL, and no reserved word.
+pub fn is_identifier(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.next().is_some_and(|b| b == b'_' || b.is_ascii_alphabetic())
+        && bytes.all(|b| b == b'_' || b.is_ascii_alphanumeric())
+        && !KEYWORDS.contains(&text)
+        && !is_reserved(text)
+}
+
 /// Whether a property of this name is escaped whole.
 fn is_escaped_whole(name: &str) -> bool {
     KEYWORDS.contains(&name) || is_reserved(name)
@@ -96,6 +105,21 @@ pub fn unescape(escaped: &str) -> Option<Str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn identifiers_are_no_reserved_words() {
+        for (text, want) in [
+            ("a", true),
+            ("_a1", true),
+            ("", false),
+            ("1a", false),
+            ("a-b", false),
+            ("in", false),
+            ("var", false),
+        ] {
+            assert_eq!(is_identifier(text), want, "{text}");
+        }
+    }
 
     #[test]
     fn names_escape_and_come_back() {

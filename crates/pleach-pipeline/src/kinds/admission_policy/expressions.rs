@@ -195,36 +195,5 @@ fn type_text(ty: &Type) -> String {
     }
 }
 
-/// Whether a text is an identifier of CEL.
-pub(super) fn is_identifier(name: &str) -> bool {
-    const RESERVED: [&str; 21] = [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ];
-    let mut bytes = name.bytes();
-    bytes.next().is_some_and(|b| b == b'_' || b.is_ascii_alphabetic())
-        && bytes.all(|b| b == b'_' || b.is_ascii_alphanumeric())
-        && !RESERVED.contains(&name)
-}
-
 /// A variable of a policy that could be compiled or not.
 pub type CompiledVariable = (Str, Result<Arc<Program>, CompileError>);

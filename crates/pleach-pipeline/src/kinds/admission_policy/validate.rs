@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use pleach_cel::names::is_identifier;
 use pleach_json::{Value, json};
 use pleach_jsonpath::JsonPath;
 use pleach_meta::names::{
@@ -11,7 +12,7 @@ use pleach_meta::object_meta::ObjectMeta;
 use pleach_meta::selector::validate_label_selector;
 use pleach_meta::{FieldError, Path};
 
-use super::expressions::{CompileError, Mode, Output, Scope, is_identifier};
+use super::expressions::{CompileError, Mode, Output, Scope};
 use crate::kinds::fields::{items, text, text_at};
 use crate::kinds::webhook_configuration::{check_choice, check_rule};
 
