@@ -235,15 +235,17 @@ func fields(out *bufio.Writer, t reflect.Type, def *schema) {
 			} else if property.ListType == "set" {
 				fmt.Fprint(out, "\tset")
 			}
-			if property.MapType == "atomic" {
-				fmt.Fprint(out, "\tatomic")
+			if property.MapType != "" {
+				fmt.Fprintf(out, "\t%s", property.MapType)
 			}
 			if property.Default != nil {
 				text, err := json.Marshal(property.Default)
 				if err != nil {
 					log.Fatal(err)
 				}
-				if string(text) != "{}" && string(text) != `""` && string(text) != "0" {
+				// That a field without omitempty defaults to its zero value follows from its type.
+				zero := string(text) == `""` || string(text) == "0" || string(text) == "false"
+				if string(text) != "{}" && !(zero && omit == "-" && field.Type.Kind() != reflect.Pointer) {
 					fmt.Fprintf(out, "\tdefault=%s", text)
 				}
 			}

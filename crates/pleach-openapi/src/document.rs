@@ -294,6 +294,7 @@ pub(crate) mod tests {
             scale: false,
             selectable_fields: &[],
             schema: None,
+            types: None,
             preserve_unknown_fields: false,
             built_in: false,
             deletes_collections: true,

@@ -19,6 +19,7 @@ mod shape;
 mod shared;
 
 pub use document::{Fragment, Frame, Member, Section, assemble, fragment, shared};
+use pleach_json::Value;
 use pleach_schema::JSONSchemaProps;
 pub use shared::Needed;
 
@@ -73,6 +74,9 @@ pub struct Resource<'a> {
     pub selectable_fields: &'a [&'a str],
     /// The schema of the CRD version.
     pub schema: Option<&'a JSONSchemaProps>,
+    /// The schema of a built-in kind, and those of the types that it refers to, by name. They are as in the files of
+    /// shared types: a `$ref` is a full name, may have siblings, and defaults are given.
+    pub types: Option<&'a (Value, Vec<(String, Value)>)>,
     /// `preserveUnknownFields` of v1beta1 CRDs.
     pub preserve_unknown_fields: bool,
     /// A built-in kind: other schema names, and strategic merge patch.

@@ -21,7 +21,10 @@ impl Resource<'_> {
             "apiextensions.k8s.io" => {
                 format!("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.{version}.{kind}")
             }
-            _ => format!("io.k8s.api.{}.{version}.{kind}", short(group)),
+            "apiregistration.k8s.io" => {
+                format!("io.k8s.kube-aggregator.pkg.apis.apiregistration.{version}.{kind}")
+            }
+            _ => format!("io.k8s.api.{}.{version}.{kind}", package(group)),
         }
     }
 
@@ -66,8 +69,9 @@ impl Resource<'_> {
     }
 }
 
-fn short(group: &str) -> &str {
-    group.strip_suffix(".k8s.io").unwrap_or(group)
+/// The Go package of a built-in group.
+fn package(group: &str) -> &str {
+    group.split('.').next().unwrap_or(group)
 }
 
 /// `stable.example.com` as `StableExampleCom`.

@@ -47,7 +47,13 @@ pub(crate) fn schemas(resource: &Resource<'_>, edition: Edition) -> Vec<(String,
     };
     let list = list_schema(resource, edition, &name);
     let list = Published::Value(with_marks(list, marks(resource, resource.list_kind)));
-    vec![(name, own), (resource.schema_name(resource.list_kind), list)]
+    let mut out = vec![(name, own), (resource.schema_name(resource.list_kind), list)];
+    let (_, types) = resource.types.unwrap_or(const { &(Value::Null, Vec::new()) });
+    let types = types.iter().filter(|(name, _)| !shared::has(name));
+    out.extend(
+        types.map(|(name, schema)| (name.clone(), Published::Value(shared::in_edition(schema, edition)))),
+    );
+    out
 }
 
 /// `x-kubernetes-group-version-kind` and selectable fields.
@@ -55,7 +61,7 @@ fn marks(resource: &Resource<'_>, kind: &str) -> Map {
     let mut marks = Map::with_capacity(2);
     let gvk = json!([{"group": (resource.group), "kind": kind, "version": (resource.version)}]);
     marks.insert("x-kubernetes-group-version-kind", gvk);
-    if !resource.selectable_fields.is_empty() {
+    if !resource.selectable_fields.is_empty() && !resource.built_in {
         let fields: Vec<Value> =
             resource.selectable_fields.iter().map(|path| json!({"fieldPath": *path})).collect();
         marks.insert("x-kubernetes-selectable-fields", fields);
@@ -75,6 +81,9 @@ fn with_marks(mut schema: Value, marks: Map) -> Value {
 fn kind_schema(resource: &Resource<'_>, edition: Edition, name: &str) -> Published {
     if let Some(known) = shared::schema(name, edition) {
         return Published::Value(known);
+    }
+    if let Some((own, _)) = resource.types {
+        return Published::Value(typed(own, edition));
     }
     let bare = || Published::Value(json!({"type": "object"}));
     let Some(schema) = resource.schema.filter(|schema| is_publishable(schema)) else { return bare() };
@@ -112,6 +121,19 @@ fn kind_schema(resource: &Resource<'_>, edition: Edition, name: &str) -> Publish
     let mut schema = schema.to_value();
     say_merge_keys(&mut schema);
     Published::Value(schema)
+}
+
+/// The schema of a built-in kind, with descriptions of what every object has.
+fn typed(schema: &Value, edition: Edition) -> Value {
+    let mut schema = shared::in_edition(schema, edition);
+    let metadata = format!("Standard object's metadata. More info: {CONVENTIONS}#metadata");
+    for (field, text) in [("apiVersion", api_version_text()), ("kind", kind_text()), ("metadata", metadata)] {
+        let property = schema.get_mut("properties").and_then(|properties| properties.get_mut(field));
+        if let Some(members) = property.and_then(Value::as_object_mut) {
+            members.insert("description", text);
+        }
+    }
+    schema
 }
 
 /// Adds the strategic merge patch extensions to lists keyed by one field.
@@ -276,6 +298,11 @@ fn list_schema(resource: &Resource<'_>, edition: Edition, name: &str) -> Value {
         Edition::V3 => Map::from(vec![("allOf".into(), json!([reference]))]),
     };
     metadata.insert("description", description);
+    let mut items = json!({"$ref": (format!("{prefix}{name}"))});
+    if resource.types.is_some() && edition == Edition::V3 {
+        metadata.insert("default", Value::object());
+        items = json!({"allOf": [items], "default": {}});
+    }
     json!({
         "description": (format!("{list_kind} is a list of {kind}")),
         "type": "object",
@@ -285,7 +312,7 @@ fn list_schema(resource: &Resource<'_>, edition: Edition, name: &str) -> Value {
             "items": {
                 "description": (format!("List of {plural}. More info: {CONVENTIONS}")),
                 "type": "array",
-                "items": {"$ref": (format!("{prefix}{name}"))},
+                "items": items,
             },
             "kind": {"description": (kind_text()), "type": "string"},
             "metadata": metadata,

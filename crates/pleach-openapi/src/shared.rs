@@ -42,6 +42,11 @@ pub(crate) fn schema(name: &str, edition: Edition) -> Option<Value> {
     Some(in_edition(&TYPES[found].1, edition))
 }
 
+/// Whether there is a shared type of this name.
+pub(crate) fn has(name: &str) -> bool {
+    TYPES.binary_search_by(|(known, _)| known.as_str().cmp(name)).is_ok()
+}
+
 /// The shared types that a document needs, except kinds with paths of their own.
 pub(crate) fn schemas(edition: Edition, needed: Needed) -> Vec<(String, Value)> {
     TYPES
@@ -54,7 +59,8 @@ pub(crate) fn schemas(edition: Edition, needed: Needed) -> Vec<(String, Value)> 
         .collect()
 }
 
-fn in_edition(schema: &Value, edition: Edition) -> Value {
+/// A schema as documents of an edition have it.
+pub(crate) fn in_edition(schema: &Value, edition: Edition) -> Value {
     grow_stack(|| match schema {
         Value::Object(members) => object_in_edition(members, edition),
         Value::Array(items) => items.iter().map(|item| in_edition(item, edition)).collect::<Vec<_>>().into(),
@@ -80,6 +86,9 @@ fn object_in_edition(members: &Map, edition: Edition) -> Value {
                 let named = named.iter().map(|(name, schema)| (name.clone(), in_edition(schema, edition)));
                 out.insert("properties", Map::from(named.collect::<Vec<_>>()));
             }
+            // v2 has no alternatives and says the type that stands for them.
+            ("oneOf", _) if edition == Edition::V2 => {}
+            ("type", _) if edition == Edition::V3 && members.contains_key("oneOf") => {}
             // v2 has no defaults.
             ("default", value) if edition == Edition::V2 && !value.is_null() => {}
             (_, value) => {

@@ -26,6 +26,7 @@ pub mod jobs;
 mod keyed_data;
 pub mod lease;
 pub mod limit_range;
+mod manifest;
 pub mod namespace;
 pub mod network_policy;
 pub mod node;
@@ -46,29 +47,28 @@ pub mod webhook_configuration;
 
 use std::sync::Arc;
 
-use pleach_crd::decode::Options;
-use pleach_crd::{ApiVersion, Crd};
 use pleach_json::Value;
 
-use crate::compile;
+use self::manifest::Manifest;
 use crate::gates::Gates;
 use crate::kind::Kind;
 #[cfg(doc)]
 use crate::strategy::StoredAsData;
 use crate::strategy::Strategy;
+use crate::types;
 
 /// A line of the table.
 struct BuiltIn {
-    manifest: &'static str,
+    manifest: Manifest,
     strategy: &'static dyn Strategy,
 }
 
 const fn built_in(manifest: &'static str, strategy: &'static dyn Strategy) -> BuiltIn {
-    BuiltIn { manifest, strategy }
+    BuiltIn { manifest: Manifest::new(manifest), strategy }
 }
 
 /// Every built-in kind.
-static BUILT_IN: &[BuiltIn] = &[
+static BUILT_IN: [BuiltIn; 14] = [
     built_in(include_str!("kinds/namespace/manifest.yaml"), &namespace::Namespace),
     built_in(include_str!("kinds/config_map/manifest.yaml"), &config_map::ConfigMap),
     built_in(include_str!("kinds/secret/manifest.yaml"), &secret::Secret),
@@ -137,9 +137,54 @@ pub fn type_name(api_version: &str, kind: &str) -> Option<&'static str> {
     entry.versions.iter().find(|(name, _)| *name == version).map(|(_, name)| *name)
 }
 
-fn kind(built_in: &BuiltIn) -> Kind {
+/// The schema of a kind, and those of the types that it refers to, by name.
+type Published = (Value, Vec<(String, Value)>);
+
+/// What documents publish of a kind whose Go type is in the table of types.
+pub fn published(api_version: &str, kind: &str) -> Option<Published> {
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    let package = match group.split('.').next() {
+        Some("") | None => "core",
+        // Documents describe CRDs in words of their own.
+        Some("apiextensions") => return None,
+        Some(package) => package,
+    };
+    let mut published = types::published(types::get(&format!("{package}/{version}.{kind}"))?.name)?;
+    let of_kind = |built_in: &&BuiltIn| {
+        let spec = &built_in.manifest.crd().spec;
+        spec.group == group && spec.names.kind == kind
+    };
+    if let Some(schema) = BUILT_IN.iter().find(of_kind).and_then(|built_in| built_in.manifest.schema()) {
+        let (own, others) = &mut published;
+        describe(own, others, &schema);
+    }
+    Some(published)
+}
+
+/// Adds the descriptions of a schema to a published one and to the types that it refers to.
+fn describe(published: &mut Value, others: &mut [(String, Value)], schema: &Value) {
+    if let (Some(members), Some(text)) = (published.as_object_mut(), schema.get("description")) {
+        members.insert("description", text.clone());
+    }
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (key, property) in properties.into_iter().flat_map(pleach_json::Map::iter) {
+        let Some(target) = published.get_mut("properties").and_then(|all| all.get_mut(key)) else { continue };
+        let inner = property.get("items").unwrap_or(property);
+        let reference = target.get("items").unwrap_or(target).get("$ref").and_then(Value::as_str);
+        if let Some(at) = reference.and_then(|name| others.iter().position(|(known, _)| known == name)) {
+            let mut referred = std::mem::take(&mut others[at].1);
+            describe(&mut referred, others, inner);
+            others[at].1 = referred;
+        }
+        if let (Some(members), Some(text)) = (target.as_object_mut(), property.get("description")) {
+            members.insert("description", text.clone());
+        }
+    }
+}
+
+fn kind(built_in: &'static BuiltIn) -> Kind {
     let strategy = built_in.strategy;
-    let mut kind = compile::kind(&manifest(built_in.manifest));
+    let mut kind = built_in.manifest.kind();
     (kind.strategy, kind.crd, kind.established) = (strategy, None, true);
     strategy.adjust(&mut kind);
     if let Some(versions) = Arc::get_mut(&mut kind.versions) {
@@ -152,35 +197,14 @@ fn kind(built_in: &BuiltIn) -> Kind {
     kind
 }
 
-/// The CRD that a manifest is. Strings of format `byte` are left to strategies: the format refuses empty ones.
-fn manifest(text: &str) -> Crd {
-    let mut document = pleach_yaml::parse(text.as_bytes()).expect("a manifest of this crate is YAML");
-    forget_format(&mut document, "byte");
-    let decoded = pleach_crd::decode(&document, ApiVersion::V1, Options::default());
-    let mut crd = decoded.expect("a manifest of this crate is a CRD").crd;
-    crd.status.accepted_names = crd.spec.names.clone();
-    crd
-}
-
-/// Removes a format from all schemas in a manifest.
-fn forget_format(document: &mut Value, format: &str) {
-    match document {
-        Value::Object(members) => {
-            if members.get_str("format") == Some(format) {
-                members.remove("format");
-            }
-            members.iter_mut().for_each(|(_, member)| forget_format(member, format));
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| forget_format(item, format)),
-        _ => {}
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
+    use pleach_crd::ApiVersion;
+    use pleach_crd::decode::Options;
     use pleach_json::json;
 
     use super::*;
+    use crate::compile;
 
     /// The built-in kind of a plural; of two groups the first.
     pub(crate) fn built_in(plural: &str) -> Kind {
@@ -220,6 +244,17 @@ pub(crate) mod tests {
         for kind in all(Gates::default()) {
             assert!(kind.group.is_empty() || GROUPS.contains(&kind.group.as_str()), "{}", kind.group);
         }
+    }
+
+    #[test]
+    fn published_types_have_the_descriptions_of_the_manifest() {
+        let (own, others) = published("rbac.authorization.k8s.io/v1", "Role").unwrap();
+        assert!(
+            own.get("description").is_some() && own.at(&["properties", "rules", "description"]).is_some()
+        );
+        let rule = others.iter().find(|(name, _)| name == "io.k8s.api.rbac.v1.PolicyRule").unwrap();
+        assert!(rule.1.at(&["properties", "verbs", "description"]).is_some(), "{}", rule.1);
+        assert!(published("example.com/v1", "Foo").is_none());
     }
 
     #[test]

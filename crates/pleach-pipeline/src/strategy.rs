@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 use std::fmt::Debug;
-use std::sync::Arc;
 
 use pleach_auth::UserInfo;
 use pleach_auth::rbac::PolicyRule;
@@ -14,7 +13,7 @@ use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::NameRule;
 use pleach_patch::StrategicSchema;
-use pleach_schema::{JSONSchemaProps, Schema};
+use pleach_schema::Schema;
 
 use crate::error::Error;
 use crate::kind::{Column, Kind, KindVersion};
@@ -204,12 +203,6 @@ pub trait Strategy: Debug + Send + Sync + 'static {
     /// Subresources besides `/status`, `/scale` and `/finalize`.
     fn subresources(&self) -> &'static [SubresourceInfo] {
         &[]
-    }
-
-    /// The schema that documents publish, if the version does not have it.
-    fn published_schema(&self, version: &KindVersion) -> Option<Arc<JSONSchemaProps>> {
-        let _ = version;
-        None
     }
 
     /// Whether no webhook is called for writes of the kind, so that a bad webhook can be repaired.

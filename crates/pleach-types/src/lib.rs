@@ -48,6 +48,8 @@ pub struct FieldDef {
     pub set: bool,
     /// A map or struct that is owned as a whole.
     pub atomic: bool,
+    /// A struct that is owned field by field although its type is owned as a whole elsewhere.
+    pub granular: bool,
     /// The merge key of strategic merge patches.
     pub merge_key: Option<&'static str>,
     /// The patch strategy: `merge`, `replace`, `retainKeys`, `merge,retainKeys`.
@@ -255,6 +257,7 @@ fn field(line: &'static str) -> FieldDef {
         list_keys: Vec::new(),
         set: false,
         atomic: false,
+        granular: false,
         merge_key: None,
         patch: "",
         default: None,
@@ -269,6 +272,7 @@ fn field(line: &'static str) -> FieldDef {
             _ => match option {
                 "set" => field.set = true,
                 "atomic" => field.atomic = true,
+                "granular" => field.granular = true,
                 "required" => field.required = true,
                 _ => {}
             },

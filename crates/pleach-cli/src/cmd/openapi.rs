@@ -99,6 +99,7 @@ fn fragment(
         status: version.status,
         scale: version.scale.is_some(),
         selectable_fields: &selectable,
+        types: None,
         schema: spec.schema_of(written).map(|schema| &**schema),
         preserve_unknown_fields: spec.preserves_unknown_fields(),
         built_in: false,

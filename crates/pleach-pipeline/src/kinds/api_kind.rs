@@ -1,21 +1,23 @@
 //! Kinds whose Go types are in the table of [`crate::types`]: names and properties as data, and a strategy that all of
 //! them share. What a kind has of its own is in its [`Rules`].
 
+mod rules;
+
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use pleach_crd::Scale;
 use pleach_go::json::{Decoder, GoType};
-use pleach_json::{Str, Value};
+use pleach_json::{Map, Str, Value};
 use pleach_jsonpath::KeyPath;
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::NameRule;
 use pleach_patch::StrategicSchema;
 
+pub use self::rules::{Plain, Rules};
 use crate::decode::decode_metadata;
 use crate::error::Error;
 use crate::gates::Gates;
-use crate::kind::{Column, Kind, KindVersion, LazySchema, Scope, SelectableField};
+use crate::kind::{Kind, KindVersion, LazySchema, Scope, SelectableField};
 use crate::prepare::{copy_member, metadata_mut};
 use crate::resource::{Resource, Subresource};
 use crate::strategy::{Effect, ParamAccess, Role, Stamp, Strategy, SubresourceInfo};
@@ -78,158 +80,6 @@ pub struct ApiKind {
     /// The kind's rules.
     pub rules: &'static dyn Rules,
 }
-
-/// The rules of a kind: defaults, validation, columns.
-pub trait Rules: std::fmt::Debug + Send + Sync + 'static {
-    /// Fills in defaults after decoding.
-    fn default(&self, object: &mut Value) {
-        let _ = object;
-    }
-
-    /// Sets what the server sets on a new object. The status is empty by then.
-    fn prepare_for_create(&self, object: &mut Value) {
-        let _ = object;
-    }
-
-    /// Sets what the server sets on an object that replaces another.
-    fn prepare_for_update(&self, object: &mut Value, old: &Value) {
-        let _ = (object, old);
-    }
-
-    /// Sets what the server sets in an update of a subresource that writes the object; `status` is what is usual.
-    fn prepare_for_subresource(&self, object: &mut Value, old: &Value, subresource: Subresource) {
-        let _ = (object, old, subresource);
-    }
-
-    /// Sets what depends on the user or the time of a write.
-    fn stamp(&self, object: &mut Value, old: Option<&Value>, subresource: Subresource, by: &Stamp<'_>) {
-        let _ = (object, old, subresource, by);
-    }
-
-    /// Whether a new object keeps the status that its author wrote.
-    fn keeps_status_on_create(&self) -> bool {
-        false
-    }
-
-    /// The rule for names.
-    fn name_rule(&self) -> NameRule {
-        NameRule::Dns1123Subdomain
-    }
-
-    /// Whether an update validates all metadata a second time.
-    fn revalidates_metadata(&self) -> bool {
-        false
-    }
-
-    /// The errors of an object. `old` is the object it replaces.
-    fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        let _ = (object, old);
-        Vec::new()
-    }
-
-    /// The errors of an update of a subresource that writes the object.
-    fn validate_subresource(&self, object: &Value, old: &Value, subresource: Subresource) -> Vec<FieldError> {
-        let _ = (object, old, subresource);
-        Vec::new()
-    }
-
-    /// Warnings about an object that is stored.
-    fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
-        let _ = (object, old);
-        Vec::new()
-    }
-
-    /// The name in a table, if it is not that of the object.
-    fn table_name(&self, object: &Value) -> Option<String> {
-        let _ = object;
-        None
-    }
-
-    /// The conditions of a row in a table.
-    fn row_conditions(&self, object: &Value) -> Option<Value> {
-        let _ = object;
-        None
-    }
-
-    /// The columns after the name.
-    fn columns(&self) -> Vec<Column> {
-        crate::columns::generic()
-    }
-
-    /// The warning of a deletion that does not say what becomes of dependents.
-    fn orphan_warning(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Whether admission is configured by objects of this kind: no policy and no webhook is about them.
-    fn is_admission_configuration(&self) -> bool {
-        false
-    }
-
-    /// The parameters that the author of an object must be allowed to read.
-    fn param_access(&self, object: &Value, old: Option<&Value>) -> Option<ParamAccess> {
-        let _ = (object, old);
-        None
-    }
-
-    /// Whether status updates keep the labels of the stored object.
-    fn status_keeps_labels(&self) -> bool {
-        false
-    }
-
-    /// Whether objects may be deleted after some time.
-    fn has_grace_period(&self) -> bool {
-        false
-    }
-
-    /// The grace period of a deletion, given what was asked for; none for kinds that go at once.
-    fn grace_period(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
-        let _ = (object, asked);
-        None
-    }
-
-    /// The effect of a commit.
-    fn after_commit(&self) -> Effect {
-        Effect::None
-    }
-
-    /// The kind's role for admission plugins.
-    fn role(&self) -> Role {
-        Role::Other
-    }
-
-    /// Where the template of Pods is.
-    fn pod_template(&self) -> Option<&'static [&'static str]> {
-        None
-    }
-
-    /// The finalizer that protects objects that are in use.
-    fn protection_finalizer(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Whether objects name a StorageClass.
-    fn has_storage_class(&self) -> bool {
-        false
-    }
-
-    /// Whether addresses and ports are allocated to objects.
-    fn allocates(&self) -> bool {
-        false
-    }
-
-    /// An object in another version.
-    fn convert(&self, object: &Value, to: &str) -> Option<Value> {
-        let _ = (object, to);
-        None
-    }
-}
-
-/// A kind without rules of its own.
-#[derive(Debug)]
-pub struct Plain;
-
-impl Rules for Plain {}
 
 /// A kind with the properties that most have.
 pub const fn namespaced(
@@ -341,6 +191,17 @@ impl ApiKind {
         }
     }
 
+    /// Removes what only admission was to see.
+    fn remove_empty(&self, object: &mut Value) {
+        for [outer, inner] in self.rules.kept_when_empty() {
+            if let Some(outer) = object.get_mut(outer).and_then(Value::as_object_mut)
+                && outer.get(inner).and_then(Value::as_object).is_some_and(Map::is_empty)
+            {
+                outer.remove(inner);
+            }
+        }
+    }
+
     fn raises_generation(&self, object: &Value, old: &Value) -> bool {
         let differs = |key: &str| object.get(key) != old.get(key);
         let metadata = |key: &str| object.at(&["metadata", key]) != old.at(&["metadata", key]);
@@ -388,10 +249,18 @@ impl Strategy for ApiKind {
         _: &mut Typed,
     ) -> Result<Vec<String>, String> {
         let mut unknown = decode_metadata(object, true)?;
+        let is_empty =
+            |path: &[&str; 2]| object.at(path).and_then(Value::as_object).is_some_and(Map::is_empty);
+        let kept: Vec<[&str; 2]> = self.rules.kept_when_empty().iter().copied().filter(is_empty).collect();
         if let Some(root) = types::go_root(resource.version().type_name) {
             let mut decoder = Decoder::noting_unknown("").with_literal_numbers();
             decoder.decode(object, &GoType::Struct(root))?;
             unknown.extend(decoder.into_unknown());
+        }
+        for [outer, inner] in kept {
+            if let Some(outer) = object.get_mut(outer).and_then(Value::as_object_mut) {
+                outer.insert(inner, Value::object());
+            }
         }
         self.rules.default(object);
         Ok(unknown)
@@ -406,6 +275,7 @@ impl Strategy for ApiKind {
     }
 
     fn prepare_for_create(&self, resource: Resource<'_>, object: &mut Value, _: &mut Typed) {
+        self.remove_empty(object);
         if self.generation == Generation::None {
             metadata_mut(object).remove("generation");
         } else {
@@ -424,6 +294,7 @@ impl Strategy for ApiKind {
         _: &mut Typed,
         Old { value: old, .. }: Old<'_>,
     ) {
+        self.remove_empty(object);
         match resource.subresource {
             Subresource::None | Subresource::Scale | Subresource::Finalize => {
                 if self.status {
@@ -604,9 +475,5 @@ impl Strategy for ApiKind {
 
     fn status_changes_metadata(&self) -> bool {
         true
-    }
-
-    fn published_schema(&self, version: &KindVersion) -> Option<Arc<pleach_schema::JSONSchemaProps>> {
-        types::props(version.type_name).map(Arc::new)
     }
 }

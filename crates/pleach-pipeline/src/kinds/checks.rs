@@ -24,6 +24,14 @@ pub(crate) fn one_of(text: &str, path: &str, supported: &[&str], errors: &mut Er
     }
 }
 
+/// The same for a field that must not be empty.
+pub(crate) fn required_one_of(text: &str, path: &str, supported: &[&str], errors: &mut Errors) {
+    match text {
+        "" => errors.push(FieldError::required(path, "")),
+        _ => one_of(text, path, supported, errors),
+    }
+}
+
 /// The same where nothing is said if the field is missing.
 pub(crate) fn one_of_if_set(value: Option<&Value>, path: &str, supported: &[&str], errors: &mut Errors) {
     if let Some(text) = value.and_then(Value::as_str) {
@@ -53,7 +61,7 @@ pub(crate) fn port_name(name: &str, path: &str, errors: &mut Errors) {
     if name.len() > 15 {
         errors.push(FieldError::invalid(path, name, "must be no more than 15 characters"));
     }
-    if !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-') {
+    if name.is_empty() || !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-') {
         let why = "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)";
         errors.push(FieldError::invalid(path, name, why));
     }

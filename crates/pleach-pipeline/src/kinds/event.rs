@@ -13,14 +13,14 @@ use pleach_json::{Map, Str, Value};
 use pleach_meta::FieldError;
 use pleach_work::Constant;
 
-use crate::compile;
 use crate::error::Error;
 use crate::kind::{Column, Kind, KindVersion};
+use crate::kinds::manifest::Manifest;
 use crate::strategy::{Role, Strategy};
 use crate::typed::Typed;
 
-const CORE_MANIFEST: &str = include_str!("event/core.yaml");
-const EVENTS_MANIFEST: &str = include_str!("event/events.yaml");
+static CORE_MANIFEST: Manifest = Manifest::new(include_str!("event/core.yaml"));
+static EVENTS_MANIFEST: Manifest = Manifest::new(include_str!("event/events.yaml"));
 
 /// `apiVersion` of an event in the core group.
 const CORE: &str = "v1";
@@ -59,11 +59,14 @@ impl Strategy for Event {
 
     /// Each group's kind has the other's version as one that is not served.
     fn adjust(&self, kind: &mut Kind) {
-        let other = super::manifest(if kind.group.is_empty() { EVENTS_MANIFEST } else { CORE_MANIFEST });
+        let (own, other) = if kind.group.is_empty() {
+            (&CORE_MANIFEST, &EVENTS_MANIFEST)
+        } else {
+            (&EVENTS_MANIFEST, &CORE_MANIFEST)
+        };
         let hidden = |version: KindVersion| KindVersion { served: false, name: Str::default(), ..version };
-        let own = super::manifest(if kind.group.is_empty() { CORE_MANIFEST } else { EVENTS_MANIFEST });
-        let own = compile::version_list(&own.spec, &own.spec.names).into_iter();
-        let others = compile::version_list(&other.spec, &other.spec.names).into_iter().map(hidden);
+        let own = own.versions().into_iter();
+        let others = other.versions().into_iter().map(hidden);
         kind.versions = own.chain(others).map(selected_by_source).collect();
         kind.storage = kind.versions.iter().position(|version| version.api_version == CORE).unwrap_or(0);
         kind.storage_group = Str::default();

@@ -1,5 +1,6 @@
 //! Jobs and CronJobs.
 
+mod failure_policy;
 mod status;
 
 use pleach_json::{Value, json};
@@ -274,6 +275,9 @@ fn job_spec(object: &Value, path: &str, errors: &mut Errors) {
         checks::non_negative(spec.get(field), &format!("{path}.{field}"), errors);
     }
     indexes(spec, path, errors);
+    if let Some(policy) = spec.get("podFailurePolicy") {
+        failure_policy::validate(policy, spec, &format!("{path}.podFailurePolicy"), errors);
+    }
     checks::one_of_if_set(
         spec.get("podReplacementPolicy"),
         &format!("{path}.podReplacementPolicy"),

@@ -41,8 +41,14 @@ pub(super) fn check_immutable(object: &Value, old: &Value, fields: &[&str], erro
 
 /// Keys are names of files.
 pub(super) fn check_key(field: &str, key: &str, errors: &mut Vec<FieldError>) {
+    let wrong = key_errors(key).into_iter();
+    errors.extend(wrong.map(|detail| FieldError::invalid(format!("{field}[{key}]"), key, detail)));
+}
+
+/// What is wrong with a key.
+pub(super) fn key_errors(key: &str) -> Vec<Cow<'static, str>> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    let mut wrong: Vec<Cow<'_, str>> = Vec::new();
+    let mut wrong: Vec<Cow<'static, str>> = Vec::new();
     if key.len() > LONGEST_KEY {
         wrong.push(format!("must be no more than {LONGEST_KEY} characters").into());
     }
@@ -58,8 +64,7 @@ pub(super) fn check_key(field: &str, key: &str, errors: &mut Vec<FieldError>) {
         _ if key.starts_with("..") => wrong.push("must not start with '..'".into()),
         _ => {}
     }
-    errors
-        .extend(wrong.into_iter().map(|detail| FieldError::invalid(format!("{field}[{key}]"), key, detail)));
+    wrong
 }
 
 /// The keys and values of a field.

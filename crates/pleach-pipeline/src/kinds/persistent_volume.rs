@@ -171,14 +171,6 @@ fn mirror_data_source(spec: &mut Map) {
     }
 }
 
-fn access_modes(spec: &Value, path: &str, errors: &mut Errors) {
-    if items(spec, "accessModes").is_empty() {
-        errors
-            .push(FieldError::required(format!("{path}.accessModes"), "at least 1 access mode is required"));
-    }
-    supported_modes(spec, path, errors);
-}
-
 fn supported_modes(spec: &Value, path: &str, errors: &mut Errors) {
     let modes = items(spec, "accessModes");
     for mode in modes {
@@ -191,11 +183,16 @@ fn supported_modes(spec: &Value, path: &str, errors: &mut Errors) {
     }
 }
 
-fn claim_spec(spec: &Value, path: &str, errors: &mut Errors) {
+/// The spec of a claim, or of the template of one.
+pub(super) fn claim_spec(spec: &Value, path: &str, errors: &mut Errors) {
+    if items(spec, "accessModes").is_empty() {
+        let why = "at least 1 access mode is required";
+        errors.push(FieldError::required(format!("{path}.accessModes"), why));
+    }
     if let Some(selector) = spec.get("selector") {
         checks::selector(selector, &format!("{path}.selector"), errors);
     }
-    access_modes(spec, path, errors);
+    supported_modes(spec, path, errors);
     match spec.at(&["resources", "requests", "storage"]) {
         None => errors.push(FieldError::required(format!("{path}.resources[storage]"), "")),
         Some(value) => {
@@ -218,6 +215,10 @@ fn claim_spec(spec: &Value, path: &str, errors: &mut Errors) {
         &["Block", "Filesystem"],
         errors,
     );
+    let class = text(spec, "volumeAttributesClassName");
+    if !class.is_empty() {
+        checks::dns_subdomain(class, &format!("{path}.volumeAttributesClassName"), errors);
+    }
 }
 
 /// The rules of PersistentVolumes.

@@ -2,6 +2,7 @@
 
 pub(crate) mod cells;
 pub(crate) mod defaults;
+mod label_keys;
 pub mod requests;
 pub mod resources;
 pub mod security_standards;
@@ -29,7 +30,12 @@ impl Rules for Pod {
         defaults::pod(spec);
     }
 
+    fn kept_when_empty(&self) -> &'static [[&'static str; 2]] {
+        &[["spec", "overhead"]]
+    }
+
     fn prepare_for_create(&self, object: &mut Value) {
+        label_keys::merge(object);
         let class = object.get("spec").map_or("BestEffort", resources::qos_class);
         let gated = object.get("spec").is_some_and(|spec| !items(spec, "schedulingGates").is_empty());
         let mut status = Map::new();

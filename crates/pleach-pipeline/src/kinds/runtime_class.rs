@@ -17,6 +17,8 @@ pub const PLURAL: &str = "runtimeclasses";
 
 const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
 
+const UNFOUNDED: &str = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
+
 fn filled<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Map> {
     object.at(path).and_then(Value::as_object).filter(|map| !map.is_empty())
 }
@@ -25,7 +27,7 @@ fn filled<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Map> {
 pub fn apply(class: &Value, pod: &mut Value) -> Result<(), String> {
     let spec = member(pod, "spec");
     if let Some(overhead) = filled(class, &["overhead", "podFixed"]) {
-        let own = spec.get("overhead").and_then(Value::as_object).filter(|own| !own.is_empty());
+        let own = spec.get("overhead").and_then(Value::as_object);
         if own.is_some_and(|own| own != overhead) {
             return Err(MISMATCH.into());
         }
@@ -91,14 +93,19 @@ fn includes(wide: &Value, narrow: &Value) -> bool {
     }
 }
 
+/// What is wrong with an overhead that is given and empty, which is gone when a Pod is validated.
+pub fn empty_overhead_error(class: Option<&Value>, pod: &Value) -> Option<&'static str> {
+    let is_empty = pod.at(&["spec", "overhead"]).and_then(Value::as_object).is_some_and(Map::is_empty);
+    let has_class = class.is_some_and(|class| class.get("overhead").is_some());
+    (is_empty && !has_class).then_some(UNFOUNDED)
+}
+
 /// The errors of the overhead of a Pod, given its class.
 pub fn overhead_error(class: Option<&Value>, pod: &Value) -> Option<&'static str> {
     let own = filled(pod, &["spec", "overhead"]);
     match class.and_then(|class| filled(class, &["overhead", "podFixed"])) {
         Some(overhead) => (own != Some(overhead)).then_some(MISMATCH),
-        None => {
-            own.map(|_| "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
-        }
+        None => own.map(|_| UNFOUNDED),
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use pleach_json::{Value, json};
 use pleach_meta::FieldError;
 use pleach_meta::field_error::{BadValue, ErrorType};
-use pleach_meta::object_meta::NameRule;
+use pleach_meta::object_meta::{NameRule, ObjectMeta};
 
 use crate::columns::{age_text, computed, wide};
 use crate::kind::Column;
@@ -15,6 +15,36 @@ use crate::kinds::fields::{default_to, each_mut, int_at, items, member, submembe
 use crate::kinds::pod::cells;
 use crate::resource::Subresource;
 use crate::strategy::Role;
+
+/// The API group.
+pub const GROUP: &str = "";
+/// The resource.
+pub const PLURAL: &str = "services";
+/// Namespace and name of the Service of the API server.
+pub const OF_SERVER: (&str, &str) = ("default", "kubernetes");
+
+/// The Service of the API server.
+pub fn of_server(address: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {
+            "namespace": (OF_SERVER.0), "name": (OF_SERVER.1),
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "type": "ClusterIP", "clusterIP": address, "clusterIPs": [address], "internalTrafficPolicy": "Cluster",
+            "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack", "sessionAffinity": "None",
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
+        },
+        "status": {"loadBalancer": {}},
+    })
+}
+
+/// Whether a Service is that of the API server.
+pub fn is_of_server(object: &Value) -> bool {
+    let meta = ObjectMeta::of(object);
+    (meta.namespace(), meta.name()) == OF_SERVER
+}
 
 /// The rules of Services.
 #[derive(Debug)]
@@ -304,6 +334,13 @@ fn validate(object: &Value, old: Option<&Value>) -> Errors {
         }
     }
     checks::labels(spec.get("selector"), "spec.selector", &mut errors);
+    let supported = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+    checks::one_of_if_set(
+        spec.get("trafficDistribution"),
+        "spec.trafficDistribution",
+        &supported,
+        &mut errors,
+    );
     checks::one_of(text(spec, "sessionAffinity"), "spec.sessionAffinity", &["ClientIP", "None"], &mut errors);
     for (i, ip) in items(spec, "externalIPs").iter().enumerate() {
         let text = ip.as_str().unwrap_or_default();

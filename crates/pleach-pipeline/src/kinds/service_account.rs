@@ -8,6 +8,11 @@ use crate::kind::{Column, KindVersion};
 use crate::omitempty::remove_empty_in_list;
 use crate::strategy::Strategy;
 
+/// The API group.
+pub const GROUP: &str = "";
+/// The resource.
+pub const PLURAL: &str = "serviceaccounts";
+
 /// The strategy of ServiceAccounts.
 #[derive(Debug)]
 pub struct ServiceAccount;

@@ -5,11 +5,13 @@
 use pleach_go::json::{Decoder, GoStruct, GoType};
 use pleach_json::Value;
 
+use crate::compile;
 use crate::kind::Kind;
+use crate::kinds::manifest;
 use crate::resource::Resource;
 use crate::strategy::Strategy;
 use crate::typed::Typed;
-use crate::{compile, kinds, types};
+use crate::types;
 
 /// A group of such kinds.
 #[derive(Debug)]
@@ -54,7 +56,7 @@ spec:
 ",
             kind.to_lowercase()
         );
-        let mut kind = compile::kind(&kinds::manifest(&manifest));
+        let mut kind = compile::kind(&manifest::crd(&manifest));
         (kind.strategy, kind.crd, kind.established) = (self, None, true);
         kind
     }

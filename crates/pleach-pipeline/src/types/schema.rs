@@ -1,18 +1,13 @@
-//! The schemas of the table's types: for field ownership in server-side apply, and for published documents.
+//! The schemas of the table's types, for field ownership in server-side apply.
 
 use pleach_json::{Map, Value, json};
-use pleach_schema::{JSONSchemaProps, Schema, SchemaOptions};
+use pleach_schema::{Schema, SchemaOptions};
 
 use super::{FieldDef, TypeDef, TypeExpr, get};
 
 /// The compiled schema of a type.
 pub fn schema(name: &str) -> Schema {
     Schema::from_value(&schema_value(name), SchemaOptions::default())
-}
-
-/// The schema of a type as documents publish it.
-pub fn props(name: &str) -> Option<JSONSchemaProps> {
-    JSONSchemaProps::from_value(&schema_value(name)).ok()
 }
 
 /// The schema without `apiVersion`, `kind` and `metadata`.
@@ -58,8 +53,9 @@ fn of_field(field: &FieldDef) -> Value {
         let keys: Vec<Value> = field.list_keys.iter().map(|key| Value::from(*key)).collect();
         members.insert("x-kubernetes-list-map-keys", keys);
     }
-    if field.atomic {
-        members.insert("x-kubernetes-map-type", "atomic");
+    if field.atomic || field.granular {
+        let owned = if field.atomic { "atomic" } else { "granular" };
+        members.insert("x-kubernetes-map-type", owned);
     }
     if let Some(default) = field.default.and_then(|text| pleach_json::parse(text.as_bytes()).ok()) {
         members.insert("default", default);

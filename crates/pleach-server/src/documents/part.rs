@@ -138,7 +138,11 @@ impl Part {
 fn fragment(kind: &Kind, at: usize, edition: Edition, form: Form) -> Fragment {
     let version = &kind.versions[at];
     let selectable: Vec<&str> = version.selectable_fields.iter().map(|f| f.label.as_str()).collect();
-    let published = version.props.clone().or_else(|| kind.strategy.published_schema(version));
+    let types = if kind.is_custom() {
+        None
+    } else {
+        pleach_engine::kinds::published(&version.api_version, &kind.kind)
+    };
     let resource = Resource {
         group: &kind.group,
         version: &version.name,
@@ -149,7 +153,8 @@ fn fragment(kind: &Kind, at: usize, edition: Edition, form: Form) -> Fragment {
         status: version.status,
         scale: version.scale.is_some(),
         selectable_fields: &selectable,
-        schema: published.as_deref(),
+        schema: version.props.as_deref(),
+        types: types.as_ref(),
         preserve_unknown_fields: kind.preserve_unknown_fields,
         built_in: !kind.is_custom(),
         deletes_collections: kind.strategy.deletes_collections(),

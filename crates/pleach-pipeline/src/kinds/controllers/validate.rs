@@ -6,7 +6,8 @@ use pleach_meta::field_error::BadValue;
 use pleach_meta::selector::LabelSelector;
 
 use crate::kinds::checks::{self, Errors};
-use crate::kinds::fields::{int_at, text, text_at};
+use crate::kinds::fields::{int_at, items, text, text_at};
+use crate::kinds::persistent_volume;
 use crate::kinds::pod::validate as pods;
 
 /// The parts of a kind's messages about selectors and templates.
@@ -291,6 +292,12 @@ const STATEFUL_SET_MAY_CHANGE: &str = "updates to statefulset spec for fields ot
 
 pub(super) fn stateful_set(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Errors::new();
+    let templates = object.get("spec").map(|spec| items(spec, "volumeClaimTemplates")).unwrap_or_default();
+    // They cannot be changed, so only a new object has to have valid ones.
+    for (i, template) in templates.iter().enumerate().filter(|_| old.is_none()) {
+        let spec = template.get("spec").unwrap_or(&Value::Null);
+        persistent_volume::claim_spec(spec, &format!("spec.volumeClaimTemplates[{i}].spec"), &mut errors);
+    }
     let words =
         Words { empty_selector: "statefulset", checks_template_anyway: true, deadline: "StatefulSet" };
     match text_at(object, &["spec", "podManagementPolicy"]) {

@@ -2,11 +2,15 @@
 
 pub(crate) mod affinity;
 mod container;
+mod env;
+mod mounts;
+mod probe;
 pub(crate) mod resources;
 mod security;
 mod status;
 pub(crate) mod volume;
 mod warnings;
+mod windows;
 
 use std::collections::HashSet;
 
@@ -81,21 +85,8 @@ pub(crate) fn pod_spec(spec: &Value, path: &str, errors: &mut Errors) {
             volumes.insert(name);
         }
     }
-    let containers = items(spec, "containers");
-    if containers.is_empty() {
-        errors.push(FieldError::required(at("containers"), ""));
-    }
-    let context = container::Context::new(spec, &volumes);
-    let mut names: HashSet<&str> = HashSet::new();
-    for list in ["containers", "initContainers", "ephemeralContainers"] {
-        for (i, one) in items(spec, list).iter().enumerate() {
-            let path = format!("{path}.{list}[{i}]");
-            container::validate(one, list, &path, &context, &mut names, errors);
-        }
-        if list == "containers" {
-            container::host_ports(spec, list, path, errors);
-        }
-    }
+    resources::pod_claims(items(spec, "resourceClaims"), &at("resourceClaims"), errors);
+    container::all(&container::Context::new(spec, &volumes, path), path, errors);
     checks::one_of(
         text(spec, "restartPolicy"),
         &at("restartPolicy"),
@@ -144,6 +135,7 @@ pub(crate) fn pod_spec(spec: &Value, path: &str, errors: &mut Errors) {
         }
     }
     affinity::spread(items(spec, "topologySpreadConstraints"), &at("topologySpreadConstraints"), errors);
+    windows::host_process(spec, path, errors);
     let named = |field: &str, check: fn(&str, &str, &mut Errors), errors: &mut Errors| {
         let value = text(spec, field);
         if !value.is_empty() {
@@ -176,7 +168,10 @@ pub(crate) fn pod_spec(spec: &Value, path: &str, errors: &mut Errors) {
     named("priorityClassName", checks::dns_subdomain, errors);
     named("runtimeClassName", checks::dns_subdomain, errors);
     let policy = spec.get("preemptionPolicy");
-    checks::one_of_if_set(policy, &at("preemptionPolicy"), &["Never", "PreemptLowerPriority"], errors);
+    if let Some(policy) = policy.and_then(Value::as_str) {
+        let supported = ["Never", "PreemptLowerPriority"];
+        checks::required_one_of(policy, &at("preemptionPolicy"), &supported, errors);
+    }
     for (name, value) in spec.get("overhead").and_then(Value::as_object).into_iter().flat_map(Map::iter) {
         let path = format!("{path}.overhead.limits[{name}]");
         resources::container_resource_name(name, &path, errors);
@@ -184,7 +179,8 @@ pub(crate) fn pod_spec(spec: &Value, path: &str, errors: &mut Errors) {
     }
     if let Some(os) = spec.get("os") {
         match text(os, "name") {
-            "" => errors.push(FieldError::required(at("os.name"), "cannot be empty")),
+            "" => errors.push(FieldError::required(at("os.name"), "")),
+            name @ ("linux" | "windows") => windows::of_os(name, spec, path, errors),
             name => checks::one_of(name, &at("os"), &["linux", "windows"], errors),
         }
     }
@@ -319,6 +315,7 @@ pub(super) fn update(object: &Value, old: &Value) -> Errors {
         )),
         _ => {}
     }
+    errors.extend(changed_toleration(items(spec, "tolerations"), items(was, "tolerations")));
     let gates = |spec: &Value| -> Vec<String> {
         items(spec, "schedulingGates").iter().map(|gate| text(gate, "name").to_owned()).collect()
     };
@@ -343,10 +340,7 @@ pub(super) fn update(object: &Value, old: &Value) -> Errors {
         }
         put_back(members, was, "activeDeadlineSeconds");
         put_back(members, was, "schedulingGates");
-        let kept = items(was, "tolerations").iter().all(|one| items(spec, "tolerations").contains(one));
-        if kept {
-            put_back(members, was, "tolerations");
-        }
+        put_back(members, was, "tolerations");
         if !old_gates.is_empty() {
             let selector = |spec: &Value| spec.get("nodeSelector").cloned();
             if !checks::has_labels(selector(spec).as_ref(), selector(was).as_ref()) {
@@ -364,6 +358,18 @@ pub(super) fn update(object: &Value, old: &Value) -> Errors {
         errors.push(FieldError::forbidden("spec", format!("{MAY_CHANGE}\n")));
     }
     errors
+}
+
+/// Tolerations stay, but for how long they tolerate; others may be added.
+fn changed_toleration(new: &[Value], old: &[Value]) -> Option<FieldError> {
+    let same = |one: &Value, other: &Value| {
+        ["key", "operator", "value", "effect"].iter().all(|field| text(one, field) == text(other, field))
+    };
+    let is_kept = |one: &Value| new.iter().any(|other| same(one, other));
+    (!old.iter().all(is_kept)).then(|| {
+        let why = "existing toleration can not be modified except its tolerationSeconds";
+        FieldError::forbidden("spec.tolerations", why)
+    })
 }
 
 fn put_back(members: &mut Map, was: &Value, key: &str) {

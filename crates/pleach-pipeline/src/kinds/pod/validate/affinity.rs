@@ -1,6 +1,6 @@
 //! Validation of affinities and topology spread.
 
-use pleach_json::Value;
+use pleach_json::{Map, Str, Value};
 use pleach_meta::FieldError;
 use pleach_meta::field_error::BadValue;
 use pleach_meta::names::{check_label_value, check_qualified_name};
@@ -139,7 +139,8 @@ fn pod_term(term: &Value, path: &str, errors: &mut Errors) {
     label_name(key, &format!("{path}.topologyKey"), errors);
 }
 
-/// `matchLabelKeys` and `mismatchLabelKeys` need a selector, and exclude each other.
+/// `matchLabelKeys` and `mismatchLabelKeys` need a selector, and exclude each other; those that match are in the selector
+/// once, where they were put when the Pod was made.
 fn label_keys(term: &Value, path: &str, errors: &mut Errors) {
     for field in ["matchLabelKeys", "mismatchLabelKeys"] {
         for (i, key) in items(term, field).iter().enumerate() {
@@ -150,6 +151,29 @@ fn label_keys(term: &Value, path: &str, errors: &mut Errors) {
                 break;
             }
             label_name(key, &path, errors);
+        }
+    }
+    let matching: Vec<&str> = items(term, "matchLabelKeys").iter().filter_map(Value::as_str).collect();
+    if matching.is_empty() {
+        return;
+    }
+    if let Some(selector) = term.get("labelSelector") {
+        let labels = selector.get("matchLabels").and_then(Value::as_object);
+        let mut seen: Vec<&str> = labels.into_iter().flat_map(Map::keys).map(Str::as_str).collect();
+        for key in items(selector, "matchExpressions").iter().map(|expression| text(expression, "key")) {
+            if let Some(i) = matching.iter().rposition(|known| *known == key)
+                && seen.contains(&key)
+            {
+                let why = "exists in both matchLabelKeys and labelSelector";
+                errors.push(FieldError::invalid(format!("{path}[{i}]"), key, why));
+            }
+            seen.push(key);
+        }
+    }
+    for (i, key) in matching.iter().enumerate() {
+        if items(term, "mismatchLabelKeys").iter().any(|other| other.as_str() == Some(key)) {
+            let why = "exists in both matchLabelKeys and mismatchLabelKeys";
+            errors.push(FieldError::invalid(format!("{path}.matchLabelKeys[{i}]"), *key, why));
         }
     }
 }

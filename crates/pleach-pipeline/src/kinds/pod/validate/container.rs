@@ -1,178 +1,248 @@
-//! Validation of containers.
+//! Validation of containers: those that run, those that run before them, and those that are added to debug them.
 
 use std::collections::HashSet;
 
-use pleach_json::Value;
+use pleach_json::{Map, Value};
 use pleach_meta::FieldError;
+use pleach_meta::field_error::{BadValue, ErrorType};
 
+use super::{env, mounts, probe};
 use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{bool_at, int_at, items, text};
 
 /// The Pod around containers.
 pub(super) struct Context<'a> {
-    volumes: &'a HashSet<&'a str>,
-    host_network: bool,
+    pub(super) spec: &'a Value,
+    /// The names of volumes that can be mounted.
+    pub(super) volumes: &'a HashSet<&'a str>,
     host_users: bool,
-    /// The resource claims of the Pod.
-    claims: &'a [Value],
+    /// The grace period of the Pod.
+    pub(super) grace: Option<i64>,
+    /// A template is not checked for what only Pods must be.
+    is_template: bool,
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(spec: &'a Value, volumes: &'a HashSet<&'a str>) -> Self {
+    pub(super) fn new(spec: &'a Value, volumes: &'a HashSet<&'a str>, path: &str) -> Self {
         Self {
+            spec,
             volumes,
-            host_network: bool_at(spec, &["hostNetwork"]),
             host_users: spec.get("hostUsers").and_then(Value::as_bool).unwrap_or(true),
-            claims: items(spec, "resourceClaims"),
+            grace: spec
+                .get("terminationGracePeriodSeconds")
+                .and_then(Value::as_int)
+                .filter(|seconds| *seconds >= 0),
+            is_template: path.contains("template"),
         }
     }
 }
 
-/// A container of a list.
-pub(super) fn validate<'a>(
+const OF_EPHEMERAL: &str = "cannot be set for an Ephemeral Container";
+
+/// The containers of all lists.
+pub(super) fn all(context: &Context<'_>, path: &str, errors: &mut Errors) {
+    let (spec, mut names) = (context.spec, HashSet::new());
+    let containers = items(spec, "containers");
+    if containers.is_empty() {
+        errors.push(FieldError::required(format!("{path}.containers"), ""));
+    }
+    for (i, container) in containers.iter().enumerate() {
+        let path = format!("{path}.containers[{i}]");
+        common(container, &path, context, errors);
+        let name = text(container, "name");
+        if !names.insert(name) {
+            errors.push(FieldError::duplicate(format!("{path}.name"), name));
+        }
+        probe::lifecycle(container, &path, context, errors);
+        probe::probes(container, &path, context, errors);
+        restart_rules(container, &path, errors);
+    }
+    host_ports(containers, &format!("{path}.containers"), errors);
+    for (i, container) in items(spec, "initContainers").iter().enumerate() {
+        init(container, &format!("{path}.initContainers[{i}]"), context, &mut names, errors);
+        // Init containers run one by one; the path is that of the only one in the list.
+        host_ports(std::slice::from_ref(container), &format!("{path}.initContainers"), errors);
+        init_lifecycle(container, &format!("{path}.initContainers[{i}]"), context, errors);
+    }
+    let targets = names.clone();
+    for (i, container) in items(spec, "ephemeralContainers").iter().enumerate() {
+        let path = format!("{path}.ephemeralContainers[{i}]");
+        ephemeral(container, &path, context, (&targets, &mut names), errors);
+    }
+    if bool_at(spec, &["hostNetwork"]) {
+        host_network(containers, &format!("{path}.containers"), context.is_template, errors);
+    }
+}
+
+fn init<'a>(
     container: &'a Value,
-    list: &str,
     path: &str,
     context: &Context<'_>,
     names: &mut HashSet<&'a str>,
     errors: &mut Errors,
 ) {
+    common(container, path, context, errors);
+    restart_rules(container, path, errors);
+    let name = text(container, "name");
+    if names.contains(name) {
+        errors.push(FieldError::duplicate(format!("{path}.name"), name));
+    } else if !name.is_empty() {
+        names.insert(name);
+    }
+}
+
+fn init_lifecycle(container: &Value, path: &str, context: &Context<'_>, errors: &mut Errors) {
+    if text(container, "restartPolicy") == "Always" {
+        probe::lifecycle(container, path, context, errors);
+        probe::probes(container, path, context, errors);
+        return;
+    }
+    for field in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
+        if container.get(field).is_some() {
+            let why = "may not be set for init containers without restartPolicy=Always";
+            errors.push(FieldError::forbidden(format!("{path}.{field}"), why));
+        }
+    }
+    for (i, policy) in items(container, "resizePolicy").iter().enumerate() {
+        if text(policy, "restartPolicy") == "RestartContainer" {
+            let why = "must not be set to 'RestartContainer' for non-sidecar initContainers";
+            let path = format!("{path}.resizePolicy[{i}].restartPolicy");
+            errors.push(FieldError::invalid(path, "RestartContainer", why));
+        }
+    }
+}
+
+fn ephemeral<'a>(
+    container: &'a Value,
+    path: &str,
+    context: &Context<'_>,
+    (targets, names): (&HashSet<&'a str>, &mut HashSet<&'a str>),
+    errors: &mut Errors,
+) {
+    common(container, path, context, errors);
+    if context.is_template {
+        image_space(container, path, errors);
+    }
+    let name = text(container, "name");
+    if !names.insert(name) {
+        errors.push(FieldError::duplicate(format!("{path}.name"), name));
+    }
+    let target = text(container, "targetContainerName");
+    if !target.is_empty() && !targets.contains(target) {
+        errors.push(FieldError::new(ErrorType::NotFound, format!("{path}.targetContainerName"), target, ""));
+    }
+    for field in [
+        "ports",
+        "resources",
+        "resizePolicy",
+        "restartPolicy",
+        "restartPolicyRules",
+        "livenessProbe",
+        "readinessProbe",
+        "startupProbe",
+        "lifecycle",
+    ] {
+        let is_empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
+        if container.get(field).is_some_and(|value| field != "resources" || !is_empty(value)) {
+            errors.push(FieldError::forbidden(format!("{path}.{field}"), OF_EPHEMERAL));
+        }
+    }
+    for (i, mount) in items(container, "volumeMounts").iter().enumerate() {
+        for field in ["subPath", "subPathExpr"] {
+            if !text(mount, field).is_empty() {
+                let path = format!("{path}.volumeMounts[{i}].{field}");
+                errors.push(FieldError::forbidden(path, OF_EPHEMERAL));
+            }
+        }
+    }
+}
+
+fn image_space(container: &Value, path: &str, errors: &mut Errors) {
+    let image = text(container, "image");
+    if image.trim() != image {
+        let why = "must not have leading or trailing whitespace";
+        errors.push(FieldError::invalid(format!("{path}.image"), image, why));
+    }
+}
+
+/// What containers of all lists have.
+fn common(container: &Value, path: &str, context: &Context<'_>, errors: &mut Errors) {
     let name = text(container, "name");
     if name.is_empty() {
         errors.push(FieldError::required(format!("{path}.name"), ""));
     } else {
         checks::dns_label(name, &format!("{path}.name"), errors);
-        if !names.insert(name) {
-            errors.push(FieldError::duplicate(format!("{path}.name"), name));
-        }
     }
-    let image = text(container, "image");
-    if image.is_empty() {
+    if text(container, "image").is_empty() {
         errors.push(FieldError::required(format!("{path}.image"), ""));
-    } else if image.trim() != image && !path.contains("template") {
-        let why = "must not have leading or trailing whitespace";
-        errors.push(FieldError::invalid(format!("{path}.image"), image, why));
+    } else if !context.is_template {
+        image_space(container, path, errors);
     }
-    if list == "ephemeralContainers" {
-        for field in ["ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "resizePolicy"]
-        {
-            if container.get(field).is_some() {
-                errors.push(FieldError::forbidden(
-                    format!("{path}.{field}"),
-                    "cannot be set for an Ephemeral Container",
-                ));
-            }
-        }
-        if container.get("resources").and_then(Value::as_object).is_some_and(|all| !all.is_empty()) {
-            errors.push(FieldError::forbidden(
-                format!("{path}.resources"),
-                "cannot be set for an Ephemeral Container",
-            ));
-        }
-    }
-    probes(container, list, path, errors);
-    checks::one_of(
-        text(container, "terminationMessagePolicy"),
-        &format!("{path}.terminationMessagePolicy"),
-        &["File", "FallbackToLogsOnError"],
-        errors,
-    );
-    ports(container, path, context, errors);
-    env(container, path, errors);
-    mounts(container, path, context, errors);
-    checks::one_of(
-        text(container, "imagePullPolicy"),
-        &format!("{path}.imagePullPolicy"),
-        &["Always", "IfNotPresent", "Never"],
-        errors,
-    );
-    for policy in items(container, "resizePolicy") {
-        let path = format!("{path}.resizePolicy");
-        checks::one_of(text(policy, "resourceName"), &path, &["cpu", "memory"], errors);
-        checks::one_of(text(policy, "restartPolicy"), &path, &["NotRequired", "RestartContainer"], errors);
-    }
+    let policy = text(container, "terminationMessagePolicy");
+    let supported = ["File", "FallbackToLogsOnError"];
+    checks::required_one_of(policy, &format!("{path}.terminationMessagePolicy"), &supported, errors);
+    ports(container, path, errors);
+    env::env(container, path, errors);
+    env::env_from(container, path, errors);
+    mounts::mounts(container, path, context, errors);
+    mounts::devices(container, path, context, errors);
+    let policy = text(container, "imagePullPolicy");
+    let supported = ["Always", "IfNotPresent", "Never"];
+    checks::required_one_of(policy, &format!("{path}.imagePullPolicy"), &supported, errors);
     if let Some(resources) = container.get("resources") {
-        super::resources::requirements(resources, context.claims, &format!("{path}.resources"), errors);
+        let claims = items(context.spec, "resourceClaims");
+        super::resources::requirements(resources, claims, &format!("{path}.resources"), errors);
     }
+    resize_policy(container, path, context, errors);
     if let Some(security) = container.get("securityContext") {
-        super::security::of_container(
-            security,
-            context.host_users,
-            &format!("{path}.securityContext"),
-            errors,
-        );
+        let path = format!("{path}.securityContext");
+        super::security::of_container(security, context.host_users, &path, errors);
     }
 }
 
-fn probes(container: &Value, list: &str, path: &str, errors: &mut Errors) {
-    let sidecar = text(container, "restartPolicy") == "Always";
-    for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
-        let Some(probe) = container.get(name) else { continue };
-        let path = format!("{path}.{name}");
-        if list == "initContainers" && !sidecar {
-            errors.push(FieldError::forbidden(
-                path,
-                "may not be set for init containers without restartPolicy=Always",
-            ));
-            continue;
+fn resize_policy(container: &Value, path: &str, context: &Context<'_>, errors: &mut Errors) {
+    let path = format!("{path}.resizePolicy");
+    let mut seen = HashSet::new();
+    for (i, policy) in items(container, "resizePolicy").iter().enumerate() {
+        let (resource, restart) = (text(policy, "resourceName"), text(policy, "restartPolicy"));
+        if !seen.insert(resource) {
+            errors.push(FieldError::duplicate(format!("{path}[{i}]"), resource));
         }
-        if list == "ephemeralContainers" {
-            continue;
-        }
-        handler(probe, &path, errors);
-        for field in
-            ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"]
-        {
-            checks::non_negative(probe.get(field), &format!("{path}.{field}"), errors);
-        }
-        let threshold = int_at(probe, &["successThreshold"]);
-        if name != "readinessProbe" && threshold != 1 {
-            errors.push(FieldError::invalid(format!("{path}.successThreshold"), threshold, "must be 1"));
-        }
-    }
-    if let Some(lifecycle) = container.get("lifecycle") {
-        for name in ["postStart", "preStop"] {
-            if let Some(found) = lifecycle.get(name) {
-                handler(found, &format!("{path}.lifecycle.{name}"), errors);
-            }
+        checks::required_one_of(resource, &path, &["cpu", "memory"], errors);
+        checks::required_one_of(restart, &path, &["NotRequired", "RestartContainer"], errors);
+        if text(context.spec, "restartPolicy") == "Never" && restart != "NotRequired" {
+            let why = "must be 'NotRequired' when pod `restartPolicy` is 'Never'";
+            errors.push(FieldError::invalid(path.as_str(), restart, why));
         }
     }
 }
 
-fn handler(handler: &Value, path: &str, errors: &mut Errors) {
-    let mut count = 0;
-    for kind in ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] {
-        let Some(action) = handler.get(kind) else { continue };
-        count += 1;
-        if count > 1 {
-            errors.push(FieldError::forbidden(
-                format!("{path}.{kind}"),
-                "may not specify more than 1 handler type",
-            ));
-            continue;
+/// `restartPolicy` and `restartPolicyRules` of a container.
+fn restart_rules(container: &Value, path: &str, errors: &mut Errors) {
+    let rules = items(container, "restartPolicyRules");
+    let at = format!("{path}.restartPolicy");
+    match container.get("restartPolicy").and_then(Value::as_str) {
+        None if rules.is_empty() => return,
+        None => {
+            errors.push(FieldError::required(at, "must specify restartPolicy when restart rules are used"));
         }
-        let path = format!("{path}.{kind}");
-        match kind {
-            "exec" if items(action, "command").is_empty() => {
-                errors.push(FieldError::required(format!("{path}.command"), ""));
-            }
-            "httpGet" => {
-                if text(action, "path").is_empty() {
-                    errors.push(FieldError::required(format!("{path}.path"), ""));
-                }
-                checks::port(action.get("port"), &format!("{path}.port"), errors);
-                checks::one_of(text(action, "scheme"), &format!("{path}.scheme"), &["HTTP", "HTTPS"], errors);
-            }
-            "tcpSocket" | "grpc" => checks::port(action.get("port"), &format!("{path}.port"), errors),
-            _ => {}
-        }
+        Some(policy) => checks::one_of(policy, &at, &["Always", "Never", "OnFailure"], errors),
     }
-    if count == 0 {
-        errors.push(FieldError::required(path, "must specify a handler type"));
+    for (i, rule) in rules.iter().enumerate() {
+        let path = format!("{path}.restartPolicyRules[{i}]");
+        let supported = ["Restart", "RestartAllContainers"];
+        checks::one_of(text(rule, "action"), &format!("{path}.action"), &supported, errors);
+        match rule.get("exitCodes") {
+            Some(codes) => {
+                let path = format!("{path}.exitCodes.operator");
+                checks::one_of(text(codes, "operator"), &path, &["In", "NotIn"], errors);
+            }
+            None => errors.push(FieldError::required(format!("{path}.exitCodes"), "must be specified")),
+        }
     }
 }
 
-fn ports(container: &Value, path: &str, context: &Context<'_>, errors: &mut Errors) {
+fn ports(container: &Value, path: &str, errors: &mut Errors) {
     let mut names = HashSet::new();
     for (i, port) in items(container, "ports").iter().enumerate() {
         let path = format!("{path}.ports[{i}]");
@@ -194,26 +264,15 @@ fn ports(container: &Value, path: &str, context: &Context<'_>, errors: &mut Erro
         if host != 0 {
             checks::port_number(host, &format!("{path}.hostPort"), errors);
         }
-        if context.host_network && host != 0 && host != number {
-            errors.push(FieldError::invalid(
-                format!("{path}.hostPort"),
-                host,
-                "must match `containerPort` when `hostNetwork` is true",
-            ));
-        }
         let protocol = text(port, "protocol");
-        if protocol.is_empty() {
-            errors.push(FieldError::required(format!("{path}.protocol"), ""));
-        } else {
-            checks::one_of(protocol, &format!("{path}.protocol"), &["SCTP", "TCP", "UDP"], errors);
-        }
+        checks::required_one_of(protocol, &format!("{path}.protocol"), &["SCTP", "TCP", "UDP"], errors);
     }
 }
 
 /// No port of a host is taken twice.
-pub(super) fn host_ports(spec: &Value, list: &str, path: &str, errors: &mut Errors) {
+fn host_ports(containers: &[Value], path: &str, errors: &mut Errors) {
     let mut taken = HashSet::new();
-    for (i, container) in items(spec, list).iter().enumerate() {
+    for (i, container) in containers.iter().enumerate() {
         for (j, port) in items(container, "ports").iter().enumerate() {
             let host = int_at(port, &["hostPort"]);
             if host == 0 {
@@ -221,97 +280,23 @@ pub(super) fn host_ports(spec: &Value, list: &str, path: &str, errors: &mut Erro
             }
             let key = format!("{}/{}/{host}", text(port, "protocol"), text(port, "hostIP"));
             if !taken.insert(key.clone()) {
-                let path = format!("{path}.{list}[{i}].ports[{j}].hostPort");
-                errors.push(FieldError::duplicate(path, key));
+                let value = BadValue::Value(key.into());
+                let path = format!("{path}[{i}].ports[{j}].hostPort");
+                errors.push(FieldError::new(ErrorType::Duplicate, path, value, ""));
             }
         }
     }
 }
 
-fn env(container: &Value, path: &str, errors: &mut Errors) {
-    for (i, variable) in items(container, "env").iter().enumerate() {
-        let path = format!("{path}.env[{i}]");
-        let name = text(variable, "name");
-        if name.is_empty() {
-            errors.push(FieldError::required(format!("{path}.name"), ""));
-        } else if !name.bytes().all(|b| (b' '..=b'~').contains(&b) && b != b'=') {
-            errors.push(FieldError::invalid(
-                format!("{path}.name"),
-                name,
-                "a valid environment variable name must consist only of printable ASCII characters other than '='",
-            ));
-        }
-        let Some(source) = variable.get("valueFrom") else { continue };
-        let path = format!("{path}.valueFrom");
-        let kinds = ["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"];
-        let count = kinds.iter().filter(|kind| source.get(kind).is_some()).count();
-        if count == 0 {
-            errors.push(FieldError::invalid(
-                path.as_str(),
-                "",
-                "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`",
-            ));
-        } else if !text(variable, "value").is_empty() {
-            errors.push(FieldError::invalid(
-                path.as_str(),
-                "",
-                "may not be specified when `value` is not empty",
-            ));
-        } else if count > 1 {
-            errors.push(FieldError::invalid(
-                path.as_str(),
-                "",
-                "may not have more than one field specified at a time",
-            ));
-        }
-        for kind in ["configMapKeyRef", "secretKeyRef"] {
-            if let Some(reference) = source.get(kind)
-                && text(reference, "key").is_empty()
-            {
-                errors.push(FieldError::required(format!("{path}.{kind}.key"), ""));
+/// In the network of the host a port is that of the host.
+fn host_network(containers: &[Value], path: &str, is_template: bool, errors: &mut Errors) {
+    for (i, container) in containers.iter().enumerate() {
+        for (j, port) in items(container, "ports").iter().enumerate() {
+            let (host, number) = (int_at(port, &["hostPort"]), int_at(port, &["containerPort"]));
+            if (!is_template || host != 0) && host != number {
+                let why = "must match `containerPort` when `hostNetwork` is true";
+                errors.push(FieldError::invalid(format!("{path}[{i}].ports[{j}].hostPort"), host, why));
             }
         }
-    }
-}
-
-fn mounts(container: &Value, path: &str, context: &Context<'_>, errors: &mut Errors) {
-    let mut paths = HashSet::new();
-    let list = format!("{path}.volumeMounts");
-    for (i, mount) in items(container, "volumeMounts").iter().enumerate() {
-        let path = format!("{path}.volumeMounts[{i}]");
-        let name = text(mount, "name");
-        if name.is_empty() {
-            errors.push(FieldError::required(format!("{path}.name"), ""));
-        }
-        if !context.volumes.contains(name) {
-            errors.push(FieldError::new(
-                pleach_meta::field_error::ErrorType::NotFound,
-                format!("{path}.name"),
-                name,
-                "",
-            ));
-        }
-        let at = text(mount, "mountPath");
-        if at.is_empty() {
-            errors.push(FieldError::required(format!("{path}.mountPath"), ""));
-        }
-        if !paths.insert(at) {
-            errors.push(FieldError::invalid(format!("{path}.mountPath"), at, "must be unique"));
-        }
-        // The paths of these errors have no index upstream.
-        for field in ["subPath", "subPathExpr"] {
-            let target = text(mount, field);
-            if field == "subPathExpr" && !target.is_empty() && !text(mount, "subPath").is_empty() {
-                let why = "subPathExpr and subPath are mutually exclusive";
-                errors.push(FieldError::invalid(format!("{path}.subPathExpr"), target, why));
-            }
-            super::volume::descending(target, &format!("{list}.{field}"), errors);
-        }
-        checks::one_of_if_set(
-            mount.get("mountPropagation"),
-            &format!("{list}.mountPropagation"),
-            &["Bidirectional", "HostToContainer", "None"],
-            errors,
-        );
     }
 }

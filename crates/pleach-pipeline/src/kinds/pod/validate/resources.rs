@@ -2,7 +2,7 @@
 
 use pleach_json::{Map, Value};
 use pleach_meta::FieldError;
-use pleach_meta::field_error::ErrorType;
+use pleach_meta::field_error::{BadValue, ErrorType};
 use pleach_meta::names::check_qualified_name;
 
 use crate::kinds::checks::{self, Errors};
@@ -85,6 +85,45 @@ pub(crate) fn container_resource_name(name: &str, path: &str, errors: &mut Error
         }
     } else if !is_native(name) && !is_extended(name) {
         errors.push(FieldError::invalid(path, name, "doesn't follow extended resource name standard"));
+    }
+}
+
+/// The resource claims of a Pod.
+pub(super) fn pod_claims(claims: &[Value], path: &str, errors: &mut Errors) {
+    let mut names: Vec<&str> = Vec::new();
+    for (i, claim) in claims.iter().enumerate() {
+        let (path, name) = (format!("{path}[{i}]"), text(claim, "name"));
+        if name.is_empty() {
+            errors.push(FieldError::required(format!("{path}.name"), ""));
+        } else if names.contains(&name) {
+            errors.push(FieldError::duplicate(format!("{path}.name"), name));
+        } else {
+            checks::dns_label(name, &format!("{path}.name"), errors);
+            names.push(name);
+        }
+        let sources = ["resourceClaimName", "resourceClaimTemplateName"];
+        let why = match sources.map(|source| claim.get(source).is_some()) {
+            [true, true] => {
+                "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+            }
+            [false, false] => "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
+            _ => "",
+        };
+        if !why.is_empty() {
+            let show = |key: &str| pleach_json::to_string(claim.get(key).unwrap_or(&Value::Null));
+            let dump = format!(
+                "{{\"Name\":{},\"ResourceClaimName\":{},\"ResourceClaimTemplateName\":{}}}",
+                pleach_json::to_string(&name.into()),
+                show("resourceClaimName"),
+                show("resourceClaimTemplateName")
+            );
+            errors.push(FieldError::invalid(path.as_str(), BadValue::Raw(dump), why));
+        }
+        for source in sources {
+            if let Some(name) = claim.get(source).and_then(Value::as_str) {
+                checks::dns_subdomain(name, &format!("{path}.{source}"), errors);
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
 use pleach_meta::field_error::BadValue;
 
+use super::windows;
 use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{bool_at, items, text};
 
@@ -30,6 +31,9 @@ pub(super) fn of_pod(context: &Value, spec: &Value, path: &str, errors: &mut Err
         errors,
     );
     seccomp(context, path, errors);
+    if let Some(options) = context.get("windowsOptions") {
+        windows::options(options, &format!("{path}.windowsOptions"), errors);
+    }
     app_armor(context, path, errors);
     checks::one_of_if_set(
         context.get("supplementalGroupsPolicy"),
@@ -67,6 +71,9 @@ pub(super) fn of_container(context: &Value, host_users: bool, path: &str, errors
         for _ in added.iter().filter(|one| one.as_str() == Some("CAP_SYS_ADMIN")) {
             errors.push(FieldError::invalid(path, dump(), refuse("`capabilities.Add` CAP_SYS_ADMIN")));
         }
+    }
+    if let Some(options) = context.get("windowsOptions") {
+        windows::options(options, &format!("{path}.windowsOptions"), errors);
     }
     app_armor(context, path, errors);
 }
