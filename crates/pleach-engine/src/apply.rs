@@ -112,7 +112,8 @@ impl Intent for ApplyScale<'_> {
             .map_err(rejection)?
             .object;
         self.0.report_duplicates(context)?;
-        if was.at(&["metadata", "managedFields"]).is_none() {
+        let is_custom = target.kind.is_custom();
+        if is_custom && was.at(&["metadata", "managedFields"]).is_none() {
             return Err(failed(
                 "failed to create manager for existing fields: failed to convert live",
                 &Value::object(),
@@ -123,10 +124,14 @@ impl Intent for ApplyScale<'_> {
             crate::prepare::metadata_mut(&mut scale).remove("managedFields");
             scale
         };
-        if without_owners(&was) != without_owners(&applied) {
+        if is_custom && without_owners(&was) != without_owners(&applied) {
             return Err(failed("failed to convert new", &applied));
         }
         let mut object = live.value.clone();
+        if !is_custom {
+            let replicas = scale::read_replicas(&applied).map_err(Rejection::BadRequest)?;
+            paths.set_replicas(&mut object, replicas).map_err(Rejection::Plain)?;
+        }
         owners::put_back(target, &applied, &mut object);
         Ok(Some(settle::rescaled(object)))
     }

@@ -103,16 +103,14 @@ pub(crate) fn put_back(target: &Target, scale: &Value, object: &mut Value) {
             out.push(owner);
             continue;
         };
-        // A Scale does not say which version its owners wrote in: it is taken for the request's.
+        // Odd, and kept: upstream knows a manager that updates by its version too, which in a Scale is the Scale's. So
+        // such an owner always gives the replicas up, and one that still has them gets an entry for them alone.
         let same = |other: &Owner| {
             let (a, b) = (&other.identity, &owner.identity);
             a.manager == b.manager && a.operation == b.operation && a.subresource == b.subresource
         };
         match of_scale.iter().position(same) {
-            Some(at)
-                if owner.identity.operation == Operation::Apply
-                    || (of_scale[at].time == owner.time && owner.api_version == *api_version) =>
-            {
+            Some(at) if owner.identity.operation == Operation::Apply => {
                 of_scale.remove(at);
             }
             _ => owner.fields = owner.fields.difference(&set(path)),

@@ -3,7 +3,7 @@
 use http::header::CONTENT_LENGTH;
 use pleach_engine::options::{Body, DeleteOptions, Format, Unreadable};
 use pleach_engine::rejection::Rejection;
-use pleach_engine::target::Target;
+use pleach_engine::target::{Subresource, Target};
 
 use super::media_types::{body_format, media_type};
 use crate::accept::Encoding;
@@ -24,9 +24,13 @@ pub(super) async fn request_body(
         Encoding::Json => Format::Json,
         Encoding::Yaml => Format::Yaml,
         Encoding::Protobuf => {
-            // A custom kind may have any name.
-            let kind = if target.kind.is_custom() { "" } else { target.kind.kind.as_str() };
-            Format::Read(protobuf::object(&bytes, &target.version().api_version, kind))
+            let (api_version, kind) = match target.subresource {
+                // A custom kind may have any name.
+                _ if target.kind.is_custom() => (target.version().api_version.as_str(), ""),
+                Subresource::Scale => ("autoscaling/v1", "Scale"),
+                _ => (target.version().api_version.as_str(), target.kind.kind.as_str()),
+            };
+            Format::Read(protobuf::object(&bytes, api_version, kind))
         }
         Encoding::Cbor => Format::Read(cbor::read(&bytes).map_err(Unreadable::Body)),
     };
