@@ -24,6 +24,7 @@ mod pods;
 mod policies;
 mod priority;
 mod resource_quota;
+mod service_account;
 mod storage;
 mod validating_policy;
 mod validating_webhook;

@@ -97,7 +97,9 @@ impl Engine {
                 Some(given) => {
                     let why = if !is_in_range(given) {
                         Some("the provided network does not match the current range")
-                    } else if taken.addresses.contains(&given) {
+                    } else if taken.addresses.contains(&given)
+                        && !(given == nth(1) && service::is_of_server(object))
+                    {
                         Some("provided IP is already allocated")
                     } else {
                         None
@@ -188,7 +190,7 @@ impl Engine {
 }
 
 /// An address of the range of Services, 10.0.0.0/24.
-fn nth(n: u8) -> Ipv4Addr {
+pub(crate) fn nth(n: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, n)
 }
 

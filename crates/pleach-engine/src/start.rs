@@ -5,9 +5,10 @@ use std::sync::Arc;
 use pleach_json::Str;
 use pleach_pipeline::Typed;
 
+use crate::allocation::nth;
 use crate::engine::Engine;
 use crate::keys;
-use crate::kinds::{api_service, namespace, priority_class};
+use crate::kinds::{api_service, namespace, priority_class, service};
 use crate::options::{Context, WriteOptions};
 use crate::rejection::Rejection;
 use crate::settle;
@@ -28,6 +29,7 @@ impl Engine {
             self.ensure_priority_class(name, value).await?;
         }
         self.ensure_api_services().await?;
+        self.ensure_own_service().await?;
         self.load_limits().await?;
         self.load_hooks().await?;
         self.load_policies().await
@@ -73,6 +75,20 @@ impl Engine {
         let target = Target { kind, version: 0, namespace: None, name: None, subresource: Subresource::None };
         let (options, mut context) = (WriteOptions::default(), Context::default());
         let settled = settle::typed(priority_class::new(name, value), Typed::default());
+        self.create_settled(&target, settled, &options, &mut context, None).await.map(|_| ())
+    }
+
+    /// Creates the Service of the API server.
+    async fn ensure_own_service(&self) -> Result<(), Rejection> {
+        let Some(kind) = self.catalog.get(service::GROUP, service::PLURAL) else { return Ok(()) };
+        let (namespace, name) = service::OF_SERVER;
+        if self.object(service::GROUP, service::PLURAL, Some(namespace), name).await?.is_some() {
+            return Ok(());
+        }
+        let namespace = Some(namespace.into());
+        let target = Target { kind, version: 0, namespace, name: None, subresource: Subresource::None };
+        let (options, mut context) = (WriteOptions::default(), Context::default());
+        let settled = settle::typed(service::of_server(&nth(1).to_string()), Typed::default());
         self.create_settled(&target, settled, &options, &mut context, None).await.map(|_| ())
     }
 

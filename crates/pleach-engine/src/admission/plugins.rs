@@ -12,6 +12,7 @@ use super::pod_security::PodSecurity;
 use super::pods::{PodResizeValidator, PodTopologyLabels, RuntimeClass, TaintNodesByCondition};
 use super::priority::Priority;
 use super::resource_quota::ResourceQuota;
+use super::service_account::ServiceAccount;
 use super::storage::{DefaultStorageClass, StorageObjectInUseProtection};
 use super::validating_policy::ValidatingAdmissionPolicy;
 use super::validating_webhook::ValidatingAdmissionWebhook;
@@ -19,7 +20,7 @@ use super::validating_webhook::ValidatingAdmissionWebhook;
 /// A plugin of kube-apiserver.
 struct Entry {
     name: &'static str,
-    /// Whether kube-apiserver runs it by default.
+    /// Whether it runs by default.
     default: bool,
     /// None: the name is accepted and has no effect.
     plugin: Option<&'static dyn Plugin>,
@@ -37,6 +38,11 @@ const fn built(name: &'static str, plugin: &'static dyn Plugin) -> Entry {
     Entry { name, default: true, plugin: Some(plugin) }
 }
 
+/// A plugin that kube-apiserver runs by default and envtest disables, as this server does.
+const fn optional(name: &'static str, plugin: &'static dyn Plugin) -> Entry {
+    Entry { name, default: false, plugin: Some(plugin) }
+}
+
 /// All plugins of kube-apiserver v1.36, in the order they run.
 static PLUGINS: &[Entry] = &[
     off("AlwaysAdmit"),
@@ -45,7 +51,7 @@ static PLUGINS: &[Entry] = &[
     off("NamespaceExists"),
     off("LimitPodHardAntiAffinityTopology"),
     built("LimitRanger", &LimitRanger),
-    on("ServiceAccount"),
+    optional("ServiceAccount", &ServiceAccount),
     off("NodeRestriction"),
     built("TaintNodesByCondition", &TaintNodesByCondition),
     off("AlwaysPullImages"),
@@ -149,13 +155,14 @@ mod tests {
 
     #[test]
     fn flags_choose_among_known_plugins() {
-        let built = PLUGINS.iter().filter(|entry| entry.plugin.is_some()).count();
+        let built = PLUGINS.iter().filter(|entry| entry.default && entry.plugin.is_some()).count();
         for (enable, disable, want, why) in [
             (&[][..], &[][..], Ok((built, vec![])), "the defaults"),
             (&[], &["NamespaceLifecycle"], Ok((built - 1, vec![])), "one less"),
             (&[], &["JobValidation", "AlwaysDeny"], Ok((built, vec![])), "not built, so nothing changes"),
             (&["JobValidation"], &[], Ok((built, vec!["JobValidation"])), "not built, and said so"),
             (&["NamespaceLifecycle"], &[], Ok((built, vec![])), "enabled already"),
+            (&["ServiceAccount"], &[], Ok((built + 1, vec![])), "one more"),
             (&["Nonsense"], &[], Err("enable-admission-plugins plugin \"Nonsense\" is unknown"), "unknown"),
             (&[], &["x"], Err("disable-admission-plugins plugin \"x\" is unknown"), "unknown"),
             (

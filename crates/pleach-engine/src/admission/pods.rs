@@ -50,7 +50,11 @@ impl Plugin for RuntimeClass {
             if !self.handles(write.engine, write.attributes) {
                 return Ok(());
             }
-            if let Some(class) = class_of((write.engine, write.attributes), object).await? {
+            let class = class_of((write.engine, write.attributes), object).await?;
+            if let Some(why) = runtime_class::empty_overhead_error(class.as_ref(), object) {
+                return Err(write.attributes.forbid(object, why));
+            }
+            if let Some(class) = class {
                 let mut pod = object.clone();
                 runtime_class::apply(&class, &mut pod).map_err(|why| write.attributes.forbid(object, why))?;
                 write.state.changed |= pod != *object;
