@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs a small operator with each of fabric8, the official Java client and the official client for Node against the
-# debug build. Needs Java 17, Maven, Node 20 and npm (or their packages' registries); takes a minute or two the first
-# time, when their libraries are downloaded, so it is not part of scripts/test.sh.
+# debug build, and then helm, kustomize and Flux's library from their Go modules. Needs Go, Java 17, Maven, Node 20 and
+# npm (or their packages' registries); takes some minutes the first time, when their libraries are downloaded and
+# compiled, so it is not part of scripts/test.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,7 +22,7 @@ for _ in $(seq 300); do
 done
 
 failed=0
-run() { timeout 180 "$@" || { echo "other-clients: $1 failed: $*" >&2; failed=1; }; }
+run() { timeout 900 "$@" || { echo "other-clients: $1 failed: $*" >&2; failed=1; }; }
 
 # Maven's own directory stays out of the source tree.
 mvn -q -B -f tests/java/pom.xml -DbuildDirectory="$work/java" compile \
@@ -33,4 +34,6 @@ run "${java[@]}" pleach.clients.Official
 cp tests/node/package.json tests/node/operator.mjs "$work/"
 [ -d "$work/node_modules/@kubernetes/client-node" ] || npm install --silent --no-fund --no-audit --prefix "$work"
 run node "$work/operator.mjs" tests/java/src/main/resources/greetings.yaml
+export PLEACH_BINARY="$target/debug/pleach"
+run "$(command -v go || echo "${PLEACH_TOOLS:-$target/tools}/venv/bin/go")" -C tests/deploy test -count=1 ./...
 exit "$failed"
