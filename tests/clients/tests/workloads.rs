@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
-use pleach_clients::{Kubectl, every_kubectl};
+use pleach_clients::{Kubectl, Running, eventually, every_kubectl};
 use serde_json::{Value, json};
 
 const STATUS: [(&str, &str); 1] = [("Content-Type", "application/merge-patch+json")];
@@ -130,4 +130,60 @@ fn a_manifest_of_several_kinds_is_applied_compared_and_explained() {
             assert!(kubectl.ok(&["describe", kind]).contains("shop"), "{kind}");
         }
     });
+}
+
+/// Kinds that kubectl 1.20 describes in versions that were beta then.
+const BETA_THEN: [&str; 3] = ["CronJob", "EndpointSlice", "PodDisruptionBudget"];
+
+#[test]
+fn every_kind_is_applied_and_described() {
+    let manifest = include_str!("../manifests/every-kind.yaml");
+    every_kubectl(|kubectl| {
+        let applied = kubectl.feed(&["apply", "-f", "-"], manifest);
+        let documents = manifest.split("\n---\n");
+        assert_eq!(applied.lines().count(), documents.clone().count(), "{applied}");
+        for document in documents {
+            let after = |label: &str| {
+                let rest = document.split_once(label).map(|(_, rest)| rest).unwrap_or_default();
+                rest.split([',', '}', '\n']).next().unwrap_or_default()
+            };
+            let (kind, name) = (after("\nkind: "), after("metadata: {name: "));
+            if kubectl.minor < 21 && BETA_THEN.contains(&kind) {
+                continue;
+            }
+            let described = kubectl.ok(&["describe", kind, name]);
+            assert!(described.contains(name), "{kind}: {described}");
+        }
+    });
+}
+
+#[test]
+fn pods_get_the_token_of_their_service_account_where_the_plugin_is_on() {
+    let server = Running::start(&["--in-memory", "--enable-admission-plugins=ServiceAccount"]);
+    let api = server.api();
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = |name: &str, account: Option<&str>| {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {
+            "serviceAccountName": account, "containers": [{"name": "web", "image": "nginx:1.27"}],
+        }})
+    };
+    let made = eventually("the account of the namespace", || {
+        let made = api.send("POST", pods, Some(&pod("a", None)));
+        (made.status == 201).then(|| made.ok())
+    });
+    assert_eq!(made["spec"]["serviceAccountName"], "default");
+    let mount = &made["spec"]["containers"][0]["volumeMounts"][0];
+    assert_eq!(mount["mountPath"], "/var/run/secrets/kubernetes.io/serviceaccount");
+    let volume = &made["spec"]["volumes"][0];
+    assert_eq!(
+        (&volume["name"], &volume["projected"]["sources"][0]["serviceAccountToken"]["path"]),
+        (&mount["name"], &json!("token"))
+    );
+    let refused = api.send("POST", pods, Some(&pod("b", Some("absent"))));
+    assert_eq!(refused.status, 403);
+    let message = "pods \"b\" is forbidden: error looking up service account default/absent: serviceaccount \"absent\" not found";
+    assert_eq!(refused.body["message"], message);
+    // The Service of the API server has the first address.
+    let own = api.get("/api/v1/namespaces/default/services/kubernetes").ok();
+    assert_eq!(own["spec"]["clusterIP"], "10.0.0.1");
 }

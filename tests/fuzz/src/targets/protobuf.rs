@@ -1,5 +1,7 @@
 //! Request bodies in protobuf.
 
+use std::sync::OnceLock;
+
 use pleach_json::{parse, to_vec};
 use pleach_server::fuzzing::{read_protobuf, read_protobuf_delete_options, write_protobuf};
 
@@ -9,7 +11,8 @@ use crate::bytes::Bytes;
 /// nothing. Written as protobuf it is read and written the same.
 pub(super) fn protobuf(data: &[u8]) {
     let mut bytes = Bytes(data);
-    let (api_version, kind) = KINDS[usize::from(bytes.next()) % KINDS.len()];
+    let kinds = kinds();
+    let (api_version, kind) = &kinds[usize::from(bytes.next()) % kinds.len()];
     let enclosed;
     let body = if bytes.0.starts_with(MAGIC) {
         bytes.0
@@ -17,7 +20,7 @@ pub(super) fn protobuf(data: &[u8]) {
         enclosed = enclose(api_version, kind, bytes.0);
         &enclosed
     };
-    if kind == "DeleteOptions" {
+    if *kind == "DeleteOptions" {
         let _ = read_protobuf_delete_options(body);
         return;
     }
@@ -32,7 +35,16 @@ pub(super) fn protobuf(data: &[u8]) {
 
 const MAGIC: &[u8] = b"k8s\0";
 
-const KINDS: [(&str, &str); 8] = [
+/// Every kind that has a message: those of manifests, and those of the table of types.
+fn kinds() -> &'static [(String, &'static str)] {
+    static KINDS: OnceLock<Vec<(String, &'static str)>> = OnceLock::new();
+    KINDS.get_or_init(|| {
+        let of_manifests = OF_MANIFESTS.iter().map(|(api_version, kind)| ((*api_version).to_owned(), *kind));
+        of_manifests.chain(pleach_engine::kinds::typed_kinds()).collect()
+    })
+}
+
+const OF_MANIFESTS: [(&str, &str); 8] = [
     ("v1", "ConfigMap"),
     ("v1", "Secret"),
     ("v1", "Event"),
@@ -88,7 +100,7 @@ pub(super) fn protobuf_seeds() -> Vec<Vec<u8>> {
     let crd = [field(1, b"g"), field(3, &names), field(4, b"Namespaced"), field(7, &version)].concat();
     let crd = [field(1, &metadata), field(2, &crd)].concat();
     let mut all = Vec::new();
-    for (number, (api_version, kind)) in (0_u8..).zip(KINDS) {
+    for (number, (api_version, kind)) in (0_u8..).zip(kinds()) {
         all.push([&[number][..], &raw].concat());
         all.push([&[number][..], &enclose(api_version, kind, &raw)].concat());
         all.push([&[number][..], &crd].concat());
