@@ -140,7 +140,7 @@ pub fn type_name(api_version: &str, kind: &str) -> Option<&'static str> {
 /// The schema of a kind, and those of the types that it refers to, by name.
 type Published = (Value, Vec<(String, Value)>);
 
-/// What documents publish of a kind whose Go type is in the table of types.
+/// The published schemas of a kind whose Go type is in the table of types.
 pub fn published(api_version: &str, kind: &str) -> Option<Published> {
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     let package = match group.split('.').next() {

@@ -64,7 +64,7 @@ impl Plugin for ServiceAccount {
     }
 }
 
-/// What a mirror Pod may not have.
+/// The error of a mirror Pod that refers to an account or to secrets.
 fn mirror_error(pod: &Value) -> Option<&'static str> {
     let spec = pod.get("spec")?;
     if spec.get("serviceAccountName").and_then(Value::as_str).is_some_and(|name| !name.is_empty()) {

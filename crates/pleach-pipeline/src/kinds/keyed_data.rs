@@ -45,7 +45,7 @@ pub(super) fn check_key(field: &str, key: &str, errors: &mut Vec<FieldError>) {
     errors.extend(wrong.map(|detail| FieldError::invalid(format!("{field}[{key}]"), key, detail)));
 }
 
-/// What is wrong with a key.
+/// The errors of a key.
 pub(super) fn key_errors(key: &str) -> Vec<Cow<'static, str>> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let mut wrong: Vec<Cow<'static, str>> = Vec::new();

@@ -93,7 +93,7 @@ fn includes(wide: &Value, narrow: &Value) -> bool {
     }
 }
 
-/// What is wrong with an overhead that is given and empty, which is gone when a Pod is validated.
+/// The error of an overhead that is given and empty, which is gone when a Pod is validated.
 pub fn empty_overhead_error(class: Option<&Value>, pod: &Value) -> Option<&'static str> {
     let is_empty = pod.at(&["spec", "overhead"]).and_then(Value::as_object).is_some_and(Map::is_empty);
     let has_class = class.is_some_and(|class| class.get("overhead").is_some());

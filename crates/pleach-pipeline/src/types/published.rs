@@ -141,7 +141,7 @@ impl Components {
     }
 }
 
-/// What a field without pointer holds before it is set, as it is published.
+/// The value of a field without pointer before it is set, as it is published.
 fn zero(ty: &TypeExpr) -> Option<Value> {
     match ty {
         TypeExpr::String(_) => Some("".into()),

@@ -165,7 +165,7 @@ fn image_space(container: &Value, path: &str, errors: &mut Errors) {
     }
 }
 
-/// What containers of all lists have.
+/// Fields of containers of all lists.
 fn common(container: &Value, path: &str, context: &Context<'_>, errors: &mut Errors) {
     let name = text(container, "name");
     if name.is_empty() {

@@ -43,7 +43,7 @@ pub(super) fn options(options: &Value, path: &str, errors: &mut Errors) {
     }
 }
 
-/// What is wrong with `DOMAIN\user`, of which the domain may be missing.
+/// The errors of `DOMAIN\user`, of which the domain may be missing.
 fn user_name_errors(name: &str) -> Vec<&'static str> {
     if name.is_empty() {
         return vec!["runAsUserName cannot be an empty string"];
@@ -132,7 +132,7 @@ pub(super) fn host_process(spec: &Value, path: &str, errors: &mut Errors) {
     }
 }
 
-/// What a Pod of this operating system may not have.
+/// Fields that Pods of this operating system cannot have.
 pub(super) fn of_os(os: &str, spec: &Value, path: &str, errors: &mut Errors) {
     match os {
         "linux" => {
