@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use pleach_engine::gates::Gates;
 use pleach_json::{parse, to_vec};
 use pleach_server::fuzzing::{read_protobuf, read_protobuf_delete_options, write_protobuf};
 
@@ -20,7 +21,7 @@ pub(super) fn protobuf(data: &[u8]) {
         enclosed = enclose(api_version, kind, bytes.0);
         &enclosed
     };
-    if *kind == "DeleteOptions" {
+    if kind == "DeleteOptions" {
         let _ = read_protobuf_delete_options(body);
         return;
     }
@@ -35,16 +36,21 @@ pub(super) fn protobuf(data: &[u8]) {
 
 const MAGIC: &[u8] = b"k8s\0";
 
-/// Every kind that has a message: those of manifests, and those of the table of types.
-fn kinds() -> &'static [(String, &'static str)] {
-    static KINDS: OnceLock<Vec<(String, &'static str)>> = OnceLock::new();
+/// Version and kind of every kind that has a message: the first ones, and all built-in kinds.
+fn kinds() -> &'static [(String, String)] {
+    static KINDS: OnceLock<Vec<(String, String)>> = OnceLock::new();
     KINDS.get_or_init(|| {
-        let of_manifests = OF_MANIFESTS.iter().map(|(api_version, kind)| ((*api_version).to_owned(), *kind));
-        of_manifests.chain(pleach_engine::kinds::typed_kinds()).collect()
+        let first = FIRST.iter().map(|(api_version, kind)| ((*api_version).to_owned(), (*kind).to_owned()));
+        let built_in = pleach_engine::kinds::all(Gates::default()).flat_map(|kind| {
+            let versions: Vec<String> =
+                kind.versions.iter().map(|version| version.api_version.to_string()).collect();
+            versions.into_iter().map(move |version| (version, kind.kind.to_string()))
+        });
+        first.chain(built_in).collect()
     })
 }
 
-const OF_MANIFESTS: [(&str, &str); 8] = [
+const FIRST: [(&str, &str); 8] = [
     ("v1", "ConfigMap"),
     ("v1", "Secret"),
     ("v1", "Event"),
