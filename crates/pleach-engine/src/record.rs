@@ -50,6 +50,11 @@ impl Record {
     pub fn open(bytes: Bytes, revision: Revision) -> Result<Self, Rejection> {
         match bytes.first() {
             Some(&FORMAT) if bytes.len() > HEADER => Ok(Self { bytes, revision }),
+            Some(_) if bytes.starts_with(b"k8s:enc:") => Err(unreadable(
+                revision,
+                "stored object is encrypted, and no provider of --encryption-provider-config decrypts it"
+                    .to_owned(),
+            )),
             Some(other) if *other != FORMAT => Err(unreadable(
                 revision,
                 format!("stored object has format {other}, this server reads {FORMAT}"),

@@ -1,9 +1,11 @@
 //! [`StorageCodec`]: the codec of the store on etcd.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use pleach_encryption::{Encryption, is_encrypted};
 use pleach_engine::keys;
 use pleach_engine::record::Record;
 use pleach_json::Value;
@@ -11,6 +13,7 @@ use pleach_pipeline::kinds::event;
 use pleach_store::{Key, Revision};
 use pleach_store_etcd::{Codec, prefix_end};
 
+use crate::encrypted::resource;
 use crate::layout::{BuiltIn, Layout};
 use crate::value::{self, Encoding};
 
@@ -24,13 +27,66 @@ pub struct StorageCodec {
     layout: Layout,
     event_ttl: Option<Duration>,
     fingerprint: OnceLock<Arc<Fingerprint>>,
+    encryption: Option<Arc<Encryption>>,
+    /// Keys whose values would be encrypted differently now.
+    stale: Mutex<HashSet<Key>>,
 }
 
 impl StorageCodec {
     /// A codec for keys under a prefix, `/registry` by default. Events expire after a time, if one is given.
     pub fn new(prefix: &str, event_ttl: Option<Duration>) -> Self {
         let root = format!("/{}/", prefix.trim_matches('/'));
-        Self { root, layout: Layout::new(), event_ttl, fingerprint: OnceLock::new() }
+        Self {
+            root,
+            layout: Layout::new(),
+            event_ttl,
+            fingerprint: OnceLock::new(),
+            encryption: None,
+            stale: Mutex::default(),
+        }
+    }
+
+    /// Encrypts values as a configuration says.
+    #[must_use]
+    pub fn with_encryption(mut self, encryption: Option<Arc<Encryption>>) -> Self {
+        self.encryption = encryption;
+        self
+    }
+
+    /// The keys of the values in etcd that would be encrypted differently now.
+    pub fn stale_keys(&self) -> Vec<Key> {
+        let mut keys: Vec<Key> = self.stale().iter().cloned().collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    /// Whether the value of a key would be encrypted differently now.
+    pub fn is_stale(&self, key: &Key) -> bool {
+        self.stale().contains(key)
+    }
+
+    fn stale(&self) -> MutexGuard<'_, HashSet<Key>> {
+        self.stale.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The value of bytes in etcd, decrypted.
+    fn decrypted(&self, key: &Key, stored: &Bytes) -> Result<Bytes, String> {
+        let Some(encryption) = &self.encryption else {
+            return if is_encrypted(stored) {
+                Err("identity transformer tried to read encrypted data".into())
+            } else {
+                Ok(stored.clone())
+            };
+        };
+        let (group, plural) = resource(key);
+        let found = encryption.decrypt(group, plural, self.key(key.as_str()).as_bytes(), stored.clone())?;
+        let mut stale = self.stale();
+        if found.is_stale {
+            stale.insert(key.clone());
+        } else if !stale.is_empty() {
+            stale.remove(key);
+        }
+        Ok(found.value)
     }
 
     /// Sets how objects that other servers wrote are recognized as settled, so that reading them costs no more than
@@ -63,17 +119,24 @@ impl Codec for StorageCodec {
 
     fn encode_value(&self, key: &Key, value: &Bytes) -> Result<Bytes, String> {
         let encoding = self.built_in(key).map_or(Encoding::Json, |resource| resource.encoding);
-        value::encode(encoding, value)
+        let encoded = value::encode(encoding, value)?;
+        let Some(encryption) = &self.encryption else { return Ok(encoded) };
+        let (group, plural) = resource(key);
+        let encrypted = encryption.encrypt(group, plural, self.key(key.as_str()).as_bytes(), &encoded)?;
+        Ok(encrypted.unwrap_or(encoded))
     }
 
     fn decode_value(&self, key: &Key, value: Bytes) -> Bytes {
-        let decoded = value::read(&value).and_then(|object| match self.built_in(key) {
-            Some(resource) => value::decode(resource, object),
-            None => {
-                let fingerprint = self.fingerprint.get().map_or(0, |fingerprint| fingerprint(key, &object));
-                Ok((object, fingerprint))
-            }
-        });
+        let plain = self.decrypted(key, &value);
+        let decoded =
+            plain.and_then(|plain| value::read(&plain)).and_then(|object| match self.built_in(key) {
+                Some(resource) => value::decode(resource, object),
+                None => {
+                    let fingerprint =
+                        self.fingerprint.get().map_or(0, |fingerprint| fingerprint(key, &object));
+                    Ok((object, fingerprint))
+                }
+            });
         match decoded {
             Ok((object, fingerprint)) => value::to_record(object, fingerprint),
             Err(error) => {

@@ -8,6 +8,8 @@
 //! built-in kinds      /registry/<resource>/[<namespace>/]<name>        protobuf in its envelope
 //! ```
 //!
+//! Values are encrypted as an EncryptionConfiguration says, in etcd and in the embedded store ([`EncryptedValues`]).
+//!
 //! Both JSON and protobuf are read, whatever the kind. In the cache an object is a record
 //! ([`pleach_engine::record`]), which also says where its resource version belongs and under which schema it
 //! is settled: both are found again from the value, and nothing of them is in etcd.
@@ -16,9 +18,11 @@
 //! until it is changed.
 
 mod codec;
+mod encrypted;
 mod layout;
 #[cfg(test)]
 mod tests;
 mod value;
 
 pub use codec::{Fingerprint, StorageCodec};
+pub use encrypted::EncryptedValues;

@@ -139,7 +139,7 @@ fn read_store(directory: &Path) -> Result<(Arc<dyn Disk>, Recovered), StoreError
     let mut attempt = 0;
     loop {
         attempt += 1;
-        match recover::recover(&disk, Mode::ReadOnly) {
+        match recover::recover(&disk, Mode::ReadOnly, None) {
             // A checkpoint has replaced the files that were listed.
             Err(StoreError::Io { source, .. })
                 if source.kind() == io::ErrorKind::NotFound && attempt < ATTEMPTS => {}

@@ -220,12 +220,19 @@ impl Committer<'_> {
                 && let Some((commit, reply)) = commits.next()
             {
                 let before = frame_commits.batches.len();
+                let encoded = match self.shared.encoded(&commit) {
+                    Ok(encoded) => encoded,
+                    Err(error) => {
+                        answers.push((reply, Err(error)));
+                        continue;
+                    }
+                };
                 let live = |key: &Key| frame_commits.live(key).map(|live| live.value.len() as u64);
                 let result =
                     self.shared.space.admit(&commit, live).and_then(|()| frame_commits.evaluate(commit));
                 answers.push((reply, result));
                 for batch in &frame_commits.batches[before..] {
-                    format::put_commit(&mut self.frame, batch);
+                    format::put_commit(&mut self.frame, batch, &encoded);
                 }
             }
             (base, frame_commits.batches)

@@ -207,15 +207,18 @@ pub(crate) fn put_base(buffer: &mut Vec<u8>, base: Revision) {
     buffer.extend_from_slice(&base.0.to_le_bytes());
 }
 
-/// A commit, as a log entry.
-pub(crate) fn put_commit(buffer: &mut Vec<u8>, batch: &Batch) {
+/// A commit, as a log entry. Values are written as `encoded` has them, if it does.
+pub(crate) fn put_commit(buffer: &mut Vec<u8>, batch: &Batch, encoded: &[(Key, Bytes)]) {
     buffer.push(COMMIT);
     buffer.extend_from_slice(&batch.revision().0.to_le_bytes());
     buffer.extend_from_slice(&(batch.len() as u32).to_le_bytes());
     for event in batch {
         put_bytes(buffer, event.key.as_str().as_bytes());
         match &event.value {
-            Some(value) => put_bytes(buffer, &value.value),
+            Some(value) => {
+                let encoded = encoded.iter().find(|(key, _)| *key == event.key);
+                put_bytes(buffer, encoded.map_or(&value.value, |(_, encoded)| encoded));
+            }
             None => buffer.extend_from_slice(&DELETE.to_le_bytes()),
         }
     }

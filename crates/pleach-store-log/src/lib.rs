@@ -19,6 +19,7 @@
 mod backup;
 mod batch_delay;
 mod checkpoint;
+mod codec;
 mod committer;
 mod disk;
 mod format;
@@ -38,6 +39,7 @@ mod sync_marker;
 mod tests;
 
 pub use backup::{Report, backup, check, restore};
+pub use codec::{Decoded, ValueCodec};
 pub use disk::{Disk, DiskFile, MemoryDisk, RealDisk};
 pub use options::Options;
 pub use repair::{Repair, RepairReport, repair};

@@ -118,7 +118,7 @@ fn checkpoint_if_worthwhile(shared: &Shared) -> Result<(), StoreError> {
         (files.spare_bytes(oldest), files.checkpoint)
     };
     let worth = shared.options.checkpoint_bytes.max(checkpoint.map_or(0, |(_, size)| size));
-    if spare >= worth && spare > 0 { write_checkpoint(shared) } else { Ok(()) }
+    if spare >= worth && spare > 0 { write_checkpoint(shared, false) } else { Ok(()) }
 }
 
 /// Drops all history and leaves only a checkpoint, if that saves much space.
@@ -130,22 +130,28 @@ fn free_space(shared: &Shared, used: u64) -> Result<(), StoreError> {
     if !fits || gain < MIN_GAIN || !(gain >= much || shared.space.would_clear_alarm(used, then)) {
         return Ok(());
     }
+    rewrite(shared, false)?;
+    shared.space.record_usage(shared.files().bytes(), 0);
+    Ok(())
+}
+
+/// Drops all history and leaves only a checkpoint; `again` as for [`write_checkpoint`].
+pub(crate) fn rewrite(shared: &Shared, again: bool) -> Result<(), StoreError> {
     // The new segment first: the checkpoint is then of a revision at or after its start, and older
     // segments can be removed.
     shared.queue.request_roll();
     shared.rolled.wait(Some(Duration::from_secs(5)));
     let current = shared.index().current();
     let _ = shared.compact(current);
-    write_checkpoint(shared)?;
-    shared.space.record_usage(shared.files().bytes(), 0);
-    Ok(())
+    write_checkpoint(shared, again)
 }
 
-/// Writes a checkpoint of the oldest readable revision, then removes older files.
-pub(crate) fn write_checkpoint(shared: &Shared) -> Result<(), StoreError> {
+/// Writes a checkpoint of the oldest readable revision, then removes older files. If there is one of that revision
+/// already, it is written anew only if `again` says so.
+pub(crate) fn write_checkpoint(shared: &Shared, again: bool) -> Result<(), StoreError> {
     let _one_at_a_time = shared.checkpointing.lock().unwrap_or_else(PoisonError::into_inner);
     let before = shared.files().checkpoint;
-    if before.is_some_and(|(before, _)| before == shared.index().oldest()) {
+    if !again && before.is_some_and(|(before, _)| before == shared.index().oldest()) {
         return Ok(());
     }
     let (revision, size) = write_snapshot(shared, &*shared.disk, None, SnapshotAt::Oldest)?;
@@ -159,7 +165,8 @@ pub(crate) fn write_checkpoint(shared: &Shared) -> Result<(), StoreError> {
         }
         spare
     };
-    let old = before.map(|(before, _)| checkpoint::checkpoint_name(before));
+    let old = before.filter(|(before, _)| *before != revision);
+    let old = old.map(|(before, _)| checkpoint::checkpoint_name(before));
     let names = old.into_iter().chain(spare.into_iter().map(|(base, _)| log::segment_name(base)));
     for name in names {
         let removed = shared.disk.remove(&name);
@@ -206,7 +213,7 @@ fn write_items(shared: &Shared, disk: &dyn Disk, name: &str, revision: Revision)
     loop {
         let stop = shared.index().collect((&start, None), revision, step, &mut items);
         for item in items.drain(..) {
-            writer.put(&item)?;
+            writer.put(&shared.encoded_item(item)?)?;
         }
         match stop {
             Stop::End => break,

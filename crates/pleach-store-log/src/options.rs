@@ -5,6 +5,7 @@ use std::{io, path::Path, sync::Arc, time::Duration};
 use pleach_store::{StoreError, VALUE_LIMIT};
 
 use crate::{
+    codec::ValueCodec,
     disk::{Disk, RealDisk},
     store::LogStore,
 };
@@ -24,6 +25,7 @@ pub struct Options {
     pub(crate) segment_bytes: u64,
     pub(crate) checkpoint_bytes: u64,
     pub(crate) sync: bool,
+    pub(crate) codec: Option<Arc<dyn ValueCodec>>,
 }
 
 impl Default for Options {
@@ -41,6 +43,7 @@ impl Default for Options {
             segment_bytes: 32 << 20,
             checkpoint_bytes: 64 << 20,
             sync: true,
+            codec: None,
         }
     }
 }
@@ -138,6 +141,13 @@ impl Options {
     #[must_use]
     pub fn sync(mut self, sync: bool) -> Self {
         self.sync = sync;
+        self
+    }
+
+    /// Writes values in another form, such as an encrypted one. None.
+    #[must_use]
+    pub fn codec(mut self, codec: Option<Arc<dyn ValueCodec>>) -> Self {
+        self.codec = codec;
         self
     }
 

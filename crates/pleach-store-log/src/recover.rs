@@ -11,11 +11,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pleach_store::{Batch, Key, Revision, StoreError};
+use pleach_store::{Batch, Key, Revision, StoreError, Versioned};
 use pleach_store_mvcc::Index;
 
 use crate::{
     checkpoint::{self, UNFINISHED},
+    codec::{Decoded, ValueCodec},
     disk::Disk,
     format::{self, Entry, FileKind, HEADER, Search},
     frames::{Frames, Next},
@@ -35,6 +36,8 @@ pub(crate) struct Recovered {
     pub(crate) segments: Vec<(Revision, u64)>,
     /// Commits replayed from the log.
     pub(crate) replayed: u64,
+    /// Whether values were read that the codec would encode differently now.
+    pub(crate) stale: bool,
     /// Bytes of an incomplete write at the end of the log.
     pub(crate) torn: u64,
     /// Obsolete files, and leftovers of a crash.
@@ -63,21 +66,25 @@ pub(crate) enum Mode {
     ReadOnly,
 }
 
-/// Reads what is on disk.
-pub(crate) fn recover(disk: &Arc<dyn Disk>, mode: Mode) -> Result<Recovered, StoreError> {
-    let mut found = read(disk).map_err(advise)?;
+/// Reads what is on disk. Values are decoded, if there is a codec.
+pub(crate) fn recover(
+    disk: &Arc<dyn Disk>,
+    mode: Mode,
+    codec: Option<&dyn ValueCodec>,
+) -> Result<Recovered, StoreError> {
+    let mut found = read(disk, codec).map_err(advise)?;
     if mode == Mode::ReadWrite {
         clean_up(&**disk, &mut found)?;
     }
     Ok(found)
 }
 
-fn read(disk: &Arc<dyn Disk>) -> Result<Recovered, StoreError> {
+fn read(disk: &Arc<dyn Disk>, codec: Option<&dyn ValueCodec>) -> Result<Recovered, StoreError> {
     // Before the files: an open store writes the marker after the log.
     let synced = sync_marker::read(&**disk)
         .map_err(|error| StoreError::io(format!("cannot read {}", sync_marker::NAME), error))?;
     let names = disk.list().map_err(|error| StoreError::io("cannot list the store's directory", error))?;
-    let mut recovery = Recovery { disk, found: empty() };
+    let mut recovery = Recovery { disk, codec, found: empty() };
     recovery.found.spare.extend(names.iter().filter(|name| name.ends_with(UNFINISHED)).cloned());
     let mut checkpoints: Vec<Revision> =
         names.iter().filter_map(|name| checkpoint::checkpoint_revision(name)).collect();
@@ -120,6 +127,7 @@ fn empty() -> Recovered {
         checkpoint: None,
         segments: Vec::new(),
         replayed: 0,
+        stale: false,
         torn: 0,
         spare: Vec::new(),
         broken: None,
@@ -128,18 +136,31 @@ fn empty() -> Recovered {
 
 struct Recovery<'a> {
     disk: &'a Arc<dyn Disk>,
+    codec: Option<&'a dyn ValueCodec>,
     found: Recovered,
+}
+
+/// Decodes a value, and notes whether it is stale.
+fn decoded(codec: Option<&dyn ValueCodec>, stale: &mut bool, key: &Key, value: Bytes) -> Bytes {
+    let Some(codec) = codec else { return value };
+    let Decoded { value, is_stale } = codec.decode(key, value);
+    *stale |= is_stale;
+    value
 }
 
 impl Recovery<'_> {
     fn load(&mut self, revision: Revision) -> Result<(), StoreError> {
         let name = checkpoint::checkpoint_name(revision);
         let index = std::cell::RefCell::new(Index::new(revision));
+        let (codec, stale) = (self.codec, &mut self.found.stale);
         let (found, _, size) = checkpoint::read(
             &**self.disk,
             &name,
             |revision| *index.borrow_mut() = Index::new(revision),
-            |item| index.borrow_mut().load(item),
+            |item| {
+                let value = decoded(codec, stale, &item.key, item.value);
+                index.borrow_mut().load(Versioned { value, ..item });
+            },
         )?;
         if found != revision {
             return Err(StoreError::damaged(format!("{name} is the checkpoint of revision {found}")));
@@ -255,7 +276,7 @@ impl Recovery<'_> {
         let unreadable =
             || StoreError::damaged(format!("{name} holds something unreadable at byte {offset}"));
         let (base, entries) = format::read_log_frame(body).ok_or_else(unreadable)?;
-        let index = &mut self.found.index;
+        let Recovered { index, stale, replayed, .. } = &mut self.found;
         if base > index.current() {
             return Err(self.gap(name, base));
         }
@@ -270,6 +291,7 @@ impl Recovery<'_> {
                     let events: Vec<_> = changes
                         .into_iter()
                         .filter_map(|(key, value)| {
+                            let value = value.map(|value| decoded(self.codec, stale, &key, value));
                             let previous = index.live(key.as_str());
                             // All versions of a key share its text.
                             let key = previous.as_ref().map_or(key, |previous| previous.key.clone());
@@ -280,7 +302,7 @@ impl Recovery<'_> {
                         Some(batch) if revision == index.current().next() => index.apply(batch),
                         _ => return Err(unreadable()),
                     }
-                    self.found.replayed += 1;
+                    *replayed += 1;
                 }
                 Entry::Compacted(oldest) => index.compact(oldest.min(index.current())),
             }

@@ -75,7 +75,7 @@ pub fn repair(
     let disk = RealDisk::open_exclusive(directory).map_err(|error| cannot_open(directory, error))?;
     let disk: Arc<dyn Disk> = Arc::new(disk);
     let mut repaired = RepairReport::default();
-    let (items, sound) = match recover::recover(&disk, Mode::ReadOnly) {
+    let (items, sound) = match recover::recover(&disk, Mode::ReadOnly, None) {
         Ok(found) => {
             repaired.revision = found.index.current();
             (live_items(&found.index), true)

@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) closing: AtomicBool,
     pub(crate) compactions: AtomicU64,
     pub(crate) checkpoints: AtomicU64,
+    /// Whether values were read whose form on disk is not the one they would be written in.
+    pub(crate) stale: AtomicBool,
     failed: Mutex<Option<Arc<str>>>,
 }
 
@@ -81,6 +83,7 @@ impl Shared {
             closing: AtomicBool::new(false),
             compactions: AtomicU64::new(0),
             checkpoints: AtomicU64::new(0),
+            stale: AtomicBool::new(false),
             failed: Mutex::default(),
         }
     }
@@ -114,7 +117,8 @@ impl Shared {
     pub(crate) fn checkpoint_bytes(&self) -> u64 {
         let index = self.index();
         let (keys, value_bytes) = index.live_size();
-        format::checkpoint_bytes(keys, index.key_bytes() + value_bytes)
+        let overhead = self.options.codec.as_ref().map_or(0, |codec| codec.overhead());
+        format::checkpoint_bytes(keys, index.key_bytes() + value_bytes + keys * overhead)
     }
 
     /// Compacts history before a revision, then prunes it as far as nothing needs it.

@@ -43,11 +43,12 @@ impl LogStore {
     }
 
     pub(crate) fn start(disk: Arc<dyn Disk>, options: Options) -> Result<Self, StoreError> {
-        let found = recover::recover(&disk, Mode::ReadWrite)?;
+        let found = recover::recover(&disk, Mode::ReadWrite, options.codec.as_deref())?;
         let log = Log::new(Arc::clone(&disk), found.segment, options.segment_bytes, options.sync);
         let files =
             Files { segments: found.segments.into(), checkpoint: found.checkpoint, maintenance_error: None };
         let shared = Arc::new(Shared::new(found.index, files, disk, options));
+        shared.stale.store(found.stale, Relaxed);
         shared.space.adopt(&*shared.disk);
         let mut store = Self { shared, threads: Vec::new() };
         store.spawn("store-commit", move |shared| committer::run(shared, log))?;
@@ -66,7 +67,20 @@ impl LogStore {
 
     /// Writes a checkpoint now, and removes the files it replaces.
     pub fn checkpoint(&self) -> Result<(), StoreError> {
-        maintenance::write_checkpoint(&self.shared)
+        maintenance::write_checkpoint(&self.shared, false)
+    }
+
+    /// Whether values were read whose form on disk is not the one that the codec gives them now.
+    pub fn has_stale_values(&self) -> bool {
+        self.shared.stale.load(Relaxed)
+    }
+
+    /// Writes all values once more, in the form that the codec gives them now, and removes all other files. History
+    /// is dropped: it is in the old form.
+    pub fn rewrite(&self) -> Result<(), StoreError> {
+        maintenance::rewrite(&self.shared, true)?;
+        self.shared.stale.store(false, Relaxed);
+        Ok(())
     }
 
     /// Writes queued commits, ends all watches, and unlocks the directory.

@@ -1,6 +1,7 @@
 //! Tests on the simulated disk: faults, crashes, damage.
 
 mod bug_classes;
+mod codec;
 mod damage;
 mod disk_full;
 mod faults;

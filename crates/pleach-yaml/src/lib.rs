@@ -8,6 +8,7 @@
 //!
 //! This crate never does IO and knows nothing of Kubernetes kinds.
 
+pub mod config;
 mod error;
 mod go;
 mod read;
