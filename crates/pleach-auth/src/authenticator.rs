@@ -16,6 +16,8 @@ pub struct Credentials<'a> {
     pub certificate: Option<Result<&'a Arc<UserInfo>, Unauthorized>>,
     /// The bearer token.
     pub token: Option<&'a str>,
+    /// The path of the request; empty if the credentials are not those of a request.
+    pub path: &'a str,
 }
 
 /// The credentials are not valid: 401. The response has no reason.
@@ -31,23 +33,38 @@ pub trait Authenticator: Send + Sync + 'static {
     fn authenticate<'a>(&'a self, credentials: &Credentials<'a>) -> Answer<'a, Authenticated>;
 }
 
+impl<T: Authenticator> Authenticator for Arc<T> {
+    fn authenticate<'a>(&'a self, credentials: &Credentials<'a>) -> Answer<'a, Authenticated> {
+        (**self).authenticate(credentials)
+    }
+}
+
 /// Authenticators in the order they are tried.
 pub struct AuthenticatorChain {
     authenticators: Vec<Box<dyn Authenticator>>,
     /// The user of requests without credentials; none if they are refused.
     anonymous: Option<Arc<UserInfo>>,
+    /// The only paths of such requests; any if there are none.
+    anonymous_paths: Vec<String>,
 }
 
 impl AuthenticatorChain {
     /// A chain; requests without credentials are the anonymous user's.
     pub fn new(authenticators: Vec<Box<dyn Authenticator>>) -> Self {
-        Self { authenticators, anonymous: Some(UserInfo::anonymous()) }
+        Self { authenticators, anonymous: Some(UserInfo::anonymous()), anonymous_paths: Vec::new() }
     }
 
     /// Whether requests without credentials are the anonymous user's; otherwise they are refused.
     #[must_use]
     pub fn with_anonymous(mut self, allowed: bool) -> Self {
         self.anonymous = allowed.then(UserInfo::anonymous);
+        self
+    }
+
+    /// Requests without credentials are the anonymous user's only if their path is one of these.
+    #[must_use]
+    pub fn with_anonymous_paths(mut self, paths: Vec<String>) -> Self {
+        self.anonymous_paths = paths;
         self
     }
 
@@ -96,6 +113,11 @@ impl AuthenticatorChain {
         if refused || credentials.token.is_some() {
             return Err(Unauthorized);
         }
+        if !self.anonymous_paths.is_empty()
+            && !self.anonymous_paths.iter().any(|path| path == credentials.path)
+        {
+            return Err(Unauthorized);
+        }
         self.anonymous.clone().ok_or(Unauthorized)
     }
 }
@@ -136,9 +158,18 @@ mod tests {
                 (Some("d"), None, "a token that nobody knows does not fall back to anonymous"),
                 (None, Some("system:anonymous"), "no credentials"),
             ] {
-                let found = chain.authenticate(Credentials { certificate: None, token }).get().await;
+                let found = chain.authenticate(Credentials { token, ..Credentials::default() }).get().await;
                 assert_eq!(found.ok().map(|user| user.name.clone()).as_deref(), want, "{why} {later:?}");
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn requests_without_credentials_may_be_limited_to_paths() {
+        let chain = AuthenticatorChain::new(Vec::new()).with_anonymous_paths(vec!["/livez".into()]);
+        for (path, want) in [("/livez", true), ("/livez/ping", false), ("/api", false), ("", false)] {
+            let found = chain.authenticate(Credentials { path, ..Credentials::default() }).get().await;
+            assert_eq!(found.is_ok(), want, "{path}");
         }
     }
 }

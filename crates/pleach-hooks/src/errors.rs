@@ -33,6 +33,11 @@ impl From<GoError> for io::Error {
     }
 }
 
+/// The `url.Error` of a GET.
+pub(crate) fn get(url: &str, reason: &str) -> String {
+    format!("Get {}: {reason}", quote(url))
+}
+
 /// The `url.Error` of a POST.
 pub(crate) fn post(url: &str, reason: &str) -> String {
     format!("Post {}: {reason}", quote(url))

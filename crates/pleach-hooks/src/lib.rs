@@ -3,6 +3,8 @@
 //! The engine gives the address and the body ([`pleach_engine::webhooks::caller`]). This crate never looks into a
 //! review.
 //!
+//! [`HttpReader`] reads documents from URLs that the server's own configuration names.
+//!
 //! Errors about webhooks that do not respond are made here, and people search for their texts; so they are those of
 //! upstream's client, that is, of Go's network, TLS and HTTP libraries.
 
@@ -11,6 +13,7 @@ mod caller;
 mod clients;
 mod connect;
 mod content;
+mod documents;
 mod errors;
 mod received;
 mod stream;
@@ -18,3 +21,4 @@ mod target;
 mod trust;
 
 pub use caller::HttpCaller;
+pub use documents::{Document, HttpReader};

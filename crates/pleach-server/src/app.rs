@@ -15,10 +15,12 @@ use percent_encoding::percent_decode_str;
 use pleach_auth::{Answer, Attributes, AuthenticatorChain, Credentials, Unauthorized, UserInfo, Verb};
 use pleach_engine::{Engine, Rejection, audit};
 use pleach_json::Map;
+use pleach_jwt::JwtAuthenticators;
 use pleach_work::{Interrupted, Meter, Stopped, run_metered};
 use tokio::sync::watch;
 
 use crate::accept::negotiate_error;
+use crate::access_record::AccessRecord;
 use crate::audit::{Audit, Origin};
 use crate::audit_id::{AUDIT_ID, AuditIds};
 use crate::authentication::{Bearer, EXTRA_SPACE, bearer, credentials};
@@ -116,6 +118,8 @@ pub struct App {
     pub metrics: Metrics,
     authenticators: AuthenticatorChain,
     token_issuer: Option<Arc<TokenIssuer>>,
+    jwt_authenticators: Option<Arc<JwtAuthenticators>>,
+    access_record: Option<AccessRecord>,
     inflight: Arc<Inflight>,
     stopping: watch::Sender<bool>,
     stopped: AtomicBool,
@@ -135,6 +139,8 @@ impl App {
             metrics: Metrics::new(),
             authenticators,
             token_issuer: None,
+            jwt_authenticators: None,
+            access_record: None,
             inflight: Inflight::new(limits),
             stopping: watch::Sender::new(false),
             stopped: AtomicBool::new(false),
@@ -160,6 +166,13 @@ impl App {
         self
     }
 
+    /// Records what users do, for `pleach rbac learn`.
+    #[must_use]
+    pub fn with_access_record(mut self, record: Option<AccessRecord>) -> Self {
+        self.access_record = record;
+        self
+    }
+
     /// Serves the web console.
     #[must_use]
     pub fn with_console(mut self, console: Console) -> Self {
@@ -175,6 +188,18 @@ impl App {
     /// The issuer of service account tokens.
     pub fn token_issuer(&self) -> Option<&TokenIssuer> {
         self.token_issuer.as_deref()
+    }
+
+    /// Shows in token reviews why these authenticators refuse a token. They are links of the chain besides.
+    #[must_use]
+    pub fn with_jwt_authenticators(mut self, authenticators: Arc<JwtAuthenticators>) -> Self {
+        self.jwt_authenticators = Some(authenticators);
+        self
+    }
+
+    /// The authenticators of other issuers' tokens.
+    pub fn jwt_authenticators(&self) -> Option<&JwtAuthenticators> {
+        self.jwt_authenticators.as_deref()
     }
 
     /// The user of some credentials.
@@ -229,7 +254,8 @@ impl App {
         let deadline = Deadline::of(&query, !parts.method.is_safe(), is_watch);
         let bearer = bearer(&parts.headers);
         let extra_space = bearer == Bearer::ExtraSpace;
-        let user = match self.authenticators.authenticate(credentials(bearer, certificate)) {
+        let asked = path.as_deref().unwrap_or_default();
+        let user = match self.authenticators.authenticate(credentials(bearer, certificate, asked)) {
             Answer::Now(user) => user,
             Answer::Later(user) => user.await,
         };
@@ -311,7 +337,11 @@ impl App {
             return refused;
         }
         let call = &*call;
-        if let Err(forbidden) = authorization::check(self.engine.authorizer(), call).await {
+        let checked = authorization::check(self.engine.authorizer(), call).await;
+        if let Some(record) = &self.access_record {
+            record.record(&call.attributes, checked.is_ok());
+        }
+        if let Err(forbidden) = checked {
             return forbidden;
         }
         let path = call.attributes.path;

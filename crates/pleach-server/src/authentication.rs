@@ -24,16 +24,17 @@ pub fn bearer(headers: &HeaderMap) -> Bearer<'_> {
     header.map_or(Bearer::None, bearer_token)
 }
 
-/// The credentials of a request, and of the connection that it came on.
+/// The credentials of a request to a path, and of the connection that it came on.
 pub fn credentials<'a>(
     bearer: Bearer<'a>,
     certificate: Option<Result<&'a Arc<UserInfo>, Unauthorized>>,
+    path: &'a str,
 ) -> Credentials<'a> {
     let token = match bearer {
         Bearer::Token(token) => Some(token),
         Bearer::None | Bearer::ExtraSpace => None,
     };
-    Credentials { certificate, token }
+    Credentials { certificate, token, path }
 }
 
 /// The bearer token of an `Authorization` header.
@@ -192,7 +193,7 @@ mod tests {
             (None, Some("Bearer"), Some("system:anonymous"), "no token"),
         ] {
             let headers = header.map(|value| (AUTHORIZATION, value.parse().unwrap())).into_iter().collect();
-            let user = chain.authenticate(credentials(bearer(&headers), certificate)).get().await;
+            let user = chain.authenticate(credentials(bearer(&headers), certificate, "/")).get().await;
             assert_eq!(user.ok().map(|user| user.name.clone()).as_deref(), want, "{why}");
         }
     }
@@ -201,7 +202,7 @@ mod tests {
     async fn a_token_file_has_a_user_per_line() {
         let file = TokenFile::parse("t1,ann,1,\"dev,ops\"\n\n# a comment\nt2 , bob, 2\n").unwrap();
         let ask = async |token| {
-            let credentials = Credentials { certificate: None, token: Some(token) };
+            let credentials = Credentials { token: Some(token), ..Credentials::default() };
             file.authenticate(&credentials).get().await.unwrap()
         };
         let ann = ask("t1").await.unwrap();

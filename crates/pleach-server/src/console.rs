@@ -188,7 +188,7 @@ impl Console {
             (Some(code), _) => self.sessions.take_code(code, now),
             (None, Some(token)) => {
                 let token = token.trim();
-                let credentials = Credentials { certificate: None, token: Some(token) };
+                let credentials = Credentials { token: Some(token), ..Credentials::default() };
                 app.authenticate(credentials).await.is_ok().then(|| Grant::Token(token.to_owned()))
             }
             (None, None) => None,
@@ -207,7 +207,7 @@ impl Console {
         let user = match grant {
             Grant::User(user) => Ok(user.clone()),
             Grant::Token(token) => {
-                app.authenticate(Credentials { certificate: None, token: Some(token) }).await
+                app.authenticate(Credentials { token: Some(token), ..Credentials::default() }).await
             }
         };
         let Ok(user) = user else {
@@ -241,7 +241,7 @@ impl Console {
             (_, _) if is_page => None,
             (Some(Ok(user)), _) => Some(Grant::User(user.clone())),
             (_, Some(Bearer::Token(token))) => {
-                let credentials = Credentials { certificate: None, token: Some(token) };
+                let credentials = Credentials { token: Some(token), ..Credentials::default() };
                 app.authenticate(credentials).await.is_ok().then(|| Grant::Token(token.to_owned()))
             }
             _ => None,

@@ -5,6 +5,7 @@
 //! business: there is no schema keyword, no storage key and no decision about an object here.
 
 pub mod accept;
+pub mod access_record;
 pub mod app;
 pub mod audit;
 pub mod audit_id;

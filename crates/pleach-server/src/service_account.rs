@@ -5,7 +5,6 @@
 //! That the signature is good is remembered.
 
 mod issuer_documents;
-pub mod keys;
 mod legacy;
 mod token_request;
 mod token_review;
@@ -13,8 +12,6 @@ mod token_review;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pleach_auth::authenticator::Authenticated;
 use pleach_auth::{Answer, Authenticator, Credentials, Unauthorized, UserInfo};
 use pleach_engine::options::Freshness;
@@ -25,13 +22,14 @@ use pleach_engine::{Engine, uuid_v4};
 use pleach_go::strconv::quote;
 use pleach_go::time::parse_rfc3339;
 use pleach_json::{Map, Str, Value, json};
+use pleach_jwt::key::{PublicKey, SigningKey};
+use pleach_jwt::{Algorithm, Token, TokenError};
 use sha2::{Digest as _, Sha256};
 
 pub use issuer_documents::serve as serve_issuer_documents;
 pub use token_request::{is_served as is_token_request, serve as serve_token_request};
 pub use token_review::answer as answer_token_review;
 
-use keys::{PublicKey, SigningKey};
 pub use legacy::SecretTokens;
 
 /// Differences between clocks that are tolerated, and how long an account that is being deleted is still good.
@@ -74,15 +72,6 @@ pub struct ValidToken {
     pub user: Arc<UserInfo>,
     /// The audiences that were asked for and that the token has, in the order asked for.
     pub audiences: Vec<String>,
-}
-
-/// Why a token is not valid.
-#[derive(Debug, PartialEq, Eq)]
-pub enum TokenError {
-    /// Another issuer's, or not a token of this form.
-    Unknown,
-    /// The reason, which only token reviews show.
-    Invalid(String),
 }
 
 /// The object that a token is bound to.
@@ -138,7 +127,7 @@ impl TokenIssuer {
             "aud": (audiences), "exp": (expires), "iat": (issued), "iss": (issuer), "jti": (uuid_v4(random)),
             "nbf": (issued), "sub": (user_name(account.namespace, account.name)), PRIVATE_CLAIMS: (private),
         });
-        legacy::signed(&self.signing_key, &claims).map_err(Rejection::Internal)
+        self.signing_key.token(&claims).map_err(Rejection::Internal)
     }
 
     /// Checks a token for some audiences.
@@ -172,37 +161,27 @@ impl TokenIssuer {
 
     /// The claims of a token with a good signature.
     fn verified_claims(&self, token: &str) -> Result<Value, TokenError> {
-        let mut parts = token.split('.');
-        let (Some(header), Some(payload), Some(signature), None) =
-            (parts.next(), parts.next(), parts.next(), parts.next())
-        else {
-            return Err(TokenError::Unknown);
-        };
-        let read = |part: &str| {
-            let bytes = URL_SAFE_NO_PAD.decode(part).ok()?;
-            pleach_json::parse(&bytes).ok().filter(|value| value.as_object().is_some())
-        };
-        let claims = read(payload).ok_or(TokenError::Unknown)?;
-        let issuer = claims.get("iss").and_then(Value::as_str).unwrap_or_default();
+        let parsed = Token::parse(token).ok_or(TokenError::Unknown)?;
+        let issuer = parsed.issuer();
         if issuer != ISSUER && !self.issuers.iter().any(|own| own == issuer) {
             return Err(TokenError::Unknown);
         }
         let hash: [u8; 32] = Sha256::digest(token).into();
         if self.remembered().contains(&hash) {
-            return Ok(claims);
+            return Ok(parsed.claims);
         }
-        let header = read(header).ok_or(TokenError::Unknown)?;
-        let id = header.get("kid").and_then(Value::as_str).unwrap_or_default();
-        let algorithm = header.get("alg").and_then(Value::as_str).unwrap_or_default();
-        let mut keys = self.keys.iter().filter(|key| id.is_empty() || key.id == id).peekable();
+        let header = parsed.header().ok_or(TokenError::Unknown)?;
+        let is_meant = |key: &&PublicKey| header.key_id.is_empty() || key.id == header.key_id;
+        let mut keys = self.keys.iter().filter(is_meant).peekable();
         if keys.peek().is_none() {
             return Err(TokenError::Invalid("invalid signature, no keys found".into()));
         }
-        let message = &token[..token.len() - signature.len() - 1];
-        let signature = URL_SAFE_NO_PAD.decode(signature).unwrap_or_default();
-        if !keys
-            .any(|key| key.algorithm.as_str() == algorithm && key.verifies(message.as_bytes(), &signature))
-        {
+        let algorithm = Algorithm::parse(&header.algorithm);
+        let is_signed = |key: &PublicKey| {
+            algorithm
+                .is_some_and(|algorithm| key.algorithm == algorithm && parsed.is_signed_by(key, algorithm))
+        };
+        if !keys.any(is_signed) {
             return Err(TokenError::Invalid("go-jose/go-jose: error in cryptographic primitive".into()));
         }
         let mut remembered = self.remembered();
@@ -210,7 +189,7 @@ impl TokenIssuer {
             remembered.clear();
         }
         remembered.insert(hash);
-        Ok(claims)
+        Ok(parsed.claims)
     }
 
     fn remembered(&self) -> std::sync::MutexGuard<'_, HashSet<[u8; 32]>> {

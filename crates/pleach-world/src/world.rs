@@ -299,7 +299,8 @@ impl World {
     ) -> LoggedRequest {
         let query = Query::parse(parts.uri.query());
         let info = RequestInfo::new(&parts.method, parts.uri.path(), &query);
-        let user = self.app.authenticate(credentials(bearer(&parts.headers), user.map(Ok))).await;
+        let user =
+            self.app.authenticate(credentials(bearer(&parts.headers), user.map(Ok), parts.uri.path())).await;
         let resource = info.resource.as_ref();
         let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
         let full_name = resource.map(|resource| match resource.subresource {

@@ -4,32 +4,24 @@
 use std::sync::Arc;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::STANDARD;
 use pleach_auth::UserInfo;
 use pleach_engine::secret_tokens::SecretTokenSigner;
 use pleach_engine::{Engine, rejection::Rejection};
 use pleach_go::strconv::quote;
-use pleach_json::{Value, json, to_vec};
+use pleach_json::Value;
+use pleach_jwt::TokenError;
+use pleach_jwt::key::SigningKey;
 
-use super::keys::SigningKey;
-use super::{TokenError, find, is_deleted, uid_of, user_name};
+use super::{find, is_deleted, uid_of, user_name};
 
 /// Signs tokens for Secrets.
 pub struct SecretTokens(pub SigningKey);
 
 impl SecretTokenSigner for SecretTokens {
     fn sign(&self, claims: &Value) -> Result<String, String> {
-        signed(&self.0, claims)
+        self.0.token(claims)
     }
-}
-
-/// A signed token with these claims.
-pub(super) fn signed(key: &SigningKey, claims: &Value) -> Result<String, String> {
-    let header = json!({"alg": (key.public().algorithm.as_str()), "kid": (key.public().id.as_str())});
-    let part = |value: &Value| URL_SAFE_NO_PAD.encode(to_vec(value));
-    let message = format!("{}.{}", part(&header), part(claims));
-    let signature = key.sign(message.as_bytes())?;
-    Ok(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature)))
 }
 
 /// The user of a token of a Secret whose signature is good.

@@ -4,6 +4,8 @@ use pleach_engine::deterministic;
 use pleach_engine::options::{Body, Context, DeleteOptions, Format, WriteOptions};
 use pleach_store::ModelStore;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pleach_json::to_vec;
 
 use super::*;

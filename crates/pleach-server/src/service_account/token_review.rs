@@ -4,8 +4,9 @@ use pleach_auth::{Credentials, UserInfo};
 use pleach_engine::rejection::Rejection;
 use pleach_engine::webhooks::user_info;
 use pleach_json::{Map, Value, json};
+use pleach_jwt::TokenError;
 
-use super::{TokenError, TokenIssuer, texts};
+use super::{TokenIssuer, texts};
 use crate::app::App;
 use crate::authentication::{Bearer, bearer_token};
 
@@ -69,6 +70,11 @@ async fn outcome(
     if meant.is_empty() && !asked.is_empty() {
         return Err(UNKNOWN.into());
     }
-    let user = app.authenticate(Credentials { certificate: None, token }).await;
+    if let (Some(authenticators), Some(token)) = (app.jwt_authenticators(), token)
+        && let Err(TokenError::Invalid(reason)) = authenticators.check(token).await
+    {
+        return Err(format!("[{UNKNOWN}, {reason}]"));
+    }
+    let user = app.authenticate(Credentials { token, ..Credentials::default() }).await;
     user.map(|user| (user, meant)).map_err(|_| UNKNOWN.into())
 }
