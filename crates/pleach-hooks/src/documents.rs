@@ -12,8 +12,8 @@ use pleach_engine::webhooks::excerpt;
 use tokio::time::{Instant, timeout_at};
 
 use crate::clients::{Client, Clients};
-use crate::target::Target;
 use crate::errors::{self, DEADLINE};
+use crate::target::Target;
 
 /// What a document may have.
 const LIMIT: usize = 1 << 20;

@@ -12,7 +12,8 @@ use pleach_engine::kinds::served::RuntimeConfig;
 use pleach_engine::limits::MAX_REQUEST_BYTES;
 
 pub(crate) use self::security::{
-    AuditOptions, AuthorizationMode, AuthorizationOptions, SniFiles, TlsOptions,
+    AuditOptions, AuthenticationOptions, AuthorizationMode, AuthorizationOptions, EncryptionOptions,
+    SniFiles, TlsOptions,
 };
 
 /// Kubernetes CustomResourceDefinitions without Kubernetes.
@@ -83,6 +84,12 @@ Examples:
     pleach store copy --from ./data --to http://127.0.0.1:2379
     pleach store copy --from http://127.0.0.1:2379 --to ./data-again";
 
+const REWRITE_EXAMPLES: &str = "\
+Examples:
+  Replace a key, with servers on etcd: put the new key behind the old one in the configuration and restart all servers;
+  put it in front and restart them again; then, before the old key is taken out:
+    pleach store rewrite http://127.0.0.1:2379 --encryption-provider-config encryption.yaml";
+
 const REPAIR_EXAMPLES: &str = "\
 Examples:
   See what is wrong and what would be lost, then do it:
@@ -123,15 +130,21 @@ pub(crate) struct ServeOptions {
     /// Certificates and keys.
     #[command(flatten)]
     pub tls: TlsOptions,
+    /// Encryption of stored objects.
+    #[command(flatten)]
+    pub encryption: EncryptionOptions,
+    /// Read --encryption-provider-config again when it changes.
+    #[arg(long, requires = "encryption_provider_config")]
+    pub encryption_provider_config_automatic_reload: bool,
     /// Auditing.
     #[command(flatten)]
     pub audit: AuditOptions,
     /// Authorization.
     #[command(flatten)]
     pub authorization: AuthorizationOptions,
-    /// Whether requests without credentials are served, as the user system:anonymous. Otherwise they get a 401.
-    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub anonymous_auth: bool,
+    /// Authentication by tokens of other issuers, and requests without credentials.
+    #[command(flatten)]
+    pub authentication: AuthenticationOptions,
     /// Admission plugins to enable besides those that run by default. All names of kube-apiserver v1.36 are
     /// known; plugins that are not implemented have no effect.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
@@ -339,6 +352,25 @@ pub(crate) enum StoreCommand {
         #[arg(long)]
         overwrite: bool,
         /// How long Events that are copied to etcd are kept; 0 keeps them.
+        #[arg(long, default_value = "1h", value_name = "DURATION", value_parser = crate::storage::duration)]
+        event_ttl: std::time::Duration,
+        #[command(flatten)]
+        etcd: crate::storage::EtcdOptions,
+        #[command(flatten)]
+        encryption: EncryptionOptions,
+    },
+    /// Write stored objects once more, encrypted with the first key of their providers.
+    ///
+    /// After a key was added in front of others, or encryption was switched on or off. A server with a data directory
+    /// does it itself when it starts; on etcd, servers may run meanwhile.
+    #[command(after_long_help = REWRITE_EXAMPLES)]
+    Rewrite {
+        /// Where the objects are: a data directory, or the URLs of etcd servers with commas between them.
+        place: String,
+        /// The EncryptionConfiguration.
+        #[arg(long, value_name = "FILE")]
+        encryption_provider_config: PathBuf,
+        /// How long Events that are written to etcd are kept; 0 keeps them.
         #[arg(long, default_value = "1h", value_name = "DURATION", value_parser = crate::storage::duration)]
         event_ttl: std::time::Duration,
         #[command(flatten)]

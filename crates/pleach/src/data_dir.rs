@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use pleach_server::service_account::keys::SigningKey;
+use pleach_jwt::key::SigningKey;
 use pleach_server::tls::{Authority, Leaf};
 
 /// The file of the admin's token.

@@ -99,6 +99,9 @@ mod tests {
             ("service-account-max-token-expiration", _) => "24h0m0s",
             ("enable-admission-plugins" | "disable-admission-plugins", _) => "NamespaceLifecycle",
             ("emulated-version", _) => "1.36",
+            ("oidc-required-claim", _) => "a=b",
+            ("runtime-config", _) => "apps/v1=true",
+            ("tls-sni-cert-key", _) => "a,b",
             (_, "bool") => "true",
             (_, "duration") => "1h0m0s",
             (_, "int" | "int32" | "float" | "uint" | "Level") => "5",
@@ -111,13 +114,20 @@ mod tests {
     fn every_flag_of_kube_apiserver_is_taken() {
         let serve_flags = serve_flags();
         for (name, kind) in kube_apiserver_flags().filter(|(name, _)| !["help", "version"].contains(name)) {
-            // A serving certificate has two flags.
-            let pair = match name {
-                "tls-cert-file" => Some("--tls-private-key-file=a".to_owned()),
-                "tls-private-key-file" => Some("--tls-cert-file=a".to_owned()),
-                _ => None,
+            // Flags that others need.
+            let needed: &[&str] = match name {
+                "tls-cert-file" => &["--tls-private-key-file=a"],
+                "tls-private-key-file" => &["--tls-cert-file=a"],
+                "audit-log-path" | "audit-webhook-config-file" => &["--audit-policy-file=a"],
+                "encryption-provider-config-automatic-reload" => &["--encryption-provider-config=a"],
+                "oidc-issuer-url" => &["--oidc-client-id=a"],
+                "oidc-client-id" => &["--oidc-issuer-url=a"],
+                name if name.starts_with("oidc-") => &["--oidc-issuer-url=a", "--oidc-client-id=a"],
+                _ => &[],
             };
-            let line: Vec<_> = [format!("--{name}={}", value(name, kind))].into_iter().chain(pair).collect();
+            let needed = needed.iter().map(|flag| (*flag).to_owned());
+            let line: Vec<_> =
+                [format!("--{name}={}", value(name, kind))].into_iter().chain(needed).collect();
             let flags = parse_kube_apiserver(&line).unwrap();
             let serve = kube_apiserver::translate(&flags, &serve_flags, |gate| gate.parse::<Gates>().is_ok());
             let serve = serve.unwrap_or_else(|error| panic!("--{name}: {error}"));

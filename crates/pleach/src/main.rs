@@ -1,11 +1,13 @@
 //! The `pleach` program: argv, wiring, signals. No logic.
 
 mod audit;
+mod authentication;
 mod authorization;
 mod certificates;
 mod cli;
 mod clock_and_randomness;
 mod data_dir;
+mod encryption;
 mod envtest;
 mod files;
 mod null_disk;

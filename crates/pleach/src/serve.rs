@@ -14,13 +14,15 @@ use pleach_engine::webhooks::Caller;
 use pleach_engine::{AdmissionPlugins, Engine};
 use pleach_hooks::HttpCaller;
 use pleach_json::Str;
+use pleach_jwt::AnonymousConfig;
+use pleach_jwt::key::{SigningKey, public_keys};
+use pleach_server::access_record::AccessRecord;
 use pleach_server::app::App;
 use pleach_server::authentication::{TokenFile, authenticators};
 use pleach_server::console::{Assets, Console};
 use pleach_server::inflight::{BoundedCaller, InflightLimits};
 use pleach_server::kubeconfig;
 use pleach_server::serve::{Limits, serve};
-use pleach_server::service_account::keys::{SigningKey, public_keys};
 use pleach_server::service_account::{IssuerOptions, SecretTokens, ServiceAccountAuthenticator, TokenIssuer};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -32,7 +34,7 @@ use crate::clock_and_randomness::{SystemClock, SystemRandomness};
 use crate::data_dir::{DataDir, write_private};
 use crate::files::{at, read};
 use crate::storage::{self, Storage};
-use crate::{audit, authorization, certificates, release_memory, system_limits};
+use crate::{audit, authentication, authorization, certificates, release_memory, system_limits};
 
 /// Deep recursion is handled by growing the stack; this is for ordinary depth.
 const STACK: usize = 1024 * 1024;
@@ -143,12 +145,27 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     }
 
     let issuer = Arc::new(token_issuer(&options, &directory, &url)?);
-    let mut chain = authenticators(token).with_anonymous(options.anonymous_auth && !allows_all);
+    let authentication = {
+        let engine = engine.clone();
+        authentication::open(&options.authentication, &options.service_account_issuer, move || {
+            engine.now_seconds()
+        })?
+    };
+    let AnonymousConfig { enabled, paths } = authentication.anonymous;
+    let mut chain = authenticators(token).with_anonymous(enabled && !allows_all).with_anonymous_paths(paths);
     if let Some(path) = &options.token_auth_file {
         chain = chain.with(Box::new(TokenFile::parse(&read(path)?).map_err(|error| at(path, &error))?));
     }
-    let chain = chain.with(Box::new(ServiceAccountAuthenticator::new(issuer.clone(), engine.clone())));
+    chain = chain.with(Box::new(ServiceAccountAuthenticator::new(issuer.clone(), engine.clone())));
+    if let Some(authenticators) = &authentication.authenticators {
+        chain = chain.with(Box::new(authenticators.clone()));
+    }
     let mut app = App::new(engine.clone(), chain, &limits).with_token_issuer(issuer).with_audit(audit);
+    let record = options.audit.record_access.as_deref().map(AccessRecord::open).transpose()?;
+    app = app.with_access_record(record);
+    if let Some(authenticators) = authentication.authenticators {
+        app = app.with_jwt_authenticators(authenticators);
+    }
     let mut link = None;
     if options.console {
         let console = console(&options)?;
@@ -160,6 +177,9 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     let controllers = tokio::spawn(engine.clone().run_controllers());
     storage.start_tasks();
     let renewal = tokio::spawn(certificates.watcher.run());
+    if let Some(watcher) = authentication.watcher {
+        tokio::spawn(watcher.run());
+    }
     println!("pleach {} serves at {url}", env!("CARGO_PKG_VERSION"));
     println!("export KUBECONFIG={}", path.display());
     if let Some(link) = link {

@@ -15,8 +15,8 @@ use pleach_store_log::LogStore;
 
 use crate::cli::ServeOptions;
 use crate::data_dir::{DataDir, TOKEN};
-use crate::null_disk;
 use crate::serve::new_token;
+use crate::{encryption, null_disk};
 
 /// Where etcd is. The names are kube-apiserver's.
 #[derive(Clone, Debug, Args)]
@@ -142,13 +142,22 @@ pub(crate) struct Storage {
 impl Storage {
     /// Opens the store that the flags choose.
     pub(crate) async fn open(options: &ServeOptions, directory: &DataDir) -> Result<Self, Box<dyn Error>> {
+        let encryption = encryption::open(&options.encryption)?;
         let StorageOptions { etcd_servers, etcd, etcd_compaction_interval, .. } = &options.storage;
         let history = options.history_mib << 20;
         let mut chosen = None;
         let store: Arc<dyn Store> = if options.storage.is_etcd() {
-            let codec = Arc::new(StorageCodec::new(&etcd.prefix, options.storage.event_ttl()));
+            let codec = StorageCodec::new(&etcd.prefix, options.storage.event_ttl());
+            let codec = Arc::new(codec.with_encryption(encryption.clone()));
             let adjust = |options: &mut Options| options.history_bytes = history;
             let store = Arc::new(etcd.connect(etcd_servers, codec.clone(), adjust).await?);
+            let stale = codec.stale_keys().len();
+            if stale > 0 {
+                tracing::warn!(
+                    stale,
+                    "values in etcd are not encrypted with the first key; `pleach store rewrite` does it"
+                );
+            }
             chosen = Some((store.clone(), codec));
             store
         } else {
@@ -158,17 +167,29 @@ impl Storage {
                 .history_bytes(history)
                 .quota_bytes(options.quota_backend_bytes)
                 .value_bytes(u64::MAX)
+                .codec(encryption::codec(encryption.as_ref()))
                 .sync(!options.unsafe_no_fsync);
             if options.in_memory {
                 Arc::new(null_disk::open(log)?)
             } else {
-                Arc::new(log.open(directory.store())?)
+                let store = log.open(directory.store())?;
+                if store.has_stale_values() {
+                    tracing::info!("writing stored objects once more, encrypted as the configuration says");
+                    store.rewrite()?;
+                }
+                Arc::new(store)
             }
         };
         let election = chosen.as_ref().map(|(store, _)| {
             let key = format!("/pleach/{}/leader", etcd.prefix.trim_matches('/'));
             Arc::new(store.election(key, new_token()))
         });
+        let path = options.encryption.encryption_provider_config.clone();
+        if let (Some(path), Some(encryption), true) =
+            (path, encryption, options.encryption_provider_config_automatic_reload)
+        {
+            tokio::spawn(encryption::follow(path, encryption));
+        }
         Ok(Self { store, etcd: chosen, compaction_interval: *etcd_compaction_interval, election })
     }
 

@@ -1,6 +1,7 @@
 //! `pleach store`: backup, restore, check and repair.
 
 use std::error::Error;
+use std::time::Duration;
 
 use pleach_engine::record::Record;
 use pleach_store::{Key, Versioned};
@@ -8,7 +9,8 @@ use pleach_store_log::{Repair, RepairReport};
 
 use crate::cli::StoreCommand;
 use crate::data_dir::DataDir;
-use crate::store_copy;
+use crate::encryption;
+use crate::store_copy::{self, Access};
 
 /// Runs a store command.
 pub(crate) fn run(command: StoreCommand) -> Result<(), Box<dyn Error>> {
@@ -36,9 +38,13 @@ pub(crate) fn run(command: StoreCommand) -> Result<(), Box<dyn Error>> {
                 return Err("some keys to delete are not there".into());
             }
         }
-        StoreCommand::Copy { from, to, overwrite, event_ttl, etcd } => {
-            let event_ttl = Some(event_ttl).filter(|ttl| !ttl.is_zero());
-            store_copy::run(&from, &to, overwrite, event_ttl, &etcd)?;
+        StoreCommand::Copy { from, to, overwrite, event_ttl, etcd, encryption } => {
+            let encryption = encryption::open(&encryption)?;
+            store_copy::run(&from, &to, overwrite, &Access { etcd, event_ttl: ttl(event_ttl), encryption })?;
+        }
+        StoreCommand::Rewrite { place, encryption_provider_config, event_ttl, etcd } => {
+            let encryption = Some(encryption::open_file(&encryption_provider_config)?);
+            store_copy::rewrite(&place, &Access { etcd, event_ttl: ttl(event_ttl), encryption })?;
         }
         StoreCommand::Check { path } => {
             let inner = path.join("store");
@@ -50,8 +56,17 @@ pub(crate) fn run(command: StoreCommand) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// A time to live; none if it is zero.
+fn ttl(given: Duration) -> Option<Duration> {
+    Some(given).filter(|ttl| !ttl.is_zero())
+}
+
 /// Why the server cannot decode a stored object.
 fn decode(item: &Versioned) -> Result<(), String> {
+    // Only the server has the keys.
+    if pleach_encryption::is_encrypted(&item.value) {
+        return Ok(());
+    }
     let parsed = Record::open(item.value.clone(), item.revision).and_then(|record| record.parse());
     parsed.map(drop).map_err(|error| error.to_string())
 }

@@ -8,15 +8,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pleach_encryption::Encryption;
 use pleach_engine::keys;
 use pleach_engine::record::Record;
 use pleach_json::Value;
 use pleach_storage::StorageCodec;
 use pleach_store::{Commit, Expect, RangeQuery, Store, StoreError, Versioned};
+use pleach_store_etcd::EtcdStore;
 use pleach_store_log::LogStore;
 use tokio::task::JoinSet;
 
 use crate::data_dir::DataDir;
+use crate::encryption;
 use crate::storage::EtcdOptions;
 
 /// How many objects are read at once, and written at the same time.
@@ -29,18 +32,54 @@ struct Report {
     equal: u64,
 }
 
-/// Copies everything. Events that are written to etcd expire after a time, if one is given.
-pub(crate) fn run(
-    from: &str,
-    to: &str,
-    overwrite: bool,
-    event_ttl: Option<Duration>,
-    etcd: &EtcdOptions,
-) -> Result<(), Box<dyn Error>> {
+/// How stores are read and written.
+pub(crate) struct Access {
+    /// Connections to etcd.
+    pub etcd: EtcdOptions,
+    /// After how long Events that are written to etcd expire.
+    pub event_ttl: Option<Duration>,
+    /// The form of values.
+    pub encryption: Option<Arc<Encryption>>,
+}
+
+/// Writes what would be encrypted differently now once more.
+pub(crate) fn rewrite(place: &str, access: &Access) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let source = open(from, etcd, event_ttl, false).await?;
-        let target = open(to, etcd, event_ttl, true).await?;
+        if !place.contains("://") {
+            open_directory(place, access, false)?.rewrite()?;
+            println!("all objects in {place} were written once more");
+            return Ok(());
+        }
+        let (store, codec) = open_etcd(place, access).await?;
+        let mut written = 0;
+        for key in codec.stale_keys() {
+            // Another server may write it, with the key it has.
+            while codec.is_stale(&key)
+                && let Some(found) = store.get(&key, None).await?
+            {
+                let commit = Commit::put(key.clone(), Expect::At(found.revision), found.value);
+                match store.commit(commit).await {
+                    Ok(_) => {
+                        written += 1;
+                        break;
+                    }
+                    Err(StoreError::Conflict { .. }) => {}
+                    Err(error) => return Err(format!("{key}: {error}").into()),
+                }
+            }
+        }
+        println!("{written} objects were written once more");
+        Ok(())
+    })
+}
+
+/// Copies everything.
+pub(crate) fn run(from: &str, to: &str, overwrite: bool, access: &Access) -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let source = open(from, access, false).await?;
+        let target = open(to, access, true).await?;
         let report = copy(&source, &target, overwrite).await?;
         let verified = verify(&source, &target).await?;
         println!(
@@ -52,23 +91,33 @@ pub(crate) fn run(
 }
 
 /// A store by its place: URLs of etcd servers, or a data directory.
-async fn open(
-    place: &str,
-    etcd: &EtcdOptions,
-    event_ttl: Option<Duration>,
-    create: bool,
-) -> Result<Arc<dyn Store>, Box<dyn Error>> {
+async fn open(place: &str, access: &Access, create: bool) -> Result<Arc<dyn Store>, Box<dyn Error>> {
     if place.contains("://") {
-        let servers: Vec<String> = place.split(',').map(str::to_owned).collect();
-        let codec = Arc::new(StorageCodec::new(&etcd.prefix, event_ttl));
-        return Ok(Arc::new(etcd.connect(&servers, codec, |_| {}).await?));
+        return Ok(open_etcd(place, access).await?.0);
     }
+    Ok(Arc::new(open_directory(place, access, create)?))
+}
+
+async fn open_etcd(
+    place: &str,
+    access: &Access,
+) -> Result<(Arc<EtcdStore>, Arc<StorageCodec>), Box<dyn Error>> {
+    let servers: Vec<String> = place.split(',').map(str::to_owned).collect();
+    let codec =
+        StorageCodec::new(&access.etcd.prefix, access.event_ttl).with_encryption(access.encryption.clone());
+    let codec = Arc::new(codec);
+    let store = access.etcd.connect(&servers, codec.clone(), |_| {}).await?;
+    Ok((Arc::new(store), codec))
+}
+
+fn open_directory(place: &str, access: &Access, create: bool) -> Result<LogStore, Box<dyn Error>> {
     let path = Path::new(place);
     if !create && !path.join("store").is_dir() {
         return Err(format!("{place} is no data directory: it has no store").into());
     }
     let directory = DataDir::open(path)?;
-    Ok(Arc::new(LogStore::options().value_bytes(u64::MAX).open(directory.store())?))
+    let options = LogStore::options().value_bytes(u64::MAX);
+    Ok(options.codec(encryption::codec(access.encryption.as_ref())).open(directory.store())?)
 }
 
 async fn copy(

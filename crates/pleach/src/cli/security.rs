@@ -34,13 +34,75 @@ pub(crate) struct TlsOptions {
     pub client_ca_file: Option<PathBuf>,
 }
 
+/// Flags about tokens of other issuers, and about requests without credentials.
+#[derive(Debug, Default, Args)]
+pub(crate) struct AuthenticationOptions {
+    /// An AuthenticationConfiguration (apiserver.config.k8s.io/v1): issuers of tokens (OpenID Connect) with mappings
+    /// and rules in CEL, and which requests without credentials are served. The file is read again when it changes.
+    #[arg(long, value_name = "FILE")]
+    pub authentication_config: Option<PathBuf>,
+    /// Whether requests without credentials are served, as the user system:anonymous: true if not given. Otherwise
+    /// they get a 401.
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub anonymous_auth: Option<bool>,
+    /// The URL of an issuer of tokens (OpenID Connect): what their claim iss must be. An https URL.
+    #[arg(long, value_name = "URL", conflicts_with = "authentication_config", requires = "oidc_client_id")]
+    pub oidc_issuer_url: Option<String>,
+    /// The audience that the issuer's tokens must have.
+    #[arg(long, value_name = "NAME", requires = "oidc_issuer_url")]
+    pub oidc_client_id: Option<String>,
+    /// CAs of the issuer's certificate, as PEM; the system's if not given.
+    #[arg(long, value_name = "FILE", requires = "oidc_issuer_url")]
+    pub oidc_ca_file: Option<PathBuf>,
+    /// A file with the issuer's keys, a JSON web key set or PEM, for machines that do not reach the issuer. The file is
+    /// read again when it changes.
+    #[arg(long, value_name = "FILE", requires = "oidc_issuer_url")]
+    pub oidc_jwks_file: Option<PathBuf>,
+    /// The claim that is the user's name.
+    #[arg(long, default_value = "sub", value_name = "CLAIM")]
+    pub oidc_username_claim: String,
+    /// What is put before the user's name; - for nothing. If not given, it is the issuer's URL and #, and nothing for
+    /// the claim email.
+    #[arg(long, value_name = "PREFIX", allow_hyphen_values = true, requires = "oidc_issuer_url")]
+    pub oidc_username_prefix: Option<String>,
+    /// The claim that is the user's groups: a text or a list of texts.
+    #[arg(long, value_name = "CLAIM", requires = "oidc_issuer_url")]
+    pub oidc_groups_claim: Option<String>,
+    /// What is put before the names of groups.
+    #[arg(long, value_name = "PREFIX", requires = "oidc_issuer_url")]
+    pub oidc_groups_prefix: Option<String>,
+    /// A claim that a token must have with this value; may be given several times.
+    #[arg(long, value_delimiter = ',', value_name = "CLAIM=VALUE", value_parser = claim_and_value, requires = "oidc_issuer_url")]
+    pub oidc_required_claim: Vec<(String, String)>,
+    /// Signature algorithms of the issuer's tokens: RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384.
+    #[arg(long, value_delimiter = ',', default_value = "RS256", value_name = "NAMES")]
+    pub oidc_signing_algs: Vec<String>,
+}
+
+fn claim_and_value(text: &str) -> Result<(String, String), String> {
+    let (claim, value) = text.split_once('=').ok_or("must be formatted as key=value")?;
+    Ok((claim.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// Flags about encryption at rest.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct EncryptionOptions {
+    /// An EncryptionConfiguration (apiserver.config.k8s.io/v1): resources whose objects are encrypted in the store, and
+    /// the keys (aesgcm, secretbox, aescbc).
+    #[arg(long, value_name = "FILE")]
+    pub encryption_provider_config: Option<PathBuf>,
+}
+
 /// Flags about auditing.
-#[expect(clippy::struct_field_names, reason = "the names are those of the flags")]
 #[derive(Debug, Default, Args)]
 pub(crate) struct AuditOptions {
     /// The audit policy: which requests are recorded, at which level. Without it nothing is.
     #[arg(long, value_name = "FILE")]
     pub audit_policy_file: Option<PathBuf>,
+    /// A file in which each access of each user is recorded once, as an audit event, for pleach rbac learn. Needs no
+    /// policy; members of system:masters are left out.
+    #[arg(long, value_name = "FILE")]
+    pub record_access: Option<PathBuf>,
     /// The audit log, a line of JSON per event; - is standard output.
     #[arg(long, value_name = "FILE")]
     pub audit_log_path: Option<PathBuf>,
