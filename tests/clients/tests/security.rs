@@ -134,6 +134,69 @@ fn requests_are_recorded_and_roles_learned_from_the_record() {
 }
 
 #[test]
+fn roles_are_learned_from_a_live_record() {
+    let home = tempfile::tempdir().unwrap();
+    let record = home.path().join("access.jsonl");
+    let server = Running::start(&["--in-memory", "--record-access", record.to_str().unwrap()]);
+    let api = server.api();
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}}).to_string();
+    let as_robot = |method: &str, path: &str, body: Option<&str>| {
+        let headers = [
+            ("Impersonate-User", "system:serviceaccount:ops:robot"),
+            ("Impersonate-Group", "system:serviceaccounts"),
+            ("Content-Type", "application/json"),
+        ];
+        api.raw_with(method, path, &headers, body).unwrap().status
+    };
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "robot"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
+        "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "ops"}],
+    });
+    api.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding);
+    assert_eq!(as_robot("POST", maps, Some(&map)), 201);
+    for _ in 0..50 {
+        assert_eq!(as_robot("GET", &format!("{maps}/m"), None), 200);
+    }
+    assert_eq!(as_robot("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles", None), 403);
+    // While the server runs.
+    assert_eq!(std::fs::read_to_string(&record).unwrap().lines().count(), 3);
+    let learn = |more: &[&str]| {
+        let learn =
+            ["rbac", "learn", "--from-audit", record.to_str().unwrap(), "--service-account", "ops/robot"];
+        let ran = Command::new(binary()).args(learn).args(more).output().unwrap();
+        (ran.status.code(), String::from_utf8(ran.stdout).unwrap())
+    };
+    let (code, roles) = learn(&[]);
+    assert_eq!(code, Some(0));
+    assert!(roles.contains("resourceNames:\n  - m\n") && !roles.contains("clusterroles"), "{roles}");
+    let role = home.path().join("role.yaml");
+    std::fs::write(
+        &role,
+        "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r, namespace: default}, rules: [{apiGroups: [''], resources: [configmaps], verbs: [get, create]}, {apiGroups: [''], resources: [secrets], verbs: [get]}]}",
+    )
+    .unwrap();
+    let (code, unused) = learn(&["--role", role.to_str().unwrap()]);
+    assert!(code == Some(1) && unused.contains("secrets") && !unused.contains("configmaps"), "{unused}");
+
+    // The learned roles are enough: with them instead of the binding the same requests succeed.
+    api.try_send("DELETE", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/robot", None)
+        .unwrap()
+        .ok();
+    assert_eq!(as_robot("GET", &format!("{maps}/m"), None), 403);
+    for object in roles.split("---\n") {
+        let kind = if object.contains("kind: RoleBinding") { "rolebindings" } else { "roles" };
+        let path = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/default/{kind}");
+        let made =
+            api.raw_with("POST", &path, &[("Content-Type", "application/yaml")], Some(object)).unwrap();
+        assert_eq!(made.status, 201, "{object}");
+    }
+    assert_eq!(as_robot("GET", &format!("{maps}/m"), None), 200);
+    assert_eq!(as_robot("DELETE", &format!("{maps}/m"), None), 403);
+}
+
+#[test]
 fn files_with_errors_keep_the_server_from_starting() {
     let home = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
