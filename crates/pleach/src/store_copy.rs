@@ -52,6 +52,8 @@ pub(crate) fn rewrite(place: &str, access: &Access) -> Result<(), Box<dyn Error>
             return Ok(());
         }
         let (store, codec) = open_etcd(place, access).await?;
+        // Connecting begins with past versions: a read waits until the cache has the current ones.
+        store.range(RangeQuery::prefix(keys::ROOT).limit(1)).await?;
         let mut written = 0;
         for key in codec.stale_keys() {
             // Another server may write it, with the key it has.
