@@ -43,7 +43,7 @@ cargo test --workspace --no-fail-fast 2>&1 | tee "$log" || failed=1
 
 step 'tests of clients on etcd'
 # The whole workspace, so that nothing is built again for other features.
-PLEACH_ETCD=all cargo test --workspace --no-fail-fast --test kube_rs --test python \
+PLEACH_ETCD=all cargo test --workspace --no-fail-fast --test kube_rs --test python --test webhooks \
   --test garbage_collection --test websocket 2>&1 | tee -a "$log" || failed=1
 
 step 'tests in Go'

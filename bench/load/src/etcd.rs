@@ -21,6 +21,8 @@ use crate::{Cli, binary, crds, other, process, start};
 
 /// Updates that every watcher sees.
 const UPDATES: usize = 300;
+/// The time between two of them.
+const PACE: Duration = Duration::from_millis(25);
 /// CRDs that another server is to serve.
 const PROPAGATED: usize = 200;
 
@@ -49,7 +51,9 @@ impl Pair {
 
     /// How long each took to be ready.
     async fn start_servers(&mut self, program: &Path) -> [Duration; 2] {
-        self.children.clear();
+        for mut child in self.children.drain(..) {
+            let _ = child.kill().await;
+        }
         self.servers.clear();
         let (embedded, first, took) =
             start::named("embedded", program, &self.room.path().join("data"), &[]).await;
@@ -160,7 +164,10 @@ async fn events(servers: &[Server], watchers: usize) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         let before = process::cpu(&server.pids);
+        // At the same pace on all servers: a watcher that gets several events at once is cheaper.
+        let mut pace = tokio::time::interval(PACE);
         for n in 0..UPDATES {
+            pace.tick().await;
             let body = format!("{{\"spec\":{{\"step\":{}}}}}", n + 1);
             let call = Call::new(Method::PATCH, format!("{COLLECTION}/watched"));
             writer.must(&call.with("application/merge-patch+json", body)).await;
