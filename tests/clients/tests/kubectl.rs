@@ -68,6 +68,57 @@ fn auth_can_i() {
 }
 
 #[test]
+fn tokens_of_service_accounts() {
+    every_kubectl(|kubectl| {
+        if kubectl.minor < 28 {
+            return;
+        }
+        kubectl.ok(&["create", "serviceaccount", "robot"]);
+        let token = kubectl.ok(&[
+            "create",
+            "token",
+            "robot",
+            "--duration",
+            "10m",
+            "--audience",
+            "a",
+            "--audience",
+            "b",
+        ]);
+        assert_eq!(token.trim().split('.').count(), 3, "{token}");
+        kubectl.ok(&["create", "role", "reader", "--verb=get,list", "--resource=configmaps"]);
+        kubectl.ok(&["create", "rolebinding", "reader", "--role=reader", "--serviceaccount=default:robot"]);
+        let token = kubectl.ok(&["create", "token", "robot"]);
+        // A kubeconfig with the token alone: the admin's has a certificate, which would come first.
+        let config = kubectl.ok(&["config", "view", "--raw", "-o", "json"]);
+        let mut config: serde_json::Value = serde_json::from_str(&config).expect("kubectl prints JSON");
+        config["users"][0]["user"] = json!({"token": token.trim()});
+        let home = tempfile::tempdir().expect("a temporary directory can be made");
+        let path = home.path().join("kubeconfig");
+        std::fs::write(&path, config.to_string()).expect("a file can be written");
+        let as_robot = |arguments: &[&str]| {
+            let mut all = vec!["--kubeconfig", path.to_str().expect("a path of ours is text")];
+            all.extend_from_slice(arguments);
+            kubectl.run(&all)
+        };
+        let me = as_robot(&["auth", "whoami", "-o", "json"]);
+        assert!(me.stdout.contains("system:serviceaccount:default:robot"), "{me:?}");
+        assert_eq!(as_robot(&["auth", "can-i", "list", "configmaps"]).stdout.trim(), "yes");
+        assert_eq!(as_robot(&["auth", "can-i", "list", "secrets"]).stdout.trim(), "no");
+        let list = as_robot(&["auth", "can-i", "--list"]);
+        assert!(
+            list.stdout.lines().any(|line| line.starts_with("configmaps ") && line.contains("[get list]")),
+            "{list:?}"
+        );
+        assert!(as_robot(&["get", "configmaps"]).success);
+        assert!(as_robot(&["get", "secrets"]).stderr.contains("cannot list resource \"secrets\""));
+        kubectl.ok(&["delete", "serviceaccount", "robot"]);
+        let ended = as_robot(&["get", "configmaps"]);
+        assert!(!ended.success && ended.stderr.contains("Unauthorized"), "{ended:?}");
+    });
+}
+
+#[test]
 fn create_get_and_print() {
     every_kubectl(|kubectl| {
         plant(kubectl);
