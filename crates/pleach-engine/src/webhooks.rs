@@ -11,7 +11,7 @@ pub(crate) mod hook;
 mod registry;
 pub(crate) mod review;
 
-pub use caller::{Address, CallError, CallFuture, Caller, Place};
+pub use caller::{Address, CallError, CallFuture, Caller, Place, WebhookPlugin};
 pub use excerpt::{EXCERPT, excerpt, excerpt_bytes};
 pub use pleach_policy::user_info;
 pub(crate) use registry::Registry;

@@ -2,6 +2,7 @@
 //!
 //! One deadline covers name lookup, connecting, waiting between retries and reading the body.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,14 +10,16 @@ use http::header::{self, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use pleach_engine::webhooks::caller::{Address, CallError, CallFuture, Caller};
+use pleach_engine::webhooks::caller::{Address, CallError, CallFuture, Caller, WebhookPlugin};
 use pleach_engine::webhooks::excerpt;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::answer;
 use crate::clients::{Client, Clients};
 use crate::content::{self, Budget};
+use crate::credentials::{Credential, WebhookCredentials};
 use crate::errors::{self, DEADLINE};
+use crate::services::ServiceMap;
 use crate::target::{Target, seconds};
 
 /// How often a request is sent again because of `Retry-After`.
@@ -31,6 +34,10 @@ const REDIRECTS: usize = 10;
 pub struct HttpCaller {
     clients: Clients,
     answers: Budget,
+    /// The credentials of `MutatingAdmissionWebhook`.
+    mutating: WebhookCredentials,
+    /// The credentials of `ValidatingAdmissionWebhook`.
+    validating: WebhookCredentials,
 }
 
 impl HttpCaller {
@@ -39,13 +46,37 @@ impl HttpCaller {
         Self::default()
     }
 
-    async fn post(&self, address: &Address, body: Bytes, timeout: Duration) -> Result<Bytes, String> {
-        let client = self.clients.get(address)?;
+    /// Has services connected to at other addresses than those of their names.
+    #[must_use]
+    pub fn with_services(mut self, services: ServiceMap) -> Self {
+        self.clients = Clients::new(services);
+        self
+    }
+
+    /// Presents credentials to the webhooks of an admission plugin.
+    #[must_use]
+    pub fn with_credentials(mut self, plugin: WebhookPlugin, credentials: WebhookCredentials) -> Self {
+        match plugin {
+            WebhookPlugin::Mutating => self.mutating = credentials,
+            WebhookPlugin::Validating => self.validating = credentials,
+        }
+        self
+    }
+
+    async fn post(
+        &self,
+        credential: Option<&Arc<Credential>>,
+        address: &Address,
+        body: Bytes,
+        timeout: Duration,
+    ) -> Result<Bytes, String> {
+        let client = self.clients.get(address, credential)?;
+        let credential = credential.map(|credential| &**credential);
         let deadline = Instant::now() + timeout;
         let target = Target::of(&address.place, seconds(timeout))?;
         let mut attempt = 0;
         loop {
-            let response = follow(&client, &target, &body, deadline).await?;
+            let response = follow(&client, credential, &target, &body, deadline).await?;
             attempt += 1;
             let (parts, incoming) = response.into_parts();
             let wait = retry_after(parts.status, &parts.headers).filter(|_| attempt <= RETRIES);
@@ -68,7 +99,24 @@ impl HttpCaller {
 
 impl Caller for HttpCaller {
     fn call<'a>(&'a self, address: &'a Address, body: Bytes, timeout: Duration) -> CallFuture<'a> {
-        Box::pin(async move { self.post(address, body, timeout).await.map_err(CallError::Failed) })
+        Box::pin(async move { self.post(None, address, body, timeout).await.map_err(CallError::Failed) })
+    }
+
+    fn call_for<'a>(
+        &'a self,
+        plugin: WebhookPlugin,
+        address: &'a Address,
+        body: Bytes,
+        timeout: Duration,
+    ) -> CallFuture<'a> {
+        let credentials = match plugin {
+            WebhookPlugin::Mutating => &self.mutating,
+            WebhookPlugin::Validating => &self.validating,
+        };
+        let credential = credentials.of(&address.place);
+        Box::pin(
+            async move { self.post(credential, address, body, timeout).await.map_err(CallError::Failed) },
+        )
     }
 }
 
@@ -84,6 +132,7 @@ fn retry_after(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
 /// The first response that is not a redirect.
 async fn follow(
     client: &Client,
+    credential: Option<&Credential>,
     first: &Target,
     body: &Bytes,
     deadline: Instant,
@@ -94,7 +143,7 @@ async fn follow(
     let mut count = 0;
     loop {
         count += 1;
-        let request = request(&target, &method, body, referer.take())?;
+        let request = request(&target, credential, &method, body, referer.take())?;
         // Errors of later requests still say Post, the method of the first.
         let response = timeout_at(deadline, client.request(request))
             .await
@@ -130,6 +179,7 @@ fn location(headers: &HeaderMap) -> Option<String> {
 
 fn request(
     target: &Target,
+    credential: Option<&Credential>,
     method: &Method,
     body: &Bytes,
     referer: Option<HeaderValue>,
@@ -149,6 +199,9 @@ fn request(
     headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
     if posts {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    if let Some(credential) = credential {
+        credential.add_to(headers)?;
     }
     if let Some(referer) = referer {
         headers.insert(header::REFERER, referer);

@@ -1,4 +1,4 @@
-//! HTTP clients, one for each set of roots and server name; each keeps its own idle connections.
+//! HTTP clients, one for each set of roots, server name and credential; each keeps its own idle connections.
 //!
 //! Every configuration may add a client, so there is a limit: the least recently used are dropped. A client that is dropped closes its idle connections.
 
@@ -13,6 +13,8 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use pleach_engine::webhooks::caller::{Address, Place};
 
 use crate::connect::Connector;
+use crate::credentials::Credential;
+use crate::services::ServiceMap;
 use crate::trust::Trust;
 
 const KEPT: usize = 256;
@@ -33,28 +35,43 @@ struct Key {
     ca_bundle: Bytes,
     /// The name that the server's certificate must be for, if it is not the host of the URL.
     server_name: Option<String>,
+    /// Which credential is presented.
+    credential: Option<u64>,
 }
 
 /// The clients in use, the latest used last.
 #[derive(Default)]
 pub(crate) struct Clients {
     kept: Mutex<Vec<(Key, Client)>>,
+    services: Arc<ServiceMap>,
 }
 
 impl Clients {
+    pub(crate) fn new(services: ServiceMap) -> Self {
+        Self { services: Arc::new(services), ..Self::default() }
+    }
+
     /// The client for an address.
-    pub(crate) fn get(&self, address: &Address) -> Result<Client, String> {
+    pub(crate) fn get(
+        &self,
+        address: &Address,
+        credential: Option<&Arc<Credential>>,
+    ) -> Result<Client, String> {
         let server_name = match &address.place {
             Place::Url(_) => None,
             Place::Service { namespace, name, .. } => Some(format!("{name}.{namespace}.svc")),
         };
-        let key = Key { ca_bundle: address.ca_bundle.clone(), server_name };
+        let key = Key {
+            ca_bundle: address.ca_bundle.clone(),
+            server_name,
+            credential: credential.map(|credential| credential.id),
+        };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = kept.iter().rposition(|(other, _)| *other == key) {
             kept[found..].rotate_left(1);
             return Ok(kept[kept.len() - 1].1.clone());
         }
-        let client = client(&key)?;
+        let client = client(&key, credential, &self.services)?;
         if kept.len() >= KEPT {
             kept.remove(0);
         }
@@ -69,10 +86,15 @@ impl fmt::Debug for Clients {
     }
 }
 
-fn client(key: &Key) -> Result<Client, String> {
+fn client(
+    key: &Key,
+    credential: Option<&Arc<Credential>>,
+    services: &Arc<ServiceMap>,
+) -> Result<Client, String> {
     let trust =
         if key.ca_bundle.is_empty() { Trust::system() } else { Arc::new(Trust::pem(&key.ca_bundle)?) };
-    let connector = Connector::new(trust, key.server_name.clone())?;
+    let certificate = credential.and_then(|credential| credential.certificate.clone());
+    let connector = Connector::new(trust, key.server_name.clone(), certificate, services.clone())?;
     Ok(legacy::Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
@@ -111,10 +133,10 @@ mod tests {
                 .collect()
         };
         for name in 0..KEPT {
-            clients.get(&service(name)).expect("a client");
+            clients.get(&service(name), None).expect("a client");
         }
-        clients.get(&service(0)).expect("a client");
-        clients.get(&service(KEPT)).expect("a client");
+        clients.get(&service(0), None).expect("a client");
+        clients.get(&service(KEPT), None).expect("a client");
         let names = names();
         assert_eq!(names.len(), KEPT);
         assert!(names.contains(&Some("0.ns.svc".to_owned())), "it was used after the others");

@@ -12,6 +12,7 @@ use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use rustls::pki_types::UnixTime;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::time_provider::TimeProvider;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
@@ -20,6 +21,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use crate::errors::{GoError, of_handshake, of_system};
+use crate::services::ServiceMap;
 use crate::stream::{Stream, TcpConnection};
 use crate::trust::Trust;
 
@@ -46,27 +48,42 @@ pub(crate) struct Connector {
     /// This machine has one backend, and HTTP/2 is offered.
     here: TlsConnector,
     server_name: Option<String>,
+    services: Arc<ServiceMap>,
 }
 
 impl Connector {
-    pub(crate) fn new(trust: Arc<Trust>, server_name: Option<String>) -> Result<Self, String> {
+    pub(crate) fn new(
+        trust: Arc<Trust>,
+        server_name: Option<String>,
+        certificate: Option<Arc<CertifiedKey>>,
+        services: Arc<ServiceMap>,
+    ) -> Result<Self, String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = ClientConfig::builder_with_details(provider, Arc::new(SystemTime))
+        let config = ClientConfig::builder_with_details(provider, Arc::new(SystemTime))
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?
             .dangerous()
-            .with_custom_certificate_verifier(trust)
-            .with_no_client_auth();
+            .with_custom_certificate_verifier(trust);
+        let mut config = match certificate {
+            Some(certificate) => {
+                config.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certificate)))
+            }
+            None => config.with_no_client_auth(),
+        };
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let elsewhere = TlsConnector::from(Arc::new(config.clone()));
         config.alpn_protocols.insert(0, b"h2".to_vec());
-        Ok(Self { elsewhere, here: TlsConnector::from(Arc::new(config)), server_name })
+        Ok(Self { elsewhere, here: TlsConnector::from(Arc::new(config)), server_name, services })
     }
 
     async fn connect(self, uri: Uri) -> Result<TokioIo<Stream>, GoError> {
         let host = uri.host().unwrap_or_default();
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        let wire = dial(host, uri.port_u16().unwrap_or(443)).await?;
+        let port = uri.port_u16().unwrap_or(443);
+        let wire = match self.services.get(host, port) {
+            Some((host, port)) => dial(host, port).await?,
+            None => dial(host, port).await?,
+        };
         let wanted = self.server_name.as_deref().unwrap_or(host);
         // A dot at the end says that a name is whole; it is not part of it.
         let wanted = wanted.strip_suffix('.').unwrap_or(wanted).to_owned();

@@ -13,12 +13,16 @@ mod caller;
 mod clients;
 mod connect;
 mod content;
+mod credentials;
 mod documents;
 mod errors;
 mod received;
+mod services;
 mod stream;
 mod target;
 mod trust;
 
 pub use caller::HttpCaller;
+pub use credentials::WebhookCredentials;
 pub use documents::{Document, HttpReader};
+pub use services::{ServiceAddress, ServiceMap};

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use pleach_engine::webhooks::{self, Address, CallError, CallFuture, Caller};
+use pleach_engine::webhooks::{self, Address, CallError, CallFuture, Caller, WebhookPlugin};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use pleach_auth::UserInfo;
@@ -376,7 +376,13 @@ impl<C: Caller> BoundedCaller<C> {
         }
     }
 
-    async fn bounded(&self, address: &Address, body: Bytes, timeout: Duration) -> Result<Bytes, CallError> {
+    async fn bounded(
+        &self,
+        plugin: Option<WebhookPlugin>,
+        address: &Address,
+        body: Bytes,
+        timeout: Duration,
+    ) -> Result<Bytes, CallError> {
         let place = PLACE.try_with(Clone::clone).ok();
         let rank = place.as_ref().map_or(Rank::Ordinary, |place| place.rank);
         let entry = self.entry(&address.place);
@@ -393,7 +399,10 @@ impl<C: Caller> BoundedCaller<C> {
             Some(shares) => shares,
             None => (entry.room.enter(bytes, own).await, self.all.enter(bytes, rank).await),
         };
-        let answer = self.caller.call(address, body, timeout).await;
+        let answer = match plugin {
+            Some(plugin) => self.caller.call_for(plugin, address, body, timeout).await,
+            None => self.caller.call(address, body, timeout).await,
+        };
         drop((shares, away));
         if let Some(place) = &place {
             place.come_back().await;
@@ -423,7 +432,17 @@ impl<C> BoundedCaller<C> {
 
 impl<C: Caller> Caller for BoundedCaller<C> {
     fn call<'a>(&'a self, address: &'a Address, body: Bytes, timeout: Duration) -> CallFuture<'a> {
-        Box::pin(self.bounded(address, body, timeout))
+        Box::pin(self.bounded(None, address, body, timeout))
+    }
+
+    fn call_for<'a>(
+        &'a self,
+        plugin: WebhookPlugin,
+        address: &'a Address,
+        body: Bytes,
+        timeout: Duration,
+    ) -> CallFuture<'a> {
+        Box::pin(self.bounded(Some(plugin), address, body, timeout))
     }
 }
 

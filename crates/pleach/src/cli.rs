@@ -10,6 +10,7 @@ use pleach_engine::EnabledControllers;
 use pleach_engine::gates::Gates;
 use pleach_engine::kinds::served::RuntimeConfig;
 use pleach_engine::limits::MAX_REQUEST_BYTES;
+use pleach_hooks::ServiceAddress;
 
 pub(crate) use self::security::{
     AuditOptions, AuthenticationOptions, AuthorizationMode, AuthorizationOptions, EncryptionOptions,
@@ -153,6 +154,15 @@ pub(crate) struct ServeOptions {
     /// ResourceQuota, MutatingAdmissionWebhook and the others that run by default.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub disable_admission_plugins: Vec<String>,
+    /// An AdmissionConfiguration (apiserver.config.k8s.io/v1). Of MutatingAdmissionWebhook and ValidatingAdmissionWebhook
+    /// the kubeConfigFile is read: client certificates and tokens by the host of the webhook.
+    #[arg(long, value_name = "FILE")]
+    pub admission_control_config_file: Option<PathBuf>,
+    /// Where the service of a webhook is, as NAMESPACE/NAME=HOST:PORT or, for one of its ports,
+    /// NAMESPACE/NAME:PORT=HOST:PORT; may be given several times. Its certificate is still for NAME.NAMESPACE.svc. Other
+    /// services are resolved by DNS.
+    #[arg(long, value_delimiter = ',', value_name = "SERVICE=ADDRESS")]
+    pub service_address: Vec<ServiceAddress>,
     /// Feature gates to enable: Unions (x-kubernetes-unions in CRDs), CostHints (a CRD refused for the
     /// cost of its rules gets bounds that would help), AllowUnsafeMalformedObjectDeletion (objects that
     /// cannot be decoded can be deleted), CBORServingAndStorage (requests and responses in CBOR).
@@ -168,8 +178,9 @@ pub(crate) struct ServeOptions {
     pub runtime_config: RuntimeConfig,
     /// Controllers of kube-controller-manager to run, in its syntax: * for all, a name to enable one, -name to disable
     /// it. There are garbage-collector-controller, namespace-controller, serviceaccount-controller (the ServiceAccount
-    /// default of each namespace), serviceaccount-token-controller (Secrets with tokens) and
-    /// root-ca-certificate-publisher-controller (its ConfigMap kube-root-ca.crt).
+    /// default of each namespace), serviceaccount-token-controller (Secrets with tokens),
+    /// root-ca-certificate-publisher-controller (its ConfigMap kube-root-ca.crt) and
+    /// validatingadmissionpolicy-status-controller (type checking of policies).
     #[arg(
         long,
         default_value = "*",

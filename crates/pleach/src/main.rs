@@ -1,5 +1,6 @@
 //! The `pleach` program: argv, wiring, signals. No logic.
 
+mod admission_config;
 mod audit;
 mod authentication;
 mod authorization;

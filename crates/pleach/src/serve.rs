@@ -10,7 +10,7 @@ use pleach_auth::UserInfo;
 use pleach_auth::user::MASTERS;
 use pleach_cli::Color;
 use pleach_engine::kinds::served::ServedKinds;
-use pleach_engine::webhooks::Caller;
+use pleach_engine::webhooks::{Caller, WebhookPlugin};
 use pleach_engine::{AdmissionPlugins, Engine};
 use pleach_hooks::HttpCaller;
 use pleach_json::Str;
@@ -29,6 +29,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
+use crate::admission_config::AdmissionConfig;
 use crate::cli::{BuiltinKinds, LogFormat, ServeOptions};
 use crate::clock_and_randomness::{SystemClock, SystemRandomness};
 use crate::data_dir::{DataDir, write_private};
@@ -98,6 +99,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     let authority = directory.authority()?;
     let storage = Storage::open(&options, &directory).await?;
     let limits = InflightLimits::default().for_open_files(system_limits::open_files());
+    let webhooks = webhook_caller(&options)?;
     let mut engine = Engine::new(
         storage.store.clone(),
         Arc::new(SystemClock),
@@ -112,7 +114,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     .with_controllers(options.controllers, authority.certificate.as_str())
     .with_write_cache(!options.no_write_cache)
     .with_max_request_bytes(usize::try_from(options.max_request_bytes)?)
-    .with_caller(Arc::new(BoundedCaller::new(HttpCaller::new(), &limits)));
+    .with_caller(Arc::new(BoundedCaller::new(webhooks, &limits)));
     let own_caller: Arc<dyn Caller> = Arc::new(HttpCaller::new());
     let audit = audit::open(&options.audit, &own_caller)?;
     let authorizers = authorization::open(&options.authorization, &own_caller)?;
@@ -293,6 +295,18 @@ fn admission(options: &ServeOptions) -> Result<AdmissionPlugins, String> {
         tracing::warn!(name, "admission plugin is not implemented, enabling it has no effect");
     }
     Ok(plugins)
+}
+
+/// Calls webhooks of configurations and CRDs.
+fn webhook_caller(options: &ServeOptions) -> Result<HttpCaller, String> {
+    let config = match &options.admission_control_config_file {
+        Some(path) => AdmissionConfig::open(path)?,
+        None => AdmissionConfig::default(),
+    };
+    Ok(HttpCaller::new()
+        .with_services(options.service_address.iter().cloned().collect())
+        .with_credentials(WebhookPlugin::Mutating, config.mutating)
+        .with_credentials(WebhookPlugin::Validating, config.validating))
 }
 
 /// An address a client on this machine can connect to.

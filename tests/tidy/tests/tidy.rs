@@ -103,6 +103,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "store-log",
             "store-etcd",
             "world",
+            "yaml",
         ],
     ),
 ];

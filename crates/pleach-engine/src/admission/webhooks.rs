@@ -21,7 +21,7 @@ use crate::rejection::Rejection;
 use crate::settle;
 use crate::target::{Subresource, Target};
 use crate::webhooks::answer::{self, Answer};
-use crate::webhooks::caller::CallError;
+use crate::webhooks::caller::{CallError, WebhookPlugin};
 use crate::webhooks::conditions::Verdict;
 use crate::webhooks::excerpt::{EXCERPT, excerpt, excerpt_of};
 use crate::webhooks::hook::{FailurePolicy, Hook};
@@ -123,7 +123,8 @@ impl Engine {
         out.insert("request", body);
         let body = Bytes::from(pleach_json::to_vec(&out.into()));
         pleach_work::charge(body.len() as u64 / BYTES_PER_STEP);
-        let answer = self.caller.call(&hook.address, body, hook.timeout).await;
+        let plugin = if may_patch { WebhookPlugin::Mutating } else { WebhookPlugin::Validating };
+        let answer = self.caller.call_for(plugin, &hook.address, body, hook.timeout).await;
         let answer = answer.map_err(|error| match error {
             CallError::Failed(problem) if problem.starts_with("unable to load root certificates") => {
                 CallError::Failed(format!("could not get REST client: {problem}"))

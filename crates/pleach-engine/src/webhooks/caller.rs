@@ -33,6 +33,15 @@ pub enum Place {
     },
 }
 
+/// The admission plugin that calls a webhook: each may have credentials of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WebhookPlugin {
+    /// `MutatingAdmissionWebhook`
+    Mutating,
+    /// `ValidatingAdmissionWebhook`
+    Validating,
+}
+
 /// Why there is no answer from a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallError {
@@ -59,6 +68,17 @@ pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<Bytes, CallError>> 
 pub trait Caller: Send + Sync + 'static {
     /// The body of the webhook's answer.
     fn call<'a>(&'a self, address: &'a Address, body: Bytes, timeout: Duration) -> CallFuture<'a>;
+
+    /// The same for an admission plugin, with its credentials if it has any.
+    fn call_for<'a>(
+        &'a self,
+        _: WebhookPlugin,
+        address: &'a Address,
+        body: Bytes,
+        timeout: Duration,
+    ) -> CallFuture<'a> {
+        self.call(address, body, timeout)
+    }
 }
 
 /// Refuses every call: for engines without a network.

@@ -3,6 +3,7 @@
 //! The texts are what upstream's client said in the same situations.
 
 mod answers;
+mod credentials;
 mod network;
 mod server;
 mod tls;
