@@ -43,7 +43,7 @@ impl HttpReader {
     /// The document at a URL. `ca_bundle` are the certificates to trust, as PEM; those of the system if empty.
     pub async fn read(&self, url: &str, ca_bundle: &[u8]) -> Result<Document, String> {
         let address = Address { place: Place::Url(url.into()), ca_bundle: Bytes::copy_from_slice(ca_bundle) };
-        let client = self.clients.get(&address)?;
+        let client = self.clients.get(&address, None)?;
         let deadline = Instant::now() + TIME;
         let late = |_| errors::get(url, DEADLINE);
         let response = timeout_at(deadline, follow(&client, url)).await.map_err(late)??;

@@ -24,7 +24,7 @@ pub fn go_struct(name: &str) -> Option<&'static GoStruct> {
         name: field.name,
         ty: go_type(&field.ty),
         omit: field.omit,
-        embedded,
+        embedded: embedded.leak(),
     });
     let fields: Vec<GoField> = fields.collect();
     let made: &'static GoStruct =

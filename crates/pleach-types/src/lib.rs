@@ -287,8 +287,9 @@ impl TypeDef {
         self.fields.iter().find(|field| field.name == key)
     }
 
-    /// The fields as JSON has them, embedded structs opened; with the name of the embedded struct.
-    pub fn flat(&self) -> Vec<(&'static str, &'static FieldDef)>
+    /// The fields as JSON has them, embedded structs opened; with the names of the embedded structs, outermost first and
+    /// joined by dots.
+    pub fn flat(&self) -> Vec<(String, &'static FieldDef)>
     where
         Self: 'static,
     {
@@ -298,9 +299,13 @@ impl TypeDef {
             match (&field.ty, field.embedded) {
                 (TypeExpr::Struct(name), true) => {
                     let inner = get(name).into_iter().flat_map(Self::flat);
-                    out.extend(inner.map(|(_, inner)| (field.name, inner)));
+                    let named = |inside: &str| match inside {
+                        "" => field.name.to_owned(),
+                        inside => format!("{}.{inside}", field.name),
+                    };
+                    out.extend(inner.map(|(inside, inner)| (named(&inside), inner)));
                 }
-                _ => out.push(("", field)),
+                _ => out.push((String::new(), field)),
             }
         }
         out
@@ -353,15 +358,13 @@ mod tests {
     #[test]
     fn embedded_structs_are_opened() {
         let volume = get("core/v1.Volume").unwrap().flat();
-        assert_eq!(volume[0], ("", volume[0].1));
-        assert!(
-            volume.iter().any(|(embedded, field)| *embedded == "VolumeSource" && field.name == "emptyDir")
-        );
-    }
-
-    impl PartialEq for FieldDef {
-        fn eq(&self, other: &Self) -> bool {
-            std::ptr::eq(self, other)
-        }
+        assert_eq!(volume[0].0, "");
+        let embedded = |fields: &[(String, &FieldDef)], name: &str| -> Option<String> {
+            fields.iter().find(|(_, field)| field.name == name).map(|(embedded, _)| embedded.clone())
+        };
+        assert_eq!(embedded(&volume, "emptyDir").as_deref(), Some("VolumeSource"));
+        let rule = get("admissionregistration/v1.NamedRuleWithOperations").unwrap().flat();
+        assert_eq!(embedded(&rule, "operations").as_deref(), Some("RuleWithOperations"));
+        assert_eq!(embedded(&rule, "resources").as_deref(), Some("RuleWithOperations.Rule"));
     }
 }

@@ -78,7 +78,7 @@ impl Engine {
                 } else if !resolved {
                     let (api_version, kind) = kind.unwrap_or_default();
                     format!(
-                        "unable to resolve paramKind &ParamKind{{APIVersion:{api_version},Kind:{kind},}} to determine minimum required permissions and user {user} does not have \"{verb}\" permission for all groups, versions and resources"
+                        "unable to resolve paramKind &{{{api_version} {kind}}} to determine minimum required permissions and user {user} does not have \"{verb}\" permission for all groups, versions and resources"
                     )
                 } else if *mutating {
                     // Odd: upstream has these two the other way round.

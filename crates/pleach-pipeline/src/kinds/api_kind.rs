@@ -474,6 +474,6 @@ impl Strategy for ApiKind {
     }
 
     fn status_changes_metadata(&self) -> bool {
-        true
+        self.rules.status_changes_metadata()
     }
 }

@@ -481,6 +481,18 @@ pub(super) fn status(object: &Value) -> Vec<FieldError> {
     errors
 }
 
+/// The error about the reason of a condition.
+const CONDITION_REASON: &str = "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')";
+
+/// Whether a text may be the reason of a condition.
+fn is_condition_reason(reason: &str) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let bytes = reason.as_bytes();
+    bytes.first().is_some_and(u8::is_ascii_alphabetic)
+        && bytes.last().is_some_and(|last| is_word(*last))
+        && bytes.iter().all(|byte| is_word(*byte) || b",:".contains(byte))
+}
+
 /// Conditions of the type that most statuses have.
 fn check_conditions(status: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let mut seen = HashSet::new();
@@ -491,12 +503,8 @@ fn check_conditions(status: &Value, path: &Path<'_>, errors: &mut Vec<FieldError
             errors.push(FieldError::duplicate(path.child("type"), kind));
         }
         let at = path.child("type");
-        if kind.is_empty() {
-            errors.push(FieldError::required(at, "must be set"));
-        } else {
-            let messages = check_qualified_name(kind).into_iter();
-            errors.extend(messages.map(|message| FieldError::invalid(at, kind, message)));
-        }
+        let messages = check_qualified_name(kind).into_iter();
+        errors.extend(messages.map(|message| FieldError::invalid(at, kind, message)));
         let known = ["False", "True", "Unknown"];
         if !known.contains(&text(condition, "status")) {
             let at = path.child("status");
@@ -508,13 +516,18 @@ fn check_conditions(status: &Value, path: &Path<'_>, errors: &mut Vec<FieldError
             errors.push(FieldError::invalid(at, generation, "must be greater than or equal to zero"));
         }
         if condition.get("lastTransitionTime").is_none_or(Value::is_null) {
-            errors.push(FieldError::required(path.child("lastTransitionTime"), "must be set"));
+            errors.push(FieldError::required(path.child("lastTransitionTime"), ""));
         }
-        let reason = text(condition, "reason");
+        let (reason, at) = (text(condition, "reason"), path.child("reason"));
         if reason.is_empty() {
-            errors.push(FieldError::required(path.child("reason"), "must be set"));
-        } else if reason.len() > 1024 {
-            errors.push(FieldError::too_long(path.child("reason"), 1024));
+            errors.push(FieldError::required(at, ""));
+        } else {
+            if !is_condition_reason(reason) {
+                errors.push(FieldError::invalid(at, reason, CONDITION_REASON));
+            }
+            if reason.len() > 1024 {
+                errors.push(FieldError::too_long(at, 1024));
+            }
         }
         if text(condition, "message").len() > 32 * 1024 {
             errors.push(FieldError::too_long(path.child("message"), 32 * 1024));

@@ -101,6 +101,11 @@ pub trait Rules: std::fmt::Debug + Send + Sync + 'static {
         false
     }
 
+    /// Whether a status update may change metadata.
+    fn status_changes_metadata(&self) -> bool {
+        true
+    }
+
     /// The parameters that the author of an object must be allowed to read.
     fn param_access(&self, object: &Value, old: Option<&Value>) -> Option<ParamAccess> {
         let _ = (object, old);
