@@ -8,6 +8,7 @@ pub mod explain;
 pub mod lint;
 pub mod man;
 pub mod openapi;
+pub mod policy;
 pub mod rbac;
 pub mod render;
 pub mod sample;

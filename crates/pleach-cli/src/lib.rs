@@ -64,6 +64,7 @@ pub mod locate;
 pub mod object;
 pub mod output;
 pub mod playground;
+pub mod policy;
 mod progress;
 pub mod sample;
 pub mod terminal;
@@ -111,6 +112,9 @@ pub enum Command {
     /// Print the OpenAPI document that a server would publish.
     #[command(name = "openapi", after_help = cmd::openapi::EXAMPLES)]
     OpenApi(cmd::openapi::Options),
+    /// Evaluate admission policies on files, and explain their cost.
+    #[command(subcommand, after_help = cmd::policy::EXAMPLES)]
+    Policy(cmd::policy::PolicyCommand),
     /// Write the roles that an audit log shows to be needed.
     #[command(subcommand, after_help = cmd::rbac::EXAMPLES)]
     Rbac(cmd::rbac::RbacCommand),
@@ -136,6 +140,7 @@ pub fn run(command: &Command, program: &mut clap::Command, terminal: &mut Termin
         Command::Structuralize(options) => cmd::structuralize::run(options, terminal),
         Command::Expand(options) => cmd::expand::run(options, terminal),
         Command::OpenApi(options) => cmd::openapi::run(options, terminal),
+        Command::Policy(command) => cmd::policy::run(command, terminal),
         Command::Rbac(command) => cmd::rbac::run(command, terminal),
         Command::Completions(options) => cmd::completions::run(*options, program, terminal),
         Command::Man(options) => cmd::man::run(options, program, terminal),

@@ -13,6 +13,7 @@ use std::io;
 use clap::ValueEnum;
 use pleach_json::Value;
 
+pub(crate) use self::junit::escape as escape_xml;
 use crate::finding::{Counts, Report};
 use crate::terminal::Terminal;
 

@@ -123,6 +123,32 @@ fn diff() {
 }
 
 #[test]
+fn policy() {
+    let examples = "../../docs/examples/policies";
+    let test = |name: &str, file: &str, more: &str| {
+        format!(
+            "policy test --policies {examples}/{name}/policies.yaml --objects {examples}/{name}/{file}.yaml{more}"
+        )
+    };
+    let explain = format!("policy explain --depth 3 {examples}/owner-label/policies.yaml");
+    let lines = [
+        ("policy-test", test("settings-within-bounds", "refused", "")),
+        ("policy-test-warn", test("settings-within-bounds", "accepted", "")),
+        ("policy-test-junit", test("sidecar", "refused", " --output junit")),
+        ("policy-test-json", test("sidecar", "accepted", " --output json")),
+        ("policy-test-none", test("sidecar", "accepted", " --policies @widgets.yaml --old @missing.yaml")),
+        (
+            "policy-test-bad",
+            format!("policy test --policies @bad-policy.yaml --objects {examples}/sidecar/accepted.yaml"),
+        ),
+        ("policy-explain", explain.clone()),
+        ("policy-explain-json", format!("{explain} --output json")),
+        ("policy-explain-bad", "policy explain @bad-policy.yaml".to_owned()),
+    ];
+    check(&lines.each_ref().map(|(name, line)| (*name, line.as_str())));
+}
+
+#[test]
 fn rewriting() {
     check(&[
         ("convert-crd", "convert-crd @beta-crd.yaml"),

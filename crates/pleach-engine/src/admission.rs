@@ -39,7 +39,6 @@ pub(crate) use self::attributes::{
     AdmissionAttributes, AdmissionRequest, GroupVersion, Operation, RequestOptions,
 };
 pub(crate) use self::limited_namespaces::LimitedNamespaces;
-use self::mutating_policy::PolicyReinvocations;
 use self::mutating_webhook::Reinvocations;
 pub use self::plugins::AdmissionPlugins;
 use crate::engine::Engine;
@@ -98,7 +97,7 @@ pub(crate) struct MutationState {
     /// A second round is wanted.
     pub(crate) reinvoke: bool,
     pub(crate) webhooks: Reinvocations,
-    pub(crate) policies: PolicyReinvocations,
+    pub(crate) policies: pleach_policy::Reinvocations,
     /// A webhook changed the object in the first round.
     pub(crate) webhooks_changed: bool,
     /// A policy changed the object in the second round.

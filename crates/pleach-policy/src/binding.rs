@@ -55,6 +55,30 @@ pub struct ParamRef {
     pub deny_if_missing: bool,
 }
 
+/// The error of a binding whose parameters must exist and do not.
+pub const NO_PARAMS: &str = "no params found for policy binding with `Deny` parameterNotFoundAction";
+
+impl ParamRef {
+    /// The namespace that the parameters are in, which is none if their kind has none. The error is the binding's.
+    pub fn namespace_for(
+        &self,
+        namespaced: bool,
+        request_namespace: &str,
+    ) -> Result<Option<Str>, &'static str> {
+        match &self.namespace {
+            Some(_) if !namespaced => {
+                Err("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+            }
+            _ if !namespaced => Ok(None),
+            Some(namespace) => Ok(Some(namespace.clone())),
+            None if request_namespace.is_empty() => {
+                Err("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources")
+            }
+            None => Ok(Some(request_namespace.into())),
+        }
+    }
+}
+
 /// Which objects are parameters.
 #[derive(Debug)]
 pub enum ParamChoice {

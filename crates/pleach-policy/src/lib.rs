@@ -11,19 +11,24 @@ mod authorizer;
 mod binding;
 mod evaluate;
 mod matching;
+pub mod messages;
 mod mutate;
 mod native;
 mod policy;
+mod reinvocation;
 mod request;
 mod rules;
 mod variables;
 
 pub use authorizer::RequestAuthorizer;
-pub use binding::{Action, Binding, ParamChoice, ParamRef};
+pub use binding::{Action, Binding, NO_PARAMS, ParamChoice, ParamRef};
 pub use evaluate::{Annotation, Condition, Cost, Decision, Denial, Input, Validated};
 pub use matching::MatchResources;
 pub use mutate::{Mutated, MutationError, PatchType};
-pub use policy::{Expression, FailurePolicy, Mutation, ParamKind, Policy, Validation};
+pub use policy::{
+    Expression, FailurePolicy, Mutation, ParamKind, Policy, Validation, compiled_on_this_thread,
+};
+pub use reinvocation::{InvocationKey, Reinvocations};
 pub use request::{
     AdmissionRequest, GroupVersion, Operation, admission_request, condition_request, namespace_object,
     user_info,

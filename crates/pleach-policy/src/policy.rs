@@ -1,5 +1,7 @@
 //! A policy, as it is stored: selectors parsed and expressions compiled, once per change.
 
+use std::cell::Cell;
+
 use pleach_cel::Program;
 use pleach_json::{Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
@@ -48,6 +50,19 @@ pub struct ParamKind {
     pub api_version: Str,
     /// The kind.
     pub kind: Str,
+}
+
+impl ParamKind {
+    /// Its group and version.
+    pub fn group_version(&self) -> (&str, &str) {
+        self.api_version.rsplit_once('/').unwrap_or(("", &self.api_version))
+    }
+
+    /// The error of a policy whose parameters have a kind that is not served.
+    pub fn not_found(&self) -> String {
+        let (group, version) = self.group_version();
+        format!("failed to find resource referenced by paramKind: '{group}/{version}, Kind={}'", self.kind)
+    }
 }
 
 /// A compiled expression.
@@ -157,8 +172,19 @@ impl Policy {
     }
 }
 
+thread_local! {
+    static COMPILED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// How many expressions of policies this thread has compiled, for tests that count them.
+#[doc(hidden)]
+pub fn compiled_on_this_thread() -> usize {
+    COMPILED.get()
+}
+
 impl Expression {
     fn compile(scope: &Scope, source: &str, output: Output) -> Self {
+        COMPILED.set(COMPILED.get() + 1);
         let program = scope.compile(source, output, Mode::Stored).map(|(program, _)| program);
         Self { source: source.into(), program }
     }

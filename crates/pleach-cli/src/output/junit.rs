@@ -59,7 +59,7 @@ fn case(report: &Report, command: &str, out: &mut String) {
 }
 
 /// Text as XML allows it; characters that XML does not have become question marks.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,15 +1,14 @@
 //! `MutatingAdmissionPolicy`: runs mutating policies one after the other, each on the object as the one before left it.
 
-use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use pleach_json::{Str, Value};
 use pleach_meta::Reason;
-use pleach_meta::object_meta::ObjectMeta;
+use pleach_policy::messages::mutation_refusal;
 use pleach_policy::{
-    Condition, FailurePolicy, Input, Mutated, Mutation as PolicyMutation, MutationError, PatchType, Policy,
-    admission_request, condition_request,
+    Condition, FailurePolicy, Input, InvocationKey, Mutated, Mutation as PolicyMutation, MutationError,
+    PatchType, Policy, Reinvocations, admission_request, condition_request,
 };
 use pleach_schema::Record;
 
@@ -24,24 +23,6 @@ use crate::target::{Subresource, Target};
 use crate::webhooks::excerpt;
 
 pub(super) struct MutatingAdmissionPolicy;
-
-/// Which policies run again in the second round.
-#[derive(Default)]
-pub(crate) struct PolicyReinvocations {
-    /// Invocations of policies with `reinvocationPolicy: IfNeeded` that ran since the object was changed.
-    invoked: HashSet<InvocationKey>,
-    /// The policies after which the object was changed.
-    again: HashSet<InvocationKey>,
-}
-
-/// Policy, binding, and namespace and name of the parameters.
-type InvocationKey = (Str, Str, Str, Str);
-
-impl PolicyReinvocations {
-    fn changed(&mut self) {
-        self.again.extend(self.invoked.drain());
-    }
-}
 
 impl Plugin for MutatingAdmissionPolicy {
     fn handles(&self, engine: &Engine, attributes: &AdmissionAttributes<'_>) -> bool {
@@ -82,12 +63,11 @@ async fn admit(write: Mutation<'_>) -> Verdict {
         match selected {
             Selected::Failed(error) => errors.push(PolicyError {
                 policy: error.policy,
-                text: match error.binding {
-                    Some(binding) => refusal(error.policy, &binding.name, &error.message),
-                    None => {
-                        format!("policy {:?} denied request: {}", error.policy.name.as_str(), error.message)
-                    }
-                },
+                text: mutation_refusal(
+                    &error.policy.name,
+                    error.binding.map(|binding| binding.name.as_str()),
+                    &error.message,
+                ),
                 reason: Reason::Forbidden,
             }),
             Selected::Invoke(invocation) => invocations.push(invocation),
@@ -98,8 +78,9 @@ async fn admit(write: Mutation<'_>) -> Verdict {
         for params in &invocation.params {
             let mut run =
                 Run { engine, attributes, old, options: &options, around: &around, errors: &mut errors };
-            let again = |key: &InvocationKey| !state.reinvoking || state.policies.again.contains(key);
-            let key = key_of(invocation, params.as_deref());
+            let again = |key: &InvocationKey| !state.reinvoking || state.policies.runs_again(key);
+            let key =
+                Reinvocations::key(&invocation.policy.name, &invocation.binding.name, params.as_deref());
             let Some(invoked) = run.invoke(invocation, params.as_ref(), object, again(&key)).await? else {
                 continue;
             };
@@ -111,7 +92,7 @@ async fn admit(write: Mutation<'_>) -> Verdict {
                 state.policies.changed();
             }
             if invocation.policy.reinvokes {
-                state.policies.invoked.insert(key);
+                state.policies.invoked(key);
             }
         }
     }
@@ -124,21 +105,6 @@ async fn admit(write: Mutation<'_>) -> Verdict {
     let (reason, message) = (first.reason.clone(), first.text.clone());
     let causes = errors.into_iter().map(|error| error.text).collect();
     Err(denied(&request, (403, reason), message, causes))
-}
-
-fn refusal(policy: &Policy, binding: &str, why: &str) -> String {
-    format!("policy '{}' with binding '{binding}' denied request: {why}", policy.name)
-}
-
-fn key_of(invocation: &Invocation<'_, '_>, params: Option<&Value>) -> InvocationKey {
-    let meta = params.map(ObjectMeta::of);
-    let text = |text: Option<&str>| text.unwrap_or_default().into();
-    (
-        invocation.policy.name.clone(),
-        invocation.binding.name.clone(),
-        text(meta.map(ObjectMeta::namespace)),
-        text(meta.map(ObjectMeta::name)),
-    )
 }
 
 /// One policy, binding and parameter at a time.
@@ -206,7 +172,7 @@ impl<'p> Run<'_, 'p> {
     }
 
     fn failed(&mut self, invocation: &Invocation<'p, '_>, error: &str) {
-        let text = refusal(invocation.policy, &invocation.binding.name, error);
+        let text = mutation_refusal(&invocation.policy.name, Some(&invocation.binding.name), error);
         self.errors.push(PolicyError { policy: invocation.policy, text, reason: Reason::Invalid });
     }
 

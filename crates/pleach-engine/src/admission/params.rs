@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use pleach_json::{Str, Value};
-use pleach_policy::{ParamChoice, ParamKind, ParamRef};
+use pleach_json::Value;
+use pleach_policy::{NO_PARAMS, ParamChoice, ParamKind, ParamRef};
 use pleach_store::{Key, RangeQuery};
 
-use super::attributes::group_version;
 use crate::catalog::ServedKind;
 use crate::engine::Engine;
 use crate::keys;
@@ -27,17 +26,12 @@ pub(super) type Params = Vec<Option<Arc<Value>>>;
 impl Engine {
     /// The kind that a policy's parameters have. The error is upstream's.
     pub(super) fn resolve_param_kind(&self, kind: &ParamKind) -> Result<ResolvedKind, String> {
-        let (group, version) = group_version(&kind.api_version);
+        let (group, version) = kind.group_version();
         let found = self.catalog.by_kind(group, &kind.kind).and_then(|kind| {
             let at = kind.versions.iter().position(|v| v.served && v.name == version)?;
             Some(ResolvedKind { kind, version: at })
         });
-        found.ok_or_else(|| {
-            format!(
-                "failed to find resource referenced by paramKind: '{group}/{version}, Kind={}'",
-                kind.kind
-            )
-        })
+        found.ok_or_else(|| kind.not_found())
     }
 
     /// The parameters of a binding. The inner error is one of the binding's.
@@ -46,22 +40,12 @@ impl Engine {
         kind: Option<&ResolvedKind>,
         reference: Option<&ParamRef>,
         request_namespace: &str,
-    ) -> Result<Result<Params, String>, Rejection> {
+    ) -> Result<Result<Params, &'static str>, Rejection> {
         let (Some(resolved), Some(reference)) = (kind, reference) else { return Ok(Ok(vec![None])) };
-        let namespace = if resolved.kind.scope == Scope::Namespaced {
-            match &reference.namespace {
-                Some(namespace) => Some(namespace.clone()),
-                None if request_namespace.is_empty() => {
-                    return Ok(Err("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources".to_owned()));
-                }
-                None => Some(Str::from(request_namespace)),
-            }
-        } else if reference.namespace.is_some() {
-            return Ok(Err(
-                "paramRef.namespace must not be provided for a cluster-scoped `paramKind`".to_owned()
-            ));
-        } else {
-            None
+        let namespaced = resolved.kind.scope == Scope::Namespaced;
+        let namespace = match reference.namespace_for(namespaced, request_namespace) {
+            Ok(namespace) => namespace,
+            Err(why) => return Ok(Err(why)),
         };
         let kind = &resolved.kind;
         let params: Params = match &reference.choice {
@@ -85,8 +69,7 @@ impl Engine {
             }
         };
         if params.is_empty() && reference.deny_if_missing {
-            let why = "no params found for policy binding with `Deny` parameterNotFoundAction";
-            return Ok(Err(why.to_owned()));
+            return Ok(Err(NO_PARAMS));
         }
         Ok(Ok(params))
     }

@@ -6,7 +6,9 @@ use std::pin::Pin;
 
 use pleach_json::{Map, Value};
 use pleach_meta::Reason;
-use pleach_policy::{Action, Annotation, Binding, Decision, Denial, Input, Policy, admission_request};
+use pleach_policy::{
+    Action, Annotation, Binding, Decision, Denial, Input, Policy, admission_request, messages,
+};
 
 use super::policies::{Selected, denied, error_name};
 use super::webhooks::Views;
@@ -105,8 +107,7 @@ async fn validate(write: Validation<'_>) -> Verdict {
         audit::annotate(&key, || values.join(", "));
     }
     let Some(Denied { policy, binding, denial }) = first else { return Ok(()) };
-    let by = binding.map(|binding| format!(" with binding '{binding}'")).unwrap_or_default();
-    let message = format!("ValidatingAdmissionPolicy '{policy}'{by} denied request: {}", denial.message);
+    let message = messages::denial(&policy, binding.as_deref(), &denial.message);
     let subject = attributes.target.kind.subject(&error_name(&request));
     let whole = format!("{subject} is forbidden: {message}");
     let answer = match denial.reason.as_deref() {
@@ -129,10 +130,9 @@ fn act(policy: &Policy, binding: &Binding, index: usize, denial: &Denial, warnin
     for action in &binding.actions {
         match action {
             Action::Deny => {}
-            Action::Warn => warnings.push(format!(
-                "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {}",
-                policy.name, binding.name, denial.message
-            )),
+            Action::Warn => {
+                warnings.push(messages::warning(&policy.name, &binding.name, &denial.message));
+            }
             Action::Audit => {
                 // The first of several stays, as annotations are never replaced.
                 audit::annotate("validation.policy.admission.k8s.io/validation_failure", || {
