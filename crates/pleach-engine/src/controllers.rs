@@ -1,5 +1,5 @@
 //! Background controllers: garbage collection, namespace deletion, CRD finalization, objects that each namespace has,
-//! and the reconcile after commits.
+//! the status of admission policies, and the reconcile after commits.
 //!
 //! One task reads the whole store once and sees every change of it afterwards, so nothing is listed again
 //! and again. Its watch is opened before it reads, and is read along: a store that is large and written fast needs
@@ -15,6 +15,7 @@ mod event_expiry;
 mod garbage_collector;
 mod inbox;
 mod namespace_controller;
+mod policy_status;
 mod queue;
 mod reconcile;
 mod root_ca_publisher;
@@ -39,6 +40,7 @@ use self::event_expiry::EventExpiry;
 use self::garbage_collector::GarbageCollector;
 pub(crate) use self::inbox::{Work, WorkQueue};
 use self::namespace_controller::NamespaceController;
+use self::policy_status::PolicyStatusController;
 use self::reconcile::{Item, Reconciler};
 use self::root_ca_publisher::RootCaPublisher;
 use self::service_account::ServiceAccountController;
@@ -121,6 +123,7 @@ struct Controllers {
     root_ca: Option<Runner<RootCaPublisher>>,
     tokens: Option<Runner<TokenController>>,
     event_expiry: Option<Runner<EventExpiry>>,
+    policy_status: Option<Runner<PolicyStatusController>>,
     /// The revision of the last event.
     seen: Revision,
 }
@@ -137,12 +140,15 @@ impl Controllers {
         let root_ca = engine.root_ca.clone().filter(|_| enabled.root_ca_publisher);
         let root_ca = root_ca.map(|ca| Runner::new(RootCaPublisher::new(engine.clone(), ca)));
         let event_expiry = engine.event_ttl.map(|ttl| Runner::new(EventExpiry::new(engine.clone(), ttl)));
+        let policy_status =
+            enabled.policy_status.then(|| Runner::new(PolicyStatusController::new(engine.clone())));
         let leads = engine.leadership.as_ref().is_none_or(|leads| *leads.borrow());
         Self {
             service_accounts,
             root_ca,
             tokens,
             event_expiry,
+            policy_status,
             leads,
             engine: engine.clone(),
             reconciler: Runner::new(Reconciler::new(engine.clone())),
@@ -185,6 +191,7 @@ impl Controllers {
                 () = turn(&mut self.root_ca) => {}
                 () = turn(&mut self.tokens) => {}
                 () = turn(&mut self.event_expiry) => {}
+                () = turn(&mut self.policy_status) => {}
                 () = engine.leadership_other_than(self.leads) => return Ok(Ended::LeadershipChanged),
             }
         }
@@ -302,6 +309,9 @@ impl Controllers {
         }
         if let Some(event_expiry) = &mut self.event_expiry {
             event_expiry.observe(change);
+        }
+        if let Some(policy_status) = &mut self.policy_status {
+            policy_status.observe(change);
         }
     }
 }

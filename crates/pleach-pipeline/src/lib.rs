@@ -10,6 +10,7 @@
 //! are handed in, and conversion webhooks are called by the server.
 
 pub mod body;
+pub mod cel_type;
 pub mod columns;
 pub mod compile;
 pub mod convert;

@@ -7,4 +7,4 @@ mod schema;
 pub use patching::strategic_schema;
 pub use pleach_types::{FieldDef, TypeDef, TypeExpr, blank, check, get, go_root, go_struct, of_kind, zero};
 pub use published::published;
-pub use schema::{schema, schema_value};
+pub use schema::{cel_schema, schema, schema_value};

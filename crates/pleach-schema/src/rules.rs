@@ -10,7 +10,7 @@ mod cost;
 mod field_path;
 mod texts;
 
-pub use crate::cel_types::written::decl_type;
+pub use crate::cel_types::written::{decl_type, named_decl_type};
 pub(crate) use compile::compile;
 pub(crate) use context::RuleContext;
 pub use cost::PER_EXPRESSION;

@@ -18,10 +18,10 @@ pub struct TestServer {
 }
 
 /// Arguments of a server that recordings are played against: they were made without a kube-controller-manager, which
-/// would have made objects in each namespace.
+/// would have made objects in each namespace, and written the status of admission policies.
 pub const AS_RECORDED: [&str; 2] = [
     "--in-memory",
-    "--controllers=*,-serviceaccount-controller,-serviceaccount-token-controller,-root-ca-certificate-publisher-controller",
+    "--controllers=*,-serviceaccount-controller,-serviceaccount-token-controller,-root-ca-certificate-publisher-controller,-validatingadmissionpolicy-status-controller",
 ];
 
 impl TestServer {

@@ -15,6 +15,8 @@ pub struct EnabledControllers {
     pub service_account: bool,
     /// `serviceaccount-token-controller`
     pub service_account_token: bool,
+    /// `validatingadmissionpolicy-status-controller`
+    pub policy_status: bool,
 }
 
 impl Default for EnabledControllers {
@@ -25,12 +27,13 @@ impl Default for EnabledControllers {
 
 impl EnabledControllers {
     /// The names of all controllers.
-    pub const NAMES: [&str; 5] = [
+    pub const NAMES: [&str; 6] = [
         "garbage-collector-controller",
         "namespace-controller",
         "root-ca-certificate-publisher-controller",
         "serviceaccount-controller",
         "serviceaccount-token-controller",
+        "validatingadmissionpolicy-status-controller",
     ];
 
     fn all(on: bool) -> Self {
@@ -40,6 +43,7 @@ impl EnabledControllers {
             root_ca_publisher: on,
             service_account: on,
             service_account_token: on,
+            policy_status: on,
         }
     }
 
@@ -54,6 +58,9 @@ impl EnabledControllers {
             "serviceaccount-controller" | "serviceaccount" => Some(&mut self.service_account),
             "serviceaccount-token-controller" | "serviceaccount-token" => {
                 Some(&mut self.service_account_token)
+            }
+            "validatingadmissionpolicy-status-controller" | "validatingadmissionpolicy-status" => {
+                Some(&mut self.policy_status)
             }
             _ => None,
         }

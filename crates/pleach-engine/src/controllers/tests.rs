@@ -1,5 +1,7 @@
 //! The controllers over the model store. Time stands still and jumps to whatever is due next.
 
+mod policy_status;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};

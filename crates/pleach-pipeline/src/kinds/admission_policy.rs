@@ -1,6 +1,7 @@
 //! ValidatingAdmissionPolicies, MutatingAdmissionPolicies and their bindings.
 
 pub mod expressions;
+pub mod type_check;
 mod validate;
 
 use std::fmt::Write as _;
@@ -66,6 +67,10 @@ impl Rules for Policy {
 
     fn validate_subresource(&self, object: &Value, _: &Value, _: Subresource) -> Vec<FieldError> {
         validate::status(object)
+    }
+
+    fn status_changes_metadata(&self) -> bool {
+        false
     }
 
     fn prepare_for_subresource(&self, object: &mut Value, old: &Value, _: Subresource) {

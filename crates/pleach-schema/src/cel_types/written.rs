@@ -18,12 +18,19 @@ const LONGEST_NAME: usize = 2_000;
 
 /// The type of a schema; `is_resource`: it is the root or an embedded resource.
 pub fn decl_type(schema: &JSONSchemaProps, is_resource: bool) -> Option<DeclType> {
-    make(Written { schema, is_resource }, &mut Name { text: SELF_TYPE.into(), numbered: 0 })
+    named_decl_type(schema, is_resource, SELF_TYPE)
+}
+
+/// The same; the type and those below it are named after `name`.
+pub fn named_decl_type(schema: &JSONSchemaProps, is_resource: bool, name: &str) -> Option<DeclType> {
+    make(Written { schema, is_resource }, &mut Name { text: name.into(), root: name.len(), numbered: 0 })
 }
 
 /// The name of the type that is being made: longer on the way down and as before on return.
 struct Name {
     text: String,
+    /// The length of the name of the root.
+    root: usize,
     numbered: usize,
 }
 
@@ -44,7 +51,7 @@ impl Name {
             return self.text.as_str().into();
         }
         self.numbered += 1;
-        format!("{SELF_TYPE}.@{}", self.numbered).into()
+        format!("{}.@{}", &self.text[..self.root], self.numbered).into()
     }
 }
 

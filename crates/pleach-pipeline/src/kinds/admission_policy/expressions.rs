@@ -162,7 +162,7 @@ impl Output {
 }
 
 /// The type that a variable has for the expressions that use it: scalars, lists and maps are known.
-fn declared_type(ty: &Type) -> Type {
+pub(super) fn declared_type(ty: &Type) -> Type {
     match ty {
         Type::Any
         | Type::Bool
