@@ -20,7 +20,7 @@ use crate::objects::{self, object};
 const BATCH: usize = 64;
 
 /// An engine with the benchmark's CRD.
-struct Bench {
+pub(crate) struct Bench {
     engine: Engine,
     /// Objects that are changed in turn.
     objects: usize,
@@ -28,17 +28,7 @@ struct Bench {
 
 /// Prints what each write costs.
 pub(crate) async fn measure(objects: usize, batches: usize, wanted: &dyn Fn(&str) -> bool) {
-    let engine = deterministic::engine(Arc::new(ModelStore::new()));
-    engine.start().await.expect("an empty store");
-    let bench = Bench { engine, objects };
-    let crds = bench.target("apiextensions.k8s.io", "customresourcedefinitions", "", None);
-    let definition =
-        objects::definition("gadgets.bench.pleach.example", "bench.pleach.example", objects::schema());
-    bench.create(&crds, definition).await;
-    for n in 0..objects {
-        bench.create(&bench.gadget(""), body(&name(n), 0)).await;
-        bench.apply(&bench.gadget(&applied(n)), body(&applied(n), 0)).await;
-    }
+    let bench = Bench::new(objects).await;
     println!("{:<10} {:>12} {:>12}", "operation", "µs at least", "µs in median");
     for operation in ["create", "update", "patch", "apply"].into_iter().filter(|name| wanted(name)) {
         let mut took = Vec::new();
@@ -51,7 +41,23 @@ pub(crate) async fn measure(objects: usize, batches: usize, wanted: &dyn Fn(&str
 }
 
 impl Bench {
-    fn target(&self, group: &str, plural: &str, name: &str, namespace: Option<&str>) -> Target {
+    /// An engine with so many objects.
+    pub(crate) async fn new(objects: usize) -> Self {
+        let engine = deterministic::engine(Arc::new(ModelStore::new()));
+        engine.start().await.expect("an empty store");
+        let bench = Self { engine, objects };
+        let crds = bench.target("apiextensions.k8s.io", "customresourcedefinitions", "", None);
+        let definition =
+            objects::definition("gadgets.bench.pleach.example", "bench.pleach.example", objects::schema());
+        bench.create(&crds, definition).await;
+        for n in 0..objects {
+            bench.create(&bench.gadget(""), body(&name(n), 0)).await;
+            bench.apply(&bench.gadget(&applied(n)), body(&applied(n), 0)).await;
+        }
+        bench
+    }
+
+    pub(crate) fn target(&self, group: &str, plural: &str, name: &str, namespace: Option<&str>) -> Target {
         let kind = self.engine.catalog().get(group, plural).expect("a kind that is served");
         let name = (!name.is_empty()).then(|| name.into());
         let version = kind.storage;
@@ -63,7 +69,7 @@ impl Bench {
     }
 
     /// µs for one operation, on average over a batch.
-    async fn batch(&self, operation: &str, batch: usize) -> f64 {
+    pub(crate) async fn batch(&self, operation: &str, batch: usize) -> f64 {
         let step = batch as i64 + 1;
         let mut calls = Vec::with_capacity(BATCH);
         for i in 0..BATCH {
@@ -105,7 +111,7 @@ impl Bench {
         to_vec(&value).into()
     }
 
-    async fn create(&self, target: &Target, body: Bytes) {
+    pub(crate) async fn create(&self, target: &Target, body: Bytes) {
         let (options, mut context) = asked();
         self.engine.create(target, &json(body), &options, &mut context).await.expect("a new object");
     }

@@ -22,6 +22,7 @@ mod engine;
 mod etcd;
 mod objects;
 mod operations;
+mod policies;
 mod process;
 mod start;
 mod store;
@@ -97,6 +98,12 @@ enum Part {
         #[arg(long, default_value_t = 200)]
         watchers: usize,
     },
+    /// The cost that admission policies add to a write in the engine.
+    Policies {
+        /// Batches of 64 writes; the fastest counts.
+        #[arg(long, default_value_t = 200)]
+        batches: usize,
+    },
     /// The store's commits alone, in a process of their own.
     #[command(hide = true)]
     Store {
@@ -119,6 +126,7 @@ fn main() {
             runtime.block_on(engine::measure((*objects).max(1), (*batches).max(1), &wanted));
         }
         Some(Part::Etcd { objects, watchers }) => runtime.block_on(etcd::measure(&cli, *objects, *watchers)),
+        Some(Part::Policies { batches }) => runtime.block_on(policies::measure((*batches).max(1))),
         Some(Part::Store { directory, writers, commits }) => {
             runtime.block_on(store::commit(directory, *writers, *commits));
         }

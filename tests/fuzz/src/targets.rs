@@ -12,6 +12,7 @@ mod json;
 mod jsonpath;
 mod log;
 mod patch;
+mod policy;
 mod protobuf;
 mod regex;
 mod request;
@@ -79,5 +80,6 @@ pub static TARGETS: &[Target] = &[
     row("validate", schema::validate, schema::schema_seeds, (100_000, 256), (16_000_000, 8_000)),
     row("cel_parse", cel::cel_parse, cel::cel_parse_seeds, (100_000, 256), (8_000_000, 64_000)),
     row("cel_check", cel::cel_check, cel::cel_check_seeds, (200_000, 512), (8_000_000, 64_000)),
+    row("policy", policy::policy, policy::policy_seeds, (400_000_000, 4_000), (256_000_000, 256_000)),
     row("cel_eval", cel::cel_eval, cel::cel_eval_seeds, (40_000_000, 2_000), (64_000_000, 64_000)),
 ];
