@@ -24,7 +24,7 @@ fn published(kind: &Kind, version: &KindVersion) -> Option<JSONSchemaProps> {
     {
         return types::cel_schema(def.name);
     }
-    let own = version.props.clone().or_else(|| kind.strategy.published_schema(version));
+    let own = version.props.clone();
     let publishable = own.filter(|schema| is_publishable(schema));
     let Some(own) = publishable else {
         // A bare object is published.
