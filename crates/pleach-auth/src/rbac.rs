@@ -8,6 +8,7 @@ mod coverage;
 mod index;
 mod rule;
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -17,11 +18,16 @@ pub use self::coverage::{describe_missing, missing_rules};
 pub use self::index::{Binding, RoleKey, Subject, SubjectKind};
 pub use self::rule::PolicyRule;
 
-use self::index::{Applied, Index};
+use self::index::{Applied, Bound, Index, Search};
 use crate::answer::Answer;
 use crate::attributes::Attributes;
 use crate::authorizer::{Authorizer, Decision, NonResourceRule, ResourceRule, Rules};
 use crate::user::{MASTERS, UserInfo};
+
+/// How many texts are compared while the index is held.
+const AT_ONCE: u64 = 10_000;
+/// The steps that each text of a list of rules is charged: it is held in several forms until it is sent.
+const LISTED: u64 = 100;
 
 /// Members of `system:masters` are allowed everything, before any other authorizer is called.
 pub struct PrivilegedGroup;
@@ -50,8 +56,8 @@ pub struct RbacAuthorizer {
 /// The rules that a user has, and the roles that the user's bindings name and that do not exist.
 #[derive(Debug, Default)]
 pub struct OwnRules {
-    /// The rules, ClusterRoleBindings first.
-    pub rules: Vec<PolicyRule>,
+    /// The rules by role, those of ClusterRoleBindings first.
+    pub roles: Vec<Arc<[PolicyRule]>>,
     /// Roles that do not exist, each once.
     pub missing: Vec<RoleKey>,
 }
@@ -77,10 +83,11 @@ impl RbacAuthorizer {
     pub fn own_rules(&self, user: &UserInfo, namespace: &str) -> OwnRules {
         let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
         let mut own = OwnRules::default();
+        let mut missing = HashSet::new();
         for Applied { rules, role, .. } in index.applying(user, namespace) {
             match rules {
-                Some(rules) => own.rules.extend(rules.iter().cloned()),
-                None if !own.missing.contains(role) => own.missing.push(role.clone()),
+                Some(rules) => own.roles.push(rules.clone()),
+                None if missing.insert(role) => own.missing.push(role.clone()),
                 None => {}
             }
         }
@@ -88,14 +95,46 @@ impl RbacAuthorizer {
     }
 
     fn decide(&self, attributes: &Attributes<'_>) -> Decision {
-        let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
         let user = &*attributes.user;
         let namespace = attributes.resource.as_ref().map_or("", |resource| resource.namespace);
-        if let Some(binding) = index.first_allowing(user, namespace, attributes) {
-            return Decision::allow(binding.reason(user));
+        let search = {
+            let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
+            index.search(user, namespace, attributes, AT_ONCE)
+        };
+        let (allowing, lacks_role) = match search {
+            Search::Allowed(bound) => (Some(bound), false),
+            Search::NotAllowed { lacks_role } => (None, lacks_role),
+            Search::TooMuch => (self.search_on(attributes, namespace), true),
+        };
+        if let Some(bound) = allowing {
+            return Decision::allow(bound.binding.reason(user));
         }
-        drop(index);
+        if !lacks_role {
+            return Decision::no_opinion("");
+        }
         Decision::no_opinion(missing_roles(&self.own_rules(user, namespace).missing, true))
+    }
+
+    /// The first binding that allows a request, for users with many rules: others may use the index meanwhile, and the
+    /// work is charged.
+    fn search_on(&self, attributes: &Attributes<'_>, namespace: &str) -> Option<Arc<Bound>> {
+        let candidates = {
+            let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
+            index.roles_applying(&attributes.user, namespace)
+        };
+        let allowing = candidates.into_iter().find(|candidate| {
+            pleach_work::charge(candidate.work);
+            let rules = candidate.rules.as_deref().unwrap_or_default();
+            rules.iter().any(|rule| rule.allows(attributes))
+        });
+        allowing.map(|candidate| candidate.bound)
+    }
+}
+
+impl OwnRules {
+    /// The rules.
+    pub fn rules(&self) -> impl Iterator<Item = &PolicyRule> + Clone {
+        self.roles.iter().flat_map(|rules| rules.iter())
     }
 }
 
@@ -120,9 +159,12 @@ impl Authorizer for RbacAuthorizer {
 
     fn rules_for<'a>(&'a self, user: &'a UserInfo, namespace: &'a str) -> Answer<'a, Rules> {
         let own = self.own_rules(user, namespace);
+        pleach_work::charge(own.missing.len() as u64 * LISTED);
         let mut rules = Rules { evaluation_error: missing_roles(&own.missing, false), ..Rules::default() };
         let texts = |list: &[Str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
-        for rule in own.rules {
+        for rule in own.rules() {
+            // The same rule may be bound many times.
+            pleach_work::charge(rule.work() * LISTED);
             if !rule.resources.is_empty() {
                 rules.resource.push(ResourceRule {
                     verbs: texts(&rule.verbs),

@@ -70,6 +70,7 @@ impl Engine {
         options: &DeleteOptions,
         context: &mut Context,
     ) -> Result<Deleted, Rejection> {
+        self.check_unsafe_deletion(target, context).await?;
         let options = RequestOptions::Delete(options);
         let attributes = AdmissionAttributes::new(target, target.name(), options, context);
         let admission = self.begin_admission(&attributes).await?;

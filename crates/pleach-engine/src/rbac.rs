@@ -7,8 +7,8 @@
 mod bootstrap;
 mod escalation;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use pleach_auth::rbac::{PrivilegedGroup, RbacAuthorizer, RoleKey};
@@ -36,6 +36,11 @@ pub(crate) struct Rbac {
     pub(crate) authorizer: Arc<RbacAuthorizer>,
     /// Locked while an object is read and passed to the authorizer, so that an older state never replaces a newer one.
     cluster_roles: Mutex<BTreeMap<Str, ClusterRole>>,
+    /// ClusterRoles whose rules are to be collected anew.
+    due: std::sync::Mutex<BTreeSet<Str>>,
+    /// Held by the one that collects rules. It works through a list: roles may select each other in long chains, and a
+    /// call for each would need a stack as deep as the chain.
+    collecting: Mutex<()>,
 }
 
 /// The parts of a ClusterRole that aggregation reads.
@@ -119,8 +124,19 @@ impl Engine {
         let following: Vec<Str> =
             cluster_roles.iter().filter(follows).map(|(name, _)| name.clone()).collect();
         drop(cluster_roles);
-        for name in following {
-            Box::pin(self.aggregate(&name)).await?;
+        self.rbac.due().extend(following);
+        self.aggregate_due().await
+    }
+
+    /// Collects rules for all ClusterRoles that are due, unless another task does: that one takes them along, and a
+    /// write of its own that comes back here only adds to the list.
+    async fn aggregate_due(&self) -> Result<(), Rejection> {
+        while !self.rbac.due().is_empty() {
+            let Ok(_collecting) = self.rbac.collecting.try_lock() else { return Ok(()) };
+            // Not as a condition of the loop: the list is free while a role is worked on.
+            while let Some(name) = { self.rbac.due().pop_first() } {
+                Box::pin(self.aggregate(&name)).await?;
+            }
         }
         Ok(())
     }
@@ -131,15 +147,27 @@ impl Engine {
         let Some(role) = cluster_roles.get(name) else { return Ok(()) };
         let Some(selectors) = &role.selectors else { return Ok(()) };
         let mut rules: Vec<Value> = Vec::new();
+        let (mut known, mut size) = (HashSet::new(), 0);
         for selector in selectors {
             for (other, selected) in cluster_roles.iter() {
+                pleach_work::charge(1);
                 if other == name || !selector.matches(Some(&selected.labels)) {
                     continue;
                 }
                 for rule in selected.rules.as_array().into_iter().flatten() {
-                    if !rules.contains(rule) {
+                    let text = pleach_json::to_vec(rule);
+                    pleach_work::charge(1 + text.len() as u64 / 16);
+                    let length = text.len();
+                    if known.insert(text) {
                         rules.push(rule.clone());
+                        size += length;
                     }
+                }
+                if size > self.max_request_bytes {
+                    // Nothing changes before one of the roles does.
+                    let name = name.as_str();
+                    tracing::error!(name, "a ClusterRole selects more rules than an object may hold");
+                    return Ok(());
                 }
             }
         }
@@ -169,6 +197,10 @@ impl Engine {
 }
 
 impl Rbac {
+    fn due(&self) -> std::sync::MutexGuard<'_, BTreeSet<Str>> {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Updates the authorizer with an object; none if it was deleted.
     fn set(&self, key: &Key, object: Option<&Value>, cluster_roles: &mut BTreeMap<Str, ClusterRole>) {
         let Some((_, plural, rest)) = keys::split(key) else { return };

@@ -1,6 +1,6 @@
 //! The index of roles and bindings: finds the bindings of a user without a scan.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use pleach_json::Str;
@@ -68,17 +68,23 @@ impl Binding {
         (!namespace.is_empty()).then(|| format!("system:serviceaccount:{namespace}:{}", subject.name).into())
     }
 
-    fn is_subject(&self, subject: &Subject, user: &UserInfo) -> bool {
+    fn is_subject(&self, subject: &Subject, user: &UserInfo, is_in: &impl Fn(&str) -> bool) -> bool {
         match subject.kind {
             SubjectKind::User => subject.name == user.name,
-            SubjectKind::Group => user.is_in(&subject.name),
+            SubjectKind::Group => is_in(&subject.name),
             SubjectKind::ServiceAccount => self.account(subject).is_some_and(|name| name == user.name),
         }
     }
 
     /// Why a request of a user is allowed by this binding.
     pub(super) fn reason(&self, user: &UserInfo) -> String {
-        let subject = self.subjects.iter().find(|subject| self.is_subject(subject, user));
+        // An access review names as many groups as it likes.
+        let subject = if user.groups.len() > FEW_GROUPS {
+            let groups: HashSet<&str> = user.groups.iter().map(Str::as_str).collect();
+            self.subjects.iter().find(|subject| self.is_subject(subject, user, &|name| groups.contains(name)))
+        } else {
+            self.subjects.iter().find(|subject| self.is_subject(subject, user, &|name| user.is_in(name)))
+        };
         let subject = subject.map_or_else(String::new, |subject| match subject.kind {
             SubjectKind::User => format!("User {}", quoted(&subject.name)),
             SubjectKind::Group => format!("Group {}", quoted(&subject.name)),
@@ -104,16 +110,21 @@ pub(super) fn quoted(text: &str) -> String {
     pleach_go::strconv::quote(text)
 }
 
+/// The most groups that are searched one by one.
+const FEW_GROUPS: usize = 16;
+
 /// A role that exists, or that a binding names.
 struct RoleSlot {
     key: RoleKey,
     rules: Option<Arc<[PolicyRule]>>,
+    /// How much there is to compare in the rules.
+    work: u64,
     /// How many bindings name it.
     bindings: usize,
 }
 
-struct Bound {
-    binding: Binding,
+pub(super) struct Bound {
+    pub(super) binding: Binding,
     role: usize,
 }
 
@@ -166,6 +177,7 @@ impl Index {
             return;
         }
         let at = self.slot(key);
+        self.slots[at].work = rules.iter().flat_map(|rules| rules.iter()).map(PolicyRule::work).sum();
         self.slots[at].rules = rules;
         self.free_if_unused(at);
     }
@@ -175,7 +187,7 @@ impl Index {
         if let Some(at) = self.roles.get(&key) {
             return *at;
         }
-        let slot = RoleSlot { key: key.clone(), rules: None, bindings: 0 };
+        let slot = RoleSlot { key: key.clone(), rules: None, work: 0, bindings: 0 };
         let at = if let Some(at) = self.free.pop() {
             self.slots[at] = slot;
             at
@@ -217,10 +229,7 @@ impl Index {
         };
         for (of_users, name) in subject_keys(binding) {
             let map = if of_users { &mut scope.users } else { &mut scope.groups };
-            let list = map.entry(name).or_default();
-            if !list.iter().any(|other| Arc::ptr_eq(other, bound)) {
-                list.push(bound.clone());
-            }
+            map.entry(name).or_default().push(bound.clone());
         }
     }
 
@@ -259,18 +268,40 @@ impl Index {
         self.cluster.of(user).chain(scope.into_iter().flat_map(|scope| scope.of(user)))
     }
 
-    /// The first binding with a rule that allows a request.
-    pub(super) fn first_allowing<'a>(
-        &'a self,
-        user: &'a UserInfo,
+    /// Looks for the first binding with a rule that allows a request, if there is not much to compare.
+    pub(super) fn search(
+        &self,
+        user: &UserInfo,
         namespace: &str,
         attributes: &Attributes<'_>,
-    ) -> Option<&'a Binding> {
-        let allows = |bound: &&Arc<Bound>| {
-            let rules = self.slots[bound.role].rules.as_deref().unwrap_or_default();
-            rules.iter().any(|rule| rule.allows(attributes))
-        };
-        self.bindings_of(user, namespace).find(allows).map(|bound| &bound.binding)
+        most: u64,
+    ) -> Search {
+        let mut work = 0;
+        let mut lacks_role = false;
+        for bound in self.bindings_of(user, namespace) {
+            let slot = &self.slots[bound.role];
+            work += 1 + slot.work;
+            if work > most {
+                return Search::TooMuch;
+            }
+            lacks_role |= slot.rules.is_none();
+            let rules = slot.rules.as_deref().unwrap_or_default();
+            if rules.iter().any(|rule| rule.allows(attributes)) {
+                return Search::Allowed(bound.clone());
+            }
+        }
+        Search::NotAllowed { lacks_role }
+    }
+
+    /// The bindings that apply to a user with the rules of their roles, each role once, in the order of a search.
+    pub(super) fn roles_applying(&self, user: &UserInfo, namespace: &str) -> Vec<Candidate> {
+        let mut seen = HashSet::new();
+        let bindings = self.bindings_of(user, namespace).filter(|bound| seen.insert(bound.role));
+        let candidates = bindings.map(|bound| {
+            let slot = &self.slots[bound.role];
+            Candidate { bound: bound.clone(), rules: slot.rules.clone(), work: 1 + slot.work }
+        });
+        candidates.collect()
     }
 
     /// All bindings that apply to a user, each once, by scope and name.
@@ -289,11 +320,34 @@ impl Index {
     }
 }
 
-/// Whether a subject is a user, and the name it is known by.
-fn subject_keys(binding: &Binding) -> impl Iterator<Item = (bool, Str)> {
-    binding.subjects.iter().filter_map(|subject| match subject.kind {
+/// The result of a search for a binding.
+pub(super) enum Search {
+    /// The binding that allows the request.
+    Allowed(Arc<Bound>),
+    /// None does.
+    NotAllowed {
+        /// Whether the role of one of the bindings does not exist.
+        lacks_role: bool,
+    },
+    /// There is so much to compare that it is not done while others wait for the index.
+    TooMuch,
+}
+
+/// A binding that may allow a request.
+pub(super) struct Candidate {
+    pub(super) bound: Arc<Bound>,
+    /// The rules of its role; none if that does not exist.
+    pub(super) rules: Option<Arc<[PolicyRule]>>,
+    /// How much there is to compare.
+    pub(super) work: u64,
+}
+
+/// Whether a subject is a user, and the name it is known by; each once.
+fn subject_keys(binding: &Binding) -> BTreeSet<(bool, Str)> {
+    let keys = binding.subjects.iter().filter_map(|subject| match subject.kind {
         SubjectKind::User => Some((true, subject.name.clone())),
         SubjectKind::Group => Some((false, subject.name.clone())),
         SubjectKind::ServiceAccount => binding.account(subject).map(|name| (true, name)),
-    })
+    });
+    keys.collect()
 }

@@ -169,7 +169,7 @@ fn granted_rules_must_be_held() {
         (paths(&["get"], &["/x"]), "{NonResourceURLs:[\"/x\"], Verbs:[\"get\"]}"),
     ] {
         assert_eq!(
-            describe_missing(&missing_rules(&owned, std::slice::from_ref(&wanted))),
+            describe_missing(&missing_rules(owned.iter(), std::slice::from_ref(&wanted))),
             want,
             "{wanted:?}"
         );

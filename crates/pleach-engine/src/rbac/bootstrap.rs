@@ -70,7 +70,7 @@ fn reconcile(stored: &mut Value, wanted: &Value) -> bool {
         let lacks: Vec<Value> = items(wanted, "rules")
             .filter(|rule| {
                 let wanted = rbac::rules(&json!({"rules": [((*rule).clone())]}));
-                !missing_rules(&rbac::rules(stored), &wanted).is_empty()
+                !missing_rules(rbac::rules(stored).iter(), &wanted).is_empty()
             })
             .cloned()
             .collect();

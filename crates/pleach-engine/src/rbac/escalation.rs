@@ -14,7 +14,26 @@ use crate::options::Context;
 use crate::rejection::Rejection;
 use crate::target::Target;
 
+/// The verb of deleting objects that cannot be decoded.
+const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
+
 impl Engine {
+    /// Checks that a user may delete an object although it cannot be decoded.
+    pub(crate) async fn check_unsafe_deletion(
+        &self,
+        target: &Target,
+        context: &Context,
+    ) -> Result<(), Rejection> {
+        let verb = Verb::of(UNSAFE_DELETE);
+        let attributes = attributes(context, target, verb, &target.kind.plural, target.name());
+        let decision = self.authorizer.authorize(&attributes).get().await;
+        if decision.is_allowed() {
+            return Ok(());
+        }
+        let why = format!("not permitted to do {}, reason: {}", quote(UNSAFE_DELETE), decision.reason);
+        Err(Rejection::Forbidden { subject: target.subject(), why, cause: None })
+    }
+
     /// Checks that the author of a role or binding has the permissions that it grants. Other kinds grant nothing.
     pub(crate) async fn check_escalation(
         &self,
@@ -57,7 +76,7 @@ impl Engine {
         let own = self.rbac.authorizer.own_rules(&context.user, namespace);
         let subject = target.kind.subject(ObjectMeta::of(object).name());
         let forbidden = |why: String| Rejection::Forbidden { subject: subject.clone(), why, cause: None };
-        let missing = missing_rules(&own.rules, &rules);
+        let missing = missing_rules(own.rules(), &rules);
         if !missing.is_empty() {
             let groups: Vec<String> = context.user.groups.iter().map(|group| quote(group)).collect();
             let mut why = format!(
@@ -75,7 +94,7 @@ impl Engine {
             }
             return Err(forbidden(why));
         }
-        if aggregates && !missing_rules(&own.rules, &everything()).is_empty() {
+        if aggregates && !missing_rules(own.rules(), &everything()).is_empty() {
             return Err(forbidden("must have cluster-admin privileges to use the aggregationRule".into()));
         }
         Ok(())
