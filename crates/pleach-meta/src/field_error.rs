@@ -97,6 +97,10 @@ impl<T: Into<Value>> From<T> for BadValue {
     }
 }
 
+/// The steps that an error is charged beside its text. It takes some hundred bytes, so that a request cannot fill the memory with
+/// errors wherever they are collected.
+const ERROR_STEPS: u64 = 300;
+
 /// One thing wrong with one field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
@@ -118,11 +122,13 @@ impl FieldError {
         bad_value: impl Into<BadValue>,
         detail: impl Into<String>,
     ) -> Self {
-        Self { error_type, field: field.to_string(), bad_value: bad_value.into(), detail: detail.into() }
+        Self { bad_value: bad_value.into(), ..Self::without_value(error_type, field, detail) }
     }
 
     fn without_value(error_type: ErrorType, field: impl fmt::Display, detail: impl Into<String>) -> Self {
-        Self { error_type, field: field.to_string(), bad_value: BadValue::Omitted, detail: detail.into() }
+        let (field, detail) = (field.to_string(), detail.into());
+        pleach_work::charge(ERROR_STEPS + (field.len() + detail.len()) as u64);
+        Self { error_type, field, bad_value: BadValue::Omitted, detail }
     }
 
     /// A required value is missing.
@@ -187,7 +193,7 @@ impl FieldError {
             _ => format!("must have at most {max} items"),
         };
         let bad_value = if actual < 0 { BadValue::Omitted } else { BadValue::Value(Value::Int(actual)) };
-        Self { error_type: ErrorType::TooMany, field: field.to_string(), bad_value, detail }
+        Self { bad_value, ..Self::without_value(ErrorType::TooMany, field, detail) }
     }
 
     /// The server could not decide.

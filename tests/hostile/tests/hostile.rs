@@ -9,21 +9,28 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic, and tells its figures")]
 
+#[path = "hostile/access.rs"]
+mod access;
 #[path = "hostile/apply.rs"]
 mod apply;
 #[path = "hostile/crds.rs"]
 mod crds;
+#[path = "hostile/kinds.rs"]
+mod kinds;
 #[path = "hostile/metadata.rs"]
 mod metadata;
 #[path = "hostile/patches.rs"]
 mod patches;
 #[path = "hostile/peak.rs"]
 mod peak;
+#[path = "hostile/places.rs"]
+mod places;
 #[path = "hostile/schemas.rs"]
 mod schemas;
 #[path = "hostile/texts.rs"]
 mod texts;
 
+use std::borrow::Cow;
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -52,7 +59,7 @@ const MORE_MEMORY: &[(&str, usize)] = &[
 
 /// Something that a client may send.
 struct Attack {
-    name: &'static str,
+    name: Cow<'static, str>,
     /// How many bytes it sends.
     bytes: usize,
     work: Box<dyn FnOnce()>,
@@ -62,8 +69,12 @@ struct Attack {
 type Make = Box<dyn FnOnce() -> Attack>;
 
 /// An attack by `bytes` that are sent; what `work` makes is dropped outside of what is measured.
-fn attack<T: 'static>(name: &'static str, bytes: usize, work: impl FnOnce() -> T + 'static) -> Attack {
-    Attack { name, bytes, work: Box::new(move || drop(black_box(work()))) }
+fn attack<T: 'static>(
+    name: impl Into<Cow<'static, str>>,
+    bytes: usize,
+    work: impl FnOnce() -> T + 'static,
+) -> Attack {
+    Attack { name: name.into(), bytes, work: Box::new(move || drop(black_box(work()))) }
 }
 
 /// So many of something that takes `each` bytes in a body.
@@ -82,8 +93,16 @@ fn nothing_costs_more_than_a_request_may() {
     let only = std::env::var("HOSTILE").unwrap_or_default();
     let mut wrong = Vec::new();
     println!("{:<52}{:>10}{:>12}{:>9}{:>9}{:>9}", "", "bytes", "steps", "ms", "ns/step", "peak MB");
-    let groups: [fn() -> Vec<Make>; 6] =
-        [texts::all, patches::all, metadata::all, schemas::all, apply::all, crds::all];
+    let groups: [fn() -> Vec<Make>; 8] = [
+        texts::all,
+        patches::all,
+        metadata::all,
+        schemas::all,
+        apply::all,
+        crds::all,
+        access::all,
+        kinds::all,
+    ];
     for make in groups.into_iter().flat_map(|group| group()) {
         let Attack { name, bytes, work } = make();
         if !name.contains(&only) {
@@ -105,7 +124,7 @@ fn nothing_costs_more_than_a_request_may() {
         if steps > STEPS + STEPS / 100 && result.is_ok() {
             wrong.push(format!("{name} takes {steps} steps"));
         }
-        let more = MORE_MEMORY.iter().find(|(known, _)| *known == name).map_or(0, |(_, most)| most << 20);
+        let more = MORE_MEMORY.iter().find(|(known, _)| name == *known).map_or(0, |(_, most)| most << 20);
         if peak > (MEMORY + 8 * bytes).max(more) {
             wrong.push(format!("{name} takes {} MB for {bytes} bytes", peak >> 20));
         }

@@ -8,7 +8,7 @@ use crate::columns::{age_text, computed};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
 use crate::kinds::checks::{self, Errors};
-use crate::kinds::fields::{default_to, int_at, items, member, submember, text, text_at};
+use crate::kinds::fields::{default_to, int_at, items, member, search, submember, text, text_at};
 use crate::kinds::pod::cells::or_none;
 use crate::prepare::copy_member;
 use crate::resource::Subresource;
@@ -125,7 +125,7 @@ impl Rules for CertificateRequest {
         let before = conditions(old).to_vec();
         let Some(Value::Array(list)) = member(object, "status").get_mut("conditions") else { return };
         for condition in list.iter_mut() {
-            let same = before.iter().find(|one| {
+            let same = search(&before, |one| {
                 text(one, "type") == text(condition, "type")
                     && text(one, "status") == text(condition, "status")
             });
@@ -182,7 +182,7 @@ impl Rules for CertificateRequest {
             checks::one_of(usage, &format!("spec.usages[{i}]"), &USAGES, &mut errors);
         }
         for (i, usage) in items(spec, "usages").iter().enumerate() {
-            if items(spec, "usages")[..i].contains(usage) {
+            if search(&items(spec, "usages")[..i], |other| other == usage).is_some() {
                 errors.push(FieldError::duplicate(format!("spec.usages[{i}]"), usage.clone()));
             }
         }
@@ -243,7 +243,7 @@ impl Rules for CertificateRequest {
             } else {
                 checks::one_of(status, &format!("{path}.status"), &["False", "True", "Unknown"], &mut errors);
             }
-            if conditions(object)[..i].iter().any(|other| text(other, "type") == kind) {
+            if search(&conditions(object)[..i], |other| text(other, "type") == kind).is_some() {
                 errors.push(FieldError::duplicate(format!("{path}.type"), kind));
             }
         }

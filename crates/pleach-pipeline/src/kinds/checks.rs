@@ -1,5 +1,7 @@
 //! Checks that many kinds share, in upstream's words.
 
+use std::collections::HashSet;
+
 use pleach_go::quantity::Quantity;
 use pleach_json::{Map, Value};
 use pleach_meta::FieldError;
@@ -231,11 +233,11 @@ pub(crate) fn conditions(conditions: &[Value], path: &str, errors: &mut Errors) 
     let text = |condition: &Value, key: &str| {
         condition.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen: HashSet<String> = HashSet::new();
     for (i, condition) in conditions.iter().enumerate() {
         let path = format!("{path}[{i}]");
         let kind = text(condition, "type");
-        if seen.contains(&kind) {
+        if !seen.insert(kind.clone()) {
             errors.push(FieldError::duplicate(format!("{path}.type"), kind.as_str()));
         }
         let at = format!("{path}.type");
@@ -245,7 +247,6 @@ pub(crate) fn conditions(conditions: &[Value], path: &str, errors: &mut Errors) 
             let wrong = check_qualified_name(&kind).into_iter();
             errors.extend(wrong.map(|why| FieldError::invalid(&at, kind.as_str(), why)));
         }
-        seen.push(kind);
         one_of(&text(condition, "status"), &format!("{path}.status"), &["False", "True", "Unknown"], errors);
         let generation = condition.get("observedGeneration").and_then(Value::as_int).unwrap_or_default();
         if generation < 0 {

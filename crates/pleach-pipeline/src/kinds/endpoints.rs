@@ -12,11 +12,16 @@ use crate::kinds::pod::cells::or_none;
 
 /// Three of a list, and how many there are more.
 pub(crate) fn three(all: &[String]) -> Value {
-    if all.is_empty() {
+    shortened(all, all.len())
+}
+
+/// Three of a list that begins so, and how many there are more of all.
+fn shortened(first: &[String], count: usize) -> Value {
+    if count == 0 {
         return "<none>".into();
     }
-    let shown = all.iter().take(3).cloned().collect::<Vec<_>>().join(",");
-    if all.len() > 3 { format!("{shown} + {} more...", all.len() - 3).into() } else { shown.into() }
+    let shown = first.iter().take(3).cloned().collect::<Vec<_>>().join(",");
+    if count > 3 { format!("{shown} + {} more...", count - 3).into() } else { shown.into() }
 }
 
 /// The rules of Endpoints.
@@ -53,18 +58,22 @@ impl Rules for Endpoints {
 
     fn columns(&self) -> Vec<Column> {
         fn endpoints(object: &Value, _: i64) -> Value {
-            let mut all = Vec::new();
+            let (mut first, mut count): (Vec<String>, usize) = (Vec::new(), 0);
             for subset in items(object, "subsets") {
                 let ports = items(subset, "ports");
                 for address in items(subset, "addresses") {
+                    // Each address is shown with each port, which may be many more than the object has members.
+                    let room = 3_usize.saturating_sub(first.len());
                     let ip = text(address, "ip");
-                    if ports.is_empty() {
-                        all.push(ip.to_owned());
+                    if ports.is_empty() && room > 0 {
+                        first.push(ip.to_owned());
                     }
-                    all.extend(ports.iter().map(|port| format!("{ip}:{}", int_at(port, &["port"]))));
+                    let shown = ports.iter().take(room);
+                    first.extend(shown.map(|port| format!("{ip}:{}", int_at(port, &["port"]))));
+                    count = count.saturating_add(ports.len().max(1));
                 }
             }
-            three(&all)
+            shortened(&first, count)
         }
         vec![computed("Endpoints", "string", endpoints), age_text()]
     }

@@ -1,5 +1,7 @@
 //! LimitRanges.
 
+use std::collections::{BTreeSet, HashSet};
+
 use pleach_go::quantity::Quantity;
 use pleach_json::{Map, Str, Value};
 use pleach_meta::FieldError;
@@ -33,15 +35,14 @@ impl Rules for LimitRange {
 
     fn validate(&self, object: &Value, _: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Errors::new();
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen: HashSet<&str> = HashSet::new();
         for (i, limit) in limits_of(object).enumerate() {
             let path = format!("spec.limits[{i}]");
             let kind = text(limit, "type");
             type_name(kind, &format!("{path}.type"), &mut errors);
-            if seen.contains(&kind) {
+            if !seen.insert(kind) {
                 errors.push(FieldError::duplicate(format!("{path}.type"), kind));
             }
-            seen.push(kind);
             bounds(limit, kind, &path, &mut errors);
         }
         errors
@@ -81,7 +82,7 @@ fn type_name(kind: &str, path: &str, errors: &mut Errors) {
 /// The bounds of one limit and their order.
 fn bounds(limit: &Value, kind: &str, path: &str, errors: &mut Errors) {
     let of_pods = matches!(kind, "Pod" | "Container");
-    let mut names: Vec<Str> = Vec::new();
+    let mut names: BTreeSet<Str> = BTreeSet::new();
     for field in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
         let list = limit.get(field).and_then(Value::as_object);
         if kind == "Pod" && field.starts_with("default") {
@@ -107,12 +108,9 @@ fn bounds(limit: &Value, kind: &str, path: &str, errors: &mut Errors) {
             } else {
                 resource_name(name, &path, errors);
             }
-            if !names.contains(name) {
-                names.push(name.clone());
-            }
+            names.insert(name.clone());
         }
     }
-    names.sort();
     for name in names {
         let get = |field: &str| {
             let value =
@@ -199,7 +197,10 @@ pub fn fill_pod(range: &Value, pod: &mut Value) -> bool {
                     continue;
                 }
                 let names: Vec<&str> = missing.iter().map(|(name, _)| name.as_str()).collect();
-                done.push(format!("{} {word} for {what} {name}", names.join(", ")));
+                let names = names.join(", ");
+                // For each container, all of the defaults and their names.
+                pleach_work::charge(100 * missing.len() as u64 + names.len() as u64);
+                done.push(format!("{names} {word} for {what} {name}"));
                 let target = submember(resources, key);
                 missing.into_iter().for_each(|(name, value)| drop(target.insert(name, value)));
             }

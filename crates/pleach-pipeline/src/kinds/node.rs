@@ -9,7 +9,7 @@ use crate::columns::{age_text, computed, wide};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
 use crate::kinds::checks::{self, Errors};
-use crate::kinds::fields::{bool_at, items, member, text, text_at};
+use crate::kinds::fields::{bool_at, items, member, search, text, text_at};
 use crate::kinds::pod::cells::or_none;
 use crate::kinds::pod::resources;
 use crate::strategy::Role;
@@ -89,7 +89,7 @@ fn taints(spec: &Value, errors: &mut Errors) {
             .extend(wrong.map(|why| FieldError::invalid(format!("{path}.value"), text(taint, "value"), why)));
         let same =
             |other: &Value| text(other, "key") == key && text(other, "effect") == text(taint, "effect");
-        if items(spec, "taints")[..i].iter().any(same) {
+        if search(&items(spec, "taints")[..i], same).is_some() {
             let show = |value: &str| pleach_json::to_string(&value.into());
             let shown = format!(
                 "{{\"Key\":{},\"Value\":{},\"Effect\":{},\"TimeAdded\":{}}}",

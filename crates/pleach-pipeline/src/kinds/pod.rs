@@ -14,7 +14,7 @@ use pleach_meta::FieldError;
 use crate::columns::{age_text, computed, wide};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
-use crate::kinds::fields::{default_to, int_at, items, member, text_at};
+use crate::kinds::fields::{default_to, int_at, items, member, search, text_at};
 use crate::prepare::copy_member;
 use crate::resource::Subresource;
 use crate::strategy::{Role, Stamp};
@@ -187,7 +187,7 @@ fn take_resources(spec: &mut Map, new: &Value) {
         for container in containers.iter_mut() {
             let name = text_at(container, &["name"]).to_owned();
             let found = new.get("spec").map(|spec| items(spec, list)).unwrap_or_default();
-            let found = found.iter().find(|other| text_at(other, &["name"]) == name);
+            let found = search(found, |other| text_at(other, &["name"]) == name);
             if let (Some(found), Some(container)) = (found, container.as_object_mut()) {
                 for key in ["resources", "resizePolicy"] {
                     match found.get(key) {

@@ -7,7 +7,7 @@ use crate::columns::{age_text, computed};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
 use crate::kinds::checks;
-use crate::kinds::fields::{items, member, submember, text};
+use crate::kinds::fields::{items, member, search, submember, text};
 use crate::kinds::pod::validate::{self, resources::container_resource_name};
 
 /// The group.
@@ -62,8 +62,8 @@ pub fn apply(class: &Value, pod: &mut Value) -> Result<(), String> {
 fn merge_tolerations(all: &[Value]) -> Vec<Value> {
     let mut merged: Vec<Value> = Vec::new();
     for (i, one) in all.iter().enumerate() {
-        let covered = merged.iter().any(|other| includes(other, one))
-            || all[i + 1..].iter().any(|other| other != one && includes(other, one));
+        let covered = search(&merged, |other| includes(other, one)).is_some()
+            || search(&all[i + 1..], |other| other != one && includes(other, one)).is_some();
         if !covered {
             merged.push(one.clone());
         }

@@ -11,7 +11,7 @@ use crate::columns::{age_text, computed, wide};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
 use crate::kinds::checks::{self, Errors};
-use crate::kinds::fields::{default_to, each_mut, int_at, items, member, submember, text, text_at};
+use crate::kinds::fields::{default_to, each_mut, int_at, items, member, search, submember, text, text_at};
 use crate::kinds::pod::cells;
 use crate::resource::Subresource;
 use crate::strategy::Role;
@@ -231,7 +231,7 @@ fn take_over(object: &mut Value, old: &Value) {
         let ports = items(&was, "ports").to_vec();
         each_mut(member(object, "spec"), "ports", |port| {
             if port.get("nodePort").is_none_or(|port| *port == Value::Int(0)) {
-                let same = ports.iter().find(|was| {
+                let same = search(&ports, |was| {
                     was.get("port") == port.get("port") && was.get("protocol") == port.get("protocol")
                 });
                 if let Some(number) = same.and_then(|was| was.get("nodePort")) {
@@ -242,7 +242,7 @@ fn take_over(object: &mut Value, old: &Value) {
     } else if has_node_ports(&old_type) && !has_node_ports(&new_type) {
         let before: Vec<Value> = items(&was, "ports").to_vec();
         each_mut(member(object, "spec"), "ports", |port| {
-            if before.iter().any(|was| was.get("nodePort") == port.get("nodePort")) {
+            if search(&before, |was| was.get("nodePort") == port.get("nodePort")).is_some() {
                 port.remove("nodePort");
             }
         });
@@ -354,7 +354,7 @@ fn validate(object: &Value, old: Option<&Value>) -> Errors {
     let mut seen: Vec<(&Value, &str)> = Vec::new();
     for (i, port) in ports.iter().enumerate() {
         let key = (port.get("port").unwrap_or(&Value::Null), text(port, "protocol"));
-        if seen.contains(&key) {
+        if search(&seen, |other| *other == key).is_some() {
             let shown = format!(
                 "{{\"Name\":\"\",\"Protocol\":{},\"AppProtocol\":null,\"Port\":{},\"TargetPort\":0,\"NodePort\":0}}",
                 pleach_json::to_string(&key.1.into()),
@@ -448,7 +448,7 @@ fn families(spec: &Value, kind: &str, headless: bool, errors: &mut Errors) {
     for (i, family) in families.iter().enumerate() {
         let (family, path) = (family.as_str().unwrap_or_default(), format!("spec.ipFamilies[{i}]"));
         checks::one_of(family, &path, &["IPv4", "IPv6"], errors);
-        if families[..i].iter().any(|other| other.as_str() == Some(family)) {
+        if search(&families[..i], |other| other.as_str() == Some(family)).is_some() {
             errors.push(FieldError::duplicate(path, family));
         }
     }

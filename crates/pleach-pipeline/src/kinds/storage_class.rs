@@ -9,7 +9,7 @@ use crate::columns::{age_text, computed};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
 use crate::kinds::checks;
-use crate::kinds::fields::{bool_at, default_to, items, member, text};
+use crate::kinds::fields::{bool_at, default_to, items, member, search, text};
 
 /// The annotation of the class that claims without one get.
 pub const DEFAULT: &str = "storageclass.kubernetes.io/is-default-class";
@@ -66,7 +66,7 @@ impl Rules for StorageClass {
                     errors.push(FieldError::required(format!("{path}.values"), ""));
                 }
                 for (k, value) in items(one, "values").iter().enumerate() {
-                    if items(one, "values")[..k].contains(value) {
+                    if search(&items(one, "values")[..k], |other| other == value).is_some() {
                         errors.push(FieldError::duplicate(format!("{path}.values[{k}]"), value.clone()));
                     }
                 }

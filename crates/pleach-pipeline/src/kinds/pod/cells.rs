@@ -5,7 +5,7 @@ use pleach_json::{Map, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_meta::time::human_duration;
 
-use crate::kinds::fields::{bool_at, int_at, items, text, text_at};
+use crate::kinds::fields::{bool_at, int_at, items, search, text, text_at};
 
 /// `<none>` for nothing.
 pub(crate) fn or_none(text: &str) -> Value {
@@ -75,12 +75,12 @@ fn statuses<'a>(pod: &'a Value, list: &str) -> &'a [Value] {
 }
 
 fn is_sidecar(pod: &Value, name: &str) -> bool {
-    let containers = items(spec(pod), "initContainers").iter();
-    containers.filter(|c| text(c, "name") == name).any(|c| text(c, "restartPolicy") == "Always")
+    let is_meant = |c: &Value| text(c, "name") == name && text(c, "restartPolicy") == "Always";
+    search(items(spec(pod), "initContainers"), is_meant).is_some()
 }
 
 fn condition<'a>(pod: &'a Value, kind: &str) -> Option<&'a Value> {
-    statuses(pod, "conditions").iter().find(|c| text(c, "type") == kind)
+    search(statuses(pod, "conditions"), |c| text(c, "type") == kind)
 }
 
 /// The source of the cells of a Pod.

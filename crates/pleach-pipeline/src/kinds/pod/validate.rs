@@ -19,7 +19,7 @@ use pleach_meta::object_meta::ObjectMeta;
 use pleach_meta::{FieldError, Path};
 
 use crate::kinds::checks::{self, Errors};
-use crate::kinds::fields::{items, text};
+use crate::kinds::fields::{items, search, text};
 use crate::resource::Subresource;
 
 /// A new Pod.
@@ -320,7 +320,8 @@ pub(super) fn update(object: &Value, old: &Value) -> Errors {
         items(spec, "schedulingGates").iter().map(|gate| text(gate, "name").to_owned()).collect()
     };
     let (new_gates, old_gates) = (gates(spec), gates(was));
-    for (i, gate) in new_gates.iter().enumerate().filter(|(_, gate)| !old_gates.contains(gate)) {
+    let known: HashSet<&String> = old_gates.iter().collect();
+    for (i, gate) in new_gates.iter().enumerate().filter(|(_, gate)| !known.contains(gate)) {
         errors.push(FieldError::forbidden(
             format!("spec.schedulingGates[{i}].name"),
             format!("only deletion is allowed, but found new scheduling gate '{gate}'"),
@@ -390,7 +391,7 @@ pub(super) fn subresource(object: &Value, old: &Value, subresource: Subresource)
                 let new = items(spec, "ephemeralContainers");
                 for before in old.get("spec").map(|s| items(s, "ephemeralContainers")).unwrap_or_default() {
                     let name = text(before, "name");
-                    match new.iter().find(|one| text(one, "name") == name) {
+                    match search(new, |one| text(one, "name") == name) {
                         None => errors.push(FieldError::forbidden(
                             "spec.ephemeralContainers",
                             format!("existing ephemeral containers \"{name}\" may not be removed"),

@@ -6,7 +6,7 @@ use pleach_meta::field_error::BadValue;
 use pleach_meta::names::{check_label_value, check_qualified_name};
 
 use crate::kinds::checks::{self, Errors};
-use crate::kinds::fields::{items, text};
+use crate::kinds::fields::{items, search, text};
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -200,7 +200,7 @@ pub(super) fn spread(constraints: &[Value], path: &str, errors: &mut Errors) {
         checks::one_of(action, &format!("{path}.whenUnsatisfiable"), &supported, errors);
         let same =
             |other: &Value| text(other, "topologyKey") == key && text(other, "whenUnsatisfiable") == action;
-        if constraints[i + 1..].iter().any(same) {
+        if search(&constraints[i + 1..], same).is_some() {
             let shown = BadValue::Value(format!("{{{key}, {action}}}").into());
             errors.push(FieldError::new(
                 pleach_meta::field_error::ErrorType::Duplicate,

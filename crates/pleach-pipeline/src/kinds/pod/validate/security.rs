@@ -1,6 +1,8 @@
 //! Validation of security contexts.
 
-use pleach_json::{Str, Value};
+use std::collections::HashSet;
+
+use pleach_json::Value;
 use pleach_meta::FieldError;
 use pleach_meta::field_error::BadValue;
 
@@ -117,7 +119,7 @@ fn number(value: &Value, path: &str, errors: &mut Errors) {
 }
 
 fn sysctls(context: &Value, path: &str, errors: &mut Errors) {
-    let mut seen: Vec<Str> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
     for (i, sysctl) in items(context, "sysctls").iter().enumerate() {
         let (path, name) = (format!("{path}[{i}].name"), text(sysctl, "name"));
         if name.is_empty() {
@@ -130,10 +132,10 @@ fn sysctls(context: &Value, path: &str, errors: &mut Errors) {
                 name,
                 "must have at most 253 characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$",
             ));
-        } else if seen.iter().any(|other| other == name) {
+        } else if seen.contains(name) {
             errors.push(FieldError::duplicate(path, name));
         }
-        seen.push(name.into());
+        seen.insert(name);
     }
 }
 

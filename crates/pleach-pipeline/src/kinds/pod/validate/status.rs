@@ -8,7 +8,7 @@ use pleach_meta::field_error::BadValue;
 
 use super::pod_spec;
 use crate::kinds::checks::{self, Errors};
-use crate::kinds::fields::{int_at, items, text, text_at};
+use crate::kinds::fields::{int_at, items, search, text, text_at};
 use crate::kinds::pod::resources;
 
 /// A resize: only cpu and memory may change.
@@ -108,18 +108,16 @@ fn terminated(object: &Value, old: &Value, errors: &mut Errors) {
         for (i, before) in items(was, list).iter().enumerate() {
             let Some(state) = before.at(&["state", "terminated"]) else { continue };
             let name = text(before, "name");
-            let sidecar = object
-                .get("spec")
-                .map(|spec| items(spec, containers))
-                .unwrap_or_default()
-                .iter()
-                .any(|one| text(one, "name") == name && text(one, "restartPolicy") == "Always");
+            let containers = object.get("spec").map(|spec| items(spec, containers)).unwrap_or_default();
+            let is_sidecar =
+                |one: &Value| text(one, "name") == name && text(one, "restartPolicy") == "Always";
+            let sidecar = search(containers, is_sidecar).is_some();
             let may_restart = match policy {
                 "Always" => list == "containerStatuses" || sidecar,
                 "OnFailure" => int_at(state, &["exitCode"]) != 0 || sidecar,
                 _ => sidecar,
             };
-            let now = items(status, list).iter().find(|one| text(one, "name") == name);
+            let now = search(items(status, list), |one| text(one, "name") == name);
             if !may_restart && now.is_some_and(|now| now.at(&["state", "terminated"]).is_none()) {
                 errors.push(FieldError::forbidden(
                     format!("status.{list}[{i}].state"),

@@ -1,11 +1,14 @@
 //! Warnings about Pods and pod templates.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use pleach_go::quantity::Quantity;
 use pleach_json::{Map, Value};
 
 use crate::kinds::fields::{int_at, items, text};
+
+/// The steps that a warning is charged which may come for each pair of items.
+const WARNING: u64 = 500;
 
 /// Labels of Nodes that have new names.
 const LABELS: [(&str, &str, &str); 4] = [
@@ -190,7 +193,8 @@ fn hidden_variables(container: &Value, path: &str, warnings: &mut Vec<String>) {
 
 /// Ports that several containers have.
 fn ports(spec: &Value, path: &str, warnings: &mut Vec<String>) {
-    let mut seen: Vec<(&Value, String)> = Vec::new();
+    type Numbers<'a> = (i64, &'a str);
+    let mut seen: HashMap<Numbers<'_>, Vec<(&Value, String)>> = HashMap::new();
     for list in ["initContainers", "containers"] {
         for (i, container) in items(spec, list).iter().enumerate() {
             if list == "initContainers" && text(container, "restartPolicy") != "Always" {
@@ -198,9 +202,11 @@ fn ports(spec: &Value, path: &str, warnings: &mut Vec<String>) {
             }
             for (j, port) in items(container, "ports").iter().enumerate() {
                 let at = format!("{path}.{list}[{i}].ports[{j}]");
-                let numbers =
-                    |port: &Value| (int_at(port, &["containerPort"]), text(port, "protocol").to_owned());
-                for (other, where_) in seen.iter().filter(|(other, _)| numbers(other) == numbers(port)) {
+                let same =
+                    seen.entry((int_at(port, &["containerPort"]), text(port, "protocol"))).or_default();
+                for (other, where_) in &*same {
+                    // Each port is compared with each.
+                    pleach_work::charge(WARNING);
                     let host = |port: &Value| (int_at(port, &["hostPort"]), text(port, "hostIP").to_owned());
                     if host(port) == host(other) {
                         warnings.push(format!("{at}: duplicate port definition with {where_}"));
@@ -212,7 +218,7 @@ fn ports(spec: &Value, path: &str, warnings: &mut Vec<String>) {
                         warnings.push(format!("{at}: dangerously ambiguous port definition with {where_}"));
                     }
                 }
-                seen.push((port, at));
+                same.push((port, at));
             }
         }
     }
