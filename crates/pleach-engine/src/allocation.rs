@@ -65,13 +65,14 @@ impl Engine {
         let mut taken = Allocated::default();
         // The first address is that of the API server.
         taken.addresses.insert(nth(1));
-        for other in self.objects(&kind.group, &kind.plural, None).await? {
-            if pleach_meta::object_meta::ObjectMeta::of(&other).uid() == own_uid {
-                continue;
+        let services = self.each_object(&kind.group, &kind.plural, None, |other| {
+            if pleach_meta::object_meta::ObjectMeta::of(&other).uid() != own_uid {
+                taken.addresses.extend(service::addresses_of(&other));
+                taken.ports.extend(service::node_ports_of(&other));
             }
-            taken.addresses.extend(service::addresses_of(&other));
-            taken.ports.extend(service::node_ports_of(&other));
-        }
+            Ok(())
+        });
+        services.await?;
         Ok(taken)
     }
 
@@ -128,6 +129,7 @@ impl Engine {
             let had: Vec<i64> = old.map(|old| service::node_ports_of(old).collect()).unwrap_or_default();
             let mut numbers: Vec<(i64, i64)> = Vec::new();
             for (i, (port, given)) in service::ports_of(object).into_iter().enumerate() {
+                pleach_work::charge(1 + (numbers.len() + had.len()) as u64 / 4);
                 let number = match given {
                     0 => match numbers.iter().find(|(known, _)| *known == port) {
                         Some((_, number)) => *number,

@@ -26,16 +26,18 @@ impl Engine {
         })
     }
 
-    /// All objects of a kind as they are stored, in a namespace or in all.
-    pub(crate) async fn objects(
+    /// Looks at all objects of a kind as they are stored, in a namespace or in all: one at a time, as a client decides
+    /// how many there are and how large.
+    pub(crate) async fn each_object(
         &self,
         group: &str,
         plural: &str,
         namespace: Option<&str>,
-    ) -> Result<Vec<Value>, Rejection> {
-        let Some(target) = self.storage_target(group, plural, namespace, None) else { return Ok(Vec::new()) };
+        mut look: impl FnMut(Value) -> Result<(), Rejection> + Send,
+    ) -> Result<(), Rejection> {
+        let Some(target) = self.storage_target(group, plural, namespace, None) else { return Ok(()) };
         let listing = Box::pin(self.list(&target, &ListOptions::default())).await?;
-        listing.items.iter().map(crate::object::Object::to_value).collect()
+        listing.items.into_iter().try_for_each(|object| look(object.into_value()?))
     }
 
     /// One object, if it is there.

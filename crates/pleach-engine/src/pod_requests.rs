@@ -123,14 +123,19 @@ impl Engine {
         context: &mut Context,
     ) -> Result<(), Rejection> {
         let namespace = pod.namespace.as_deref();
-        let budgets = self.objects(disruption_budget::GROUP, disruption_budget::PLURAL, namespace).await?;
         let labels = ObjectMeta::of(object).labels();
-        let mut matching = budgets.iter().filter(|budget| {
-            let selector = LabelSelector::from_object(budget.at(&["spec", "selector"]));
-            selector.is_ok_and(|selector| selector.matches(labels))
-        });
-        let Some(budget) = matching.next() else { return self.mark_and_delete(pod, deletion, context).await };
-        if matching.next().is_some() {
+        let (mut matching, mut several) = (None, false);
+        let budgets =
+            self.each_object(disruption_budget::GROUP, disruption_budget::PLURAL, namespace, |budget| {
+                let selector = LabelSelector::from_object(budget.at(&["spec", "selector"]));
+                if selector.is_ok_and(|selector| selector.matches(labels)) {
+                    several |= matching.replace(budget).is_some();
+                }
+                Ok(())
+            });
+        budgets.await?;
+        let Some(budget) = &matching else { return self.mark_and_delete(pod, deletion, context).await };
+        if several {
             return Err(Rejection::Plain(
                 "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
                     .into(),

@@ -20,8 +20,16 @@ use crate::kinds::admission_policy::{
 use crate::record::Record;
 use crate::rejection::Rejection;
 
-/// How many objects are kept parsed for policies.
+/// How many objects are kept parsed for policies, and how many bytes of JSON all of them have.
 const MOST_PARSED: usize = 4096;
+const MOST_PARSED_BYTES: usize = 2 << 20;
+
+/// Objects that are kept parsed.
+#[derive(Default)]
+struct Parsed {
+    objects: HashMap<Key, (Revision, Arc<Value>)>,
+    bytes: usize,
+}
 
 /// A policy and its bindings, in the order of their names.
 pub(crate) struct BoundPolicy {
@@ -54,7 +62,7 @@ pub(crate) struct Registry {
     policies: RwLock<Arc<Policies>>,
     /// The state that was read last. Locked while policies are read, so that an older state never replaces a newer one.
     read: tokio::sync::Mutex<ReadState>,
-    parsed: Mutex<HashMap<Key, (Revision, Arc<Value>)>>,
+    parsed: Mutex<Parsed>,
 }
 
 #[derive(Default)]
@@ -77,16 +85,22 @@ impl Registry {
     /// A parsed object that is as new as a record, if it is kept.
     pub(crate) fn parsed(&self, key: &Key, revision: Revision) -> Option<Arc<Value>> {
         let parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
-        parsed.get(key).filter(|(known, _)| *known == revision).map(|(_, value)| Arc::clone(value))
+        parsed.objects.get(key).filter(|(known, _)| *known == revision).map(|(_, value)| Arc::clone(value))
     }
 
     /// Keeps a parsed object.
     pub(crate) fn keep(&self, key: &Key, revision: Revision, value: &Arc<Value>) {
-        let mut parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
-        if parsed.len() >= MOST_PARSED {
-            parsed.clear();
+        let bytes = value.extent(MOST_PARSED_BYTES).bytes;
+        if bytes > MOST_PARSED_BYTES / 4 {
+            return;
         }
-        parsed.insert(key.clone(), (revision, Arc::clone(value)));
+        let mut parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
+        if parsed.objects.len() >= MOST_PARSED || parsed.bytes + bytes > MOST_PARSED_BYTES {
+            *parsed = Parsed::default();
+        }
+        // What an earlier revision took stays counted until all are forgotten.
+        parsed.bytes += bytes;
+        parsed.objects.insert(key.clone(), (revision, Arc::clone(value)));
     }
 }
 
@@ -220,5 +234,27 @@ impl Engine {
             all.push((item.key, (item.revision, made)));
         }
         Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parsed_objects_are_kept_up_to_a_number_of_bytes() {
+        let registry = Registry::default();
+        let object = |bytes: usize| Arc::new(Value::from("x".repeat(bytes)));
+        let key = |n: usize| Key::new(format!("k{n}"));
+        let kept = |n: usize| registry.parsed(&key(n), Revision(1)).is_some();
+        registry.keep(&key(0), Revision(1), &object(MOST_PARSED_BYTES / 2));
+        assert!(!kept(0), "it would take the place of too many others");
+        for n in 1..=100 {
+            registry.keep(&key(n), Revision(1), &object(MOST_PARSED_BYTES / 10));
+            assert!(kept(n), "{n}");
+            let all: usize = (1..=n).filter(|n| kept(*n)).count();
+            assert!(all * (MOST_PARSED_BYTES / 10) <= MOST_PARSED_BYTES, "{all} are kept");
+        }
+        assert!(registry.parsed(&key(100), Revision(2)).is_none(), "another revision is another object");
     }
 }

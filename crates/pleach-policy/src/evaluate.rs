@@ -167,6 +167,8 @@ impl Policy {
                 let validation = &self.validations[i];
                 let message = messages.get(i).and_then(Option::as_deref);
                 let message = denial_message(validation, message);
+                // Kept as a warning for each object of parameters.
+                pleach_work::charge(message.len() as u64);
                 Decision::Deny(Denial { message, reason: validation.reason.clone() })
             }
         });

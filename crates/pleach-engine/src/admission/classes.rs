@@ -4,7 +4,7 @@
 use std::pin::Pin;
 
 use pleach_go::quantity::Quantity;
-use pleach_json::Value;
+use pleach_json::{Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_pipeline::strategy::Role;
 
@@ -15,6 +15,27 @@ use crate::target::Subresource;
 
 pub(super) struct DefaultIngressClass;
 pub(super) struct PersistentVolumeClaimResize;
+
+/// The newest of some classes; of several that are equally new the first by name.
+#[derive(Default)]
+pub(super) struct Newest(Option<(Option<String>, Str)>);
+
+impl Newest {
+    pub(super) fn see(&mut self, class: &Value) {
+        let meta = ObjectMeta::of(class);
+        let (created, name) = (meta.creation_timestamp(), meta.name());
+        let is_newer = self.0.as_ref().is_none_or(|(newest, known)| {
+            created.cmp(&newest.as_deref()).then_with(|| known.as_str().cmp(name)).is_gt()
+        });
+        if is_newer {
+            self.0 = Some((created.map(str::to_owned), name.into()));
+        }
+    }
+
+    pub(super) fn name(self) -> Option<Str> {
+        self.0.map(|(_, name)| name)
+    }
+}
 
 impl Plugin for DefaultIngressClass {
     fn handles(&self, _: &Engine, attributes: &AdmissionAttributes<'_>) -> bool {
@@ -34,18 +55,18 @@ impl Plugin for DefaultIngressClass {
             {
                 return Ok(());
             }
-            let classes = write.engine.objects(ingress::GROUP, ingress::CLASSES, None).await?;
-            let defaults = classes
-                .iter()
-                .filter(|class| ObjectMeta::of(class).annotation(ingress::DEFAULT_CLASS) == Some("true"));
-            let newest = defaults.max_by(|a, b| {
-                let (a, b) = (ObjectMeta::of(a), ObjectMeta::of(b));
-                a.creation_timestamp().cmp(&b.creation_timestamp()).then_with(|| b.name().cmp(a.name()))
+            let mut newest = Newest::default();
+            let classes = write.engine.each_object(ingress::GROUP, ingress::CLASSES, None, |class| {
+                if ObjectMeta::of(&class).annotation(ingress::DEFAULT_CLASS) == Some("true") {
+                    newest.see(&class);
+                }
+                Ok(())
             });
-            if let Some(class) = newest
+            classes.await?;
+            if let Some(class) = newest.name()
                 && let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut)
             {
-                spec.insert("ingressClassName", ObjectMeta::of(class).name());
+                spec.insert("ingressClassName", class);
                 write.state.changed = true;
             }
             Ok(())

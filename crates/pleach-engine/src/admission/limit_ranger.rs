@@ -13,8 +13,13 @@ use crate::target::Subresource;
 
 pub(super) struct LimitRanger;
 
-async fn ranges(engine: &Engine, attributes: &AdmissionAttributes<'_>) -> Result<Vec<Value>, Rejection> {
-    engine.objects(limit_range::GROUP, limit_range::PLURAL, attributes.target.namespace.as_deref()).await
+async fn each_range(
+    engine: &Engine,
+    attributes: &AdmissionAttributes<'_>,
+    look: impl FnMut(Value) -> Result<(), Rejection> + Send,
+) -> Result<(), Rejection> {
+    let namespace = attributes.target.namespace.as_deref();
+    engine.each_object(limit_range::GROUP, limit_range::PLURAL, namespace, look).await
 }
 
 impl Plugin for LimitRanger {
@@ -38,10 +43,12 @@ impl Plugin for LimitRanger {
                 return Ok(());
             }
             let Some(object) = write.object else { return Ok(()) };
-            for range in ranges(write.engine, attributes).await? {
-                write.state.changed |= limit_range::fill_pod(&range, object);
-            }
-            Ok(())
+            let changed = &mut write.state.changed;
+            let fill = |range: Value| {
+                *changed |= limit_range::fill_pod(&range, object);
+                Ok(())
+            };
+            each_range(write.engine, attributes, fill).await
         })
     }
 
@@ -55,17 +62,15 @@ impl Plugin for LimitRanger {
             if write.old.is_some_and(|old| old.at(&["metadata", "deletionTimestamp"]).is_some()) {
                 return Ok(());
             }
-            for range in ranges(write.engine, attributes).await? {
+            let check = |range: Value| {
                 let refused = if attributes.target.kind.strategy.role() == Role::Pod {
                     limit_range::check_pod(&range, object)
                 } else {
                     limit_range::check_claim(&range, object)
                 };
-                if let Some(why) = refused {
-                    return Err(attributes.forbid(object, why));
-                }
-            }
-            Ok(())
+                refused.map_or(Ok(()), |why| Err(attributes.forbid(object, why)))
+            };
+            each_range(write.engine, attributes, check).await
         })
     }
 }

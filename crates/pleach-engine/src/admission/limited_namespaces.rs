@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use pleach_json::Str;
-use pleach_store::Key;
+use pleach_store::{Key, RangeQuery};
 
 use crate::engine::Engine;
 use crate::keys;
@@ -38,8 +38,11 @@ impl Engine {
     pub(crate) async fn load_limits(&self) -> Result<(), Rejection> {
         let mut names = HashSet::new();
         for (group, plural) in [(limit_range::GROUP, limit_range::PLURAL), (quota::GROUP, quota::PLURAL)] {
-            for object in self.objects(group, plural, None).await? {
-                names.insert(pleach_meta::object_meta::ObjectMeta::of(&object).namespace().into());
+            let query = RangeQuery::prefix(keys::prefix(group, plural, None));
+            let range = self.store.range(query).await.map_err(Rejection::from_store)?;
+            for item in &range.items {
+                let namespace = keys::split(&item.key).and_then(|(_, _, rest)| rest.split_once('/'));
+                names.extend(namespace.map(|(namespace, _)| Str::from(namespace)));
             }
         }
         self.limited.any.store(!names.is_empty(), Ordering::Release);

@@ -99,6 +99,8 @@ impl Engine {
         if keeps && let Some(known) = self.policies.parsed(key, record.revision) {
             return Ok(known);
         }
+        // All parameters of a policy are held at once.
+        pleach_work::charge(record.json().len() as u64);
         let value = Arc::new(self.live_value(kind, version, &record).await?);
         if keeps {
             self.policies.keep(key, record.revision, &value);

@@ -46,10 +46,18 @@ impl Plugin for Priority {
             };
             let name = object.at(&["spec", "priorityClassName"]).and_then(Value::as_str).unwrap_or_default();
             let class = if name.is_empty() {
-                let all = write.engine.objects(priority_class::GROUP, priority_class::PLURAL, None).await?;
-                let defaults =
-                    all.into_iter().filter(|class| class.get("globalDefault") == Some(&Value::Bool(true)));
-                defaults.min_by_key(|class| class.get("value").and_then(Value::as_int))
+                let value = |class: &Value| class.get("value").and_then(Value::as_int);
+                let mut least: Option<Value> = None;
+                let classes =
+                    write.engine.each_object(priority_class::GROUP, priority_class::PLURAL, None, |class| {
+                        let is_default = class.get("globalDefault") == Some(&Value::Bool(true));
+                        if is_default && least.as_ref().is_none_or(|least| value(&class) < value(least)) {
+                            least = Some(class);
+                        }
+                        Ok(())
+                    });
+                classes.await?;
+                least
             } else {
                 let found =
                     write.engine.object(priority_class::GROUP, priority_class::PLURAL, None, name).await?;

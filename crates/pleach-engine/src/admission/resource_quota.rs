@@ -39,17 +39,19 @@ impl Plugin for ResourceQuota {
                 group: &target.kind.group,
                 plural: &target.kind.plural,
             };
-            let quotas = engine.objects(quota::GROUP, quota::PLURAL, target.namespace.as_deref()).await?;
             let charge = |quota: &Value| {
                 let charged = usage::charge(counted, quota, object, write.old);
                 charged.map_err(|why| attributes.forbid(object, why))
             };
             let mut concerned = Vec::new();
-            for quota in &quotas {
-                if charge(quota)?.is_some() {
-                    concerned.push(Str::from(ObjectMeta::of(quota).name()));
-                }
-            }
+            let quotas =
+                engine.each_object(quota::GROUP, quota::PLURAL, target.namespace.as_deref(), |quota| {
+                    if charge(&quota)?.is_some() {
+                        concerned.push(Str::from(ObjectMeta::of(&quota).name()));
+                    }
+                    Ok(())
+                });
+            quotas.await?;
             if attributes.dry_run() {
                 return Ok(());
             }

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use pleach_json::Value;
 use pleach_meta::object_meta::ObjectMeta;
 
+use super::classes::Newest;
 use super::{AdmissionAttributes, Mutation, Operation, Plugin, Verdict};
 use crate::engine::Engine;
 use crate::kinds::storage_class;
@@ -58,17 +59,19 @@ impl Plugin for DefaultStorageClass {
             if annotated || object.at(&["spec", "storageClassName"]).is_some() {
                 return Ok(());
             }
-            let classes = write.engine.objects(storage_class::GROUP, storage_class::PLURAL, None).await?;
-            let defaults = classes.iter().filter(|class| storage_class::is_default(class));
-            // The newest; of several that are equally new the first by name.
-            let newest = defaults.max_by(|a, b| {
-                let (a, b) = (ObjectMeta::of(a), ObjectMeta::of(b));
-                a.creation_timestamp().cmp(&b.creation_timestamp()).then_with(|| b.name().cmp(a.name()))
-            });
-            if let Some(class) = newest
+            let mut newest = Newest::default();
+            let classes =
+                write.engine.each_object(storage_class::GROUP, storage_class::PLURAL, None, |class| {
+                    if storage_class::is_default(&class) {
+                        newest.see(&class);
+                    }
+                    Ok(())
+                });
+            classes.await?;
+            if let Some(class) = newest.name()
                 && let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut)
             {
-                spec.insert("storageClassName", ObjectMeta::of(class).name());
+                spec.insert("storageClassName", class);
                 write.state.changed = true;
             }
             Ok(())
