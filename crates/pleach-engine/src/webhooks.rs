@@ -14,4 +14,4 @@ pub(crate) mod review;
 pub use caller::{Address, CallError, CallFuture, Caller, Place, WebhookPlugin};
 pub use excerpt::{EXCERPT, excerpt, excerpt_bytes};
 pub use pleach_policy::user_info;
-pub(crate) use registry::Registry;
+pub(crate) use registry::{NOT_READY, Registry};

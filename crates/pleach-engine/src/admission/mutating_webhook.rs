@@ -11,7 +11,7 @@ use super::webhooks::{Views, any_concerns, usable, with_patch};
 use super::{AdmissionAttributes, Mutation, Plugin, Verdict};
 use crate::engine::Engine;
 use crate::rejection::Rejection;
-use crate::webhooks::excerpt;
+use crate::webhooks::{NOT_READY, excerpt};
 
 pub(super) struct MutatingAdmissionWebhook;
 
@@ -42,7 +42,10 @@ impl Reinvocations {
 
 impl Plugin for MutatingAdmissionWebhook {
     fn handles(&self, engine: &Engine, attributes: &AdmissionAttributes<'_>) -> bool {
-        engine.hooks.get().is_some_and(|hooks| any_concerns(&hooks.mutating, attributes))
+        engine
+            .hooks
+            .get()
+            .is_some_and(|hooks| hooks.lacks_some_of(attributes) || any_concerns(&hooks.mutating, attributes))
     }
 
     fn admit<'a>(&'a self, write: Mutation<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
@@ -53,6 +56,9 @@ impl Plugin for MutatingAdmissionWebhook {
 async fn admit(write: Mutation<'_>) -> Verdict {
     let Mutation { engine, attributes, object, old, state, warnings } = write;
     let Some(hooks) = engine.hooks.get() else { return Ok(()) };
+    if hooks.lacks_some_of(attributes) {
+        return Err(attributes.forbid(object.as_ref().unwrap_or(&Value::Null), NOT_READY));
+    }
     let hooks = &hooks.mutating;
     if hooks.is_empty() {
         return Ok(());

@@ -6,12 +6,13 @@
 use std::pin::Pin;
 
 use futures_util::{StreamExt as _, stream};
+use pleach_json::Value;
 
 use super::webhooks::{Views, any_concerns, usable};
 use super::{AdmissionAttributes, Plugin, Validation, Verdict};
 use crate::engine::Engine;
 use crate::rejection::Rejection;
-use crate::webhooks::CallError;
+use crate::webhooks::{CallError, NOT_READY};
 
 pub(super) struct ValidatingAdmissionWebhook;
 
@@ -20,7 +21,9 @@ const CALLS_AT_ONCE: usize = 64;
 
 impl Plugin for ValidatingAdmissionWebhook {
     fn handles(&self, engine: &Engine, attributes: &AdmissionAttributes<'_>) -> bool {
-        engine.hooks.get().is_some_and(|hooks| any_concerns(&hooks.validating, attributes))
+        engine.hooks.get().is_some_and(|hooks| {
+            hooks.lacks_some_of(attributes) || any_concerns(&hooks.validating, attributes)
+        })
     }
 
     fn validate<'a>(&'a self, write: Validation<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
@@ -31,6 +34,9 @@ impl Plugin for ValidatingAdmissionWebhook {
 async fn validate(write: Validation<'_>) -> Verdict {
     let Validation { engine, attributes, object, old, warnings } = write;
     let Some(hooks) = engine.hooks.get() else { return Ok(()) };
+    if hooks.lacks_some_of(attributes) {
+        return Err(attributes.forbid(object.unwrap_or(&Value::Null), NOT_READY));
+    }
     if hooks.validating.is_empty() {
         return Ok(());
     }

@@ -5,15 +5,18 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use pleach_json::Value;
 use pleach_store::{Key, RangeQuery, Revision};
 
 use super::hook::{self, Hook};
+use crate::admission::AdmissionAttributes;
 use crate::engine::Engine;
 use crate::keys;
 use crate::kinds::webhook_configuration::{GROUP, MUTATING, VALIDATING};
 use crate::record::Record;
 use crate::rejection::Rejection;
+
+/// Why writes are refused whose webhooks are not known.
+pub(crate) const NOT_READY: &str = "not yet ready to handle request";
 
 /// All webhooks, in the order they are called: by the name of their configuration, then as it lists them.
 #[derive(Default)]
@@ -22,6 +25,15 @@ pub(crate) struct Hooks {
     pub(crate) mutating: Vec<Hook>,
     /// Validating webhooks.
     pub(crate) validating: Vec<Hook>,
+    /// Whether a configuration cannot be decoded, so that the writes that its webhooks would refuse are not known.
+    pub(crate) unreadable: bool,
+}
+
+impl Hooks {
+    /// Whether the webhooks of a write are not known, and it has to be refused.
+    pub(crate) fn lacks_some_of(&self, attributes: &AdmissionAttributes<'_>) -> bool {
+        self.unreadable && !attributes.target.kind.strategy.is_exempt_from_webhooks()
+    }
 }
 
 /// The webhooks there are now.
@@ -58,9 +70,10 @@ impl Engine {
         }
         let mut hooks = Hooks::default();
         let mut oldest = Revision(u64::MAX);
-        hooks.mutating = self.read_hooks(MUTATING, &mut oldest).await?;
-        hooks.validating = self.read_hooks(VALIDATING, &mut oldest).await?;
-        let any = !hooks.mutating.is_empty() || !hooks.validating.is_empty();
+        let unreadable = &mut hooks.unreadable;
+        hooks.mutating = self.read_hooks(MUTATING, &mut oldest, unreadable).await?;
+        hooks.validating = self.read_hooks(VALIDATING, &mut oldest, unreadable).await?;
+        let any = !hooks.mutating.is_empty() || !hooks.validating.is_empty() || hooks.unreadable;
         *self.hooks.hooks.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(hooks);
         self.hooks.any.store(any, Ordering::Release);
         *read_at = oldest;
@@ -72,7 +85,12 @@ impl Engine {
         matches!(keys::split(key), Some((GROUP, MUTATING | VALIDATING, _)))
     }
 
-    async fn read_hooks(&self, plural: &str, oldest: &mut Revision) -> Result<Vec<Hook>, Rejection> {
+    async fn read_hooks(
+        &self,
+        plural: &str,
+        oldest: &mut Revision,
+        unreadable: &mut bool,
+    ) -> Result<Vec<Hook>, Rejection> {
         let prefix = keys::prefix(GROUP, plural, None);
         let end = Key::prefix_end(&prefix);
         let query = RangeQuery { start: Key::new(prefix), end, limit: None, at: None };
@@ -80,8 +98,13 @@ impl Engine {
         *oldest = range.revision.min(*oldest);
         let mut hooks = Vec::new();
         for item in range.items {
-            let configuration: Value = Record::open(item.value, item.revision)?.parse()?;
-            hooks.extend(hook::decode(&configuration));
+            match Record::open(item.value, item.revision).and_then(|record| record.parse()) {
+                Ok(configuration) => hooks.extend(hook::decode(&configuration)),
+                Err(error) => {
+                    *unreadable = true;
+                    tracing::error!(key = %item.key, %error, "cannot decode a webhook configuration: writes are refused until it is deleted");
+                }
+            }
         }
         Ok(hooks)
     }

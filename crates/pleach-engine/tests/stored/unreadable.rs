@@ -203,3 +203,27 @@ async fn the_others_are_served_after_a_start() {
     fixture.delete_unsafely(CRDS, "bars.g.io").await.unwrap();
     assert!(fixture.store.get(&broken, None).await.unwrap().is_none());
 }
+
+#[tokio::test]
+async fn a_webhook_configuration_that_cannot_be_decoded_refuses_writes_until_it_is_deleted() {
+    const CONFIGURATIONS: (&str, &str) = ("admissionregistration.k8s.io", "validatingwebhookconfigurations");
+    let fixture = fixture().await;
+    let configuration = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "bad"}});
+    fixture.create(CONFIGURATIONS, &configuration).await.unwrap();
+    let key = fixture.target(CONFIGURATIONS, Some("bad")).key_of("bad");
+    fixture.damage(key, DAMAGES[2].1).await;
+    let gates = Gates { unsafe_deletion: true, ..Gates::default() };
+    let engine = deterministic::engine(fixture.store.clone()).with_gates(gates);
+    engine.start().await.expect("it starts all the same");
+    let again = Fixture { store: fixture.store.clone(), engine: Arc::new(engine) };
+    let refused = again.create(FOOS, &foo("x", json!(1))).await.map(drop).unwrap_err();
+    let (code, message) = code_and_message(refused);
+    assert_eq!(
+        (code, message.as_str()),
+        (403, "foos.g.io \"x\" is forbidden: not yet ready to handle request")
+    );
+    assert!(again.list(FOOS).await.unwrap().is_empty(), "it can be read");
+    again.delete_unsafely(CONFIGURATIONS, "bad").await.unwrap();
+    again.create(FOOS, &foo("x", json!(1))).await.unwrap();
+}
