@@ -101,6 +101,9 @@ impl<'a> Call<'a> {
 /// A request that takes longer is logged. A watch takes as long as it takes to begin.
 const SLOW: Duration = Duration::from_secs(1);
 
+/// How long it may take to find the user of a request.
+const AUTHENTICATION: Duration = Duration::from_secs(30);
+
 /// From how many writes at once waiting for one another costs less than it saves.
 const MANY_WRITES: usize = 8;
 
@@ -257,7 +260,19 @@ impl App {
         let asked = path.as_deref().unwrap_or_default();
         let user = match self.authenticators.authenticate(credentials(bearer, certificate, asked)) {
             Answer::Now(user) => user,
-            Answer::Later(user) => user.await,
+            // What a token names is read from the store, and may be large.
+            Answer::Later(user) => {
+                let meter = Meter::new(REQUEST_STEPS).supervisor(cpu.clone());
+                match run_metered(meter.deadline(started + AUTHENTICATION), user).await {
+                    Ok(user) => user,
+                    Err(interrupted) => {
+                        if matches!(interrupted, Interrupted::Panicked(_)) {
+                            self.metrics.panicked();
+                        }
+                        Err(Unauthorized)
+                    }
+                }
+            }
         };
         let mut response = match (info, deadline, user) {
             (None, ..) => respond::text(Outcome::BadPath, "400 Bad Request"),

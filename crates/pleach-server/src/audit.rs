@@ -12,7 +12,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, USER_AGENT};
 use http::{Method, Response};
-use http_body_util::BodyExt as _;
 use pleach_auth::{Attributes, UserInfo, Verb};
 use pleach_engine::webhooks::user_info;
 use pleach_json::{Map, Value, json, to_vec};
@@ -23,6 +22,11 @@ use self::webhook::AuditWebhook;
 use crate::app::Call;
 use crate::body::Body;
 use crate::cbor;
+
+/// Longer responses are sent without being recorded: a list may be as large as the store.
+const MOST_RECORDED: usize = 4 << 20;
+/// The most bytes of events that wait for the log, and for the webhook. Each may hold a body of 3 MiB.
+const MOST_WAITING: usize = 64 << 20;
 
 /// The annotations of the authorization decision.
 pub const DECISION: &str = "authorization.k8s.io/decision";
@@ -141,9 +145,12 @@ impl Record {
         let streams = self.is_watch && !is_error;
         if !streams && (is_error || self.audited.level == Level::RequestResponse) {
             let (parts, body) = response.into_parts();
-            let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-            response = Response::from_parts(parts, Body::from(bytes.clone()));
-            if let Some(object) = decoded(&bytes, response.headers()) {
+            let (body, bytes) = body.read(MOST_RECORDED).await;
+            response = Response::from_parts(parts, body);
+            if bytes.is_none() {
+                self.note_truncated();
+            }
+            if let Some(object) = bytes.and_then(|bytes| decoded(&bytes, response.headers())) {
                 if object.get("kind").and_then(Value::as_str) == Some("Status") {
                     status = object.clone();
                     if let Some(members) = status.as_object_mut() {
@@ -166,6 +173,13 @@ impl Record {
             self.emit(Stage::ResponseComplete, Map::new());
         }
         response
+    }
+
+    /// Notes that the event lacks the response, as upstream does when it shortens events.
+    fn note_truncated(&mut self) {
+        if let Value::Object(annotations) = self.event.get_or_insert_with("annotations", Value::object) {
+            annotations.insert("audit.k8s.io/truncated", "true");
+        }
     }
 
     /// A request that creates an object has no name in its path.

@@ -1,5 +1,6 @@
 //! Response bodies: bytes that are there, pieces that are made as they are taken, or a stream of events.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::task::{Context, Poll};
 
 use bytes::{Buf as _, Bytes};
 use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt as _;
 
 use crate::chunk::{Chunk, Stored};
 use crate::documents::rope::Rope;
@@ -34,6 +36,8 @@ enum Content {
     Rope(Rope),
     /// Pieces that are made when the client is ready for them.
     Pieces(Box<dyn Pieces>),
+    /// A body whose beginning was read before, or that broke there.
+    Resumed(VecDeque<Bytes>, Result<Box<Body>, Broken>),
 }
 
 impl Body {
@@ -52,6 +56,31 @@ impl Body {
         Content::Pieces(pieces).into()
     }
 
+    /// Reads a body to its end, unless it is longer than `most`. Comes back whole, with its bytes if they are all.
+    pub async fn read(mut self, most: usize) -> (Self, Option<Bytes>) {
+        let (mut first, mut size) = (VecDeque::new(), 0);
+        loop {
+            match self.frame().await {
+                Some(Ok(frame)) => {
+                    let Ok(mut data) = frame.into_data() else { continue };
+                    size += data.remaining();
+                    first.push_back(data.copy_to_bytes(data.remaining()));
+                    if size > most {
+                        return (Content::Resumed(first, Ok(Box::new(self))).into(), None);
+                    }
+                }
+                Some(Err(broken)) => return (Content::Resumed(first, Err(broken)).into(), None),
+                None => break,
+            }
+        }
+        let bytes: Bytes = match first.len() {
+            1 => first.pop_front().unwrap_or_default(),
+            _ => first.iter().flatten().copied().collect(),
+        };
+        let whole = Self { content: Content::Full(bytes.clone()), place: self.place.take() };
+        (whole, Some(bytes))
+    }
+
     /// Keeps a request's place among those in flight until the body is sent.
     pub fn hold(&mut self, place: Arc<dyn Send + Sync>) {
         self.place = Some(place);
@@ -65,6 +94,9 @@ impl Body {
             // Their queues have bounds of their own; documents are shared by all responses.
             Content::Events(_) | Content::Rope(_) => 0,
             Content::Pieces(pieces) => pieces.held(),
+            Content::Resumed(first, rest) => {
+                first.iter().map(Bytes::len).sum::<usize>() + rest.as_ref().map_or(0, |rest| rest.held())
+            }
         }
     }
 }
@@ -140,6 +172,11 @@ impl http_body::Body for Body {
                 }
                 None => None,
             },
+            Content::Resumed(first, rest) => match (first.pop_front(), rest) {
+                (Some(bytes), _) => Some(bytes.into()),
+                (None, Ok(rest)) => return Pin::new(&mut **rest).poll_frame(cx),
+                (None, Err(broken)) => return Poll::Ready(Some(Err(*broken))),
+            },
         };
         Poll::Ready(next.map(|chunk| Ok(Frame::data(chunk))))
     }
@@ -149,7 +186,8 @@ impl http_body::Body for Body {
             Content::Full(bytes) => bytes.is_empty(),
             Content::Stored(stored) => stored.is_none(),
             Content::Rope(rope) => rope.left() == 0,
-            Content::Events(_) | Content::Pieces(_) => false,
+            Content::Resumed(first, Ok(rest)) => first.is_empty() && rest.is_end_stream(),
+            Content::Events(_) | Content::Pieces(_) | Content::Resumed(_, Err(_)) => false,
         }
     }
 
@@ -158,7 +196,27 @@ impl http_body::Body for Body {
             Content::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Content::Stored(_) => SizeHint::with_exact(self.held() as u64),
             Content::Rope(rope) => SizeHint::with_exact(rope.left() as u64),
-            Content::Events(_) | Content::Pieces(_) => SizeHint::default(),
+            Content::Events(_) | Content::Pieces(_) | Content::Resumed(..) => SizeHint::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_body_that_is_read_comes_back_whole() {
+        let bytes: Vec<u8> = (0..3 * PART).map(|n| (n % 251) as u8).collect();
+        for (most, all) in [(0, false), (PART, false), (bytes.len() - 1, false), (bytes.len(), true)] {
+            let (body, read) = Body::from(bytes.clone()).read(most).await;
+            assert_eq!(read.as_deref(), all.then_some(&bytes[..]), "{most}");
+            assert!(body.held() >= bytes.len(), "{most}");
+            let sent = body.collect().await.expect("it does not break").to_bytes();
+            assert!(sent == bytes, "{most}");
+        }
+        let (body, read) = Body::empty().read(0).await;
+        assert_eq!(read.as_deref(), Some(&[][..]));
+        assert!(http_body::Body::is_end_stream(&body));
     }
 }

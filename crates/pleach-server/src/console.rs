@@ -17,7 +17,7 @@ mod sessions;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderName, HeaderValue, LOCATION, SET_COOKIE,
@@ -25,10 +25,12 @@ use http::header::{
 };
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, Uri};
+use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use pleach_auth::{Credentials, Unauthorized, UserInfo};
 use pleach_json::{Value, json};
 use pleach_work::{Meter, run_metered};
+use tokio::time::timeout;
 
 use crate::app::{App, REQUEST_STEPS};
 use crate::authentication::{Bearer, bearer_token};
@@ -61,6 +63,12 @@ const AGENT: HeaderValue = HeaderValue::from_static("pleach-console");
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
      img-src 'self' data:; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; \
      form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types pleach-worker";
+
+/// The largest body that signs in, and how long it may take to come.
+const SIGN_IN_BYTES: usize = 64 * 1024;
+const SIGN_IN_TIME: Duration = Duration::from_secs(10);
+/// How long a question to the playground may take to come, and to be answered.
+const QUESTION_TIME: Duration = Duration::from_secs(34);
 
 /// The console of a server.
 pub struct Console {
@@ -178,10 +186,12 @@ impl Console {
         request: Request<Incoming>,
         now: Instant,
     ) -> Response<Body> {
-        let mut body = Unread::new(request.into_body());
-        let Ok(bytes) = body.read().await else {
+        // The client is not authenticated: little is read, and not for long.
+        let few = Limited::new(request.into_body(), SIGN_IN_BYTES).collect();
+        let Ok(Ok(bytes)) = timeout(SIGN_IN_TIME, few).await else {
             return respond::text(Outcome::BadPath, "the body cannot be read\n");
         };
+        let bytes = bytes.to_bytes();
         let body = pleach_json::parse(&bytes).unwrap_or(Value::Null);
         let member = |name| body.get(name).and_then(Value::as_str);
         let grant = match (member("code"), member("token")) {
@@ -257,10 +267,10 @@ impl Console {
     async fn engine(&self, request: Request<Incoming>, cpu: Arc<CpuGuard>) -> Response<Body> {
         let Some(engine) = self.engine else { return respond::page_not_found() };
         let mut body = Unread::new(request.into_body());
-        let Ok(bytes) = body.read().await else {
+        let Ok(Ok(bytes)) = timeout(QUESTION_TIME, body.read()).await else {
             return respond::text(Outcome::BadPath, "the body cannot be read\n");
         };
-        let meter = Meter::new(REQUEST_STEPS).supervisor(cpu);
+        let meter = Meter::new(REQUEST_STEPS).deadline(Instant::now() + QUESTION_TIME).supervisor(cpu);
         let answer = run_metered(meter, async move { engine(&bytes) }).await;
         let answer = answer.unwrap_or_else(|_| {
             let value = json!({"error": "this needs more work than a request may take"});

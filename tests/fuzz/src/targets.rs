@@ -44,7 +44,7 @@ pub static TARGETS: &[Target] = &[
     row("strategic_patch", patch::strategic_patch, patch::strategic_seeds, (4_000, 64), (400_000, 8_000)),
     row("managed_fields", apply::managed_fields, apply::managed_fields_seeds, (10_000, 64), (400_000, 1_000)),
     row("apply", apply::apply, apply::apply_seeds, (20_000, 128), (2_000_000, 2_000)),
-    row("cbor", cbor::cbor, cbor::cbor_seeds, (10_000, 64), (400_000, 2_000)),
+    row("cbor", cbor::cbor, cbor::cbor_seeds, (10_000, 128), (400_000, 2_000)),
     row("protobuf", protobuf::protobuf, protobuf::protobuf_seeds, (10_000, 64), (400_000, 1_000)),
     row(
         "label_selector",

@@ -6,12 +6,20 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use super::MOST_WAITING;
+
 /// Events that wait to be written.
 const QUEUE: usize = 10_000;
+/// How long a request that waits for room sleeps at a time.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The file of the log and its rotation.
 #[derive(Clone, Debug)]
@@ -29,6 +37,8 @@ pub struct LogOptions {
 /// Writes lines in the background.
 pub struct AuditLog {
     lines: Option<SyncSender<Vec<u8>>>,
+    /// How many bytes wait.
+    waiting: Arc<AtomicUsize>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -37,16 +47,44 @@ impl AuditLog {
     pub fn open(options: LogOptions) -> io::Result<Self> {
         let mut output = Output::open(options)?;
         let (lines, receiver) = sync_channel(QUEUE);
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let taken = waiting.clone();
         let thread = std::thread::Builder::new().name("audit-log".into()).spawn(move || {
-            write_all(&receiver, &mut output);
+            write_all(&receiver, &taken, &mut output);
         })?;
-        Ok(Self { lines: Some(lines), thread: Some(thread) })
+        Ok(Self { lines: Some(lines), waiting, thread: Some(thread) })
     }
 
     /// Writes a line, which has its end.
     pub fn write(&self, line: Vec<u8>) {
-        if let Some(lines) = &self.lines {
+        let Some(lines) = &self.lines else { return };
+        let length = line.len();
+        let has_room = || self.waiting.load(Ordering::Acquire) <= MOST_WAITING;
+        let line = if has_room() {
+            self.waiting.fetch_add(length, Ordering::AcqRel);
+            match lines.try_send(line) {
+                Err(TrySendError::Full(line)) => {
+                    self.waiting.fetch_sub(length, Ordering::AcqRel);
+                    line
+                }
+                Ok(()) | Err(TrySendError::Disconnected(_)) => return,
+            }
+        } else {
+            line
+        };
+        // Other requests are served while this one waits.
+        let wait = move || {
+            while !has_room() {
+                std::thread::sleep(PAUSE);
+            }
+            self.waiting.fetch_add(length, Ordering::AcqRel);
             let _ = lines.send(line);
+        };
+        match Handle::try_current() {
+            Ok(runtime) if runtime.runtime_flavor() == RuntimeFlavor::MultiThread => {
+                tokio::task::block_in_place(wait);
+            }
+            _ => wait(),
         }
     }
 }
@@ -60,7 +98,7 @@ impl Drop for AuditLog {
     }
 }
 
-fn write_all(lines: &Receiver<Vec<u8>>, output: &mut Output) {
+fn write_all(lines: &Receiver<Vec<u8>>, waiting: &AtomicUsize, output: &mut Output) {
     let mut failed = false;
     let mut check = |result: io::Result<()>| {
         if let Err(error) = &result
@@ -71,9 +109,11 @@ fn write_all(lines: &Receiver<Vec<u8>>, output: &mut Output) {
         failed &= result.is_err();
     };
     while let Ok(line) = lines.recv() {
-        check(output.write(&line));
-        while let Ok(line) = lines.try_recv() {
+        let mut next = Some(line);
+        while let Some(line) = next {
             check(output.write(&line));
+            waiting.fetch_sub(line.len(), Ordering::AcqRel);
+            next = lines.try_recv().ok();
         }
         check(output.flush());
     }

@@ -3,12 +3,14 @@
 //! Events wait in a bounded queue; when it is full they are dropped and counted, as upstream does in batch mode.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use pleach_engine::webhooks::{Address, Caller};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use super::MOST_WAITING;
 
 /// How often a batch is tried, and the pause after the first time; it grows.
 const ATTEMPTS: u32 = 5;
@@ -30,6 +32,8 @@ pub struct BatchOptions {
 /// Sends events in the background.
 pub struct AuditWebhook {
     events: Sender<Vec<u8>>,
+    /// How many bytes wait.
+    waiting: Arc<AtomicUsize>,
     dropped: Arc<AtomicU64>,
 }
 
@@ -41,15 +45,33 @@ impl AuditWebhook {
         options: BatchOptions,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (events, receiver) = channel(options.buffer.max(1));
-        let dropped = Arc::new(AtomicU64::new(0));
-        (Self { events, dropped: dropped.clone() }, send(caller, address, options, receiver, dropped))
+        let (dropped, waiting) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicUsize::new(0)));
+        let queue = Self { events, waiting: waiting.clone(), dropped: dropped.clone() };
+        (queue, send(caller, address, options, Queue { events: receiver, waiting }, dropped))
     }
 
     /// Sends an event, which is JSON.
     pub fn send(&self, event: Vec<u8>) {
-        if self.events.try_send(event).is_err() {
+        let length = event.len();
+        let has_room = self.waiting.fetch_add(length, Ordering::AcqRel) + length <= MOST_WAITING;
+        if !has_room || self.events.try_send(event).is_err() {
+            self.waiting.fetch_sub(length, Ordering::AcqRel);
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
+    }
+}
+
+/// The events that wait.
+struct Queue {
+    events: Receiver<Vec<u8>>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Queue {
+    async fn recv(&mut self) -> Option<Vec<u8>> {
+        let event = self.events.recv().await?;
+        self.waiting.fetch_sub(event.len(), Ordering::AcqRel);
+        Some(event)
     }
 }
 
@@ -57,7 +79,7 @@ async fn send(
     caller: Arc<dyn Caller>,
     address: Address,
     options: BatchOptions,
-    mut events: Receiver<Vec<u8>>,
+    mut events: Queue,
     dropped: Arc<AtomicU64>,
 ) {
     while let Some(first) = events.recv().await {

@@ -17,6 +17,8 @@ const BIG: std::ops::RangeInclusive<u64> = 2..=3;
 const EPOCH: u64 = 1;
 /// The times that text can say.
 const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+/// The steps that an item is charged: it may be a single byte, and takes some thirty in memory.
+const STEPS_PER_ITEM: u64 = 30;
 /// Copying so many bytes of a text costs as much as reading an item.
 const BYTES_PER_STEP: u64 = 64;
 
@@ -89,22 +91,23 @@ impl Reader<'_> {
     fn array(&mut self, depth: usize) -> Result<Value, String> {
         let length = self.decoder.array().map_err(error)?;
         let mut items = Vec::with_capacity(self.room(length, 1)?);
+        pleach_work::charge(1);
         while self.goes_on(length, items.len())? {
+            pleach_work::charge(STEPS_PER_ITEM);
             items.push(self.item(depth + 1)?);
         }
-        pleach_work::charge(items.len() as u64 + 1);
         Ok(items.into())
     }
 
     fn map(&mut self, depth: usize) -> Result<Value, String> {
         let length = self.decoder.map().map_err(error)?;
         let mut members: Vec<(Str, Value)> = Vec::with_capacity(self.room(length, 2)?);
+        pleach_work::charge(1);
         while self.goes_on(length, members.len())? {
+            pleach_work::charge(STEPS_PER_ITEM);
             let key = self.key()?;
             members.push((key, self.item(depth + 1)?));
         }
-        let count = members.len();
-        pleach_work::charge(count as u64 + 1);
         members.sort_by(|(a, _), (b, _)| a.cmp(b));
         if let Some(twice) = members.windows(2).find(|two| two[0].0 == two[1].0) {
             return Err(format!("cbor: found duplicate map key {:?}", twice[0].0.as_str()));
