@@ -30,6 +30,8 @@ const MOST_WAITING: usize = 64 << 20;
 
 /// The annotations of the authorization decision.
 pub const DECISION: &str = "authorization.k8s.io/decision";
+/// The constraint of an impersonation, which is a field of the event and none of its annotations.
+pub const CONSTRAINT: &str = "impersonationConstraint";
 /// The reason of the decision.
 pub const REASON: &str = "authorization.k8s.io/reason";
 
@@ -123,12 +125,15 @@ impl Record {
         mut self,
         call: &Call<'_>,
         sent: Option<Bytes>,
-        annotations: Map,
+        mut annotations: Map,
         mut response: Response<Body>,
         panicked: bool,
     ) -> Response<Body> {
         if !Arc::ptr_eq(&call.attributes.user, &self.user) {
             self.event.insert("impersonatedUser", user_info(&call.attributes.user));
+        }
+        if let Some(constraint) = annotations.remove(CONSTRAINT) {
+            self.event.insert("authenticationMetadata", json!({(CONSTRAINT): (constraint)}));
         }
         if !annotations.is_empty() {
             self.event.insert("annotations", annotations);

@@ -13,10 +13,13 @@ use http::HeaderMap;
 use percent_encoding::percent_decode_str;
 use pleach_auth::user::{ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED};
 use pleach_auth::{Attributes, Authorizer, ResourceAttributes, UserInfo, Verb};
+use pleach_engine::audit;
 use pleach_engine::rejection::Rejection;
 use pleach_go::strconv::quote;
 use pleach_json::Str;
 use pleach_meta::names::{is_dns1123_label, is_dns1123_subdomain};
+
+use crate::audit::CONSTRAINT;
 
 const USER: &str = "impersonate-user";
 const GROUP: &str = "impersonate-group";
@@ -40,6 +43,19 @@ enum Way {
 
 const WAYS: [Way; 5] =
     [Way::AssociatedNode, Way::ArbitraryNode, Way::ServiceAccount, Way::UserInfo, Way::Classic];
+
+impl Way {
+    /// The verb of the right to be the other user; none for the classic way, which has no constraint.
+    fn constraint(self) -> Option<&'static str> {
+        match self {
+            Self::AssociatedNode => Some("impersonate:associated-node"),
+            Self::ArbitraryNode => Some("impersonate:arbitrary-node"),
+            Self::ServiceAccount => Some("impersonate:serviceaccount"),
+            Self::UserInfo => Some("impersonate:user-info"),
+            Self::Classic => None,
+        }
+    }
+}
 
 /// The kind of impersonation that was last allowed for each user.
 #[derive(Default)]
@@ -81,6 +97,9 @@ pub async fn impersonated(
             Ok(None) => {}
             Ok(Some(user)) => {
                 last.set(&attributes.user, way);
+                if let Some(constraint) = way.constraint() {
+                    audit::annotate(CONSTRAINT, || constraint.into());
+                }
                 return Ok(Some(Arc::new(user)));
             }
             Err(refusal) => {

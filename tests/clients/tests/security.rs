@@ -121,6 +121,7 @@ fn requests_are_recorded_and_roles_learned_from_the_record() {
     let refused = events.iter().find(|event| event["impersonatedUser"]["username"] == "bob").unwrap();
     assert_eq!(refused["responseStatus"]["reason"], "Forbidden");
     assert_eq!(refused["annotations"]["authorization.k8s.io/decision"], "forbid");
+    assert_eq!(refused["authenticationMetadata"]["impersonationConstraint"], "impersonate:user-info");
 
     let learn = |more: &[&str]| {
         let learn = ["rbac", "learn", "--from-audit", log.to_str().unwrap(), "--user", "bob"];

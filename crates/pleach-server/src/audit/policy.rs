@@ -77,6 +77,11 @@ struct Rule {
     omit_managed_fields: bool,
 }
 
+/// Group, resource and subresource of objects that are credentials or have some in them; without a subresource also all
+/// of its subresources.
+const CREDENTIALS: [(&str, &str, &str); 3] =
+    [("", "secrets", ""), ("", "serviceaccounts", "token"), ("authentication.k8s.io", "tokenreviews", "")];
+
 /// Which requests are recorded.
 #[derive(Debug)]
 pub struct Policy {
@@ -129,8 +134,14 @@ impl Policy {
     /// The policy for a request: the first rule that matches counts.
     pub fn evaluate(&self, attributes: &Attributes<'_>) -> Option<Audited> {
         let rule = self.rules.iter().find(|rule| rule.matches(attributes))?;
-        (rule.level != Level::None).then(|| Audited {
-            level: rule.level,
+        let level = match &attributes.resource {
+            Some(resource) if rule.level > Level::Metadata && !rule.asks_for_bodies_of(resource) => {
+                Level::Metadata
+            }
+            _ => rule.level,
+        };
+        (level != Level::None).then(|| Audited {
+            level,
             omit_managed_fields: rule.omit_managed_fields,
             omit_stages: rule.omit_stages.clone(),
         })
@@ -238,6 +249,22 @@ impl Rule {
             return attributes.resource.is_none() && self.paths.iter().any(matches);
         }
         true
+    }
+
+    /// Whether bodies of a resource are recorded: those with credentials in them only if the rule names the resource.
+    fn asks_for_bodies_of(&self, resource: &ResourceAttributes<'_>) -> bool {
+        let found = CREDENTIALS.iter().find(|(group, name, subresource)| {
+            (*group, *name) == (resource.group, resource.resource)
+                && (subresource.is_empty() || *subresource == resource.subresource)
+        });
+        let Some((group, name, subresource)) = found else { return true };
+        let full = format!("{name}/{subresource}");
+        self.resources.iter().any(|own| {
+            own.group == *group
+                && own.resources.iter().any(|own| {
+                    own.split('/').next() == Some(*name) && (subresource.is_empty() || *own == full)
+                })
+        })
     }
 
     fn matches_resource(&self, resource: &ResourceAttributes<'_>) -> bool {
@@ -362,7 +389,7 @@ rules:
             ("/healthz/ping", None, None),
             ("/version/x", None, Some(Level::Request)),
             ("", Some(("", "secrets", "", "b")), Some(Level::Metadata)),
-            ("", Some(("", "secrets", "status", "b")), Some(Level::Request)),
+            ("", Some(("", "secrets", "status", "b")), Some(Level::Metadata)),
             ("", Some(("example.com", "foos", "", "a")), Some(Level::RequestResponse)),
             ("", Some(("example.com", "foos", "status", "")), Some(Level::RequestResponse)),
             ("", Some(("example.com", "bars", "scale", "a")), Some(Level::RequestResponse)),
@@ -373,6 +400,38 @@ rules:
         }
         let other = Attributes { user: UserInfo::anonymous(), verb: Verb::Get, path: "/x", resource: None };
         assert_eq!(policy.evaluate(&other), None, "no rule is no record");
+    }
+
+    #[test]
+    fn bodies_with_credentials_are_recorded_only_by_rules_that_name_their_resource() {
+        let policy = |rules: &str| {
+            Policy::parse(&format!("{{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{rules}]}}"))
+                .unwrap()
+        };
+        let everything = policy("{level: RequestResponse}");
+        let core =
+            policy("{level: RequestResponse, resources: [{group: ''}, {group: '', resources: ['*']}]}");
+        let named = policy(
+            "{level: RequestResponse, resources: [{group: '', resources: [secrets, serviceaccounts/token]}, {group: authentication.k8s.io, resources: [tokenreviews]}]}",
+        );
+        for (group, name, subresource, bodies) in [
+            ("", "secrets", "", false),
+            ("", "serviceaccounts", "token", false),
+            ("authentication.k8s.io", "tokenreviews", "", false),
+            ("", "serviceaccounts", "", true),
+            ("", "configmaps", "", true),
+            ("example.com", "secrets", "", true),
+        ] {
+            let resource =
+                ResourceAttributes { group, resource: name, subresource, ..ResourceAttributes::default() };
+            let user = UserInfo::anonymous();
+            let attributes = Attributes { user, verb: Verb::Get, path: "", resource: Some(resource) };
+            let level = |policy: &Policy| policy.evaluate(&attributes).map(|audited| audited.level);
+            let want = if bodies { Level::RequestResponse } else { Level::Metadata };
+            assert_eq!(level(&everything), Some(want), "{group} {name} {subresource}");
+            assert!(!group.is_empty() || level(&core) == Some(want), "{name} by a star");
+            assert!(bodies || level(&named) == Some(Level::RequestResponse), "{name} by name");
+        }
     }
 
     #[test]
