@@ -20,6 +20,7 @@ mod client;
 mod crds;
 mod engine;
 mod etcd;
+mod fairness;
 mod objects;
 mod operations;
 mod policies;
@@ -89,6 +90,12 @@ enum Part {
         #[arg(long, value_delimiter = ',')]
         only: Vec<String>,
     },
+    /// How long one user's requests take while another floods the server, beside how long they take alone.
+    Fairness {
+        /// Requests of the user who is measured.
+        #[arg(long, default_value_t = 1_000)]
+        samples: usize,
+    },
     /// A server on etcd beside one on a data directory, and beside another server of the API if one is given.
     Etcd {
         /// Objects to fill both with, and to start again with; 0 leaves it out.
@@ -124,6 +131,10 @@ fn main() {
         Some(Part::Engine { objects, batches, only }) => {
             let wanted = |name: &str| only.is_empty() || only.iter().any(|only| only == name);
             runtime.block_on(engine::measure((*objects).max(1), (*batches).max(1), &wanted));
+        }
+        Some(Part::Fairness { samples }) => {
+            let binary = cli.binary.clone().unwrap_or_else(beside_this_program);
+            runtime.block_on(fairness::measure(&binary, cli.connections, *samples));
         }
         Some(Part::Etcd { objects, watchers }) => runtime.block_on(etcd::measure(&cli, *objects, *watchers)),
         Some(Part::Policies { batches }) => runtime.block_on(policies::measure((*batches).max(1))),

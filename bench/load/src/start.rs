@@ -19,7 +19,12 @@ pub(crate) fn report(binary: &Path) {
 
 /// Starts the server on a directory of its own, and prints what starting costs.
 pub(crate) async fn server(binary: &Path, room: &Path) -> (Server, Child) {
-    let (server, child, ready) = named("pleach", binary, &room.join("data"), &[]).await;
+    server_with(binary, room, &[]).await
+}
+
+/// The same with more flags.
+pub(crate) async fn server_with(binary: &Path, room: &Path, flags: &[&str]) -> (Server, Child) {
+    let (server, child, ready) = named("pleach", binary, &room.join("data"), flags).await;
     let pid = server.pids[0];
     tokio::time::sleep(Duration::from_secs(1)).await;
     println!(
