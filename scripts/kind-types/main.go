@@ -30,6 +30,7 @@ import (
 	core "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
 	events "k8s.io/api/events/v1"
+	flowcontrol "k8s.io/api/flowcontrol/v1"
 	networking "k8s.io/api/networking/v1"
 	node "k8s.io/api/node/v1"
 	policy "k8s.io/api/policy/v1"
@@ -71,6 +72,7 @@ var roots = []any{
 	storage.CSIStorageCapacity{}, storage.VolumeAttributesClass{},
 	scheduling.PriorityClass{}, node.RuntimeClass{}, certificates.CertificateSigningRequest{},
 	apiregistration.APIService{},
+	flowcontrol.FlowSchema{}, flowcontrol.PriorityLevelConfiguration{},
 	resource.ResourceClaim{}, resource.ResourceClaimTemplate{}, resource.ResourceSlice{}, resource.DeviceClass{},
 	// Bodies that are no objects.
 	meta.Status{}, meta.PartialObjectMetadata{}, meta.DeleteOptions{}, meta.ListMeta{}, meta.APIVersions{},

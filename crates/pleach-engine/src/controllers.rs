@@ -61,6 +61,8 @@ const ITEMS_PER_POLL: usize = 64;
 
 /// How long an entry of the event cache is kept, at least.
 const EVENTS_KEPT: Duration = Duration::from_secs(30);
+/// How often flow schemas and priority levels that must exist are restored.
+const FLOW_CONTROL_ENSURED: Duration = Duration::from_mins(1);
 /// How many times as long the write cache keeps an object that is not written any more, at least.
 const OBJECTS_KEPT: usize = 9;
 
@@ -168,6 +170,7 @@ impl Controllers {
         }
         let engine = self.engine.clone();
         let mut expiry = tokio::time::interval(EVENTS_KEPT);
+        let mut flow_control = tokio::time::interval(FLOW_CONTROL_ENSURED);
         // The revisions at the last ticks.
         let mut ticks = VecDeque::from([Revision(0); OBJECTS_KEPT]);
         loop {
@@ -181,6 +184,11 @@ impl Controllers {
                     ticks.back().iter().for_each(|last| engine.events.forget(**last));
                     ticks.pop_front().iter().for_each(|old| engine.write_cache.forget(*old));
                     ticks.push_back(self.seen);
+                }
+                _ = flow_control.tick(), if self.leads => {
+                    if let Err(error) = Box::pin(engine.ensure_flow_control()).await {
+                        tracing::error!(%error, "cannot restore flow schemas and priority levels, will retry");
+                    }
                 }
                 () = engine.work.filled() => engine.work.take().into_iter().for_each(|work| self.add(work)),
                 () = self.reconciler.turn() => {}

@@ -78,6 +78,8 @@ pub struct Engine {
     pub(crate) kind_generations: crate::generations::Generations,
     pub(crate) work: crate::controllers::WorkQueue,
     pub(crate) rbac: crate::rbac::Rbac,
+    pub(crate) flow_control: crate::flow_control::FlowControl,
+    pub(crate) list_sizes: crate::list_sizes::ListSizes,
     pub(crate) limited: crate::admission::LimitedNamespaces,
     pub(crate) served_kinds: crate::kinds::served::ServedKinds,
 }
@@ -118,6 +120,8 @@ impl Engine {
             kind_generations: crate::generations::Generations::default(),
             work: crate::controllers::WorkQueue::default(),
             rbac: crate::rbac::Rbac::default(),
+            flow_control: crate::flow_control::FlowControl::default(),
+            list_sizes: crate::list_sizes::ListSizes::default(),
             limited: crate::admission::LimitedNamespaces::default(),
             served_kinds: crate::kinds::served::ServedKinds::default(),
         }

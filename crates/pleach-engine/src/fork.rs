@@ -26,6 +26,7 @@ impl Engine {
         fork.root_ca.clone_from(&self.root_ca);
         fork.caller = self.caller.clone();
         fork.catalog = self.catalog.fork();
+        fork.flow_control = self.flow_control.fork();
         fork.crds = self.crds.fork().await;
         fork.typed_forms = self.typed_forms.fork();
         fork.kind_generations = self.kind_generations.fork();

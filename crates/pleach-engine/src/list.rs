@@ -124,6 +124,9 @@ impl Engine {
         let mut converted = 0;
         loop {
             let range = self.store.range(query.clone()).await?;
+            if query.start.as_str() == prefix {
+                self.list_sizes.note(target, &range);
+            }
             let last = range.items.last().map(|item| item.key.clone());
             // Conversion webhooks are called ahead, for several objects at once.
             let mut ahead = target.kind.has_conversion_webhook().then(|| {

@@ -67,7 +67,7 @@ impl ClusterRole {
 }
 
 /// The user of writes that the server makes for itself.
-fn own_context() -> Context {
+pub(crate) fn own_context() -> Context {
     let user = UserInfo::authenticated("system:apiserver", [Str::new_static(MASTERS)]);
     Context { user, ..Context::default() }
 }

@@ -30,6 +30,8 @@ impl Engine {
         }
         self.ensure_api_services().await?;
         self.ensure_own_service().await?;
+        // Before webhooks and policies: one that refuses everything must not keep the server from starting.
+        self.start_flow_control().await?;
         self.load_limits().await?;
         self.load_hooks().await?;
         self.load_policies().await

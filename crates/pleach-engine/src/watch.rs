@@ -206,6 +206,11 @@ impl Engine {
 }
 
 impl WatchStream {
+    /// Whether objects are still to come that were there when the watch began.
+    pub fn is_beginning(&self) -> bool {
+        !self.initial.is_empty() || self.initial_end.is_some()
+    }
+
     /// The next item; `None` is the end. Cancel safe.
     pub async fn next(&mut self) -> Option<Item> {
         if let Some(object) = self.initial.pop_front() {

@@ -400,6 +400,7 @@ impl Engine {
             Effect::WebhooksChanged => Box::pin(self.load_hooks()).await,
             Effect::LimitsChanged => Box::pin(self.load_limits()).await,
             Effect::PoliciesChanged => Box::pin(self.load_policies()).await,
+            Effect::FlowControlChanged => Box::pin(self.flow_control_changed()).await,
             Effect::RbacChanged => Box::pin(self.rbac_changed(&target.key_of(name))).await,
         };
         if let Err(error) = done {

@@ -21,6 +21,7 @@ pub mod disruption_budget;
 pub mod endpoints;
 pub mod event;
 mod fields;
+pub mod flow_control;
 pub mod ingress;
 pub mod jobs;
 mod keyed_data;
@@ -92,7 +93,7 @@ static BUILT_IN: [BuiltIn; 14] = [
 ];
 
 /// The groups of built-in kinds in the order of their priority in discovery; all other groups follow.
-pub const GROUPS: [&str; 19] = [
+pub const GROUPS: [&str; 20] = [
     "apiregistration.k8s.io",
     "apps",
     "events.k8s.io",
@@ -111,6 +112,7 @@ pub const GROUPS: [&str; 19] = [
     "coordination.k8s.io",
     "node.k8s.io",
     "discovery.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
     "resource.k8s.io",
 ];
 

@@ -37,6 +37,8 @@ pub enum Effect {
     LimitsChanged,
     /// An admission policy or a binding of one changed: the registry of policies follows.
     PoliciesChanged,
+    /// A FlowSchema or PriorityLevelConfiguration changed: flow control follows.
+    FlowControlChanged,
 }
 
 /// The user and the time of a write.

@@ -30,8 +30,9 @@ use crate::console::Console;
 use crate::cpu::{CpuGuard, CpuLanes};
 use crate::deadline::Deadline;
 use crate::documents::Documents;
+use crate::flow_control::{self, Begun, FlowControl, Place};
 use crate::impersonation::{self, LastWays};
-use crate::inflight::{Inflight, InflightLimits, Place, Rank};
+use crate::inflight::InflightLimits;
 use crate::metrics::{Labels, Metrics};
 use crate::outcome::Outcome;
 use crate::query::Query;
@@ -123,7 +124,8 @@ pub struct App {
     token_issuer: Option<Arc<TokenIssuer>>,
     jwt_authenticators: Option<Arc<JwtAuthenticators>>,
     access_record: Option<AccessRecord>,
-    inflight: Arc<Inflight>,
+    /// Which requests are executed now.
+    pub flow_control: Arc<FlowControl>,
     stopping: watch::Sender<bool>,
     stopped: AtomicBool,
     audit_ids: AuditIds,
@@ -136,6 +138,7 @@ pub struct App {
 impl App {
     /// The parts, put together.
     pub fn new(engine: Arc<Engine>, authenticators: AuthenticatorChain, limits: &InflightLimits) -> Self {
+        let flow_control = FlowControl::of(&engine, limits);
         Self {
             engine,
             documents: Documents::default(),
@@ -144,7 +147,7 @@ impl App {
             token_issuer: None,
             jwt_authenticators: None,
             access_record: None,
-            inflight: Inflight::new(limits),
+            flow_control,
             stopping: watch::Sender::new(false),
             stopped: AtomicBool::new(false),
             audit_ids: AuditIds::new(),
@@ -301,7 +304,8 @@ impl App {
                 let (mut annotations, mut panicked) = (Map::new(), false);
                 // Pinned here, so that the futures around it hold a reference: each would make room for it twice.
                 let response = {
-                    let mut routed = pin!(self.route(&mut call, &mut body, &mut labels));
+                    let time = (started, deadline.in_queues());
+                    let mut routed = pin!(self.route(&mut call, &mut body, &mut labels, time));
                     let kept = deadline.keep(run_metered(meter, routed.as_mut()));
                     let ended = if record.is_some() {
                         let (ended, collected) = Box::pin(audit::collecting(kept)).await;
@@ -345,6 +349,7 @@ impl App {
         call: &mut Call<'_>,
         body: &mut Unread,
         labels: &mut Labels,
+        (started, in_queues): (Instant, Duration),
     ) -> Response<Body> {
         if impersonation::is_asked_for(&call.headers)
             && let Err(refused) = Box::pin(self.impersonate(call)).await
@@ -352,6 +357,41 @@ impl App {
             return refused;
         }
         let call = &*call;
+        let (begun, uids) = match self.flow_control.begin(call, &self.engine, started) {
+            Begun::Unlimited => return self.authorized(call, body, labels, None).await,
+            Begun::Runs(place, uids) => (Ok(place), uids),
+            Begun::Waits(waiting, uids) => match Box::pin(waiting.wait(in_queues)).await {
+                Some(place) => (Ok(place), uids),
+                None => (Err(self.flow_control.refuse_after_waiting(&uids, Instant::now())), uids),
+            },
+            Begun::Refused(retry_after, uids) => (Err(retry_after), uids),
+        };
+        let mut response = match begun {
+            Ok(place) => {
+                let answer = place.clone().hold(self.authorized(call, body, labels, Some(&place)));
+                let mut response = match self.flow_control.turn(&place, started) {
+                    Some(turn) => Box::pin(turn.compute(answer)).await,
+                    None => answer.await,
+                };
+                if call.attributes.verb != Verb::Watch {
+                    response.body_mut().hold(place);
+                }
+                response
+            }
+            Err(retry_after) => flow_control::too_many_requests(retry_after),
+        };
+        uids.add_to(response.headers_mut());
+        response
+    }
+
+    /// Answers a request that has its seats.
+    async fn authorized(
+        self: &Arc<Self>,
+        call: &Call<'_>,
+        body: &mut Unread,
+        labels: &mut Labels,
+        place: Option<&Arc<Place>>,
+    ) -> Response<Body> {
         let checked = authorization::check(self.engine.authorizer(), call).await;
         if let Some(record) = &self.access_record {
             record.record(&call.attributes, checked.is_ok());
@@ -373,7 +413,7 @@ impl App {
             }
             (Some(info), _) => match reviews::find(info) {
                 Some(review) => Box::pin(reviews::serve(self, call, review, body)).await,
-                None => resource::serve(self, call, info, body, labels).await,
+                None => resource::serve(self, call, info, body, labels, place).await,
             },
             (None, PathKind::Other | PathKind::Resource) => Box::pin(self.route_other(call)).await,
             (None, _) => discovery::serve(self, call),
@@ -402,7 +442,11 @@ impl App {
         match first {
             "healthz" | "livez" | "readyz" => health::serve(self, call, first, rest).await,
             "version" if rest.is_empty() => health::version(call),
-            "metrics" if rest.is_empty() => self.metrics.serve(&self.engine).await,
+            "metrics" if rest.is_empty() => self.metrics.serve(&self.engine, &self.flow_control).await,
+            "debug" => {
+                let name = rest.strip_prefix("api_priority_and_fairness/");
+                name.and_then(|name| self.flow_control.dump(name)).unwrap_or_else(respond::page_not_found)
+            }
             "openapi" => self.documents.openapi(&self.engine, call, rest),
             ".well-known" | "openid" => service_account::serve_issuer_documents(self, call, path)
                 .unwrap_or_else(respond::page_not_found),
@@ -438,22 +482,12 @@ impl App {
         }
     }
 
-    /// A place for a read or a write; `None` is a 429.
-    pub fn admit(&self, mutating: bool, user: &UserInfo) -> Option<Arc<Place>> {
-        self.inflight.admit(mutating, Rank::of(user))
-    }
-
-    /// Whether there is a place for a read or a write now.
-    pub fn has_place(&self, mutating: bool, user: &UserInfo) -> bool {
-        self.inflight.has_place(mutating, Rank::of(user))
-    }
-
     /// Waits for the writes that are about to get as far as this one, if there are many.
     ///
     /// A write runs more code than the nearest cache holds. Here its first part ends; if the second
     /// parts of several run in a row, only the first of them waits for the code to be fetched.
     pub async fn yield_when_crowded(&self) {
-        if self.inflight.mutating() >= MANY_WRITES {
+        if self.flow_control.mutating() >= MANY_WRITES {
             tokio::task::yield_now().await;
         }
     }

@@ -37,6 +37,11 @@ impl Deadline {
         Ok(Self { after: if writes { usual.min(WRITE) } else { usual }, of_writes: writes && usual > WRITE })
     }
 
+    /// How long the request may wait in queues before it is executed.
+    pub fn in_queues(self) -> Duration {
+        self.after / 4
+    }
+
     /// The moment, for a request that began at another one.
     pub fn at(self, began: Instant) -> Instant {
         began + self.after

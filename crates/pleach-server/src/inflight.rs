@@ -1,17 +1,14 @@
-//! Requests in flight: how many are worked on at once, and how many wait for webhooks.
+//! Limits on requests in flight, and on calls to webhooks.
 //!
-//! A read or a write holds a [`Place`] while it is worked on. While it waits for a webhook it gives the
-//! place back, so that slow webhooks take nothing from requests that need none. It takes a place again
-//! before it goes on, ahead of new requests, and is not refused then: the semaphores are fair, and a new
-//! request only tries.
+//! How many requests are executed at once is decided by [`crate::flow_control`], which divides these limits. A request
+//! that waits for a webhook gives its seats back meanwhile, so that slow webhooks take nothing from requests that need
+//! none.
 //!
 //! Calls to webhooks have bounds of their own ([`BoundedCaller`]): in all and per webhook, in number and
 //! in bytes. Beyond them a request is refused with 429 at its first call. Later calls of the same request,
 //! and calls of watches and background controllers, wait for their turn instead: something may have been
-//! committed by then.
-//!
-//! Users in `system:masters` have places in reserve, so that an administrator can always look and repair.
-//! The engine only sees a [`Caller`].
+//! committed by then. Requests of exempt priority levels have some calls in reserve, so that an administrator can
+//! always look and repair. The engine only sees a [`Caller`].
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,25 +18,28 @@ use bytes::Bytes;
 use pleach_engine::webhooks::{self, Address, CallError, CallFuture, Caller, WebhookPlugin};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use pleach_auth::UserInfo;
-use pleach_auth::user::MASTERS;
+use crate::flow_control;
 
-/// How many requests and calls there may be at once. Watches are not counted.
+/// How many requests and calls there may be at once. Watches count while they begin.
 #[derive(Clone, Copy, Debug)]
 pub struct InflightLimits {
-    /// Reads.
+    /// `--max-requests-inflight`: with the next one it is the number of seats that priority levels share.
     pub readonly: usize,
-    /// Writes.
+    /// `--max-mutating-requests-inflight`.
     pub mutating: usize,
-    /// Reads of `system:masters` beyond that.
-    pub reserved_readonly: usize,
-    /// Writes of `system:masters` beyond that.
-    pub reserved_mutating: usize,
+    /// Whether they are shared fairly (`--enable-priority-and-fairness`). Otherwise each of the two is a limit.
+    pub priority_and_fairness: bool,
+    /// How many requests are computed at once while several users saturate the processor; 0 for no such limit.
+    pub turns: usize,
+    /// Reads of exempt priority levels.
+    pub exempt_readonly: usize,
+    /// Writes of exempt priority levels.
+    pub exempt_mutating: usize,
     /// Calls to webhooks.
     pub calls: CallLimits,
     /// Calls to any one webhook.
     pub calls_per_webhook: CallLimits,
-    /// Calls for requests of `system:masters` beyond `calls`.
+    /// Calls for requests of exempt priority levels beyond `calls`.
     pub reserved_calls: usize,
 }
 
@@ -57,8 +57,10 @@ impl Default for InflightLimits {
         Self {
             readonly: 400,
             mutating: 200,
-            reserved_readonly: 40,
-            reserved_mutating: 20,
+            priority_and_fairness: true,
+            turns: 0,
+            exempt_readonly: 440,
+            exempt_mutating: 220,
             calls: CallLimits { count: 1000, bytes: 128 << 20 },
             calls_per_webhook: CallLimits { count: 400, bytes: 48 << 20 },
             reserved_calls: 20,
@@ -67,6 +69,26 @@ impl Default for InflightLimits {
 }
 
 impl InflightLimits {
+    /// The seats that priority levels share.
+    pub fn seats(&self) -> usize {
+        self.readonly.saturating_add(self.mutating)
+    }
+
+    /// How many requests of exempt priority levels are executed at once.
+    pub fn exempt(&self, mutating: bool) -> usize {
+        if mutating { self.exempt_mutating } else { self.exempt_readonly }
+    }
+
+    /// The limits of flags; exempt requests have a tenth more each.
+    #[must_use]
+    pub fn with_flags(mut self, readonly: usize, mutating: usize, priority_and_fairness: bool) -> Self {
+        (self.readonly, self.mutating) = (readonly, mutating);
+        self.exempt_readonly = self.exempt_readonly.max(readonly + readonly / 10);
+        self.exempt_mutating = self.exempt_mutating.max(mutating + mutating / 10);
+        self.priority_and_fairness = priority_and_fairness;
+        self
+    }
+
     /// No more calls than leave most of the files that the process may open to clients and to the store:
     /// each call may need a connection.
     #[must_use]
@@ -79,24 +101,18 @@ impl InflightLimits {
     }
 }
 
-/// Whether a request may use the reserve.
+/// Whether a call may use the reserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rank {
-    /// All other users: it may not.
+enum Rank {
+    /// It may not.
     Ordinary,
-    /// Users in `system:masters`: it may.
-    Master,
-}
-
-impl Rank {
-    /// The rank of a user.
-    pub fn of(user: &UserInfo) -> Self {
-        if user.is_in(MASTERS) { Self::Master } else { Self::Ordinary }
-    }
+    /// It may: its request is exempt.
+    Exempt,
 }
 
 /// Seats for all requests and some in reserve.
 struct Seats {
+    #[cfg(test)]
     size: usize,
     shared: Semaphore,
     reserve: Semaphore,
@@ -111,7 +127,12 @@ enum Seat {
 
 impl Seats {
     fn new(shared: usize, reserve: usize) -> Self {
-        Self { size: shared, shared: Semaphore::new(shared), reserve: Semaphore::new(reserve) }
+        Self {
+            #[cfg(test)]
+            size: shared,
+            shared: Semaphore::new(shared),
+            reserve: Semaphore::new(reserve),
+        }
     }
 
     /// A seat that is free now.
@@ -120,7 +141,7 @@ impl Seats {
             permit.forget();
             return Some(Seat::Shared);
         }
-        if rank == Rank::Master
+        if rank == Rank::Exempt
             && let Ok(permit) = self.reserve.try_acquire()
         {
             permit.forget();
@@ -154,143 +175,12 @@ impl Seats {
             Seat::Reserve => self.reserve.add_permits(1),
         }
     }
-
-    fn taken(&self) -> usize {
-        self.size.saturating_sub(self.shared.available_permits())
-    }
 }
 
 /// Keeps a permit until it is given back by hand. These semaphores are never closed.
 fn forget(permit: Result<SemaphorePermit<'_>, tokio::sync::AcquireError>) {
     if let Ok(permit) = permit {
         permit.forget();
-    }
-}
-
-/// Places for requests.
-pub struct Inflight {
-    readonly: Seats,
-    mutating: Seats,
-}
-
-impl Inflight {
-    /// As many as there may be.
-    pub fn new(limits: &InflightLimits) -> Arc<Self> {
-        Arc::new(Self {
-            readonly: Seats::new(limits.readonly, limits.reserved_readonly),
-            mutating: Seats::new(limits.mutating, limits.reserved_mutating),
-        })
-    }
-
-    /// A place for a read or a write; `None` is a 429.
-    pub fn admit(self: &Arc<Self>, mutating: bool, rank: Rank) -> Option<Arc<Place>> {
-        let seat = self.seats(mutating).try_take(rank)?;
-        let state = Mutex::new(State { seat: Some(seat), calls: 0, has_called: false });
-        Some(Arc::new(Place { inflight: self.clone(), mutating, rank, state }))
-    }
-
-    /// Whether there is a place now.
-    pub fn has_place(&self, mutating: bool, rank: Rank) -> bool {
-        let Seats { shared, reserve, .. } = self.seats(mutating);
-        shared.available_permits() > 0 || (rank == Rank::Master && reserve.available_permits() > 0)
-    }
-
-    /// How many writes are worked on.
-    pub fn mutating(&self) -> usize {
-        self.mutating.taken()
-    }
-
-    fn seats(&self, mutating: bool) -> &Seats {
-        if mutating { &self.mutating } else { &self.readonly }
-    }
-}
-
-/// A request's place among those in flight, until it is dropped.
-pub struct Place {
-    inflight: Arc<Inflight>,
-    mutating: bool,
-    rank: Rank,
-    state: Mutex<State>,
-}
-
-struct State {
-    /// `None` while the request waits for webhooks.
-    seat: Option<Seat>,
-    /// Calls to webhooks that it waits for now.
-    calls: usize,
-    /// Whether it made a call before.
-    has_called: bool,
-}
-
-tokio::task_local! {
-    /// The place of the request that the running task works on.
-    static PLACE: Arc<Place>;
-}
-
-impl Place {
-    /// Works on a request; calls to webhooks from within it give its place back while they wait.
-    pub fn hold<F: Future>(self: Arc<Self>, request: F) -> impl Future<Output = F::Output> {
-        PLACE.scope(self, request)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn seats(&self) -> &Seats {
-        self.inflight.seats(self.mutating)
-    }
-
-    /// Whether the request may still be refused.
-    fn begin_call(&self) -> bool {
-        !std::mem::replace(&mut self.state().has_called, true)
-    }
-
-    /// Gives the place back for as long as any call is under way.
-    fn leave(&self) -> Away<'_> {
-        let mut state = self.state();
-        state.calls += 1;
-        let seat = state.seat.take();
-        drop(state);
-        if let Some(seat) = seat {
-            self.seats().give_back(seat);
-        }
-        Away(self)
-    }
-
-    /// Takes a place again unless other calls of the request are under way: several may be at once, and
-    /// a request that waits for any of them is one that waits.
-    async fn come_back(&self) {
-        let is_back = |state: &State| state.calls > 0 || state.seat.is_some();
-        if is_back(&self.state()) {
-            return;
-        }
-        let seat = self.seats().take(self.rank).await;
-        let mut state = self.state();
-        if is_back(&state) {
-            drop(state);
-            self.seats().give_back(seat);
-        } else {
-            state.seat = Some(seat);
-        }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(seat) = state.seat.take() {
-            self.seats().give_back(seat);
-        }
-    }
-}
-
-/// A place that was given back for the time of a webhook call.
-struct Away<'p>(&'p Place);
-
-impl Drop for Away<'_> {
-    fn drop(&mut self) {
-        self.0.state().calls -= 1;
     }
 }
 
@@ -383,8 +273,9 @@ impl<C: Caller> BoundedCaller<C> {
         body: Bytes,
         timeout: Duration,
     ) -> Result<Bytes, CallError> {
-        let place = PLACE.try_with(Clone::clone).ok();
-        let rank = place.as_ref().map_or(Rank::Ordinary, |place| place.rank);
+        let place = flow_control::current();
+        let is_exempt = place.as_ref().is_some_and(|place| place.is_exempt());
+        let rank = if is_exempt { Rank::Exempt } else { Rank::Ordinary };
         let entry = self.entry(&address.place);
         let bytes = body.len();
         let own = Rank::Ordinary;

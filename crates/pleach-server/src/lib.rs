@@ -21,6 +21,7 @@ pub mod cpu;
 pub mod deadline;
 pub mod discovery;
 pub mod documents;
+pub mod flow_control;
 pub mod health;
 mod http_date;
 pub mod impersonation;

@@ -19,6 +19,7 @@ use prometheus::{
 };
 
 use crate::body::Body;
+use crate::flow_control::FlowControl;
 use crate::outcome::Outcome;
 use crate::respond;
 
@@ -206,7 +207,7 @@ impl Metrics {
     }
 
     /// Serves `/metrics`.
-    pub async fn serve(&self, engine: &Engine) -> Response<Body> {
+    pub async fn serve(&self, engine: &Engine, flow_control: &FlowControl) -> Response<Body> {
         if let Ok(stats) = engine.store().stats().await {
             self.objects.set(stats.keys as i64);
             self.revision.set(stats.revision.0 as i64);
@@ -219,6 +220,9 @@ impl Metrics {
         if TextEncoder::new().encode(&self.registry.gather(), &mut out).is_err() {
             return respond::text(Outcome::Failed, "metrics cannot be encoded\n");
         }
+        let mut more = String::new();
+        flow_control.write_metrics(&mut more);
+        out.extend_from_slice(more.as_bytes());
         let mut response = respond::text(Outcome::Ok, out);
         response
             .headers_mut()

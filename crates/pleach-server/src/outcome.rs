@@ -38,6 +38,8 @@ pub enum Outcome {
     NotAcceptable,
     /// 421: the console is not served under the name that the client used.
     Misdirected,
+    /// 429 without a Status: flow control has no seats for the request.
+    TooManyRequests,
     /// 500 without a Status: a failed health check, a panic.
     Failed,
     /// 503 without a Status: the server is stopping, or the client has disconnected.
@@ -62,6 +64,7 @@ impl Outcome {
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
             Self::Misdirected => StatusCode::MISDIRECTED_REQUEST,
+            Self::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
             Self::Failed => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Stopped => StatusCode::SERVICE_UNAVAILABLE,
         }

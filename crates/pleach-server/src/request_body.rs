@@ -11,6 +11,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use pleach_engine::Rejection;
 
+use crate::flow_control;
 use crate::memory::Receiving;
 
 /// The largest request body.
@@ -111,7 +112,11 @@ impl Unread {
             return received;
         }
         let Some(mut body) = self.body.take() else { return Ok(Bytes::new()) };
-        let read = self.read_all(&mut body).await;
+        // A client that sends its body slowly takes no seats meanwhile.
+        let read = match flow_control::current() {
+            Some(place) => place.without_seats(self.read_all(&mut body)).await,
+            None => self.read_all(&mut body).await,
+        };
         if let (Some(kept), Ok(read)) = (&mut self.kept, &read) {
             *kept = read.clone();
         }

@@ -21,8 +21,9 @@ use self::media_types::{PRODUCED, PRODUCED_BY_LISTS, agree, patch_type, response
 pub use self::media_types::{agree_on_unstored, body_format, error_format};
 pub use self::request_body::unstored_body;
 use crate::accept::Accepted;
-use crate::app::{App, Call, too_many_requests};
+use crate::app::{App, Call};
 use crate::body::Body;
+use crate::flow_control::Place;
 use crate::metrics::Labels;
 use crate::request_body::Unread;
 use crate::watching;
@@ -35,6 +36,7 @@ pub async fn serve(
     info: &ResourceAttributes<'_>,
     body: &mut Unread,
     labels: &mut Labels,
+    place: Option<&Arc<Place>>,
 ) -> Response<Body> {
     let verb = &call.attributes.verb;
     let Some((kind, version)) = find(app, info, verb) else { return unknown(app, call, info) };
@@ -56,24 +58,14 @@ pub async fn serve(
         return respond::rejection(Rejection::BadRequest(text), &error_format(call));
     }
     let mut response = if *verb == Verb::Watch {
-        Box::pin(watch(app, call, target, &mut context)).await
+        Box::pin(watch(app, call, target, &mut context, place)).await
     } else {
         let mutating = !verb.is_read_only();
-        // A client that sends its body slowly takes no place meanwhile.
-        if mutating && app.has_place(mutating, &call.attributes.user) {
+        if mutating {
             body.receive().await;
+            app.yield_when_crowded().await;
         }
-        match app.admit(mutating, &call.attributes.user) {
-            Some(place) => {
-                if mutating {
-                    app.yield_when_crowded().await;
-                }
-                let mut response = place.clone().hold(one(app, call, info, target, body, &mut context)).await;
-                response.body_mut().hold(place);
-                response
-            }
-            None => too_many_requests(),
-        }
+        one(app, call, info, target, body, &mut context).await
     };
     respond::add_warnings(response.headers_mut(), &context.warnings);
     response
@@ -217,9 +209,15 @@ fn is_supported(target: &Target, verb: &Verb) -> bool {
     }
 }
 
-async fn watch(app: &Arc<App>, call: &Call<'_>, target: Target, context: &mut Context) -> Response<Body> {
+async fn watch(
+    app: &Arc<App>,
+    call: &Call<'_>,
+    target: Target,
+    context: &mut Context,
+    place: Option<&Arc<Place>>,
+) -> Response<Body> {
     let opened = match media_types::agree_on_stream(call, &target) {
-        Ok(stream) => watching::open(app, call, target, stream, context).await,
+        Ok(stream) => watching::open(app, call, target, stream, context, place.cloned()).await,
         Err(rejection) => Err(rejection),
     };
     opened.unwrap_or_else(|rejection| respond::rejection(rejection, &error_format(call)))

@@ -28,6 +28,7 @@ use crate::app::{App, Call};
 use crate::body::Body;
 use crate::cbor;
 use crate::chunk::{Chunk, Stored};
+use crate::flow_control::Place;
 use crate::options;
 use crate::outcome::Outcome;
 use crate::resource::include_object;
@@ -52,6 +53,7 @@ pub async fn open(
     mut target: Target,
     accepted: Result<Accepted, Rejection>,
     context: &mut Context,
+    place: Option<Arc<Place>>,
 ) -> Result<Response<Body>, Rejection> {
     let _ = context;
     let (mut options, timeout) = options::watch_options(call.query)?;
@@ -76,7 +78,7 @@ pub async fn open(
             let timeout =
                 timeout.unwrap_or_else(|| SHORTEST + app.engine.random_below(SHORTEST)).min(LONGEST);
             let deadline = Instant::now() + Duration::from_secs(timeout);
-            let run = Run { app: app.clone(), shape, bookmarks, deadline, frames };
+            let run = Run { app: app.clone(), shape, bookmarks, deadline, frames, place };
             tokio::spawn(run.run(stream));
         }
     }
@@ -187,6 +189,8 @@ struct Run {
     bookmarks: bool,
     deadline: Instant,
     frames: Sender,
+    /// The seats of the request, until the objects are sent that were there when the watch began.
+    place: Option<Arc<Place>>,
 }
 
 impl Drop for Run {
@@ -199,13 +203,16 @@ impl Drop for Run {
 }
 
 impl Run {
-    async fn run(self, mut stream: WatchStream) {
+    async fn run(mut self, mut stream: WatchStream) {
         let mut stopping = self.app.stopping();
         let mut first_table = true;
         let mut last_sent = Revision(0);
         let last_bookmark = self.deadline.checked_sub(LAST_BOOKMARK).unwrap_or(self.deadline);
         let mut next_bookmark = (Instant::now() + BOOKMARK_EVERY).min(last_bookmark);
         loop {
+            if self.place.is_some() && !stream.is_beginning() {
+                self.place = None;
+            }
             let item = tokio::select! {
                 biased;
                 () = async { let _ = stopping.wait_for(|stop| *stop).await; } => return,

@@ -199,7 +199,7 @@ async fn with_a_large_list(unread: Duration) -> Server {
 
 /// One place for reads, and none in reserve.
 fn one_read() -> InflightLimits {
-    InflightLimits { readonly: 1, reserved_readonly: 0, ..InflightLimits::default() }
+    InflightLimits { exempt_readonly: 1, ..InflightLimits::default() }
 }
 
 const LIST: &str = "GET /api/v1/namespaces/default/configmaps";
@@ -310,7 +310,7 @@ async fn connections_give_way_when_there_are_too_many() {
 async fn a_body_that_never_comes_does_not_keep_its_place() {
     let server = Server::start().await;
     let limits = InflightLimits::default();
-    let places = limits.mutating + limits.reserved_mutating;
+    let places = limits.exempt_mutating;
     let mut waiting = Vec::new();
     for _ in 0..places {
         let mut stream = server.connect("http/1.1").await;
@@ -330,7 +330,7 @@ async fn a_body_that_never_comes_does_not_keep_its_place() {
 
 #[tokio::test]
 async fn a_body_that_comes_slowly_takes_no_place() {
-    let one_write = InflightLimits { mutating: 1, reserved_mutating: 0, ..InflightLimits::default() };
+    let one_write = InflightLimits { exempt_mutating: 1, ..InflightLimits::default() };
     let server = Server::start_with(Limits::default(), one_write, Webhook::default()).await;
     let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"slow"}}"#;
     let mut slow = server.connect("http/1.1").await;

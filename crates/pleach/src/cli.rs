@@ -14,7 +14,7 @@ use pleach_hooks::ServiceAddress;
 
 pub(crate) use self::security::{
     AuditOptions, AuthenticationOptions, AuthorizationMode, AuthorizationOptions, EncryptionOptions,
-    SniFiles, TlsOptions,
+    FlowControlOptions, SniFiles, TlsOptions,
 };
 
 /// Kubernetes CustomResourceDefinitions without Kubernetes.
@@ -146,6 +146,9 @@ pub(crate) struct ServeOptions {
     /// Authentication by tokens of other issuers, and requests without credentials.
     #[command(flatten)]
     pub authentication: AuthenticationOptions,
+    /// API Priority and Fairness.
+    #[command(flatten)]
+    pub flow_control: FlowControlOptions,
     /// Admission plugins to enable besides those that run by default. All names of kube-apiserver v1.36 are
     /// known; plugins that are not implemented have no effect.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]

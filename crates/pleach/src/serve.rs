@@ -20,6 +20,7 @@ use pleach_server::access_record::AccessRecord;
 use pleach_server::app::App;
 use pleach_server::authentication::{TokenFile, authenticators};
 use pleach_server::console::{Assets, Console};
+use pleach_server::flow_control::worker_rests;
 use pleach_server::inflight::{BoundedCaller, InflightLimits};
 use pleach_server::kubeconfig;
 use pleach_server::serve::{Limits, serve};
@@ -63,6 +64,7 @@ fn runtime() -> std::io::Result<Runtime> {
         .enable_all()
         .thread_stack_size(STACK)
         .max_blocking_threads(BLOCKING_THREADS)
+        .on_thread_park(worker_rests)
         .build()
 }
 
@@ -98,7 +100,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     // Before the store: a directory that is not whole is not touched.
     let authority = directory.authority()?;
     let storage = Storage::open(&options, &directory).await?;
-    let limits = InflightLimits::default().for_open_files(system_limits::open_files());
+    let limits = inflight_limits(&options).for_open_files(system_limits::open_files());
     let webhooks = webhook_caller(&options)?;
     let mut engine = Engine::new(
         storage.store.clone(),
@@ -273,6 +275,18 @@ fn admin_token(options: &ServeOptions, directory: &DataDir) -> Result<String, Bo
 
 fn is_no_space(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+}
+
+/// The limits on requests in flight.
+fn inflight_limits(options: &ServeOptions) -> InflightLimits {
+    let flags = &options.flow_control;
+    let limits = InflightLimits::default().with_flags(
+        flags.max_requests_inflight as usize,
+        flags.max_mutating_requests_inflight as usize,
+        flags.enable_priority_and_fairness,
+    );
+    let workers = tokio::runtime::Handle::current().metrics().num_workers();
+    InflightLimits { turns: if flags.enable_priority_and_fairness { workers } else { 0 }, ..limits }
 }
 
 /// The limits on clients, from those of the system.

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pleach_conformance::TestServer;
 use pleach_conformance::etcd::Etcd;
+use pleach_conformance::{Endpoint, TestServer};
 use tempfile::TempDir;
 
 use crate::Api;
@@ -76,6 +76,11 @@ impl Running {
     /// Raw requests to the server.
     pub fn api(&self) -> Api {
         Api::new(self.server.endpoint.clone())
+    }
+
+    /// The server as requests are sent to it, with the admin's token.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.server.endpoint
     }
 
     /// The port it listens on.

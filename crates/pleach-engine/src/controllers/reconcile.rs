@@ -25,6 +25,8 @@ pub(super) enum Item {
     Limits,
     /// An admission policy or a binding of one has changed, and when.
     Policies(Revision),
+    /// A FlowSchema or PriorityLevelConfiguration has changed.
+    FlowControl,
     /// A role or binding has changed.
     Rbac(Str),
 }
@@ -51,6 +53,7 @@ impl Controller for Reconciler {
             _ if Engine::is_hook_configuration(change.key()) => Item::Webhooks(change.revision()),
             _ if Engine::is_limit(change.key()) => Item::Limits,
             _ if Engine::is_policy(change.key()) => Item::Policies(change.revision()),
+            _ if Engine::is_flow_control(change.key()) => Item::FlowControl,
             _ if Engine::is_rbac(change.key()) => Item::Rbac(change.key().as_str().into()),
             _ => return Vec::new(),
         };
@@ -64,6 +67,7 @@ impl Controller for Reconciler {
             Item::Webhooks(changed) => self.engine.load_hooks_since(*changed).await?,
             Item::Limits => self.engine.load_limits().await?,
             Item::Policies(changed) => self.engine.load_policies_since(*changed).await?,
+            Item::FlowControl => self.engine.flow_control_changed().await?,
             Item::Rbac(key) => self.engine.rbac_changed(&Key::new(key.as_str())).await?,
         }
         Ok(Progress::Finished)

@@ -4,8 +4,8 @@ use crate::kind::Scope;
 use crate::kinds::api_kind::{ApiKind, Generation, Plain, Rules, cluster, namespaced};
 use crate::kinds::{
     admission_policy, api_service, autoscaler, certificate_request, controllers, csi, device,
-    disruption_budget, endpoints, ingress, jobs, limit_range, network_policy, node, persistent_volume, pod,
-    priority_class, quota, runtime_class, service, storage_class,
+    disruption_budget, endpoints, flow_control, ingress, jobs, limit_range, network_policy, node,
+    persistent_volume, pod, priority_class, quota, runtime_class, service, storage_class,
 };
 use crate::strategy::SubresourceInfo;
 
@@ -409,6 +409,28 @@ pub(crate) static KINDS: &[ApiKind] = &[
             "VolumeAttributesClass",
             "volumeattributesclasses",
             &csi::VolumeAttributesClass,
+        )
+    },
+    ApiKind {
+        status: true,
+        generation: SPEC,
+        ..cluster(
+            flow_control::GROUP,
+            &[("v1", "flowcontrol/v1.FlowSchema")],
+            "FlowSchema",
+            flow_control::FLOW_SCHEMAS,
+            &flow_control::FlowSchema,
+        )
+    },
+    ApiKind {
+        status: true,
+        generation: SPEC,
+        ..cluster(
+            flow_control::GROUP,
+            &[("v1", "flowcontrol/v1.PriorityLevelConfiguration")],
+            "PriorityLevelConfiguration",
+            flow_control::PRIORITY_LEVELS,
+            &flow_control::PriorityLevelConfiguration,
         )
     },
     ApiKind {

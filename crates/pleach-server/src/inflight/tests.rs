@@ -3,10 +3,13 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
+use pleach_auth::UserInfo;
+use pleach_auth::user::MASTERS;
 use pleach_json::Str;
 use tokio::task::{JoinHandle, yield_now};
 
 use super::*;
+use crate::flow_control::{FlowControl, Place};
 
 /// A webhook that answers as often as it is let.
 #[derive(Clone, Default)]
@@ -31,14 +34,16 @@ impl Caller for Gate {
 struct Fixture {
     gate: Gate,
     caller: Arc<BoundedCaller<Gate>>,
-    inflight: Arc<Inflight>,
+    flow_control: Arc<FlowControl>,
 }
 
 const SMALL: InflightLimits = InflightLimits {
-    readonly: 1,
+    readonly: 0,
     mutating: 2,
-    reserved_readonly: 1,
-    reserved_mutating: 1,
+    priority_and_fairness: true,
+    turns: 0,
+    exempt_readonly: 1,
+    exempt_mutating: 1,
     calls: CallLimits { count: 30, bytes: 64 << 10 },
     calls_per_webhook: CallLimits { count: 20, bytes: 48 << 10 },
     reserved_calls: 1,
@@ -48,7 +53,7 @@ impl Fixture {
     fn new(limits: &InflightLimits) -> Self {
         let gate = Gate::default();
         let caller = Arc::new(BoundedCaller::new(gate.clone(), limits));
-        Self { gate, caller, inflight: Inflight::new(limits) }
+        Self { gate, caller, flow_control: FlowControl::rejecting(limits) }
     }
 
     /// A write that makes some calls of some length, one after the other.
@@ -69,7 +74,7 @@ impl Fixture {
     }
 
     fn admit(&self) -> Option<Arc<Place>> {
-        self.inflight.admit(true, Rank::Ordinary)
+        self.flow_control.place_for(&UserInfo::anonymous(), true)
     }
 
     fn calls(&self) -> usize {
@@ -81,9 +86,9 @@ impl Fixture {
     }
 
     fn is_empty(&self) -> bool {
-        let Self { caller, inflight, .. } = self;
+        let Self { caller, flow_control, .. } = self;
         let full = |seats: &Seats, size| seats.shared.available_permits() == size;
-        full(&inflight.mutating, inflight.mutating.size)
+        flow_control.mutating() == 0
             && full(&caller.all.seats, caller.all.seats.size)
             && caller.all.units.available_permits() == caller.all.most_units as usize
             && caller.rooms().is_empty()
@@ -145,22 +150,26 @@ async fn requests_that_come_back_go_before_new_ones() {
 }
 
 #[tokio::test]
-async fn masters_have_places_in_reserve() {
-    let fixture = Fixture::new(&SMALL);
-    let all = (fixture.admit(), fixture.admit());
-    assert!(all.0.is_some() && all.1.is_some() && fixture.admit().is_none());
-    let master = || fixture.inflight.admit(true, Rank::Master);
-    let one = master();
-    assert!(one.is_some() && master().is_none(), "one in reserve");
-    // The request of `system:masters` waits, and comes back to the reserve while the other requests hold the rest.
-    let write = fixture.write(one.unwrap(), "slow", 1, 10);
+async fn exempt_requests_have_calls_in_reserve() {
+    let calls = CallLimits { count: 1, bytes: 1 << 20 };
+    let fixture = Fixture::new(&InflightLimits { calls, calls_per_webhook: calls, ..SMALL });
+    let waiting = fixture.write(fixture.admit().unwrap(), "slow", 1, 10);
     settle().await;
-    fixture.answer(1);
+    let refused = fixture.write(fixture.admit().unwrap(), "other", 1, 10).await.unwrap();
+    assert_eq!(refused, Err(CallError::Overloaded));
+    let admin = UserInfo::authenticated("admin", [Str::new_static(MASTERS)]);
+    let exempt = || fixture.flow_control.place_for(&admin, true);
+    let (a, b) = (fixture.admit(), fixture.admit());
+    let place = exempt();
+    assert!(a.is_some() && b.is_some() && place.is_some() && exempt().is_none(), "bounded, too");
+    let write = fixture.write(place.unwrap(), "other", 1, 10);
+    settle().await;
+    assert_eq!(fixture.calls(), 2);
+    fixture.answer(2);
     assert_eq!(write.await.unwrap(), Ok(()));
-    assert!(master().is_some());
-    drop(all);
-    assert!(fixture.is_empty());
-    assert_eq!(Rank::of(&UserInfo::anonymous()), Rank::Ordinary);
+    drop((a, b));
+    assert_eq!(waiting.await.unwrap(), Ok(()));
+    assert!(exempt().is_some() && fixture.is_empty());
 }
 
 #[tokio::test]
@@ -249,7 +258,7 @@ async fn several_calls_at_once_are_one_wait() {
             if calls.is_empty() { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
-        assert!(seen.state().seat.is_some(), "the request goes on with a place");
+        assert!(seen.has_seats(), "the request goes on with a place");
     }));
     settle().await;
     assert_eq!(fixture.calls(), 3);

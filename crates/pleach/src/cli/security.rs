@@ -151,6 +151,22 @@ pub(crate) struct AuthorizationOptions {
     pub authorization_webhook_cache_unauthorized_ttl: Duration,
 }
 
+/// Flags about API Priority and Fairness.
+#[derive(Debug, Args)]
+pub(crate) struct FlowControlOptions {
+    /// How many requests are executed at once, together with --max-mutating-requests-inflight: priority levels share
+    /// the sum.
+    #[arg(long, default_value_t = 400, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub max_requests_inflight: u32,
+    /// How many writes are, if --enable-priority-and-fairness=false; otherwise it is added to --max-requests-inflight.
+    #[arg(long, default_value_t = 200, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub max_mutating_requests_inflight: u32,
+    /// Whether FlowSchemas and PriorityLevelConfigurations decide which requests are executed, wait or are refused.
+    /// Otherwise reads and writes have a limit each.
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub enable_priority_and_fairness: bool,
+}
+
 /// Authorization modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AuthorizationMode {
