@@ -163,9 +163,8 @@ impl Engine {
             let options = WriteOptions { field_manager: PRODUCER.into(), ..WriteOptions::default() };
             let body = Body { bytes: Bytes::from(pleach_json::to_vec(&wanted)), format: Format::Json };
             return match Box::pin(self.create(&target, &body, &options, &mut own_context())).await {
-                Ok(_) => Ok(true),
-                // Another server on the same store was first.
-                Err(Rejection::AlreadyExists { .. }) => Ok(true),
+                // Another server on the same store may have been first.
+                Ok(_) | Err(Rejection::AlreadyExists { .. }) => Ok(true),
                 Err(error) => Err(error),
             };
         };

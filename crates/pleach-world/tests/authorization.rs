@@ -66,9 +66,9 @@ async fn every_decision_is_that_of_the_model() {
                             let asked = Asked { verb, group, resource, subresource, namespace, name };
                             let want = is_allowed(&grants, &user, &asked);
                             if want {
-                                allowed += 1
+                                allowed += 1;
                             } else {
-                                refused += 1
+                                refused += 1;
                             }
                             let code = world.ask(&user, &asked).await;
                             assert_eq!(code != 403, want, "{} {asked:?}: {code}, by {grants:?}", user.name);

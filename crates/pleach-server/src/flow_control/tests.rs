@@ -100,7 +100,7 @@ async fn a_flood_leaves_others_their_turn() {
     };
     assert!(control.place_for(&account(), false).is_some());
     running.pop();
-    let place = request.wait(Duration::from_secs(600)).await;
+    let place = request.wait(Duration::from_mins(10)).await;
     assert!(place.is_some(), "it is the next that starts");
     assert!(waiting.iter().all(|request| !request.slot.is_granted()));
     drop((running, waiting, place));
@@ -151,7 +151,7 @@ fn levels_lend_what_they_do_not_use() {
     }
     let level = control.level("global-default");
     assert_eq!(level.queues().executing(), 56);
-    let later = Instant::now() + Duration::from_secs(600);
+    let later = Instant::now() + Duration::from_mins(10);
     adjust(&mut control.config.write().unwrap(), later);
     let executing = level.queues().executing();
     assert!(executing > 200, "it has borrowed, and requests that waited were started: {executing}");

@@ -51,8 +51,8 @@ impl Fixture {
                 let labels = json!({"marker": (MARKER)});
                 let map = json!({"metadata": {"name": (name), "labels": (labels.clone())}, "data": {"k": (MARKER)}});
                 fixture.create(&format!("/api/v1/namespaces/{namespace}/configmaps"), &map).await;
-                let foo = json!({"metadata": {"name": (name), "labels": (labels)}, "spec": {"secret": (MARKER), "replicas": 1}});
-                fixture.create(&format!("/apis/example.com/v1/namespaces/{namespace}/foos"), &foo).await;
+                let custom = json!({"metadata": {"name": (name), "labels": (labels)}, "spec": {"secret": (MARKER), "replicas": 1}});
+                fixture.create(&format!("/apis/example.com/v1/namespaces/{namespace}/foos"), &custom).await;
             }
         }
         for name in ["x", "y"] {
@@ -152,7 +152,8 @@ impl Fixture {
         if code == 200 && path.contains("watch") {
             return (code, String::new());
         }
-        let bytes = response.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+        let bytes =
+            response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
         (code, String::from_utf8_lossy(&bytes).into_owned())
     }
 
