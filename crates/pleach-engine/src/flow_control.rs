@@ -122,9 +122,15 @@ impl Engine {
 
     async fn read_flow_control(&self) -> Result<Arc<FlowControlObjects>, Rejection> {
         let _reading = self.flow_control.reading.lock().await;
-        let schemas = self.objects(GROUP, FLOW_SCHEMAS, None).await?;
-        let levels = self.objects(GROUP, PRIORITY_LEVELS, None).await?;
-        self.use_flow_control(FlowControlObjects { schemas, levels });
+        let mut objects = FlowControlObjects::default();
+        for (plural, into) in [(FLOW_SCHEMAS, &mut objects.schemas), (PRIORITY_LEVELS, &mut objects.levels)] {
+            self.each_object(GROUP, plural, None, |object| {
+                into.push(object);
+                Ok(())
+            })
+            .await?;
+        }
+        self.use_flow_control(objects);
         Ok(self.flow_control_objects())
     }
 
