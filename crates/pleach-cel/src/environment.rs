@@ -12,9 +12,28 @@ use crate::library::{JSON_PATCH_LIBRARY, LIBRARIES};
 use crate::syntax;
 use crate::types::{T, Type};
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 /// Later than any version.
 const NEWEST: u32 = u32::MAX;
+
+/// The version before that of this server, which upstream takes if nothing else is said: a new function may not be used
+/// before the next release.
+const COMPATIBILITY: u32 = 35;
+
+static COMPATIBILITY_VERSION: OnceLock<u32> = OnceLock::new();
+
+/// The minor version that new expressions are compiled for.
+pub fn compatibility_version() -> u32 {
+    *COMPATIBILITY_VERSION.get_or_init(|| COMPATIBILITY)
+}
+
+/// Says which minor version new expressions are compiled for, once in the life of the process and before anything is
+/// compiled: it is a property of the server, as in upstream. False if it was asked for already.
+#[must_use]
+pub fn set_compatibility_version(minor: u32) -> bool {
+    *COMPATIBILITY_VERSION.get_or_init(|| minor) == minor
+}
 
 /// Type names, with the version they were added in.
 const TYPE_NAMES: &[(&str, u32, T)] = &[
@@ -59,6 +78,11 @@ impl Environment {
         }
         functions.retain(|_, overloads| !overloads.is_empty());
         Self { minor, functions, patch_types: false }
+    }
+
+    /// The environment of new expressions.
+    pub fn compatible() -> Self {
+        Self::for_version(compatibility_version())
     }
 
     /// The environment with what mutations have besides: the types `Object`, `Object.….…` and `JSONPatch`, and

@@ -28,7 +28,7 @@ pub use ast::{Ast, Comprehension, Expr, ExprId, Literal, MacroCall};
 pub use checked::{Checked, Reference};
 pub use cost::CostEstimate;
 pub use decl::{DeclKind, DeclType, Declarations, Field, ListKind, ObjectType};
-pub use environment::Environment;
+pub use environment::{Environment, compatibility_version, set_compatibility_version};
 pub use eval::{
     Activation, Bound, CostBudget, EvalError, Evaluation, LazyVariables, OldSelf, PlanError, Program,
 };

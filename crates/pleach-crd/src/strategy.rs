@@ -11,9 +11,11 @@ pub fn prepare_for_create(crd: &mut Crd) {
     set_generation(crd, 1);
 }
 
-/// An update keeps the status, notes a new storage version in it, and counts a change of the spec.
-pub fn prepare_for_update(new: &mut Crd, old: &Crd) {
+/// An update keeps the status, notes a new storage version in it, and counts a change of the spec. `drop_fields` takes
+/// away what the server does not support, before the specs are compared.
+pub fn prepare_for_update(new: &mut Crd, old: &Crd, drop_fields: impl FnOnce(&mut Crd)) {
     new.status = old.status.clone();
+    drop_fields(new);
     note_stored_version(new);
     let changed =
         new.spec != old.spec && new.spec.encode(ApiVersion::V1beta1) != old.spec.encode(ApiVersion::V1beta1);
@@ -89,7 +91,7 @@ mod tests {
             (crd("v1", &json!(["f"])), 8, ["v9", "v1"], "a new short name"),
         ] {
             new.status = CrdStatus::default();
-            prepare_for_update(&mut new, &old);
+            prepare_for_update(&mut new, &old, |_| {});
             assert_eq!(new.meta().generation(), generation, "{why}");
             assert_eq!(new.status.stored_versions.as_deref().unwrap(), stored, "{why}");
             assert_eq!(new.status.conditions, old.status.conditions);

@@ -282,6 +282,28 @@ impl Validation {
     }
 }
 
+/// Takes `optionalOldSelf` away from the rules of a schema.
+fn without_optional_old_self(schema: &mut Value) {
+    pleach_json::grow_stack(|| match schema {
+        Value::Object(members) => {
+            for (name, value) in members.iter_mut() {
+                if name == "x-kubernetes-validations" {
+                    for rule in value.as_array_mut().into_iter().flat_map(|rules| rules.iter_mut()) {
+                        rule.as_object_mut().map(|rule| rule.remove("optionalOldSelf"));
+                    }
+                } else {
+                    without_optional_old_self(value);
+                }
+            }
+        }
+        Value::Array(_) => {
+            let items = schema.as_array_mut().into_iter().flat_map(|items| items.iter_mut());
+            items.for_each(without_optional_old_self);
+        }
+        _ => {}
+    });
+}
+
 impl CrdSpec {
     /// The versions, in the order given.
     pub fn versions(&self) -> &[Version] {
@@ -332,6 +354,42 @@ impl CrdSpec {
     pub fn schemas(&self) -> impl Iterator<Item = &Arc<JSONSchemaProps>> {
         let own = self.versions().iter().map(|v| v.schema.as_ref());
         std::iter::once(self.validation.as_ref()).chain(own).filter_map(|v| v?.open_api_v3_schema.as_ref())
+    }
+
+    /// Whether any version can be selected by fields of its own.
+    pub fn has_selectable_fields(&self) -> bool {
+        let own = self.versions.iter().flatten().map(|version| version.selectable_fields.as_deref());
+        own.chain([self.selectable_fields.as_deref()]).flatten().any(|fields| !fields.is_empty())
+    }
+
+    /// Takes the selectable fields away.
+    pub fn drop_selectable_fields(&mut self) {
+        self.selectable_fields = None;
+        self.versions.iter_mut().flatten().for_each(|version| version.selectable_fields = None);
+    }
+
+    /// Whether any rule has `optionalOldSelf`.
+    pub fn has_optional_old_self(&self) -> bool {
+        let has =
+            |node: &JSONSchemaProps| node.validations().iter().any(|rule| rule.optional_old_self.is_some());
+        self.schemas().any(|schema| schema.any_node(&mut |node| has(node)))
+    }
+
+    /// Takes `optionalOldSelf` away from all rules.
+    pub fn drop_optional_old_self(&mut self) {
+        if !self.has_optional_old_self() {
+            return;
+        }
+        let own = self.versions.iter_mut().flatten().map(|version| version.schema.as_mut());
+        for validation in own.chain([self.validation.as_mut()]).flatten() {
+            if let Some(schema) = &mut validation.open_api_v3_schema {
+                let mut value = schema.to_value();
+                without_optional_old_self(&mut value);
+                if let Ok(changed) = JSONSchemaProps::from_value(&value) {
+                    *schema = Arc::new(changed);
+                }
+            }
+        }
     }
 
     /// Whether objects live in namespaces.

@@ -161,7 +161,7 @@ impl Server {
                 validate_status_update(&crd, old)
             }
             Some(old) => {
-                prepare_for_update(&mut crd, old);
+                prepare_for_update(&mut crd, old, |_| {});
                 validate_update(&crd, old, version)
             }
             None => return Outcome::Passed,

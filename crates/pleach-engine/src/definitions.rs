@@ -289,7 +289,7 @@ impl Engine {
     /// Puts the kind of a CRD into the catalog. Watches end when the kind itself changed, and go on
     /// when only the CRD's state did.
     fn publish(&self, crd: &Crd, since: u64, revision: Revision) {
-        let mut new = ServedKind::from(compile::kind(crd));
+        let mut new = ServedKind::from(compile::kind_gated(crd, self.gates));
         new.crd_revision = revision.0;
         let old = self.catalog.get(&new.group, &new.plural);
         new.since = old.as_ref().map_or(since, |old| old.since);

@@ -62,7 +62,8 @@ pub mod webhooks;
 pub mod write;
 mod write_cache;
 
-pub use pleach_pipeline::{compile, gates, kind, kinds, types};
+pub use pleach_cel::set_compatibility_version;
+pub use pleach_pipeline::{compile, emulated, gates, kind, kinds, types};
 pub(crate) use pleach_pipeline::{decode, prepare, settle};
 
 pub use admission::AdmissionPlugins;

@@ -194,7 +194,7 @@ impl Engine {
             Ok(feed) => Ok(Ok(WatchStream {
                 watcher: Watcher { engine: self.clone(), target: target.clone(), options },
                 initial: initial.into(),
-                initial_end: wants_end.then_some(start),
+                initial_end: (wants_end && self.gates.watch_list).then_some(start),
                 feed,
                 queue: VecDeque::new(),
                 skip_to,

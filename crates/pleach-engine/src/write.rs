@@ -212,7 +212,8 @@ impl Engine {
                 Err(StoreError::Conflict { key: changed, .. }) if changed != key => {
                     return Err(Rejection::StaleKind);
                 }
-                Err(StoreError::Conflict { .. }) if generated && attempt < NAME_ATTEMPTS => {}
+                Err(StoreError::Conflict { .. })
+                    if generated && self.gates.retry_generate_name && attempt < NAME_ATTEMPTS => {}
                 Err(StoreError::Conflict { found, .. }) => {
                     let found = found.and_then(|v| Record::open(v.value, v.revision).ok());
                     return Err(already_exists(&target.kind, &name, found.as_ref(), has_base));

@@ -13,11 +13,20 @@ use crate::strategy::CustomResource;
 
 /// The kind of a CRD whose names were accepted, in its present state.
 pub fn kind(crd: &Crd) -> Kind {
-    kind_named(crd, &crd.status.accepted_names)
+    kind_gated(crd, Gates::default())
+}
+
+/// The same with other feature gates.
+pub fn kind_gated(crd: &Crd, gates: Gates) -> Kind {
+    of_names(crd, &crd.status.accepted_names, gates)
 }
 
 /// The kind of a CRD as if these names were accepted.
 pub fn kind_named(crd: &Crd, names: &Names) -> Kind {
+    of_names(crd, names, Gates::default())
+}
+
+fn of_names(crd: &Crd, names: &Names, gates: Gates) -> Kind {
     let meta = crd.meta();
     let storage = crd.spec.versions().iter().position(|v| v.storage).unwrap_or(0);
     let webhook = crd.spec.conversion.as_ref().filter(|conversion| conversion.strategy == "Webhook");
@@ -31,7 +40,7 @@ pub fn kind_named(crd: &Crd, names: &Names) -> Kind {
         short_names: names.short_names().to_vec(),
         categories: names.categories().to_vec(),
         scope: if crd.spec.is_namespaced() { Scope::Namespaced } else { Scope::Cluster },
-        versions: version_list(&crd.spec, names).into(),
+        versions: version_list(&crd.spec, names, gates).into(),
         storage,
         conversion_webhook: webhook.cloned().map(Arc::new),
         strategy: &CustomResource,
@@ -39,7 +48,7 @@ pub fn kind_named(crd: &Crd, names: &Names) -> Kind {
         crd: Some((meta.name().into(), meta.uid().into())),
         established: crd.is_established(),
         terminating: crd.is_terminating(),
-        gates: Gates::default(),
+        gates,
     }
 }
 
@@ -66,11 +75,11 @@ pub fn with_schema(kind: &Kind, version: usize, props: JSONSchemaProps) -> Kind 
 }
 
 /// The versions of a spec.
-pub(crate) fn version_list(spec: &CrdSpec, names: &Names) -> Vec<KindVersion> {
-    spec.versions().iter().map(|version| kind_version(spec, names, version)).collect()
+pub(crate) fn version_list(spec: &CrdSpec, names: &Names, gates: Gates) -> Vec<KindVersion> {
+    spec.versions().iter().map(|version| kind_version(spec, names, version, gates)).collect()
 }
 
-fn kind_version(spec: &CrdSpec, names: &Names, version: &Version) -> KindVersion {
+fn kind_version(spec: &CrdSpec, names: &Names, version: &Version, gates: Gates) -> KindVersion {
     let api_version: Str = if spec.group.is_empty() {
         version.name.clone()
     } else {
@@ -83,8 +92,8 @@ fn kind_version(spec: &CrdSpec, names: &Names, version: &Version) -> KindVersion
         status: subresources.is_some_and(|s| s.status),
         scale: subresources.and_then(|s| s.scale.clone()),
         columns: columns(spec, version),
-        selectable_fields: selectable_fields(spec, version),
-        schema: lazy_schema(spec, version),
+        selectable_fields: if gates.field_selectors { selectable_fields(spec, version) } else { Vec::new() },
+        schema: lazy_schema(spec, version, gates),
         props: spec.schema_of(version).cloned(),
         type_name: "",
         name: version.name.clone(),
@@ -92,9 +101,10 @@ fn kind_version(spec: &CrdSpec, names: &Names, version: &Version) -> KindVersion
     }
 }
 
-fn lazy_schema(spec: &CrdSpec, version: &Version) -> LazySchema {
+fn lazy_schema(spec: &CrdSpec, version: &Version, gates: Gates) -> LazySchema {
     let preserve_unknown_fields = spec.preserves_unknown_fields();
-    let options = SchemaOptions { preserve_unknown_fields, ..SchemaOptions::default() };
+    let ratcheting = gates.ratcheting;
+    let options = SchemaOptions { preserve_unknown_fields, ratcheting, ..SchemaOptions::default() };
     let props: Arc<JSONSchemaProps> = spec.schema_of(version).cloned().unwrap_or_default();
     LazySchema::new(move || Schema::compile(&props, options))
 }

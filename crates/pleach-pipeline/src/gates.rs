@@ -1,14 +1,16 @@
-//! Feature gates: what stock Kubernetes does not have, or has switched off too.
+//! Feature gates, with their states in the Kubernetes versions that can be emulated.
 //!
-//! Everything here is off by default, so that nothing works on this server that fails on another by
-//! surprise. A gate decides what requests may bring in: when it is closed again, what is stored keeps
-//! its meaning until it is written again.
+//! A gate decides what requests may bring in: when it is closed again, what is stored keeps its meaning until it is
+//! written again. Gates that stock Kubernetes does not have are off by default, so that nothing works on this server
+//! that fails on another by surprise.
 
-use std::str::FromStr;
+use crate::emulated::EmulatedVersion;
 
 /// The gates and whether they are open.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gates {
+    /// The version that is emulated.
+    pub version: EmulatedVersion,
     /// `AllowUnsafeMalformedObjectDeletion`: objects that cannot be decoded are deleted if a request asks for it.
     pub unsafe_deletion: bool,
     /// `CBORServingAndStorage`: requests and responses may be in CBOR.
@@ -17,38 +19,137 @@ pub struct Gates {
     pub unions: bool,
     /// `CostHints`: the error of a CRD whose rules cost too much names bounds that would help.
     pub cost_hints: bool,
+    /// `CRDValidationRatcheting`: errors of what an update does not change are left out.
+    pub ratcheting: bool,
+    /// `CustomResourceFieldSelectors`: CRDs may have `selectableFields`.
+    pub field_selectors: bool,
+    /// `RetryGenerateName`: a generated name that is taken is replaced by another one.
+    pub retry_generate_name: bool,
+    /// `WatchList`: watches may begin with what there is, and say when that was all.
+    pub watch_list: bool,
 }
 
-impl Gates {
-    /// The names of all gates.
-    pub const NAMES: [&str; 4] =
-        ["AllowUnsafeMalformedObjectDeletion", "CBORServingAndStorage", "CostHints", "Unions"];
+/// The state of a gate from a minor version on.
+struct Since {
+    minor: u32,
+    default: bool,
+    /// Whether it can no longer be changed.
+    locked: bool,
+}
 
-    fn gate(&mut self, name: &str) -> Option<&mut bool> {
-        match name {
-            "AllowUnsafeMalformedObjectDeletion" => Some(&mut self.unsafe_deletion),
-            "CBORServingAndStorage" => Some(&mut self.cbor),
-            "CostHints" => Some(&mut self.cost_hints),
-            "Unions" => Some(&mut self.unions),
-            _ => None,
-        }
+const fn since(minor: u32, default: bool) -> Since {
+    Since { minor, default, locked: false }
+}
+
+const fn locked(minor: u32) -> Since {
+    Since { minor, default: true, locked: true }
+}
+
+/// A gate: its name, its field, its states.
+struct Gate {
+    name: &'static str,
+    field: fn(&mut Gates) -> &mut bool,
+    states: &'static [Since],
+}
+
+/// Every gate, by name.
+static GATES: [Gate; 8] = [
+    Gate {
+        name: "AllowUnsafeMalformedObjectDeletion",
+        field: |gates| &mut gates.unsafe_deletion,
+        states: &[since(32, false)],
+    },
+    Gate { name: "CBORServingAndStorage", field: |gates| &mut gates.cbor, states: &[since(32, false)] },
+    Gate {
+        name: "CRDValidationRatcheting",
+        field: |gates| &mut gates.ratcheting,
+        states: &[since(28, false), since(30, true), locked(33)],
+    },
+    Gate { name: "CostHints", field: |gates| &mut gates.cost_hints, states: &[since(0, false)] },
+    Gate {
+        name: "CustomResourceFieldSelectors",
+        field: |gates| &mut gates.field_selectors,
+        states: &[since(30, false), since(31, true), locked(32)],
+    },
+    Gate {
+        name: "RetryGenerateName",
+        field: |gates| &mut gates.retry_generate_name,
+        states: &[since(30, false), since(31, true), locked(32)],
+    },
+    Gate { name: "Unions", field: |gates| &mut gates.unions, states: &[since(0, false)] },
+    Gate {
+        name: "WatchList",
+        field: |gates| &mut gates.watch_list,
+        states: &[since(27, false), since(32, true), since(33, false), since(34, true)],
+    },
+];
+
+impl Gate {
+    /// The state in a version; none if the gate came later.
+    fn state(&self, version: EmulatedVersion) -> Option<&Since> {
+        self.states.iter().rev().find(|state| state.minor <= version.minor())
     }
 }
 
-impl FromStr for Gates {
-    type Err = String;
+impl Default for Gates {
+    fn default() -> Self {
+        Self::of(EmulatedVersion::default())
+    }
+}
 
-    /// Reads `Name=true,Other=false`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut gates = Self::default();
+impl Gates {
+    /// The gates as they are by default in a version.
+    pub fn of(version: EmulatedVersion) -> Self {
+        let mut gates = Self {
+            version,
+            unsafe_deletion: false,
+            cbor: false,
+            unions: false,
+            cost_hints: false,
+            ratcheting: false,
+            field_selectors: false,
+            retry_generate_name: false,
+            watch_list: false,
+        };
+        for gate in &GATES {
+            *(gate.field)(&mut gates) = gate.state(version).is_some_and(|state| state.default);
+        }
+        gates
+    }
+
+    /// The names of all gates.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        GATES.iter().map(|gate| gate.name)
+    }
+
+    /// Reads `Name=true,Other=false`, for a version. The errors of gates that cannot be changed are upstream's.
+    pub fn parse(text: &str, version: EmulatedVersion) -> Result<Self, String> {
+        let mut gates = Self::of(version);
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, state) =
                 part.split_once('=').ok_or_else(|| format!("{part}: write {part}=true or {part}=false"))?;
-            let open = state.parse().map_err(|_| format!("{name}: {state:?} is neither true nor false"))?;
-            let gate = gates.gate(name).ok_or_else(|| {
-                format!("there is no feature gate {name:?}; there are {}", Self::NAMES.join(", "))
+            let open: bool =
+                state.parse().map_err(|_| format!("{name}: {state:?} is neither true nor false"))?;
+            let gate = GATES.iter().find(|gate| gate.name == name).ok_or_else(|| {
+                let names: Vec<_> = Self::names().collect();
+                format!("there is no feature gate {name:?}; there are {}", names.join(", "))
             })?;
-            *gate = open;
+            match gate.state(version) {
+                None => {
+                    return Err(format!(
+                        "cannot set feature gate {name} to {open}, feature is PreAlpha at emulated version {version}, \
+                         min compatibility version {}",
+                        version.min_compatibility()
+                    ));
+                }
+                Some(state) if state.locked && state.default != open => {
+                    return Err(format!(
+                        "cannot set feature gate {name} to {open}, feature is locked to {}",
+                        state.default
+                    ));
+                }
+                Some(_) => *(gate.field)(&mut gates) = open,
+            }
         }
         Ok(gates)
     }
@@ -58,12 +159,17 @@ impl FromStr for Gates {
 mod tests {
     use super::*;
 
+    fn version(text: &str) -> EmulatedVersion {
+        text.parse().unwrap()
+    }
+
     #[test]
     fn gates_are_read_as_kube_apiserver_reads_them() {
-        assert_eq!("".parse(), Ok(Gates::default()));
-        assert_eq!("Unions=true".parse(), Ok(Gates { unions: true, ..Gates::default() }));
+        let parse = |text: &str| Gates::parse(text, EmulatedVersion::default());
+        assert_eq!(parse(""), Ok(Gates::default()));
+        assert_eq!(parse("Unions=true"), Ok(Gates { unions: true, ..Gates::default() }));
         assert_eq!(
-            "Unions=true, CostHints=true,Unions=false".parse(),
+            parse("Unions=true, CostHints=true,Unions=false"),
             Ok(Gates { cost_hints: true, ..Gates::default() })
         );
         for (text, why) in [
@@ -71,15 +177,36 @@ mod tests {
             ("Unions=on", "Unions: \"on\" is neither true nor false"),
             (
                 "Onions=true",
-                "there is no feature gate \"Onions\"; there are AllowUnsafeMalformedObjectDeletion, CBORServingAndStorage, CostHints, Unions",
+                "there is no feature gate \"Onions\"; there are AllowUnsafeMalformedObjectDeletion, \
+                 CBORServingAndStorage, CRDValidationRatcheting, CostHints, CustomResourceFieldSelectors, \
+                 RetryGenerateName, Unions, WatchList",
+            ),
+            (
+                "CRDValidationRatcheting=false",
+                "cannot set feature gate CRDValidationRatcheting to false, feature is locked to true",
             ),
         ] {
-            assert_eq!(text.parse::<Gates>(), Err(why.to_owned()));
+            assert_eq!(parse(text), Err(why.to_owned()));
         }
     }
 
     #[test]
-    fn every_name_is_a_gate() {
-        assert!(Gates::NAMES.iter().all(|name| Gates::default().gate(name).is_some()));
+    fn gates_have_the_defaults_of_the_emulated_version() {
+        let gates = |text: &str| {
+            let gates = Gates::of(version(text));
+            (gates.ratcheting, gates.field_selectors, gates.retry_generate_name, gates.watch_list)
+        };
+        assert_eq!(gates("1.30"), (true, false, false, false));
+        assert_eq!(gates("1.31"), (true, true, true, false));
+        assert_eq!(gates("1.32"), (true, true, true, true));
+        assert_eq!(gates("1.33"), (true, true, true, false));
+        assert_eq!(gates("1.36"), (true, true, true, true));
+        let off = Gates::parse("CRDValidationRatcheting=false,WatchList=true", version("1.32")).unwrap();
+        assert!(!off.ratcheting && off.watch_list);
+        assert_eq!(
+            Gates::parse("CBORServingAndStorage=true", version("1.31")).unwrap_err(),
+            "cannot set feature gate CBORServingAndStorage to true, feature is PreAlpha at emulated version 1.31, \
+             min compatibility version 1.30"
+        );
     }
 }

@@ -15,6 +15,7 @@ pub mod columns;
 pub mod compile;
 pub mod convert;
 pub mod decode;
+pub mod emulated;
 mod error;
 pub mod gates;
 pub mod kind;

@@ -31,18 +31,25 @@ pub struct SchemaOptions {
     pub widen_int_or_string: bool,
     /// `spec.preserveUnknownFields` of the CRD: nothing is pruned, and nulls stay.
     pub preserve_unknown_fields: bool,
+    /// Whether errors of what an update does not change are left out.
+    pub ratcheting: bool,
 }
 
 impl Default for SchemaOptions {
     fn default() -> Self {
-        Self { formats: Some(Compat::DEFAULT), widen_int_or_string: true, preserve_unknown_fields: false }
+        Self {
+            formats: Some(Compat::of_server()),
+            widen_int_or_string: true,
+            preserve_unknown_fields: false,
+            ratcheting: true,
+        }
     }
 }
 
 impl SchemaOptions {
     /// How the API server reads a schema when it validates the defaults in it.
     pub fn for_defaults() -> Self {
-        Self { formats: None, widen_int_or_string: false, preserve_unknown_fields: false }
+        Self { formats: None, widen_int_or_string: false, preserve_unknown_fields: false, ratcheting: true }
     }
 }
 
@@ -51,6 +58,7 @@ impl SchemaOptions {
 pub struct Schema {
     root: NodeRef,
     preserve_unknown_fields: bool,
+    ratcheting: bool,
 }
 
 impl Schema {
@@ -59,6 +67,7 @@ impl Schema {
         Self {
             root: build::build(schema, options, true),
             preserve_unknown_fields: options.preserve_unknown_fields,
+            ratcheting: options.ratcheting,
         }
     }
 
@@ -67,12 +76,18 @@ impl Schema {
         Self {
             root: build::build(schema, options, false),
             preserve_unknown_fields: options.preserve_unknown_fields,
+            ratcheting: options.ratcheting,
         }
     }
 
     /// Compiles a schema from its JSON; what does not decode is left out.
     pub fn from_value(schema: &Value, options: SchemaOptions) -> Self {
         Self::compile(&JSONSchemaProps::from_value(schema).unwrap_or_default(), options)
+    }
+
+    /// Whether errors of what an update does not change are left out.
+    pub(crate) fn is_ratcheting(&self) -> bool {
+        self.ratcheting
     }
 
     /// The schema of the whole object.

@@ -75,6 +75,11 @@ impl Compat {
     /// The compatibility version of a v1.36 server without flags.
     pub const DEFAULT: Self = Self::Minor(35);
 
+    /// The compatibility version of this process.
+    pub fn of_server() -> Self {
+        Self::Minor(pleach_cel::compatibility_version())
+    }
+
     fn knows(self, since: u32) -> bool {
         match self {
             Self::Minor(minor) => since <= minor,

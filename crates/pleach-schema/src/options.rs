@@ -59,8 +59,9 @@ impl Environments {
     }
 }
 
-/// The version before this server's, as upstream has it: a new function may not be used before the next release.
-static DEFAULT: Constant<Environments> = Constant::new(|| Environments::compatible_with(35));
+/// The compatibility version's, as upstream has it: a new function may not be used before the next release.
+static DEFAULT: Constant<Environments> =
+    Constant::new(|| Environments::compatible_with(pleach_cel::compatibility_version()));
 
 impl Options<'static> {
     /// For a new CRD: every rule applies.

@@ -42,8 +42,20 @@ pub fn run_rules(
     at: &Path<'_>,
     budget: &mut CostBudget,
 ) -> RuleOutcome {
+    run_rules_with(node, value, old, at, budget, true)
+}
+
+/// The same; with `lenient`, a rule that fails on what did not change is only a warning.
+pub(crate) fn run_rules_with(
+    node: &Node,
+    value: &Value,
+    old: Option<&Value>,
+    at: &Path<'_>,
+    budget: &mut CostBudget,
+    lenient: bool,
+) -> RuleOutcome {
     let ratchet = Ratchet::default();
-    let mut runner = Runner { outcome: RuleOutcome::default(), budget, ratchet: &ratchet, lenient: true };
+    let mut runner = Runner { outcome: RuleOutcome::default(), budget, ratchet: &ratchet, lenient };
     let place = Place { node, value, old, unchanged: old.map(|old| (node, value, old)) };
     // An error ends the run; it has been reported.
     let _ = runner.visit(&place, at, node.is_root());

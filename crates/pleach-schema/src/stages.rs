@@ -11,7 +11,7 @@ use pleach_json::Value;
 use pleach_meta::{BadValue, ErrorType, FieldError, Path};
 
 use crate::compile::Schema;
-use crate::run_rules::{RuleOutcome, run_rules};
+use crate::run_rules::{RuleOutcome, run_rules_with};
 use crate::validate::location::NO_PATH;
 use crate::{embedded, list_type, validate};
 
@@ -67,9 +67,11 @@ impl Schema {
             Write::Update(old) | Write::Status(old) => Some(old),
         };
         let (of_values, values_valid) = match write {
-            Write::Create | Write::Update(_) => validate::validate_against(root, new, old, baseline, None),
+            Write::Create | Write::Update(_) => {
+                validate::validate_against(root, new, self.ratcheted(old), baseline, None)
+            }
             Write::Status(old) => {
-                let errors = self.validate_status_value_update(new, old);
+                let errors = self.validate_status_value_update(new, self.ratcheted(Some(old)));
                 // Only the status is validated here, but the next write needs to know about the whole object.
                 (errors, baseline.is_some() && root.accepts_against(new, baseline))
             }
@@ -79,11 +81,17 @@ impl Schema {
         if !matches!(write, Write::Status(_)) {
             errors.extend(self.validate_embedded(new));
         }
-        let (of_lists, lists_valid) = list_type::validate_lists_against(new, old, baseline, root);
+        let (of_lists, lists_valid) =
+            list_type::validate_lists_against(new, self.ratcheted(old), baseline, root);
         errors.extend(of_lists);
         let rules = self.validate_rules(new, old, &errors);
         errors.extend(rules.errors);
         Verdict { errors, warnings: rules.warnings, valid: values_valid && lists_valid }
+    }
+
+    /// What an object was, where it lets errors be left out.
+    fn ratcheted<'a>(&self, old: Option<&'a Value>) -> Option<&'a Value> {
+        old.filter(|_| self.is_ratcheting())
     }
 
     /// The value stage of a new object.
@@ -98,9 +106,9 @@ impl Schema {
 
     /// The value stage of a write to the status endpoint: `status` alone, if there is one and its
     /// schema is known.
-    pub fn validate_status_value_update(&self, new: &Value, old: &Value) -> Vec<FieldError> {
+    fn validate_status_value_update(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let (Some(schema), Some(new)) = (self.status(), new.get("status")) else { return Vec::new() };
-        match old.get("status") {
+        match old.and_then(|old| old.get("status")) {
             Some(old) => validate::validate_update(schema, new, old, Some("status")),
             None => validate::validate(schema, new, Some("status")),
         }
@@ -130,7 +138,8 @@ impl Schema {
         if let Some(error) = self.rules_not_checked(before) {
             return RuleOutcome { errors: vec![error], warnings: Vec::new() };
         }
-        run_rules(self.root(), new, old, &Path::ROOT, &mut CostBudget::default())
+        let lenient = self.is_ratcheting();
+        run_rules_with(self.root(), new, old, &Path::ROOT, &mut CostBudget::default(), lenient)
     }
 
     /// The error in place of the rules' results after errors like these; `None` when they run, or

@@ -441,7 +441,7 @@ impl App {
         let (first, rest) = path.split_once('/').unwrap_or((path, ""));
         match first {
             "healthz" | "livez" | "readyz" => health::serve(self, call, first, rest).await,
-            "version" if rest.is_empty() => health::version(call),
+            "version" if rest.is_empty() => health::version(self, call),
             "metrics" if rest.is_empty() => self.metrics.serve(&self.engine, &self.flow_control).await,
             "debug" => {
                 let name = rest.strip_prefix("api_priority_and_fairness/");

@@ -94,16 +94,19 @@ async fn checks(app: &App, endpoint: &str) -> Vec<Check> {
 }
 
 /// Serves `/version`.
-pub fn version(call: &Call<'_>) -> Response<Body> {
+pub fn version(app: &App, call: &Call<'_>) -> Response<Body> {
     let (major, minor, git) = KUBERNETES;
+    let emulated = app.engine.gates().version;
+    let compatible = emulated.min_compatibility().minor().to_string();
+    let emulated = emulated.minor().to_string();
     let mut out = Map::new();
     for (key, value) in [
         ("major", major),
         ("minor", minor),
         ("emulationMajor", major),
-        ("emulationMinor", minor),
+        ("emulationMinor", &emulated),
         ("minCompatibilityMajor", major),
-        ("minCompatibilityMinor", "35"),
+        ("minCompatibilityMinor", &compatible),
         ("gitVersion", git),
         ("gitCommit", concat!("pleach-", env!("CARGO_PKG_VERSION"))),
         ("gitTreeState", "clean"),

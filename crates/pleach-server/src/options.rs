@@ -160,8 +160,8 @@ pub fn list_options(query: &Query) -> Result<ListOptions, Rejection> {
     Ok(ListOptions { labels, fields, limit, continue_token: token.map(str::to_owned), freshness })
 }
 
-/// Options of watch, and how long it may last.
-pub fn watch_options(query: &Query) -> Result<(WatchOptions, Option<u64>), Rejection> {
+/// Options of watch, and how long it may last. `watch_list` is whether the gate `WatchList` is open.
+pub fn watch_options(query: &Query, watch_list: bool) -> Result<(WatchOptions, Option<u64>), Rejection> {
     let Common { timeout, labels, fields, .. } = common(query)?;
     let version = query.text("resourceVersion");
     let mut matching = query.text("resourceVersionMatch");
@@ -173,6 +173,12 @@ pub fn watch_options(query: &Query) -> Result<(WatchOptions, Option<u64>), Rejec
     }
     let mut errors = Vec::new();
     let path = "resourceVersionMatch";
+    if query.switch("sendInitialEvents").is_some() && !watch_list {
+        errors.push(FieldError::forbidden(
+            "sendInitialEvents",
+            "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",
+        ));
+    }
     if !matching.is_empty() {
         if initial.is_none() {
             errors.push(FieldError::forbidden(

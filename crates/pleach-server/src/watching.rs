@@ -56,7 +56,7 @@ pub async fn open(
     place: Option<Arc<Place>>,
 ) -> Result<Response<Body>, Rejection> {
     let _ = context;
-    let (mut options, timeout) = options::watch_options(call.query)?;
+    let (mut options, timeout) = options::watch_options(call.query, app.engine.gates().watch_list)?;
     if let Some(name) = target.name.take() {
         pin_name(&mut options.fields, &name)?;
     }

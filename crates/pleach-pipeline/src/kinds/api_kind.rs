@@ -81,6 +81,9 @@ pub struct ApiKind {
     pub rules: &'static dyn Rules,
 }
 
+/// The version in which the kinds with a [`ApiKind::deprecation`] were deprecated: Endpoints.
+const DEPRECATED_SINCE: u32 = 33;
+
 /// A kind with the properties that most have.
 pub const fn namespaced(
     group: &'static str,
@@ -135,7 +138,7 @@ impl ApiKind {
             short_names: self.short_names.iter().map(|name| Str::new_static(name)).collect(),
             categories: self.categories.iter().map(|name| Str::new_static(name)).collect(),
             scope: self.scope,
-            versions: self.versions.iter().map(|version| self.version(version)).collect(),
+            versions: self.versions.iter().map(|version| self.version(version, gates)).collect(),
             storage: 0,
             conversion_webhook: None,
             strategy: self,
@@ -147,7 +150,11 @@ impl ApiKind {
         }
     }
 
-    fn version(&'static self, (name, type_name): &'static (&'static str, &'static str)) -> KindVersion {
+    fn version(
+        &'static self,
+        (name, type_name): &'static (&'static str, &'static str),
+        gates: Gates,
+    ) -> KindVersion {
         let api_version: Str = if self.group.is_empty() {
             Str::new_static(name)
         } else {
@@ -157,7 +164,8 @@ impl ApiKind {
             name: Str::new_static(name),
             api_version,
             served: true,
-            deprecation: (!self.deprecation.is_empty()).then(|| Str::new_static(self.deprecation)),
+            deprecation: (!self.deprecation.is_empty() && gates.version.minor() >= DEPRECATED_SINCE)
+                .then(|| Str::new_static(self.deprecation)),
             status: self.status,
             scale: self.scale.map(|status_replicas| Scale {
                 spec_replicas_path: ".spec.replicas".into(),

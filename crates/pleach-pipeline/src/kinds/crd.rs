@@ -19,6 +19,7 @@ use pleach_work::Constant;
 
 use crate::columns::{AGE_DESCRIPTION, column};
 use crate::error::Error;
+use crate::gates::Gates;
 use crate::kind::{Cell, Column, Kind, KindVersion};
 use crate::resource::{Resource, Subresource};
 use crate::strategy::{Effect, StoredAsData, Strategy};
@@ -73,6 +74,16 @@ fn change(value: &mut Value, known: &mut Typed, how: impl FnOnce(&mut Crd)) {
         how(&mut crd);
         *value = crd.encode(version);
         *known = typed_form(crd);
+    }
+}
+
+/// Drops the fields of closed gates, unless the old CRD has them too.
+fn drop_disabled_fields(crd: &mut Crd, old: Option<&Crd>, gates: Gates) {
+    if !gates.field_selectors && !old.is_some_and(|old| old.spec.has_selectable_fields()) {
+        crd.spec.drop_selectable_fields();
+    }
+    if !gates.ratcheting && !old.is_some_and(|old| old.spec.has_optional_old_self()) {
+        crd.spec.drop_optional_old_self();
     }
 }
 
@@ -131,8 +142,11 @@ impl Strategy for CustomResourceDefinition {
         true
     }
 
-    fn prepare_for_create(&self, _: Resource<'_>, object: &mut Value, typed: &mut Typed) {
-        change(object, typed, strategy::prepare_for_create);
+    fn prepare_for_create(&self, resource: Resource<'_>, object: &mut Value, typed: &mut Typed) {
+        change(object, typed, |crd| {
+            strategy::prepare_for_create(crd);
+            drop_disabled_fields(crd, None, resource.kind.gates);
+        });
     }
 
     fn prepare_for_update(
@@ -147,7 +161,9 @@ impl Strategy for CustomResourceDefinition {
             if resource.subresource == Subresource::Status {
                 strategy::prepare_for_status_update(crd, &old);
             } else {
-                strategy::prepare_for_update(crd, &old);
+                strategy::prepare_for_update(crd, &old, |crd| {
+                    drop_disabled_fields(crd, Some(&old), resource.kind.gates);
+                });
             }
         });
     }
@@ -168,7 +184,7 @@ impl Strategy for CustomResourceDefinition {
         ratchets.cost_hints = resource.kind.gates.cost_hints;
         let errors = pleach_crd::validate_create_with(&crd, &ratchets);
         if errors.is_empty() {
-            warnings.extend(pleach_crd::warnings(&crd, None, Compat::DEFAULT));
+            warnings.extend(pleach_crd::warnings(&crd, None, Compat::of_server()));
         }
         errors
     }
@@ -197,7 +213,7 @@ impl Strategy for CustomResourceDefinition {
         ratchets.cost_hints = resource.kind.gates.cost_hints;
         let wrong = pleach_crd::validate_update_with(&crd, &old, &ratchets);
         if wrong.is_empty() {
-            warnings.extend(pleach_crd::warnings(&crd, Some(&old), Compat::DEFAULT));
+            warnings.extend(pleach_crd::warnings(&crd, Some(&old), Compat::of_server()));
         }
         errors.extend(wrong);
         Verdict { errors, valid: false }

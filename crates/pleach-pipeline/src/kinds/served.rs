@@ -72,7 +72,10 @@ impl ServedKinds {
         let typed = if self.minimal { &[][..] } else { table::KINDS };
         let typed = typed.iter().filter_map(move |entry| {
             let mut kind = entry.to_kind(gates);
-            let on = |version: &str| self.config.serves(entry.group, version, entry.plural);
+            let on = |version: &str| {
+                gates.version.has(entry.group, version, entry.kind)
+                    && self.config.serves(entry.group, version, entry.plural)
+            };
             if kind.versions.iter().all(|version| on(&version.name)) {
                 return Some(kind);
             }
@@ -106,6 +109,17 @@ mod tests {
         let some = names(&ServedKinds { minimal: false, config });
         assert!(some.contains(&"apps/deployments".to_owned()) && !some.contains(&"batch/jobs".to_owned()));
         assert!(some.contains(&"/pods".to_owned()), "the core group stays");
+    }
+
+    #[test]
+    fn kinds_that_came_later_are_not_served_by_an_emulated_version() {
+        let gates = Gates::of("1.32".parse().unwrap());
+        let names: Vec<_> = ServedKinds::default().kinds(gates).map(|kind| kind.plural.to_string()).collect();
+        assert!(names.iter().any(|name| name == "validatingadmissionpolicies"));
+        for later in ["mutatingadmissionpolicies", "ipaddresses", "resourceclaims", "volumeattributesclasses"]
+        {
+            assert!(!names.iter().any(|name| name == later), "{later}");
+        }
     }
 
     #[test]

@@ -9,13 +9,12 @@ use pleach_work::Constant;
 
 use crate::kinds::webhook_configuration::match_conditions::{anything, namespace_type, request_type};
 
-/// New expressions may use what the version before this one has.
-static NEW: Constant<Environment> = Constant::new(|| Environment::for_version(35));
+/// New expressions may use what the compatibility version has.
+static NEW: Constant<Environment> = Constant::new(Environment::compatible);
 /// Expressions that are stored may use everything.
 static STORED: Constant<Environment> = Constant::new(Environment::stored);
 /// The same with what only mutations have.
-static NEW_MUTATIONS: Constant<Environment> =
-    Constant::new(|| Environment::for_version(35).with_patch_types());
+static NEW_MUTATIONS: Constant<Environment> = Constant::new(|| Environment::compatible().with_patch_types());
 static STORED_MUTATIONS: Constant<Environment> = Constant::new(|| Environment::stored().with_patch_types());
 
 /// Which expressions are compiled: new ones, or those that were accepted before.

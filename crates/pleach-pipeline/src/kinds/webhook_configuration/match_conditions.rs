@@ -4,8 +4,8 @@ use pleach_cel::types::T;
 use pleach_cel::{DeclType, Declarations, Environment, ListKind, ObjectType, Program, Type};
 use pleach_work::Constant;
 
-/// New conditions may use what the version before this one has.
-static NEW: Constant<Environment> = Constant::new(|| Environment::for_version(35));
+/// New conditions may use what the compatibility version has.
+static NEW: Constant<Environment> = Constant::new(Environment::compatible);
 /// Conditions that are stored may use everything.
 static STORED: Constant<Environment> = Constant::new(Environment::stored);
 
