@@ -16,6 +16,7 @@ mod content;
 mod credentials;
 mod documents;
 mod errors;
+pub mod failures;
 mod received;
 mod services;
 mod stream;
