@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use pleach_json::Value;
+use pleach_world::{LoggedRequest, Selector};
+
 use crate::server::Server;
-use pleach_world::LoggedRequest;
 
 /// How long [`Server::eventually`] waits.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -79,4 +81,114 @@ impl Server {
             self.transcript()
         );
     }
+
+    /// Checks that a controller writes at most so often per reconcile: between two writes of other clients, which are
+    /// what it reacts to. Its leases and events do not count. Without other writes, the whole log is one reconcile.
+    ///
+    /// # Panics
+    ///
+    /// If it wrote more often; with all requests so far.
+    #[track_caller]
+    pub fn assert_writes_per_reconcile(&self, controller: &Selector, most: usize) {
+        let (mut writes, mut trigger) = (0, None);
+        for request in
+            self.requests().iter().filter(|request| request.is_write() && !is_housekeeping(request))
+        {
+            if !controller.matches(request) {
+                (writes, trigger) = (0, Some(request.line()));
+                continue;
+            }
+            writes += 1;
+            assert!(
+                writes <= most,
+                "more than {most} writes after {}\nrequests:\n{}",
+                trigger.as_deref().unwrap_or("the start"),
+                self.transcript()
+            );
+        }
+    }
+
+    /// Waits until a controller has been quiet for `quiet`: neither reads nor writes, but for watches, leases and events.
+    ///
+    /// # Panics
+    ///
+    /// If it is still busy after ten seconds: it works in a hot loop.
+    #[track_caller]
+    pub fn assert_no_hot_loop(&self, controller: &Selector, quiet: Duration) -> impl Future<Output = ()> {
+        let (caller, controller) = (std::panic::Location::caller(), controller.clone());
+        async move {
+            let began = Instant::now();
+            let (mut seen, mut since) = (0, Instant::now());
+            loop {
+                let requests = self.requests();
+                let busy = requests.iter().filter(|request| {
+                    controller.matches(request) && request.verb != "watch" && !is_housekeeping(request)
+                });
+                let count = busy.count();
+                if count != seen {
+                    (seen, since) = (count, Instant::now());
+                }
+                if since.elapsed() >= quiet {
+                    return;
+                }
+                assert!(
+                    began.elapsed() <= TIMEOUT + quiet,
+                    "{caller}: {count} requests, and no end\nrequests:\n{}",
+                    self.transcript()
+                );
+                tokio::time::sleep(POLL).await;
+            }
+        }
+    }
+
+    /// Checks that a scenario ends in the same state under faults as without: it runs once in a fork of this server
+    /// without faults, and once in a fork for each list of rules. It starts the controller and does what a user does,
+    /// and returns what keeps the controller running. The state is that of all objects but events and leases.
+    ///
+    /// # Panics
+    ///
+    /// If the state under faults is another one after ten seconds; with the first difference and all requests.
+    pub async fn converges_under<G>(&self, faults: &[&str], scenario: impl AsyncFn(Server) -> G) {
+        let calm = self.fork().await;
+        let running = scenario(calm.clone()).await;
+        calm.assert_no_hot_loop(&Selector::default(), SETTLED).await;
+        let expected = calm.objects().await;
+        drop(running);
+        for rules in faults {
+            let server = self.fork().await;
+            server.add_faults(rules).unwrap_or_else(|error| panic!("{rules}: {error}"));
+            let running = scenario(server.clone()).await;
+            let began = Instant::now();
+            loop {
+                let found = server.objects().await;
+                if found == expected {
+                    break;
+                }
+                assert!(
+                    began.elapsed() <= TIMEOUT,
+                    "under {rules}:\n{}\nrequests:\n{}",
+                    first_difference(&expected, &found),
+                    server.transcript()
+                );
+                tokio::time::sleep(POLL).await;
+            }
+            drop(running);
+        }
+    }
+}
+
+/// How long a server without faults must be quiet before its state counts.
+const SETTLED: Duration = Duration::from_millis(100);
+
+/// Whether a request belongs to leader election or reports an event.
+fn is_housekeeping(request: &LoggedRequest) -> bool {
+    matches!(request.resource.as_str(), "leases" | "events")
+}
+
+fn first_difference(expected: &[Value], found: &[Value]) -> String {
+    let different =
+        |a: &[Value], b: &[Value]| a.iter().find(|object| !b.contains(object)).map(pleach_json::to_string);
+    let missing = different(expected, found).map(|object| format!("expected {object}"));
+    let extra = different(found, expected).map(|object| format!("found {object}"));
+    [missing, extra].into_iter().flatten().collect::<Vec<_>>().join("\n")
 }

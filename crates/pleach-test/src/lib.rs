@@ -33,7 +33,7 @@ mod service;
 
 pub use listen::Listener;
 pub use pleach_world::{
-    Action, LoggedRequest, Rule, RuleError, Selector, TestClock, WorldOptions as Options,
+    Action, Delivery, LoggedRequest, Rule, RuleError, Selector, TestClock, WorldOptions as Options,
 };
 pub use server::{Server, Snapshot};
 pub use service::InProcess;

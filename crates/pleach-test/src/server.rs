@@ -6,8 +6,10 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, PostParams};
 use kube::{Client, CustomResourceExt};
 use pleach_auth::UserInfo;
-use pleach_json::Str;
-use pleach_world::{LoggedRequest, Rule, RuleError, TestClock, World, WorldOptions, parse_rules};
+use pleach_json::{Str, Value};
+use pleach_world::{
+    LoggedRequest, Rule, RuleError, TestClock, World, WorldOptions, audit_log, parse_rules, recording, replay,
+};
 use tokio::sync::OnceCell;
 
 use crate::listen::Listener;
@@ -138,37 +140,82 @@ impl Server {
 
     /// Adds a fault; the number is for [`Server::remove_fault`].
     pub fn add_fault(&self, rule: Rule) -> u64 {
-        self.world().add_rule(rule)
+        self.world().script().add_rule(rule)
     }
 
     /// Adds faults, as a list in YAML.
     pub fn add_faults(&self, yaml: &str) -> Result<Vec<u64>, RuleError> {
         let world = self.world();
-        Ok(parse_rules(yaml.as_bytes())?.into_iter().map(|rule| world.add_rule(rule)).collect())
+        Ok(parse_rules(yaml.as_bytes())?.into_iter().map(|rule| world.script().add_rule(rule)).collect())
     }
 
     /// Removes a fault; events that it holds back are sent.
     pub fn remove_fault(&self, number: u64) -> bool {
-        self.world().remove_rule(number)
+        self.world().script().remove_rule(number)
     }
 
     /// Removes all faults.
     pub fn clear_faults(&self) {
-        self.world().clear_rules();
+        self.world().script().clear_rules();
     }
 
     /// All requests so far that have been answered, since the last reset.
     pub fn requests(&self) -> Vec<LoggedRequest> {
-        self.world().requests()
+        self.world().script().requests()
     }
 
     /// Forgets the requests so far.
     pub fn clear_requests(&self) {
-        self.world().clear_requests();
+        self.world().script().clear_requests();
     }
 
     /// The requests so far, a line each.
     pub fn transcript(&self) -> String {
         self.requests().iter().map(|request| request.line() + "\n").collect()
+    }
+
+    /// Restarts the server: what it had in memory is made anew from its store, and watches end.
+    ///
+    /// # Panics
+    ///
+    /// If something stored cannot be read, which is a bug.
+    pub async fn restart(&self) {
+        self.world().restart().await.expect("what this server has stored can be read");
+    }
+
+    /// Adds a user with these groups; returns the bearer token, for clients at [`Server::listen`].
+    pub fn add_user(&self, name: &str, groups: &[&str]) -> String {
+        let groups: Vec<String> = groups.iter().map(ToString::to_string).collect();
+        self.world().add_user(name, &groups)
+    }
+
+    /// The requests so far as a recording, in JSON: a conversation that [`Server::replay`] plays again, to this server
+    /// or another one.
+    pub fn recording(&self, name: &str) -> String {
+        pleach_json::to_string(&recording(name, &self.requests()))
+    }
+
+    /// Plays a recording; returns a line for each answer that differs.
+    ///
+    /// # Errors
+    ///
+    /// If the recording cannot be read.
+    pub async fn replay(&self, recording: &str) -> Result<Vec<String>, String> {
+        let recording = pleach_json::parse(recording.as_bytes()).map_err(|error| error.to_string())?;
+        replay(&self.world(), &recording).await
+    }
+
+    /// The requests so far as an audit log, which `pleach rbac learn` makes roles of.
+    pub fn audit_log(&self) -> String {
+        audit_log(&self.requests())
+    }
+
+    /// All objects but events and leases, without uids, times, resource versions and managers.
+    ///
+    /// # Panics
+    ///
+    /// If an object cannot be read, which is a bug.
+    pub(crate) async fn objects(&self) -> Vec<Value> {
+        self.world().objects().await.expect("what this server has stored can be read")
     }
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use pleach_engine::engine::{Clock, Instant, Randomness};
+use tokio::sync::watch;
 
 /// Nanoseconds of a second.
 const SECOND: i64 = 1_000_000_000;
@@ -16,21 +17,32 @@ const START: i64 = 1_800_000_000;
 pub struct TestClock {
     /// Nanoseconds since 1970.
     now: AtomicI64,
+    /// Counts moves.
+    moves: watch::Sender<u64>,
 }
 
 impl Default for TestClock {
     fn default() -> Self {
-        Self { now: AtomicI64::new(START * SECOND) }
+        Self::at(START * SECOND)
     }
 }
 
 impl Clone for TestClock {
     fn clone(&self) -> Self {
-        Self { now: AtomicI64::new(self.nanoseconds()) }
+        Self::at(self.nanoseconds())
     }
 }
 
 impl TestClock {
+    fn at(nanoseconds: i64) -> Self {
+        Self { now: AtomicI64::new(nanoseconds), moves: watch::Sender::new(0) }
+    }
+
+    /// Changes whenever the clock has been moved.
+    pub(crate) fn moves(&self) -> watch::Receiver<u64> {
+        self.moves.subscribe()
+    }
+
     fn nanoseconds(&self) -> i64 {
         self.now.load(Ordering::Acquire)
     }
@@ -45,11 +57,13 @@ impl TestClock {
         let by = i64::try_from(by.as_nanos()).unwrap_or(i64::MAX);
         let _ =
             self.now.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| Some(now.saturating_add(by)));
+        self.moves.send_modify(|count| *count += 1);
     }
 
     /// Sets it, in seconds since 1970.
     pub fn set(&self, seconds: i64) {
         self.now.store(seconds.saturating_mul(SECOND), Ordering::Release);
+        self.moves.send_modify(|count| *count += 1);
     }
 }
 

@@ -1,37 +1,64 @@
-//! The body of an answer, and faults of watches: events that are delayed, held back, left out, or not sent any more.
+//! The body of an answer: it is kept for the log as the client takes it, and has the faults of watches: events that
+//! are delayed, held back, left out, or not sent any more.
 
 use std::collections::VecDeque;
+use std::error::Error;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Buf as _, Bytes, BytesMut};
-use http_body::{Frame, SizeHint};
-use pleach_server::body::{Body, Broken};
+use bytes::{Buf, Bytes, BytesMut};
+use http_body::{Body, Frame, SizeHint};
 use tokio::time::Sleep;
 
 use crate::fault::Action;
+use crate::request_log::Answer;
+use crate::script::ConnectionReset;
+
+/// Any error of a body.
+pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// How often events that are held back check whether their rule was removed.
 const HELD: Duration = Duration::from_millis(10);
 
 /// The body of an answer.
-pub struct WorldBody {
-    inner: Body,
+pub struct FaultyBody<B> {
+    content: Content<B>,
+    answer: Option<Answer>,
     faults: Option<Box<EventFaults>>,
+    /// Ready when the connection is cut.
+    cut: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-impl WorldBody {
-    /// The body as it is.
-    pub(crate) fn new(inner: Body) -> Self {
-        Self { inner, faults: None }
+enum Content<B> {
+    /// An answer of a fault rule.
+    Full(Option<Bytes>),
+    /// The server's.
+    Of(B),
+}
+
+impl<B> FaultyBody<B> {
+    /// Bytes of our own.
+    pub(crate) fn full(bytes: Vec<u8>) -> Self {
+        Self { content: Content::Full(Some(bytes.into())), answer: None, faults: None, cut: None }
+    }
+
+    /// The server's body. What is taken of it is kept in `answer`.
+    pub(crate) fn new(body: B, answer: Answer) -> Self {
+        Self { content: Content::Of(body), answer: Some(answer), faults: None, cut: None }
+    }
+
+    /// Ends with an error when `cut` is ready.
+    pub(crate) fn until(mut self, cut: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.cut = Some(Box::pin(cut));
+        self
     }
 
     /// The events of a watch, with faults. `is_active` is false once the rule is removed.
-    pub(crate) fn with_fault(inner: Body, action: Action, is_json: bool, is_active: Arc<AtomicBool>) -> Self {
-        let faults = EventFaults {
+    pub(crate) fn with_fault(mut self, action: Action, is_json: bool, is_active: Arc<AtomicBool>) -> Self {
+        self.faults = Some(Box::new(EventFaults {
             action,
             is_json,
             is_active,
@@ -40,8 +67,31 @@ impl WorldBody {
             sent: 0,
             timer: None,
             ended: false,
-        };
-        Self { inner, faults: Some(Box::new(faults)) }
+        }));
+        self
+    }
+}
+
+impl<B: Body<Data: Buf, Error: Into<BoxError>> + Unpin> FaultyBody<B> {
+    /// The next bytes of the server.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match &mut self.content {
+            Content::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Content::Of(body) => {
+                let frame = ready!(Pin::new(body).poll_frame(cx));
+                let frame = frame.map(|frame| {
+                    frame
+                        .map(|frame| frame.map_data(|mut data| data.copy_to_bytes(data.remaining())))
+                        .map_err(Into::into)
+                });
+                if let (Some(answer), Some(Ok(frame))) = (&self.answer, &frame)
+                    && let Some(data) = frame.data_ref()
+                {
+                    answer.push(data);
+                }
+                Poll::Ready(frame)
+            }
+        }
     }
 }
 
@@ -97,35 +147,45 @@ impl EventFaults {
             }
         }
     }
+
+    /// The next event that may be sent; `None` if one has to come first.
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Option<Poll<Option<Frame<Bytes>>>> {
+        if matches!(self.action, Action::CutEvents(count) if self.sent >= count) {
+            return Some(Poll::Ready(None));
+        }
+        if !self.events.is_empty() {
+            if self.poll_ready(cx).is_pending() {
+                return Some(Poll::Pending);
+            }
+            self.sent += 1;
+            return Some(Poll::Ready(self.events.pop_front().map(Frame::data)));
+        }
+        self.ended.then_some(Poll::Ready(None))
+    }
 }
 
-impl http_body::Body for WorldBody {
+impl<B: Body<Data: Buf, Error: Into<BoxError>> + Unpin> Body for FaultyBody<B> {
     type Data = Bytes;
-    type Error = Broken;
+    type Error = BoxError;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
-        let Self { inner, faults } = self.get_mut();
-        let mut next = |cx: &mut Context<'_>| {
-            Pin::new(&mut *inner).poll_frame(cx).map(|frame| {
-                frame.map(|frame| {
-                    frame.map(|frame| frame.map_data(|mut chunk| chunk.copy_to_bytes(chunk.remaining())))
-                })
-            })
-        };
-        let Some(faults) = faults else { return next(cx) };
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = self.get_mut();
+        if let Some(cut) = &mut this.cut
+            && cut.as_mut().poll(cx).is_ready()
+        {
+            return Poll::Ready(Some(Err(Box::new(ConnectionReset))));
+        }
         loop {
-            if matches!(faults.action, Action::CutEvents(count) if faults.sent >= count) {
-                return Poll::Ready(None);
+            let Some(faults) = &mut this.faults else { return this.poll_next(cx) };
+            if let Some(event) = faults.poll_event(cx) {
+                return event.map(|event| event.map(Ok));
             }
-            if !faults.events.is_empty() {
-                ready!(faults.poll_ready(cx));
-                faults.sent += 1;
-                return Poll::Ready(faults.events.pop_front().map(|event| Ok(Frame::data(event))));
-            }
-            if faults.ended {
-                return Poll::Ready(None);
-            }
-            match ready!(next(cx)) {
+            let next = ready!(this.poll_next(cx));
+            let Some(faults) = &mut this.faults else { return Poll::Ready(next) };
+            match next {
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         faults.partial.extend_from_slice(&data);
@@ -139,10 +199,18 @@ impl http_body::Body for WorldBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.faults.is_none() && self.inner.is_end_stream()
+        match &self.content {
+            _ if self.faults.is_some() => false,
+            Content::Full(bytes) => bytes.is_none(),
+            Content::Of(body) => body.is_end_stream(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        if self.faults.is_some() { SizeHint::default() } else { self.inner.size_hint() }
+        match &self.content {
+            _ if self.faults.is_some() => SizeHint::default(),
+            Content::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
+            Content::Of(body) => body.size_hint(),
+        }
     }
 }

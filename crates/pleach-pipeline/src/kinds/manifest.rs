@@ -49,7 +49,7 @@ impl Manifest {
     /// The versions of the kind.
     pub(crate) fn versions(&'static self) -> Vec<KindVersion> {
         let crd = self.crd();
-        let mut versions = compile::version_list(&crd.spec, &crd.spec.names);
+        let mut versions = compile::version_list(&crd.spec, &crd.spec.names, Gates::default());
         if self.parts().1.is_some() {
             for version in &mut versions {
                 version.schema = LazySchema::new(|| {
