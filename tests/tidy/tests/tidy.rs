@@ -75,6 +75,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pleach-envtest", &["json", "go"]),
     ("pleach-world", &["json", "go", "auth", "yaml", "store", "store-memory", "engine", "server", "hooks"]),
     ("pleach-test", &["json", "auth", "server", "world"]),
+    ("pleach-chaos", &["json", "yaml", "world"]),
     (
         "pleach-cli",
         &[
@@ -87,6 +88,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "work",
             "auth",
+            "chaos",
             "cli",
             "console",
             "encryption",

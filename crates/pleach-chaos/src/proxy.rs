@@ -1,0 +1,212 @@
+//! [`Proxy`]: requests on their way to an API server.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, TE,
+    TRANSFER_ENCODING, UPGRADE,
+};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use pleach_json::Value;
+use pleach_world::{Backend, ConnectionReset, FaultyBody, Script, describe};
+
+use crate::connect::Connector;
+use crate::upstream::Upstream;
+
+/// The most that is read of an answer to a question of our own.
+const ANSWER: usize = 1 << 20;
+
+/// The path of a question: which user am I?
+const SELF_REVIEW: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+
+/// Headers that make the user of a request.
+const IMPERSONATE_USER: &str = "impersonate-user";
+
+/// A proxy in front of an API server.
+pub struct Proxy {
+    client: Client<Connector, Full<Bytes>>,
+    upstream: Uri,
+    authorization: Option<HeaderValue>,
+    /// The bearer token of clients that may use the proxy's own credentials.
+    token: String,
+    script: Arc<Script>,
+    /// Users by their credentials.
+    users: Mutex<HashMap<Option<HeaderValue>, String>>,
+}
+
+impl Proxy {
+    /// A proxy. Requests with the bearer token `token` are sent with the credentials of `upstream`, all others with
+    /// their own.
+    pub fn new(upstream: &Upstream, token: String, script: Arc<Script>) -> Result<Self, Box<dyn Error>> {
+        let authorization = match &upstream.credentials.token {
+            Some(token) => Some(HeaderValue::try_from(format!("Bearer {token}"))?),
+            None => None,
+        };
+        let server: Uri = upstream.server.parse().map_err(|error| format!("{}: {error}", upstream.server))?;
+        if server.host().is_none() || !matches!(server.scheme_str(), Some("http" | "https")) {
+            return Err(format!("{}: an API server has a URL with http or https", upstream.server).into());
+        }
+        Ok(Self {
+            client: Client::builder(TokioExecutor::new()).build(Connector::new(upstream)?),
+            upstream: server,
+            authorization,
+            token,
+            script,
+            users: Mutex::default(),
+        })
+    }
+
+    /// The rules and the log.
+    pub fn script(&self) -> &Arc<Script> {
+        &self.script
+    }
+
+    /// Answers a request.
+    pub async fn handle(
+        &self,
+        mut request: Request<Bytes>,
+    ) -> Result<Response<FaultyBody<Incoming>>, ConnectionReset> {
+        self.sign(request.headers_mut());
+        let user = self.user(request.headers()).await;
+        let (parts, body) = request.into_parts();
+        let logged = describe(&parts, &body, &user);
+        self.script.run(&Link(self), Request::from_parts(parts, body), logged).await
+    }
+
+    /// Sends a request that becomes another protocol (exec, watches over WebSocket). Rules do not apply to it.
+    pub async fn upgrade(
+        &self,
+        mut request: Request<Incoming>,
+    ) -> Result<Response<Full<Bytes>>, ConnectionReset> {
+        self.sign(request.headers_mut());
+        let client_side = hyper::upgrade::on(&mut request);
+        let (parts, _) = request.into_parts();
+        let headers = [CONNECTION, UPGRADE].map(|name| (name.clone(), parts.headers.get(name).cloned()));
+        let mut sent = self.outgoing(Request::from_parts(parts, Bytes::new()))?;
+        for (name, value) in headers {
+            value.map(|value| sent.headers_mut().insert(name, value));
+        }
+        let answer = self.client.request(sent).await.map_err(|error| unreachable(&error))?;
+        let (parts, body) = answer.into_parts();
+        if parts.status != StatusCode::SWITCHING_PROTOCOLS {
+            let body = body.collect().await.map_err(|_| ConnectionReset)?.to_bytes();
+            return Ok(Response::from_parts(parts, Full::from(body)));
+        }
+        let mut answer = Response::from_parts(parts, body);
+        let server_side = hyper::upgrade::on(&mut answer);
+        tokio::spawn(async move {
+            if let (Ok(client), Ok(server)) = (client_side.await, server_side.await) {
+                // A side that hangs up is no error.
+                let _ =
+                    tokio::io::copy_bidirectional(&mut TokioIo::new(client), &mut TokioIo::new(server)).await;
+            }
+        });
+        Ok(answer.map(|_| Full::default()))
+    }
+
+    /// Puts the proxy's own credentials in the place of its token.
+    fn sign(&self, headers: &mut HeaderMap) {
+        let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        if given.and_then(|given| given.strip_prefix("Bearer ")) == Some(self.token.as_str()) {
+            headers.remove(AUTHORIZATION);
+            if let Some(authorization) = &self.authorization {
+                headers.insert(AUTHORIZATION, authorization.clone());
+            }
+        }
+    }
+
+    /// A request as it is sent on.
+    fn outgoing(&self, request: Request<Bytes>) -> Result<Request<Full<Bytes>>, ConnectionReset> {
+        let (mut parts, body) = request.into_parts();
+        let path = parts.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+        let prefix = self.upstream.path().trim_end_matches('/');
+        let uri = Uri::builder()
+            .scheme(self.upstream.scheme_str().unwrap_or("https"))
+            .authority(self.upstream.authority().map_or("", http::uri::Authority::as_str))
+            .path_and_query(format!("{prefix}{path}"));
+        parts.uri = uri.build().map_err(|_| ConnectionReset)?;
+        parts.version = http::Version::HTTP_11;
+        // What is logged and cut into events is not compressed.
+        for name in [HOST, ACCEPT_ENCODING, CONNECTION, UPGRADE, TE, TRANSFER_ENCODING] {
+            parts.headers.remove(name);
+        }
+        parts.headers.remove(HeaderName::from_static("keep-alive"));
+        Ok(Request::from_parts(parts, Full::from(body)))
+    }
+
+    /// The user of a request, as the API server says it.
+    async fn user(&self, headers: &HeaderMap) -> String {
+        if let Some(user) = headers.get(IMPERSONATE_USER).and_then(|user| user.to_str().ok()) {
+            return user.to_owned();
+        }
+        let authorization = headers.get(AUTHORIZATION).cloned();
+        let users = || self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(user) = users().get(&authorization) {
+            return user.clone();
+        }
+        let mut request = Request::new(Bytes::from_static(
+            br#"{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}"#,
+        ));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = Uri::from_static(SELF_REVIEW);
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(authorization) = authorization.clone() {
+            request.headers_mut().insert(AUTHORIZATION, authorization);
+        }
+        let Some(review) = self.ask(request).await else { return String::new() };
+        let user = review.at(&["status", "userInfo", "username"]).and_then(Value::as_str).unwrap_or_default();
+        users().insert(authorization, user.to_owned());
+        user.to_owned()
+    }
+
+    /// An answer in JSON; `None` if there is none.
+    async fn ask(&self, request: Request<Bytes>) -> Option<Value> {
+        let answer = self.client.request(self.outgoing(request).ok()?).await.ok()?;
+        let body = Limited::new(answer.into_body(), ANSWER).collect().await.ok()?;
+        pleach_json::parse(&body.to_bytes()).ok()
+    }
+}
+
+fn unreachable(error: &dyn Error) -> ConnectionReset {
+    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+    tracing::error!("the API server does not answer: {error}{cause}");
+    ConnectionReset
+}
+
+/// The way to the API server.
+struct Link<'a>(&'a Proxy);
+
+impl Backend for Link<'_> {
+    type Body = Incoming;
+
+    async fn answer(&self, request: Request<Bytes>) -> Result<Response<Incoming>, ConnectionReset> {
+        let request = self.0.outgoing(request)?;
+        let mut answer = self.0.client.request(request).await.map_err(|error| unreachable(&error))?;
+        *answer.version_mut() = http::Version::default();
+        for name in [CONNECTION, TRANSFER_ENCODING] {
+            answer.headers_mut().remove(name);
+        }
+        Ok(answer)
+    }
+
+    async fn revision(&self, request: &Request<Bytes>) -> Option<u64> {
+        let mut list = Request::new(Bytes::new());
+        *list.uri_mut() = format!("{}?limit=1", request.uri().path()).parse().ok()?;
+        if let Some(authorization) = request.headers().get(AUTHORIZATION) {
+            list.headers_mut().insert(AUTHORIZATION, authorization.clone());
+        }
+        let list = self.0.ask(list).await?;
+        list.at(&["metadata", "resourceVersion"])?.as_str()?.parse().ok()
+    }
+
+    /// For clients, a server that is away for a while has restarted.
+    async fn restart(&self) {}
+}
