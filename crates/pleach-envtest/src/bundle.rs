@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha512};
 
-use crate::install::{Kubectl, find_kubectl, kubectl_content};
+use crate::install::{Kubectl, emulated_version_file, find_kubectl, kubectl_content};
 use crate::{KUBERNETES_VERSION, Program};
 
 /// The name of the index.
@@ -33,15 +33,18 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Writes the archive and its index into a directory. `base_url` is where the directory will be served.
+/// Writes the archive and its index into a directory. `base_url` is where the directory will be served; with `version`
+/// (1.34) the archive is of that version, and kube-apiserver emulates it.
 pub fn bundle(
     binary: &Path,
     directory: &Path,
     base_url: &str,
     path: Option<&std::ffi::OsStr>,
+    version: Option<&str>,
 ) -> io::Result<Bundle> {
     fs::create_dir_all(directory)?;
-    let name = format!("envtest-{KUBERNETES_VERSION}-{}-{}.tar.gz", os(), architecture());
+    let release = version.map_or_else(|| KUBERNETES_VERSION.to_owned(), |version| format!("v{version}.0"));
+    let name = format!("envtest-{release}-{}-{}.tar.gz", os(), architecture());
     let archive = directory.join(&name);
     let content = fs::read(binary)?;
     let kubectl = find_kubectl(directory, path);
@@ -51,14 +54,17 @@ pub fn bundle(
         append(&mut tar, program.name(), &content)?;
     }
     append(&mut tar, "kubectl", &kubectl_content(&kubectl)?)?;
+    if let Some(version) = version {
+        let (name, content) = emulated_version_file(version);
+        append(&mut tar, name, &content)?;
+    }
     let Hashed { file, hash } = tar.into_inner()?.finish()?;
     file.sync_all()?;
     let hash = hex(&hash.finalize());
     let link = format!("{}/{name}", base_url.trim_end_matches('/'));
     let index = directory.join(INDEX);
-    let text = format!(
-        "releases:\n  {KUBERNETES_VERSION}:\n    {name}:\n      hash: {hash}\n      selfLink: \"{link}\"\n"
-    );
+    let text =
+        format!("releases:\n  {release}:\n    {name}:\n      hash: {hash}\n      selfLink: \"{link}\"\n");
     fs::write(&index, text)?;
     Ok(Bundle { archive, index, kubectl })
 }
@@ -116,7 +122,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let binary = home.path().join("pleach");
         fs::write(&binary, "a binary").unwrap();
-        let made = bundle(&binary, &home.path().join("out"), "https://example.com/envtest/", None).unwrap();
+        let made =
+            bundle(&binary, &home.path().join("out"), "https://example.com/envtest/", None, Some("1.34"))
+                .unwrap();
         let archive = fs::read(&made.archive).unwrap();
         let hash = hex(&Sha512::digest(&archive));
         let index = fs::read_to_string(&made.index).unwrap();
@@ -129,6 +137,7 @@ mod tests {
             .unwrap()
             .map(|entry| entry.unwrap().path().unwrap().file_name().unwrap().to_owned())
             .collect();
-        assert_eq!(names, ["etcd", "kube-apiserver", "kubectl"]);
+        assert_eq!(names, ["etcd", "kube-apiserver", "kubectl", "emulated-version"]);
+        assert!(name.starts_with("envtest-v1.34.0-") && index.contains("  v1.34.0:\n"), "{index}");
     }
 }

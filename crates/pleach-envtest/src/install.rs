@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::Program;
 
+/// The file beside the programs that says which version they emulate.
+const EMULATED_VERSION: &str = "emulated-version";
+
 /// Stands in for kubectl where none was found.
 const NO_KUBECTL: &str = "\
 #!/bin/sh
@@ -24,9 +27,18 @@ pub enum Kubectl {
 }
 
 /// Writes `kube-apiserver`, `etcd` and `kubectl` into a directory. The first two are this binary: hard links where
-/// the file system allows it, else copies.
-pub fn install(binary: &Path, directory: &Path, path: Option<&std::ffi::OsStr>) -> io::Result<Kubectl> {
+/// the file system allows it, else copies. With `version` (1.34) kube-apiserver emulates that version of Kubernetes.
+pub fn install(
+    binary: &Path,
+    directory: &Path,
+    path: Option<&std::ffi::OsStr>,
+    version: Option<&str>,
+) -> io::Result<Kubectl> {
     fs::create_dir_all(directory)?;
+    match version {
+        Some(version) => fs::write(directory.join(EMULATED_VERSION), format!("{version}\n"))?,
+        None => remove(&directory.join(EMULATED_VERSION))?,
+    }
     for program in Program::ALL {
         let target = directory.join(program.name());
         remove(&target)?;
@@ -45,6 +57,17 @@ pub fn install(binary: &Path, directory: &Path, path: Option<&std::ffi::OsStr>) 
         }
     }
     Ok(kubectl)
+}
+
+/// The version that the programs beside this one were installed to emulate.
+pub fn emulated_version(program: &Path) -> Option<String> {
+    let text = fs::read_to_string(program.parent()?.join(EMULATED_VERSION)).ok()?;
+    Some(text.trim().to_owned()).filter(|version| !version.is_empty())
+}
+
+/// The content of the file that says which version is emulated.
+pub(crate) fn emulated_version_file(version: &str) -> (&'static str, Vec<u8>) {
+    (EMULATED_VERSION, format!("{version}\n").into_bytes())
 }
 
 /// The first kubectl in PATH that does not lie in the directory itself.
@@ -87,7 +110,7 @@ mod tests {
         for content in ["old", "new"] {
             let _ = fs::remove_file(&binary);
             fs::write(&binary, content).unwrap();
-            assert_eq!(install(&binary, &assets, None).unwrap(), Kubectl::Missing);
+            assert_eq!(install(&binary, &assets, None, None).unwrap(), Kubectl::Missing);
             for name in ["kube-apiserver", "etcd"] {
                 assert_eq!(fs::read_to_string(assets.join(name)).unwrap(), content);
             }
@@ -99,13 +122,23 @@ mod tests {
         fs::write(&kubectl, "").unwrap();
         let path = std::env::join_paths([&assets, &tools]).unwrap();
         assert_eq!(
-            install(&binary, &assets, Some(&path)).unwrap(),
+            install(&binary, &assets, Some(&path), Some("1.34")).unwrap(),
             Kubectl::Missing,
             "it cannot be executed"
         );
         fs::set_permissions(&kubectl, fs::Permissions::from_mode(0o755)).unwrap();
         let found = fs::canonicalize(&kubectl).unwrap();
-        assert_eq!(install(&binary, &assets, Some(&path)).unwrap(), Kubectl::Found(found.clone()));
+        assert_eq!(
+            install(&binary, &assets, Some(&path), Some("1.34")).unwrap(),
+            Kubectl::Found(found.clone())
+        );
         assert_eq!(fs::read_link(assets.join("kubectl")).unwrap(), found);
+        assert_eq!(emulated_version(&assets.join("kube-apiserver")).as_deref(), Some("1.34"));
+        install(&binary, &assets, Some(&path), None).unwrap();
+        assert_eq!(
+            emulated_version(&assets.join("kube-apiserver")),
+            None,
+            "installed again without a version"
+        );
     }
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use pleach_engine::EnabledControllers;
+use pleach_engine::emulated::EmulatedVersion;
 use pleach_engine::gates::Gates;
 use pleach_engine::kinds::served::RuntimeConfig;
 use pleach_engine::limits::MAX_REQUEST_BYTES;
@@ -52,6 +53,15 @@ pub(crate) enum Command {
     /// Stand in for the control plane of envtest.
     #[command(subcommand)]
     Envtest(EnvtestCommand),
+    /// Put fault rules in front of any API server, and log its requests.
+    ///
+    /// Clients connect to the proxy; errors, delays, cut connections and watches happen as the rules say. `pleach world
+    /// faults default` and `pleach world requests default` change the rules and show the log while it runs.
+    #[command(after_long_help = CHAOS_EXAMPLES)]
+    Chaos(Box<crate::chaos::ChaosOptions>),
+    /// Worlds of a server that runs with --test-endpoints: fork, reset, clock, faults, requests, recordings.
+    #[command(after_long_help = WORLD_EXAMPLES)]
+    World(Box<crate::world::WorldOptions>),
     /// The commands on files.
     #[command(flatten)]
     Files(pleach_cli::Command),
@@ -78,6 +88,25 @@ Examples:
   Run the tests of an operator on Pleach, unchanged:
     pleach envtest install ./envtest
     KUBEBUILDER_ASSETS=$PWD/envtest go test ./...";
+
+const CHAOS_EXAMPLES: &str = "\
+Examples:
+  Every third write of a controller fails with a conflict:
+    echo '[{match: {userAgent: \"manager/*\", verbs: [update, patch]}, error: 409, probability: 0.3}]' > faults.yaml
+    pleach chaos --upstream-kubeconfig ~/.kube/config --faults faults.yaml --kubeconfig chaos.kubeconfig
+    KUBECONFIG=chaos.kubeconfig ./manager";
+
+const WORLD_EXAMPLES: &str = "\
+Examples:
+  A world for each suite:
+    pleach serve --in-memory --test-endpoints --token secret &
+    export PLEACH_TOKEN=secret
+    pleach world fork one
+    pleach world kubeconfig one > one.kubeconfig
+
+  Learn the roles that a controller needs from what it did:
+    pleach world audit one > audit.log
+    pleach rbac learn --from-audit audit.log";
 
 const COPY_EXAMPLES: &str = "\
 Examples:
@@ -166,11 +195,17 @@ pub(crate) struct ServeOptions {
     /// services are resolved by DNS.
     #[arg(long, value_delimiter = ',', value_name = "SERVICE=ADDRESS")]
     pub service_address: Vec<ServiceAddress>,
+    /// The Kubernetes version whose features, APIs and CEL libraries are served: 1.30 to 1.36. New expressions may use
+    /// what the version before it has.
+    #[arg(long, default_value = "1.36", value_name = "1.N")]
+    pub emulated_version: EmulatedVersion,
     /// Feature gates to enable: Unions (x-kubernetes-unions in CRDs), CostHints (a CRD refused for the
     /// cost of its rules gets bounds that would help), AllowUnsafeMalformedObjectDeletion (objects that
-    /// cannot be decoded can be deleted), CBORServingAndStorage (requests and responses in CBOR).
+    /// cannot be decoded can be deleted), CBORServingAndStorage (requests and responses in CBOR); and those that
+    /// are not locked in the emulated version: CRDValidationRatcheting, CustomResourceFieldSelectors,
+    /// RetryGenerateName, WatchList.
     #[arg(long, default_value = "", hide_default_value = true, value_name = "NAME=true,…")]
-    pub feature_gates: Gates,
+    pub feature_gates: String,
     /// Which built-in kinds are served besides custom resources: all, or minimal for those that control planes made of
     /// CRDs need (namespaces, ConfigMaps, Secrets, ServiceAccounts, Leases, Events, RBAC, webhook configurations).
     #[arg(long, value_enum, default_value_t = BuiltinKinds::All, value_name = "WHICH")]
@@ -258,6 +293,14 @@ pub(crate) struct ServeOptions {
     pub log_format: LogFormat,
 }
 
+impl ServeOptions {
+    /// The feature gates of the emulated version, as the flags set them.
+    pub(crate) fn gates(&self) -> Result<Gates, String> {
+        Gates::parse(&self.feature_gates, self.emulated_version)
+            .map_err(|error| format!("--feature-gates: {error}"))
+    }
+}
+
 fn parse_max_expiration(text: &str) -> Result<i64, String> {
     let seconds = pleach_go::time::parse_duration(text)? / 1_000_000_000;
     if (3_600..=1 << 32).contains(&seconds) {
@@ -293,18 +336,25 @@ pub(crate) enum EnvtestCommand {
     /// kube-apiserver and etcd are this binary under other names: they take the flags of the real programs, keep
     /// objects in etcd's data directory, and end with the process that started them. kubectl is a link to the one in
     /// PATH; without one, a script that says so.
-    #[command(after_long_help = ENVTEST_EXAMPLES)]
+    #[command(after_long_help = ENVTEST_EXAMPLES, disable_version_flag = true)]
     Install {
         /// The directory; created if missing.
         directory: PathBuf,
+        /// The Kubernetes version that kube-apiserver emulates, 1.30 to 1.36; that of this server if not given.
+        #[arg(long, value_name = "1.N")]
+        version: Option<EmulatedVersion>,
     },
     /// Write the archive and the index that setup-envtest takes.
+    #[command(disable_version_flag = true)]
     Bundle {
         /// The directory to write to; created if missing.
         directory: PathBuf,
         /// Where the directory will be served, for the links in the index.
         #[arg(long, default_value = "http://127.0.0.1:8080", value_name = "URL")]
         base_url: String,
+        /// The Kubernetes version that kube-apiserver emulates, 1.30 to 1.36; that of this server if not given.
+        #[arg(long, value_name = "1.N")]
+        version: Option<EmulatedVersion>,
     },
 }
 

@@ -1,6 +1,7 @@
 //! `pleach envtest …`, and this binary under the names `kube-apiserver` and `etcd`.
 
 use std::error::Error;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
@@ -18,14 +19,16 @@ pub(crate) fn run(command: &EnvtestCommand) -> Result<(), Box<dyn Error>> {
     let binary = std::env::current_exe()?;
     let path = std::env::var_os("PATH");
     let kubectl = match command {
-        EnvtestCommand::Install { directory } => {
-            let kubectl = install::install(&binary, directory, path.as_deref())
+        EnvtestCommand::Install { directory, version } => {
+            let version = version.map(|version| version.to_string());
+            let kubectl = install::install(&binary, directory, path.as_deref(), version.as_deref())
                 .map_err(|error| format!("cannot install into {}: {error}", directory.display()))?;
             println!("export KUBEBUILDER_ASSETS={}", std::path::absolute(directory)?.display());
             kubectl
         }
-        EnvtestCommand::Bundle { directory, base_url } => {
-            let made = bundle::bundle(&binary, directory, base_url, path.as_deref())
+        EnvtestCommand::Bundle { directory, base_url, version } => {
+            let version = version.map(|version| version.to_string());
+            let made = bundle::bundle(&binary, directory, base_url, path.as_deref(), version.as_deref())
                 .map_err(|error| format!("cannot write to {}: {error}", directory.display()))?;
             println!("{}\n{}", made.archive.display(), made.index.display());
             made.kubectl
@@ -56,21 +59,35 @@ pub(crate) fn run_as(program: Program) -> ExitCode {
 
 fn run_kube_apiserver(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     parent::end_with_parent();
-    let knows_gate = |gate: &str| gate.parse::<Gates>().is_ok();
-    let start = match kube_apiserver::read(arguments, &serve_flags(), knows_gate)? {
+    let start = match kube_apiserver::read(arguments, &serve_flags(), is_known)? {
         Run::Print(text) => {
             print!("{text}");
             return Ok(());
         }
         Run::Serve(start) => start,
     };
-    let command =
-        ["pleach", "serve", "--console=false"].into_iter().map(ToOwned::to_owned).chain(start.arguments);
+    let installed = installed_version()
+        .filter(|_| !start.arguments.iter().any(|argument| argument.starts_with("--emulated-version")));
+    let command = ["pleach", "serve", "--console=false"].into_iter().map(ToOwned::to_owned);
+    let command = command.chain(installed.map(|version| format!("--emulated-version={version}")));
+    let command = command.chain(start.arguments);
     let Command::Serve(options) = Cli::try_parse_from(command)?.command else { return Ok(()) };
     for flag in start.without_effect {
         eprintln!("kube-apiserver: {flag} has no effect");
     }
     serve::run(*options, Color::Never)
+}
+
+/// The version that this program was installed to emulate, by the file beside it.
+fn installed_version() -> Option<String> {
+    let name = std::env::args_os().next().map(PathBuf::from).filter(|name| name.components().count() > 1);
+    install::emulated_version(&name.or_else(|| std::env::current_exe().ok())?)
+}
+
+/// Whether a feature gate, with its value, is one of Pleach.
+fn is_known(gate: &str) -> bool {
+    let name = gate.split('=').next().unwrap_or_default();
+    Gates::names().any(|known| known == name)
 }
 
 /// The flags of `pleach serve`.
@@ -129,7 +146,7 @@ mod tests {
             let line: Vec<_> =
                 [format!("--{name}={}", value(name, kind))].into_iter().chain(needed).collect();
             let flags = parse_kube_apiserver(&line).unwrap();
-            let serve = kube_apiserver::translate(&flags, &serve_flags, |gate| gate.parse::<Gates>().is_ok());
+            let serve = kube_apiserver::translate(&flags, &serve_flags, is_known);
             let serve = serve.unwrap_or_else(|error| panic!("--{name}: {error}"));
             let line = ["pleach".to_owned(), "serve".to_owned()].into_iter().chain(serve.arguments);
             assert!(Cli::try_parse_from(line).is_ok(), "--{name}");

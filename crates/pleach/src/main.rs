@@ -5,20 +5,24 @@ mod audit;
 mod authentication;
 mod authorization;
 mod certificates;
+mod chaos;
 mod cli;
 mod clock_and_randomness;
 mod data_dir;
 mod encryption;
 mod envtest;
 mod files;
+mod local_server;
 mod null_disk;
 mod release_memory;
+mod script_control;
 mod serve;
 mod storage;
 mod store;
 mod store_copy;
 mod system_limits;
 mod test_endpoints;
+mod world;
 
 use std::process::ExitCode;
 
@@ -44,6 +48,11 @@ fn main() -> ExitCode {
         cli::Command::Store(command) => store::run(command),
         cli::Command::Credentials { directory } => storage::make_credentials(&directory),
         cli::Command::Envtest(command) => envtest::run(&command),
+        cli::Command::Chaos(options) => chaos::run(&options),
+        cli::Command::World(options) => match world::run(&options) {
+            Ok(false) => return ExitCode::FAILURE,
+            done => done.map(drop),
+        },
         cli::Command::Files(command) => return files::run(&command, cli.color),
     };
     match result {

@@ -11,7 +11,7 @@ use pleach_auth::user::MASTERS;
 use pleach_cli::Color;
 use pleach_engine::kinds::served::ServedKinds;
 use pleach_engine::webhooks::{Caller, WebhookPlugin};
-use pleach_engine::{AdmissionPlugins, Engine};
+use pleach_engine::{AdmissionPlugins, Engine, set_compatibility_version};
 use pleach_hooks::HttpCaller;
 use pleach_json::Str;
 use pleach_jwt::AnonymousConfig;
@@ -59,7 +59,7 @@ pub(crate) fn run(options: ServeOptions, color: Color) -> Result<(), Box<dyn Err
 }
 
 /// The threads that requests run on.
-fn runtime() -> std::io::Result<Runtime> {
+pub(crate) fn runtime() -> std::io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_stack_size(STACK)
@@ -96,6 +96,9 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         let token = admin_token(&options, &directory)?;
         return crate::test_endpoints::run(&options, token, &directory).await;
     }
+    let gates = options.gates()?;
+    // The process serves once; nothing has been compiled yet.
+    let _ = set_compatibility_version(gates.version.min_compatibility().minor());
     storage::check_credentials(&options, &directory)?;
     // Before the store: a directory that is not whole is not touched.
     let authority = directory.authority()?;
@@ -108,7 +111,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         Arc::new(SystemRandomness),
         admission(&options)?,
     )
-    .with_gates(options.feature_gates)
+    .with_gates(gates)
     .with_served_kinds(ServedKinds {
         minimal: options.builtin_kinds == BuiltinKinds::Minimal,
         config: options.runtime_config.clone(),

@@ -1,9 +1,8 @@
 //! `pleach serve --in-memory --test-endpoints`: worlds for tests in any language, on this machine.
 //!
 //! Each world is an API server of its own under a path, `/worlds/<name>`, which a kubeconfig takes as the address of a
-//! cluster. `/pleach/worlds` forks, resets and removes them, moves their clocks, sets faults and shows requests;
-//! only the admin's token opens it. One port takes TLS and plain HTTP: kubectl sends no token without TLS, and helpers
-//! in other languages need no certificates.
+//! cluster. `/pleach/worlds` forks, resets and removes them, adds users, moves their clocks, sets faults and shows
+//! requests; only the admin's token opens it.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -12,29 +11,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use http::{Method, Request, Response, Uri};
+use http::{Method, Request, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto;
 use pleach_auth::UserInfo;
 use pleach_json::{Map, Value};
-use pleach_server::body::Broken;
 use pleach_server::kubeconfig;
 use pleach_server::outcome::Outcome;
-use pleach_server::request_body::BODY_LIMIT;
-use pleach_server::tls::{Leaf, Tls};
-use pleach_world::{ConnectionReset, World, WorldOptions, parse_rules};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::signal::unix::{SignalKind, signal};
+use pleach_server::tls::{Authority, Leaf};
+use pleach_world::{ConnectionReset, World, WorldOptions, replay};
+use tokio::net::TcpListener;
 
 use crate::certificates::{self, Certificates};
 use crate::cli::{AuthorizationMode, ServeOptions};
 use crate::data_dir::{DataDir, write_private};
+use crate::local_server::{self, Answer, Handler, has_token, json, text, whole};
+use crate::script_control;
 
 /// The world that requests without a prefix go to.
 const FIRST: &str = "default";
@@ -42,13 +34,11 @@ const FIRST: &str = "default";
 /// Worlds at once.
 const WORLDS: usize = 10_000;
 
-type Answer = Response<UnsyncBoxBody<Bytes, Broken>>;
-
 /// The worlds by name.
 struct Worlds {
     address: SocketAddr,
     token: String,
-    tls: Tls,
+    authority: Authority,
     roots: String,
     admin: Leaf,
     by_name: Mutex<BTreeMap<String, Arc<World>>>,
@@ -60,7 +50,6 @@ pub(crate) async fn run(
     token: String,
     directory: &DataDir,
 ) -> Result<(), Box<dyn Error>> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     if !options.in_memory || !options.bind.is_loopback() {
         return Err("--test-endpoints needs --in-memory and an address of this machine".into());
     }
@@ -70,64 +59,25 @@ pub(crate) async fn run(
     let first = WorldOptions { rbac, token: token.clone(), ..WorldOptions::default() };
     let first = Arc::new(World::start(first).await?);
     let listener = TcpListener::bind(SocketAddr::new(options.bind, options.port)).await?;
-    let certificates = certificates::open(options, &directory.authority()?, directory)?;
-    let Certificates { tls, roots, admin, .. } = certificates;
+    let authority = directory.authority()?;
+    let Certificates { tls, roots, admin, .. } = certificates::open(options, &authority, directory)?;
     let by_name = Mutex::new(BTreeMap::from([(FIRST.to_owned(), first)]));
-    let worlds = Arc::new(Worlds { address: listener.local_addr()?, token, tls, roots, admin, by_name });
+    let worlds = Worlds { address: listener.local_addr()?, token, authority, roots, admin, by_name };
     println!("pleach {} serves at http://{}", env!("CARGO_PKG_VERSION"), worlds.address);
     let path = options.kubeconfig.clone().unwrap_or_else(|| directory.kubeconfig());
     write_private(&path, &worlds.kubeconfig(FIRST))?;
     println!("export KUBECONFIG={}", path.display());
-    loop {
-        tokio::select! {
-            _ = terminate.recv() => return Ok(()),
-            _ = interrupt.recv() => return Ok(()),
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => drop(tokio::spawn(connection(stream, worlds.clone()))),
-                // Out of descriptors: some connection will end.
-                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-            },
-        }
-    }
+    local_server::serve(listener, tls, Arc::new(worlds)).await
 }
 
-/// The first byte of a TLS connection.
-const HANDSHAKE: u8 = 0x16;
-
-async fn connection(stream: TcpStream, worlds: Arc<Worlds>) {
-    let _ = stream.set_nodelay(true);
-    let mut first = [0];
-    match stream.peek(&mut first).await {
-        Ok(1) if first[0] == HANDSHAKE => {
-            let Ok(stream) = worlds.tls.acceptor.accept(stream).await else { return };
-            let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
-            let user = worlds.tls.clients.identity(chain).map(|identity| identity.user().cloned());
-            // A certificate that is not valid never becomes another user.
-            let Ok(user) = user.transpose() else { return };
-            requests(TokioIo::new(stream), worlds, user).await;
-        }
-        Ok(1) => requests(TokioIo::new(stream), worlds, None).await,
-        _ => {}
+impl Handler for Worlds {
+    async fn handle(
+        &self,
+        request: Request<Incoming>,
+        user: Option<&Arc<UserInfo>>,
+    ) -> Result<Answer, ConnectionReset> {
+        self.serve(whole(request).await, user).await
     }
-}
-
-async fn requests<S>(stream: TokioIo<S>, worlds: Arc<Worlds>, user: Option<Arc<UserInfo>>)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let service = service_fn(move |request: Request<Incoming>| {
-        let (worlds, user) = (worlds.clone(), user.clone());
-        async move {
-            let (parts, body) = request.into_parts();
-            // A body that is too large is refused by the world in its own words.
-            let body = Limited::new(body, BODY_LIMIT + 1).collect().await;
-            let too_large = |_| Bytes::from(vec![b' '; BODY_LIMIT + 1]);
-            let body = body.map_or_else(too_large, http_body_util::Collected::to_bytes);
-            worlds.serve(Request::from_parts(parts, body), user.as_ref()).await
-        }
-    });
-    // A client that disconnects, or is cut off by a fault, is no error.
-    let _ = auto::Builder::new(TokioExecutor::new()).serve_connection(stream, service).await;
 }
 
 impl Worlds {
@@ -173,24 +123,46 @@ impl Worlds {
         Ok(response.map(UnsyncBoxBody::new))
     }
 
-    /// Handles a request of `/pleach/worlds`; `path` is the rest of the path.
+    /// Answers a request of `/pleach/worlds`; `path` is what follows.
     async fn administer(&self, request: &Request<Bytes>, path: &str) -> Answer {
-        let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        if given.and_then(|given| given.strip_prefix("Bearer ")) != Some(&self.token) {
+        if !has_token(request.headers(), &self.token) {
             return text(Outcome::NotSignedIn, "the admin's token is needed\n".to_owned());
         }
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-        match self.command(request.method(), &parts, request.body()).await {
-            Ok(value) => json(&value),
-            Err(message) => text(Outcome::BadPath, message + "\n"),
+        let answer = match parts.as_slice() {
+            [name, rest @ ..] if !rest.is_empty() => self.of_world(request, name, rest).await,
+            _ => self.command(request.method(), &parts, request.body()).await.map(|value| json(&value)),
+        };
+        answer.unwrap_or_else(|message| text(Outcome::BadPath, message + "\n"))
+    }
+
+    async fn of_world(&self, request: &Request<Bytes>, name: &str, parts: &[&str]) -> Result<Answer, String> {
+        let (world, body) = (self.get(name)?, request.body());
+        let query = request.uri().query().unwrap_or_default();
+        let method = request.method().as_str();
+        if let Some(answer) = script_control::answer(world.script(), method, parts, query, body) {
+            return answer;
         }
+        let done = || json(&Map::new().into());
+        Ok(match (method, parts) {
+            ("POST", ["clock"]) => json(&move_clock(&world, &input(body)?)?),
+            ("PUT", ["users", user]) => json(&self.add_user(name, &world, user, &input(body)?)?),
+            ("GET", ["objects"]) => json(&world.objects().await.map_err(|error| error.to_string())?.into()),
+            ("POST", ["restart"]) => {
+                let away = script_control::away(&input(body)?)?;
+                world.script().cut(away);
+                world.restart().await.map_err(|error| error.to_string())?;
+                done()
+            }
+            ("POST", ["replay"]) => {
+                let differences = replay(&world, &input(body)?).await?;
+                json(&differences.into_iter().map(Value::from).collect::<Vec<_>>().into())
+            }
+            _ => return Err(format!("{method} is not possible here")),
+        })
     }
 
     async fn command(&self, method: &Method, parts: &[&str], body: &Bytes) -> Result<Value, String> {
-        let input = || {
-            let text: &[u8] = if body.is_empty() { b"{}" } else { body };
-            pleach_json::parse(text).map_err(|error| error.to_string())
-        };
         let from = |input: &Value| input.get("from").and_then(Value::as_str).unwrap_or(FIRST).to_owned();
         match (method.as_str(), parts) {
             ("GET", []) => {
@@ -205,7 +177,7 @@ impl Worlds {
                         "{name:?} is no name: lower case letters, digits and dashes, at most 63"
                     ));
                 }
-                let origin = self.get(&from(&input()?))?;
+                let origin = self.get(&from(&input(body)?))?;
                 let fork = origin.fork().await.map_err(|error| error.to_string())?;
                 let mut worlds = self.lock();
                 if worlds.len() >= WORLDS {
@@ -223,46 +195,23 @@ impl Worlds {
                 gone.iter().for_each(|world| world.shut_down());
                 Ok(Map::new().into())
             }
-            ("POST", [name, "clock"]) => {
-                let (world, input) = (self.get(name)?, input()?);
-                if let Some(seconds) = input.get("set").and_then(Value::as_int) {
-                    world.clock().set(seconds);
-                }
-                if let Some(by) = input.get("advance").and_then(Value::as_str) {
-                    let by = u64::try_from(pleach_go::time::parse_duration(by)?);
-                    world
-                        .clock()
-                        .advance(Duration::from_nanos(by.map_err(|_| "time does not go backwards")?));
-                }
-                let mut answer = Map::new();
-                answer.insert("seconds", world.clock().seconds());
-                Ok(answer.into())
-            }
-            ("GET", [name, "requests"]) => {
-                let requests = self.get(name)?.requests();
-                Ok(requests.iter().map(pleach_world::LoggedRequest::to_value).collect::<Vec<_>>().into())
-            }
-            ("DELETE", [name, "requests"]) => {
-                self.get(name)?.clear_requests();
-                Ok(Map::new().into())
-            }
-            ("POST", [name, "faults"]) => {
-                let world = self.get(name)?;
-                let rules = parse_rules(body).map_err(|error| error.to_string())?;
-                let numbers = rules.into_iter().map(|rule| Value::from(world.add_rule(rule) as i64));
-                Ok(numbers.collect::<Vec<_>>().into())
-            }
-            ("DELETE", [name, "faults"]) => {
-                self.get(name)?.clear_rules();
-                Ok(Map::new().into())
-            }
-            ("DELETE", [name, "faults", number]) => {
-                let number = number.parse().map_err(|_| format!("{number:?} is no number of a rule"))?;
-                let removed = self.get(name)?.remove_rule(number);
-                if removed { Ok(Map::new().into()) } else { Err(format!("there is no rule {number}")) }
-            }
             _ => Err(format!("{method} is not possible here")),
         }
+    }
+
+    /// Adds a user to a world: a token for plain HTTP, and a kubeconfig.
+    fn add_user(&self, name: &str, world: &World, user: &str, input: &Value) -> Result<Value, String> {
+        let groups = input.get("groups").and_then(Value::as_array);
+        let groups = groups.into_iter().flat_map(|groups| groups.iter());
+        let groups: Vec<String> = groups.filter_map(Value::as_str).map(ToOwned::to_owned).collect();
+        let token = world.add_user(user, &groups);
+        let names: Vec<&str> = groups.iter().map(String::as_str).collect();
+        let leaf = self.authority.client(user, &names).map_err(|error| error.to_string())?;
+        let url = format!("https://{}/worlds/{name}", self.address);
+        let mut answer = Map::new();
+        answer.insert("token", token.clone());
+        answer.insert("kubeconfig", kubeconfig::write(&url, &self.roots, &leaf, &token));
+        Ok(answer.into())
     }
 
     fn describe(&self, name: &str) -> Value {
@@ -275,16 +224,21 @@ impl Worlds {
     }
 }
 
-fn json(value: &Value) -> Answer {
-    let body = Full::from(pleach_json::to_string(value) + "\n").map_err(|never| match never {});
-    let mut response = Response::new(UnsyncBoxBody::new(body));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+/// The body of a request, in JSON; nothing is an empty object.
+fn input(body: &Bytes) -> Result<Value, String> {
+    let text: &[u8] = if body.is_empty() { b"{}" } else { body };
+    pleach_json::parse(text).map_err(|error| error.to_string())
 }
 
-fn text(outcome: Outcome, text: String) -> Answer {
-    let body = Full::from(text).map_err(|never| match never {});
-    let mut response = Response::new(UnsyncBoxBody::new(body));
-    *response.status_mut() = outcome.code();
-    response
+fn move_clock(world: &World, input: &Value) -> Result<Value, String> {
+    if let Some(seconds) = input.get("set").and_then(Value::as_int) {
+        world.clock().set(seconds);
+    }
+    if let Some(by) = input.get("advance").and_then(Value::as_str) {
+        let by = u64::try_from(pleach_go::time::parse_duration(by)?);
+        world.clock().advance(Duration::from_nanos(by.map_err(|_| "time does not go backwards")?));
+    }
+    let mut answer = Map::new();
+    answer.insert("seconds", world.clock().seconds());
+    Ok(answer.into())
 }

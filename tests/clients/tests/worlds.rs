@@ -124,3 +124,96 @@ async fn only_the_admin_and_only_with_the_flag() {
     let reason = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(reason.contains("needs --in-memory and an address of this machine"), "{reason}");
 }
+
+#[tokio::test]
+async fn users_of_a_world_have_tokens_and_kubeconfigs() {
+    let process = Process::start();
+    process.admin("PUT", "/one", "").await.unwrap();
+    let ann = process.admin("PUT", "/one/users/ann", r#"{"groups": ["system:masters"]}"#).await.unwrap();
+    let ann: Value = serde_json::from_str(&ann).unwrap();
+    let list = async |world: &str| {
+        let client = process.client(&format!("/worlds/{world}"), ann["token"].as_str().unwrap());
+        Api::<ConfigMap>::default_namespaced(client).list(&ListParams::default()).await
+    };
+    list("one").await.unwrap();
+    assert!(list("default").await.is_err(), "she is a user of one world");
+    assert!(ann["kubeconfig"].as_str().unwrap().contains("/worlds/one\n"));
+    let requests = process.admin("GET", "/one/requests", "").await.unwrap();
+    let requests: Value = serde_json::from_str(&requests).unwrap();
+    assert_eq!(requests[0]["user"], "ann");
+}
+
+/// `pleach world …`, from the shell.
+#[tokio::test]
+async fn worlds_from_the_command_line() {
+    let process = Process::start();
+    let home = tempfile::tempdir().unwrap();
+    let world = |arguments: &[&str]| {
+        let command = Command::new(binary())
+            .arg("world")
+            .args(arguments)
+            .env("PLEACH_WORLDS", &process.url)
+            .env("PLEACH_TOKEN", "secret")
+            .output();
+        let ran = command.unwrap();
+        (ran.status.code(), String::from_utf8(ran.stdout).unwrap() + &String::from_utf8_lossy(&ran.stderr))
+    };
+    let ok = |arguments: &[&str]| {
+        let (code, text) = world(arguments);
+        assert_eq!(code, Some(0), "{arguments:?}: {text}");
+        text
+    };
+    assert!(ok(&["fork", "one"]).ends_with("/worlds/one\n"));
+    assert_eq!(ok(&["list"]).lines().count(), 2);
+    assert_eq!(ok(&["clock", "one", "--set", "1000", "--advance", "1h"]), "4600\n");
+    let faults = home.path().join("faults.yaml");
+    std::fs::write(&faults, "[{match: {verbs: [create]}, error: 409, times: 1}]").unwrap();
+    let path = faults.to_str().unwrap();
+    assert_eq!(ok(&["faults", "one", "--add", path]), "1\terror 409 before the commit\thappened 0 times\n");
+    let api = process.config_maps("one");
+    assert!(create(&api, "a").await.is_err());
+    create(&api, "a").await.unwrap();
+    assert!(ok(&["requests", "one"]).contains("[error 409 before the commit]"));
+    assert!(ok(&["requests", "one", "--json"]).contains("\"answer\":"));
+    let recording = home.path().join("recording.json");
+    std::fs::write(&recording, ok(&["record", "one", "--case", "tests/create"])).unwrap();
+    let audit = home.path().join("audit.log");
+    std::fs::write(&audit, ok(&["audit", "one"])).unwrap();
+    ok(&["fork", "two"]);
+    assert_eq!(ok(&["replay", "two", recording.to_str().unwrap()]), "");
+    let (code, differences) = world(&["replay", "two", recording.to_str().unwrap()]);
+    assert_eq!((code, differences.contains("status 409")), (Some(1), true), "{differences}");
+    assert!(ok(&["objects", "two"]).contains("\"name\":\"a\""));
+    ok(&["restart", "two"]);
+    assert_eq!(names(&process.config_maps("two")).await, ["a"]);
+    assert!(ok(&["user", "two", "ann", "--group", "dev"]).contains("/worlds/two\n"));
+    assert!(ok(&["kubeconfig", "two"]).contains("/worlds/two\n"));
+    ok(&["remove", "two"]);
+    let (code, error) = world(&["clock", "two"]);
+    assert_eq!((code, error.as_str()), (Some(2), "pleach: there is no world \"two\"\n"));
+
+    let learn = ["rbac", "learn", "--from-audit", audit.to_str().unwrap()];
+    let learned = Command::new(binary()).args(learn).output().unwrap();
+    let roles = String::from_utf8(learned.stdout).unwrap();
+    assert!(roles.contains("- configmaps") && roles.contains("- create"), "{roles}");
+}
+
+/// A recording has the format of the recorded conversations, and plays against any server.
+#[tokio::test(flavor = "multi_thread")]
+async fn recordings_play_against_a_server() {
+    let process = Process::start();
+    let api = process.config_maps("default");
+    let made = create(&api, "a").await.unwrap();
+    let mut changed = made.clone();
+    changed.data = Some([("k".to_owned(), "v".to_owned())].into());
+    api.replace("a", &PostParams::default(), &changed).await.unwrap();
+    assert!(api.replace("a", &PostParams::default(), &changed).await.is_err(), "its resource version is old");
+    api.delete("a", &kube::api::DeleteParams::default()).await.unwrap();
+    let recording = process.admin("GET", "/default/recording?name=tests/life", "").await.unwrap();
+    let played = tokio::task::spawn_blocking(move || {
+        let server = pleach_clients::Running::in_memory();
+        let case = pleach_conformance::Case::parse("tests/life", &recording).unwrap();
+        case.play(&server.endpoint())
+    });
+    assert_eq!(played.await.unwrap(), Vec::<String>::new());
+}

@@ -1,0 +1,77 @@
+//! What can be asked of fault rules and the log of requests over HTTP: of a world, and of `pleach chaos`.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use pleach_json::{Map, Value};
+use pleach_server::outcome::Outcome;
+use pleach_world::{Script, audit_log, parse_rules, recording};
+
+use crate::local_server::{Answer, json, text};
+
+/// Answers a request about rules or the log; `None` if it is about something else.
+pub(crate) fn answer(
+    script: &Script,
+    method: &str,
+    parts: &[&str],
+    query: &str,
+    body: &Bytes,
+) -> Option<Result<Answer, String>> {
+    let has = |parameter: &str| query.split('&').any(|part| part == parameter);
+    let done = || Ok(json(&Map::new().into()));
+    Some(match (method, parts) {
+        ("GET", ["faults"]) => Ok(json(&rules(script))),
+        ("POST", ["faults"]) => parse_rules(body).map_err(|error| error.to_string()).map(|rules| {
+            let numbers = rules.into_iter().map(|rule| Value::from(script.add_rule(rule) as i64));
+            json(&numbers.collect::<Vec<_>>().into())
+        }),
+        ("DELETE", ["faults"]) => {
+            script.clear_rules();
+            done()
+        }
+        ("DELETE", ["faults", number]) => match number.parse() {
+            Ok(number) if script.remove_rule(number) => done(),
+            Ok(number) => Err(format!("there is no rule {number}")),
+            Err(_) => Err(format!("{number:?} is no number of a rule")),
+        },
+        ("GET", ["requests"]) => {
+            let requests = script.requests();
+            let values = requests.iter().map(|request| request.to_value(has("answers=true")));
+            Ok(json(&values.collect::<Vec<_>>().into()))
+        }
+        ("DELETE", ["requests"]) => {
+            script.clear_requests();
+            done()
+        }
+        ("GET", ["transcript"]) => {
+            let lines = script.requests().iter().map(|request| request.line() + "\n").collect();
+            Ok(text(Outcome::Ok, lines))
+        }
+        ("GET", ["recording"]) => {
+            let name =
+                query.split('&').find_map(|part| part.strip_prefix("name=")).unwrap_or("recorded/test");
+            Ok(json(&recording(name, &script.requests())))
+        }
+        ("GET", ["audit"]) => Ok(text(Outcome::Ok, audit_log(&script.requests()))),
+        _ => return None,
+    })
+}
+
+/// The rules with their numbers and how often each has happened.
+fn rules(script: &Script) -> Value {
+    let rules = script.rules().into_iter().map(|(number, rule, happened)| {
+        let mut map = Map::new();
+        map.insert("number", number as i64);
+        map.insert("fault", rule.action.to_string());
+        map.insert("happened", happened as i64);
+        Value::from(map)
+    });
+    rules.collect::<Vec<_>>().into()
+}
+
+/// How long a server that restarts is away, from `{"away": "2s"}`.
+pub(crate) fn away(input: &Value) -> Result<Duration, String> {
+    let Some(text) = input.get("away").and_then(Value::as_str) else { return Ok(Duration::ZERO) };
+    let nanoseconds = u64::try_from(pleach_go::time::parse_duration(text)?);
+    nanoseconds.map(Duration::from_nanos).map_err(|_| "away is negative".to_owned())
+}
