@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs a small operator with each of fabric8, the official Java client and the official client for Node against the
-# debug build, and then helm, kustomize and Flux's library from their Go modules. Needs Go, Java 17, Maven, Node 20 and
-# npm (or their packages' registries); takes some minutes the first time, when their libraries are downloaded and
-# compiled, so it is not part of scripts/test.sh.
+# debug build; the tests of the JUnit extension; fabric8's kube-api-test and kuttl with Pleach as the kube-apiserver and
+# etcd that they start; and then helm, kustomize and Flux's library from their Go modules. Needs Go, Java 17, Maven,
+# Node 20 and npm (or their packages' registries); takes some minutes the first time, when their libraries are downloaded
+# and compiled, so it is not part of scripts/test.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,6 +31,19 @@ mvn -q -B -f tests/java/pom.xml -DbuildDirectory="$work/java" compile \
 java=(java -Dorg.slf4j.simpleLogger.defaultLogLevel=off -cp "$work/java/classes:$(cat "$work/classpath")")
 run "${java[@]}" pleach.clients.Fabric8
 run "${java[@]}" pleach.clients.Official
+
+# kube-api-test finds its programs in a directory like that of setup-envtest.
+version=1.36.4
+platform="linux-$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')"
+"$target/debug/pleach" envtest install "$work/kube-api-test/k8s/$version-$platform" >/dev/null
+run "${java[@]}" pleach.clients.KubeApiTest "$work/kube-api-test" "$version"
+
+"$target/debug/pleach" envtest install "$work/assets" >/dev/null
+go="$(command -v go || echo "${PLEACH_TOOLS:-$target/tools}/venv/bin/go")"
+(cd tests/kuttl && KUBEBUILDER_ASSETS="$work/assets" run "$go" run github.com/kudobuilder/kuttl/cmd/kubectl-kuttl@v0.22.0 \
+  test --start-control-plane --artifacts-dir "$work/kuttl" suite) || failed=1
+
+PLEACH_BINARY="$target/debug/pleach" run mvn -q -B -f helpers/java/pom.xml -DbuildDirectory="$work/junit" test
 
 cp tests/node/package.json tests/node/operator.mjs "$work/"
 [ -d "$work/node_modules/@kubernetes/client-node" ] || npm install --silent --no-fund --no-audit --prefix "$work"

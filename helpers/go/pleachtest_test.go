@@ -1,6 +1,8 @@
 package pleachtest
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -47,4 +49,98 @@ func TestWorldsAreApart(t *testing.T) {
 	if code := send(t, first, http.MethodGet, maps+"/a", ""); code != 404 {
 		t.Fatalf("the first world: %d", code)
 	}
+}
+
+const configMaps = "/api/v1/namespaces/default/configmaps"
+
+func TestUsersAndRestarts(t *testing.T) {
+	world := Start(t).Fork(t)
+	ann := *world
+	ann.Token = world.AddUser(t, "ann", "system:masters")
+	if code := send(t, &ann, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`); code != 201 {
+		t.Fatal(code)
+	}
+	world.Restart(t, 0)
+	if code := send(t, &ann, http.MethodGet, configMaps+"/a", ""); code != 200 {
+		t.Fatalf("after the restart: %d", code)
+	}
+	if requests := world.Requests(t); requests[0].User != "ann" {
+		t.Fatalf("%+v", requests)
+	}
+}
+
+func TestRecordingsArePlayedAgain(t *testing.T) {
+	first := Start(t)
+	world := first.Fork(t)
+	send(t, world, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`)
+	send(t, world, http.MethodDelete, configMaps+"/a", "")
+	recording := world.Recording(t, "helpers/go")
+	if differences := first.Fork(t).Replay(t, recording); len(differences) > 0 {
+		t.Fatal(differences)
+	}
+	other := first.Fork(t)
+	send(t, other, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`)
+	if differences := other.Replay(t, recording); len(differences) == 0 {
+		t.Fatal("a world in which the object is there already answers the same")
+	}
+}
+
+// mirror is a controller: it writes a ConfigMap for each whose name does not end in "-mirror", and tries again.
+func mirror(world *World, stop <-chan struct{}) {
+	client := &http.Client{Timeout: time.Second}
+	call := func(method, path, body string) string {
+		request, _ := http.NewRequest(method, world.URL+path, strings.NewReader(body))
+		request.Header.Set("Authorization", "Bearer "+world.Token)
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("User-Agent", "mirror")
+		response, err := client.Do(request)
+		if err != nil {
+			return ""
+		}
+		defer response.Body.Close()
+		text, _ := io.ReadAll(response.Body)
+		return string(text)
+	}
+	for done := map[string]bool{}; ; {
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Millisecond):
+		}
+		for _, name := range []string{"a", "b"} {
+			if done[name] || !strings.Contains(call(http.MethodGet, configMaps+"/"+name, ""), `"uid"`) {
+				continue
+			}
+			answer := call(http.MethodPost, configMaps, fmt.Sprintf(`{"metadata":{"name":%q}}`, name+"-mirror"))
+			done[name] = strings.Contains(answer, `"uid"`) || strings.Contains(answer, "AlreadyExists")
+		}
+		if done["a"] && done["b"] {
+			return
+		}
+	}
+}
+
+func TestAControllerConvergesUnderFaults(t *testing.T) {
+	isMirror := func(request Request) bool { return request.UserAgent == "mirror" }
+	Start(t).AssertConvergesUnder(t, []string{
+		"[{match: {userAgent: mirror, verbs: [create]}, error: 503, times: 2}]",
+		"[{match: {userAgent: mirror, verbs: [create]}, errorAfterCommit: 504, times: 1}]",
+		"[{match: {userAgent: mirror}, reset: before, probability: 0.3, times: 5}]",
+	}, func(world *World) func() {
+		stop, ended := make(chan struct{}), make(chan struct{})
+		go func() { mirror(world, stop); close(ended) }()
+		for _, name := range []string{"a", "b"} {
+			send(t, world, http.MethodPost, configMaps, fmt.Sprintf(`{"metadata":{"name":%q}}`, name))
+		}
+		world.Eventually(t, func() error {
+			if code := send(t, world, http.MethodGet, configMaps+"/b-mirror", ""); code != 200 {
+				return fmt.Errorf("b-mirror: %d", code)
+			}
+			return nil
+		})
+		world.AssertNoHotLoop(t, isMirror, 50*time.Millisecond)
+		world.Never(t, 20*time.Millisecond, func(request Request) bool { return request.Verb == "delete" })
+		world.AssertWritesPerReconcile(t, isMirror, 8)
+		return func() { close(stop); <-ended }
+	})
 }

@@ -37,3 +37,43 @@ def test_a_world_is_reset(pleach_server, pleach_world):
     pleach_world.reset(pleach_server)
     assert send(pleach_world, "GET", MAPS + "/a")[0] == 404
     assert f"/worlds/{pleach_world.name}\n" in pleach_world.kubeconfig()
+
+
+def test_users_restarts_and_recordings(pleach_server, pleach_world):
+    token = pleach_world.add_user("ann", ["system:masters"])["token"]
+    ann = type("Ann", (), {"url": pleach_world.url, "token": token})
+    assert send(ann, "POST", MAPS, {"metadata": {"name": "a"}})[0] == 201
+    pleach_world.restart()
+    assert send(ann, "GET", MAPS + "/a")[0] == 200
+    assert pleach_world.requests()[0]["user"] == "ann"
+    recording = pleach_world.recording("helpers/python")
+    again = pleach_server.fork()
+    assert again.replay(recording) == []
+    assert again.replay(recording) != [], "the object is there already"
+    again.remove()
+
+
+def test_assertions_about_a_controller(pleach_server):
+    def is_controller(request):
+        return "-mirror" in request["body"]
+
+    def scenario(world):
+        assert send(world, "POST", MAPS, {"metadata": {"name": "a"}})[0] == 201
+        world.eventually(lambda: send(world, "POST", MAPS, {"metadata": {"name": "a-mirror"}})[0] in (201, 409))
+        world.never(lambda request: request["verb"] == "delete", 0.02)
+        world.assert_no_hot_loop(is_controller, 0.05)
+        world.assert_writes_per_reconcile(is_controller, 4)
+        return lambda: None
+
+    pleach_server.assert_converges_under([
+        [{"match": {"verbs": ["create"]}, "skip": 1, "error": 503, "times": 2}],
+        [{"match": {"verbs": ["create"]}, "skip": 1, "errorAfterCommit": 504, "times": 1}],
+    ], scenario)
+    world = pleach_server.fork()
+    for name in "ab":
+        send(world, "POST", MAPS, {"metadata": {"name": f"{name}-mirror"}})
+    with pytest.raises(AssertionError, match="2 writes of configmaps, at most 1"):
+        world.assert_writes_at_most("configmaps", 1)
+    with pytest.raises(AssertionError, match="more than 1 writes after the start"):
+        world.assert_writes_per_reconcile(is_controller, 1)
+    world.remove()

@@ -8,6 +8,7 @@ use pleach_json::Value;
 use pleach_schema::{JSONSchemaProps, Schema, SchemaOptions};
 
 use crate::compile;
+use crate::gates::Gates;
 use crate::kind::{Kind, KindVersion, LazySchema};
 
 /// A manifest of this crate. What is read of it is kept for all servers in the process.
