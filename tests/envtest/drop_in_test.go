@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
@@ -156,6 +157,39 @@ func TestTheFlagsOfConfigureAreTaken(t *testing.T) {
 	}
 	if err := environment.Stop(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestAnInstallationEmulatesAVersion(t *testing.T) {
+	assets := t.TempDir()
+	pleach := filepath.Join(t.TempDir(), "pleach")
+	if err := os.Symlink(filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-apiserver"), pleach); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(pleach, "envtest", "install", assets, "--version", "1.33").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Setenv("KUBEBUILDER_ASSETS", assets)
+	environment := &envtest.Environment{}
+	config, err := environment.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := environment.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, err := client.ServerVersion()
+	if err != nil || version.EmulationMinor != "33" {
+		t.Fatalf("%v: %+v", err, version)
+	}
+	if _, err := client.ServerResourcesForGroupVersion("resource.k8s.io/v1"); err == nil {
+		t.Fatal("an API of v1.34 is served")
 	}
 }
 

@@ -33,6 +33,8 @@ pub struct ServeFlag {
     pub name: String,
     /// Whether it has a value.
     pub takes_value: bool,
+    /// Whether it may be given several times. Of other flags the last counts, as in Go.
+    pub is_list: bool,
 }
 
 /// Reads a command line. `serve_flags` are those of `pleach serve`, `knows_gate` tells whether a feature gate is one
@@ -108,7 +110,13 @@ pub fn translate(
             name => (name, value.clone()),
         };
         match serve_flags.iter().find(|flag| flag.name == name) {
-            Some(flag) if flag.takes_value => serve.arguments.push(format!("--{name}={value}")),
+            Some(flag) if flag.takes_value => {
+                let prefix = format!("--{name}=");
+                if !flag.is_list {
+                    serve.arguments.retain(|argument| !argument.starts_with(&prefix));
+                }
+                serve.arguments.push(prefix + &value);
+            }
             Some(_) if value == "true" => serve.arguments.push(format!("--{name}")),
             Some(_) => {}
             None => serve.without_effect.push(format!("--{name}={value}")),
@@ -172,9 +180,10 @@ mod tests {
     fn serve_flags() -> Vec<ServeFlag> {
         let with_value =
             ["bind", "port", "authorization-mode", "client-ca-file", "feature-gates", "anonymous-auth"];
-        let mut flags: Vec<_> =
-            with_value.map(|name| ServeFlag { name: name.into(), takes_value: true }).into();
-        flags.push(ServeFlag { name: "watch-cache".into(), takes_value: false });
+        let flag = |name: &str| ServeFlag { name: name.into(), takes_value: true, is_list: false };
+        let mut flags: Vec<_> = with_value.map(flag).into();
+        flags.push(ServeFlag { takes_value: false, ..flag("watch-cache") });
+        flags.push(ServeFlag { is_list: true, ..flag("service-account-issuer") });
         flags
     }
 
@@ -198,6 +207,12 @@ mod tests {
             ),
             ("--watch-cache --anonymous-auth", "--watch-cache --anonymous-auth=true", ""),
             ("--watch-cache=false", "", ""),
+            ("--client-ca-file a --client-ca-file b", "--client-ca-file=b", ""),
+            (
+                "--service-account-issuer a --service-account-issuer b",
+                "--service-account-issuer=a --service-account-issuer=b",
+                "",
+            ),
             ("--etcd-servers=x --kubelet-timeout=1s", "", "--kubelet-timeout=1s"),
         ] {
             assert_eq!(translated(line), Ok((arguments.into(), without_effect.into())), "{line}");

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use pleach_json::{Map, Value};
 use pleach_server::query::Query;
@@ -210,6 +210,8 @@ impl Script {
             }
             _ => {}
         }
+        // Answers in the log can be read.
+        request.headers_mut().remove(ACCEPT_ENCODING);
         let mut restarts = self.restarts.subscribe();
         let response = backend.answer(request).await?;
         logged.code = response.status().as_u16();

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::{ArgAction, CommandFactory as _, Parser as _};
 use pleach_cli::Color;
 use pleach_engine::gates::Gates;
 use pleach_envtest::install::Kubectl;
@@ -96,8 +96,9 @@ fn serve_flags() -> Vec<ServeFlag> {
     let serve = command.find_subcommand("serve").into_iter().flat_map(clap::Command::get_arguments);
     serve
         .filter_map(|argument| {
-            let takes_value = argument.get_action().takes_values();
-            Some(ServeFlag { name: argument.get_long()?.to_owned(), takes_value })
+            let (takes_value, is_list) =
+                (argument.get_action().takes_values(), matches!(argument.get_action(), ArgAction::Append));
+            Some(ServeFlag { name: argument.get_long()?.to_owned(), takes_value, is_list })
         })
         .collect()
 }
