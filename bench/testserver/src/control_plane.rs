@@ -51,7 +51,7 @@ pub(crate) struct Assets {
 }
 
 impl Assets {
-    /// Those that `pleach envtest install` writes.
+    /// The programs that `pleach envtest install` writes.
     pub(crate) fn of_pleach(binary: &Path) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let installed =
@@ -62,7 +62,7 @@ impl Assets {
         Self { kube_apiserver, etcd, _directory: Some(directory) }
     }
 
-    /// Those at these paths.
+    /// The programs at these paths.
     pub(crate) fn of_paths(kube_apiserver: PathBuf, etcd: PathBuf) -> Self {
         Self { kube_apiserver, etcd, _directory: None }
     }

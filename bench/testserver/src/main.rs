@@ -1,4 +1,4 @@
-//! What servers for tests cost.
+//! The cost of servers for tests.
 //!
 //! `cargo run --release -p bench-testserver` prints figures of one run, each beside what is asked of it; times also as
 //! multiples of starting `true`, the cheapest process there is. With `--kube-apiserver PATH --etcd PATH` the start of a
@@ -16,7 +16,7 @@ use clap::Parser;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What servers for tests cost.
+/// The cost of servers for tests.
 #[derive(Debug, Parser)]
 struct Options {
     /// The binary that is measured.

@@ -1,4 +1,4 @@
-//! [`Upstream`]: where an API server is, and how to be somebody there.
+//! [`Upstream`]: the address and credentials of an API server.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! Failures of calls that somebody wants to see without a webhook that fails: for tests.
+//! Failures of calls on demand, for fault rules of test servers.
 
 use std::time::Duration;
 

@@ -89,7 +89,7 @@ impl Schema {
         Verdict { errors, warnings: rules.warnings, valid: values_valid && lists_valid }
     }
 
-    /// What an object was, where it lets errors be left out.
+    /// The old object, if ratcheting is on.
     fn ratcheted<'a>(&self, old: Option<&'a Value>) -> Option<&'a Value> {
         old.filter(|_| self.is_ratcheting())
     }

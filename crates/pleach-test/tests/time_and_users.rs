@@ -1,4 +1,4 @@
-//! What depends on the clock, users of a server, recordings, and assertions about clients.
+//! The clock, users of a server, recordings, and assertions about clients.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 

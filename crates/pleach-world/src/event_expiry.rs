@@ -16,7 +16,7 @@ use crate::clock::TestClock;
 /// How long events live, as kube-apiserver has it.
 const TTL: Duration = Duration::from_hours(1);
 
-/// Deletes events that nobody has written for an hour, whenever the clock has moved. Never ends.
+/// Deletes events that were not written for an hour, whenever the clock has moved. Never ends.
 pub(crate) async fn run(store: MemoryStore, clock: Arc<TestClock>) {
     let mut moves = clock.moves();
     while moves.changed().await.is_ok() {

@@ -1,4 +1,4 @@
-//! Faults, scripted: which requests a rule is about, and what happens to them. [`crate::fault_rules`] reads them.
+//! Scripted faults: the requests that a rule matches, and their effect. [`crate::fault_rules`] parses them.
 
 use std::fmt;
 use std::time::Duration;
@@ -56,7 +56,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// What happens to a request, or to the call of a webhook.
+/// The effect on a request, or on the call of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// An error is answered: instead of the answer, or after the request was carried out.
@@ -135,7 +135,7 @@ pub struct Rule {
     pub times: u64,
     /// The probability with which it happens to one of them, from the world's seed.
     pub probability: f64,
-    /// What happens.
+    /// The effect.
     pub action: Action,
 }
 

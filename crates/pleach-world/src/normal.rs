@@ -1,4 +1,4 @@
-//! Placeholders for what no two servers share, as recordings of conversations have them.
+//! Placeholders for values that differ between any two servers, as in recordings of conversations.
 
 use pleach_json::Value;
 

@@ -10,7 +10,7 @@ use pleach_store_memory::MemoryStore;
 const MOMENTARY: [(&str, &str); 3] =
     [("", "events"), ("events.k8s.io", "events"), ("coordination.k8s.io", "leases")];
 
-/// What no two servers share.
+/// Metadata that differs between any two servers.
 const OWN: [&str; 6] =
     ["uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "managedFields", "generation"];
 
@@ -31,7 +31,7 @@ pub(crate) async fn all(store: &MemoryStore) -> Result<Vec<Value>, Rejection> {
     Ok(objects)
 }
 
-/// Takes away what no two servers share: own metadata, uids of owners, times of conditions.
+/// Removes data that differs between any two servers: own metadata, uids of owners, times of conditions.
 fn comparable(object: &mut Value) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.retain(|name, _| !OWN.contains(&name.as_str()));

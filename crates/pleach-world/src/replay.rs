@@ -164,7 +164,7 @@ impl Player<'_> {
     }
 }
 
-/// What stands at a path such as `items[0].metadata.uid`.
+/// The value at a path such as `items[0].metadata.uid`.
 fn at_path<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     path.split(['.', '[', ']']).filter(|part| !part.is_empty()).try_fold(value, |value, part| match value {
         Value::Array(items) => items.get(part.parse::<usize>().ok()?),

@@ -18,7 +18,7 @@ const ANSWER: usize = 1 << 20;
 /// How much of a body stands in the transcript.
 const EXCERPT: usize = 160;
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
     /// It was carried out and answered.
@@ -65,7 +65,7 @@ pub struct LoggedRequest {
     pub code: u16,
     /// The fault that was injected.
     pub fault: Option<String>,
-    /// What became of it.
+    /// The outcome.
     pub delivery: Delivery,
     /// The answer of the server.
     pub answer: Answer,

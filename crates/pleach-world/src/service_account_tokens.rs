@@ -11,7 +11,7 @@ use pleach_server::service_account::{IssuerOptions, SecretTokens, TokenIssuer};
 /// The issuer in tokens.
 const ISSUER: &str = "https://kubernetes.default.svc";
 
-/// What is made once per process.
+/// The issuer and the signer, made once per process.
 #[derive(Clone)]
 pub(crate) struct ServiceAccountTokens {
     /// Issues and checks tokens of the `TokenRequest` API.

@@ -58,11 +58,11 @@ pub struct World {
     randomness: Arc<SeededRandomness>,
     script: Arc<Script>,
     users: Users,
-    /// What a restart makes anew.
+    /// The state that a restart makes anew.
     running: RwLock<Running>,
 }
 
-/// What a server has in memory besides its store.
+/// The state of a server in memory besides its store.
 struct Running {
     engine: Arc<Engine>,
     app: Arc<App>,
@@ -234,7 +234,7 @@ impl Backend for Connection<'_> {
     }
 }
 
-/// What a world is made of before it runs.
+/// The parts of a world before it runs.
 struct Parts {
     options: WorldOptions,
     store: MemoryStore,

@@ -73,7 +73,9 @@ async fn serve(options: &ChaosOptions) -> Result<(), Box<dyn Error>> {
     let script = Arc::new(Script::new(options.seed));
     if let Some(path) = &options.faults {
         let rules = parse_rules(read(path)?.as_bytes()).map_err(|error| at(path, &error.to_string()))?;
-        rules.into_iter().for_each(|rule| drop(script.add_rule(rule)));
+        for rule in rules {
+            script.add_rule(rule);
+        }
     }
     let proxy = Proxy::new(&upstream(options)?, token.clone(), script)?;
     let directory = DataDir::temporary()?;

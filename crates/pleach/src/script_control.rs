@@ -1,4 +1,4 @@
-//! What can be asked of fault rules and the log of requests over HTTP: of a world, and of `pleach chaos`.
+//! Fault rules and the log of requests over HTTP: those of a world, and of `pleach chaos`.
 
 use std::time::Duration;
 
