@@ -7,8 +7,8 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use pleach_engine::webhooks::caller::{Address, CallError};
 
 use crate::answer;
-use crate::target::{Target, seconds};
 use crate::errors::{self, DEADLINE};
+use crate::target::{Target, seconds};
 
 /// The webhook answers an error, with a `Status` as its body.
 pub fn refused(code: u16, body: Bytes) -> CallError {

@@ -169,9 +169,9 @@ async fn other_credentials_are_passed_on() {
     assert!(anonymous.to_string().contains("system:anonymous"), "the proxy has no credentials: {anonymous}");
     let wrong = list("wrong").await.unwrap_err();
     assert!(matches!(&wrong, kube::Error::Api(status) if status.code == 401), "{wrong}");
-    let refused = chaos
-        .client("conformance")
-        .request_text(http::Request::get("/pleach/worlds/default/requests").body(Vec::new()).unwrap());
+    let client = chaos.client("conformance");
+    let refused =
+        client.request_text(http::Request::get("/pleach/worlds/default/requests").body(Vec::new()).unwrap());
     assert!(refused.await.is_err(), "only the proxy's token opens the log");
 }
 
