@@ -65,7 +65,7 @@ async fn service_account_tokens_expire_by_the_clock() {
     let api = config_maps(client(&listener.url(), token));
     api.list(&ListParams::default()).await.unwrap();
     assert_eq!(server.requests().last().unwrap().user, "system:serviceaccount:default:robot");
-    server.clock().advance(Duration::from_mins(61));
+    server.clock().advance(Duration::from_mins(62)); // with the leeway of a minute
     let refused = api.list(&ListParams::default()).await.unwrap_err();
     assert!(matches!(&refused, kube::Error::Api(status) if status.code == 401), "{refused}");
 }
