@@ -14,8 +14,8 @@ use crate::target::{Target, seconds};
 pub fn refused(code: u16, body: Bytes) -> CallError {
     let status = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let judged = answer::judge(status, &HeaderMap::from_iter([json]), body);
-    CallError::Failed(judged.err().unwrap_or_else(|| format!("the webhook answers {code}")))
+    let checked = answer::check(status, &HeaderMap::from_iter([json]), body);
+    CallError::Failed(checked.err().unwrap_or_else(|| format!("the webhook answers {code}")))
 }
 
 /// The connection is cut before there is an answer.
