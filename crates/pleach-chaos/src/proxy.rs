@@ -10,7 +10,7 @@ use http::header::{
     TRANSFER_ENCODING, UPGRADE,
 };
 use http::uri::PathAndQuery;
-use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, Method, Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
@@ -27,7 +27,10 @@ const ANSWER: usize = 1 << 20;
 /// The path of a question: which user am I?
 const SELF_REVIEW: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
-/// Headers that make the user of a request.
+/// The answer to a request that becomes another protocol.
+const SWITCHING_PROTOCOLS: u16 = 101;
+
+/// The header that makes the user of a request.
 const IMPERSONATE_USER: &str = "impersonate-user";
 
 /// A proxy in front of an API server.
@@ -96,7 +99,7 @@ impl Proxy {
         }
         let answer = self.client.request(sent).await.map_err(|error| unreachable(&error))?;
         let (parts, body) = answer.into_parts();
-        if parts.status != StatusCode::SWITCHING_PROTOCOLS {
+        if parts.status.as_u16() != SWITCHING_PROTOCOLS {
             let body = body.collect().await.map_err(|_| ConnectionReset)?.to_bytes();
             return Ok(Response::from_parts(parts, Full::from(body)));
         }

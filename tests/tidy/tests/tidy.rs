@@ -466,7 +466,7 @@ const CODES: &[(&str, &[&str])] = &[
         &[
             "crates/pleach-server/src/outcome.rs",
             "crates/pleach-envtest/src/etcd.rs",
-            "crates/pleach-world/src/world.rs",
+            "crates/pleach-world/src/script.rs",
         ],
     ),
 ];
