@@ -107,17 +107,17 @@ async fn errors_and_resets_before_and_after_the_commit() {
     let chaos = Chaos::before(
         &server,
         "- {match: {verbs: [create]}, error: 409, times: 1}\n\
-         - {match: {verbs: [create]}, errorAfterCommit: 504, times: 1}\n\
+         - {match: {verbs: [create]}, errorAfterCommit: 500, times: 1}\n\
          - {match: {verbs: [create]}, reset: after, times: 1}\n\
-         - {match: {verbs: [create], user: admin}, error: 429, times: 1}\n",
+         - {match: {verbs: [create], user: admin}, error: 403, times: 1}\n",
     );
     let api = chaos.config_maps();
     assert_eq!(code(create(&api, "a").await), 409);
     assert!(names(&api).await.is_empty());
-    assert_eq!(code(create(&api, "a").await), 504);
+    assert_eq!(code(create(&api, "a").await), 500);
     assert!(!matches!(create(&api, "b").await, Err(kube::Error::Api(_)) | Ok(_)));
     assert_eq!(names(&api).await, ["a", "b"]);
-    assert_eq!(code(create(&api, "c").await), 429, "the API server says that the user is admin");
+    assert_eq!(code(create(&api, "c").await), 403, "the API server says that the user is admin");
     create(&api, "c").await.unwrap();
     let log = chaos.world(&["requests", "default"]);
     assert!(log.contains("[error 409 before the commit]") && log.contains("(admin)"), "{log}");

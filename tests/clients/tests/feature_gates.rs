@@ -106,5 +106,8 @@ fn a_gate_that_does_not_exist_is_refused_at_the_start() {
         .output()
         .unwrap();
     assert_eq!(ran.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&ran.stderr).contains("CostHints, Unions"), "{ran:?}");
+    assert!(
+        String::from_utf8_lossy(&ran.stderr).contains("CostHints, CustomResourceFieldSelectors"),
+        "{ran:?}"
+    );
 }
