@@ -73,7 +73,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("pleach-hooks", &["work", "json", "go", "meta", "engine"]),
     ("pleach-console", &[]),
     ("pleach-envtest", &["json", "go"]),
-    ("pleach-world", &["json", "go", "auth", "yaml", "store", "store-memory", "engine", "server", "hooks"]),
+    (
+        "pleach-world",
+        &["json", "go", "jwt", "auth", "yaml", "store", "store-memory", "engine", "server", "hooks"],
+    ),
     ("pleach-test", &["json", "auth", "server", "world"]),
     ("pleach-chaos", &["json", "yaml", "world"]),
     (
