@@ -329,3 +329,67 @@ async fn one_leader_at_a_time() {
         leases.replace("leader", &PostParams::default(), &held).await.unwrap();
     }
 }
+
+/// A client with the token of a service account and nothing else.
+async fn as_service_account(server: &Running, admin: &Client, name: &str) -> Client {
+    let path = format!("/api/v1/namespaces/default/serviceaccounts/{name}/token");
+    let body =
+        json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}).to_string();
+    let request =
+        http::Request::post(path).header("Content-Type", "application/json").body(body.into_bytes());
+    let answer: serde_json::Value = admin.request(request.unwrap()).await.unwrap();
+    let mut kubeconfig = Kubeconfig::read_from(server.kubeconfig()).unwrap();
+    for user in &mut kubeconfig.auth_infos {
+        let token = answer["status"]["token"].as_str().unwrap().to_owned().into();
+        user.auth_info = Some(kube::config::AuthInfo { token: Some(token), ..Default::default() });
+    }
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    Client::try_from(config).unwrap()
+}
+
+#[tokio::test]
+async fn a_service_account_has_the_rights_of_its_role() {
+    use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
+    use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+
+    let server = Running::in_memory();
+    let admin = client(&server).await;
+    plant(&admin).await;
+    let made = PostParams::default();
+    let account = serde_json::from_value::<ServiceAccount>(json!({"metadata": {"name": "robot"}})).unwrap();
+    Api::default_namespaced(admin.clone()).create(&made, &account).await.unwrap();
+    let role = serde_json::from_value::<Role>(json!({
+        "metadata": {"name": "robot"},
+        "rules": [{"apiGroups": ["rs.example.com"], "resources": ["arbours"], "verbs": ["get", "list", "watch", "create"]}],
+    }));
+    Api::default_namespaced(admin.clone()).create(&made, &role.unwrap()).await.unwrap();
+    let binding = serde_json::from_value::<RoleBinding>(json!({
+        "metadata": {"name": "robot"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "robot"},
+        "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "default"}],
+    }));
+    Api::default_namespaced(admin.clone()).create(&made, &binding.unwrap()).await.unwrap();
+
+    let robot = as_service_account(&server, &admin, "robot").await;
+    let arbours: Api<Arbour> = Api::default_namespaced(robot.clone());
+    arbours.create(&made, &arbour("a", 4)).await.unwrap();
+    // A watcher lists and watches with these rights.
+    let mut seen = watcher(arbours.clone(), watcher::Config::default()).applied_objects().boxed();
+    let first = soon("the watch delivers", seen.try_next()).await.unwrap().unwrap();
+    assert_eq!(first.name_any(), "a");
+    assert_eq!(code(&arbours.delete("a", &DeleteParams::default()).await.unwrap_err()), 403);
+    let patch = Patch::Merge(json!({"spec": {"posts": 5}}));
+    assert_eq!(code(&arbours.patch("a", &PatchParams::default(), &patch).await.unwrap_err()), 403);
+    let secrets: Api<Secret> = Api::default_namespaced(robot.clone());
+    assert_eq!(code(&secrets.list(&ListParams::default()).await.unwrap_err()), 403);
+    let elsewhere: Api<Arbour> = Api::all(robot.clone());
+    assert_eq!(code(&elsewhere.list(&ListParams::default()).await.unwrap_err()), 403, "its namespace only");
+
+    let accounts: Api<ServiceAccount> = Api::default_namespaced(admin);
+    accounts.delete("robot", &DeleteParams::default()).await.unwrap();
+    assert_eq!(
+        code(&arbours.list(&ListParams::default()).await.unwrap_err()),
+        401,
+        "the token ends with its account"
+    );
+}

@@ -8,6 +8,7 @@
 mod apply;
 mod cbor;
 mod cel;
+mod credentials;
 mod json;
 mod jsonpath;
 mod log;
@@ -67,6 +68,8 @@ pub static TARGETS: &[Target] = &[
         (4_000, 32),
         (200_000, 500),
     ),
+    row("token", credentials::token, credentials::token_seeds, (4_000, 32), (200_000, 500)),
+    row("certificate", credentials::certificate, credentials::certificate_seeds, (4_000, 32), (400_000, 500)),
     row("path_query", request::path_query, request::path_query_seeds, (100_000, 32), (32_000_000, 1_000)),
     row("log", log::log, log::log_seeds, (4_000, 32), (4_000_000, 1_000)),
     row("regex", regex::regex, regex::regex_seeds, (4_000_000, 4_000), (32_000_000, 64_000)),
