@@ -20,18 +20,19 @@ struct Case {
 /// Prints the cost that policies add to writes.
 pub(crate) async fn measure(batches: usize) {
     let plain = Bench::new(OBJECTS).await;
-    let cases = [
-        case("match", 10, json!({"resourceRules": [(rule("bench.pleach.example", "gadgets"))]})).await,
-        case("other resources", 1_000, json!({"resourceRules": [(rule("bench.pleach.example", "others"))]}))
-            .await,
-        case("other groups", 1_000, json!({"resourceRules": [(rule("others.example", "*"))]})).await,
-        case(
+    let mut cases = Vec::new();
+    for (name, policies, constraints) in [
+        ("match", 10, json!({"resourceRules": [(rule("bench.pleach.example", "gadgets"))]})),
+        ("other resources", 1_000, json!({"resourceRules": [(rule("bench.pleach.example", "others"))]})),
+        ("other groups", 1_000, json!({"resourceRules": [(rule("others.example", "*"))]})),
+        (
             "other labels",
             1_000,
             json!({"resourceRules": [(rule("*", "*"))], "objectSelector": {"matchLabels": {"no": "such"}}}),
-        )
-        .await,
-    ];
+        ),
+    ] {
+        cases.push(case(name, policies, constraints).await);
+    }
     println!("{:<10} {:<18} {:>9} {:>14} {:>14}", "operation", "policies", "µs", "µs more", "ns per policy");
     for operation in ["create", "update", "patch", "apply"] {
         let mut fastest = vec![f64::INFINITY; cases.len() + 1];
@@ -58,7 +59,7 @@ fn rule(group: &str, resource: &str) -> Value {
 }
 
 async fn case(name: &'static str, policies: usize, constraints: Value) -> Case {
-    let bench = Bench::new(OBJECTS).await;
+    let bench = Box::pin(Bench::new(OBJECTS)).await;
     let target = |plural: &str| bench.target(GROUP, plural, "", None);
     for n in 0..policies {
         let policy = format!("policy-{n}");

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::quiet;
 
 /// A control plane that is slower is taken for broken.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How often is asked whether a process is ready. envtest asks every 100 ms, which would hide the difference.
 const POLL: Duration = Duration::from_millis(2);

@@ -76,13 +76,12 @@ async fn namespace(world: &World, admin: &Arc<UserInfo>) {
 /// Creates CRDs of an ordinary size, and ConfigMaps.
 async fn fill(world: &World, admin: &Arc<UserInfo>, crds: usize, objects: usize) {
     for number in 0..crds {
-        let fields: String = (0..20)
-            .map(|field| {
-                format!(
-                    r#""field{field}":{{"type":"string","description":"Field {field} of fruit {number}."}},"#
-                )
-            })
-            .collect();
+        let mut fields = String::new();
+        for field in 0..20 {
+            fields += &format!(
+                r#""field{field}":{{"type":"string","description":"Field {field} of fruit {number}."}},"#
+            );
+        }
         let crd = format!(
             r#"{{"metadata":{{"name":"fruits{number}.example.com"}},"spec":{{"group":"example.com","scope":"Namespaced",
             "names":{{"plural":"fruits{number}","kind":"Fruit{number}"}},"versions":[{{"name":"v1","served":true,"storage":true,

@@ -115,7 +115,7 @@ pub(crate) fn texts(value: &CelValue<'_>) -> Result<Vec<Str>, String> {
     match value {
         CelValue::String(text) => found.push(Str::from(text.as_str())),
         CelValue::List(list) => {
-            for item in list.iter() {
+            for item in list {
                 let item = item.map_err(|_| unexpected())?;
                 found.push(item.as_str().map(Str::from).ok_or_else(unexpected)?);
             }

@@ -4,7 +4,7 @@
 //! one kind is a [`Fragment`], which depends only on that version: when a CRD changes, only its
 //! fragments are rebuilt, and [`assemble`] puts the document together again. Members have sort keys.
 //!
-//! Members are plain [`Value`](pleach_json::Value)s, except for the schemas of CRDs, which are written
+//! Members are plain [`Value`]s, except for the schemas of CRDs, which are written
 //! directly. JSON key order and protobuf field numbers are in the tables of `shape`. No IO, no state.
 
 mod document;

@@ -36,6 +36,7 @@ impl EmulatedVersion {
 
     /// The version with which stored objects stay compatible: new expressions may use what it has. One before the
     /// emulated one; kube-apiserver v1.36 does not go below 1.33 where it emulates that itself.
+    #[must_use]
     pub fn min_compatibility(self) -> Self {
         Self(if self.0 >= FLOOR { (self.0 - 1).max(FLOOR) } else { self.0 - 1 })
     }

@@ -167,7 +167,7 @@ async fn a_controller_converges_under_faults() {
         server.eventually(|| async { api.get("a-copy").await.map_err(|error| error.to_string()) }).await;
         server.assert_no_hot_loop(&copier(), Duration::from_millis(50)).await;
         server.assert_writes_per_reconcile(&copier(), 6);
-        running
+        running.abort_handle()
     };
     let faults = [
         "[{match: {user: copier, verbs: [create]}, error: 503, times: 3}]",

@@ -3,7 +3,7 @@
 //! Of the format of recorded conversations this knows what [`crate::recording()`] writes: requests with captures,
 //! expected answers, watches and their events.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,14 +27,14 @@ const POLL: Duration = Duration::from_millis(2);
 struct Player<'a> {
     world: &'a World,
     user: Arc<UserInfo>,
-    captured: HashMap<String, String>,
+    captured: BTreeMap<String, String>,
     watches: HashMap<String, (Answer, tokio::task::AbortHandle)>,
 }
 
 /// Plays a recording as the admin; returns a line for each difference.
 pub async fn replay(world: &World, recording: &Value) -> Result<Vec<String>, String> {
     let steps = recording.get("steps").and_then(Value::as_array).ok_or("a recording has steps")?;
-    let (captured, watches) = (HashMap::new(), HashMap::new());
+    let (captured, watches) = (BTreeMap::new(), HashMap::new());
     let mut player = Player { world, user: World::admin(), captured, watches };
     let mut differences = Vec::new();
     for (number, step) in steps.iter().enumerate() {

@@ -41,7 +41,7 @@ impl Caller for FaultyCaller {
             match fault {
                 Action::Delay(by) if by < timeout => {
                     tokio::time::sleep(by).await;
-                    return self.inner.call(address, body, timeout - by).await;
+                    return self.inner.call(address, body, timeout.saturating_sub(by)).await;
                 }
                 Action::Error { after_commit: true, .. }
                 | Action::Reset { after_commit: true }

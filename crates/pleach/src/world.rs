@@ -232,7 +232,7 @@ pub(crate) fn run(options: &WorldOptions) -> Result<bool, Box<dyn Error>> {
         }
         WorldCommand::Audit { name } => print!("{}", ask("GET", &format!("/{name}/audit"), String::new())?),
         WorldCommand::Objects { name } => {
-            print!("{}", ask("GET", &format!("/{name}/objects"), String::new())?)
+            print!("{}", ask("GET", &format!("/{name}/objects"), String::new())?);
         }
     }
     Ok(true)

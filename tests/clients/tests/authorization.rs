@@ -15,7 +15,7 @@ use serde_json::json;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const MARKER: &str = "e1d2-marker";
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A server with an object, and a user who may do nothing.
 fn server() -> (Running, tempfile::TempDir) {

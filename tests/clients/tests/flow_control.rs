@@ -9,7 +9,7 @@ use pleach_conformance::{Connection, Endpoint};
 use serde_json::{Value, json};
 
 const API: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A server with two users beside the admin; each may do everything.
 fn server(more: &[&str]) -> (Running, tempfile::TempDir) {

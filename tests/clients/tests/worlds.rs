@@ -213,7 +213,7 @@ async fn recordings_play_against_a_server() {
     let played = tokio::task::spawn_blocking(move || {
         let server = pleach_clients::Running::in_memory();
         let case = pleach_conformance::Case::parse("tests/life", &recording).unwrap();
-        case.play(&server.endpoint())
+        case.play(server.endpoint())
     });
     assert_eq!(played.await.unwrap(), Vec::<String>::new());
 }

@@ -6,9 +6,9 @@ claimMappings: {username: {claim: sub, prefix: ''}}
 ";
 
 fn parse(jwt: &str) -> Result<AuthenticationConfig, String> {
-    let indented: String = jwt.trim().lines().map(|line| format!("\n  {line}")).collect();
+    let indented = jwt.trim().replace('\n', "\n  ");
     let text = format!(
-        "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt:\n-{indented}"
+        "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt:\n-\n  {indented}"
     );
     AuthenticationConfig::parse(&text, &["https://own".into()])
 }

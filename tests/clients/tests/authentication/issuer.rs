@@ -12,7 +12,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// A running issuer. It ends with the test.
-pub struct Issuer {
+pub(crate) struct Issuer {
     /// Its URL.
     pub url: String,
     /// The certificate that clients must trust, as PEM.
@@ -22,24 +22,24 @@ pub struct Issuer {
 }
 
 /// A new key.
-pub fn key() -> SigningKey {
+pub(crate) fn key() -> SigningKey {
     SigningKey::from_pem(&SigningKey::generate().unwrap()).unwrap()
 }
 
 /// Seconds since 1970.
-pub fn now() -> i64 {
+pub(crate) fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs().cast_signed()
 }
 
 impl Issuer {
     /// An issuer with a key.
-    pub fn start(key: &SigningKey) -> Self {
+    pub(crate) fn start(key: &SigningKey) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         Self::listen(listener, key)
     }
 
     /// An issuer on a port that was reserved before.
-    pub fn listen(listener: TcpListener, key: &SigningKey) -> Self {
+    pub(crate) fn listen(listener: TcpListener, key: &SigningKey) -> Self {
         let url = format!("https://{}", listener.local_addr().unwrap());
         let pair = rcgen::KeyPair::generate().unwrap();
         let certificate =
@@ -95,17 +95,17 @@ impl Issuer {
     }
 
     /// Replaces the keys.
-    pub fn publish(&self, keys: &[&SigningKey]) {
+    pub(crate) fn publish(&self, keys: &[&SigningKey]) {
         *self.keys.lock().unwrap() = keys.iter().map(|key| key.public().jwk().clone()).collect();
     }
 
     /// How many requests there were.
-    pub fn asked(&self) -> usize {
+    pub(crate) fn asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }
 
     /// A token of the issuer for the audience `pleach`, good for an hour, with more claims.
-    pub fn token(&self, key: &SigningKey, more: &[(&str, Value)]) -> String {
+    pub(crate) fn token(&self, key: &SigningKey, more: &[(&str, Value)]) -> String {
         let mut claims = pleach_json::Map::new();
         claims.insert("iss", self.url.as_str());
         claims.insert("aud", "pleach");

@@ -135,7 +135,7 @@ pub(super) fn path_query(data: &[u8]) {
         assert_eq!(again.all(name).collect::<Vec<_>>(), values);
     }
     let _ = options::list_options(&query);
-    let _ = options::watch_options(&query);
+    let _ = options::watch_options(&query, true);
     let _ = options::get_options(&query);
     let _ = options::write_options(&query, "CreateOptions");
     for patch_type in [PatchType::Json, PatchType::Apply] {
