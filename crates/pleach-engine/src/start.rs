@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pleach_json::Str;
+use pleach_json::{Str, Value};
 use pleach_pipeline::Typed;
 
 use crate::allocation::nth;
@@ -58,9 +58,7 @@ impl Engine {
                 if self.stored(&target.key_of(&name)).await?.is_some() {
                     return Ok(());
                 }
-                let (options, mut context) = (WriteOptions::default(), Context::default());
-                let settled = settle::typed(object, Typed::default());
-                self.create_settled(target, settled, &options, &mut context, None).await.map(|_| ())
+                self.create_unless_exists(target, object).await
             }
         });
         futures_util::future::try_join_all(created).await.map(|_| ())
@@ -75,9 +73,7 @@ impl Engine {
             return Ok(());
         }
         let target = Target { kind, version: 0, namespace: None, name: None, subresource: Subresource::None };
-        let (options, mut context) = (WriteOptions::default(), Context::default());
-        let settled = settle::typed(priority_class::new(name, value), Typed::default());
-        self.create_settled(&target, settled, &options, &mut context, None).await.map(|_| ())
+        self.create_unless_exists(&target, priority_class::new(name, value)).await
     }
 
     /// Creates the Service of the API server.
@@ -89,13 +85,7 @@ impl Engine {
         }
         let namespace = Some(namespace.into());
         let target = Target { kind, version: 0, namespace, name: None, subresource: Subresource::None };
-        let (options, mut context) = (WriteOptions::default(), Context::default());
-        let settled = settle::typed(service::of_server(&nth(1).to_string()), Typed::default());
-        match self.create_settled(&target, settled, &options, &mut context, None).await {
-            // Another server on the same store was faster.
-            Ok(_) | Err(Rejection::AlreadyExists { .. }) => Ok(()),
-            Err(error) => Err(error),
-        }
+        self.create_unless_exists(&target, service::of_server(&nth(1).to_string())).await
     }
 
     async fn ensure_namespace(&self, name: &str) -> Result<(), Rejection> {
@@ -104,8 +94,16 @@ impl Engine {
         }
         let Some(kind) = self.catalog.get(namespace::GROUP, namespace::PLURAL) else { return Ok(()) };
         let target = Target { kind, version: 0, namespace: None, name: None, subresource: Subresource::None };
+        self.create_unless_exists(&target, namespace::new(name)).await
+    }
+
+    /// Creates an object. Another server that starts on the same store at the same time may be faster.
+    async fn create_unless_exists(&self, target: &Target, object: Value) -> Result<(), Rejection> {
         let (options, mut context) = (WriteOptions::default(), Context::default());
-        let settled = settle::typed(namespace::new(name), Typed::default());
-        self.create_settled(&target, settled, &options, &mut context, None).await.map(|_| ())
+        let settled = settle::typed(object, Typed::default());
+        match self.create_settled(target, settled, &options, &mut context, None).await {
+            Ok(_) | Err(Rejection::AlreadyExists { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -41,12 +41,14 @@ impl Engine {
         let key = target.key_of(&name);
         if self.stored(&key).await?.is_none() {
             target.name = None;
-            let settled = settle::typed(wanted, Typed::default());
+            let settled = settle::typed(wanted.clone(), Typed::default());
             let options = WriteOptions::default();
-            return self
-                .create_settled(&target, settled, &options, &mut own_context(), None)
-                .await
-                .map(|_| ());
+            match self.create_settled(&target, settled, &options, &mut own_context(), None).await {
+                Ok(_) => return Ok(()),
+                // Another server that starts on the same store was faster.
+                Err(Rejection::AlreadyExists { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
         self.edit(&key, |stored| reconcile(stored, &wanted)).await?;
         self.rbac_changed(&key).await

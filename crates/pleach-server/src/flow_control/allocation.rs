@@ -32,7 +32,8 @@ impl Limits {
         let borrowed = borrowing.map_or(total, percent);
         Self {
             nominal,
-            min: nominal.saturating_sub(percent(lendable)),
+            // One seat at least: a request that waits at a level without seats would wait for another one to come.
+            min: nominal.saturating_sub(percent(lendable)).max(nominal.min(1)),
             max: nominal.saturating_add(borrowed),
         }
     }
@@ -134,6 +135,7 @@ mod tests {
             assert_eq!((limits.nominal, limits.min, limits.max), (nominal, min, nominal + 600), "{shares}");
         }
         assert_eq!(Limits::new(600, 20, 245, 0, Some(10)).max, 49 + 5);
+        assert_eq!(Limits::new(12, 20, 245, 50, None).min, 1, "it never lends its only seat");
         assert_eq!(Limits::new(600, 0, 0, 0, None).nominal, 0);
     }
 
