@@ -6,6 +6,6 @@ PATH="$("$(dirname "$0")/node-path.sh")"
 export PATH
 cd "$(dirname "$0")/../console"
 
-# npm writes this file when it is done.
-[ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --no-fund --no-audit --loglevel=error
+# npm writes this file when it is done. `npm ci` would want the packages of other platforms in the lock file too.
+[ node_modules/.package-lock.json -nt package-lock.json ] || npm install --no-save --no-fund --no-audit --loglevel=error
 npm run --silent build

@@ -114,12 +114,14 @@ fn store_undecodable(sandbox: &Sandbox, key: &str) {
 fn server() {
     let serving = Cell::new(false);
     let prepare = |sandbox: &mut Sandbox, block: &str| {
-        if block.contains("kubectl create role ") {
+        let needs_server =
+            ["kubectl create role ", "kubectl get flowschemas", "kubectl create serviceaccount"];
+        if needs_server.iter().any(|command| block.contains(command)) {
             sandbox.serve("pleach serve --in-memory");
             serving.set(true);
             return;
         }
-        if serving.get() && !block.contains("kubectl create serviceaccount") {
+        if serving.get() {
             sandbox.stop();
             serving.set(false);
         }
@@ -154,7 +156,7 @@ fn server() {
 fn policies() {
     run(
         &page("docs/policies.md"),
-        |_, _| {},
+        |sandbox, _| sandbox.copy(&root().join("docs/examples/policies")),
         |block, printed| {
             if block.contains("kubectl create configmap large") {
                 for expected in ["written-by=", "at most 2 entries, please"] {
