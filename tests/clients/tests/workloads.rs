@@ -132,8 +132,15 @@ fn a_manifest_of_several_kinds_is_applied_compared_and_explained() {
     });
 }
 
-/// Kinds that kubectl 1.20 describes in versions that were beta then.
-const BETA_THEN: [&str; 3] = ["CronJob", "EndpointSlice", "PodDisruptionBudget"];
+/// Kinds that older versions of kubectl describe in beta versions, and the first one that does not.
+const DESCRIBED_SINCE: [(&str, u32); 6] = [
+    ("CronJob", 21),
+    ("EndpointSlice", 21),
+    ("PodDisruptionBudget", 21),
+    ("IPAddress", 33),
+    ("ServiceCIDR", 33),
+    ("VolumeAttributesClass", 34),
+];
 
 #[test]
 fn every_kind_is_applied_and_described() {
@@ -148,7 +155,7 @@ fn every_kind_is_applied_and_described() {
                 rest.split([',', '}', '\n']).next().unwrap_or_default()
             };
             let (kind, name) = (after("\nkind: "), after("metadata: {name: "));
-            if kubectl.minor < 21 && BETA_THEN.contains(&kind) {
+            if DESCRIBED_SINCE.iter().any(|(beta, since)| *beta == kind && kubectl.minor < *since) {
                 continue;
             }
             let described = kubectl.ok(&["describe", kind, name]);
