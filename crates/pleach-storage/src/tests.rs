@@ -85,7 +85,7 @@ fn custom_resources_are_written_byte_by_byte_as_kube_apiserver_does() {
 fn keys_of_a_fresh_server_are_ours_or_left_alone() {
     let codec = codec();
     let (_, keys) = recorded();
-    let others = ["flowschemas", "masterleases", "peerserverleases", "prioritylevelconfigurations", "ranges"];
+    let others = ["masterleases", "peerserverleases", "ranges"];
     for key in keys {
         let resource = key.split('/').nth(2).unwrap();
         match codec.decode_key(key.as_bytes()) {
