@@ -17,7 +17,7 @@ use bytes::Bytes;
 
 use self::config::Resources;
 
-/// What every encrypted value begins with.
+/// The beginning of every encrypted value.
 pub const ENCRYPTED: &[u8] = b"k8s:enc:";
 /// How much longer an encrypted value can be, for a key with a short name.
 pub const OVERHEAD: u64 = 128;

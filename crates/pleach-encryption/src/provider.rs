@@ -15,7 +15,7 @@ use crate::is_encrypted;
 
 /// Encrypts and decrypts with one key.
 pub(crate) struct Provider {
-    /// What its values begin with; empty for identity.
+    /// The beginning of its values; empty for identity.
     prefix: Vec<u8>,
     cipher: Cipher,
 }

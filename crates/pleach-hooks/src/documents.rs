@@ -15,7 +15,7 @@ use crate::clients::{Client, Clients};
 use crate::errors::{self, DEADLINE};
 use crate::target::Target;
 
-/// What a document may have.
+/// The largest document, in bytes.
 const LIMIT: usize = 1 << 20;
 /// How long reading one may take, redirects included.
 const TIME: Duration = Duration::from_secs(10);

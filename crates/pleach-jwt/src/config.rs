@@ -36,7 +36,7 @@ pub struct AnonymousConfig {
 pub struct JwtConfig {
     /// The issuer.
     pub issuer: IssuerConfig,
-    /// What must be true of the claims.
+    /// Rules about the claims.
     pub claim_rules: Vec<Rule>,
     /// Claims that must have a value, which is compared as text.
     pub required_claims: Vec<(String, String)>,
@@ -48,7 +48,7 @@ pub struct JwtConfig {
     pub uid: Mapping,
     /// The user's extra.
     pub extra: Vec<ExtraMapping>,
-    /// What must be true of the user.
+    /// Rules about the user.
     pub user_rules: Vec<Rule>,
     /// Algorithms that are accepted, by name; all that are known if empty.
     pub algorithms: Vec<String>,
@@ -62,7 +62,7 @@ pub type Malformed = (String, Option<String>, &'static str);
 /// An issuer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IssuerConfig {
-    /// What the claim `iss` must be.
+    /// The issuer, as the claim `iss` has it.
     pub url: String,
     /// Where the discovery document is, if not below the URL.
     pub discovery_url: String,
@@ -83,7 +83,7 @@ pub struct IssuerConfig {
 pub struct Mapping {
     /// The claim.
     pub claim: String,
-    /// What is put before the value of the claim.
+    /// The prefix of the value.
     pub prefix: Option<String>,
     /// The expression.
     pub expression: String,
@@ -103,7 +103,7 @@ pub struct ExtraMapping {
 pub struct Rule {
     /// The expression.
     pub expression: String,
-    /// What is said if it is not.
+    /// The message of the refusal.
     pub message: String,
     /// Its place in the file's list.
     pub index: usize,

@@ -8,7 +8,7 @@ use pleach_cel::{
 use pleach_json::{Str, Value};
 use pleach_work::Constant;
 
-/// What all expressions of a token may cost together.
+/// The cost limit of all expressions of a token together.
 const BUDGET: i64 = 10_000_000;
 
 static ENVIRONMENT: Constant<Environment> = Constant::new(Environment::stored);
@@ -25,7 +25,7 @@ static USER: Constant<Declarations> = Constant::new(|| {
     Declarations::new().with("user", DeclType::object(user, []))
 });
 
-/// What an expression may evaluate to, as the checker knows it.
+/// The types that an expression may evaluate to, as the checker knows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Returns {
     /// Anything: the value is looked at when there is one.

@@ -20,7 +20,7 @@ use crate::config::IssuerConfig;
 use crate::key_set::KeySet;
 use crate::token::{Header, Token};
 
-/// What follows an issuer's URL in that of its discovery document.
+/// The path of the discovery document, below the issuer's URL.
 const WELL_KNOWN: &str = "/.well-known/openid-configuration";
 /// The time between two fetches, which doubles with each failure.
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ pub struct Fetched {
     pub max_age: Option<Duration>,
 }
 
-/// What fetching comes to.
+/// A fetch under way.
 pub type FetchFuture<'a> = Pin<Box<dyn Future<Output = Result<Fetched, String>> + Send + 'a>>;
 
 /// Reads documents over HTTPS, in bounded time and space.

@@ -23,7 +23,7 @@ pub(crate) struct CompiledRules {
     pub(crate) user_rules: Vec<(Expression, String)>,
 }
 
-/// What is wrong with an authenticator; `root` is put before the names of its fields.
+/// The errors of an authenticator; `root` is put before the names of its fields.
 pub(crate) fn errors(config: &JwtConfig, root: &str, disallowed: &[String]) -> Vec<FieldError> {
     compile(config, root, disallowed).err().unwrap_or_default()
 }

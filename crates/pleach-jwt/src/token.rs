@@ -13,7 +13,7 @@ pub struct Token<'a> {
     pub claims: Value,
     /// The header in base64.
     header: &'a str,
-    /// What is signed: header and claims in base64.
+    /// The signed part: header and claims in base64.
     message: &'a str,
     /// In base64.
     signature: &'a str,

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_two_servers_share_is_left_out() {
+    fn parts_that_differ_between_servers_are_left_out() {
         let mut object = pleach_json::parse(
             br#"{"metadata":{"name":"a","uid":"1","resourceVersion":"2","ownerReferences":[{"name":"o","uid":"3"}]},
                 "status":{"conditions":[{"type":"Ready","lastTransitionTime":"t"}]}}"#,

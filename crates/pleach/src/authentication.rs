@@ -16,7 +16,7 @@ use crate::files::{at, read};
 /// How often the configuration is looked at.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// What the flags ask for.
+/// Authentication as the flags configure it.
 pub(crate) struct Authentication {
     /// The authenticators; none if there is no issuer.
     pub authenticators: Option<Arc<JwtAuthenticators>>,

@@ -336,6 +336,10 @@ const NAMES_KINDS: &[(&str, &str)] = &[
     ("crates/pleach-server/src/request_info.rs", "the grammar of URLs"),
     ("crates/pleach-meta/src/object_meta/validate.rs", "events own nothing"),
     ("crates/pleach-openapi/src/shared.rs", "the shared types of published documents"),
+    (
+        "crates/pleach-test/src/assertions.rs",
+        "requests of leader election and of event recorders are left out",
+    ),
 ];
 
 /// The names of the built-in kinds, from their manifests.

@@ -61,14 +61,14 @@ pub(crate) struct AuthenticationOptions {
     /// The claim that is the user's name.
     #[arg(long, default_value = "sub", value_name = "CLAIM")]
     pub oidc_username_claim: String,
-    /// What is put before the user's name; - for nothing. If not given, it is the issuer's URL and #, and nothing for
+    /// The prefix of the user's name; - for none. If not given, it is the issuer's URL and #, and none for
     /// the claim email.
     #[arg(long, value_name = "PREFIX", allow_hyphen_values = true, requires = "oidc_issuer_url")]
     pub oidc_username_prefix: Option<String>,
     /// The claim that is the user's groups: a text or a list of texts.
     #[arg(long, value_name = "CLAIM", requires = "oidc_issuer_url")]
     pub oidc_groups_claim: Option<String>,
-    /// What is put before the names of groups.
+    /// The prefix of the names of groups.
     #[arg(long, value_name = "PREFIX", requires = "oidc_issuer_url")]
     pub oidc_groups_prefix: Option<String>,
     /// A claim that a token must have with this value; may be given several times.
