@@ -15,6 +15,7 @@ mod checks;
 pub mod config_map;
 pub mod controllers;
 pub mod crd;
+pub mod credentials;
 pub mod csi;
 pub mod device;
 pub mod disruption_budget;

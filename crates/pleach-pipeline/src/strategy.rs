@@ -222,6 +222,11 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         None
     }
 
+    /// The prefix of its keys in etcd, if not the plural: some kinds kept an older name.
+    fn etcd_prefix(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The Go file that registers the kind upstream, which some errors name.
     fn scheme(&self) -> &'static str {
         "pkg/api/legacyscheme/scheme.go:30"

@@ -8,21 +8,12 @@ use std::collections::HashMap;
 use pleach_engine::keys;
 use pleach_pipeline::gates::Gates;
 use pleach_pipeline::kind::Kind;
-use pleach_pipeline::kinds::{self, crd};
+use pleach_pipeline::kinds::{self, api_service, crd};
 
 use crate::value::Encoding;
 
-/// Resources with a prefix that is not their plural.
-const OLDER_NAMES: &[(&str, &str, &str)] = &[
-    ("", "endpoints", "services/endpoints"),
-    ("", "nodes", "minions"),
-    ("", "replicationcontrollers", "controllers"),
-    ("", "services", "services/specs"),
-    ("networking.k8s.io", "ingresses", "ingress"),
-];
-
 /// Groups whose objects are kept as JSON under group and plural.
-const DELEGATED: [&str; 2] = [crd::GROUP, "apiregistration.k8s.io"];
+const DELEGATED: [&str; 2] = [crd::GROUP, api_service::GROUP];
 
 /// A built-in resource.
 #[derive(Debug)]
@@ -83,9 +74,8 @@ impl Layout {
 fn built_in(kind: Kind) -> BuiltIn {
     let (group, plural) = (kind.group.as_str(), kind.plural.as_str());
     let ours = keys::prefix(group, plural, None).split_off(keys::ROOT.len());
-    let older = OLDER_NAMES.iter().find(|name| (name.0, name.1) == (group, plural));
-    let theirs = match older {
-        Some((.., name)) => format!("{name}/"),
+    let theirs = match kind.strategy.etcd_prefix() {
+        Some(prefix) => format!("{prefix}/"),
         None if DELEGATED.contains(&group) => ours.clone(),
         None => format!("{plural}/"),
     };

@@ -28,6 +28,11 @@ pub const MUTATING_POLICIES: &str = "mutatingadmissionpolicies";
 /// The resource of their bindings.
 pub const MUTATING_BINDINGS: &str = "mutatingadmissionpolicybindings";
 
+/// Whether a `kind` is that of a policy, not of a binding.
+pub fn is_policy(kind: &str) -> bool {
+    matches!(kind, "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy")
+}
+
 /// Names that end so belong to policies from files.
 const STATIC_SUFFIX: &str = ".static.k8s.io";
 

@@ -75,6 +75,8 @@ pub struct ApiKind {
     pub orphans_by_default: bool,
     /// Field selectors: label, path, and the text of an absent field.
     pub fields: &'static [(&'static str, &'static str, &'static str)],
+    /// The prefix of its keys in etcd, where that is not the plural.
+    pub etcd_prefix: &'static str,
     /// The warning that every request gets.
     pub deprecation: &'static str,
     /// The kind's rules.
@@ -109,6 +111,7 @@ pub const fn namespaced(
         conditional_update: false,
         orphans_by_default: false,
         fields: &[],
+        etcd_prefix: "",
         deprecation: "",
         rules,
     }
@@ -236,6 +239,10 @@ impl Strategy for ApiKind {
 
     fn subresources(&self) -> &'static [SubresourceInfo] {
         self.subresources
+    }
+
+    fn etcd_prefix(&self) -> Option<&'static str> {
+        (!self.etcd_prefix.is_empty()).then_some(self.etcd_prefix)
     }
 
     fn table_name(&self, object: &Value) -> Option<String> {

@@ -112,6 +112,7 @@ pub(crate) static KINDS: &[ApiKind] = &[
         generation: SPEC,
         orphans_by_default: true,
         fields: &[("status.replicas", ".status.replicas", "0")],
+        etcd_prefix: "controllers",
         ..namespaced(
             "",
             &[("v1", "core/v1.ReplicationController")],
@@ -128,12 +129,14 @@ pub(crate) static KINDS: &[ApiKind] = &[
         returns_deleted: true,
         creates_on_update: true,
         fields: &[("spec.clusterIP", ".spec.clusterIP", ""), ("spec.type", ".spec.type", "")],
+        etcd_prefix: "services/specs",
         ..namespaced("", &[("v1", "core/v1.Service")], "Service", "services", &service::Service)
     },
     ApiKind {
         short_names: &["ep"],
         creates_on_update: true,
         deprecation: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+        etcd_prefix: "services/endpoints",
         ..namespaced("", &[("v1", "core/v1.Endpoints")], "Endpoints", "endpoints", &endpoints::Endpoints)
     },
     ApiKind {
@@ -176,6 +179,7 @@ pub(crate) static KINDS: &[ApiKind] = &[
         status: true,
         subresources: &[sub("proxy", "NodeProxyOptions", PROXY)],
         fields: &[("spec.unschedulable", ".spec.unschedulable", "false")],
+        etcd_prefix: "minions",
         ..cluster("", &[("v1", "core/v1.Node")], "Node", "nodes", &node::Node)
     },
     ApiKind {
@@ -299,6 +303,7 @@ pub(crate) static KINDS: &[ApiKind] = &[
         short_names: &["ing"],
         status: true,
         generation: SPEC,
+        etcd_prefix: "ingress",
         ..namespaced(
             "networking.k8s.io",
             &[("v1", "networking/v1.Ingress")],

@@ -1,6 +1,7 @@
 //! The audit policy (`audit.k8s.io/v1` Policy): which requests are recorded, at which level and in which stages.
 
 use pleach_auth::{Attributes, ResourceAttributes};
+use pleach_engine::kinds::credentials;
 use pleach_json::Value;
 
 /// How much of a request is recorded.
@@ -76,11 +77,6 @@ struct Rule {
     omit_stages: Vec<Stage>,
     omit_managed_fields: bool,
 }
-
-/// Group, resource and subresource of objects that are credentials or have some in them; without a subresource also all
-/// of its subresources.
-const CREDENTIALS: [(&str, &str, &str); 3] =
-    [("", "secrets", ""), ("", "serviceaccounts", "token"), ("authentication.k8s.io", "tokenreviews", "")];
 
 /// Which requests are recorded.
 #[derive(Debug)]
@@ -253,7 +249,7 @@ impl Rule {
 
     /// Whether bodies of a resource are recorded: those with credentials in them only if the rule names the resource.
     fn asks_for_bodies_of(&self, resource: &ResourceAttributes<'_>) -> bool {
-        let found = CREDENTIALS.iter().find(|(group, name, subresource)| {
+        let found = credentials::RESOURCES.iter().find(|(group, name, subresource)| {
             (*group, *name) == (resource.group, resource.resource)
                 && (subresource.is_empty() || *subresource == resource.subresource)
         });

@@ -12,6 +12,7 @@ use pleach_cel::{DeclType, Declarations, Environment, Type};
 use pleach_json::{Map, Value, grow_stack, json};
 use pleach_pipeline::gates::Gates;
 use pleach_pipeline::kind::Kind;
+use pleach_pipeline::kinds::admission_policy;
 use pleach_pipeline::kinds::admission_policy::type_check::{declarations, matched_kinds, param_type};
 use pleach_pipeline::{compile, kinds};
 
@@ -81,8 +82,7 @@ pub fn run(options: &Options, terminal: &mut Terminal<'_>) -> io::Result<Exit> {
         }
     }
     let all: Vec<&Kind> = all.iter().collect();
-    let is_policy = |kind: &str| matches!(kind, "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy");
-    let policies = loaded.documents().filter(|document| is_policy(document.kind()));
+    let policies = loaded.documents().filter(|document| admission_policy::is_policy(document.kind()));
     let explained: Vec<Explained> = policies.map(|document| explain(&document.value, &all)).collect();
     if explained.is_empty() {
         writeln!(terminal.err, "pleach: no admission policy in {}", options.files.files.join(", "))?;
