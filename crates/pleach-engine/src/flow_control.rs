@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use bytes::Bytes;
 use futures_util::future::try_join_all;
+use pleach_go::strconv::parse_bool;
 use pleach_json::{Value, json};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_store::Key;
@@ -247,15 +248,6 @@ fn revise(stored: &mut Value, wanted: &Value, mandatory: bool) -> bool {
         changed = true;
     }
     changed
-}
-
-/// As `strconv.ParseBool` reads it.
-fn parse_bool(text: &str) -> Option<bool> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Go's `strconv`: quoting, and parsing integers with Go's error messages.
+//! Go's `strconv`: quoting, and parsing booleans and integers with Go's error messages.
 
 mod printable;
 
@@ -89,6 +89,15 @@ pub fn atoi(text: &str) -> Result<i64, String> {
     text.parse().map_err(|error| number_error("Atoi", text, &error))
 }
 
+/// `strconv.ParseBool`; `None` for what it refuses.
+pub fn parse_bool(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
+    }
+}
+
 fn number_error(function: &str, text: &str, error: &ParseIntError) -> String {
     match error.kind() {
         IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => {
@@ -105,6 +114,23 @@ fn syntax_error(function: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn booleans_are_those_of_go() {
+        for (text, want) in [
+            ("1", Some(true)),
+            ("T", Some(true)),
+            ("True", Some(true)),
+            ("0", Some(false)),
+            ("FALSE", Some(false)),
+            ("tRUE", None),
+            ("yes", None),
+            ("", None),
+            (" true", None),
+        ] {
+            assert_eq!(parse_bool(text), want, "{text:?}");
+        }
+    }
 
     #[test]
     fn printable_is_what_go_prints() {

@@ -6,7 +6,7 @@ mod parse;
 
 use std::fmt::{self, Write as _};
 
-pub use duration::{format_duration, parse_duration};
+pub use duration::{format_duration, parse_duration, parse_std_duration};
 pub use parse::{Layout, parse, parse_rfc3339, parse_rfc3339_micro};
 
 /// A moment: seconds and nanoseconds since 1970, in UTC.

@@ -4,6 +4,8 @@
 //! (`as=Table;v=v1;g=meta.k8s.io`); one that the endpoint cannot do is passed over in favour of the
 //! next, and when none is left the answer is 406.
 
+use pleach_go::strconv::parse_bool;
+
 use crate::cbor;
 
 /// How a response is written.
@@ -236,7 +238,7 @@ fn transform(clause: &Clause<'_>, endpoint: Endpoint) -> Option<Transform> {
 }
 
 fn is_true(text: &str) -> bool {
-    matches!(text, "1" | "true" | "True" | "TRUE" | "t" | "T")
+    parse_bool(text) == Some(true)
 }
 
 #[cfg(test)]

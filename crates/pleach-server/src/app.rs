@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use http::header::{ACCEPT, DATE, HeaderMap, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
-use percent_encoding::percent_decode_str;
 use pleach_auth::{Answer, Attributes, AuthenticatorChain, Credentials, Unauthorized, UserInfo, Verb};
 use pleach_engine::{Engine, Rejection, audit};
+use pleach_go::url::unescape_path;
 use pleach_json::Map;
 use pleach_jwt::JwtAuthenticators;
 use pleach_work::{Interrupted, Meter, Stopped, run_metered};
@@ -534,8 +534,8 @@ fn decoded(path: &str) -> Option<Cow<'_, str>> {
     if !path.contains('%') {
         return Some(Cow::Borrowed(path));
     }
-    let is_escape = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
-    path.split('%').skip(1).all(is_escape).then(|| percent_decode_str(path).decode_utf8_lossy())
+    let bytes = unescape_path(path).ok()?;
+    Some(Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// Adds the headers of every response.

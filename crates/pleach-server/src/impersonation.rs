@@ -10,12 +10,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::HeaderMap;
-use percent_encoding::percent_decode_str;
 use pleach_auth::user::{ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED};
 use pleach_auth::{Attributes, Authorizer, ResourceAttributes, UserInfo, Verb};
 use pleach_engine::audit;
 use pleach_engine::rejection::Rejection;
 use pleach_go::strconv::quote;
+use pleach_go::url::unescape_path;
 use pleach_json::Str;
 use pleach_meta::names::{is_dns1123_label, is_dns1123_subdomain};
 
@@ -142,11 +142,7 @@ fn text(value: &http::HeaderValue) -> Str {
 
 /// A key of extra; one that cannot be decoded stays as it is.
 fn unescaped(key: &str) -> Str {
-    let is_escape = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
-    if !key.split('%').skip(1).all(is_escape) {
-        return key.into();
-    }
-    percent_decode_str(key).decode_utf8_lossy().as_ref().into()
+    unescape_path(key).map_or_else(|_| key.into(), |bytes| String::from_utf8_lossy(&bytes).as_ref().into())
 }
 
 /// A user as Go's `%#v` writes it.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use pleach_go::time::parse_std_duration;
 use pleach_json::{Map, Value};
 
 use crate::fault::{Action, Rule, Selector};
@@ -130,8 +131,7 @@ fn code(value: &Value) -> Result<u16, String> {
 
 fn duration(name: &str, value: &Value) -> Result<Duration, String> {
     let text = value.as_str().ok_or_else(|| format!("{name} is a duration such as 100ms"))?;
-    let nanoseconds = pleach_go::time::parse_duration(text)?;
-    u64::try_from(nanoseconds).map(Duration::from_nanos).map_err(|_| format!("{name} is negative"))
+    parse_std_duration(text).map_err(|error| format!("{name}: {error}"))
 }
 
 #[cfg(test)]

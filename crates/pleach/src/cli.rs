@@ -416,7 +416,7 @@ pub(crate) enum StoreCommand {
         #[arg(long)]
         overwrite: bool,
         /// How long Events that are copied to etcd are kept; 0 keeps them.
-        #[arg(long, default_value = "1h", value_name = "DURATION", value_parser = crate::storage::duration)]
+        #[arg(long, default_value = "1h", value_name = "DURATION", value_parser = pleach_go::time::parse_std_duration)]
         event_ttl: std::time::Duration,
         #[command(flatten)]
         etcd: crate::storage::EtcdOptions,
@@ -435,7 +435,7 @@ pub(crate) enum StoreCommand {
         #[arg(long, value_name = "FILE")]
         encryption_provider_config: PathBuf,
         /// How long Events that are written to etcd are kept; 0 keeps them.
-        #[arg(long, default_value = "1h", value_name = "DURATION", value_parser = crate::storage::duration)]
+        #[arg(long, default_value = "1h", value_name = "DURATION", value_parser = pleach_go::time::parse_std_duration)]
         event_ttl: std::time::Duration,
         #[command(flatten)]
         etcd: crate::storage::EtcdOptions,

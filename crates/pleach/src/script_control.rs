@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use pleach_go::time::parse_std_duration;
 use pleach_json::{Map, Value};
 use pleach_server::outcome::Outcome;
 use pleach_world::{Script, audit_log, parse_rules, recording};
@@ -72,6 +73,5 @@ fn rules(script: &Script) -> Value {
 /// How long a server that restarts is away, from `{"away": "2s"}`.
 pub(crate) fn away(input: &Value) -> Result<Duration, String> {
     let Some(text) = input.get("away").and_then(Value::as_str) else { return Ok(Duration::ZERO) };
-    let nanoseconds = u64::try_from(pleach_go::time::parse_duration(text)?);
-    nanoseconds.map(Duration::from_nanos).map_err(|_| "away is negative".to_owned())
+    parse_std_duration(text).map_err(|error| format!("away: {error}"))
 }

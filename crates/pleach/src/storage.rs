@@ -8,6 +8,7 @@ use std::{fs, io};
 
 use clap::Args;
 use pleach_engine::Engine;
+use pleach_go::time::parse_std_duration;
 use pleach_storage::StorageCodec;
 use pleach_store::Store;
 use pleach_store_etcd::{Election, EtcdStore, Options};
@@ -75,20 +76,14 @@ pub(crate) struct StorageOptions {
     #[command(flatten)]
     pub etcd: EtcdOptions,
     /// How often etcd's history is compacted, up to what it was one interval before; 0 leaves it to others.
-    #[arg(long, default_value = "5m", value_name = "DURATION", value_parser = duration)]
+    #[arg(long, default_value = "5m", value_name = "DURATION", value_parser = parse_std_duration)]
     pub etcd_compaction_interval: Duration,
     /// Accepted for kube-apiserver's sake: objects are counted from the cache whenever metrics are read.
-    #[arg(long, default_value = "1m", value_name = "DURATION", value_parser = duration)]
+    #[arg(long, default_value = "1m", value_name = "DURATION", value_parser = parse_std_duration)]
     pub etcd_count_metric_poll_period: Duration,
     /// How long events are kept after they were last written; 0 keeps them.
-    #[arg(long, default_value = "1h", value_name = "DURATION", value_parser = duration)]
+    #[arg(long, default_value = "1h", value_name = "DURATION", value_parser = parse_std_duration)]
     pub event_ttl: Duration,
-}
-
-/// A duration as Go writes it.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let nanoseconds = pleach_go::time::parse_duration(text)?;
-    u64::try_from(nanoseconds).map(Duration::from_nanos).map_err(|_| "must not be negative".into())
 }
 
 impl StorageOptions {

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
 use pleach_auth::UserInfo;
+use pleach_go::time::parse_std_duration;
 use pleach_json::{Map, Value};
 use pleach_server::kubeconfig;
 use pleach_server::outcome::Outcome;
@@ -235,8 +235,7 @@ fn move_clock(world: &World, input: &Value) -> Result<Value, String> {
         world.clock().set(seconds);
     }
     if let Some(by) = input.get("advance").and_then(Value::as_str) {
-        let by = u64::try_from(pleach_go::time::parse_duration(by)?);
-        world.clock().advance(Duration::from_nanos(by.map_err(|_| "time does not go backwards")?));
+        world.clock().advance(parse_std_duration(by).map_err(|error| format!("advance: {error}"))?);
     }
     let mut answer = Map::new();
     answer.insert("seconds", world.clock().seconds());

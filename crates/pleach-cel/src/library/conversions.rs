@@ -113,10 +113,9 @@ fn unreadable<'v>(to: &str) -> Outcome<'v> {
 fn to_bool<'v>(call: &Call<'_>, args: &[CelValue<'v>]) -> Outcome<'v> {
     match args {
         [CelValue::Bool(b)] => Ok(CelValue::Bool(*b)),
-        [CelValue::String(text)] => match text.as_str() {
-            "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(CelValue::Bool(true)),
-            "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(CelValue::Bool(false)),
-            _ => unreadable("bool"),
+        [CelValue::String(text)] => match pleach_go::strconv::parse_bool(text.as_str()) {
+            Some(value) => Ok(CelValue::Bool(value)),
+            None => unreadable("bool"),
         },
         _ => call.no_such_overload(args),
     }

@@ -1,6 +1,7 @@
 //! `time.ParseDuration` and `time.Duration.String`.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use super::parse::quoted;
 
@@ -17,6 +18,12 @@ const UNITS: [(&str, u64); 8] = [
 
 /// The largest absolute number of nanoseconds.
 const MOST: u64 = 1 << 63;
+
+/// A duration that is not negative, in the same syntax, for flags and configuration files.
+pub fn parse_std_duration(text: &str) -> Result<Duration, String> {
+    let nanoseconds = parse_duration(text)?;
+    u64::try_from(nanoseconds).map(Duration::from_nanos).map_err(|_| "must not be negative".into())
+}
 
 /// Reads `[-+]?([0-9]*(\.[0-9]*)?[a-z]+)+` or `0`, as nanoseconds. The error is Go's.
 pub fn parse_duration(text: &str) -> Result<i64, String> {

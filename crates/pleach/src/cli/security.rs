@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pleach_go::time::parse_std_duration;
+
 use clap::{Args, ValueEnum};
 
 /// Flags about certificates and keys.
@@ -122,7 +124,7 @@ pub(crate) struct AuditOptions {
     #[arg(long, default_value_t = 400, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub audit_webhook_batch_max_size: u32,
     /// How long a batch waits for more events.
-    #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = parse_std_duration)]
     pub audit_webhook_batch_max_wait: Duration,
     /// Events that may wait; those beyond are dropped.
     #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -144,10 +146,10 @@ pub(crate) struct AuthorizationOptions {
     #[arg(long, value_name = "FILE")]
     pub authorization_webhook_config_file: Option<PathBuf>,
     /// How long an allowed answer of the webhook is remembered.
-    #[arg(long, default_value = "5m", value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, default_value = "5m", value_name = "DURATION", value_parser = parse_std_duration)]
     pub authorization_webhook_cache_authorized_ttl: Duration,
     /// How long another answer is.
-    #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = parse_std_duration)]
     pub authorization_webhook_cache_unauthorized_ttl: Duration,
 }
 
@@ -182,11 +184,6 @@ pub(crate) enum AuthorizationMode {
     /// Nothing is, but for system:masters.
     #[value(name = "AlwaysDeny")]
     AlwaysDeny,
-}
-
-fn parse_duration(text: &str) -> Result<Duration, String> {
-    let nanoseconds = pleach_go::time::parse_duration(text)?;
-    u64::try_from(nanoseconds).map(Duration::from_nanos).map_err(|_| "must not be negative".into())
 }
 
 /// A value of `--tls-sni-cert-key`.
