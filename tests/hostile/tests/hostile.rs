@@ -15,6 +15,10 @@ mod access;
 mod apply;
 #[path = "hostile/crds.rs"]
 mod crds;
+#[path = "hostile/credentials.rs"]
+mod credentials;
+#[path = "hostile/encodings.rs"]
+mod encodings;
 #[path = "hostile/kinds.rs"]
 mod kinds;
 #[path = "hostile/metadata.rs"]
@@ -93,14 +97,16 @@ fn nothing_costs_more_than_a_request_may() {
     let only = std::env::var("HOSTILE").unwrap_or_default();
     let mut wrong = Vec::new();
     println!("{:<52}{:>10}{:>12}{:>9}{:>9}{:>9}", "", "bytes", "steps", "ms", "ns/step", "peak MB");
-    let groups: [fn() -> Vec<Make>; 8] = [
+    let groups: [fn() -> Vec<Make>; 10] = [
         texts::all,
+        encodings::all,
         patches::all,
         metadata::all,
         schemas::all,
         apply::all,
         crds::all,
         access::all,
+        credentials::all,
         kinds::all,
     ];
     for make in groups.into_iter().flat_map(|group| group()) {
