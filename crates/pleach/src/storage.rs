@@ -108,7 +108,7 @@ pub(crate) fn check_credentials(options: &ServeOptions, directory: &DataDir) -> 
     if options.service_account_signing_key_file.is_none() {
         needed.push("sa.key");
     }
-    if options.token.is_none() && !is_given {
+    if options.token.is_none() && options.token_file.is_none() && !is_given {
         needed.push(TOKEN);
     }
     if options.storage.is_etcd() { directory.check_shared(&needed) } else { Ok(()) }

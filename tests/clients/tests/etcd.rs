@@ -5,6 +5,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -146,6 +147,31 @@ fn no_server_admits_an_object_under_an_older_schema() {
     };
     assert_eq!(names(&first), names(&second));
     assert_eq!(names(&first).len(), 30);
+}
+
+/// `pleach serve` on this cluster, without credentials in its arguments.
+fn without_credentials(etcd: &Etcd, data: &Path) -> Command {
+    let mut command = Command::new(binary());
+    command.args(["serve", "--port", "0", "--log-level", "warn", "--etcd-servers", &etcd.servers()]);
+    command.arg("--data-dir").arg(data).env_remove("PLEACH_TOKEN");
+    command
+}
+
+#[test]
+fn the_token_of_servers_on_etcd_may_be_in_a_file() {
+    let etcd = Etcd::start(1);
+    let data = tempfile::tempdir().unwrap();
+    let made = Command::new(binary()).arg("credentials").arg(data.path()).output().unwrap();
+    assert!(made.status.success());
+    std::fs::remove_file(data.path().join("token")).unwrap();
+    let refused = without_credentials(&etcd, data.path()).output().unwrap();
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && error.contains("has no token"), "{error}");
+    let token = data.path().join("of-the-cluster");
+    std::fs::write(&token, "from-a-file\n").unwrap();
+    let mut command = without_credentials(&etcd, data.path());
+    let server = TestServer::run(command.arg("--token-file").arg(&token), "from-a-file").unwrap();
+    assert_eq!(Api::new(server.endpoint.clone()).get("/api/v1/namespaces").status, 200);
 }
 
 #[test]

@@ -27,11 +27,14 @@ pub const AS_RECORDED: [&str; 2] = [
 impl TestServer {
     /// Starts `pleach serve` with further arguments and waits until it says where it listens.
     pub fn start(binary: &std::path::Path, arguments: &[&str]) -> std::io::Result<Self> {
-        let mut child = Command::new(binary)
-            .args(["serve", "--port", "0", "--token", TOKEN, "--log-level", "warn"])
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .spawn()?;
+        let mut command = Command::new(binary);
+        command.args(["serve", "--port", "0", "--token", TOKEN, "--log-level", "warn"]).args(arguments);
+        Self::run(&mut command, TOKEN)
+    }
+
+    /// Runs a command that serves and waits until it says where it listens. Requests are sent with this token.
+    pub fn run(command: &mut Command, token: &str) -> std::io::Result<Self> {
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
         let stdout = child.stdout.take().ok_or_else(|| std::io::Error::other("no standard output"))?;
         let mut lines = BufReader::new(stdout).lines();
         let mut next = || {
@@ -45,7 +48,7 @@ impl TestServer {
         let port = serves.rsplit(':').next().and_then(|port| port.trim().parse().ok());
         let port = port.ok_or_else(|| std::io::Error::other(format!("no port in {serves:?}")))?;
         let kubeconfig = exports.trim_start_matches("export KUBECONFIG=").into();
-        Ok(Self { child, endpoint: Endpoint::new(port, TOKEN), kubeconfig })
+        Ok(Self { child, endpoint: Endpoint::new(port, token), kubeconfig })
     }
 
     /// The process.
