@@ -13,9 +13,13 @@ use pleach_auth::{Answer, Authenticator, AuthenticatorChain, Credentials, Unauth
 use pleach_json::Str;
 use sha2::{Digest as _, Sha256};
 
-/// The authenticators in the order they are asked. `token` is the admin's.
-pub fn authenticators(token: impl Into<String>) -> AuthenticatorChain {
-    AuthenticatorChain::new(vec![Box::new(ClientCertificate), Box::new(StaticToken::admin(token))])
+/// The authenticators in the order they are asked. `token` is the admin's, if there is one.
+pub fn authenticators(token: Option<String>) -> AuthenticatorChain {
+    let chain = AuthenticatorChain::new(vec![Box::new(ClientCertificate)]);
+    match token {
+        Some(token) => chain.with(Box::new(StaticToken::admin(token))),
+        None => chain,
+    }
 }
 
 /// The bearer token of a request.
@@ -89,8 +93,8 @@ struct StaticToken {
 
 impl StaticToken {
     /// The admin's.
-    fn admin(token: impl Into<String>) -> Self {
-        Self { token: token.into(), user: UserInfo::authenticated("admin", [Str::new_static(MASTERS)]) }
+    fn admin(token: String) -> Self {
+        Self { token, user: UserInfo::authenticated("admin", [Str::new_static(MASTERS)]) }
     }
 }
 
@@ -175,7 +179,7 @@ mod tests {
 
     #[tokio::test]
     async fn users_are_known_by_certificate_then_token() {
-        let chain = authenticators("secret");
+        let chain = authenticators(Some("secret".into()));
         let bob = UserInfo::authenticated("bob", [Str::from("dev")]);
         for (certificate, header, want, why) in [
             (None, Some("Bearer secret"), Some("admin"), "the token"),

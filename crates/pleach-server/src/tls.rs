@@ -5,6 +5,7 @@
 
 mod client;
 pub mod protocol;
+mod root_ca;
 mod serving;
 
 use std::io;
@@ -24,6 +25,7 @@ use tokio_rustls::TlsAcceptor;
 use x509_parser::prelude::FromDer as _;
 
 pub use client::{ClientCertificates, ClientIdentity};
+pub use root_ca::RootCaBundle;
 pub use serving::{ServingCertificates, SniCertificate};
 
 const CA_NAME: &str = "pleach-ca";
@@ -119,8 +121,13 @@ fn sec1_pem(key: &KeyPair) -> io::Result<String> {
     let public = key.public_key_raw();
     let content = [&BEFORE_PRIVATE[..], private, &CURVE, &BEFORE_PUBLIC, public].concat();
     let length = u8::try_from(content.len()).ok().filter(|length| *length < 0x80).ok_or_else(unexpected)?;
-    let text = STANDARD.encode([&[0x30, length][..], &content].concat());
-    let mut pem = String::from("-----BEGIN EC PRIVATE KEY-----\n");
+    Ok(pem("EC PRIVATE KEY", &[&[0x30, length][..], &content].concat()))
+}
+
+/// DER as PEM.
+fn pem(label: &str, der: &[u8]) -> String {
+    let text = STANDARD.encode(der);
+    let mut pem = format!("-----BEGIN {label}-----\n");
     let mut rest = text.as_str();
     while !rest.is_empty() {
         let (line, more) = rest.split_at(rest.len().min(64));
@@ -128,8 +135,8 @@ fn sec1_pem(key: &KeyPair) -> io::Result<String> {
         pem.push('\n');
         rest = more;
     }
-    pem += "-----END EC PRIVATE KEY-----\n";
-    Ok(pem)
+    pem += &format!("-----END {label}-----\n");
+    pem
 }
 
 fn ca_params() -> io::Result<CertificateParams> {
@@ -205,9 +212,13 @@ pub struct SystemTime;
 
 impl TimeProvider for SystemTime {
     fn current_time(&self) -> Option<UnixTime> {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        Some(UnixTime::since_unix_epoch(since.unwrap_or_default()))
+        Some(now())
     }
+}
+
+fn now() -> UnixTime {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    UnixTime::since_unix_epoch(since.unwrap_or_default())
 }
 
 /// Versions and cipher suites of handshakes.

@@ -85,7 +85,7 @@ impl Server {
         let clients = ClientCertificates::new(&[&authority.certificate]).unwrap();
         let serving = ServingCertificates::new(&serving, &[]).unwrap();
         let tls = Tls::new(serving, clients, &ProtocolOptions::default()).unwrap();
-        let app = Arc::new(App::new(Arc::new(engine), authenticators("secret"), &inflight));
+        let app = Arc::new(App::new(Arc::new(engine), authenticators(Some("secret".into())), &inflight));
         let (stop, stopped) = oneshot::channel::<()>();
         let stop_at = async move { drop(stopped.await) };
         let ended = tokio::spawn(serve(listener, tls, app, limits, stop_at));

@@ -272,7 +272,7 @@ impl Parts {
     fn run(&self, engine: Engine) -> Result<Running, Rejection> {
         let tokens = service_account_tokens::shared()?;
         let engine = Arc::new(engine.with_secret_tokens(tokens.secrets));
-        let chain = authenticators(self.options.token.clone())
+        let chain = authenticators(Some(self.options.token.clone()))
             .with_anonymous(true)
             .with(Box::new(self.users.clone()))
             .with(Box::new(ServiceAccountAuthenticator::new(tokens.issuer.clone(), engine.clone())));

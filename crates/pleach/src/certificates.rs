@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use pleach_server::tls::{
-    self, Authority, ClientCertificates, Leaf, ProtocolOptions, ServingCertificates, SniCertificate, Tls,
+    self, Authority, ClientCertificates, Leaf, ProtocolOptions, RootCaBundle, ServingCertificates,
+    SniCertificate, Tls,
 };
 
 use crate::cli::ServeOptions;
 use crate::data_dir::DataDir;
-use crate::files::read;
+use crate::files::{at, read};
 
 /// How often files are looked at.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -21,17 +22,20 @@ const INTERVAL: Duration = Duration::from_secs(5);
 pub(crate) struct Certificates {
     /// The TLS configuration of the listener.
     pub tls: Tls,
-    /// The CAs by which clients verify the server, as PEM.
+    /// The certificates of the kubeconfig, by which clients verify the server, as PEM.
     pub roots: String,
-    /// The admin's client certificate.
-    pub admin: Leaf,
+    /// The bundle that is published in namespaces and in Secrets with tokens.
+    pub root_ca: RootCaBundle,
+    /// The admin's client certificate, if there is a CA to sign it.
+    pub admin: Option<Leaf>,
     /// Reads certificate files again and renews certificates of the own CA.
     pub watcher: Watcher,
 }
 
 /// Keeps the certificates up to date.
 pub(crate) struct Watcher {
-    authority: Authority,
+    authority: Option<Authority>,
+    root_ca: RootCaBundle,
     names: Vec<String>,
     serving_files: Option<(PathBuf, PathBuf)>,
     sni: Vec<crate::cli::SniFiles>,
@@ -42,10 +46,11 @@ pub(crate) struct Watcher {
     seen: Vec<Option<SystemTime>>,
 }
 
-/// Reads or makes the certificates that the flags ask for.
+/// Reads or makes the certificates that the flags ask for. A server whose certificate and client CA are in files needs no
+/// CA of its own.
 pub(crate) fn open(
     options: &ServeOptions,
-    authority: &Authority,
+    authority: Option<&Authority>,
     directory: &DataDir,
 ) -> Result<Certificates, Box<dyn Error>> {
     let flags = &options.tls;
@@ -54,7 +59,7 @@ pub(crate) fn open(
     let serving_files = flags.tls_cert_file.clone().zip(flags.tls_private_key_file.clone());
     let made = match &serving_files {
         Some(_) => None,
-        None => Some(authority.serving(&names)?),
+        None => authority.map(|authority| authority.serving(&names)).transpose()?,
     };
     let leaf = serving_leaf(serving_files.as_ref(), made.as_ref())?;
     let serving = ServingCertificates::new(&leaf, &sni(&flags.tls_sni_cert_key)?)?;
@@ -66,12 +71,14 @@ pub(crate) fn open(
         cipher_suites: flags.tls_cipher_suites.clone(),
     };
     let tls = Tls::new(serving.clone(), clients.clone(), &protocol)?;
-    let mut roots = authority.certificate.clone();
+    let root_ca = root_ca(flags.root_ca_file.as_deref(), &leaf, authority)?;
+    let mut roots = root_ca.0.clone();
     if serving_files.is_some() {
         roots.push_str(&leaf.certificate);
     }
     let mut watcher = Watcher {
-        authority: authority.clone(),
+        authority: authority.cloned(),
+        root_ca: root_ca.clone(),
         names,
         serving_files,
         sni: flags.tls_sni_cert_key.clone(),
@@ -82,15 +89,40 @@ pub(crate) fn open(
         seen: Vec::new(),
     };
     watcher.seen = watcher.times();
-    Ok(Certificates { tls, roots, admin: directory.admin(authority)?, watcher })
+    let admin = authority.map(|authority| directory.admin(authority)).transpose()?;
+    Ok(Certificates { tls, roots, root_ca, admin, watcher })
+}
+
+/// The root CA bundle: that of the flag, or what verifies the serving certificate.
+fn root_ca(
+    file: Option<&Path>,
+    serving: &Leaf,
+    own: Option<&Authority>,
+) -> Result<RootCaBundle, Box<dyn Error>> {
+    let bundle = match file {
+        Some(path) => RootCaBundle::parse(read(path)?).map_err(|error| at(path, &error.to_string()))?,
+        None => RootCaBundle::of(serving, own)?,
+    };
+    if !bundle.verifies(serving) {
+        tracing::warn!(
+            "{}",
+            match file {
+                Some(_) => "the certificates in --root-ca-file do not verify the serving certificate",
+                None =>
+                    "--tls-cert-file has no CA certificate: kube-root-ca.crt has the serving certificate itself, which \
+                     not all clients accept; use --root-ca-file",
+            }
+        );
+    }
+    Ok(bundle)
 }
 
 fn client_ca_error(path: Option<&Path>, error: &io::Error) -> String {
     path.map_or_else(|| error.to_string(), |path| format!("{}: {error}", path.display()))
 }
 
-fn authorities<'a>(own: &'a Authority, file: Option<&'a str>) -> Vec<&'a str> {
-    std::iter::once(own.certificate.as_str()).chain(file).collect()
+fn authorities<'a>(own: Option<&'a Authority>, file: Option<&'a str>) -> Vec<&'a str> {
+    own.map(|own| own.certificate.as_str()).into_iter().chain(file).collect()
 }
 
 fn serving_leaf(files: Option<&(PathBuf, PathBuf)>, made: Option<&Leaf>) -> Result<Leaf, String> {
@@ -130,15 +162,20 @@ impl Watcher {
         if !is_due && times == self.seen {
             return Ok(());
         }
-        if is_due {
-            self.made = Some(self.authority.serving(&self.names)?);
+        if is_due && let Some(authority) = &self.authority {
+            self.made = Some(authority.serving(&self.names)?);
         }
         // Seen once: half-written files change again.
         self.seen = times;
         let leaf = serving_leaf(self.serving_files.as_ref(), self.made.as_ref())?;
         self.serving.replace(&leaf, &sni(&self.sni)?)?;
+        if !self.root_ca.verifies(&leaf) {
+            tracing::warn!(
+                "kube-root-ca.crt does not verify the new serving certificate; use --root-ca-file, or restart"
+            );
+        }
         let client_ca = self.client_ca.as_deref().map(read).transpose()?;
-        self.clients.replace(&authorities(&self.authority, client_ca.as_deref()))?;
+        self.clients.replace(&authorities(self.authority.as_ref(), client_ca.as_deref()))?;
         tracing::info!("certificates reloaded");
         Ok(())
     }

@@ -84,11 +84,14 @@ async fn serve(options: &ChaosOptions) -> Result<(), Box<dyn Error>> {
     let Command::Serve(flags) = Cli::try_parse_from(["pleach", "serve", "--in-memory"])?.command else {
         return Err("there are no options of a server".into());
     };
-    let Certificates { tls, roots, admin, .. } = certificates::open(&flags, &authority, &directory)?;
+    let Certificates { tls, roots, admin, .. } = certificates::open(&flags, Some(&authority), &directory)?;
     let listener = TcpListener::bind(SocketAddr::new(flags.bind, options.port)).await?;
     let address = listener.local_addr()?;
     let path = options.kubeconfig.clone().unwrap_or_else(|| directory.kubeconfig());
-    write_private(&path, &kubeconfig::write(&format!("https://{address}"), &roots, &admin, &token))?;
+    write_private(
+        &path,
+        &kubeconfig::write(&format!("https://{address}"), &roots, admin.as_ref(), Some(&token)),
+    )?;
     println!("pleach {} serves at http://{address}", env!("CARGO_PKG_VERSION"));
     println!("export KUBECONFIG={}", path.display());
     local_server::serve(listener, tls, Arc::new(Chaos { proxy, token })).await

@@ -11,6 +11,9 @@ use pleach_server::tls::{Authority, Leaf};
 /// The file of the admin's token.
 pub(crate) const TOKEN: &str = "token";
 
+/// The files of the CA.
+pub(crate) const CA: [&str; 2] = ["ca.crt", "ca.key"];
+
 /// A data directory, or a temporary one for an in-memory server.
 pub(crate) struct DataDir {
     path: PathBuf,
@@ -78,6 +81,15 @@ impl DataDir {
                 }
                 None => Err(self.half("ca.crt", "ca.key")),
             },
+        }
+    }
+
+    /// The CA of this directory, if it has one.
+    pub(crate) fn existing_authority(&self) -> io::Result<Option<Authority>> {
+        if CA.iter().any(|name| self.path.join(name).exists()) {
+            self.authority().map(Some)
+        } else {
+            Ok(None)
         }
     }
 

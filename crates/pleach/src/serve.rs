@@ -93,15 +93,15 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         (None, false) => DataDir::open(&DataDir::default_path())?,
     };
     if options.test_endpoints {
-        let token = admin_token(&options, &directory)?;
+        let token = admin_token(&options, &directory)?.unwrap_or_else(new_token);
         return crate::test_endpoints::run(&options, token, &directory).await;
     }
     let gates = options.gates()?;
     // The process serves once; nothing has been compiled yet.
     let _ = set_compatibility_version(gates.version.min_compatibility().minor());
-    storage::check_credentials(&options, &directory)?;
     // Before the store: a directory that is not whole is not touched.
-    let authority = directory.authority()?;
+    let authority = storage::authority(&options, &directory)?;
+    let certificates = certificates::open(&options, authority.as_ref(), &directory)?;
     let storage = Storage::open(&options, &directory).await?;
     let limits = inflight_limits(&options).for_open_files(system_limits::open_files());
     let webhooks = webhook_caller(&options)?;
@@ -116,7 +116,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         minimal: options.builtin_kinds == BuiltinKinds::Minimal,
         config: options.runtime_config.clone(),
     })
-    .with_controllers(options.controllers, authority.certificate.as_str())
+    .with_controllers(options.controllers, certificates.root_ca.0.as_str())
     .with_write_cache(!options.no_write_cache)
     .with_max_request_bytes(usize::try_from(options.max_request_bytes)?)
     .with_caller(Arc::new(BoundedCaller::new(webhooks, &limits)));
@@ -134,18 +134,21 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         engine.bootstrap_rbac().await?;
     }
 
-    let certificates = certificates::open(&options, &authority, &directory)?;
     let listener = TcpListener::bind(SocketAddr::new(options.bind, options.port))
         .await
         .map_err(|error| format!("cannot listen on {}:{}: {error}", options.bind, options.port))?;
     let address = listener.local_addr()?;
     let url = format!("https://{}", reachable(address));
 
-    let token = admin_token(&options, &directory)?;
+    let token = match admin_token(&options, &directory)? {
+        // Servers on one etcd cluster share it, or have none.
+        None if options.storage.is_etcd() => None,
+        token => Some(token.unwrap_or_else(new_token)),
+    };
     let path = options.kubeconfig.clone().unwrap_or_else(|| directory.kubeconfig());
-    let written =
-        write_private(&path, &kubeconfig::write(&url, &certificates.roots, &certificates.admin, &token));
-    match written {
+    let kubeconfig =
+        kubeconfig::write(&url, &certificates.roots, certificates.admin.as_ref(), token.as_deref());
+    match write_private(&path, &kubeconfig) {
         // An older one has a certificate that is still good; objects can be deleted with it.
         Err(error) if is_no_space(&error) => tracing::error!(%error, "cannot write the kubeconfig"),
         written => written?,
@@ -260,20 +263,20 @@ fn token_issuer(
     }))
 }
 
-/// The admin's token: given, or made up.
-fn admin_token(options: &ServeOptions, directory: &DataDir) -> Result<String, Box<dyn Error>> {
+/// The admin's token, if one is given.
+fn admin_token(options: &ServeOptions, directory: &DataDir) -> Result<Option<String>, Box<dyn Error>> {
     if let Some(path) = &options.token_file {
         let token = read(path)?.trim().to_owned();
-        return if token.is_empty() { Err(at(path, "the token is empty").into()) } else { Ok(token) };
+        return if token.is_empty() { Err(at(path, "the token is empty").into()) } else { Ok(Some(token)) };
     }
     let Some(token) = options.token.clone() else {
-        return Ok(directory.token()?.unwrap_or_else(new_token));
+        return Ok(directory.token()?);
     };
     let in_environment = std::env::var_os("PLEACH_TOKEN").is_some_and(|value| value == *token);
     if !in_environment && !options.bind.is_loopback() {
         tracing::warn!("--token is visible in the list of processes; use --token-file or PLEACH_TOKEN");
     }
-    Ok(token)
+    Ok(Some(token))
 }
 
 fn is_no_space(error: &std::io::Error) -> bool {

@@ -9,13 +9,14 @@ use std::{fs, io};
 use clap::Args;
 use pleach_engine::Engine;
 use pleach_go::time::parse_std_duration;
+use pleach_server::tls::Authority;
 use pleach_storage::StorageCodec;
 use pleach_store::Store;
 use pleach_store_etcd::{Election, EtcdStore, Options};
 use pleach_store_log::LogStore;
 
 use crate::cli::ServeOptions;
-use crate::data_dir::{DataDir, TOKEN};
+use crate::data_dir::{CA, DataDir, TOKEN};
 use crate::serve::new_token;
 use crate::{encryption, null_disk};
 
@@ -97,21 +98,28 @@ impl StorageOptions {
     }
 }
 
-/// Files that the data directory of each server on an etcd cluster has.
-const SHARED: [&str; 2] = ["ca.crt", "ca.key"];
+/// The CA of a server. On etcd none is made, because servers on one cluster share it, and it may be missing if the
+/// certificate and the client CA are in files.
+pub(crate) fn authority(options: &ServeOptions, directory: &DataDir) -> io::Result<Option<Authority>> {
+    if options.storage.is_etcd() {
+        check_credentials(options, directory)?;
+        return directory.existing_authority();
+    }
+    directory.authority().map(Some)
+}
 
 /// Refuses to serve from etcd with credentials that other servers do not have.
-pub(crate) fn check_credentials(options: &ServeOptions, directory: &DataDir) -> io::Result<()> {
+fn check_credentials(options: &ServeOptions, directory: &DataDir) -> io::Result<()> {
     // A server whose certificate and users come from elsewhere needs no CA and no token of its own.
     let is_given = options.tls.tls_cert_file.is_some() && options.tls.client_ca_file.is_some();
-    let mut needed = if is_given { Vec::new() } else { SHARED.to_vec() };
+    let mut needed = if is_given { Vec::new() } else { CA.to_vec() };
     if options.service_account_signing_key_file.is_none() {
         needed.push("sa.key");
     }
     if options.token.is_none() && options.token_file.is_none() && !is_given {
         needed.push(TOKEN);
     }
-    if options.storage.is_etcd() { directory.check_shared(&needed) } else { Ok(()) }
+    directory.check_shared(&needed)
 }
 
 /// `pleach credentials`: writes the credentials that servers on one etcd cluster share.

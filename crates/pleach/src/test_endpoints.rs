@@ -40,7 +40,7 @@ struct Worlds {
     token: String,
     authority: Authority,
     roots: String,
-    admin: Leaf,
+    admin: Option<Leaf>,
     by_name: Mutex<BTreeMap<String, Arc<World>>>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) async fn run(
     let first = Arc::new(World::start(first).await?);
     let listener = TcpListener::bind(SocketAddr::new(options.bind, options.port)).await?;
     let authority = directory.authority()?;
-    let Certificates { tls, roots, admin, .. } = certificates::open(options, &authority, directory)?;
+    let Certificates { tls, roots, admin, .. } = certificates::open(options, Some(&authority), directory)?;
     let by_name = Mutex::new(BTreeMap::from([(FIRST.to_owned(), first)]));
     let worlds = Worlds { address: listener.local_addr()?, token, authority, roots, admin, by_name };
     println!("pleach {} serves at http://{}", env!("CARGO_PKG_VERSION"), worlds.address);
@@ -92,7 +92,7 @@ impl Worlds {
     /// The kubeconfig of the admin for a world. kubectl sends credentials over TLS only.
     fn kubeconfig(&self, name: &str) -> String {
         let url = format!("https://{}/worlds/{name}", self.address);
-        kubeconfig::write(&url, &self.roots, &self.admin, &self.token)
+        kubeconfig::write(&url, &self.roots, self.admin.as_ref(), Some(&self.token))
     }
 
     fn world_url(&self, name: &str) -> String {
@@ -210,7 +210,7 @@ impl Worlds {
         let url = format!("https://{}/worlds/{name}", self.address);
         let mut answer = Map::new();
         answer.insert("token", token.clone());
-        answer.insert("kubeconfig", kubeconfig::write(&url, &self.roots, &leaf, &token));
+        answer.insert("kubeconfig", kubeconfig::write(&url, &self.roots, Some(&leaf), Some(&token)));
         Ok(answer.into())
     }
 

@@ -2,6 +2,7 @@
 //!
 //! The tests are under `tests/`, one file per client or subject.
 
+pub mod certificates;
 pub mod history;
 mod kubectl;
 pub mod proxy;

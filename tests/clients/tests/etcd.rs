@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use pleach_clients::certificates::{Authority, Pair, certificates, client_tls};
 use pleach_clients::{Api, Running, binary, definition, eventually};
-use pleach_conformance::TestServer;
 use pleach_conformance::etcd::Etcd;
+use pleach_conformance::{Endpoint, TestServer};
 use serde_json::{Value, json};
 
 fn serve(etcd: &Etcd, arguments: &[&str]) -> (TestServer, Api) {
@@ -172,6 +173,63 @@ fn the_token_of_servers_on_etcd_may_be_in_a_file() {
     let mut command = without_credentials(&etcd, data.path());
     let server = TestServer::run(command.arg("--token-file").arg(&token), "from-a-file").unwrap();
     assert_eq!(Api::new(server.endpoint.clone()).get("/api/v1/namespaces").status, 200);
+}
+
+#[test]
+fn servers_on_etcd_with_certificates_from_files_make_no_credentials() {
+    let etcd = Etcd::start(1);
+    let home = tempfile::tempdir().unwrap();
+    let ca = Authority::new("cluster");
+    let client_ca = home.path().join("client-ca.crt");
+    std::fs::write(&client_ca, &ca.certificate).unwrap();
+    let chain = |pair: Pair| Pair { certificate: pair.certificate + &ca.certificate, ..pair };
+    let made = Command::new(binary()).arg("credentials").arg(home.path().join("keys")).output().unwrap();
+    assert!(made.status.success());
+    let admin = ca.client("root", &["system:masters"]);
+    let mut servers = Vec::new();
+    for name in ["one", "two"] {
+        let data = home.path().join(name);
+        let (certificate, key) = chain(ca.serving(&["localhost"])).write(home.path(), name);
+        let serve = || {
+            let mut command = without_credentials(&etcd, &data);
+            command.args(["--tls-cert-file", &certificate, "--tls-private-key-file", &key]);
+            command.arg("--client-ca-file").arg(&client_ca);
+            command
+        };
+        let refused = serve().output().unwrap();
+        let error = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && error.contains("has no sa.key"), "{error}");
+        let mut command = serve();
+        command.arg("--service-account-signing-key-file").arg(home.path().join("keys/sa.key"));
+        let server = TestServer::run(&mut command, "").unwrap();
+        let mut files: Vec<_> = std::fs::read_dir(&data)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        files.sort();
+        assert_eq!(files, ["kubeconfig"], "nothing is made for one server alone");
+        let kubeconfig = std::fs::read_to_string(&server.kubeconfig).unwrap();
+        assert!(kubeconfig.contains("user: {}") && !kubeconfig.contains("token"), "{kubeconfig}");
+        servers.push(server);
+    }
+    // The same certificates and service account tokens are good at both.
+    let tls = client_tls(&ca.certificate, Some(&admin), rustls::ALL_VERSIONS);
+    let apis: Vec<Api> =
+        servers.iter().map(|server| Api::new(server.endpoint.clone().with_tls(tls.clone()))).collect();
+    let account = "/api/v1/namespaces/default/serviceaccounts/default";
+    eventually("the account is made", || (apis[0].get(account).status == 200).then_some(()));
+    let token = apis[0].create(&format!("{account}/token"), &json!({"spec": {}}));
+    let token = token["status"]["token"].as_str().unwrap();
+    let api = Api::new(Endpoint::new(servers[1].endpoint.port, token));
+    let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
+    let review = api.create("/apis/authentication.k8s.io/v1/selfsubjectreviews", &review);
+    assert_eq!(review["status"]["userInfo"]["username"], "system:serviceaccount:default:default");
+    assert_eq!(apis[1].get("/api/v1/namespaces").status, 200);
+    let bundle = eventually("the bundle is published", || {
+        let map = apis[1].get("/api/v1/namespaces/default/configmaps/kube-root-ca.crt").body;
+        map["data"]["ca.crt"].as_str().map(ToOwned::to_owned)
+    });
+    assert_eq!(certificates(&bundle), certificates(&ca.certificate));
 }
 
 #[test]

@@ -47,6 +47,13 @@ impl Endpoint {
         Self { port, token: token.to_owned(), tls: Arc::new(trusting()) }
     }
 
+    /// The same with another configuration of TLS. The name of the server is `localhost`.
+    #[must_use]
+    pub fn with_tls(mut self, tls: Arc<ClientConfig>) -> Self {
+        self.tls = tls;
+        self
+    }
+
     pub(crate) fn tls(&self) -> Arc<ClientConfig> {
         self.tls.clone()
     }

@@ -18,6 +18,8 @@ use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, Sig
 use sha2::{Digest as _, Sha256};
 use x509_parser::prelude::FromDer as _;
 
+use super::now;
+
 /// The extra in which a user's credential is named.
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
@@ -52,11 +54,6 @@ impl ClientIdentity {
         let user = self.user.as_ref().map_err(|refused| *refused)?;
         if now().as_secs().cast_signed() > self.not_after { Err(Unauthorized) } else { Ok(user) }
     }
-}
-
-fn now() -> UnixTime {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    UnixTime::since_unix_epoch(since.unwrap_or_default())
 }
 
 impl ClientCertificates {
