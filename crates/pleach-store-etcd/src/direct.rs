@@ -64,6 +64,13 @@ pub(crate) async fn range(
     Ok(Range { items, revision: Revision(revision as u64), more: remaining > 0, remaining })
 }
 
+/// Whether a revision can be read; an error if it has been compacted.
+pub(crate) async fn check_readable(client: &Client, cache: &Cache, at: Revision) -> Result<(), StoreError> {
+    let (key, revision) = (cache.codec.whole().0, at.0 as i64);
+    let request = RangeRequest { key, revision, count_only: true, ..Default::default() };
+    client.range(request).await.map(drop).map_err(|error| explain(cache, Some(at), &error))
+}
+
 fn explain(cache: &Cache, at: Option<Revision>, error: &CallError) -> StoreError {
     match at {
         Some(requested) if error.is_compacted() => {

@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// As start and end of a range: all keys.
-const EVERYTHING: &[u8] = b"\0";
+pub(crate) const EVERYTHING: &[u8] = b"\0";
 
 /// How long the watch may be silent before it is asked for its progress.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -42,11 +42,11 @@ const ANSWER: Duration = Duration::from_secs(3);
 /// their events before that.
 const PROGRESS_AFTER: Duration = Duration::from_millis(5);
 /// How often it is asked again while callers wait.
-const PROGRESS_AGAIN: Duration = Duration::from_millis(100);
+pub(crate) const PROGRESS_AGAIN: Duration = Duration::from_millis(100);
 /// How many revisions of history a cache begins with, at most.
 const REPLAYED: i64 = 10_000;
 /// The pause between attempts to watch.
-const PAUSE: Duration = Duration::from_millis(100);
+pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
 /// Why a watch ended.
 enum Ended {
@@ -159,8 +159,14 @@ async fn watch(client: &Client, cache: &Cache) -> Ended {
         let everything = || (Bytes::from_static(EVERYTHING), Bytes::from_static(EVERYTHING));
         let (key, range_end) =
             if version.has_reliable_progress() { cache.codec.whole() } else { everything() };
-        let create =
-            WatchCreateRequest { key, range_end, start_revision, progress_notify: true, fragment: true };
+        let create = WatchCreateRequest {
+            key,
+            range_end,
+            start_revision,
+            progress_notify: true,
+            fragment: true,
+            ..Default::default()
+        };
         WatchRequest { request: Some(WatchRequestUnion::Create(create)) }
     };
     let mut call = match client.watch(create).await {
@@ -238,7 +244,7 @@ fn canceled(response: &WatchResponse) -> Ended {
 }
 
 /// A full queue of requests has a progress request in it.
-fn request_progress(call: &WatchCall) -> Result<(), CallError> {
+pub(crate) fn request_progress(call: &WatchCall) -> Result<(), CallError> {
     let request = WatchRequest { request: Some(WatchRequestUnion::Progress(WatchProgressRequest {})) };
     match call.requests.try_send(request) {
         Err(tokio::sync::mpsc::error::TrySendError::Closed(_)) => {
@@ -248,15 +254,32 @@ fn request_progress(call: &WatchCall) -> Result<(), CallError> {
     }
 }
 
-/// Applies a response. The events of one revision may come in several fragments: the last revision waits
-/// in `pending` until it is whole.
+/// Applies a response.
 fn take(cache: &Cache, response: WatchResponse, pending: &mut Vec<WatchEvent>, version: Version) {
+    let progress = progress(&response, version);
+    let whole = whole_revisions(response, pending);
+    if !whole.is_empty() {
+        cache.apply(whole);
+    }
+    if let Some(revision) = progress {
+        cache.advance(revision);
+    }
+}
+
+/// The revision of a progress notification.
+pub(crate) fn progress(response: &WatchResponse, version: Version) -> Option<Revision> {
     let is_progress = response.events.is_empty()
         && !response.created
         && !response.fragment
         && version.has_reliable_progress();
+    response.header.as_ref().filter(|_| is_progress).map(|header| Revision(header.revision as u64))
+}
+
+/// The events that are complete. Those of one revision may come in several fragments: the last revision waits in
+/// `pending` until it is whole.
+pub(crate) fn whole_revisions(response: WatchResponse, pending: &mut Vec<WatchEvent>) -> Vec<WatchEvent> {
     pending.extend(response.events);
-    let whole = if response.fragment {
+    if response.fragment {
         let revision = |event: &WatchEvent| event.kv.as_ref().map_or(0, |kv| kv.mod_revision);
         let last = pending.last().map_or(0, revision);
         let split = pending.partition_point(|event| revision(event) < last);
@@ -264,11 +287,5 @@ fn take(cache: &Cache, response: WatchResponse, pending: &mut Vec<WatchEvent>, v
         std::mem::replace(pending, rest)
     } else {
         std::mem::take(pending)
-    };
-    if !whole.is_empty() {
-        cache.apply(whole);
-    }
-    if is_progress && let Some(header) = response.header {
-        cache.advance(Revision(header.revision as u64));
     }
 }

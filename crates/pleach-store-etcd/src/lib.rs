@@ -5,6 +5,7 @@
 //!                                                                                    │
 //!  get, range ◄── linearizable revision, cache waits for it ◄────────────────────────┤
 //!  watch ◄── history in the cache ◄──────────────────────────────────────────────────┘
+//!    └────── older history: a watch of etcd, up to what the cache has
 //! ```
 //!
 //! The cache (`pleach-store-mvcc`) holds all current values and recent history in the store's own form,
@@ -31,6 +32,7 @@ mod freshness;
 mod leases;
 mod member;
 mod messages;
+mod older;
 mod options;
 mod store;
 #[cfg(test)]

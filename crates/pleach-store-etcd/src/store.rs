@@ -10,13 +10,13 @@ use bytes::Bytes;
 use pleach_store::{
     Commit, Key, Range, RangeQuery, Revision, Stats, Store, StoreError, StoreFuture, Versioned, Watch,
 };
-use pleach_store_mvcc::{MvccWatchStream, read_range};
+use pleach_store_mvcc::read_range;
 use tokio::{runtime::Handle, task::JoinHandle, time::timeout};
 
 use crate::{
     cache::Cache, client::Client, codec::Codec, commit, compaction, direct, election::Election,
     error::CallError, follow, freshness::Freshness, leases::Leases, messages::CompactionRequest,
-    options::Options,
+    older::EtcdWatchStream, options::Options,
 };
 
 /// How long etcd may take to answer a question about its health, as kube-apiserver's.
@@ -172,8 +172,17 @@ impl Store for EtcdStore {
             if after > self.cache.current() {
                 self.readable(Some(after)).await?;
             }
-            let checked = self.cache.mvcc.index().resolve_revision(Some(after));
-            checked.map(|after| Watch::new(MvccWatchStream::new(Arc::clone(&self.cache.mvcc), prefix, after)))
+            let checked = self.cache.mvcc.index().resolve_revision(Some(after)).map(drop);
+            match checked {
+                Err(StoreError::Compacted { .. }) if after.0 > 0 => {
+                    let (client, cache) = (Arc::clone(&self.client), Arc::clone(&self.cache));
+                    self.on_runtime(async move { direct::check_readable(&client, &cache, after).await })
+                        .await?;
+                }
+                checked => checked?,
+            }
+            let (client, cache) = (Arc::clone(&self.client), Arc::clone(&self.cache));
+            Ok(Watch::new(EtcdWatchStream::new(client, cache, self.runtime.clone(), prefix, after)))
         })
     }
 

@@ -124,6 +124,78 @@ async fn a_new_cache_begins_with_history() {
     assert_eq!(fresh.range(RangeQuery::prefix("k/")).await.unwrap().items.len(), 20);
 }
 
+/// A cache with room for so many commits of history.
+async fn with_history(server: String, commits: u64) -> EtcdStore {
+    let mut options = Options::new([server]);
+    options.history_commits = commits;
+    EtcdStore::connect(options, Arc::new(Prefixed::new("/pleach/"))).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_older_than_the_cache_reads_etcd() {
+    for program in [Program::Newest, Program::Oldest] {
+        let etcd = Etcd::start(program);
+        let proxy = Proxy::start(etcd.address());
+        let (store, other) = (with_history(proxy.url(), 10).await, connect([etcd.url()]).await);
+        // Of two watches of everything one has the history in its cache.
+        let mut complete = other.watch(Key::new(""), Revision::FIRST).await.unwrap();
+        let mut last = Revision::FIRST;
+        for n in 0..100 {
+            let key = format!("k/{}", n % 7);
+            last = match n % 5 {
+                4 => store.commit(Commit::delete(key, Expect::Anything)).await.unwrap(),
+                _ => store.commit(put(&key)).await.unwrap(),
+            };
+        }
+        let quiet = store.commit(put("q/1")).await.unwrap();
+        for n in 0..50 {
+            last = store.commit(put(&format!("o/{n}"))).await.unwrap();
+        }
+        assert!(store.stats().await.unwrap().oldest > quiet, "the cache has dropped it");
+        let mut older = store.watch(Key::new(""), Revision::FIRST).await.unwrap();
+        // Its events are few and long ago: progress notifications tell that there are no others.
+        let mut sparse = store.watch(Key::new("q/"), Revision(quiet.0 - 20)).await.unwrap();
+        let mut seen = Revision::FIRST;
+        while seen < last {
+            if seen.0 == 30 {
+                proxy.cut();
+                proxy.heal();
+            }
+            let next = timeout(PATIENCE, older.next()).await.expect("events come");
+            let wanted = timeout(PATIENCE, complete.next()).await.expect("events come");
+            assert_eq!(next.clone().unwrap().unwrap(), wanted.unwrap().unwrap());
+            let Some(Ok(WatchItem::Events(batch))) = next else { panic!("{next:?}") };
+            seen = batch.revision();
+            assert_eq!(older.progress(), seen);
+        }
+        assert_eq!(events_up_to(&mut sparse, "q/1").await, [("q/1".to_owned(), quiet)]);
+        // From here on both are watches of the cache.
+        last = put_at_last(&store, "q/2").await;
+        assert_eq!(events_up_to(&mut older, "q/2").await.last(), Some(&("q/2".to_owned(), last)));
+        assert_eq!(events_up_to(&mut sparse, "q/2").await.last(), Some(&("q/2".to_owned(), last)));
+        assert!(older.progress() >= last && sparse.progress() >= last);
+
+        store.compact(quiet).await.unwrap();
+        let gone = store.watch(Key::new(""), Revision(quiet.0 - 1)).await.map(drop);
+        assert!(matches!(gone, Err(StoreError::Compacted { .. })), "{gone:?}");
+        let mut kept = store.watch(Key::new("q/"), quiet).await.unwrap();
+        assert_eq!(events_up_to(&mut kept, "q/2").await.last(), Some(&("q/2".to_owned(), last)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_watch_goes_on_from_etcd() {
+    let etcd = Etcd::start(Program::Newest);
+    let store = with_history(etcd.url(), 10).await;
+    let mut slow = store.watch(Key::new("k/"), Revision::FIRST).await.unwrap();
+    let mut want = Vec::new();
+    for n in 0..1_000 {
+        let key = format!("k/{n}");
+        want.push((key.clone(), store.commit(put(&key)).await.unwrap()));
+    }
+    assert_eq!(events_up_to(&mut slow, "k/999").await, want);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_that_hangs_is_passed_over() {
     let etcd = Etcd::start(Program::Newest);
