@@ -307,8 +307,9 @@ impl App {
                     let time = (started, deadline.in_queues());
                     let mut routed = pin!(self.route(&mut call, &mut body, &mut labels, time));
                     let kept = deadline.keep(run_metered(meter, routed.as_mut()));
-                    let ended = if record.is_some() {
-                        let (ended, collected) = Box::pin(audit::collecting(kept)).await;
+                    let ended = if let Some(record) = &record {
+                        let has_body = record.has_request_object();
+                        let (ended, collected) = Box::pin(audit::collecting(kept, has_body)).await;
                         annotations = collected;
                         ended
                     } else {

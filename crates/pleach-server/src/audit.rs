@@ -120,6 +120,11 @@ impl Record {
         self.audited.level >= Level::Request || *method == Method::POST
     }
 
+    /// Whether the event has the object of the request.
+    pub fn has_request_object(&self) -> bool {
+        self.audited.level >= Level::Request
+    }
+
     /// Ends the record of a request with its response.
     pub async fn finish(
         mut self,

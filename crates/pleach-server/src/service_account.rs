@@ -18,7 +18,7 @@ use pleach_engine::options::Freshness;
 use pleach_engine::rejection::Rejection;
 use pleach_engine::secret_tokens::ISSUER;
 use pleach_engine::target::{Subresource, Target};
-use pleach_engine::{Engine, uuid_v4};
+use pleach_engine::{Engine, audit, uuid_v4};
 use pleach_go::strconv::quote;
 use pleach_go::time::parse_rfc3339;
 use pleach_json::{Map, Str, Value, json};
@@ -38,6 +38,9 @@ const LEEWAY: i64 = 60;
 const REMEMBERED: usize = 4_096;
 /// The claim that is not among the registered ones.
 const PRIVATE_CLAIMS: &str = "kubernetes.io";
+
+/// The audit annotation of a request that a token was issued for.
+const ISSUED_CREDENTIAL_ID: &str = "authentication.kubernetes.io/issued-credential-id";
 
 /// The configuration of the issuer of tokens.
 pub struct IssuerOptions {
@@ -123,11 +126,14 @@ impl TokenIssuer {
         }
         let audiences: Vec<Value> = audiences.iter().map(|text| Value::from(text.as_str())).collect();
         let issuer = self.issuers.first().map(String::as_str).unwrap_or_default();
+        let id = uuid_v4(random);
         let claims = json!({
-            "aud": (audiences), "exp": (expires), "iat": (issued), "iss": (issuer), "jti": (uuid_v4(random)),
+            "aud": (audiences), "exp": (expires), "iat": (issued), "iss": (issuer), "jti": (id.as_str()),
             "nbf": (issued), "sub": (user_name(account.namespace, account.name)), PRIVATE_CLAIMS: (private),
         });
-        self.signing_key.token(&claims).map_err(Rejection::Internal)
+        let token = self.signing_key.token(&claims).map_err(Rejection::Internal)?;
+        audit::annotate(ISSUED_CREDENTIAL_ID, || format!("JTI={id}"));
+        Ok(token)
     }
 
     /// Checks a token for some audiences.

@@ -7,10 +7,12 @@ use std::pin::Pin;
 
 use pleach_json::Value;
 
-use super::webhooks::{Views, any_concerns, usable, with_patch};
+use super::webhooks::{Views, any_concerns, check_dry_run, usable, with_patch};
 use super::{AdmissionAttributes, Mutation, Plugin, Verdict};
+use crate::audit;
 use crate::engine::Engine;
 use crate::rejection::Rejection;
+use crate::webhooks::hook::Hook;
 use crate::webhooks::{NOT_READY, excerpt};
 
 pub(super) struct MutatingAdmissionWebhook;
@@ -37,6 +39,47 @@ impl Reinvocations {
         for (again, called) in self.again.iter_mut().zip(&self.called) {
             *again |= *called;
         }
+    }
+}
+
+/// The audit annotations of a call, by upstream's keys. Whether the object was changed is noted when the call ends,
+/// however it ends.
+struct Annotator<'a> {
+    hook: &'a Hook,
+    /// Round and index among all mutating webhooks.
+    place: String,
+    mutated: bool,
+}
+
+impl<'a> Annotator<'a> {
+    fn new(hook: &'a Hook, reinvoking: bool, index: usize) -> Self {
+        Self { hook, place: format!("round_{}_index_{index}", u8::from(reinvoking)), mutated: false }
+    }
+
+    fn failed_open(&self) -> String {
+        format!("failed-open.mutation.webhook.admission.k8s.io/{}", self.place)
+    }
+
+    fn patched(&self, patch: &[u8]) {
+        audit::annotate_with_body(&format!("patch.webhook.admission.k8s.io/{}", self.place), || {
+            let patch = pleach_json::parse(patch).unwrap_or_default();
+            self.value(&format!("\"patch\":{},\"patchType\":\"JSONPatch\"", pleach_json::to_string(&patch)))
+        });
+    }
+
+    /// The webhook with further members, in the order of upstream's struct.
+    fn value(&self, members: &str) -> String {
+        let text = |text: &str| pleach_json::to_string(&Value::from(text));
+        let (configuration, name) = (text(&self.hook.configuration), text(&self.hook.name));
+        format!("{{\"configuration\":{configuration},\"webhook\":{name},{members}}}")
+    }
+}
+
+impl Drop for Annotator<'_> {
+    fn drop(&mut self) {
+        audit::annotate(&format!("mutation.webhook.admission.k8s.io/{}", self.place), || {
+            self.value(&format!("\"mutated\":{}", self.mutated))
+        });
     }
 }
 
@@ -77,8 +120,11 @@ async fn admit(write: Mutation<'_>) -> Verdict {
         let request = attributes.request(object.as_ref(), old, &options);
         let interest = engine.interest(attributes, hook, &request, &others, labels.as_ref(), &mut views);
         let Some(call) = interest.await? else { continue };
+        let mut annotator = Annotator::new(hook, state.reinvoking, at);
+        check_dry_run(hook, &request)?;
         let answer = engine.call_webhook(hook, &call, &request, true).await;
-        let Some((answer, patch)) = usable(hook, answer.and_then(with_patch))? else { continue };
+        let answer = usable(hook, answer.and_then(with_patch), || annotator.failed_open())?;
+        let Some((answer, patch)) = answer else { continue };
         warnings.extend(answer.warnings.iter().cloned());
         if !answer.allowed {
             return Err(answer.denial(&hook.name));
@@ -93,7 +139,9 @@ async fn admit(write: Mutation<'_>) -> Verdict {
             let patched = pleach_patch::apply_json_patch(Value::clone(shown), &patch)
                 .map_err(|error| Rejection::internal(excerpt(&error.to_string())))?;
             let new = engine.patched_object(attributes, call.seen, patched).await?;
+            annotator.patched(&answer.patch);
             if object.as_ref() != Some(&new) {
+                annotator.mutated = true;
                 state.changed = true;
                 state.reinvoke = true;
                 state.webhooks_changed = true;

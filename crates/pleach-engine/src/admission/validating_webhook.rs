@@ -8,13 +8,16 @@ use std::pin::Pin;
 use futures_util::{StreamExt as _, stream};
 use pleach_json::Value;
 
-use super::webhooks::{Views, any_concerns, usable};
+use super::webhooks::{Views, any_concerns, check_dry_run, usable};
 use super::{AdmissionAttributes, Plugin, Validation, Verdict};
 use crate::engine::Engine;
 use crate::rejection::Rejection;
 use crate::webhooks::{CallError, NOT_READY};
 
 pub(super) struct ValidatingAdmissionWebhook;
+
+/// The prefix of the audit annotation about a webhook that failed and whose failure policy is `Ignore`.
+const FAILED_OPEN: &str = "failed-open.validating.webhook.admission.k8s.io/";
 
 /// How many webhooks are called at once for one write.
 const CALLS_AT_ONCE: usize = 64;
@@ -48,6 +51,7 @@ async fn validate(write: Validation<'_>) -> Verdict {
     for hook in &hooks.validating {
         let interest = engine.interest(attributes, hook, &request, &others, labels.as_ref(), &mut views);
         if let Some(call) = interest.await? {
+            check_dry_run(hook, &request)?;
             calls.push((hook, call));
         }
     }
@@ -56,12 +60,13 @@ async fn validate(write: Validation<'_>) -> Verdict {
     let mut answers = stream::iter(answers).buffered(CALLS_AT_ONCE).boxed();
     let mut verdict = Ok(());
     let mut given = Vec::new();
-    for (hook, _) in &calls {
+    for (at, (hook, _)) in calls.iter().enumerate() {
         let Some(answer) = answers.next().await else { break };
         if answer == Err(CallError::Overloaded) {
             return Err(Rejection::TooManyRequests);
         }
-        let one = match usable(hook, answer) {
+        let failed_open = || format!("{FAILED_OPEN}round_0_index_{at}");
+        let one = match usable(hook, answer, failed_open) {
             Ok(None) => Ok(()),
             Ok(Some(answer)) => {
                 given.extend(answer.warnings.iter().cloned());

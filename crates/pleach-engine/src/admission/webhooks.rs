@@ -6,12 +6,14 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use pleach_cel::AuthzUser;
 use pleach_json::{Map, Value};
+use pleach_meta::names::check_qualified_name;
 use pleach_patch::JsonPatch;
 use pleach_pipeline::Typed;
 use pleach_policy::RequestAuthorizer;
 use pleach_schema::Record;
 
 use super::attributes::{AdmissionAttributes, AdmissionRequest, GroupVersion, group_version};
+use crate::audit;
 use crate::decode;
 use crate::engine::Engine;
 use crate::keys;
@@ -65,11 +67,6 @@ impl Engine {
                 let subject = attributes.target.kind.subject(&request.name);
                 return Err(Rejection::Forbidden { subject, why, cause: None });
             }
-        }
-        if request.dry_run && !hook.allows_dry_run {
-            let name = &hook.name;
-            let why = format!("admission webhook \"{name}\" does not support dry run");
-            return Err(Rejection::BadRequest(why));
         }
         Ok(Some(Call { seen, object, old }))
     }
@@ -134,7 +131,12 @@ impl Engine {
         })?;
         let answer = Answer::read(&answer, version, &uid, may_patch)?;
         for (key, text) in &answer.audit_annotations {
-            crate::audit::annotate(&format!("{}/{key}", hook.name), || text.clone());
+            let key = format!("{}/{key}", hook.name);
+            if check_qualified_name(&key).is_empty() {
+                audit::annotate(&key, || text.clone());
+            } else {
+                tracing::warn!(webhook = %hook.name, "audit annotation of a webhook has an invalid key");
+            }
         }
         Ok(answer)
     }
@@ -203,13 +205,28 @@ pub(super) struct Call<'a> {
     old: Option<Cow<'a, Value>>,
 }
 
-/// The answer of a webhook; `None` if the call failed and its failure policy is `Ignore`.
-pub(super) fn usable<T>(hook: &Hook, answer: Result<T, CallError>) -> Result<Option<T>, Rejection> {
+/// Refuses a dry run if the webhook has side effects.
+pub(super) fn check_dry_run(hook: &Hook, request: &AdmissionRequest<'_>) -> Result<(), Rejection> {
+    if request.dry_run && !hook.allows_dry_run {
+        let why = format!("admission webhook \"{}\" does not support dry run", hook.name);
+        return Err(Rejection::BadRequest(why));
+    }
+    Ok(())
+}
+
+/// The answer of a webhook; `None` if the call failed and its failure policy is `Ignore`, which is noted in the audit
+/// event under this key.
+pub(super) fn usable<T>(
+    hook: &Hook,
+    answer: Result<T, CallError>,
+    failed_open: impl FnOnce() -> String,
+) -> Result<Option<T>, Rejection> {
     match (answer, hook.on_failure) {
         (Ok(answer), _) => Ok(Some(answer)),
         (Err(CallError::Overloaded), _) => Err(Rejection::TooManyRequests),
         (Err(CallError::Failed(problem)), FailurePolicy::Ignore) => {
             tracing::warn!(webhook = %hook.name, configuration = %hook.configuration, problem, "webhook failed, failure policy is Ignore");
+            audit::annotate(&failed_open(), || hook.name.to_string());
             Ok(None)
         }
         (Err(CallError::Failed(problem)), FailurePolicy::Fail) => {

@@ -1,0 +1,169 @@
+//! Audit events of the real binary: annotations of webhooks and tokens, and batches to a webhook.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use pleach_clients::{Api, Running};
+use pleach_conformance::{Endpoint, HOOK_CA, HookServer};
+use serde_json::{Value, json};
+
+const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+
+const POLICY: &str = "
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Request, namespaces: [bodies], resources: [{group: '', resources: [configmaps]}]}
+- {level: Metadata}
+";
+
+/// Webhooks by path: `label` and `note` patch, `fail` answers with an error, all others allow.
+fn hooks() -> HookServer {
+    let answer = |path: &str, review: &Value| {
+        let request = &review["request"];
+        let mut response = json!({"uid": request["uid"], "allowed": true});
+        let patch = match path {
+            "/fail" => return (500, "broken".to_owned()),
+            "/label" => {
+                Some(json!([{"op": "add", "path": "/metadata/annotations", "value": {"by": "<label>"}}]))
+            }
+            "/note" => Some(json!([{"op": "add", "path": "/data", "value": {"b": "2", "a": "1"}}])),
+            _ => {
+                response["auditAnnotations"] = json!({"good": "seen", "not a key": "x", "a/b": "y"});
+                None
+            }
+        };
+        if let Some(patch) = patch {
+            response["patchType"] = "JSONPatch".into();
+            response["patch"] = STANDARD.encode(patch.to_string()).into();
+        }
+        let review =
+            json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
+        (200, review.to_string())
+    };
+    HookServer::start(0, answer).unwrap()
+}
+
+fn hook(server: &HookServer, name: &str, more: &Value) -> Value {
+    let mut hook = json!({
+        "name": format!("{name}.example.com"), "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        "failurePolicy": "Ignore",
+        "clientConfig": {"url": server.url(&format!("/{name}")), "caBundle": STANDARD.encode(HOOK_CA)},
+        "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+    });
+    for (key, value) in more.as_object().unwrap() {
+        hook[key] = value.clone();
+    }
+    hook
+}
+
+fn configuration(kind: &str, name: &str, webhooks: &[Value]) -> Value {
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name},
+        "webhooks": webhooks,
+    })
+}
+
+fn events(log: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(log).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn annotations(events: &[Value], is_wanted: impl Fn(&Value) -> bool) -> Vec<(&str, &str)> {
+    let event = events.iter().find(|event| is_wanted(event)).expect("the request is recorded");
+    let found = event["annotations"].as_object().unwrap().iter();
+    let found = found.filter(|(key, _)| !key.starts_with("authorization.k8s.io/"));
+    found.map(|(key, value)| (key.as_str(), value.as_str().unwrap())).collect()
+}
+
+#[test]
+fn events_have_the_annotations_of_webhooks_and_tokens() {
+    let home = tempfile::tempdir().unwrap();
+    let (policy, log) = (home.path().join("policy.yaml"), home.path().join("audit.log"));
+    std::fs::write(&policy, POLICY).unwrap();
+    let (policy, log_path) = (policy.to_str().unwrap(), log.to_str().unwrap());
+    let server =
+        Running::start(&["--in-memory", "--audit-policy-file", policy, "--audit-log-path", log_path]);
+    let (api, hooks) = (server.api(), hooks());
+    let none = json!({});
+    let unselected = json!({"objectSelector": {"matchLabels": {"not": "there"}}});
+    let first = [
+        hook(&hooks, "skipped", &unselected),
+        hook(&hooks, "label", &json!({"reinvocationPolicy": "IfNeeded"})),
+    ];
+    api.create(MUTATING, &configuration("MutatingWebhookConfiguration", "a", &first));
+    let second = [hook(&hooks, "fail", &none), hook(&hooks, "note", &none), hook(&hooks, "allow", &none)];
+    api.create(MUTATING, &configuration("MutatingWebhookConfiguration", "b", &second));
+    let validating =
+        [hook(&hooks, "skipped", &unselected), hook(&hooks, "allow", &none), hook(&hooks, "fail", &none)];
+    api.create(VALIDATING, &configuration("ValidatingWebhookConfiguration", "c", &validating));
+    api.create(
+        "/api/v1/namespaces",
+        &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "bodies"}}),
+    );
+
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}});
+    for namespace in ["default", "bodies"] {
+        api.create(&format!("/api/v1/namespaces/{namespace}/configmaps"), &map);
+    }
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}});
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    api.create(accounts, &account);
+    let token = api.create(&format!("{accounts}/robot/token"), &json!({"spec": {}}));
+    let token = token["status"]["token"].as_str().unwrap();
+    Api::new(Endpoint::new(server.port(), token)).get("/version").ok();
+    drop(server);
+
+    let events = events(&log);
+    let created = |namespace: &'static str| {
+        move |event: &Value| {
+            event["verb"] == "create"
+                && event["objectRef"]["resource"] == "configmaps"
+                && event["objectRef"]["name"] == "m"
+                && event["objectRef"]["namespace"] == namespace
+        }
+    };
+    let mutation = |configuration: &str, webhook: &str, mutated: bool| {
+        format!(
+            r#"{{"configuration":"{configuration}","webhook":"{webhook}.example.com","mutated":{mutated}}}"#
+        )
+    };
+    let (label, again) = (mutation("a", "label", true), mutation("a", "label", false));
+    let (fail, note, allow) =
+        (mutation("b", "fail", false), mutation("b", "note", true), mutation("b", "allow", false));
+    let metadata = [
+        ("allow.example.com/good", "seen"),
+        ("failed-open.mutation.webhook.admission.k8s.io/round_0_index_2", "fail.example.com"),
+        ("failed-open.validating.webhook.admission.k8s.io/round_0_index_1", "fail.example.com"),
+        ("mutation.webhook.admission.k8s.io/round_0_index_1", label.as_str()),
+        ("mutation.webhook.admission.k8s.io/round_0_index_2", fail.as_str()),
+        ("mutation.webhook.admission.k8s.io/round_0_index_3", note.as_str()),
+        ("mutation.webhook.admission.k8s.io/round_0_index_4", allow.as_str()),
+        ("mutation.webhook.admission.k8s.io/round_1_index_1", again.as_str()),
+    ];
+    assert_eq!(annotations(&events, created("default")), metadata, "level Metadata");
+    let label = r#"{"configuration":"a","webhook":"label.example.com","patch":[{"op":"add","path":"/metadata/annotations","value":{"by":"\u003clabel\u003e"}}],"patchType":"JSONPatch"}"#;
+    let note = r#"{"configuration":"b","webhook":"note.example.com","patch":[{"op":"add","path":"/data","value":{"a":"1","b":"2"}}],"patchType":"JSONPatch"}"#;
+    let mut request = metadata.to_vec();
+    request.extend([
+        ("patch.webhook.admission.k8s.io/round_0_index_1", label),
+        ("patch.webhook.admission.k8s.io/round_0_index_3", note),
+        ("patch.webhook.admission.k8s.io/round_1_index_1", label),
+    ]);
+    assert_eq!(annotations(&events, created("bodies")), request, "level Request has patches");
+
+    // A token is known by its id, when it is issued and when it is used.
+    let issued = annotations(&events, |event| event["objectRef"]["subresource"] == "token");
+    let [("authentication.kubernetes.io/issued-credential-id", id)] = issued[..] else {
+        panic!("{issued:?}")
+    };
+    assert!(id.starts_with("JTI="), "{id}");
+    let used = events.iter().find(|event| event["user"]["username"] == "system:serviceaccount:default:robot");
+    let extra = &used.unwrap()["user"]["extra"];
+    assert_eq!(extra["authentication.kubernetes.io/credential-id"], json!([id]));
+}
