@@ -70,14 +70,15 @@ func Attach(url, token string) *World {
 	return &World{Name: "default", URL: url, Token: token, process: url}
 }
 
-// Start starts a process with one empty world; it ends with the test.
+// Start starts a process with one empty world; it ends with the test, also if the test is killed.
 func Start(t testing.TB) *World {
 	t.Helper()
 	binary := os.Getenv("PLEACH_BINARY")
 	if binary == "" {
 		binary = "pleach"
 	}
-	command := exec.Command(binary, "serve", "--in-memory", "--test-endpoints", "--port", "0", "--log-level", "warn")
+	command := exec.Command(binary, "serve", "--in-memory", "--test-endpoints", "--end-with-parent",
+		"--port", "0", "--log-level", "warn")
 	command.Env = append(os.Environ(), "PLEACH_TOKEN="+token)
 	command.Stderr = os.Stderr
 	out, err := command.StdoutPipe()

@@ -1,9 +1,13 @@
 package pleachtest
 
 import (
+	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +52,54 @@ func TestWorldsAreApart(t *testing.T) {
 	}
 	if code := send(t, first, http.MethodGet, maps+"/a", ""); code != 404 {
 		t.Fatalf("the first world: %d", code)
+	}
+}
+
+// helperVariable makes TestHelperProcess start a server and wait.
+const helperVariable = "PLEACHTEST_HELPER"
+
+func TestHelperProcess(t *testing.T) {
+	if os.Getenv(helperVariable) == "" {
+		return
+	}
+	fmt.Println("server", Start(t).process)
+	select {}
+}
+
+func TestNoServerOutlivesAKilledTest(t *testing.T) {
+	helper := exec.Command(os.Args[0], "-test.run=^TestHelperProcess$")
+	helper.Env = append(os.Environ(), helperVariable+"=1")
+	helper.Stderr = os.Stderr
+	out, err := helper.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := helper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	address := ""
+	for lines := bufio.NewScanner(out); address == "" && lines.Scan(); {
+		_, address, _ = strings.Cut(lines.Text(), "server http://")
+	}
+	isListening := func() bool {
+		connection, err := net.DialTimeout("tcp", address, time.Second)
+		if err == nil {
+			connection.Close()
+		}
+		return err == nil
+	}
+	listened := isListening()
+	if err := helper.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = helper.Wait()
+	if !listened {
+		t.Fatalf("the helper has no server at %q", address)
+	}
+	for end := time.Now().Add(20 * time.Second); isListening(); time.Sleep(poll) {
+		if time.Now().After(end) {
+			t.Fatalf("the server at %s outlives the test that started it", address)
+		}
 	}
 }
 

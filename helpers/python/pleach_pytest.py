@@ -180,10 +180,10 @@ def _is_housekeeping(request: dict) -> bool:
 
 @pytest.fixture(scope="session")
 def pleach_server():
-    """The first world of a process that ends with the session."""
+    """The first world of a process that ends with the session, also if the session is killed."""
     process = subprocess.Popen(
-        [os.environ.get("PLEACH_BINARY", "pleach"), "serve", "--in-memory", "--test-endpoints", "--port=0",
-         "--log-level=warn"],
+        [os.environ.get("PLEACH_BINARY", "pleach"), "serve", "--in-memory", "--test-endpoints", "--end-with-parent",
+         "--port=0", "--log-level=warn"],
         env={**os.environ, "PLEACH_TOKEN": _TOKEN}, stdout=subprocess.PIPE, text=True)
     try:
         line = process.stdout.readline()

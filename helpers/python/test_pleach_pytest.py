@@ -1,7 +1,14 @@
 """The fixtures, with plain HTTP as the client."""
 
 import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import pytest
@@ -51,6 +58,41 @@ def test_users_restarts_and_recordings(pleach_server, pleach_world):
     assert again.replay(recording) == []
     assert again.replay(recording) != [], "the object is there already"
     again.remove()
+
+
+_WAITS = """
+import time
+pytest_plugins = ["pleach_pytest"]
+
+def test_waits(pleach_world):
+    print("world", pleach_world.url, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_no_server_outlives_a_killed_session(tmp_path):
+    (tmp_path / "test_waits.py").write_text(_WAITS)
+    session = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "test_waits.py"], cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).parent)}, stdout=subprocess.PIPE, text=True)
+    line = next(line for line in session.stdout if "world http://" in line)
+    server = urllib.parse.urlsplit(line.split("world ")[1].strip())
+
+    def is_listening():
+        try:
+            socket.create_connection((server.hostname, server.port), 1).close()
+            return True
+        except OSError:
+            return False
+
+    listened = is_listening()
+    session.kill()
+    session.wait()
+    assert listened
+    end = time.monotonic() + 20
+    while is_listening():
+        assert time.monotonic() < end, "the server outlives the session that started it"
+        time.sleep(0.01)
 
 
 def test_assertions_about_a_controller(pleach_server):

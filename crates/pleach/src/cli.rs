@@ -139,6 +139,9 @@ pub(crate) struct ServeOptions {
     /// their requests at /pleach/worlds, on this machine only. See docs/testing.md.
     #[arg(long, requires = "in_memory")]
     pub test_endpoints: bool,
+    /// Stop when the process that started the server has ended, also by SIGKILL: for servers that tests start.
+    #[arg(long)]
+    pub end_with_parent: bool,
     /// Directory of objects, the CA and the kubeconfig; created if missing.
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,

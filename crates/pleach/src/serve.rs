@@ -50,6 +50,9 @@ const SHUTDOWN: Duration = Duration::from_secs(1);
 
 /// Runs the server until a signal stops it.
 pub(crate) fn run(options: ServeOptions, color: Color) -> Result<(), Box<dyn Error>> {
+    if options.end_with_parent {
+        pleach_envtest::parent::end_with_parent();
+    }
     start_logging(&options, color)?;
     let runtime = runtime()?;
     let result = runtime.block_on(serve_until_stopped(options));

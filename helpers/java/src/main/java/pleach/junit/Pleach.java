@@ -21,7 +21,7 @@ public final class Pleach implements ParameterResolver, AfterTestExecutionCallba
   private static final String TOKEN = "pleachtest";
   private static final AtomicInteger NUMBERS = new AtomicInteger();
 
-  /** The process; it ends with the test run. */
+  /** The process; it ends with the test run, also if that is killed. */
   private static final class Server implements ExtensionContext.Store.CloseableResource, AutoCloseable {
     private final Process process;
     private final World first;
@@ -29,7 +29,7 @@ public final class Pleach implements ParameterResolver, AfterTestExecutionCallba
     Server() {
       var binary = System.getenv().getOrDefault("PLEACH_BINARY", "pleach");
       var command = new ProcessBuilder(
-          binary, "serve", "--in-memory", "--test-endpoints", "--port=0", "--log-level=warn");
+          binary, "serve", "--in-memory", "--test-endpoints", "--end-with-parent", "--port=0", "--log-level=warn");
       command.environment().put("PLEACH_TOKEN", TOKEN);
       command.redirectError(ProcessBuilder.Redirect.INHERIT);
       try {
