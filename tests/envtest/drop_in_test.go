@@ -150,6 +150,9 @@ func TestTheFlagsOfConfigureAreTaken(t *testing.T) {
 		Append("runtime-config", "api/all=true").
 		Append("audit-log-maxage", "1").
 		Append("enable-aggregator-routing", "true").
+		Append("apiserver-count", "1").
+		Append("default-watch-cache-size", "100").
+		Append("log-json-info-buffer-size", "4Ki").
 		Append("max-requests-inflight", "100").
 		Append("v", "4")
 	if _, err := environment.Start(); err != nil {

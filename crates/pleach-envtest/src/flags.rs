@@ -5,12 +5,27 @@ use pleach_go::strconv::quote;
 /// A flag with its value.
 pub type Flag = (String, String);
 
-/// The names and types of the flags of kube-apiserver v1.36.
+/// The names and types of the flags of kube-apiserver v1.36, and which are deprecated.
 const KUBE_APISERVER: &str = include_str!("kube-apiserver-flags.txt");
 
-/// The flags of kube-apiserver: name and type. Those of type `bool` need no value.
-pub fn kube_apiserver_flags() -> impl Iterator<Item = (&'static str, &'static str)> {
-    KUBE_APISERVER.lines().filter_map(|line| line.split_once(' '))
+/// A flag of kube-apiserver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownFlag {
+    /// Its name, without dashes.
+    pub name: &'static str,
+    /// Its type. Flags of type `bool` need no value.
+    pub kind: &'static str,
+    /// Whether `--help` leaves it out.
+    pub deprecated: bool,
+}
+
+/// The flags of kube-apiserver.
+pub fn kube_apiserver_flags() -> impl Iterator<Item = KnownFlag> {
+    KUBE_APISERVER.lines().filter_map(|line| {
+        let (name, kind) = line.split_once(' ')?;
+        let current = kind.strip_suffix(" deprecated");
+        Some(KnownFlag { name, kind: current.unwrap_or(kind), deprecated: current.is_some() })
+    })
 }
 
 /// Reads a command line of kube-apiserver. Errors are those of the real one.
@@ -35,11 +50,13 @@ pub fn parse_kube_apiserver(arguments: &[String]) -> Result<Vec<Flag>, String> {
             no_arguments(&[std::slice::from_ref(argument), rest.as_slice()].concat())?;
             break;
         };
-        let kind = match name {
+        // As component-base's WordSepNormalizeFunc.
+        let normalized = name.replace('_', "-");
+        let kind = match normalized.as_str() {
             "help" => "bool",
-            name => {
-                let found = kube_apiserver_flags().find(|(known, _)| *known == name);
-                found.ok_or_else(|| format!("unknown flag: --{name}"))?.1
+            normalized => {
+                let found = kube_apiserver_flags().find(|known| known.name == normalized);
+                found.ok_or_else(|| format!("unknown flag: --{name}"))?.kind
             }
         };
         let value = match value {
@@ -47,7 +64,7 @@ pub fn parse_kube_apiserver(arguments: &[String]) -> Result<Vec<Flag>, String> {
             None if kind == "bool" => "true".to_owned(),
             None => rest.next().ok_or_else(|| format!("flag needs an argument: --{name}"))?.clone(),
         };
-        flags.push((name.to_owned(), value));
+        flags.push((normalized, value));
     }
     Ok(flags)
 }
@@ -116,6 +133,23 @@ mod tests {
                 "--allow-privileged --v 4 -v=5 -v6",
                 pairs(&[("allow-privileged", "true"), ("v", "4"), ("v", "5"), ("v", "6")]),
             ),
+            (
+                "--apiserver_count 3 --default-watch-cache-size=100 --kubelet-port 10250",
+                pairs(&[
+                    ("apiserver-count", "3"),
+                    ("default-watch-cache-size", "100"),
+                    ("kubelet-port", "10250"),
+                ]),
+            ),
+            (
+                "--log-json-split-stream --log-json-info-buffer-size 4Ki --logging_format=json",
+                pairs(&[
+                    ("log-json-split-stream", "true"),
+                    ("log-json-info-buffer-size", "4Ki"),
+                    ("logging-format", "json"),
+                ]),
+            ),
+            ("--no_such=1", Err("unknown flag: --no_such".into())),
             ("--allow-privileged=false", pairs(&[("allow-privileged", "false")])),
             ("--feature-gates=A=true", pairs(&[("feature-gates", "A=true")])),
             ("-h", pairs(&[("help", "true")])),
@@ -144,6 +178,6 @@ mod tests {
     #[test]
     fn envtest_is_not_told_of_an_insecure_port() {
         assert!(kube_apiserver_flags().count() > 150);
-        assert!(!kube_apiserver_flags().any(|(name, _)| name.starts_with("insecure")));
+        assert!(!kube_apiserver_flags().any(|flag| flag.name.starts_with("insecure")));
     }
 }

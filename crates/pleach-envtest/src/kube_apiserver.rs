@@ -165,8 +165,8 @@ fn help() -> String {
         "Pleach in the place of kube-apiserver, for tests. Takes all of its flags; those that mean nothing here are\n\
          logged and have no effect.\n\nUsage:\n  kube-apiserver [flags]\n\nFlags:\n",
     );
-    for (name, kind) in flags::kube_apiserver_flags() {
-        let kind = if kind == "bool" { "" } else { kind };
+    for flag in flags::kube_apiserver_flags().filter(|flag| !flag.deprecated) {
+        let (name, kind) = (flag.name, if flag.kind == "bool" { "" } else { flag.kind });
         text += format!("      --{name} {kind}").trim_end();
         text.push('\n');
     }
@@ -226,6 +226,7 @@ mod tests {
         let Ok(Run::Print(text)) = read(&["--help".into()], &[], |_| false) else { panic!("no help") };
         assert!(text.contains("--secure-port int"));
         assert!(!text.contains("--insecure-port"));
+        assert!(!text.contains("--apiserver-count"), "deprecated flags are hidden");
         assert_eq!(
             read(&["--version".into()], &[], |_| false),
             Ok(Run::Print("Kubernetes v1.36.4\n".into()))
