@@ -105,9 +105,21 @@ func Start(t testing.TB) *World {
 // Fork makes another world with everything that is in this one; it is removed after the test.
 func (w *World) Fork(t testing.TB) *World {
 	t.Helper()
+	return w.fork(t, fmt.Sprintf(`{"from": %q}`, w.Name))
+}
+
+// ForkWithSeed is Fork with uids, generated names and probabilities of another seed. That of the first world is
+// PLEACH_SEED, or 1.
+func (w *World) ForkWithSeed(t testing.TB, seed uint32) *World {
+	t.Helper()
+	return w.fork(t, fmt.Sprintf(`{"from": %q, "seed": %d}`, w.Name, seed))
+}
+
+func (w *World) fork(t testing.TB, options string) *World {
+	t.Helper()
 	name := fmt.Sprintf("world-%d", worlds.Add(1))
 	fork := &World{Name: name, URL: w.process + "/worlds/" + name, Token: w.Token, process: w.process}
-	fork.do(t, http.MethodPut, "", fmt.Sprintf(`{"from": %q}`, w.Name), nil)
+	fork.do(t, http.MethodPut, "", options, nil)
 	t.Cleanup(func() { fork.do(t, http.MethodDelete, "", "", nil) })
 	return fork
 }

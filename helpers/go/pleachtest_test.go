@@ -2,6 +2,7 @@ package pleachtest
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -195,4 +196,23 @@ func TestAControllerConvergesUnderFaults(t *testing.T) {
 		world.AssertWritesPerReconcile(t, isMirror, 8)
 		return func() { close(stop); <-ended }
 	})
+}
+
+func TestSeedsGiveOtherUIDs(t *testing.T) {
+	first := Start(t)
+	uid := func(world *World) string {
+		t.Helper()
+		send(t, world, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`)
+		var created struct{ Metadata struct{ UID string } }
+		requests := []Request{}
+		world.do(t, http.MethodGet, "/requests?answers=true", "", &requests)
+		if err := json.Unmarshal([]byte(requests[0].Answer), &created); err != nil {
+			t.Fatal(err)
+		}
+		return created.Metadata.UID
+	}
+	one, again, other := uid(first.ForkWithSeed(t, 7)), uid(first.ForkWithSeed(t, 7)), uid(first.ForkWithSeed(t, 8))
+	if one == "" || one != again || one == other {
+		t.Fatal(one, again, other)
+	}
 }

@@ -32,10 +32,10 @@ class World:
         self.url = f"{process}/worlds/{name}"
         self.token = _TOKEN
 
-    def fork(self) -> "World":
-        """Another world with everything that is in this one."""
+    def fork(self, seed: int | None = None) -> "World":
+        """Another world with everything that is in this one; with uids and names of another seed if one is given."""
         fork = World(self._process, f"world-{next(_numbers)}")
-        fork._do("PUT", "", {"from": self.name})
+        fork._do("PUT", "", {"from": self.name} | ({} if seed is None else {"seed": seed}))
         return fork
 
     def reset(self, origin: "World") -> None:

@@ -60,6 +60,16 @@ def test_users_restarts_and_recordings(pleach_server, pleach_world):
     again.remove()
 
 
+def test_a_seed_decides_uids(pleach_server):
+    def uid(seed):
+        world = pleach_server.fork(seed)
+        made = send(world, "POST", MAPS, {"metadata": {"generateName": "a-"}})[1]["metadata"]
+        world.remove()
+        return made["uid"], made["name"]
+
+    assert uid(7) == uid(7) != uid(8)
+
+
 _WAITS = """
 import time
 pytest_plugins = ["pleach_pytest"]

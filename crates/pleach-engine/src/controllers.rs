@@ -20,6 +20,7 @@ mod queue;
 mod reconcile;
 mod root_ca_publisher;
 mod service_account;
+mod settled;
 pub mod token_controller;
 mod written;
 
@@ -32,6 +33,7 @@ use memchr::memmem::Finder;
 use pleach_json::Str;
 use pleach_store::{Event, Key, RangeQuery, Revision, StoreError, Watch, WatchItem};
 use pleach_work::Constant;
+use tokio::time::Instant;
 
 use self::controller::{Change, Controller, Runner};
 use self::crd_finalizer::DefinitionFinalizer;
@@ -44,6 +46,8 @@ use self::policy_status::PolicyStatusController;
 use self::reconcile::{Item, Reconciler};
 use self::root_ca_publisher::RootCaPublisher;
 use self::service_account::ServiceAccountController;
+pub(crate) use self::settled::Settled;
+use self::settled::StoppedOnDrop;
 use self::token_controller::TokenController;
 use crate::engine::Engine;
 use crate::keys;
@@ -72,19 +76,23 @@ static DELETING: Constant<Finder<'static>> = Constant::new(|| Finder::new("\"del
 
 impl Engine {
     /// Runs the background controllers until it is dropped.
-    pub async fn run_controllers(self: Arc<Self>) {
-        let mut controllers = Controllers::new(&self, HashSet::new());
-        loop {
-            match controllers.run().await {
-                Ok(Ended::Closed) => return,
-                Ok(Ended::LeadershipChanged) => {}
-                Err(error) => {
-                    tracing::error!(%error, "background controllers failed, restarting");
-                    tokio::time::sleep(RESTART_AFTER).await;
+    pub fn run_controllers(self: Arc<Self>) -> impl Future<Output = ()> + Send {
+        let stopped = StoppedOnDrop(self.clone());
+        async move {
+            let _stopped = stopped;
+            let mut controllers = Controllers::new(&self, HashSet::new());
+            loop {
+                match controllers.run().await {
+                    Ok(Ended::Closed) => return,
+                    Ok(Ended::LeadershipChanged) => {}
+                    Err(error) => {
+                        tracing::error!(%error, "background controllers failed, restarting");
+                        tokio::time::sleep(RESTART_AFTER).await;
+                    }
                 }
+                let gone = controllers.garbage.controller().gone_owners();
+                controllers = Controllers::new(&self, gone);
             }
-            let gone = controllers.garbage.controller().gone_owners();
-            controllers = Controllers::new(&self, gone);
         }
     }
 }
@@ -173,36 +181,69 @@ impl Controllers {
         let mut flow_control = tokio::time::interval(FLOW_CONTROL_ENSURED);
         // The revisions at the last ticks.
         let mut ticks = VecDeque::from([Revision(0); OBJECTS_KEPT]);
+        let mut flow_control_ensured = !self.leads;
+        macro_rules! turn {
+            ($($order:tt)*) => {
+                tokio::select! {
+                    $($order)*
+                    item = watch.next() => {
+                        if !self.take_in(item)? || !self.take_in_arrived(&mut watch, ITEMS_PER_POLL)? {
+                            return Ok(Ended::Closed);
+                        }
+                    }
+                    _ = expiry.tick() => {
+                        ticks.back().iter().for_each(|last| engine.events.forget(**last));
+                        ticks.pop_front().iter().for_each(|old| engine.write_cache.forget(*old));
+                        ticks.push_back(self.seen);
+                    }
+                    _ = flow_control.tick(), if self.leads => {
+                        if let Err(error) = Box::pin(engine.ensure_flow_control()).await {
+                            tracing::error!(%error, "cannot restore flow schemas and priority levels, will retry");
+                        }
+                        flow_control_ensured = true;
+                    }
+                    () = engine.work.filled() => {
+                        engine.settled.publish(None);
+                        engine.work.take().into_iter().for_each(|work| self.add(work));
+                    }
+                    () = self.reconciler.turn() => {}
+                    () = self.definitions.turn() => {}
+                    () = self.namespaces.turn() => {}
+                    () = self.garbage.turn() => {}
+                    () = turn(&mut self.service_accounts) => {}
+                    () = turn(&mut self.root_ca) => {}
+                    () = turn(&mut self.tokens) => {}
+                    () = turn(&mut self.event_expiry) => {}
+                    () = turn(&mut self.policy_status) => {}
+                    () = engine.leadership_other_than(self.leads) => return Ok(Ended::LeadershipChanged),
+                }
+            };
+        }
         loop {
-            tokio::select! {
-                item = watch.next() => {
-                    if !self.take_in(item)? || !self.take_in_arrived(&mut watch, ITEMS_PER_POLL)? {
-                        return Ok(Ended::Closed);
-                    }
-                }
-                _ = expiry.tick() => {
-                    ticks.back().iter().for_each(|last| engine.events.forget(**last));
-                    ticks.pop_front().iter().for_each(|old| engine.write_cache.forget(*old));
-                    ticks.push_back(self.seen);
-                }
-                _ = flow_control.tick(), if self.leads => {
-                    if let Err(error) = Box::pin(engine.ensure_flow_control()).await {
-                        tracing::error!(%error, "cannot restore flow schemas and priority levels, will retry");
-                    }
-                }
-                () = engine.work.filled() => engine.work.take().into_iter().for_each(|work| self.add(work)),
-                () = self.reconciler.turn() => {}
-                () = self.definitions.turn() => {}
-                () = self.namespaces.turn() => {}
-                () = self.garbage.turn() => {}
-                () = turn(&mut self.service_accounts) => {}
-                () = turn(&mut self.root_ca) => {}
-                () = turn(&mut self.tokens) => {}
-                () = turn(&mut self.event_expiry) => {}
-                () = turn(&mut self.policy_status) => {}
-                () = engine.leadership_other_than(self.leads) => return Ok(Ended::LeadershipChanged),
+            if engine.controllers_in_order {
+                let is_idle = flow_control_ensured && self.is_idle(Instant::now());
+                engine.settled.publish(is_idle.then(|| self.seen.max(start)));
+                turn!(biased;);
+            } else {
+                turn!();
             }
         }
+    }
+
+    /// Whether no controller works on an item, or will shortly.
+    fn is_idle(&self, now: Instant) -> bool {
+        fn idle<C: Controller>(runner: &Option<Runner<C>>, now: Instant) -> bool {
+            runner.as_ref().is_none_or(|runner| runner.is_idle(now))
+        }
+        self.reconciler.is_idle(now)
+            && self.definitions.is_idle(now)
+            && self.namespaces.is_idle(now)
+            && self.garbage.is_idle(now)
+            && idle(&self.service_accounts, now)
+            && idle(&self.root_ca, now)
+            && idle(&self.tokens, now)
+            && idle(&self.event_expiry, now)
+            && idle(&self.policy_status, now)
     }
 
     /// Items that requests enqueued.

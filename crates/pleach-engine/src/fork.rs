@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pleach_store::Store;
 
+use crate::controllers::Settled;
 use crate::engine::{Clock, Engine, Randomness};
 use crate::rejection::Rejection;
 
@@ -16,7 +17,11 @@ impl Engine {
         clock: Arc<dyn Clock>,
         randomness: Arc<dyn Randomness>,
     ) -> Self {
+        let revision = store.revision().await;
         let mut fork = Self::new(store, clock, randomness, self.admission.clone());
+        // A fork of a settled engine is settled, before its controllers have read the store.
+        fork.settled = revision.map(Settled::at).unwrap_or_default();
+        fork.controllers_in_order = self.controllers_in_order;
         fork.gates = self.gates;
         fork.max_request_bytes = self.max_request_bytes;
         fork.controllers = self.controllers;

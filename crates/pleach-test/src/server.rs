@@ -102,6 +102,16 @@ impl Server {
         Self::of(self.world().fork().await.expect("what this server has stored can be read"))
     }
 
+    /// A fork whose uids, generated names and the chance of fault rules are those of another seed from now on.
+    ///
+    /// # Panics
+    ///
+    /// As [`Server::fork`].
+    pub async fn fork_with_seed(&self, seed: u64) -> Self {
+        let world = self.world().fork_with_seed(seed).await;
+        Self::of(world.expect("what this server has stored can be read"))
+    }
+
     /// The state of now, for [`Server::reset`].
     ///
     /// # Panics

@@ -24,6 +24,7 @@ mod replay;
 mod request_log;
 mod script;
 mod service_account_tokens;
+mod under_way;
 mod users;
 mod webhook_faults;
 mod world;

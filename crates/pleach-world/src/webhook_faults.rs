@@ -9,16 +9,18 @@ use pleach_hooks::{HttpCaller, failures};
 
 use crate::fault::Action;
 use crate::script::{Script, status};
+use crate::under_way::UnderWay;
 
 /// Calls webhooks, unless a rule says otherwise.
 pub(crate) struct FaultyCaller {
     inner: HttpCaller,
     script: Arc<Script>,
+    under_way: Arc<UnderWay>,
 }
 
 impl FaultyCaller {
-    pub(crate) fn new(script: Arc<Script>) -> Self {
-        Self { inner: HttpCaller::new(), script }
+    pub(crate) fn new(script: Arc<Script>, under_way: Arc<UnderWay>) -> Self {
+        Self { inner: HttpCaller::new(), script, under_way }
     }
 }
 
@@ -35,6 +37,7 @@ fn url(place: &Place) -> String {
 impl Caller for FaultyCaller {
     fn call<'a>(&'a self, address: &'a Address, body: Bytes, timeout: Duration) -> CallFuture<'a> {
         Box::pin(async move {
+            let _entered = self.under_way.enter();
             let Some(fault) = self.script.webhook_fault(&url(&address.place)) else {
                 return self.inner.call(address, body, timeout).await;
             };

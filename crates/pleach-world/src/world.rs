@@ -25,6 +25,7 @@ use crate::fault_body::FaultyBody;
 use crate::objects;
 use crate::script::{Backend, ConnectionReset, Script};
 use crate::service_account_tokens;
+use crate::under_way::UnderWay;
 use crate::users::Users;
 use crate::webhook_faults::FaultyCaller;
 
@@ -58,6 +59,7 @@ pub struct World {
     randomness: Arc<SeededRandomness>,
     script: Arc<Script>,
     users: Users,
+    under_way: Arc<UnderWay>,
     /// The state that a restart makes anew.
     running: RwLock<Running>,
 }
@@ -105,19 +107,37 @@ impl World {
     /// A fork with background controllers, or without: then nothing in it changes by itself.
     pub async fn fork_with(&self, controllers: bool) -> Result<Self, Rejection> {
         let options = WorldOptions { controllers, ..self.options.clone() };
+        self.fork_as(options, None).await
+    }
+
+    /// A fork whose uids, names and probabilities are those of another seed from now on.
+    pub async fn fork_with_seed(&self, seed: u64) -> Result<Self, Rejection> {
+        let options = WorldOptions { seed, ..self.options.clone() };
+        self.fork_as(options, Some(SeededRandomness::new(seed))).await
+    }
+
+    /// A fork with these options; its randomness goes on with that of this world if none is given.
+    async fn fork_as(
+        &self,
+        options: WorldOptions,
+        randomness: Option<SeededRandomness>,
+    ) -> Result<Self, Rejection> {
+        let _entered = self.under_way.enter();
+        self.settle().await;
         let parts = Parts {
             store: self.store.fork(),
             clock: Arc::new(TestClock::clone(&self.clock)),
-            randomness: Arc::new(SeededRandomness::clone(&self.randomness)),
+            randomness: Arc::new(randomness.unwrap_or_else(|| SeededRandomness::clone(&self.randomness))),
             script: Arc::new(Script::new(options.seed)),
             users: self.users.fork(),
+            under_way: Arc::default(),
             options,
         };
         let (store, clock, randomness) = (&parts.store, &parts.clock, &parts.randomness);
         let engine = self.engine();
         let fork = engine.fork(Arc::new(store.clone()), clock.clone(), randomness.clone()).await;
         // Connections belong to the runtime on which they were opened; a fork may be on another one.
-        let fork = fork.with_caller(Arc::new(FaultyCaller::new(parts.script.clone())));
+        let fork = fork.with_caller(parts.webhook_caller());
         let fork = if self.options.rbac { fork.with_rbac() } else { fork };
         fork.load_fork().await?;
         parts.with(fork)
@@ -132,6 +152,7 @@ impl World {
             randomness: self.randomness.clone(),
             script: self.script.clone(),
             users: self.users.clone(),
+            under_way: self.under_way.clone(),
         };
         let engine = parts.engine();
         engine.start().await?;
@@ -184,6 +205,24 @@ impl World {
         self.users.add(self.options.seed, name, groups)
     }
 
+    /// Waits until the background controllers have done what follows from the requests before, so that the same requests
+    /// have the same answers however fast the controllers are. Where requests or calls of webhooks are under way at the
+    /// same time, nothing is waited for: controllers may wait for them, and their order is one of chance anyway.
+    async fn settle(&self) {
+        if !self.options.controllers {
+            return;
+        }
+        let engine = self.engine();
+        tokio::select! {
+            settled = engine.controllers_settled() => {
+                if let Err(error) = settled {
+                    tracing::error!(%error, "cannot wait for the background controllers");
+                }
+            }
+            () = self.under_way.several() => {}
+        }
+    }
+
     fn engine(&self) -> Arc<Engine> {
         self.running.read().unwrap_or_else(PoisonError::into_inner).engine.clone()
     }
@@ -199,6 +238,8 @@ impl World {
         request: Request<Bytes>,
         user: Option<&Arc<UserInfo>>,
     ) -> Result<Response<WorldBody>, ConnectionReset> {
+        let _entered = self.under_way.enter();
+        self.settle().await;
         let (parts, body) = request.into_parts();
         let (app, _) = self.app();
         let given = credentials(bearer(&parts.headers), user.map(Ok), parts.uri.path());
@@ -242,6 +283,7 @@ struct Parts {
     randomness: Arc<SeededRandomness>,
     script: Arc<Script>,
     users: Users,
+    under_way: Arc<UnderWay>,
 }
 
 impl Parts {
@@ -252,6 +294,7 @@ impl Parts {
             randomness: Arc::new(SeededRandomness::new(options.seed)),
             script: Arc::new(Script::new(options.seed)),
             users: Users::default(),
+            under_way: Arc::default(),
             options,
         }
     }
@@ -261,12 +304,17 @@ impl Parts {
         let (clock, randomness) = (self.clock.clone(), self.randomness.clone());
         let engine =
             Engine::new(Arc::new(self.store.clone()), clock, randomness, AdmissionPlugins::default())
-                .with_caller(Arc::new(FaultyCaller::new(self.script.clone())));
+                .with_caller(self.webhook_caller())
+                .with_controllers_in_order();
         if self.options.rbac {
             engine.with_controllers(EnabledControllers::default(), "").with_rbac()
         } else {
             engine
         }
+    }
+
+    fn webhook_caller(&self) -> Arc<FaultyCaller> {
+        Arc::new(FaultyCaller::new(self.script.clone(), self.under_way.clone()))
     }
 
     fn run(&self, engine: Engine) -> Result<Running, Rejection> {
@@ -290,7 +338,8 @@ impl Parts {
 
     fn with(self, engine: Engine) -> Result<World, Rejection> {
         let running = self.run(engine)?;
-        let Self { options, store, clock, randomness, script, users } = self;
-        Ok(World { options, store, clock, randomness, script, users, running: RwLock::new(running) })
+        let Self { options, store, clock, randomness, script, users, under_way } = self;
+        let running = RwLock::new(running);
+        Ok(World { options, store, clock, randomness, script, users, under_way, running })
     }
 }

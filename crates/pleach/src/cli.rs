@@ -139,6 +139,10 @@ pub(crate) struct ServeOptions {
     /// their requests at /pleach/worlds, on this machine only. See docs/testing.md.
     #[arg(long, requires = "in_memory")]
     pub test_endpoints: bool,
+    /// The seed of the worlds' uids, generated names and probabilities: the same requests get the same bytes in every
+    /// process.
+    #[arg(long, requires = "test_endpoints", env = "PLEACH_SEED", default_value_t = 1, value_name = "N")]
+    pub seed: u64,
     /// Stop when the process that started the server has ended, also by SIGKILL: for servers that tests start.
     #[arg(long)]
     pub end_with_parent: bool,

@@ -56,7 +56,7 @@ pub(crate) async fn run(
     // Other authorizers do not run here: they never become more rights than RBAC gives.
     let rbac = options.authorization.authorization_config.is_some()
         || options.authorization.authorization_mode != [AuthorizationMode::AlwaysAllow];
-    let first = WorldOptions { rbac, token: token.clone(), ..WorldOptions::default() };
+    let first = WorldOptions { rbac, token: token.clone(), seed: options.seed, ..WorldOptions::default() };
     let first = Arc::new(World::start(first).await?);
     let listener = TcpListener::bind(SocketAddr::new(options.bind, options.port)).await?;
     let authority = directory.authority()?;
@@ -177,8 +177,13 @@ impl Worlds {
                         "{name:?} is no name: lower case letters, digits and dashes, at most 63"
                     ));
                 }
-                let origin = self.get(&from(&input(body)?))?;
-                let fork = origin.fork().await.map_err(|error| error.to_string())?;
+                let input = input(body)?;
+                let origin = self.get(&from(&input))?;
+                let fork = match seed(&input)? {
+                    Some(seed) => origin.fork_with_seed(seed).await,
+                    None => origin.fork().await,
+                };
+                let fork = fork.map_err(|error| error.to_string())?;
                 let mut worlds = self.lock();
                 if worlds.len() >= WORLDS {
                     return Err(format!("there are {WORLDS} worlds already"));
@@ -228,6 +233,12 @@ impl Worlds {
 fn input(body: &Bytes) -> Result<Value, String> {
     let text: &[u8] = if body.is_empty() { b"{}" } else { body };
     pleach_json::parse(text).map_err(|error| error.to_string())
+}
+
+/// The seed of `{"seed": 7}`.
+fn seed(input: &Value) -> Result<Option<u64>, String> {
+    let seed = input.get("seed").map(|seed| seed.as_int().and_then(|seed| u64::try_from(seed).ok()));
+    seed.map(|seed| seed.ok_or_else(|| "seed is a number that is not negative".to_owned())).transpose()
 }
 
 fn move_clock(world: &World, input: &Value) -> Result<Value, String> {

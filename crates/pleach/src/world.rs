@@ -44,6 +44,9 @@ pub(crate) enum WorldCommand {
         /// The world that it begins as.
         #[arg(long, default_value = "default", value_name = "WORLD")]
         from: String,
+        /// The seed of its uids, generated names and probabilities; it goes on with that of the other world if not given.
+        #[arg(long, value_name = "N")]
+        seed: Option<u32>,
     },
     /// Remove a world.
     Remove {
@@ -164,9 +167,10 @@ pub(crate) fn run(options: &WorldOptions) -> Result<bool, Box<dyn Error>> {
                 println!("{}\t{}", text("name"), text("url"));
             }
         }
-        WorldCommand::Fork { name, from } => {
-            let from = object(&[("from", Some(Value::from(from.clone())))]);
-            println!("{}", field(&ask("PUT", &format!("/{name}"), from)?, "url")?);
+        WorldCommand::Fork { name, from, seed } => {
+            let seed = seed.map(|seed| Value::from(i64::from(seed)));
+            let body = object(&[("from", Some(Value::from(from.clone()))), ("seed", seed)]);
+            println!("{}", field(&ask("PUT", &format!("/{name}"), body)?, "url")?);
         }
         WorldCommand::Remove { name } => drop(ask("DELETE", &format!("/{name}"), String::new())?),
         WorldCommand::Kubeconfig { name } => {

@@ -19,6 +19,10 @@ struct Process {
 
 impl Process {
     fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    fn start_with(arguments: &[&str]) -> Self {
         let mut child = Command::new(binary())
             .args([
                 "serve",
@@ -28,6 +32,7 @@ impl Process {
                 "--token=secret",
                 "--log-level=warn",
             ])
+            .args(arguments)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -196,6 +201,73 @@ async fn worlds_from_the_command_line() {
     let learned = Command::new(binary()).args(learn).output().unwrap();
     let roles = String::from_utf8(learned.stdout).unwrap();
     assert!(roles.contains("- configmaps") && roles.contains("- create"), "{roles}");
+}
+
+/// Sends requests that keep every background controller busy; returns the answers.
+async fn answers_of_a_busy_day(process: &Process, world: &str) -> Vec<String> {
+    let client = process.client(&format!("/worlds/{world}"), "secret");
+    let text = async |method: &str, path: &str, body: Value| {
+        let request =
+            http::Request::builder().method(method).uri(path).header("content-type", "application/json");
+        let request = request.body(serde_json::to_vec(&body).unwrap()).unwrap();
+        let answer = client.request_text(request).await;
+        answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    };
+    let crd = json!({"metadata": {"name": "figs.example.com"}, "spec": {
+        "group": "example.com", "scope": "Namespaced", "names": {"plural": "figs", "kind": "Fig"},
+        "versions": [{"name": "v1", "served": true, "storage": true,
+            "schema": {"openAPIV3Schema": {"type": "object"}}}]}});
+    let mut answers = vec![
+        text("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd).await,
+        text("POST", "/api/v1/namespaces", json!({"metadata": {"name": "a"}})).await,
+    ];
+    let maps = "/api/v1/namespaces/a/configmaps";
+    let owner = text("POST", maps, json!({"metadata": {"generateName": "owner-"}})).await;
+    let owner: Value = serde_json::from_str(&owner).unwrap();
+    let (name, uid) = (&owner["metadata"]["name"], &owner["metadata"]["uid"]);
+    for _ in 0..5 {
+        let owners = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid}]);
+        let owned = json!({"metadata": {"generateName": "owned-", "ownerReferences": owners}});
+        answers.push(text("POST", maps, owned).await);
+    }
+    process.admin("POST", &format!("/{world}/clock"), r#"{"advance": "90m"}"#).await.unwrap();
+    let fig = json!({"apiVersion": "example.com/v1", "kind": "Fig", "metadata": {"generateName": "f-"}});
+    answers.push(text("POST", "/apis/example.com/v1/namespaces/a/figs", fig).await);
+    answers.push(text("DELETE", &format!("{maps}/{}", name.as_str().unwrap()), Value::Null).await);
+    answers.push(text("POST", "/api/v1/namespaces", json!({"metadata": {"name": "b"}})).await);
+    answers.push(text("DELETE", "/api/v1/namespaces/a", Value::Null).await);
+    for path in
+        ["/api/v1/namespaces", "/api/v1/configmaps", "/api/v1/serviceaccounts", "/apis/example.com/v1/figs"]
+    {
+        answers.push(text("GET", path, Value::Null).await);
+    }
+    answers
+}
+
+#[tokio::test]
+async fn two_processes_with_one_seed_give_the_same_bytes() {
+    let (one, two) = (Process::start_with(&["--seed=42"]), Process::start_with(&["--seed=42"]));
+    let other = Process::start_with(&["--seed=43"]);
+    let first = answers_of_a_busy_day(&one, "default").await;
+    for (answer, again) in first.iter().zip(answers_of_a_busy_day(&two, "default").await) {
+        assert_eq!(*answer, again);
+    }
+    let owned = &first[2];
+    assert!(first.last().unwrap().contains(r#""items":[]"#), "nothing is left of the namespace: {first:?}");
+    assert!(first.iter().any(|answer| answer.contains("\"kube-root-ca.crt\"")), "controllers run");
+    let different = answers_of_a_busy_day(&other, "default").await;
+    assert_ne!(*owned, different[2], "another seed, other uids");
+    // Forks with a seed of their own, in processes that began with others.
+    for (process, seed) in [(&one, 7), (&two, 7), (&other, 8)] {
+        let options = format!(r#"{{"seed": {seed}}}"#);
+        process.admin("PUT", "/fork", &options).await.unwrap();
+    }
+    let made =
+        async |process: &Process| create(&process.config_maps("fork"), "in-fork").await.unwrap().metadata.uid;
+    let (first, second, third) = (made(&one).await, made(&two).await, made(&other).await);
+    assert!(first.is_some() && first == second && first != third, "{first:?} {second:?} {third:?}");
+    let refused = one.admin("PUT", "/fork", r#"{"seed": -1}"#).await.unwrap_err();
+    assert!(refused.to_string().contains("seed"), "{refused}");
 }
 
 /// A recording has the format of the recorded conversations, and plays against any server.

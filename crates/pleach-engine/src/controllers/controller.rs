@@ -134,6 +134,11 @@ impl<C: Controller> Runner<C> {
         }
     }
 
+    /// Whether it works on no item, and none is due or was tried in vain only a few times.
+    pub(super) fn is_idle(&self, now: Instant) -> bool {
+        self.running.is_empty() && self.queue.is_idle(now)
+    }
+
     /// Starts to process the items that are due.
     fn start(&mut self, now: Instant) {
         while self.running.len() < C::WORKERS

@@ -29,6 +29,10 @@ impl WorkQueue {
         self.more.notify_one();
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Waits until something is in it.
     pub(super) async fn filled(&self) {
         self.more.notified().await;

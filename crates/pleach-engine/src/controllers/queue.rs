@@ -15,6 +15,9 @@ use tokio::time::Instant;
 const BACK_OFF: Duration = Duration::from_millis(5);
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(30);
 
+/// How many retries of an item come so soon that it counts as being processed.
+const QUICK_RETRIES: u32 = 3;
+
 /// How long to wait after so many failures in a row.
 fn back_off(failures: u32) -> Duration {
     let times = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
@@ -78,6 +81,12 @@ impl<T: Clone + Ord> Queue<T> {
     /// When the next item is due.
     pub(super) fn next_at(&self) -> Option<Instant> {
         self.in_order.first().map(|(at, _)| *at)
+    }
+
+    /// Whether no item is due, and none will be soon because it failed: later retries wait for something else.
+    pub(super) fn is_idle(&self, now: Instant) -> bool {
+        self.next_at().is_none_or(|at| at > now)
+            && self.failures.values().all(|failures| *failures > QUICK_RETRIES)
     }
 
     /// Takes the next item that is due and has a worker left in its lane. It is worked on until
@@ -198,14 +207,17 @@ mod tests {
         let mut now = clock.0;
         queue.add("a", now);
         let mut waits = Vec::new();
-        for _ in 0..50 {
+        for retries in 1..=50 {
             assert_eq!(taken(&mut queue, now), ["a"]);
             let wait = queue.failed(&"a", now);
+            assert_eq!(queue.is_idle(now), retries > QUICK_RETRIES);
             assert_eq!(queue.next_at(), Some(now + wait));
             now += wait;
             waits.push(wait.as_millis());
         }
         assert_eq!(waits[..6], [5, 10, 20, 40, 80, 160]);
+        assert!(queue.is_idle(now - Duration::from_secs(1)), "what was tried so often is not waited for");
+        assert!(!queue.is_idle(now), "it is due");
         assert_eq!(waits[49], 30_000);
         // A change of the object is looked at at once, and a success is the end of it.
         queue.add("a", now - Duration::from_secs(1));

@@ -40,6 +40,12 @@ public final class World {
     return new World(server, token, as);
   }
 
+  /** Another world with everything that is in this one; its uids, generated names and probabilities are of this seed. */
+  public World fork(String as, int seed) {
+    ask("PUT", "/" + as, Map.of("from", name, "seed", seed));
+    return new World(server, token, as);
+  }
+
   /** Makes this world anew from another one. Watches end, and clients list again. */
   public void reset(World origin) {
     ask("PUT", "/" + name, Map.of("from", origin.name));
