@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -44,6 +45,8 @@ type Request struct {
 	Body                             string
 	Code                             int
 	Fault                            string
+	// Events of a watch that were sent, bookmarks aside: for each, the number of the last request before it.
+	Events []int64
 	// Answer is there in Requests with answers.
 	Answer string
 }
@@ -291,6 +294,29 @@ func (w *World) AssertWritesPerReconcile(t testing.TB, isController func(Request
 			if writes++; writes > most {
 				t.Fatalf("more than %d writes after %s\nrequests:\n%s", most, trigger, w.Transcript(t))
 			}
+		}
+	}
+}
+
+// AssertNoWriteAfterEvent fails if a controller has written anything since its watches were sent so many events,
+// bookmarks aside, or if they were sent fewer. Leases and events do not count.
+func (w *World) AssertNoWriteAfterEvent(t testing.TB, isController func(Request) bool, event int) {
+	t.Helper()
+	requests := w.Requests(t)
+	var events []int64
+	for _, request := range requests {
+		if request.Verb == "watch" && isController(request) {
+			events = append(events, request.Events...)
+		}
+	}
+	if event < 1 || event > len(events) {
+		t.Fatalf("there is no event %d: %d were sent\nrequests:\n%s", event, len(events), w.Transcript(t))
+	}
+	slices.Sort(events)
+	for _, request := range requests {
+		isWrite := request.IsWrite() && !request.isHousekeeping() && isController(request)
+		if isWrite && request.Number > events[event-1] {
+			t.Fatalf("after event %d: %v\nrequests:\n%s", event, request, w.Transcript(t))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -196,6 +197,106 @@ func TestAControllerConvergesUnderFaults(t *testing.T) {
 		world.AssertWritesPerReconcile(t, isMirror, 8)
 		return func() { close(stop); <-ended }
 	})
+}
+
+// watch opens a watch of ConfigMaps and returns what waits for so many events of it.
+func watch(t *testing.T, world *World, agent string) (wait func(events int)) {
+	t.Helper()
+	request, err := http.NewRequest(http.MethodGet, world.URL+configMaps+"?watch=true", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+world.Token)
+	request.Header.Set("User-Agent", agent)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { response.Body.Close() })
+	lines := bufio.NewScanner(response.Body)
+	return func(events int) {
+		t.Helper()
+		for range events {
+			if !lines.Scan() {
+				t.Fatalf("the watch has ended: %v", lines.Err())
+			}
+		}
+	}
+}
+
+// failing keeps what an assertion says when it fails.
+type failing struct {
+	testing.TB
+	said string
+}
+
+func (f *failing) Helper() {}
+
+func (f *failing) Fatalf(format string, arguments ...any) {
+	f.said = fmt.Sprintf(format, arguments...)
+	runtime.Goexit()
+}
+
+// failure is what an assertion says when it fails; empty if it holds.
+func failure(t *testing.T, assert func(testing.TB)) string {
+	recorder, done := &failing{TB: t}, make(chan struct{})
+	go func() {
+		defer close(done)
+		assert(recorder)
+	}()
+	<-done
+	return recorder.said
+}
+
+func TestNoWriteAfterAnEvent(t *testing.T) {
+	world := Start(t).Fork(t)
+	wait := watch(t, world, "Go-http-client/1.1")
+	wait(initialConfigMaps(t, world))
+	before := len(world.events(t))
+	for i := range 3 {
+		send(t, world, http.MethodPost, configMaps, fmt.Sprintf(`{"metadata":{"name":"n%d"}}`, i))
+		wait(1)
+	}
+	all := func(Request) bool { return true }
+	world.AssertNoWriteAfterEvent(t, all, before+3)
+	said := failure(t, func(t testing.TB) { world.AssertNoWriteAfterEvent(t, all, before+2) })
+	if !strings.HasPrefix(said, fmt.Sprintf("after event %d:    ", before+2)) || !strings.Contains(said, "requests:\n") {
+		t.Fatal(said)
+	}
+	said = failure(t, func(t testing.TB) { world.AssertNoWriteAfterEvent(t, all, before+4) })
+	if !strings.HasPrefix(said, fmt.Sprintf("there is no event %d: %d were sent", before+4, before+3)) {
+		t.Fatal(said)
+	}
+}
+
+// initialConfigMaps is how many ConfigMaps there are: the CA that each namespace has.
+func initialConfigMaps(t *testing.T, world *World) int {
+	t.Helper()
+	var list struct{ Items []struct{} }
+	request, err := http.NewRequest(http.MethodGet, world.URL+configMaps, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+world.Token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
+		t.Fatal(err)
+	}
+	return len(list.Items)
+}
+
+// events are the events that were sent to watches.
+func (w *World) events(t *testing.T) []int64 {
+	t.Helper()
+	var events []int64
+	for _, request := range w.Requests(t) {
+		events = append(events, request.Events...)
+	}
+	return events
 }
 
 func TestSeedsGiveOtherUIDs(t *testing.T) {

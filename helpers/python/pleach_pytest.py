@@ -126,6 +126,16 @@ class World:
             writes += 1
             assert writes <= most, f"more than {most} writes after {trigger}\nrequests:\n{self.transcript()}"
 
+    def assert_no_write_after_event(self, is_controller, event: int) -> None:
+        """No write of a controller since its watches were sent so many events, bookmarks aside."""
+        requests = self.requests()
+        events = sorted(last for r in requests if r["verb"] == "watch" and is_controller(r) for last in r["events"])
+        assert 1 <= event <= len(events), \
+            f"there is no event {event}: {len(events)} were sent\nrequests:\n{self.transcript()}"
+        for r in requests:
+            is_wrong = _is_write(r) and not _is_housekeeping(r) and is_controller(r) and r["number"] > events[event - 1]
+            assert not is_wrong, f"after event {event}: {r['method']} {r['uri']}\nrequests:\n{self.transcript()}"
+
     def assert_no_hot_loop(self, is_controller, quiet: float, timeout: float = 10) -> None:
         """Waits until a controller is quiet for a while, but for watches, leases and events."""
         end, seen, since = time.monotonic() + timeout + quiet, -1, time.monotonic()

@@ -60,6 +60,23 @@ def test_users_restarts_and_recordings(pleach_server, pleach_world):
     again.remove()
 
 
+def test_no_write_after_an_event(pleach_world):
+    count = len(send(pleach_world, "GET", MAPS)[1]["items"])
+    watch = urllib.request.urlopen(urllib.request.Request(
+        pleach_world.url + MAPS + "?watch=true", headers={"Authorization": f"Bearer {pleach_world.token}"}))
+    with watch:
+        for _ in range(count):
+            watch.readline()
+        for name in "abc":
+            send(pleach_world, "POST", MAPS, {"metadata": {"name": name}})
+            assert json.loads(watch.readline())["object"]["metadata"]["name"] == name
+    pleach_world.assert_no_write_after_event(lambda request: True, count + 3)
+    with pytest.raises(AssertionError, match=f"after event {count + 2}: POST {MAPS}"):
+        pleach_world.assert_no_write_after_event(lambda request: True, count + 2)
+    with pytest.raises(AssertionError, match=f"there is no event {count + 4}: {count + 3} were sent"):
+        pleach_world.assert_no_write_after_event(lambda request: True, count + 4)
+
+
 def test_a_seed_decides_uids(pleach_server):
     def uid(seed):
         world = pleach_server.fork(seed)

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use pleach_json::Value;
-use pleach_world::{LoggedRequest, Selector};
+use pleach_world::{LoggedRequest, RequestQuery, Selector};
 
 use crate::server::Server;
 
@@ -92,7 +92,7 @@ impl Server {
     pub fn assert_writes_per_reconcile(&self, controller: &Selector, most: usize) {
         let (mut writes, mut trigger) = (0, None);
         for request in
-            self.requests().iter().filter(|request| request.is_write() && !is_housekeeping(request))
+            self.requests().iter().filter(|request| request.is_write() && !request.is_housekeeping())
         {
             if !controller.matches(request) {
                 (writes, trigger) = (0, Some(request.line()));
@@ -105,6 +105,24 @@ impl Server {
                 trigger.as_deref().unwrap_or("the start"),
                 self.transcript()
             );
+        }
+    }
+
+    /// Checks that a controller has written nothing since its watches were sent so many events, bookmarks aside: "no
+    /// write after the third event". Its leases and events do not count.
+    ///
+    /// # Panics
+    ///
+    /// If it has, or if fewer events were sent; with all requests so far.
+    #[track_caller]
+    pub fn assert_no_write_after_event(&self, controller: &Selector, event: usize) {
+        let query = RequestQuery { selector: controller.clone(), writes: true, after_event: Some(event) };
+        let problem = match query.find(&self.requests()) {
+            Ok(writes) => writes.first().map(|write| format!("after event {event}: {}", write.line())),
+            Err(error) => Some(error),
+        };
+        if let Some(problem) = problem {
+            panic!("{problem}\nrequests:\n{}", self.transcript());
         }
     }
 
@@ -122,7 +140,7 @@ impl Server {
             loop {
                 let requests = self.requests();
                 let busy = requests.iter().filter(|request| {
-                    controller.matches(request) && request.verb != "watch" && !is_housekeeping(request)
+                    controller.matches(request) && request.verb != "watch" && !request.is_housekeeping()
                 });
                 let count = busy.count();
                 if count != seen {
@@ -179,11 +197,6 @@ impl Server {
 
 /// How long a server without faults must be quiet before its state counts.
 const SETTLED: Duration = Duration::from_millis(100);
-
-/// Whether a request belongs to leader election or reports an event.
-fn is_housekeeping(request: &LoggedRequest) -> bool {
-    matches!(request.resource.as_str(), "leases" | "events")
-}
 
 fn first_difference(expected: &[Value], found: &[Value]) -> String {
     let different =

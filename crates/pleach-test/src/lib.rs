@@ -33,7 +33,8 @@ mod service;
 
 pub use listen::Listener;
 pub use pleach_world::{
-    Action, Delivery, LoggedRequest, Rule, RuleError, Selector, TestClock, WorldOptions as Options,
+    Action, Delivery, LoggedRequest, RequestQuery, Rule, RuleError, Selector, TestClock,
+    WorldOptions as Options,
 };
 pub use server::{Server, Snapshot};
 pub use service::InProcess;

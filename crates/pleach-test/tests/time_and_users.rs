@@ -188,3 +188,30 @@ async fn too_many_writes_per_reconcile_are_reported() {
     }
     server.assert_writes_per_reconcile(&copier(), 2);
 }
+
+#[tokio::test]
+async fn writes_after_an_event_are_reported() {
+    let server = Server::start().await;
+    let (api, copies) = (config_maps(server.client()), config_maps(server.client_as("copier", &[])));
+    let mut watch = Box::pin(copies.watch(&kube::api::WatchParams::default(), "0").await.unwrap());
+    let mut added = async || {
+        while let kube::api::WatchEvent::Bookmark(_) =
+            futures::StreamExt::next(&mut watch).await.unwrap().unwrap()
+        {}
+    };
+    for name in ["a", "b", "c"] {
+        create(&api, name).await.unwrap();
+        added().await;
+        if name != "c" {
+            create(&copies, &format!("{name}-copy")).await.unwrap();
+            added().await;
+        }
+    }
+    server.assert_no_write_after_event(&copier(), 5);
+    let problem = |event| {
+        let checked = std::panic::catch_unwind(|| server.assert_no_write_after_event(&copier(), event));
+        *checked.unwrap_err().downcast::<String>().unwrap()
+    };
+    assert!(problem(3).starts_with("after event 3: ") && problem(3).contains("b-copy"), "{}", problem(3));
+    assert!(problem(6).starts_with("there is no event 6: 5 were sent\nrequests:\n"), "{}", problem(6));
+}

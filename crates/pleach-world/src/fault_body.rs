@@ -5,17 +5,18 @@ use std::collections::VecDeque;
 use std::error::Error;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, Bytes};
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::Sleep;
 
 use crate::fault::Action;
 use crate::request_log::Answer;
 use crate::script::ConnectionReset;
+use crate::watch_events::{WatchEvents, is_bookmark};
 
 /// Any error of a body.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -28,6 +29,7 @@ pub struct FaultyBody<B> {
     content: Content<B>,
     answer: Option<Answer>,
     faults: Option<Box<EventFaults>>,
+    counter: Option<EventCounter>,
     /// Ready when the connection is cut.
     cut: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
@@ -42,12 +44,18 @@ enum Content<B> {
 impl<B> FaultyBody<B> {
     /// Bytes of our own.
     pub(crate) fn full(bytes: Vec<u8>) -> Self {
-        Self { content: Content::Full(Some(bytes.into())), answer: None, faults: None, cut: None }
+        Self {
+            content: Content::Full(Some(bytes.into())),
+            answer: None,
+            faults: None,
+            counter: None,
+            cut: None,
+        }
     }
 
     /// The server's body. What is taken of it is kept in `answer`.
     pub(crate) fn new(body: B, answer: Answer) -> Self {
-        Self { content: Content::Of(body), answer: Some(answer), faults: None, cut: None }
+        Self { content: Content::Of(body), answer: Some(answer), faults: None, counter: None, cut: None }
     }
 
     /// Ends with an error when `cut` is ready.
@@ -56,13 +64,24 @@ impl<B> FaultyBody<B> {
         self
     }
 
+    /// Notes in the log, for each event that is sent, which request was the last before it. `next_request` is the
+    /// number of the next one.
+    pub(crate) fn counting(mut self, content_type: &str, next_request: Arc<AtomicU64>) -> Self {
+        self.counter = Some(EventCounter { sent: WatchEvents::new(content_type), next_request });
+        self
+    }
+
     /// The events of a watch, with faults. `is_active` is false once the rule is removed.
-    pub(crate) fn with_fault(mut self, action: Action, is_json: bool, is_active: Arc<AtomicBool>) -> Self {
+    pub(crate) fn with_fault(
+        mut self,
+        action: Action,
+        content_type: &str,
+        is_active: Arc<AtomicBool>,
+    ) -> Self {
         self.faults = Some(Box::new(EventFaults {
             action,
-            is_json,
             is_active,
-            partial: BytesMut::new(),
+            received: WatchEvents::new(content_type),
             events: VecDeque::new(),
             sent: 0,
             timer: None,
@@ -93,15 +112,53 @@ impl<B: Body<Data: Buf, Error: Into<BoxError>> + Unpin> FaultyBody<B> {
             }
         }
     }
+
+    /// The next bytes for the client.
+    fn poll_sent(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        loop {
+            let Some(faults) = &mut self.faults else { return self.poll_next(cx) };
+            if let Some(event) = faults.poll_event(cx) {
+                return event.map(|event| event.map(Ok));
+            }
+            let next = ready!(self.poll_next(cx));
+            let Some(faults) = &mut self.faults else { return Poll::Ready(next) };
+            match next {
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        faults.received.push(&data);
+                        faults.split();
+                    }
+                }
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => faults.ended = true,
+            }
+        }
+    }
+}
+
+/// The events that were sent.
+struct EventCounter {
+    sent: WatchEvents,
+    next_request: Arc<AtomicU64>,
+}
+
+impl EventCounter {
+    /// Notes the events in bytes that are sent now.
+    fn note(&mut self, bytes: &[u8], answer: &Answer) {
+        self.sent.push(bytes);
+        while let Some(event) = self.sent.next() {
+            if !is_bookmark(&event) {
+                answer.note_event(self.next_request.load(Ordering::Acquire) - 1);
+            }
+        }
+    }
 }
 
 /// A fault of a watch, and the bytes not sent yet.
 struct EventFaults {
     action: Action,
-    is_json: bool,
     is_active: Arc<AtomicBool>,
-    /// The beginning of an event.
-    partial: BytesMut,
+    received: WatchEvents,
     events: VecDeque<Bytes>,
     sent: u64,
     timer: Option<Pin<Box<Sleep>>>,
@@ -109,20 +166,10 @@ struct EventFaults {
 }
 
 impl EventFaults {
-    /// Takes the complete events out of the received bytes: lines of JSON, or frames with their length in front.
+    /// Takes the complete events out of the received bytes.
     fn split(&mut self) {
-        loop {
-            let length = if self.is_json {
-                self.partial.iter().position(|byte| *byte == b'\n').map(|at| at + 1)
-            } else {
-                let length =
-                    self.partial.first_chunk().map(|length| u32::from_be_bytes(*length) as usize + 4);
-                length.filter(|length| *length <= self.partial.len())
-            };
-            let Some(length) = length else { return };
-            let event = self.partial.split_to(length).freeze();
-            let is_bookmark = event.windows(8).any(|part| part == b"BOOKMARK");
-            if self.action != Action::WithholdBookmarks || !is_bookmark {
+        while let Some(event) = self.received.next() {
+            if self.action != Action::WithholdBookmarks || !is_bookmark(&event) {
                 self.events.push_back(event);
             }
         }
@@ -178,24 +225,13 @@ impl<B: Body<Data: Buf, Error: Into<BoxError>> + Unpin> Body for FaultyBody<B> {
         {
             return Poll::Ready(Some(Err(Box::new(ConnectionReset))));
         }
-        loop {
-            let Some(faults) = &mut this.faults else { return this.poll_next(cx) };
-            if let Some(event) = faults.poll_event(cx) {
-                return event.map(|event| event.map(Ok));
-            }
-            let next = ready!(this.poll_next(cx));
-            let Some(faults) = &mut this.faults else { return Poll::Ready(next) };
-            match next {
-                Some(Ok(frame)) => {
-                    if let Ok(data) = frame.into_data() {
-                        faults.partial.extend_from_slice(&data);
-                        faults.split();
-                    }
-                }
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                None => faults.ended = true,
-            }
+        let frame = ready!(this.poll_sent(cx));
+        if let (Some(counter), Some(answer), Some(Ok(frame))) = (&mut this.counter, &this.answer, &frame)
+            && let Some(data) = frame.data_ref()
+        {
+            counter.note(data, answer);
         }
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -82,6 +82,8 @@ struct Taken {
     content_type: String,
     parts: Vec<Bytes>,
     length: usize,
+    /// For each event of a watch, the number of the last request before it.
+    events: Vec<u64>,
     /// Bytes in the whole log.
     total: Arc<AtomicUsize>,
 }
@@ -100,6 +102,16 @@ impl Answer {
     pub fn bytes(&self) -> Option<Vec<u8>> {
         let taken = lock(&self.inner);
         (taken.length <= ANSWER).then(|| taken.parts.concat())
+    }
+
+    /// The events of a watch that were sent, without bookmarks: for each the number of the last request that had come
+    /// before it.
+    pub fn events(&self) -> Vec<u64> {
+        lock(&self.inner).events.clone()
+    }
+
+    pub(crate) fn note_event(&self, last_request: u64) {
+        lock(&self.inner).events.push(last_request);
     }
 
     pub(crate) fn begin(&self, content_type: &str) {
@@ -121,6 +133,11 @@ impl LoggedRequest {
     /// Whether it asks for a change.
     pub fn is_write(&self) -> bool {
         !["GET", "HEAD", "OPTIONS"].contains(&self.method.as_str())
+    }
+
+    /// Whether it belongs to leader election or reports an event.
+    pub fn is_housekeeping(&self) -> bool {
+        matches!(self.resource.as_str(), "leases" | "events")
     }
 
     /// As JSON, with the answer if that is text.
@@ -146,6 +163,11 @@ impl LoggedRequest {
         map.insert("code", i64::from(self.code));
         if let Some(fault) = &self.fault {
             map.insert("fault", fault.clone());
+        }
+        if self.verb == "watch" {
+            let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+            let events = self.answer.events().into_iter().map(|last| Value::from(number(last)));
+            map.insert("events", events.collect::<Vec<_>>());
         }
         if with_answer
             && let Some(answer) = self.answer.bytes().and_then(|bytes| String::from_utf8(bytes).ok())

@@ -67,7 +67,7 @@ pub struct Script {
     /// Chance of rules; apart, so that rules do not change the uids of objects.
     chance: SeededRandomness,
     log: RequestLog,
-    next_request: AtomicU64,
+    next_request: Arc<AtomicU64>,
     /// Until when the server is away.
     away: Mutex<Option<Instant>>,
     /// Counts restarts.
@@ -86,7 +86,7 @@ impl Script {
             next_rule: AtomicU64::new(1),
             chance: SeededRandomness::new(seed),
             log: RequestLog::default(),
-            next_request: AtomicU64::new(1),
+            next_request: Arc::new(AtomicU64::new(1)),
             away: Mutex::default(),
             restarts: watch::Sender::new(0),
         }
@@ -169,7 +169,7 @@ impl Script {
         mut request: Request<Bytes>,
         mut logged: LoggedRequest,
     ) -> Result<Response<FaultyBody<B::Body>>, ConnectionReset> {
-        logged.number = self.next_request.fetch_add(1, Ordering::Relaxed);
+        logged.number = self.next_request.fetch_add(1, Ordering::AcqRel);
         if self.is_away() {
             logged.fault = Some("the server is away".to_owned());
             logged.delivery = Delivery::NotCarriedOut;
@@ -234,15 +234,17 @@ impl Script {
                 Ok(response.map(|body| FaultyBody::new(body, answer)))
             }
             fault => {
-                let is_json = content_type(response.headers()).contains("json");
+                let kind = content_type(response.headers()).to_owned();
+                let next_request = self.next_request.clone();
                 Ok(response.map(|body| {
-                    let body = FaultyBody::new(body, answer).until(async move {
-                        if restarts.changed().await.is_err() {
-                            std::future::pending::<()>().await;
-                        }
-                    });
+                    let body =
+                        FaultyBody::new(body, answer).counting(&kind, next_request).until(async move {
+                            if restarts.changed().await.is_err() {
+                                std::future::pending::<()>().await;
+                            }
+                        });
                     match fault.filter(|(action, _)| action.is_about_events()) {
-                        Some((action, is_active)) => body.with_fault(action, is_json, is_active),
+                        Some((action, is_active)) => body.with_fault(action, &kind, is_active),
                         None => body,
                     }
                 }))

@@ -6,7 +6,8 @@ use bytes::Bytes;
 use pleach_go::time::parse_std_duration;
 use pleach_json::{Map, Value};
 use pleach_server::outcome::Outcome;
-use pleach_world::{Script, audit_log, parse_rules, recording};
+use pleach_server::query::Query;
+use pleach_world::{RequestQuery, Script, Selector, audit_log, parse_rules, recording};
 
 use crate::local_server::{Answer, json, text};
 
@@ -36,17 +37,19 @@ pub(crate) fn answer(
             Err(_) => Err(format!("{number:?} is no number of a rule")),
         },
         ("GET", ["requests"]) => {
-            let requests = script.requests();
-            let values = requests.iter().map(|request| request.to_value(has("answers=true")));
-            Ok(json(&values.collect::<Vec<_>>().into()))
+            request_query(query).and_then(|asked| asked.find(&script.requests())).map(|requests| {
+                let values = requests.iter().map(|request| request.to_value(has("answers=true")));
+                json(&values.collect::<Vec<_>>().into())
+            })
         }
         ("DELETE", ["requests"]) => {
             script.clear_requests();
             done()
         }
         ("GET", ["transcript"]) => {
-            let lines = script.requests().iter().map(|request| request.line() + "\n").collect();
-            Ok(text(Outcome::Ok, lines))
+            request_query(query).and_then(|asked| asked.find(&script.requests())).map(|requests| {
+                text(Outcome::Ok, requests.iter().map(|request| request.line() + "\n").collect())
+            })
         }
         ("GET", ["recording"]) => {
             let name =
@@ -55,6 +58,30 @@ pub(crate) fn answer(
         }
         ("GET", ["audit"]) => Ok(text(Outcome::Ok, audit_log(&script.requests()))),
         _ => return None,
+    })
+}
+
+/// Which requests of the log a query asks for.
+fn request_query(query: &str) -> Result<RequestQuery, String> {
+    let query = Query::parse(Some(query));
+    let text = |name| query.get(name).unwrap_or_default().to_owned();
+    let texts = |name| {
+        let parts = query.get(name).unwrap_or_default().split(',').filter(|part| !part.is_empty());
+        parts.map(ToOwned::to_owned).collect()
+    };
+    let after_event = query
+        .get("afterEvent")
+        .map(|number| number.parse().map_err(|_| format!("afterEvent is a number, and not {number:?}")));
+    Ok(RequestQuery {
+        selector: Selector {
+            user_agent: text("userAgent"),
+            user: text("user"),
+            verbs: texts("verbs"),
+            resources: texts("resources"),
+            ..Selector::default()
+        },
+        writes: query.get("writes") == Some("true"),
+        after_event: after_event.transpose()?,
     })
 }
 

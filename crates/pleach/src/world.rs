@@ -111,6 +111,18 @@ pub(crate) enum WorldCommand {
         /// Print them as JSON, with their answers.
         #[arg(long)]
         json: bool,
+        /// Only those of clients with this User-Agent; * at the end stands for any rest.
+        #[arg(long, value_name = "TEXT")]
+        user_agent: Option<String>,
+        /// Only those of this user; * at the end stands for any rest.
+        #[arg(long, value_name = "TEXT")]
+        user: Option<String>,
+        /// Only those that ask for a change, without leader election and events.
+        #[arg(long)]
+        writes: bool,
+        /// Only those after so many events were sent to the watches of these clients, bookmarks aside.
+        #[arg(long, value_name = "N")]
+        after_event: Option<u64>,
         /// Forget them afterwards.
         #[arg(long)]
         clear: bool,
@@ -216,8 +228,18 @@ pub(crate) fn run(options: &WorldOptions) -> Result<bool, Box<dyn Error>> {
                 object(&[("away", away.clone().map(Value::from))]),
             )?);
         }
-        WorldCommand::Requests { name, json, clear } => {
-            let path = if *json { "requests?answers=true" } else { "transcript" };
+        WorldCommand::Requests { name, json, user_agent, user, writes, after_event, clear } => {
+            let mut path = if *json { "requests?answers=true" } else { "transcript?" }.to_owned();
+            for (name, text) in [
+                ("userAgent", user_agent.clone()),
+                ("user", user.clone()),
+                ("afterEvent", after_event.map(|number| number.to_string())),
+                ("writes", writes.then(|| "true".to_owned())),
+            ] {
+                if let Some(text) = text {
+                    path += &format!("&{name}={}", escape(&text));
+                }
+            }
             print!("{}", ask("GET", &format!("/{name}/{path}"), String::new())?);
             if *clear {
                 ask("DELETE", &format!("/{name}/requests"), String::new())?;
@@ -240,6 +262,15 @@ pub(crate) fn run(options: &WorldOptions) -> Result<bool, Box<dyn Error>> {
         }
     }
     Ok(true)
+}
+
+/// A text as the value of a parameter in a query.
+fn escape(text: &str) -> String {
+    let escaped = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(escaped).collect()
 }
 
 /// Sends a request below `/pleach/worlds`; an answer that is not 200 is an error.

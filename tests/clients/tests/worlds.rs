@@ -270,6 +270,42 @@ async fn two_processes_with_one_seed_give_the_same_bytes() {
     assert!(refused.to_string().contains("seed"), "{refused}");
 }
 
+#[tokio::test]
+async fn writes_after_an_event_are_found() {
+    let process = Process::start();
+    process.admin("PUT", "/one", "").await.unwrap();
+    let api = process.config_maps("one");
+    let version = api.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
+    let mut watch = Box::pin(api.watch(&kube::api::WatchParams::default(), &version).await.unwrap());
+    for name in ["a", "b", "c"] {
+        create(&api, name).await.unwrap();
+        let event = futures::StreamExt::next(&mut watch).await.unwrap().unwrap();
+        assert!(matches!(event, kube::api::WatchEvent::Added(_)), "{event:?}");
+    }
+    let after = async |event: usize| {
+        let found = process
+            .admin("GET", &format!("/one/requests?writes=true&user=adm*&afterEvent={event}"), "")
+            .await;
+        found.map(|found| serde_json::from_str::<Value>(&found).unwrap().as_array().unwrap().len())
+    };
+    assert_eq!((after(1).await.unwrap(), after(2).await.unwrap(), after(3).await.unwrap()), (2, 1, 0));
+    let error = after(4).await.unwrap_err();
+    assert!(error.to_string().contains("there is no event 4: 3 were sent"), "{error}");
+    let shell = |event: &str| {
+        let command = Command::new(binary())
+            .args(["world", "requests", "one", "--writes", "--user", "admin", "--after-event", event])
+            .args(["--server", &process.url, "--token", "secret"])
+            .output();
+        String::from_utf8(command.unwrap().stdout).unwrap()
+    };
+    assert!(
+        shell("2").contains("\"name\":\"c\"") && !shell("2").contains("\"name\":\"b\""),
+        "{}",
+        shell("2")
+    );
+    assert_eq!(shell("3"), "");
+}
+
 /// A recording has the format of the recorded conversations, and plays against any server.
 #[tokio::test(flavor = "multi_thread")]
 async fn recordings_play_against_a_server() {

@@ -135,6 +135,20 @@ public final class World {
     }
   }
 
+  /** Fails if a controller has written since its watches were sent so many events, bookmarks aside, or fewer were sent. */
+  public void assertNoWriteAfterEvent(Predicate<JsonNode> isController, int event) {
+    var requests = requests();
+    var events = requests.stream().filter(r -> "watch".equals(r.get("verb").asText()) && isController.test(r))
+        .flatMap(r -> StreamSupport.stream(r.get("events").spliterator(), false)).mapToLong(JsonNode::asLong).sorted()
+        .toArray();
+    check(event >= 1 && event <= events.length, "there is no event " + event + ": " + events.length + " were sent");
+    for (var request : requests) {
+      var isLater = request.get("number").asLong() > events[event - 1];
+      var isWrong = isLater && isWrite(request) && !isHousekeeping(request) && isController.test(request);
+      check(!isWrong, "after event " + event + ": " + request.get("method").asText() + " " + request.get("uri").asText());
+    }
+  }
+
   /** Waits until a controller is quiet for a while, but for watches, leases and events; else it is in a hot loop. */
   public void assertNoHotLoop(Predicate<JsonNode> isController, Duration quiet) {
     var end = System.nanoTime() + TIMEOUT.toNanos();
