@@ -116,6 +116,112 @@ async fn the_server_restarts_in_the_middle() {
 }
 
 #[tokio::test]
+async fn every_code_comes_with_its_reason() {
+    let server = Server::start().await;
+    let api = config_maps(&server);
+    for (code, reason) in [
+        (400, "BadRequest"),
+        (401, "Unauthorized"),
+        (403, "Forbidden"),
+        (404, "NotFound"),
+        (405, "MethodNotAllowed"),
+        (409, "Conflict"),
+        (410, "Expired"),
+        (413, "RequestEntityTooLarge"),
+        (422, "Invalid"),
+        (429, "TooManyRequests"),
+        (500, "InternalError"),
+        (503, "ServiceUnavailable"),
+        (504, "Timeout"),
+    ] {
+        for fault in ["error", "errorAfterCommit"] {
+            let name = format!("{}-{code}", fault.to_lowercase());
+            server.add_faults(&format!("[{{match: {{verbs: [create]}}, {fault}: {code}}}]")).unwrap();
+            match create(&api, &name).await {
+                Err(kube::Error::Api(status)) => {
+                    assert_eq!((status.code, status.reason.as_str()), (code, reason), "{fault}");
+                    let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+                    assert_eq!(seconds, u32::from(code == 429), "{fault}: {code}");
+                }
+                other => panic!("{fault}: {code}: {other:?}"),
+            }
+            server.clear_faults();
+            assert_eq!(
+                api.get_opt(&name).await.unwrap().is_some(),
+                fault == "errorAfterCommit",
+                "{fault}: {code}"
+            );
+        }
+    }
+}
+
+/// A `kube` watcher lists again after a 410, and goes on after a 429, a reset and the end of its watch.
+#[tokio::test]
+async fn watchers_get_over_errors() {
+    for rule in [
+        "{match: {verbs: [watch]}, error: 410, times: 1}",
+        "{match: {verbs: [watch]}, error: 429, times: 1}",
+        "{match: {verbs: [list]}, error: 429, times: 1}",
+        "{match: {verbs: [list]}, error: 410, times: 1}",
+        "{match: {verbs: [watch]}, reset: before, times: 1}",
+        "{match: {verbs: [watch]}, reset: after, times: 1}",
+        "{match: {verbs: [watch]}, cutEvents: 0, times: 1}",
+    ] {
+        let server = Server::start().await;
+        let api = config_maps(&server);
+        server.add_faults(&format!("[{rule}]")).unwrap();
+        let backoff = kube::runtime::watcher::DefaultBackoff::default();
+        let watcher = kube::runtime::watcher(api.clone(), kube::runtime::watcher::Config::default());
+        let objects = kube::runtime::WatchStreamExt::backoff(watcher, backoff).boxed();
+        let mut objects = kube::runtime::WatchStreamExt::applied_objects(objects).boxed();
+        for name in ["a", "b"] {
+            create(&api, name).await.unwrap();
+            let seen = tokio::time::timeout(LONG, async {
+                loop {
+                    match objects.next().await {
+                        Some(Ok(object)) if object.metadata.name.as_deref() == Some(name) => break,
+                        Some(_) => {}
+                        None => panic!("a watcher never ends"),
+                    }
+                }
+            });
+            seen.await.unwrap_or_else(|_| panic!("{rule}: {name}\n{}", server.transcript()));
+        }
+        let faults = server.requests().iter().filter(|request| request.fault.is_some()).count();
+        assert_eq!(faults, 1, "{rule}:\n{}", server.transcript());
+    }
+}
+
+#[tokio::test]
+async fn rules_choose_requests_by_all_they_have() {
+    let server = Server::start().await;
+    let refused = async |rule: &str, user: &str| {
+        server.clear_faults();
+        server.add_faults(&format!("[{{match: {rule}, error: 503}}]")).unwrap();
+        let api: Api<ConfigMap> = Api::default_namespaced(server.client_as(user, &[]));
+        api.get("a").await.unwrap_err().to_string().contains("injected by a fault rule")
+    };
+    for (rule, matches) in [
+        ("{}", true),
+        ("{user: ann}", true),
+        ("{user: bob}", false),
+        ("{verbs: [list, get]}", true),
+        ("{verbs: [list]}", false),
+        ("{group: ''}", true),
+        ("{group: apps}", false),
+        ("{resources: [configmaps]}", true),
+        ("{resources: [configmaps/status]}", false),
+        ("{namespace: default}", true),
+        ("{namespace: other}", false),
+        ("{name: a}", true),
+        ("{name: 'b*'}", false),
+        ("{userAgent: 'other/*'}", false),
+    ] {
+        assert_eq!(refused(rule, "ann").await, matches, "{rule}");
+    }
+}
+
+#[tokio::test]
 async fn webhooks_fail() {
     let server = Server::start().await;
     let api = config_maps(&server);
