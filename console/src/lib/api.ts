@@ -138,6 +138,11 @@ export async function getText(path: string): Promise<string> {
   return (await api(path)).text();
 }
 
+/** An object as the server writes it: numbers keep all their digits, which they would lose in JavaScript. */
+export async function getJsonText(path: string): Promise<string> {
+  return (await api(path, { headers: { Accept: "application/json" } })).text();
+}
+
 const TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1,application/json";
 
 export async function getTable(path: string, signal?: AbortSignal): Promise<Table> {

@@ -43,12 +43,24 @@ export interface Change {
   witness?: { object: unknown; now: string };
 }
 
+/** A field that two writers changed to different values, in YAML; absent values are null. */
+export interface Conflict {
+  field: string;
+  base: string | null;
+  mine: string | null;
+  theirs: string | null;
+}
+
 export interface Questions {
   check: [{ crds: string; objects: string }, CheckAnswer];
   diff: [{ old: string; new: string }, { changes: Change[] }];
   sample: [
     { crd: string; version: string; extent: "minimal" | "full" },
     { yaml: string; errors: string[]; leftOut: { field: string; why: string }[] },
+  ];
+  merge: [
+    { base: string; mine: string; theirs: string; crd?: string; theirsAt?: string[]; statusIsTheirs?: boolean },
+    { yaml: string; conflicts: Conflict[]; taken: { field: string; theirs: string | null }[] },
   ];
   openapi: [{ crd: string }, { json: string }];
   skeleton: [{ crd: string }, { yaml: string }];

@@ -1,18 +1,12 @@
 // Creating and editing an object: checked by the engine while typing, by the server with a dry run, then written.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useApp } from "../context";
 import { Editor } from "../editor";
-import { api, ApiError, getJson, groupPath, resourcePath, type KubeObject, type Resource } from "../lib/api";
-import type { Finding } from "../lib/engine";
+import { api, ApiError, getJsonText, groupPath, resourcePath, type KubeObject, type Resource } from "../lib/api";
+import type { Conflict, Finding } from "../lib/engine";
 import { link } from "../lib/router";
 import { toYaml } from "../lib/yaml";
-
-/** The object as people edit it: without managed fields. */
-function editable(object: KubeObject): string {
-  const { managedFields: _, ...metadata } = object.metadata;
-  return toYaml({ ...object, metadata });
-}
 
 function draft(resource: Resource, namespace: string): string {
   const apiVersion = resource.group ? `${resource.group}/${resource.version}` : resource.version;
@@ -23,21 +17,24 @@ function draft(resource: Resource, namespace: string): string {
 export function Edit({ resource, object, close }: { resource: Resource; object: KubeObject | null; close: () => void }) {
   const { engine, notify } = useApp();
   const dialog = useRef<HTMLDialogElement>(null);
-  const [base, setBase] = useState(object);
-  const initial = useMemo(() => (object ? editable(object) : draft(resource, "default")), []);
+  // The version that the text is based on, as the server wrote it.
+  const [base, setBase] = useState("");
+  const [initial] = useState(object ? "" : draft(resource, "default"));
   const [text, setText] = useState(initial);
   const [findings, setFindings] = useState<Finding[]>([]);
   const [answer, setAnswer] = useState<{ ok: boolean; message: string; causes: string[]; conflict: boolean } | null>(null);
   const [busy, setBusy] = useState(false);
+  const [merge, setMerge] = useState<Merge | null>(null);
+  const path = object ? resourcePath(resource, object.metadata.namespace ?? "", object.metadata.name) : "";
   const crd = useRef<string | null>(null);
   useEffect(() => dialog.current?.showModal(), []);
   // The schema is that of the CRD; built-in kinds are checked by the server alone.
   useEffect(() => {
     if (!resource.group.includes(".")) return;
     const path = `${groupPath("apiextensions.k8s.io", "v1")}/customresourcedefinitions/${resource.plural}.${resource.group}`;
-    getJson<KubeObject>(path).then(
+    getJsonText(path).then(
       async (found) => {
-        crd.current = JSON.stringify(found);
+        crd.current = found;
         if (!object) {
           const sample = await engine.ask("sample", { crd: crd.current, version: resource.version, extent: "minimal" });
           setText((now) => (now === initial ? sample.yaml : now));
@@ -45,6 +42,16 @@ export function Edit({ resource, object, close }: { resource: Resource; object: 
       },
       () => {},
     );
+  }, []);
+  useEffect(() => {
+    if (!path) return;
+    const load = async () => {
+      const stored = await getJsonText(path);
+      const { yaml } = await engine.ask("merge", { base: stored, mine: stored, theirs: stored });
+      setBase(stored);
+      setText(yaml);
+    };
+    load().catch((error: Error) => setAnswer({ ok: false, message: error.message, causes: [], conflict: false }));
   }, []);
   useEffect(() => {
     const timer = setTimeout(() => {
@@ -61,10 +68,8 @@ export function Edit({ resource, object, close }: { resource: Resource; object: 
     setBusy(true);
     try {
       const query = `?fieldManager=pleach-console&fieldValidation=Strict${dryRun ? "&dryRun=All" : ""}`;
-      const { metadata } = object ?? { metadata: null };
-      const namespace = metadata ? (metadata.namespace ?? "") : resource.namespaced ? (/^ {2}namespace: (\S+)$/m.exec(text)?.[1] ?? "default") : "";
-      const path = resourcePath(resource, namespace, metadata?.name ?? "");
-      const response = await api(path + query, {
+      const namespace = resource.namespaced ? (/^ {2}namespace: (\S+)$/m.exec(text)?.[1] ?? "default") : "";
+      const response = await api((path || resourcePath(resource, namespace)) + query, {
         method: object ? "PUT" : "POST",
         headers: { "Content-Type": "application/yaml", Accept: "application/json" },
         body: text,
@@ -85,16 +90,40 @@ export function Edit({ resource, object, close }: { resource: Resource; object: 
       setBusy(false);
     }
   };
-  // The text keeps its fields; only the version that it is based on becomes the newest. The dry run tells the rest.
-  const rebase = async () => {
-    if (!base) return;
-    const newest = await getJson<KubeObject>(resourcePath(resource, base.metadata.namespace ?? "", base.metadata.name));
-    const [mine, theirs] = [text.split("\n"), editable(newest).split("\n")];
-    const was = editable(base).split("\n");
-    const changed = theirs.filter((line) => !was.includes(line) && !mine.includes(line) && !/resourceVersion|generation/.test(line));
-    setText(text.replace(/^( {2}resourceVersion: ).*$/m, `$1${JSON.stringify(newest.metadata.resourceVersion)}`));
-    setBase(newest);
-    setAnswer({ ok: true, message: "Based on the newest version now. Lines that others changed since, which your text does not have:", causes: changed.map((line) => line.trim()), conflict: false });
+  // The changes of the text and those on the server since, field by field; conflicts are the user's to decide.
+  const mergeNewest = async () => {
+    setBusy(true);
+    try {
+      const theirs = await getJsonText(path);
+      const uid = (json: string) => (JSON.parse(json) as KubeObject).metadata.uid;
+      const question = { base, mine: text, theirs, crd: crd.current ?? "", statusIsTheirs: resource.subresources.includes("status") };
+      const merged = await engine.ask("merge", question);
+      const taken = merged.taken.map(({ field, theirs }) => (theirs === null ? `${field} removed` : `${field}: ${theirs}`));
+      const made = { question, conflicts: merged.conflicts, taken, choices: new Map(), again: uid(base) !== uid(theirs) };
+      if (merged.conflicts.length) setMerge(made);
+      else finishMerge(made, merged.yaml);
+    } catch (failed) {
+      const gone = failed instanceof ApiError && failed.code === 404;
+      setAnswer({ ok: false, message: gone ? "It was deleted meanwhile: your text can be created anew, without uid and resourceVersion." : (failed as Error).message, causes: [], conflict: false });
+    } finally {
+      setBusy(false);
+    }
+  };
+  const finishMerge = (made: Merge, yaml: string) => {
+    setMerge(null);
+    setBase(made.question.theirs);
+    setText(yaml);
+    const since = made.taken.length ? "It has these changes of others:" : "Others changed nothing that your text does not have.";
+    const again = made.again ? " The object was deleted and created again meanwhile." : "";
+    setAnswer({ ok: true, message: `Your text is based on the newest version now.${again} ${since}`, causes: made.taken, conflict: false });
+  };
+  const applyChoices = async (made: Merge) => {
+    const theirsAt = made.conflicts.flatMap(({ field }) => (made.choices.get(field) === "theirs" ? [field] : []));
+    try {
+      finishMerge(made, (await engine.ask("merge", { ...made.question, theirsAt })).yaml);
+    } catch (failed) {
+      setAnswer({ ok: false, message: (failed as Error).message, causes: [], conflict: true });
+    }
   };
   const errors = findings.filter((finding) => finding.level === "error").length;
   return (
@@ -103,21 +132,64 @@ export function Edit({ resource, object, close }: { resource: Resource; object: 
         <h2>{object ? `Edit ${object.metadata.name}` : `Create ${resource.kind}`}</h2>
         <span class="quiet grow">{errors ? `${errors} error${errors > 1 ? "s" : ""}` : ""}</span>
       </div>
-      <Editor value={text} change={setText} findings={findings} label="The object in YAML" />
+      {merge ? (
+        <Conflicts merge={merge} choose={(field, whose) => setMerge({ ...merge, choices: new Map(merge.choices).set(field, whose) })} apply={() => void applyChoices(merge)} cancel={() => setMerge(null)} />
+      ) : object && !base ? (
+        <p class="quiet grow">Loading…</p>
+      ) : (
+        <Editor value={text} change={setText} findings={findings} label="The object in YAML" />
+      )}
       <div role="status">
-        {answer && (
+        {answer && !merge && (
           <div class={answer.ok ? "fine" : "alert"}>
             {answer.message}
             {answer.causes.length > 0 && <ul>{answer.causes.map((cause) => <li key={cause}>{cause}</li>)}</ul>}
-            {answer.conflict && <p><button onClick={() => void rebase()}>Take the newest version as base</button></p>}
+            {answer.conflict && <p><button disabled={busy} onClick={() => void mergeNewest()}>Merge with the newest version</button></p>}
           </div>
         )}
       </div>
       <div class="bar-row end">
         <button onClick={() => dialog.current?.close()}>Cancel</button>
-        <button disabled={busy} onClick={() => void write(true)}>Dry run</button>
-        <button class="primary" disabled={busy} onClick={() => void write(false)}>{object ? "Save" : "Create"}</button>
+        <button disabled={busy || merge !== null || !text} onClick={() => void write(true)}>Dry run</button>
+        <button class="primary" disabled={busy || merge !== null || !text} onClick={() => void write(false)}>{object ? "Save" : "Create"}</button>
       </div>
     </dialog>
+  );
+}
+
+type Whose = "mine" | "theirs";
+
+interface Merge {
+  question: { base: string; mine: string; theirs: string; crd: string; statusIsTheirs: boolean };
+  conflicts: Conflict[];
+  taken: string[];
+  choices: Map<string, Whose>;
+  /** Whether the object on the server is another one of the same name. */
+  again: boolean;
+}
+
+/** Fields that the text and others changed to different values: nothing is chosen for the user. */
+function Conflicts({ merge, choose, apply, cancel }: { merge: Merge; choose: (field: string, whose: Whose) => void; apply: () => void; cancel: () => void }) {
+  const { conflicts, choices } = merge;
+  const value = (yaml: string | null) => (yaml === null ? <span class="quiet">absent</span> : <pre>{yaml}</pre>);
+  return (
+    <div class="scroll tall conflicts" tabIndex={0} role="region" aria-label="Conflicts">
+      <p>You and others changed {conflicts.length === 1 ? "this field" : "these fields"} since you began. All other changes are merged.</p>
+      {conflicts.map(({ field, base, mine, theirs }) => (
+        <fieldset key={field}>
+          <legend class="mono">{field}</legend>
+          <div class="quiet">Before: {value(base)}</div>
+          {([["mine", "Yours", mine], ["theirs", "Theirs", theirs]] as const).map(([whose, label, yaml]) => (
+            <label class="check" key={whose}>
+              <input type="radio" name={`conflict ${field}`} checked={choices.get(field) === whose} onChange={() => choose(field, whose)} /> <strong>{label}</strong> {value(yaml)}
+            </label>
+          ))}
+        </fieldset>
+      ))}
+      <div class="bar-row end">
+        <button onClick={cancel}>Back to your text</button>
+        <button class="primary" disabled={choices.size < conflicts.length} onClick={apply}>Use these values</button>
+      </div>
+    </div>
   );
 }

@@ -61,6 +61,7 @@ pub mod finding;
 pub mod input;
 pub mod lint;
 pub mod locate;
+pub mod merge;
 pub mod object;
 pub mod output;
 pub mod playground;

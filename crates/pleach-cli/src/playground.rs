@@ -6,6 +6,7 @@
 //! | `check` | `crds`, `objects`: texts in YAML or JSON | findings with their places, objects as they would be stored, costs of rules |
 //! | `diff` | `old`, `new`: texts of CRDs | changes, the worst first, with objects that show them |
 //! | `sample` | `crd`, `version`, `extent`: `minimal` or `full` | an object in YAML |
+//! | `merge` | `base`, `mine`, `theirs`: texts of an object; `crd`, `theirsAt`, `statusIsTheirs` | the object with the changes of both in YAML, conflicts, fields that only `theirs` changed |
 //! | `openapi`, `skeleton`, `expand` | `crd` | the document in JSON, the CRD in YAML |
 //!
 //! Places are offsets in UTF-16, as JavaScript counts. No state, no files, no clock.
@@ -14,7 +15,7 @@ use pleach_json::{Map, Value, json};
 use pleach_schema::rules::PER_EXPRESSION;
 use pleach_schema::skeleton::skel;
 
-use crate::catalog::{Catalog, Definition, Lookup};
+use crate::catalog::{Catalog, DefinedVersion, Definition, Lookup};
 use crate::cmd::convert_crd::without_status;
 use crate::cmd::skeleton::change_schemas;
 use crate::cmd::{diff as diff_command, openapi, render, validate};
@@ -23,6 +24,7 @@ use crate::document::{self, Document};
 use crate::finding::Finding;
 use crate::input::Source;
 use crate::lint::{self, Depth};
+use crate::merge;
 use crate::sample::{self, Extent};
 
 /// So many findings of one object are shown.
@@ -47,6 +49,7 @@ fn ask(question: &Value) -> Result<Value, String> {
             Ok(json!({"changes": changes}))
         }
         "sample" => sample_of(question),
+        "merge" => merge_of(question),
         "openapi" => {
             let definition = one_crd(text(question, "crd"))?;
             let edition = pleach_openapi::Edition::V3;
@@ -105,6 +108,59 @@ fn sample_of(question: &Value) -> Result<Value, String> {
         .collect();
     let yaml = pleach_yaml::to_yaml(&made.object);
     Ok(json!({"yaml": (yaml.as_str()), "errors": errors, "leftOut": left_out}))
+}
+
+/// Merges the changes of two writers to an object. Managed fields are left out: the server keeps them.
+fn merge_of(question: &Value) -> Result<Value, String> {
+    let [base, mine, theirs] = ["base", "mine", "theirs"].map(|name| one_object(text(question, name)));
+    let (base, mine, theirs) = (base?, mine?, theirs?);
+    let crd = text(question, "crd");
+    let definition = if crd.is_empty() { None } else { Some(one_crd(crd)?) };
+    let (_, version) = mine
+        .get("apiVersion")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .rsplit_once('/')
+        .unwrap_or_default();
+    let version = definition.as_ref().and_then(|definition| definition.version(version));
+    let theirs_at = question.get("theirsAt").and_then(Value::as_array).map_or(&[][..], |fields| fields);
+    let theirs_at: Vec<&str> = theirs_at.iter().filter_map(Value::as_str).collect();
+    let status_is_theirs = question.get("statusIsTheirs").and_then(Value::as_bool).unwrap_or(false);
+    let schema = version.map(DefinedVersion::props);
+    let merged = merge::merge([&base, &mine, &theirs], schema, &theirs_at, status_is_theirs);
+    let yaml = |value: &Value| pleach_yaml::to_yaml(value).trim_end().to_owned();
+    let yaml_of = |value: &Option<Value>| Value::from(value.as_ref().map(yaml));
+    let conflicts = merged.conflicts.iter().map(|conflict| {
+        json!({
+            "field": (conflict.field.as_str()),
+            "base": (yaml_of(&conflict.base)),
+            "mine": (yaml_of(&conflict.mine)),
+            "theirs": (yaml_of(&conflict.theirs)),
+        })
+    });
+    let taken = merged
+        .taken
+        .iter()
+        .map(|(field, value)| json!({"field": (field.as_str()), "theirs": (yaml_of(value))}));
+    Ok(json!({
+        "yaml": (pleach_yaml::to_yaml(&merged.object).as_str()),
+        "conflicts": (conflicts.collect::<Vec<_>>()),
+        "taken": (taken.collect::<Vec<_>>()),
+    }))
+}
+
+/// The only object of a text, without managed fields.
+fn one_object(text: &str) -> Result<Value, String> {
+    let (_, documents, findings) = read(text);
+    if let Some(finding) = findings.first() {
+        return Err(finding.message.clone());
+    }
+    let [document] = &documents[..] else { return Err("the text must have one object".to_owned()) };
+    let mut object = document.value.clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    Ok(object)
 }
 
 /// All there is to say about CRDs and objects. Either text may hold both.
@@ -268,6 +324,30 @@ spec:
         for op in ["openapi", "skeleton", "expand"] {
             assert!(asked(json!({"op": op, "crd": CRD})).get("error").is_none(), "{op}");
         }
+    }
+
+    #[test]
+    fn changes_of_two_writers_are_merged() {
+        let object = |size: i64, color: &str, version: &str| {
+            json!({"apiVersion": "example.com/v1", "kind": "Widget",
+                "metadata": {"name": "a", "resourceVersion": version, "managedFields": [{"manager": version}]},
+                "spec": {"size": size, "color": color, "large": 9_007_199_254_740_993_i64}})
+            .to_string()
+        };
+        let (base, theirs) = (object(1, "red", "1"), object(2, "green", "5"));
+        let mine = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\nspec: {size: 3, color: red, large: 9007199254740993}\n";
+        let question = json!({"op": "merge", "crd": CRD, "base": (base.as_str()), "mine": mine, "theirs": (theirs.as_str())});
+        let merged = asked(question);
+        let yaml = "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: a\n  resourceVersion: \"5\"\n\
+                    spec:\n  color: green\n  large: 9007199254740993\n  size: 3\n";
+        assert_eq!(text(&merged, "yaml"), yaml);
+        let conflicts = json!([{"field": "spec.size", "base": "1", "mine": "3", "theirs": "2"}]);
+        assert_eq!(merged.get("conflicts"), Some(&conflicts));
+        assert_eq!(merged.get("taken"), Some(&json!([{"field": "spec.color", "theirs": "green"}])));
+        let wrong = asked(
+            json!({"op": "merge", "base": (base.as_str()), "mine": "a: [", "theirs": (theirs.as_str())}),
+        );
+        assert!(!text(&wrong, "error").is_empty(), "{wrong:?}");
     }
 
     #[test]
