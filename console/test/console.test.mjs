@@ -405,6 +405,8 @@ test("the playground checks texts, and its state is in the link", async () => {
   await at("#/playground");
   await page.getByText("many replicas run on the hour").first().waitFor();
   await page.getByText("pruned: not in the schema").first().waitFor();
+  await page.getByText("Checked in your browser; nothing is sent.").waitFor();
+  assert.deepEqual(requests.filter((url) => url.endsWith("/console/engine")), [], "the server's engine was not asked");
   await looked("playground");
   await page.getByRole("button", { name: "Rules" }).click();
   await page.getByText("The schema is structural.").waitFor();
@@ -421,6 +423,29 @@ test("the playground checks texts, and its state is in the link", async () => {
   await page.goto("about:blank");
   await page.goto(link);
   await page.getByText("The server would accept these objects.").waitFor();
+});
+
+test("without WebAssembly the playground asks the server, and says so", async () => {
+  const other = await newContext();
+  const own = await newPage(other);
+  await other.route(/\.wasm$/, (route) => route.abort());
+  const tried = other.waitForEvent("requestfailed", { predicate: (request) => request.url().endsWith(".wasm") });
+  await own.goto(await signInLink(server));
+  await own.getByRole("heading", { name: "APIs" }).waitFor();
+  await own.goto(`${server.url}/console/#/playground`);
+  await own.getByText("many replicas run on the hour").first().waitFor();
+  await own.getByText("Checked by the server; nothing is kept.").waitFor();
+  await tried;
+  await other.close();
+});
+
+test("only the worker of the engine may compile WebAssembly", async () => {
+  const policyOf = async (path) => (await send(`${server.url}/console/${path}`)).headers["content-security-policy"];
+  const worker = requests.find((url) => url.includes("engine.worker"));
+  assert.ok(worker, "the engine was loaded");
+  assert.equal((await policyOf(worker.split("/console/")[1])).match(/script-src [^;]*/)[0], "script-src 'wasm-unsafe-eval'");
+  assert.equal((await policyOf("")).match(/script-src [^;]*/)[0], "script-src 'self'");
+  assert.equal(requests.filter((url) => url.endsWith(".wasm")).length >= 1, true);
 });
 
 test("the server page has figures and rights", async () => {

@@ -74,13 +74,13 @@ export class Engine {
   private worker: Worker | null = null;
   private waiting = new Map<number, { resolve: (text: string) => void; reject: (error: Error) => void }>();
   private next = 1;
-  private failed = false;
+  private unusable = false;
 
   constructor(private readonly session: Session) {}
 
   /** Where questions are answered. */
   get place(): "browser" | "server" {
-    return this.session.wasm && !this.failed ? "browser" : "server";
+    return this.session.wasm && !this.unusable ? "browser" : "server";
   }
 
   async ask<K extends keyof Questions>(op: K, question: Questions[K][0]): Promise<Questions[K][1]> {
@@ -91,13 +91,12 @@ export class Engine {
   }
 
   private async answer(question: string): Promise<string> {
-    if (this.session.wasm && !this.failed) {
+    if (this.session.wasm && !this.unusable) {
       try {
         return await this.inBrowser(question, this.session.wasm);
       } catch (error) {
-        if (!this.session.engine) throw error;
-        if (!(error instanceof TooLong)) this.failed = true;
-        else throw error;
+        if (error instanceof Unusable) this.unusable = true;
+        if (!this.session.engine || error instanceof TooLong) throw error;
       }
     }
     return (await send("./engine", { method: "POST", body: question })).text();
@@ -122,12 +121,13 @@ export class Engine {
 
   private start(wasm: string): Worker {
     const worker = new Worker(trusted(workerUrl) as string, { type: "module" });
-    worker.onmessage = ({ data }: MessageEvent<{ id: number; answer?: string; error?: string }>) => {
+    worker.onmessage = ({ data }: MessageEvent<{ id: number; answer?: string; error?: string; unusable?: string }>) => {
       const waiting = this.waiting.get(data.id);
       if (data.answer !== undefined) waiting?.resolve(data.answer);
-      else this.stop(new Error(data.error ?? "the engine stopped"));
+      else if (data.error !== undefined) waiting?.reject(new Error(data.error));
+      else this.stop(new Unusable(data.unusable));
     };
-    worker.onerror = () => this.stop(new Error("the engine cannot be loaded"));
+    worker.onerror = () => this.stop(new Unusable("the engine cannot be loaded"));
     worker.postMessage({ wasm: new URL(`./${wasm}`, document.baseURI).href });
     return worker;
   }
@@ -138,6 +138,9 @@ export class Engine {
     for (const waiting of [...this.waiting.values()]) waiting.reject(error);
   }
 }
+
+/** The browser cannot run the engine. */
+class Unusable extends Error {}
 
 class TooLong extends Error {
   constructor() {

@@ -59,10 +59,17 @@ const HEADER: HeaderName = HeaderName::from_static("x-pleach-console");
 /// The name under which the page's requests appear in logs, and as the manager of fields.
 const AGENT: HeaderValue = HeaderValue::from_static("pleach-console");
 
-/// No inline script or style, nothing from elsewhere, no frames. WebAssembly is compiled from our own file.
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
+/// No inline script or style, nothing from elsewhere, no frames.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
      img-src 'self' data:; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; \
      form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types pleach-worker";
+
+/// The policy of the worker that runs the engine: nothing but compiling WebAssembly, from our own file.
+const WORKER_POLICY: &str = "default-src 'none'; script-src 'wasm-unsafe-eval'; connect-src 'self'; \
+     frame-ancestors 'none'; require-trusted-types-for 'script'";
+
+/// The beginning of the path of the worker's script, which the build names.
+const WORKER: &str = "/console/assets/engine.worker-";
 
 /// The largest body that signs in, and how long it may take to come.
 const SIGN_IN_BYTES: usize = 64 * 1024;
@@ -116,8 +123,10 @@ impl Console {
         peer: Option<SocketAddr>,
         cpu: Arc<CpuGuard>,
     ) -> Response<Body> {
+        let policy =
+            if request.uri().path().starts_with(WORKER) { WORKER_POLICY } else { CONTENT_SECURITY_POLICY };
         let mut response = self.route(app, request, certificate, peer, cpu).await;
-        secure(&mut response);
+        secure(&mut response, policy);
         response
     }
 
@@ -324,10 +333,10 @@ fn set_cookie(response: &mut Response<Body>, cookie: &str) {
 }
 
 /// Headers that every response below `/console` has.
-fn secure(response: &mut Response<Body>) {
+fn secure(response: &mut Response<Body>, policy: &'static str) {
     let headers = response.headers_mut();
     for (name, value) in [
-        ("content-security-policy", CONTENT_SECURITY_POLICY),
+        ("content-security-policy", policy),
         ("x-content-type-options", "nosniff"),
         ("x-frame-options", "DENY"),
         ("referrer-policy", "no-referrer"),

@@ -88,6 +88,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "pipeline", "policy", "apply", "openapi", "auth",
         ],
     ),
+    ("pleach-wasm", &["cli"]),
     (
         "pleach",
         &[
