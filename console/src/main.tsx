@@ -62,7 +62,8 @@ function SignIn({ why, done }: { why: string; done: (session: Session) => void }
         <button class="primary" disabled={!token.trim()}>Sign in</button>
       </form>
       <p class="quiet">
-        <code>pleach serve</code> prints a link on its terminal that signs the admin in, once. For another link:
+        <code>pleach serve</code> and <code>pleach console</code> print a link on their terminals that signs in once. For
+        another link of a server:
       </p>
       <pre tabIndex={0}>kubectl create --raw /console/links -f /dev/null</pre>
     </main>

@@ -31,6 +31,26 @@ export async function startServer(binary, flags = []) {
   };
 }
 
+/** Starts `pleach console`; the link signs in once. */
+export async function startConsole(binary, kubeconfig, flags = []) {
+  const child = spawn(binary, ["console", "--kubeconfig", kubeconfig, ...flags], { stdio: ["ignore", "pipe", "inherit"] });
+  const link = await new Promise((resolve, reject) => {
+    child.on("exit", (code) => reject(new Error(`the console ended with ${code}`)));
+    createInterface(child.stdout).on("line", (line) => {
+      const match = /^console: (\S+)/.exec(line);
+      if (match) resolve(match[1]);
+    });
+  });
+  return {
+    link,
+    url: link.slice(0, link.indexOf("/console/")),
+    stop() {
+      child.removeAllListeners("exit");
+      child.kill();
+    },
+  };
+}
+
 /** A request over HTTPS; the certificate is the server's own. */
 export function send(url, { method = "GET", headers = {}, body } = {}) {
   return new Promise((resolve, reject) => {

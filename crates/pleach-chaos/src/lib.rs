@@ -4,9 +4,11 @@
 //! sends requests there as `pleach_world::Script` lets it. Which user a request is of, the API server says once per
 //! credentials (`SelfSubjectReview`).
 
+mod client;
 mod connect;
 mod proxy;
 mod upstream;
 
+pub use client::UpstreamClient;
 pub use proxy::Proxy;
 pub use upstream::{Credentials, Upstream};

@@ -5,20 +5,15 @@ use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use http::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, TE,
-    TRANSFER_ENCODING, UPGRADE,
-};
-use http::uri::PathAndQuery;
+use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, Method, Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::TokioIo;
 use pleach_json::Value;
 use pleach_world::{Backend, ConnectionReset, FaultyBody, Script, describe};
 
-use crate::connect::Connector;
+use crate::client::UpstreamClient;
 use crate::upstream::Upstream;
 
 /// The most that is read of an answer to a question of our own.
@@ -35,9 +30,7 @@ const IMPERSONATE_USER: &str = "impersonate-user";
 
 /// A proxy in front of an API server.
 pub struct Proxy {
-    client: Client<Connector, Full<Bytes>>,
-    upstream: Uri,
-    authorization: Option<HeaderValue>,
+    client: UpstreamClient,
     /// The bearer token of clients that may use the proxy's own credentials.
     token: String,
     script: Arc<Script>,
@@ -49,22 +42,7 @@ impl Proxy {
     /// A proxy. Requests with the bearer token `token` are sent with the credentials of `upstream`, all others with
     /// their own.
     pub fn new(upstream: &Upstream, token: String, script: Arc<Script>) -> Result<Self, Box<dyn Error>> {
-        let authorization = match &upstream.credentials.token {
-            Some(token) => Some(HeaderValue::try_from(format!("Bearer {token}"))?),
-            None => None,
-        };
-        let server: Uri = upstream.server.parse().map_err(|error| format!("{}: {error}", upstream.server))?;
-        if server.host().is_none() || !matches!(server.scheme_str(), Some("http" | "https")) {
-            return Err(format!("{}: an API server has a URL with http or https", upstream.server).into());
-        }
-        Ok(Self {
-            client: Client::builder(TokioExecutor::new()).build(Connector::new(upstream)?),
-            upstream: server,
-            authorization,
-            token,
-            script,
-            users: Mutex::default(),
-        })
+        Ok(Self { client: UpstreamClient::new(upstream)?, token, script, users: Mutex::default() })
     }
 
     /// The rules and the log.
@@ -93,11 +71,12 @@ impl Proxy {
         let client_side = hyper::upgrade::on(&mut request);
         let (parts, _) = request.into_parts();
         let headers = [CONNECTION, UPGRADE].map(|name| (name.clone(), parts.headers.get(name).cloned()));
-        let mut sent = self.outgoing(Request::from_parts(parts, Bytes::new()))?;
+        let mut sent =
+            self.client.outgoing(Request::from_parts(parts, Bytes::new())).map_err(|_| ConnectionReset)?;
         for (name, value) in headers {
             value.map(|value| sent.headers_mut().insert(name, value));
         }
-        let answer = self.client.request(sent).await.map_err(|error| unreachable(&error))?;
+        let answer = self.client.send_as_is(sent).await.map_err(|error| unreachable(&error))?;
         let (parts, body) = answer.into_parts();
         if parts.status.as_u16() != SWITCHING_PROTOCOLS {
             let body = body.collect().await.map_err(|_| ConnectionReset)?.to_bytes();
@@ -120,29 +99,8 @@ impl Proxy {
         let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         if given.and_then(|given| given.strip_prefix("Bearer ")) == Some(self.token.as_str()) {
             headers.remove(AUTHORIZATION);
-            if let Some(authorization) = &self.authorization {
-                headers.insert(AUTHORIZATION, authorization.clone());
-            }
+            self.client.sign(headers);
         }
-    }
-
-    /// A request as it is sent on.
-    fn outgoing(&self, request: Request<Bytes>) -> Result<Request<Full<Bytes>>, ConnectionReset> {
-        let (mut parts, body) = request.into_parts();
-        let path = parts.uri.path_and_query().map_or("/", PathAndQuery::as_str);
-        let prefix = self.upstream.path().trim_end_matches('/');
-        let uri = Uri::builder()
-            .scheme(self.upstream.scheme_str().unwrap_or("https"))
-            .authority(self.upstream.authority().map_or("", http::uri::Authority::as_str))
-            .path_and_query(format!("{prefix}{path}"));
-        parts.uri = uri.build().map_err(|_| ConnectionReset)?;
-        parts.version = http::Version::HTTP_11;
-        // What is logged and cut into events is not compressed.
-        for name in [HOST, ACCEPT_ENCODING, CONNECTION, UPGRADE, TE, TRANSFER_ENCODING] {
-            parts.headers.remove(name);
-        }
-        parts.headers.remove(HeaderName::from_static("keep-alive"));
-        Ok(Request::from_parts(parts, Full::from(body)))
     }
 
     /// The user of a request, as the API server says it.
@@ -172,15 +130,14 @@ impl Proxy {
 
     /// An answer in JSON; `None` if there is none.
     async fn ask(&self, request: Request<Bytes>) -> Option<Value> {
-        let answer = self.client.request(self.outgoing(request).ok()?).await.ok()?;
+        let answer = self.client.send(request).await.ok()?;
         let body = Limited::new(answer.into_body(), ANSWER).collect().await.ok()?;
         pleach_json::parse(&body.to_bytes()).ok()
     }
 }
 
-fn unreachable(error: &dyn Error) -> ConnectionReset {
-    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-    tracing::error!("the API server does not answer: {error}{cause}");
+fn unreachable(why: &str) -> ConnectionReset {
+    tracing::error!("the API server does not answer: {why}");
     ConnectionReset
 }
 
@@ -191,8 +148,7 @@ impl Backend for Link<'_> {
     type Body = Incoming;
 
     async fn answer(&self, request: Request<Bytes>) -> Result<Response<Incoming>, ConnectionReset> {
-        let request = self.0.outgoing(request)?;
-        let mut answer = self.0.client.request(request).await.map_err(|error| unreachable(&error))?;
+        let mut answer = self.0.client.send(request).await.map_err(|error| unreachable(&error))?;
         *answer.version_mut() = http::Version::default();
         for name in [CONNECTION, TRANSFER_ENCODING] {
             answer.headers_mut().remove(name);

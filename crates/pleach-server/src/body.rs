@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use bytes::{Buf as _, Bytes};
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
 
 use crate::chunk::{Chunk, Stored};
 use crate::documents::rope::Rope;
@@ -36,6 +37,8 @@ enum Content {
     Rope(Rope),
     /// Pieces that are made when the client is ready for them.
     Pieces(Box<dyn Pieces>),
+    /// The response of another server.
+    Relayed(Incoming),
     /// A body whose beginning was read before, or that broke there.
     Resumed(VecDeque<Bytes>, Result<Box<Body>, Broken>),
 }
@@ -54,6 +57,11 @@ impl Body {
     /// Pieces that are made when the client is ready for them.
     pub fn pieces(pieces: Box<dyn Pieces>) -> Self {
         Content::Pieces(pieces).into()
+    }
+
+    /// The response of another server, as it comes.
+    pub fn relayed(body: Incoming) -> Self {
+        Content::Relayed(body).into()
     }
 
     /// Reads a body to its end, unless it is longer than `most`. Comes back whole, with its bytes if they are all.
@@ -92,7 +100,7 @@ impl Body {
             Content::Full(bytes) => bytes.len(),
             Content::Stored(stored) => stored.as_ref().map_or(0, Stored::remaining),
             // Their queues have bounds of their own; documents are shared by all responses.
-            Content::Events(_) | Content::Rope(_) => 0,
+            Content::Events(_) | Content::Rope(_) | Content::Relayed(_) => 0,
             Content::Pieces(pieces) => pieces.held(),
             Content::Resumed(first, rest) => {
                 first.iter().map(Bytes::len).sum::<usize>() + rest.as_ref().map_or(0, |rest| rest.held())
@@ -172,6 +180,18 @@ impl http_body::Body for Body {
                 }
                 None => None,
             },
+            Content::Relayed(body) => loop {
+                match std::task::ready!(Pin::new(&mut *body).poll_frame(cx)) {
+                    // Trailers are not for the page.
+                    Some(Ok(frame)) => {
+                        if let Ok(data) = frame.into_data() {
+                            break Some(data.into());
+                        }
+                    }
+                    Some(Err(_)) => return Poll::Ready(Some(Err(Broken))),
+                    None => break None,
+                }
+            },
             Content::Resumed(first, rest) => match (first.pop_front(), rest) {
                 (Some(bytes), _) => Some(bytes.into()),
                 (None, Ok(rest)) => return Pin::new(&mut **rest).poll_frame(cx),
@@ -187,6 +207,7 @@ impl http_body::Body for Body {
             Content::Stored(stored) => stored.is_none(),
             Content::Rope(rope) => rope.left() == 0,
             Content::Resumed(first, Ok(rest)) => first.is_empty() && rest.is_end_stream(),
+            Content::Relayed(body) => body.is_end_stream(),
             Content::Events(_) | Content::Pieces(_) | Content::Resumed(_, Err(_)) => false,
         }
     }
@@ -196,6 +217,7 @@ impl http_body::Body for Body {
             Content::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Content::Stored(_) => SizeHint::with_exact(self.held() as u64),
             Content::Rope(rope) => SizeHint::with_exact(rope.left() as u64),
+            Content::Relayed(body) => body.size_hint(),
             Content::Events(_) | Content::Pieces(_) | Content::Resumed(..) => SizeHint::default(),
         }
     }

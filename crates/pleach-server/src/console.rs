@@ -8,11 +8,15 @@
 //! | `/engine` | POST | checks, samples and differences of CRDs: stateless, with the budget of a request |
 //! | `/k8s/…` | all | the API of this server, as the user of the session |
 //!
+//! [`RemoteConsole`] shows another API server, through the same doors.
+//!
 //! The session cookie counts below `/console/k8s` only: the API itself takes no cookies, so that no other page can use
 //! them there. Requests other than for the page's files need a header that other origins cannot send.
 
+mod api;
 mod assets;
 mod origin;
+mod remote;
 mod sessions;
 
 use std::net::SocketAddr;
@@ -20,14 +24,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderName, HeaderValue, LOCATION, SET_COOKIE,
-    USER_AGENT,
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, SET_COOKIE,
 };
-use http::uri::PathAndQuery;
-use http::{Method, Request, Response, Uri};
+use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
-use pleach_auth::{Credentials, Unauthorized, UserInfo};
+use pleach_auth::{Unauthorized, UserInfo};
 use pleach_json::{Value, json};
 use pleach_work::{Meter, run_metered};
 use tokio::time::timeout;
@@ -40,8 +42,10 @@ use crate::outcome::Outcome;
 use crate::request_body::Unread;
 use crate::respond;
 
+use api::{Api, ThisServer};
 pub use assets::Assets;
 use origin::Authority;
+pub use remote::{RemoteApi, RemoteConsole};
 use sessions::{Grant, Sessions};
 
 /// The engine for the playground when there is none in the browser: JSON in, JSON out.
@@ -55,9 +59,6 @@ const PATH: &str = "/console";
 
 /// The header that requests of the page have. A page of another origin would have to ask first, and is refused.
 const HEADER: HeaderName = HeaderName::from_static("x-pleach-console");
-
-/// The name under which the page's requests appear in logs, and as the manager of fields.
-const AGENT: HeaderValue = HeaderValue::from_static("pleach-console");
 
 /// No inline script or style, nothing from elsewhere, no frames.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
@@ -123,21 +124,18 @@ impl Console {
         peer: Option<SocketAddr>,
         cpu: Arc<CpuGuard>,
     ) -> Response<Body> {
+        self.handle_for(&ThisServer { app, certificate, peer, cpu }, request).await
+    }
+
+    async fn handle_for(&self, api: &impl Api, request: Request<Incoming>) -> Response<Body> {
         let policy =
             if request.uri().path().starts_with(WORKER) { WORKER_POLICY } else { CONTENT_SECURITY_POLICY };
-        let mut response = self.route(app, request, certificate, peer, cpu).await;
+        let mut response = self.route(api, request).await;
         secure(&mut response, policy);
         response
     }
 
-    async fn route(
-        &self,
-        app: &Arc<App>,
-        request: Request<Incoming>,
-        certificate: Certificate<'_>,
-        peer: Option<SocketAddr>,
-        cpu: Arc<CpuGuard>,
-    ) -> Response<Body> {
+    async fn route(&self, api: &impl Api, request: Request<Incoming>) -> Response<Body> {
         let Some(authority) = Authority::of(&request).filter(|authority| authority.is_allowed(&self.hosts))
         else {
             return respond::text(
@@ -158,21 +156,21 @@ impl Console {
             };
         }
         if path == "/links" && request.method() == Method::POST {
-            return self.link(app, &authority, request, certificate).await;
+            return self.link(api, &authority, request).await;
         }
         if !request.headers().contains_key(HEADER) || !authority.is_origin_of(request.headers()) {
             return respond::text(Outcome::ForeignOrigin, "requests of other origins are refused\n");
         }
         let now = Instant::now();
         if path == "/session" && request.method() == Method::POST {
-            return self.sign_in(app, &authority, request, now).await;
+            return self.sign_in(api, &authority, request, now).await;
         }
         let cookie = authority.cookie(request.headers());
         let Some(grant) = cookie.and_then(|id| self.sessions.find(id, &authority.text, now)) else {
             return respond::text(Outcome::NotSignedIn, "sign in first\n");
         };
         match (path.as_str(), request.method()) {
-            ("/session", &Method::GET) => self.session(app, &grant).await,
+            ("/session", &Method::GET) => self.session(api, &grant).await,
             ("/session", &Method::DELETE) => {
                 if let Some(id) = cookie {
                     self.sessions.end(id);
@@ -181,8 +179,8 @@ impl Console {
                 set_cookie(&mut response, &authority.cookie_that_ends());
                 response
             }
-            ("/engine", &Method::POST) => self.engine(request, cpu).await,
-            (path, _) if path.starts_with("/k8s/") => as_user(app, request, &grant, peer, cpu).await,
+            ("/engine", &Method::POST) => self.engine(request, api.cpu()).await,
+            (path, _) if path.starts_with("/k8s/") => api.pass_on(request, &grant).await,
             _ => respond::page_not_found(),
         }
     }
@@ -190,7 +188,7 @@ impl Console {
     /// Signs in: the answer has the cookie of a new session.
     async fn sign_in(
         &self,
-        app: &Arc<App>,
+        api: &impl Api,
         authority: &Authority,
         request: Request<Incoming>,
         now: Instant,
@@ -207,8 +205,7 @@ impl Console {
             (Some(code), _) => self.sessions.take_code(code, now),
             (None, Some(token)) => {
                 let token = token.trim();
-                let credentials = Credentials { token: Some(token), ..Credentials::default() };
-                app.authenticate(credentials).await.is_ok().then(|| Grant::Token(token.to_owned()))
+                api.authenticate(token).await.map(|_| Grant::Token(token.to_owned()))
             }
             (None, None) => None,
         };
@@ -216,20 +213,18 @@ impl Console {
             return respond::text(Outcome::NotSignedIn, "the code or token is not valid\n");
         };
         let id = self.sessions.begin(grant.clone(), &authority.text, now);
-        let mut response = self.session(app, &grant).await;
+        let mut response = self.session(api, &grant).await;
         set_cookie(&mut response, &authority.new_cookie(&id));
         response
     }
 
     /// The user of a session, and the features of the page.
-    async fn session(&self, app: &Arc<App>, grant: &Grant) -> Response<Body> {
+    async fn session(&self, api: &impl Api, grant: &Grant) -> Response<Body> {
         let user = match grant {
-            Grant::User(user) => Ok(user.clone()),
-            Grant::Token(token) => {
-                app.authenticate(Credentials { token: Some(token), ..Credentials::default() }).await
-            }
+            Grant::User(user) => Some(user.clone()),
+            Grant::Token(token) => api.authenticate(token).await,
         };
-        let Ok(user) = user else {
+        let Some(user) = user else {
             return respond::text(Outcome::NotSignedIn, "the token is not valid any more\n");
         };
         let groups: Vec<Value> = user.groups.iter().map(|group| Value::from(group.as_str())).collect();
@@ -239,7 +234,8 @@ impl Console {
             "version": (env!("CARGO_PKG_VERSION")),
             "engine": (self.engine.is_some()),
             "wasm": (self.assets.wasm().map_or(Value::Null, Value::from)),
-            "readOnly": false,
+            "readOnly": (api.is_read_only()),
+            "cluster": (api.cluster().map_or(Value::Null, Value::from)),
         });
         respond::value(Outcome::Ok, &value, &respond::ResponseFormat::plain())
     }
@@ -247,21 +243,19 @@ impl Console {
     /// A sign-in link for the user of a bearer token or client certificate.
     async fn link(
         &self,
-        app: &Arc<App>,
+        api: &impl Api,
         authority: &Authority,
         request: Request<Incoming>,
-        certificate: Certificate<'_>,
     ) -> Response<Body> {
         // A page cannot set this header for another origin, but a browser sends its certificate with everything.
         let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let is_page =
             request.headers().contains_key("origin") || request.headers().contains_key("sec-fetch-site");
-        let grant = match (certificate, header.map(bearer_token)) {
+        let grant = match (api.certificate(), header.map(bearer_token)) {
             (_, _) if is_page => None,
             (Some(Ok(user)), _) => Some(Grant::User(user.clone())),
             (_, Some(Bearer::Token(token))) => {
-                let credentials = Credentials { token: Some(token), ..Credentials::default() };
-                app.authenticate(credentials).await.is_ok().then(|| Grant::Token(token.to_owned()))
+                api.authenticate(token).await.map(|_| Grant::Token(token.to_owned()))
             }
             _ => None,
         };
@@ -288,34 +282,6 @@ impl Console {
         let mut response = respond::text(Outcome::Ok, answer);
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         response
-    }
-}
-
-/// Passes a request on to the API as the user of a session.
-async fn as_user(
-    app: &Arc<App>,
-    mut request: Request<Incoming>,
-    grant: &Grant,
-    peer: Option<SocketAddr>,
-    cpu: Arc<CpuGuard>,
-) -> Response<Body> {
-    let below = request.uri().path_and_query().map_or("", PathAndQuery::as_str);
-    let Ok(uri) = below.strip_prefix("/console/k8s").unwrap_or_default().parse::<Uri>() else {
-        return respond::page_not_found();
-    };
-    *request.uri_mut() = uri;
-    let headers = request.headers_mut();
-    headers.remove(COOKIE);
-    headers.remove(AUTHORIZATION);
-    headers.insert(USER_AGENT, AGENT);
-    match grant {
-        Grant::User(user) => app.handle(request, Some(Ok(user)), peer, cpu).await,
-        Grant::Token(token) => {
-            if let Ok(value) = HeaderValue::from_str(&format!("Bearer {token}")) {
-                headers.insert(AUTHORIZATION, value);
-            }
-            app.handle(request, None, peer, cpu).await
-        }
     }
 }
 

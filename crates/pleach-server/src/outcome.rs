@@ -30,6 +30,8 @@ pub enum Outcome {
     NotSignedIn,
     /// 403: a handshake of the WebSocket protocol without an origin, a request to the console from another one.
     ForeignOrigin,
+    /// 403: a write through a console that only reads.
+    ReadOnly,
     /// 404 without a Status.
     PageNotFound,
     /// 405 without a Status.
@@ -42,6 +44,8 @@ pub enum Outcome {
     TooManyRequests,
     /// 500 without a Status: a failed health check, a panic.
     Failed,
+    /// 502: the API server that the console shows does not answer.
+    Unreachable,
     /// 503 without a Status: the server is stopping, or the client has disconnected.
     Stopped,
 }
@@ -59,13 +63,14 @@ impl Outcome {
             Self::NotModified => StatusCode::NOT_MODIFIED,
             Self::BadPath | Self::BadHandshake => StatusCode::BAD_REQUEST,
             Self::NotSignedIn => StatusCode::UNAUTHORIZED,
-            Self::ForeignOrigin => StatusCode::FORBIDDEN,
+            Self::ForeignOrigin | Self::ReadOnly => StatusCode::FORBIDDEN,
             Self::PageNotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
             Self::Misdirected => StatusCode::MISDIRECTED_REQUEST,
             Self::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
             Self::Failed => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Unreachable => StatusCode::BAD_GATEWAY,
             Self::Stopped => StatusCode::SERVICE_UNAVAILABLE,
         }
     }

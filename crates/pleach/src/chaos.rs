@@ -100,12 +100,7 @@ async fn serve(options: &ChaosOptions) -> Result<(), Box<dyn Error>> {
 /// The API server that the options name.
 fn upstream(options: &ChaosOptions) -> Result<Upstream, Box<dyn Error>> {
     let mut upstream = match &options.upstream_kubeconfig {
-        Some(path) => {
-            let home = path.parent().unwrap_or(Path::new("."));
-            // Files in a kubeconfig are beside it.
-            Upstream::of_kubeconfig(read(path)?.as_bytes(), |file| read(&home.join(file)))
-                .map_err(|error| at(path, &error))?
-        }
+        Some(path) => of_kubeconfig(path, None)?,
         None => Upstream::default(),
     };
     if let Some(url) = &options.proxy {
@@ -116,6 +111,14 @@ fn upstream(options: &ChaosOptions) -> Result<Upstream, Box<dyn Error>> {
     }
     upstream.insecure_skip_tls_verify |= options.insecure_skip_tls_verify;
     Ok(upstream)
+}
+
+/// The API server of a kubeconfig.
+pub(crate) fn of_kubeconfig(path: &Path, context: Option<&str>) -> Result<Upstream, String> {
+    let home = path.parent().unwrap_or(Path::new("."));
+    // Files in a kubeconfig are beside it.
+    Upstream::of_kubeconfig(read(path)?.as_bytes(), context, |file| read(&home.join(file)))
+        .map_err(|error| at(path, &error))
 }
 
 struct Chaos {

@@ -53,6 +53,12 @@ pub(crate) enum Command {
     /// Stand in for the control plane of envtest.
     #[command(subcommand)]
     Envtest(EnvtestCommand),
+    /// Show any Kubernetes API server in the web console.
+    ///
+    /// Serves the console on this machine only, with the rights of a kubeconfig's user, and prints a link that signs in
+    /// once. The page can only read, unless --writable is given.
+    #[command(after_long_help = CONSOLE_EXAMPLES)]
+    Console(Box<crate::console::ConsoleOptions>),
     /// Put fault rules in front of any API server, and log its requests.
     ///
     /// Clients connect to the proxy; errors, delays, cut connections and watches happen as the rules say. `pleach world
@@ -95,6 +101,14 @@ Examples:
     echo '[{match: {userAgent: \"manager/*\", verbs: [update, patch]}, error: 409, probability: 0.3}]' > faults.yaml
     pleach chaos --upstream-kubeconfig ~/.kube/config --faults faults.yaml --kubeconfig chaos.kubeconfig
     KUBECONFIG=chaos.kubeconfig ./manager";
+
+const CONSOLE_EXAMPLES: &str = "\
+Examples:
+  Look at the cluster of the current context:
+    pleach console --kubeconfig ~/.kube/config
+
+  Edit objects of another context:
+    pleach console --kubeconfig ~/.kube/config --context staging --writable";
 
 const WORLD_EXAMPLES: &str = "\
 Examples:

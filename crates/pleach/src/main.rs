@@ -8,6 +8,7 @@ mod certificates;
 mod chaos;
 mod cli;
 mod clock_and_randomness;
+mod console;
 mod data_dir;
 mod encryption;
 mod envtest;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         cli::Command::Store(command) => store::run(command),
         cli::Command::Credentials { directory } => storage::make_credentials(&directory),
         cli::Command::Envtest(command) => envtest::run(&command),
+        cli::Command::Console(options) => console::run(&options),
         cli::Command::Chaos(options) => chaos::run(&options),
         cli::Command::World(options) => match world::run(&options) {
             Ok(false) => return ExitCode::FAILURE,

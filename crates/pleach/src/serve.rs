@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -221,12 +222,17 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
 
 /// The web console.
 fn console(options: &ServeOptions) -> Result<Console, String> {
-    let assets = match &options.console_dir {
-        Some(path) => Assets::of_directory(path)
-            .map_err(|error| format!("--console-dir: cannot read {}: {error}", path.display()))?,
-        None => Assets::embedded(pleach_console::FILES),
-    };
+    let assets = console_assets(options.console_dir.as_deref())?;
     Ok(Console::new(assets, options.console_hosts.clone()).with_engine(pleach_cli::playground::answer))
+}
+
+/// The files of the console.
+pub(crate) fn console_assets(directory: Option<&Path>) -> Result<Assets, String> {
+    match directory {
+        Some(path) => Assets::of_directory(path)
+            .map_err(|error| format!("--console-dir: cannot read {}: {error}", path.display())),
+        None => Ok(Assets::embedded(pleach_console::FILES)),
+    }
 }
 
 /// The line about the console on a terminal: a link that signs the admin in once.
