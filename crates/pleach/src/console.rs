@@ -71,7 +71,7 @@ async fn serve(options: &ConsoleOptions) -> Result<(), Box<dyn Error>> {
     let Command::Serve(flags) = Cli::try_parse_from(["pleach", "serve", "--in-memory"])?.command else {
         return Err("there are no options of a server".into());
     };
-    let Certificates { tls, .. } = certificates::open(&flags, &authority, &directory)?;
+    let Certificates { tls, .. } = certificates::open(&flags, Some(&authority), &directory)?;
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, options.port))).await?;
     let address = listener.local_addr()?;
     let rights = if options.writable { "" } else { ", read-only" };

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, USER_AGENT, WARNING};
 use http::{Method, Request, Response};
 use hyper::body::Incoming;
-use percent_encoding::percent_decode_str;
 use pleach_auth::UserInfo;
+use pleach_go::url::unescape_path;
 
 use super::api::{AGENT, Api, api_path};
 use super::sessions::Grant;
@@ -151,11 +151,11 @@ const REVIEWS: [&str; 5] = [
 /// Whether a request changes nothing.
 fn is_read(method: &Method, path: &str) -> bool {
     match *method {
-        // An API server routes by the path that this decodes to.
-        Method::GET | Method::HEAD => {
-            let path = percent_decode_str(path).decode_utf8_lossy();
+        // An API server routes by the path that this decodes to, and refuses one that does not.
+        Method::GET | Method::HEAD => unescape_path(path).is_ok_and(|path| {
+            let path = String::from_utf8_lossy(&path);
             subresource(&path).is_none_or(|found| !WAYS_THROUGH.contains(&found))
-        }
+        }),
         Method::POST => REVIEWS.contains(&path),
         _ => false,
     }
