@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Builds the web console into console/dist, from where `cargo build` embeds it. Needs Node 20.19 or newer and npm; packages
 # are those of console/package-lock.json. The engine as WebAssembly is part of it where scripts/build-wasm.sh can build
-# one. `cargo build` alone never runs this: it needs neither Node nor the network.
+# one, unless PLEACH_WASM=none. `cargo build` runs this if nothing was built before and npm is there.
 set -euo pipefail
-"$(dirname "$0")/build-wasm.sh"
+[ "${PLEACH_WASM:-}" = none ] || "$(dirname "$0")/build-wasm.sh"
 PATH="$("$(dirname "$0")/node-path.sh")"
 export PATH
 cd "$(dirname "$0")/../console"

@@ -15,6 +15,9 @@ ulimit -n "$(ulimit -Hn)"
 began=$SECONDS
 step() { printf '\n== %s (after %d s)\n' "$*" "$((SECONDS - began))"; }
 
+# A step of its own builds the console, with the WebAssembly module; cargo need not.
+export PLEACH_CONSOLE=none
+
 step 'setup'
 scripts/setup.sh
 

@@ -1,9 +1,12 @@
-//! Lists the files that `scripts/build-console.sh` left in `console/dist`, to be embedded.
+//! Lists the files of the built console in `console/dist`, to be embedded.
 //!
-//! Without them, or without Node, the list is empty and everything else builds as well.
+//! If there are none and npm is there, `scripts/build-console.sh` builds them first, without the WebAssembly module, which
+//! takes minutes. Without npm, or with `PLEACH_CONSOLE=none`, the list is empty and everything else builds as well.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
 use std::{env, fs};
 
 fn main() {
@@ -11,8 +14,21 @@ fn main() {
     // The directory exists without a build, with a .gitignore: cargo would build anew every time if it did not.
     let dist = Path::new(&manifest).join("../../console/dist");
     println!("cargo::rerun-if-changed={}", dist.display());
+    println!("cargo::rerun-if-env-changed=PLEACH_CONSOLE");
+    let wanted = env::var_os("PLEACH_CONSOLE").is_none_or(|choice| choice != "none");
     let mut files = Vec::new();
     list(&dist, &mut files);
+    if files.iter().all(|file| file.extension().is_none_or(|extension| extension != "gz")) && wanted {
+        let before = SystemTime::now() - Duration::from_secs(10);
+        build(&Path::new(&manifest).join("../../scripts"));
+        files.clear();
+        list(&dist, &mut files);
+        // Cargo would run this again because the files are newer than its start, and build the server once more.
+        for path in files.iter().flat_map(|file| file.ancestors().take_while(|path| path.starts_with(&dist)))
+        {
+            let _ = fs::File::open(path).and_then(|file| file.set_modified(before));
+        }
+    }
     files.sort();
     let mut code = String::from("&[\n");
     for path in files {
@@ -26,6 +42,22 @@ fn main() {
     code.push(']');
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it")).join("files.rs");
     fs::write(out, code).expect("the output directory is writable");
+}
+
+/// Builds the console, if there is an npm. That it cannot be built, without a network perhaps, is a warning.
+fn build(scripts: &Path) {
+    let has_npm =
+        Command::new(scripts.join("node-path.sh")).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !has_npm.is_ok_and(|status| status.success()) {
+        return;
+    }
+    let built = Command::new(scripts.join("build-console.sh")).env("PLEACH_WASM", "none").output();
+    let error = match built {
+        Ok(output) if output.status.success() => return,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().replace('\n', " "),
+        Err(error) => error.to_string(),
+    };
+    println!("cargo::warning=the web console was not built (scripts/build-console.sh): {error}");
 }
 
 fn list(directory: &Path, files: &mut Vec<PathBuf>) {
