@@ -1,6 +1,7 @@
 //! Auditing as the flags ask for it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pleach_engine::webhooks::Caller;
 use pleach_server::audit::Audit;
@@ -8,17 +9,41 @@ use pleach_server::audit::log::{AuditLog, LogOptions};
 use pleach_server::audit::policy::Policy;
 use pleach_server::audit::webhook::{AuditWebhook, BatchOptions};
 use pleach_server::webhook_config;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::cli::AuditOptions;
 use crate::files::{at, read};
 
+/// How long events that wait for the webhook may take when the server stops.
+const LAST_BATCHES: Duration = Duration::from_secs(5);
+
+/// The task that sends events to the webhook.
+pub(crate) struct Sending {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Sending {
+    /// Sends the events that wait.
+    pub(crate) async fn finish(self) {
+        let _ = self.stop.send(());
+        if tokio::time::timeout(LAST_BATCHES, self.task).await.is_err() {
+            tracing::error!("audit webhook does not answer, the last events are lost");
+        }
+    }
+}
+
 /// Opens the log and the webhook; none if there is no policy. The webhook's task is spawned.
-pub(crate) fn open(options: &AuditOptions, caller: &Arc<dyn Caller>) -> Result<Option<Arc<Audit>>, String> {
+pub(crate) fn open(
+    options: &AuditOptions,
+    caller: &Arc<dyn Caller>,
+) -> Result<(Option<Arc<Audit>>, Option<Sending>), String> {
     let Some(path) = &options.audit_policy_file else {
         if options.audit_log_path.is_some() || options.audit_webhook_config_file.is_some() {
             tracing::warn!("no audit policy file: no events are recorded");
         }
-        return Ok(None);
+        return Ok((None, None));
     };
     let policy = Policy::parse(&read(path)?).map_err(|error| at(path, &error))?;
     let log = options.audit_log_path.clone().map(|path| {
@@ -38,15 +63,16 @@ pub(crate) fn open(options: &AuditOptions, caller: &Arc<dyn Caller>) -> Result<O
                 max_size: options.audit_webhook_batch_max_size as usize,
                 max_wait: options.audit_webhook_batch_max_wait,
             };
-            let (webhook, task) = AuditWebhook::new(caller.clone(), address, batches);
-            tokio::spawn(task);
-            Some(webhook)
+            let (stop, stopped) = oneshot::channel();
+            let (webhook, task) = AuditWebhook::new(caller.clone(), address, batches, stopped);
+            Some((webhook, Sending { stop, task: tokio::spawn(task) }))
         }
         None => None,
     };
+    let (webhook, sending) = webhook.unzip();
     if log.is_none() && webhook.is_none() {
         tracing::warn!("no audit log and no audit webhook: no events are recorded");
-        return Ok(None);
+        return Ok((None, None));
     }
-    Ok(Some(Audit::new(policy, log, webhook)))
+    Ok((Some(Audit::new(policy, log, webhook)), sending))
 }

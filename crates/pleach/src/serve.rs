@@ -125,7 +125,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     .with_max_request_bytes(usize::try_from(options.max_request_bytes)?)
     .with_caller(Arc::new(BoundedCaller::new(webhooks, &limits)));
     let own_caller: Arc<dyn Caller> = Arc::new(HttpCaller::new());
-    let audit = audit::open(&options.audit, &own_caller)?;
+    let (audit, sending_events) = audit::open(&options.audit, &own_caller)?;
     let authorizers = authorization::open(&options.authorization, &own_caller)?;
     let (has_rbac, allows_all) = (authorizers.has_rbac, authorizers.allows_all);
     engine = engine
@@ -216,6 +216,9 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     controllers.abort();
     renewal.abort();
     storage.resign().await;
+    if let Some(sending) = sending_events {
+        sending.finish().await;
+    }
     drop((engine, storage));
     Ok(())
 }

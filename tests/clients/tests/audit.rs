@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pleach_clients::{Api, Running};
+use pleach_clients::{Api, Running, eventually};
 use pleach_conformance::{Endpoint, HOOK_CA, HookServer};
 use serde_json::{Value, json};
 
@@ -166,4 +167,64 @@ fn events_have_the_annotations_of_webhooks_and_tokens() {
     let used = events.iter().find(|event| event["user"]["username"] == "system:serviceaccount:default:robot");
     let extra = &used.unwrap()["user"]["extra"];
     assert_eq!(extra["authentication.kubernetes.io/credential-id"], json!([id]));
+}
+
+/// A server that takes batches of audit events, its kubeconfig, and the batches.
+fn sink(home: &Path) -> (String, Arc<Mutex<Vec<Value>>>) {
+    let batches = Arc::new(Mutex::new(Vec::new()));
+    let taken = batches.clone();
+    let server = HookServer::start(0, move |_, batch| {
+        taken.lock().unwrap().push(batch.clone());
+        (200, "{}".into())
+    });
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "sink", "user": ""}}],
+        "clusters": [{"name": "sink", "cluster": {
+            "server": server.unwrap().url("/events"), "certificate-authority-data": STANDARD.encode(HOOK_CA),
+        }}],
+    });
+    let path = home.join("audit.kubeconfig");
+    std::fs::write(&path, config.to_string()).unwrap();
+    (path.to_str().unwrap().to_owned(), batches)
+}
+
+#[test]
+fn events_are_sent_to_a_webhook_in_batches() {
+    const SIZE: usize = 5;
+    const REQUESTS: usize = 12;
+    let home = tempfile::tempdir().unwrap();
+    let policy = home.path().join("policy.yaml");
+    // Of one user only: clients of the server itself are recorded as well.
+    let text = "{apiVersion: audit.k8s.io/v1, kind: Policy, omitStages: [RequestReceived], rules: [{level: Metadata, users: [admin], verbs: [get]}]}";
+    std::fs::write(&policy, text).unwrap();
+    let (config, batches) = sink(home.path());
+    let server = Running::start(&[
+        "--in-memory",
+        "--audit-policy-file",
+        policy.to_str().unwrap(),
+        "--audit-webhook-config-file",
+        &config,
+        "--audit-webhook-batch-max-size",
+        &SIZE.to_string(),
+        "--audit-webhook-batch-max-wait",
+        "1h",
+    ]);
+    let api = server.api();
+    for n in 0..REQUESTS {
+        api.get(&format!("/api/v1/namespaces/default/configmaps/m{n}"));
+    }
+    let full = REQUESTS / SIZE;
+    eventually("full batches are sent", || (batches.lock().unwrap().len() >= full).then_some(()));
+    for batch in batches.lock().unwrap().iter() {
+        assert_eq!((&batch["kind"], &batch["apiVersion"]), (&json!("EventList"), &json!("audit.k8s.io/v1")));
+        assert_eq!(batch["items"].as_array().unwrap().len(), SIZE);
+    }
+    // The rest is sent when the server stops.
+    assert!(server.stop());
+    let batches = batches.lock().unwrap();
+    let events: Vec<&Value> = batches.iter().flat_map(|batch| batch["items"].as_array().unwrap()).collect();
+    let names: Vec<&str> = events.iter().map(|event| event["objectRef"]["name"].as_str().unwrap()).collect();
+    assert_eq!(names, (0..REQUESTS).map(|n| format!("m{n}")).collect::<Vec<_>>());
+    assert!(events.iter().all(|event| event["responseStatus"]["code"] == 404), "{events:?}");
 }

@@ -1,6 +1,7 @@
 //! The audit webhook: batches of events, sent to a URL as an `EventList`.
 //!
-//! Events wait in a bounded queue; when it is full they are dropped and counted, as upstream does in batch mode.
+//! Events wait in a bounded queue; when it is full they are dropped and counted, as upstream does in batch mode. When the
+//! server stops, the events that wait are sent without waiting for more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -9,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use pleach_engine::webhooks::{Address, Caller};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::oneshot;
 
 use super::MOST_WAITING;
 
@@ -38,16 +40,17 @@ pub struct AuditWebhook {
 }
 
 impl AuditWebhook {
-    /// A webhook, and the task that sends.
+    /// A webhook, and the task that sends. The task ends when it has sent what waits after `stop`.
     pub fn new(
         caller: Arc<dyn Caller>,
         address: Address,
         options: BatchOptions,
+        stop: oneshot::Receiver<()>,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (events, receiver) = channel(options.buffer.max(1));
         let (dropped, waiting) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicUsize::new(0)));
         let queue = Self { events, waiting: waiting.clone(), dropped: dropped.clone() };
-        (queue, send(caller, address, options, Queue { events: receiver, waiting }, dropped))
+        (queue, send(caller, address, options, Queue { events: receiver, waiting, stop }, dropped))
     }
 
     /// Sends an event, which is JSON.
@@ -65,13 +68,24 @@ impl AuditWebhook {
 struct Queue {
     events: Receiver<Vec<u8>>,
     waiting: Arc<AtomicUsize>,
+    stop: oneshot::Receiver<()>,
 }
 
 impl Queue {
+    /// The next event; `None` at the end.
     async fn recv(&mut self) -> Option<Vec<u8>> {
-        let event = self.events.recv().await?;
+        if !self.events.is_closed() {
+            tokio::select! {
+                biased;
+                event = self.events.recv() => return event.inspect(|event| self.taken(event)),
+                _ = &mut self.stop => self.events.close(),
+            }
+        }
+        self.events.recv().await.inspect(|event| self.taken(event))
+    }
+
+    fn taken(&self, event: &[u8]) {
         self.waiting.fetch_sub(event.len(), Ordering::AcqRel);
-        Some(event)
     }
 }
 
@@ -158,7 +172,8 @@ mod tests {
         let caller = Arc::new(Takes { bodies: bodies.clone(), fails: Mutex::new(2) });
         let address = Address { place: Place::Url("https://x".into()), ca_bundle: Bytes::new() };
         let options = BatchOptions { buffer: 5, max_size: 2, max_wait: Duration::from_secs(1) };
-        let (webhook, task) = AuditWebhook::new(caller, address, options);
+        let (_stop, stopped) = oneshot::channel();
+        let (webhook, task) = AuditWebhook::new(caller, address, options, stopped);
         for i in 0..7 {
             webhook.send(format!("{i}\n").into_bytes());
         }
@@ -169,5 +184,26 @@ mod tests {
         let items =
             |body: &Bytes| pleach_json::parse(body).unwrap().get("items").unwrap().as_array().unwrap().len();
         assert_eq!(bodies.iter().map(items).collect::<Vec<_>>(), [2, 2, 1]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn events_that_wait_are_sent_at_the_end() {
+        let bodies: Arc<Mutex<Vec<Bytes>>> = Arc::default();
+        let caller = Arc::new(Takes { bodies: bodies.clone(), fails: Mutex::new(0) });
+        let address = Address { place: Place::Url("https://x".into()), ca_bundle: Bytes::new() };
+        let options = BatchOptions { buffer: 5, max_size: 4, max_wait: Duration::from_hours(1) };
+        let (stop, stopped) = oneshot::channel();
+        let (webhook, task) = AuditWebhook::new(caller, address, options, stopped);
+        let began = tokio::time::Instant::now();
+        let task = tokio::spawn(task);
+        for i in 0..3 {
+            webhook.send(format!("{i}\n").into_bytes());
+        }
+        tokio::task::yield_now().await;
+        stop.send(()).unwrap();
+        task.await.unwrap();
+        assert!(began.elapsed() < Duration::from_mins(1), "{:?}", began.elapsed());
+        assert_eq!(bodies.lock().unwrap().len(), 1);
+        assert!(webhook.events.is_closed() && webhook.waiting.load(Ordering::Relaxed) == 0);
     }
 }
