@@ -120,8 +120,15 @@ fn no_server_admits_an_object_under_an_older_schema() {
     let group = crd["spec"]["group"].as_str().unwrap().to_owned();
     first.create(DEFINITIONS, &crd);
     let things = format!("/apis/{group}/v1/namespaces/default/things");
+    let mut invalid = thing("too-large", 1001);
+    invalid["apiVersion"] = format!("{group}/v1").into();
     let began = Instant::now();
-    eventually("the other server serves the kind", || (second.get(&things).status == 200).then_some(()));
+    // From the answer on: the other server does not know the kind yet, or refuses by its schema.
+    eventually("the other server serves the kind", || {
+        let refused = second.send("POST", &things, Some(&invalid));
+        assert!([404, 422].contains(&refused.status), "{}: {}", refused.status, refused.body);
+        (refused.status == 422).then_some(())
+    });
     println!("served by the other server after {:?}", began.elapsed());
     for maximum in 0..30 {
         let path = format!("{DEFINITIONS}/{name}");
@@ -148,6 +155,15 @@ fn no_server_admits_an_object_under_an_older_schema() {
     };
     assert_eq!(names(&first), names(&second));
     assert_eq!(names(&first).len(), 30);
+
+    // A CRD that is being deleted takes no more objects, through no server.
+    first.try_send("DELETE", &format!("{DEFINITIONS}/{name}"), None).unwrap().ok();
+    let mut late = thing("late", 1);
+    late["apiVersion"] = format!("{group}/v1").into();
+    for _ in 0..20 {
+        let refused = second.send("POST", &things, Some(&late));
+        assert!([403, 404].contains(&refused.status), "{}: {}", refused.status, refused.body);
+    }
 }
 
 /// `pleach serve` on this cluster, without credentials in its arguments.

@@ -1,5 +1,5 @@
 //! Certificates and tokens of the real binary, over real sockets: client certificates, serving certificates by name, the
-//! versions of TLS, renewal, and the root CA bundle in namespaces.
+//! versions of TLS, renewal, the root CA bundle in namespaces, and TLS to etcd.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -14,6 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pleach_clients::certificates::{Authority, Pair, certificates, client_tls};
 use pleach_clients::{Api, Running, binary, eventually};
+use pleach_conformance::etcd::Etcd;
 use pleach_conformance::{Endpoint, TestServer};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::version::{TLS12, TLS13};
@@ -287,4 +288,57 @@ fn the_token_of_the_admin_comes_from_a_file_or_the_environment() {
     assert!(status == 200 && said.contains(warning) && !said.contains("shown"), "{said}");
     let (status, said) = served_with(&["--token", "shown"], &[], "shown");
     assert!(status == 200 && !said.contains(warning), "{said}");
+}
+
+#[test]
+fn etcd_is_reached_with_certificates_from_files() {
+    let home = tempfile::tempdir().unwrap();
+    let (members, clients) = (Authority::new("members"), Authority::new("clients"));
+    let ca = |name: &str, authority: &Authority| {
+        let path = home.path().join(name);
+        std::fs::write(&path, &authority.certificate).unwrap();
+        text(&path).to_owned()
+    };
+    let (member_ca, client_ca) = (ca("members.crt", &members), ca("clients.crt", &clients));
+    // etcd's JSON gateway is a client of its own listener.
+    let (member, member_key) = members.peer(&["127.0.0.1"]).write(home.path(), "member");
+    let (client, client_key) = clients.client("pleach", &[]).write(home.path(), "client");
+    let etcd = Etcd::start_with_tls(&[
+        "--client-cert-auth",
+        "--trusted-ca-file",
+        &client_ca,
+        "--cert-file",
+        &member,
+        "--key-file",
+        &member_key,
+    ]);
+    let flags = ["--etcd-cafile", &member_ca, "--etcd-certfile", &client, "--etcd-keyfile", &client_key];
+    let server = etcd.serve(&binary(), &flags).unwrap();
+    let api = Api::new(server.endpoint.clone());
+    api.create(
+        "/api/v1/namespaces/default/configmaps",
+        &json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}}),
+    );
+    drop(server);
+
+    // The other commands that take etcd's URLs take the flags as well.
+    let data = home.path().join("data");
+    let mut copy = Command::new(binary());
+    copy.args(["store", "copy", "--from", &etcd.servers(), "--to", text(&data)]).args(flags);
+    let copied = copy.output().unwrap();
+    assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
+    let embedded = Running::on(&data);
+    assert_eq!(embedded.api().get("/api/v1/namespaces/default/configmaps/kept").status, 200);
+
+    let missing = home.path().join("missing.crt");
+    let refused = Command::new(binary())
+        .args(["store", "copy", "--from", &etcd.servers(), "--to", text(&home.path().join("other"))])
+        .args(["--etcd-cafile", text(&missing)])
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && error.contains(&format!("cannot read {}", missing.display())),
+        "{error}"
+    );
 }

@@ -69,18 +69,29 @@ impl Etcd {
 
     /// The same with further arguments of etcd.
     pub fn start_with(nodes: usize, arguments: &[&str]) -> Self {
+        Self::start_at("http", nodes, arguments)
+    }
+
+    /// One node that speaks TLS to its clients, with these arguments about certificates.
+    pub fn start_with_tls(arguments: &[&str]) -> Self {
+        Self::start_at("https", 1, arguments)
+    }
+
+    fn start_at(scheme: &str, nodes: usize, arguments: &[&str]) -> Self {
         for _ in 0..5 {
-            if let Some(etcd) = Self::try_start(nodes, arguments) {
+            if let Some(etcd) = Self::try_start(scheme, nodes, arguments) {
                 return etcd;
             }
         }
         panic!("etcd does not start: scripts/setup.sh installs it")
     }
 
-    fn try_start(nodes: usize, further: &[&str]) -> Option<Self> {
+    fn try_start(scheme: &str, nodes: usize, further: &[&str]) -> Option<Self> {
         let directory = Directory::new("etcd");
-        let urls = || (0..nodes).map(|_| format!("http://127.0.0.1:{}", free_port())).collect::<Vec<_>>();
-        let (clients, peers) = (urls(), urls());
+        let urls = |scheme: &str| {
+            (0..nodes).map(|_| format!("{scheme}://127.0.0.1:{}", free_port())).collect::<Vec<_>>()
+        };
+        let (clients, peers) = (urls(scheme), urls("http"));
         let cluster: Vec<String> = peers.iter().enumerate().map(|(n, peer)| format!("n{n}={peer}")).collect();
         let mut members = Vec::new();
         for (number, (client, peer)) in clients.iter().zip(&peers).enumerate() {
@@ -167,6 +178,11 @@ impl Member {
         self.process = Some(command.spawn().expect("etcd is installed: scripts/setup.sh"));
     }
 
+    /// The host and port of its client URL.
+    pub fn address(&self) -> &str {
+        self.url.split("//").last().unwrap_or_default()
+    }
+
     /// Kills the member.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
@@ -185,7 +201,7 @@ impl Member {
     }
 
     fn answers(&self) -> bool {
-        TcpStream::connect(self.url.trim_start_matches("http://")).is_ok()
+        TcpStream::connect(self.address()).is_ok()
     }
 }
 
