@@ -87,6 +87,14 @@ pub(crate) fn port(value: Option<&Value>, path: &str, errors: &mut Errors) {
     }
 }
 
+/// The value of a label, with all that is wrong with it in one error.
+pub(crate) fn label_value(value: &str, path: &str, errors: &mut Errors) {
+    let wrong: Vec<_> = check_label_value(value).into_iter().collect();
+    if !wrong.is_empty() {
+        errors.push(FieldError::invalid(path, value, wrong.join(";")));
+    }
+}
+
 /// Labels of a map.
 pub(crate) fn labels(labels: Option<&Value>, path: &str, errors: &mut Errors) {
     for (key, value) in labels.and_then(Value::as_object).into_iter().flat_map(Map::iter) {
@@ -210,6 +218,41 @@ pub(crate) fn ip(text: &str, path: &str, errors: &mut Errors) {
         let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
         errors.push(FieldError::invalid(path, text, why));
     }
+}
+
+/// The name of a host of a load balancer, if there is one.
+pub(crate) fn host_of_balancer(host: &str, path: &str, errors: &mut Errors) {
+    if host.is_empty() {
+        return;
+    }
+    dns_subdomain(host, path, errors);
+    if host.parse::<std::net::IpAddr>().is_ok() {
+        errors.push(FieldError::invalid(path, host, "must be a DNS name, not an IP address"));
+    }
+}
+
+/// `ValidateNonSpecialIP`: an address that others than the Node itself can reach.
+pub(crate) fn non_special_ip(text: &str, path: &str, errors: &mut Errors) {
+    let ip = match text.parse::<std::net::IpAddr>() {
+        Ok(ip) => ip.to_canonical(),
+        Err(_) => {
+            errors.push(FieldError::invalid(path, text, "must be a valid IP address"));
+            return;
+        }
+    };
+    let (link_local, multicast) = match ip {
+        std::net::IpAddr::V4(ip) => (ip.is_link_local(), ip.octets()[..3] == [224, 0, 0]),
+        std::net::IpAddr::V6(ip) => (ip.is_unicast_link_local(), ip.segments()[0] & 0xff0f == 0xff02),
+    };
+    let mut refuse = |applies: bool, why: String| {
+        if applies {
+            errors.push(FieldError::invalid(path, text, why));
+        }
+    };
+    refuse(ip.is_unspecified(), format!("may not be unspecified ({text})"));
+    refuse(ip.is_loopback(), "may not be in the loopback range (127.0.0.0/8, ::1/128)".into());
+    refuse(link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)".into());
+    refuse(multicast, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)".into());
 }
 
 /// An address range.

@@ -2,6 +2,7 @@
 
 use pleach_json::{Map, Value};
 use pleach_meta::FieldError;
+use pleach_meta::field_error::BadValue;
 use pleach_meta::object_meta::ObjectMeta;
 
 use crate::columns::{age_text, computed, wide};
@@ -10,7 +11,7 @@ use crate::kinds::api_kind::Rules;
 use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{default_to, items, member, object_mut, text, text_at};
 use crate::kinds::pod::defaults;
-use crate::kinds::pod::validate::volume;
+use crate::kinds::pod::validate::{self as pods, volume};
 use crate::prepare::copy_member;
 use crate::resource::Subresource;
 use crate::strategy::Role;
@@ -79,30 +80,40 @@ impl Rules for Claim {
 
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Errors::new();
-        claim_spec(object.get("spec").unwrap_or(&Value::Null), "spec", &mut errors);
+        let spec = object.get("spec").unwrap_or(&Value::Null);
+        // What an older claim refers to may go on to be wrong.
+        let refers = |source: &str| {
+            old.is_some_and(|old| old.at(&["spec", source, "apiGroup"]).is_some_and(|group| !group.is_null()))
+        };
+        let checks_groups = !refers("dataSource") && !refers("dataSourceRef");
+        any_claim_spec(spec, "spec", checks_groups, &mut errors);
         if let Some(old) = old {
-            let was = old.get("spec").cloned().unwrap_or_default();
-            let mut comparable = object.get("spec").cloned().unwrap_or_default();
-            if text(&was, "volumeName").is_empty() {
-                copy_member(&mut comparable, &was, "volumeName");
+            // An update validates the whole claim twice.
+            errors.extend(errors.clone());
+            claim_update(object, old, &mut errors);
+        }
+        errors
+    }
+
+    fn validate_subresource(&self, object: &Value, _: &Value, _: Subresource) -> Vec<FieldError> {
+        let mut errors = Errors::new();
+        let status = object.get("status").unwrap_or(&Value::Null);
+        let list = |key: &str| status.get(key).and_then(Value::as_object).into_iter().flat_map(Map::iter);
+        for (name, quantity) in list("capacity") {
+            valid_quantity(quantity, &format!("status.capacity[{name}]"), &mut errors);
+        }
+        for (name, state) in list("allocatedResourceStatuses") {
+            let path = "status.allocatedResourceStatus";
+            claim_resource(name, path, &mut errors);
+            if !state.as_str().is_some_and(|state| RESIZE_STATES.contains(&state)) {
+                errors.push(FieldError::not_supported(path, name.as_str(), &RESIZE_STATES));
             }
-            if text_at(old, &["status", "phase"]) == "Bound" {
-                copy_member(&mut comparable, &was, "volumeAttributesClassName");
-                copy_member(&mut comparable, &was, "resources");
-            }
-            if comparable != was {
-                errors.push(FieldError::forbidden("spec", format!("{IMMUTABLE}\n")));
-            }
-            let path = ["spec", "resources", "requests", "storage"];
-            let new = object.at(&path).and_then(checks::quantity);
-            let capacity = old.at(&["status", "capacity", "storage"]).and_then(checks::quantity);
-            if new.zip(old.at(&path).and_then(checks::quantity)).is_some_and(|(new, old)| new < old)
-                && new.zip(capacity).is_some_and(|(new, capacity)| new < capacity)
-            {
-                errors.push(FieldError::forbidden(
-                    "spec.resources.requests.storage",
-                    "field can not be less than status.capacity",
-                ));
+        }
+        for (name, quantity) in list("allocatedResources") {
+            let before = errors.len();
+            claim_resource(name, "status.allocatedResources", &mut errors);
+            if errors.len() == before {
+                valid_quantity(quantity, &format!("status.allocatedResources[{name}]"), &mut errors);
             }
         }
         errors
@@ -148,6 +159,99 @@ impl Rules for Claim {
     }
 }
 
+/// States of a claim that grows, sorted.
+const RESIZE_STATES: [&str; 5] = [
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+];
+
+fn valid_quantity(value: &Value, path: &str, errors: &mut Errors) {
+    if let Some(quantity) = checks::quantity(value).filter(|quantity| quantity.sign() < 0) {
+        errors.push(FieldError::invalid(path, quantity.value(), "must be a valid resource quantity"));
+    }
+}
+
+/// The name of a resource of a claim.
+fn claim_resource(name: &str, path: &str, errors: &mut Errors) {
+    let before = errors.len();
+    let wrong = pleach_meta::names::check_qualified_name(name).into_iter();
+    errors.extend(wrong.map(|why| FieldError::invalid(path, name, why)));
+    let is_native = !name.contains('/') || name.contains("kubernetes.io/");
+    if errors.len() == before && is_native && name != "storage" {
+        errors.push(FieldError::not_supported(path, name, &["storage"]));
+    }
+}
+
+/// `ValidatePersistentVolumeClaimUpdate`, after the claim itself was validated.
+fn claim_update(object: &Value, old: &Value, errors: &mut Errors) {
+    const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
+    let was = old.get("spec").cloned().unwrap_or_default();
+    let mut comparable = object.get("spec").cloned().unwrap_or_default();
+    if text(&was, "volumeName").is_empty() {
+        copy_member(&mut comparable, &was, "volumeName");
+    }
+    let annotation = |object: &Value| ObjectMeta::of(object).annotation(BETA_CLASS).map(str::to_owned);
+    let (written, before) = (annotation(object), annotation(old));
+    let class = comparable.get("storageClassName").and_then(Value::as_str).map(str::to_owned);
+    let had_class = was.get("storageClassName").is_some();
+    let moves_to_field =
+        before.is_some() && !had_class && class == before && (written.is_none() || written == before);
+    if moves_to_field {
+        comparable.as_object_mut().map(|spec| spec.remove("storageClassName"));
+    } else {
+        if written.as_deref().unwrap_or_default() != before.as_deref().unwrap_or_default() {
+            errors.push(FieldError::invalid(
+                format!("metadata.annotations.{BETA_CLASS}"),
+                written.unwrap_or_default(),
+                "field is immutable",
+            ));
+        }
+        // A claim without a class may get one.
+        if class.is_some() && !had_class && (before.is_none() || class == before) {
+            copy_member(&mut comparable, &was, "storageClassName");
+        }
+    }
+    if text_at(object, &["status", "phase"]) == "Bound" {
+        if let Some(Value::Object(requests)) =
+            comparable.get_mut("resources").and_then(|all| all.get_mut("requests"))
+            && let Some(storage) = was.at(&["resources", "requests", "storage"])
+        {
+            requests.insert("storage", storage.clone());
+        }
+        if comparable.get("volumeAttributesClassName").is_some() {
+            copy_member(&mut comparable, &was, "volumeAttributesClassName");
+        }
+    }
+    if comparable != was {
+        errors.push(FieldError::forbidden("spec", format!("{IMMUTABLE}\n")));
+    }
+    let path = ["spec", "resources", "requests", "storage"];
+    let new = object.at(&path).and_then(checks::quantity);
+    let capacity = old.at(&["status", "capacity", "storage"]).and_then(checks::quantity);
+    let zero = pleach_go::quantity::Quantity::from_int(0);
+    if new.zip(old.at(&path).and_then(checks::quantity)).is_some_and(|(new, old)| new < old)
+        && new.is_some_and(|new| new <= capacity.unwrap_or(zero))
+    {
+        errors.push(FieldError::forbidden(
+            "spec.resources.requests.storage",
+            "field can not be less than status.capacity",
+        ));
+    }
+    let mode = ["spec", "volumeMode"];
+    checks::immutable(object.at(&mode), old.at(&mode), "volumeMode", errors);
+    let class = object.at(&["spec", "volumeAttributesClassName"]).and_then(Value::as_str);
+    if was.get("volumeAttributesClassName").is_some() && class.is_none_or(str::is_empty) {
+        let to = if class.is_none() { "nil" } else { "an empty string" };
+        errors.push(FieldError::forbidden(
+            "spec.volumeAttributesClassName",
+            format!("update from non-nil value to {to} is forbidden"),
+        ));
+    }
+}
+
 /// Two fields for the source of a claim follow each other.
 fn mirror_data_source(spec: &mut Map) {
     let core = |source: &Value| {
@@ -177,14 +281,66 @@ fn supported_modes(spec: &Value, path: &str, errors: &mut Errors) {
         let supported = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
         checks::one_of(mode.as_str().unwrap_or_default(), &format!("{path}.accessModes"), &supported, errors);
     }
-    if modes.len() > 1 && modes.iter().any(|mode| mode.as_str() == Some("ReadWriteOncePod")) {
+    let is_single = |mode: &Value| mode.as_str() == Some("ReadWriteOncePod");
+    let is_other =
+        |mode: &Value| ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce"].map(Some).contains(&mode.as_str());
+    if modes.iter().any(is_single) && modes.iter().any(is_other) {
         let why = "may not use ReadWriteOncePod with other access modes";
         errors.push(FieldError::forbidden(format!("{path}.accessModes"), why));
     }
 }
 
-/// The spec of a claim, or of the template of one.
+/// The spec of the template of a claim.
 pub(super) fn claim_spec(spec: &Value, path: &str, errors: &mut Errors) {
+    any_claim_spec(spec, path, true, errors);
+}
+
+/// The object that a claim is filled from.
+fn data_source(source: &Value, path: &str, checks_group: bool, errors: &mut Errors) {
+    let (kind, group) = (text(source, "kind"), text(source, "apiGroup"));
+    for field in ["name", "kind"] {
+        if text(source, field).is_empty() {
+            errors.push(FieldError::required(format!("{path}.{field}"), ""));
+        }
+    }
+    if group.is_empty() && kind != "PersistentVolumeClaim" {
+        let why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+        errors.push(FieldError::invalid(path, kind, why));
+    }
+    if !group.is_empty() && checks_group {
+        checks::dns_subdomain(group, &format!("{path}.apiGroup"), errors);
+    }
+    let namespace = text(source, "namespace");
+    if !namespace.is_empty() {
+        checks::dns_label(namespace, &format!("{path}.namespace"), errors);
+    }
+}
+
+/// Both fields that name the object a claim is filled from.
+fn data_sources(spec: &Value, path: &str, checks_group: bool, errors: &mut Errors) {
+    let (source, reference) = (spec.get("dataSource"), spec.get("dataSourceRef"));
+    for (field, source) in [("dataSource", source), ("dataSourceRef", reference)] {
+        if let Some(source) = source {
+            data_source(source, &format!("{path}.{field}"), checks_group, errors);
+        }
+    }
+    let (Some(source), Some(reference)) = (source, reference) else { return };
+    let same = ["apiGroup", "kind", "name"].iter().all(|field| {
+        source.get(field).filter(|value| !value.is_null())
+            == reference.get(field).filter(|value| !value.is_null())
+    });
+    let why = if !text(reference, "namespace").is_empty() {
+        "may not be specified when dataSourceRef.namespace is specified"
+    } else if same {
+        return;
+    } else {
+        "must match dataSourceRef"
+    };
+    // The value of these errors is a path upstream, which has no public fields.
+    errors.push(FieldError::invalid(path, BadValue::Raw("{}".into()), why));
+}
+
+fn any_claim_spec(spec: &Value, path: &str, checks_groups: bool, errors: &mut Errors) {
     if items(spec, "accessModes").is_empty() {
         let why = "at least 1 access mode is required";
         errors.push(FieldError::required(format!("{path}.accessModes"), why));
@@ -215,6 +371,7 @@ pub(super) fn claim_spec(spec: &Value, path: &str, errors: &mut Errors) {
         &["Block", "Filesystem"],
         errors,
     );
+    data_sources(spec, path, checks_groups, errors);
     let class = text(spec, "volumeAttributesClassName");
     if !class.is_empty() {
         checks::dns_subdomain(class, &format!("{path}.volumeAttributesClassName"), errors);
@@ -225,18 +382,190 @@ pub(super) fn claim_spec(spec: &Value, path: &str, errors: &mut Errors) {
 #[derive(Debug)]
 pub struct Volume;
 
-/// Fields of a volume's spec that do not say where it is.
-const NOT_SOURCES: [&str; 9] = [
-    "capacity",
-    "accessModes",
-    "claimRef",
-    "persistentVolumeReclaimPolicy",
-    "storageClassName",
-    "mountOptions",
-    "volumeMode",
-    "nodeAffinity",
-    "volumeAttributesClassName",
+/// The sources of volumes, in the order they are looked at.
+const SOURCES: [&str; 22] = [
+    "hostPath",
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "flocker",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "cephfs",
+    "iscsi",
+    "cinder",
+    "fc",
+    "flexVolume",
+    "azureFile",
+    "vsphereVolume",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "azureDisk",
+    "scaleIO",
+    "local",
+    "storageos",
+    "csi",
 ];
+
+/// The source of a volume.
+fn source(spec: &Value, name: &str, errors: &mut Errors) {
+    let mut found = false;
+    for kind in SOURCES {
+        let Some(source) = spec.get(kind) else { continue };
+        // This one is allowed beside another, as upstream.
+        if found && kind != "flexVolume" {
+            let kind = if kind == "cephfs" { "cephFS" } else { kind };
+            let why = "may not specify more than 1 volume type";
+            errors.push(FieldError::forbidden(format!("spec.{kind}"), why));
+            continue;
+        }
+        found = true;
+        let path = volume::field("spec", kind);
+        match kind {
+            "csi" => csi(source, &path, errors),
+            "local" => {
+                match text(source, "path") {
+                    "" => errors.push(FieldError::required("spec.local.path", "")),
+                    target => volume::no_backsteps(target, "spec.local.path", errors),
+                }
+                if spec.get("nodeAffinity").is_none() {
+                    let why = "Local volume requires node affinity";
+                    errors.push(FieldError::required("spec.nodeAffinity", why));
+                }
+            }
+            kind => {
+                if kind == "iscsi" {
+                    volume::initiator_and_portal(source, &format!("{path}.targetportal"), name, errors);
+                }
+                volume::external(source, kind, &path, true, errors);
+            }
+        }
+    }
+    if !found {
+        errors.push(FieldError::required("spec", "must specify a volume type"));
+    }
+}
+
+fn csi(source: &Value, path: &str, errors: &mut Errors) {
+    volume::csi_driver_name(text(source, "driver"), &format!("{path}.driver"), errors);
+    if text(source, "volumeHandle").is_empty() {
+        errors.push(FieldError::required(format!("{path}.volumeHandle"), ""));
+    }
+    for field in [
+        "controllerPublishSecretRef",
+        "controllerExpandSecretRef",
+        "nodePublishSecretRef",
+        "nodeExpandSecretRef",
+    ] {
+        let Some(secret) = source.get(field) else { continue };
+        let path = format!("{path}.{field}");
+        match text(secret, "name") {
+            "" => errors.push(FieldError::required(format!("{path}.name"), "")),
+            name => checks::dns_subdomain(name, &format!("{path}.name"), errors),
+        }
+        match text(secret, "namespace") {
+            "" => errors.push(FieldError::required(format!("{path}.namespace"), "")),
+            namespace => checks::dns_label(namespace, &format!("{path}.namespace"), errors),
+        }
+    }
+}
+
+/// The parts of an absolute path after `path.Clean`.
+fn clean(path: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts
+}
+
+/// `ValidatePersistentVolumeUpdate`, after the volume itself was validated.
+fn volume_update(spec: &Value, was: &Value, errors: &mut Errors) {
+    let sources = |spec: &Value| SOURCES.map(|kind| spec.get(kind).cloned());
+    let mut comparable = spec.clone();
+    // A Secret for expansion may be added later.
+    let secret = "controllerExpandSecretRef";
+    if was.get("csi").is_some_and(|csi| csi.get(secret).is_none())
+        && let Some(csi) = comparable.get_mut("csi").and_then(Value::as_object_mut)
+    {
+        csi.remove(secret);
+    }
+    if sources(&comparable) != sources(was) {
+        errors.push(FieldError::forbidden(
+            "spec.persistentvolumesource",
+            "spec.persistentvolumesource is immutable after creation\n",
+        ));
+    }
+    checks::immutable(spec.get("volumeMode"), was.get("volumeMode"), "volumeMode", errors);
+    if was.get("nodeAffinity").is_some() && !same_affinity(spec.get("nodeAffinity"), was.get("nodeAffinity"))
+    {
+        errors.push(FieldError::invalid(
+            "nodeAffinity",
+            spec.get("nodeAffinity").map_or(BadValue::Value(Value::Null), affinity_dump),
+            "field is immutable, except for updating from beta label to GA",
+        ));
+    }
+    if was.get("volumeAttributesClassName").is_some() && spec.get("volumeAttributesClassName").is_none() {
+        let why = "update from non-nil value to nil is forbidden";
+        errors.push(FieldError::forbidden("spec.volumeAttributesClassName", why));
+    }
+}
+
+/// Labels of Nodes with the names that took their place.
+const NEW_LABELS: [(&str, &str); 5] = [
+    ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+    ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
+    ("beta.kubernetes.io/os", "kubernetes.io/os"),
+    ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
+    ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
+];
+
+/// Whether two node affinities are the same, but for labels that got their new names.
+fn same_affinity(new: Option<&Value>, old: Option<&Value>) -> bool {
+    fn renamed(new: Option<&Value>, old: &mut Value) {
+        let Some(new) = new else { return };
+        match (new, old) {
+            (Value::Object(new), Value::Object(old)) => {
+                if let (Some(key), Some(was)) = (new.get_str("key"), old.get_str("key"))
+                    && NEW_LABELS.contains(&(was, key))
+                {
+                    let key = key.to_owned();
+                    old.insert("key", key);
+                }
+                let keys: Vec<pleach_json::Str> = old.keys().cloned().collect();
+                for key in keys {
+                    if let Some(inner) = old.get_mut(&key) {
+                        renamed(new.get(&key), inner);
+                    }
+                }
+            }
+            (Value::Array(new), Value::Array(old)) => {
+                new.iter().zip(old.iter_mut()).for_each(|(new, old)| renamed(Some(new), old));
+            }
+            _ => {}
+        }
+    }
+    let mut old = old.cloned().unwrap_or_default();
+    renamed(new, &mut old);
+    new.cloned().unwrap_or_default() == old
+}
+
+/// A node affinity as Go writes the internal type as JSON.
+fn affinity_dump(affinity: &Value) -> BadValue {
+    let required = affinity.get("required").map_or_else(
+        || "null".to_owned(),
+        |required| {
+            let terms = items(required, "nodeSelectorTerms").iter().map(pods::affinity::term_text);
+            format!("{{\"NodeSelectorTerms\":[{}]}}", terms.collect::<Vec<_>>().join(","))
+        },
+    );
+    BadValue::Raw(format!("{{\"Required\":{required}}}"))
+}
 
 impl Rules for Volume {
     fn protection_finalizer(&self) -> Option<&'static str> {
@@ -288,6 +617,7 @@ impl Rules for Volume {
                 errors.push(FieldError::not_supported("spec.capacity", shown, &["storage"]));
             }
             for (name, value) in capacity {
+                valid_quantity(value, &format!("spec.capacity[{name}]"), &mut errors);
                 if !defaults::is_positive(value) {
                     errors.push(FieldError::invalid(
                         format!("spec.capacity[{name}]"),
@@ -303,37 +633,21 @@ impl Rules for Volume {
             &["Delete", "Recycle", "Retain"],
             &mut errors,
         );
-        let sources = |spec: &Value| -> Vec<(pleach_json::Str, Value)> {
-            let members = spec.as_object().into_iter().flat_map(Map::iter);
-            let members = members.filter(|(key, _)| !NOT_SOURCES.contains(&key.as_str()));
-            members.map(|(key, value)| (key.clone(), value.clone())).collect()
-        };
-        let found = sources(spec);
-        if found.is_empty() {
-            errors.push(FieldError::required("spec", "must specify a volume type"));
-        }
-        let reclaim = text(spec, "persistentVolumeReclaimPolicy");
-        if let Some((kind, source)) = found.first() {
-            let path = format!("spec.{kind}");
-            match kind.as_str() {
-                "hostPath" => volume::host_path(source, &path, &mut errors),
-                "csi" => ["driver", "volumeHandle"]
-                    .iter()
-                    .filter(|field| text(source, field).is_empty())
-                    .for_each(|field| errors.push(FieldError::required(format!("{path}.{field}"), ""))),
-                "local" => {
-                    if text(source, "path").is_empty() {
-                        errors.push(FieldError::required("spec.local.path", ""));
-                    }
-                    if spec.get("nodeAffinity").is_none() {
-                        let why = "Local volume requires node affinity";
-                        errors.push(FieldError::required("spec.nodeAffinity", why));
-                    }
+        if let Some(affinity) = spec.get("nodeAffinity") {
+            match affinity.get("required") {
+                Some(required) => {
+                    pods::affinity::node_selector(required, "spec.nodeAffinity.required", &mut errors);
                 }
-                kind => volume::external(source, kind, &path, &mut errors),
+                None => {
+                    let why = "must specify required node constraints";
+                    errors.push(FieldError::required("spec.nodeAffinity.required", why));
+                }
             }
         }
-        if text_at(spec, &["hostPath", "path"]) == "/" && reclaim == "Recycle" {
+        source(spec, ObjectMeta::of(object).name(), &mut errors);
+        let reclaim = text(spec, "persistentVolumeReclaimPolicy");
+        let host_path = text_at(spec, &["hostPath", "path"]);
+        if host_path.starts_with('/') && clean(host_path).is_empty() && reclaim == "Recycle" {
             errors.push(FieldError::forbidden(
                 "spec.persistentVolumeReclaimPolicy",
                 "may not be 'recycle' for a hostPath mount of '/'",
@@ -345,23 +659,22 @@ impl Rules for Volume {
         }
         let modes = ["Block", "Filesystem"];
         checks::one_of_if_set(spec.get("volumeMode"), "spec.volumeMode", &modes, &mut errors);
-        for (kind, _) in found.iter().skip(1) {
-            errors.push(FieldError::forbidden(
-                format!("spec.{kind}"),
-                "may not specify more than 1 volume type",
-            ));
+        if let Some(class) = spec.get("volumeAttributesClassName").and_then(Value::as_str) {
+            let at = "spec.volumeAttributesClassName";
+            if class.is_empty() {
+                errors.push(FieldError::required(at, "an empty string is disallowed"));
+            } else {
+                checks::dns_subdomain(class, at, &mut errors);
+            }
+            if spec.get("csi").is_none() {
+                let why = "has to be specified when using volumeAttributesClassName";
+                errors.push(FieldError::required("spec.csi", why));
+            }
         }
-        if old.is_some() {
+        if let Some(old) = old {
             // An update validates the whole volume twice.
             errors.extend(errors.clone());
-        }
-        if let Some(old) = old
-            && sources(old.get("spec").unwrap_or(&Value::Null)) != found
-        {
-            errors.push(FieldError::forbidden(
-                "spec.persistentvolumesource",
-                "spec.persistentvolumesource is immutable after creation\n",
-            ));
+            volume_update(spec, old.get("spec").unwrap_or(&Value::Null), &mut errors);
         }
         errors
     }
@@ -386,5 +699,72 @@ impl Rules for Volume {
             age_text(),
             wide(computed("VolumeMode", "string", |o, _| text_at(o, &["spec", "volumeMode"]).into())),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_json::json;
+
+    use super::*;
+
+    fn texts(errors: Errors) -> Vec<String> {
+        errors.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn claims_get_a_class_later_and_shrink_no_further_than_their_volume() {
+        let claim = |class: Option<&str>, storage: &str| {
+            let mut claim = json!({
+                "spec": {"accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem", "resources": {"requests": {"storage": (storage)}}},
+                "status": {"phase": "Bound", "capacity": {"storage": "1Gi"}},
+            });
+            if let Some(class) = class {
+                member(&mut claim, "spec").insert("storageClassName", class);
+            }
+            claim
+        };
+        let (without, with) = (claim(None, "2Gi"), claim(Some("fast"), "2Gi"));
+        assert_eq!(texts(Claim.validate(&with, Some(&without))), [""; 0]);
+        let refused = texts(Claim.validate(&without, Some(&with)));
+        assert_eq!(refused, [format!("spec: Forbidden: {IMMUTABLE}\n")]);
+        let shrunk = claim(None, "1Gi");
+        let want = "spec.resources.requests.storage: Forbidden: field can not be less than status.capacity";
+        assert_eq!(texts(Claim.validate(&shrunk, Some(&without))), [want]);
+    }
+
+    #[test]
+    fn sources_of_claims_are_named() {
+        let spec = json!({
+            "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
+            "dataSource": {"kind": "PersistentVolumeClaim", "name": "a"},
+            "dataSourceRef": {"apiGroup": "Bad_", "kind": "X", "name": ""},
+        });
+        let mut errors = Errors::new();
+        claim_spec(&spec, "spec", &mut errors);
+        let found = texts(errors);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert_eq!(found[0], "spec.dataSourceRef.name: Required value");
+        assert!(found[1].starts_with("spec.dataSourceRef.apiGroup: Invalid value: \"Bad_\": "), "{found:?}");
+        assert_eq!(found[2], "spec: Invalid value: {}: must match dataSourceRef");
+    }
+
+    #[test]
+    fn affinity_of_volumes_changes_only_to_new_names_of_labels() {
+        let volume = |key: &str| json!({"spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": (key), "operator": "In", "values": ["a"]}]}]}}}});
+        let errors = |new: &Value, old: &Value| {
+            let mut errors = Errors::new();
+            volume_update(new.get("spec").unwrap(), old.get("spec").unwrap(), &mut errors);
+            texts(errors)
+        };
+        let old = volume("failure-domain.beta.kubernetes.io/zone");
+        assert_eq!(errors(&volume("topology.kubernetes.io/zone"), &old), [""; 0]);
+        let refused = errors(&volume("other"), &old);
+        assert_eq!(
+            refused,
+            [
+                "nodeAffinity: Invalid value: {\"Required\":{\"NodeSelectorTerms\":[{\"MatchExpressions\":[{\"Key\":\"other\",\"Operator\":\"In\",\"Values\":[\"a\"]}],\"MatchFields\":null}]}}: field is immutable, except for updating from beta label to GA"
+            ]
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! Pods and PodTemplates.
 
+mod app_armor;
 pub(crate) mod cells;
 pub(crate) mod defaults;
 mod label_keys;
@@ -36,6 +37,7 @@ impl Rules for Pod {
 
     fn prepare_for_create(&self, object: &mut Value) {
         label_keys::merge(object);
+        app_armor::sync(object);
         let class = object.get("spec").map_or("BestEffort", resources::qos_class);
         let gated = object.get("spec").is_some_and(|spec| !items(spec, "schedulingGates").is_empty());
         let mut status = Map::new();

@@ -1,6 +1,7 @@
 //! Validation of Pods and pod templates.
 
 pub(crate) mod affinity;
+pub(crate) mod annotations;
 mod container;
 mod env;
 mod mounts;
@@ -19,14 +20,14 @@ use pleach_meta::object_meta::ObjectMeta;
 use pleach_meta::{FieldError, Path};
 
 use crate::kinds::checks::{self, Errors};
-use crate::kinds::fields::{items, search, text};
+use crate::kinds::fields::{bool_at, items, search, text, text_at};
 use crate::resource::Subresource;
 
 /// A new Pod.
 pub(super) fn create(object: &Value) -> Errors {
     let mut errors = Errors::new();
+    whole(object, &mut errors);
     if let Some(spec) = object.get("spec") {
-        pod_spec(spec, "spec", &mut errors);
         if !items(spec, "ephemeralContainers").is_empty() {
             errors.push(FieldError::forbidden("spec.ephemeralContainers", "cannot be set on create"));
         }
@@ -36,8 +37,23 @@ pub(super) fn create(object: &Value) -> Errors {
                 "cannot be set until all schedulingGates have been cleared",
             ));
         }
+        let metadata = object.get("metadata").unwrap_or(&Value::Null);
+        annotations::profiles_match(metadata, spec, "spec", &mut errors);
     }
     errors
+}
+
+/// `validatePodMetadataAndSpec`, but for the metadata that all kinds have.
+fn whole(object: &Value, errors: &mut Errors) {
+    let (Some(metadata), Some(spec)) = (object.get("metadata"), object.get("spec")) else { return };
+    annotations::specific(metadata, spec, "metadata.annotations", errors);
+    pod_spec(spec, "spec", Some(ObjectMeta::of(object).name()), errors);
+    volume::tokens_without_account(spec, errors);
+    for list in ["containers", "initContainers"] {
+        for (i, container) in items(spec, list).iter().enumerate() {
+            container::image_space(container, &format!("spec.{list}[{i}]"), errors);
+        }
+    }
 }
 
 /// A pod template, at a path.
@@ -53,7 +69,9 @@ pub(crate) fn template(template: &Value, path: &str, errors: &mut Errors) {
     );
     errors.extend(Vec::from(found));
     if let Some(spec) = template.get("spec") {
-        pod_spec(spec, &format!("{path}.spec"), errors);
+        annotations::specific(metadata, spec, &format!("{path}.annotations"), errors);
+        pod_spec(spec, &format!("{path}.spec"), None, errors);
+        annotations::profiles_match(metadata, spec, &format!("{path}.spec"), errors);
         if !items(spec, "ephemeralContainers").is_empty() {
             errors.push(FieldError::forbidden(
                 format!("{path}.spec.ephemeralContainers"),
@@ -63,15 +81,23 @@ pub(crate) fn template(template: &Value, path: &str, errors: &mut Errors) {
     }
 }
 
-/// A pod spec, at a path.
-pub(crate) fn pod_spec(spec: &Value, path: &str, errors: &mut Errors) {
+/// The spec of a Pod with its name, or of a template without, at a path.
+fn pod_spec(spec: &Value, path: &str, pod: Option<&str>, errors: &mut Errors) {
     let at = |field: &str| format!("{path}.{field}");
     let mut volumes: HashSet<&str> = HashSet::new();
+    let holder = volume::Holder { pod: pod.unwrap_or_default(), is_pod: pod.is_some() };
+    let is_made = |claim: &str| {
+        let volume =
+            pod.filter(|pod| !pod.is_empty()).and_then(|pod| claim.strip_prefix(pod)?.strip_prefix('-'));
+        let is_it =
+            |volume: &Value, name: &str| text(volume, "name") == name && volume.get("ephemeral").is_some();
+        volume.is_some_and(|name| search(items(spec, "volumes"), |volume| is_it(volume, name)).is_some())
+    };
     for (i, volume) in items(spec, "volumes").iter().enumerate() {
         let path = format!("{path}.volumes[{i}]");
         let name = text(volume, "name");
         let before = errors.len();
-        volume::source(volume, &path, spec, errors);
+        volume::source(volume, &path, holder, errors);
         if name.is_empty() {
             errors.push(FieldError::required(format!("{path}.name"), ""));
         } else {
@@ -84,9 +110,17 @@ pub(crate) fn pod_spec(spec: &Value, path: &str, errors: &mut Errors) {
         if errors.len() == before {
             volumes.insert(name);
         }
+        let claim = text_at(volume, &["persistentVolumeClaim", "claimName"]);
+        if is_made(claim) {
+            let why = "must not reference a PVC that gets created for an ephemeral volume";
+            errors.push(FieldError::invalid(format!("{path}.persistentVolumeClaim.claimName"), claim, why));
+        }
     }
     resources::pod_claims(items(spec, "resourceClaims"), &at("resourceClaims"), errors);
-    container::all(&container::Context::new(spec, &volumes, path), path, errors);
+    let context = container::Context::new(spec, &volumes, pod.is_none());
+    container::all(&context, path, errors);
+    resources::of_pod(spec, &at("resources"), errors);
+    container::host_network(&context, path, errors);
     checks::one_of(
         text(spec, "restartPolicy"),
         &at("restartPolicy"),
@@ -107,18 +141,15 @@ pub(crate) fn pod_spec(spec: &Value, path: &str, errors: &mut Errors) {
     if let Some(affinity) = spec.get("affinity") {
         affinity::affinity(affinity, &at("affinity"), errors);
     }
-    if dns == "None" && spec.at(&["dnsConfig", "nameservers"]).is_none() {
+    if dns == "None" && spec.get("dnsConfig").is_none() {
         let why = "must provide `dnsConfig` when `dnsPolicy` is None";
-        if spec.get("dnsConfig").is_none() {
-            errors.push(FieldError::required(at("dnsConfig"), why));
-        } else {
-            errors.push(FieldError::required(
-                at("dnsConfig.nameservers"),
-                "must provide at least one DNS nameserver when `dnsPolicy` is None",
-            ));
-        }
+        errors.push(FieldError::required(at("dnsConfig"), why));
+    } else if dns == "None" && spec.get("dnsConfig").is_some_and(|all| items(all, "nameservers").is_empty()) {
+        let why = "must provide at least one DNS nameserver when `dnsPolicy` is None";
+        errors.push(FieldError::required(at("dnsConfig.nameservers"), why));
+    } else {
+        dns_config(spec, &at("dnsConfig"), errors);
     }
-    dns_config(spec, &at("dnsConfig"), errors);
     for (i, gate) in items(spec, "readinessGates").iter().enumerate() {
         let kind = text(gate, "conditionType");
         let path = format!("{path}.readinessGates[{i}].conditionType");
@@ -136,6 +167,7 @@ pub(crate) fn pod_spec(spec: &Value, path: &str, errors: &mut Errors) {
     }
     affinity::spread(items(spec, "topologySpreadConstraints"), &at("topologySpreadConstraints"), errors);
     windows::host_process(spec, path, errors);
+    host_users(spec, path, errors);
     let named = |field: &str, check: fn(&str, &str, &mut Errors), errors: &mut Errors| {
         let value = text(spec, field);
         if !value.is_empty() {
@@ -155,9 +187,7 @@ pub(crate) fn pod_spec(spec: &Value, path: &str, errors: &mut Errors) {
     }
     named("hostname", checks::dns_label, errors);
     named("subdomain", checks::dns_label, errors);
-    for (i, toleration) in items(spec, "tolerations").iter().enumerate() {
-        self::toleration(toleration, &format!("{path}.tolerations[{i}]"), errors);
-    }
+    tolerations(spec, path, errors);
     for (i, alias) in items(spec, "hostAliases").iter().enumerate() {
         checks::ip(text(alias, "ip"), &format!("{path}.hostAliases[{i}].ip"), errors);
         for (j, host) in items(alias, "hostnames").iter().enumerate() {
@@ -172,16 +202,27 @@ pub(crate) fn pod_spec(spec: &Value, path: &str, errors: &mut Errors) {
         let supported = ["Never", "PreemptLowerPriority"];
         checks::required_one_of(policy, &at("preemptionPolicy"), &supported, errors);
     }
-    for (name, value) in spec.get("overhead").and_then(Value::as_object).into_iter().flat_map(Map::iter) {
-        let path = format!("{path}.overhead.limits[{name}]");
-        resources::container_resource_name(name, &path, errors);
-        checks::non_negative_quantity(value, &path, errors);
+    if let Some(overhead) = spec.get("overhead") {
+        resources::overhead(overhead, &at("overhead"), errors);
     }
     if let Some(os) = spec.get("os") {
         match text(os, "name") {
-            "" => errors.push(FieldError::required(at("os.name"), "")),
+            "" => errors.push(FieldError::required(at("os.name"), "cannot be empty")),
             name @ ("linux" | "windows") => windows::of_os(name, spec, path, errors),
             name => checks::one_of(name, &at("os"), &["linux", "windows"], errors),
+        }
+    }
+}
+
+/// A user namespace of its own is not for a Pod that shares others with the host; the names of fields are upstream's.
+fn host_users(spec: &Value, path: &str, errors: &mut Errors) {
+    if spec.get("hostUsers").and_then(Value::as_bool) != Some(false) {
+        return;
+    }
+    for (field, shown) in [("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")] {
+        if bool_at(spec, &[field]) {
+            errors
+                .push(FieldError::forbidden(format!("{path}.{shown}"), "when `pod.Spec.HostUsers` is false"));
         }
     }
 }
@@ -213,6 +254,11 @@ fn dns_config(spec: &Value, path: &str, errors: &mut Errors) {
         let why = "must not have more than 32 search paths";
         errors.push(FieldError::invalid(format!("{path}.searches"), searches.to_vec(), why));
     }
+    let length: usize = searches.iter().filter_map(Value::as_str).map(|search| search.len() + 1).sum();
+    if length > 2048 + 1 {
+        let why = "must not have more than 2048 characters (including spaces) in the search list";
+        errors.push(FieldError::invalid(format!("{path}.searches"), searches.to_vec(), why));
+    }
     for (i, search) in searches.iter().enumerate() {
         let search = search.as_str().unwrap_or_default();
         // A trailing dot makes a name absolute.
@@ -229,6 +275,12 @@ fn dns_config(spec: &Value, path: &str, errors: &mut Errors) {
         if text(option, "name").is_empty() {
             errors.push(FieldError::required(format!("{path}.options[{i}]"), "must not be empty"));
         }
+    }
+}
+
+fn tolerations(spec: &Value, path: &str, errors: &mut Errors) {
+    for (i, one) in items(spec, "tolerations").iter().enumerate() {
+        toleration(one, &format!("{path}.tolerations[{i}]"), errors);
     }
 }
 
@@ -256,9 +308,7 @@ pub(crate) fn toleration(toleration: &Value, path: &str, errors: &mut Errors) {
     }
     match operator {
         "" | "Equal" => {
-            let value = text(toleration, "value");
-            let wrong = pleach_meta::names::check_label_value(value).into_iter();
-            errors.extend(wrong.map(|why| FieldError::invalid(format!("{path}.operator"), value, why)));
+            checks::label_value(text(toleration, "value"), &format!("{path}.operator"), errors);
         }
         "Exists" => {
             if !text(toleration, "value").is_empty() {
@@ -289,33 +339,46 @@ const MAY_CHANGE: &str = "pod updates may not change fields other than `spec.con
 pub(super) fn update(object: &Value, old: &Value) -> Errors {
     let mut errors = Errors::new();
     let (Some(spec), Some(was)) = (object.get("spec"), old.get("spec")) else { return errors };
-    pod_spec(spec, "spec", &mut errors);
+    whole(object, &mut errors);
+    annotations::changes(object, old, &mut errors);
     for list in ["containers", "initContainers"] {
-        if items(spec, list).len() != items(was, list).len() {
+        let containers = items(spec, list);
+        if containers.len() != items(was, list).len() {
             errors.push(FieldError::forbidden(
                 format!("spec.{list}"),
                 "pod updates may not add or remove containers",
             ));
             return errors;
         }
+        for (i, container) in containers.iter().enumerate() {
+            let path = format!("spec.{list}[{i}]");
+            if text(container, "image").is_empty() {
+                errors.push(FieldError::required(format!("{path}.image"), ""));
+            }
+            container::image_space(container, &path, &mut errors);
+        }
     }
-    match (
-        spec.get("activeDeadlineSeconds").and_then(Value::as_int),
-        was.get("activeDeadlineSeconds").and_then(Value::as_int),
-    ) {
-        (Some(new), Some(before)) if new > before => errors.push(FieldError::invalid(
-            "spec.activeDeadlineSeconds",
-            new,
-            "must be less than or equal to previous value",
-        )),
-        (None, Some(_)) => errors.push(FieldError::invalid(
-            "spec.activeDeadlineSeconds",
-            Value::Null,
-            "must not update from a positive integer to nil value",
-        )),
+    let seconds = |spec: &Value| spec.get("activeDeadlineSeconds").and_then(Value::as_int);
+    let at = "spec.activeDeadlineSeconds";
+    match (seconds(spec), seconds(was)) {
+        (Some(new), _) if !(0..=2_147_483_647).contains(&new) => {
+            errors.push(FieldError::invalid(at, new, "must be between 0 and 2147483647, inclusive"));
+            return errors;
+        }
+        (Some(new), Some(before)) if new > before => {
+            errors.push(FieldError::invalid(at, new, "must be less than or equal to previous value"));
+            return errors;
+        }
+        (None, Some(_)) => {
+            let why = "must not update from a positive integer to nil value";
+            errors.push(FieldError::invalid(at, Value::Null, why));
+        }
         _ => {}
     }
-    errors.extend(changed_toleration(items(spec, "tolerations"), items(was, "tolerations")));
+    match changed_toleration(items(spec, "tolerations"), items(was, "tolerations")) {
+        Some(error) => errors.push(error),
+        None => tolerations(spec, "spec", &mut errors),
+    }
     let gates = |spec: &Value| -> Vec<String> {
         items(spec, "schedulingGates").iter().map(|gate| text(gate, "name").to_owned()).collect()
     };
@@ -352,7 +415,8 @@ pub(super) fn update(object: &Value, old: &Value) -> Errors {
                 ));
             }
             put_back(members, was, "nodeSelector");
-            put_back(members, was, "affinity");
+            affinity::narrowed(spec, was, &mut errors);
+            put_back_node_affinity(members, was);
         }
     }
     if comparable != *was {
@@ -366,11 +430,29 @@ fn changed_toleration(new: &[Value], old: &[Value]) -> Option<FieldError> {
     let same = |one: &Value, other: &Value| {
         ["key", "operator", "value", "effect"].iter().all(|field| text(one, field) == text(other, field))
     };
-    let is_kept = |one: &Value| new.iter().any(|other| same(one, other));
+    let is_kept = |one: &Value| search(new, |other| same(one, other)).is_some();
     (!old.iter().all(is_kept)).then(|| {
         let why = "existing toleration can not be modified except its tolerationSeconds";
         FieldError::forbidden("spec.tolerations", why)
     })
+}
+
+/// The node affinity, of which the change was judged; the other affinities must stay.
+fn put_back_node_affinity(members: &mut Map, was: &Value) {
+    let before = was.at(&["affinity", "nodeAffinity"]);
+    if let Some(affinity) = members.get_mut("affinity").and_then(Value::as_object_mut) {
+        match before {
+            Some(before) => affinity.insert("nodeAffinity", before.clone()),
+            None => affinity.remove("nodeAffinity"),
+        };
+        if affinity.is_empty() && was.get("affinity").is_none() {
+            members.remove("affinity");
+        }
+    } else if let Some(before) = before {
+        let mut affinity = Map::new();
+        affinity.insert("nodeAffinity", before.clone());
+        members.insert("affinity", affinity);
+    }
 }
 
 fn put_back(members: &mut Map, was: &Value, key: &str) {
@@ -380,25 +462,34 @@ fn put_back(members: &mut Map, was: &Value, key: &str) {
     };
 }
 
+/// Whether a Pod is the image of one that a kubelet has from a file.
+fn is_mirror(pod: &Value) -> bool {
+    ObjectMeta::of(pod).annotation(annotations::MIRROR).is_some()
+}
+
 /// An update of a subresource.
 pub(super) fn subresource(object: &Value, old: &Value, subresource: Subresource) -> Errors {
     let mut errors = Errors::new();
     match subresource {
         Subresource::Status => status::status(object, old, &mut errors),
         Subresource::EphemeralContainers => {
+            whole(object, &mut errors);
+            annotations::changes(object, old, &mut errors);
+            if is_mirror(old) {
+                return vec![FieldError::forbidden("[]", "static pods do not support ephemeral containers")];
+            }
             if let Some(spec) = object.get("spec") {
-                pod_spec(spec, "spec", &mut errors);
                 let new = items(spec, "ephemeralContainers");
                 for before in old.get("spec").map(|s| items(s, "ephemeralContainers")).unwrap_or_default() {
                     let name = text(before, "name");
                     match search(new, |one| text(one, "name") == name) {
                         None => errors.push(FieldError::forbidden(
                             "spec.ephemeralContainers",
-                            format!("existing ephemeral containers \"{name}\" may not be removed"),
+                            format!("existing ephemeral containers \"{name}\" may not be removed\n"),
                         )),
                         Some(one) if one != before => errors.push(FieldError::forbidden(
                             "spec.ephemeralContainers",
-                            format!("existing ephemeral containers \"{name}\" may not be changed"),
+                            format!("existing ephemeral containers \"{name}\" may not be changed\n"),
                         )),
                         _ => {}
                     }

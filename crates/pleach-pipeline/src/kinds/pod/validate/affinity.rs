@@ -22,7 +22,8 @@ pub(super) fn affinity(affinity: &Value, path: &str, errors: &mut Errors) {
             let path = format!("{path}.{PREFERRED}[{i}]");
             weight(term, &path, errors);
             if let Some(preference) = term.get("preference") {
-                node_selector_term(preference, &format!("{path}.preference"), errors);
+                // Any text may be a value of what is only preferred.
+                node_selector_term(preference, &format!("{path}.preference"), false, errors);
             }
         }
     }
@@ -57,11 +58,11 @@ pub(crate) fn node_selector(selector: &Value, path: &str, errors: &mut Errors) {
         errors.push(FieldError::required(format!("{path}.nodeSelectorTerms"), why));
     }
     for (i, term) in terms.iter().enumerate() {
-        node_selector_term(term, &format!("{path}.nodeSelectorTerms[{i}]"), errors);
+        node_selector_term(term, &format!("{path}.nodeSelectorTerms[{i}]"), true, errors);
     }
 }
 
-fn node_selector_term(term: &Value, path: &str, errors: &mut Errors) {
+fn node_selector_term(term: &Value, path: &str, checks_values: bool, errors: &mut Errors) {
     for (i, requirement) in items(term, "matchExpressions").iter().enumerate() {
         let path = format!("{path}.matchExpressions[{i}]");
         let values = items(requirement, "values");
@@ -86,7 +87,7 @@ fn node_selector_term(term: &Value, path: &str, errors: &mut Errors) {
             )),
         }
         label_name(text(requirement, "key"), &format!("{path}.key"), errors);
-        for (j, value) in values.iter().enumerate() {
+        for (j, value) in values.iter().enumerate().filter(|_| checks_values) {
             let value = value.as_str().unwrap_or_default();
             let wrong = check_label_value(value).into_iter();
             errors.extend(wrong.map(|why| FieldError::invalid(format!("{path}.values[{j}]"), value, why)));
@@ -176,6 +177,62 @@ fn label_keys(term: &Value, path: &str, errors: &mut Errors) {
             errors.push(FieldError::invalid(format!("{path}.matchLabelKeys[{i}]"), *key, why));
         }
     }
+}
+
+/// A change of the required node affinity of a Pod that is not scheduled yet: terms may only get more requirements.
+pub(super) fn narrowed(spec: &Value, was: &Value, errors: &mut Errors) {
+    let path = ["affinity", "nodeAffinity", REQUIRED];
+    let terms = |spec: &'_ Value| {
+        spec.at(&path).map(|all| items(all, "nodeSelectorTerms").to_vec()).unwrap_or_default()
+    };
+    let (new, old) = (terms(spec), terms(was));
+    let at = format!("spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms");
+    if old.is_empty() || spec.at(&path[..2]) == was.at(&path[..2]) {
+        return;
+    }
+    if old.len() != new.len() {
+        let why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
+        errors.push(FieldError::invalid(at, dump_terms(&new), why));
+        return;
+    }
+    let begins = |new: &Value, old: &Value, list: &str| items(new, list).starts_with(items(old, list));
+    let is_empty =
+        |term: &Value| items(term, "matchExpressions").is_empty() && items(term, "matchFields").is_empty();
+    for (i, (new, old)) in new.iter().zip(&old).enumerate() {
+        let grows = begins(new, old, "matchExpressions") && begins(new, old, "matchFields");
+        if !grows || is_empty(old) && !is_empty(new) {
+            let why = "only additions are allowed (no mutations or deletions)";
+            errors.push(FieldError::invalid(format!("{at}[{i}]"), dump_term(new), why));
+        }
+    }
+}
+
+/// Terms as Go writes the internal type as JSON.
+fn dump_terms(terms: &[Value]) -> BadValue {
+    let shown: Vec<String> = terms.iter().map(term_text).collect();
+    BadValue::Raw(if terms.is_empty() { "null".into() } else { format!("[{}]", shown.join(",")) })
+}
+
+fn dump_term(term: &Value) -> BadValue {
+    BadValue::Raw(term_text(term))
+}
+
+/// A term of a node selector as Go writes the internal type as JSON.
+pub(crate) fn term_text(term: &Value) -> String {
+    let show = |value: Option<&Value>| pleach_json::to_string(value.unwrap_or(&Value::Null));
+    let list = |key: &str| {
+        let Some(all) = term.get(key).and_then(Value::as_array) else { return "null".to_owned() };
+        let one = |one: &Value| {
+            format!(
+                "{{\"Key\":{},\"Operator\":{},\"Values\":{}}}",
+                show(one.get("key")),
+                show(one.get("operator")),
+                show(one.get("values"))
+            )
+        };
+        format!("[{}]", all.iter().map(one).collect::<Vec<_>>().join(","))
+    };
+    format!("{{\"MatchExpressions\":{},\"MatchFields\":{}}}", list("matchExpressions"), list("matchFields"))
 }
 
 fn label_name(name: &str, path: &str, errors: &mut Errors) {

@@ -23,7 +23,7 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(spec: &'a Value, volumes: &'a HashSet<&'a str>, path: &str) -> Self {
+    pub(super) fn new(spec: &'a Value, volumes: &'a HashSet<&'a str>, is_template: bool) -> Self {
         Self {
             spec,
             volumes,
@@ -32,7 +32,7 @@ impl<'a> Context<'a> {
                 .get("terminationGracePeriodSeconds")
                 .and_then(Value::as_int)
                 .filter(|seconds| *seconds >= 0),
-            is_template: path.contains("template"),
+            is_template,
         }
     }
 }
@@ -68,9 +68,6 @@ pub(super) fn all(context: &Context<'_>, path: &str, errors: &mut Errors) {
     for (i, container) in items(spec, "ephemeralContainers").iter().enumerate() {
         let path = format!("{path}.ephemeralContainers[{i}]");
         ephemeral(container, &path, context, (&targets, &mut names), errors);
-    }
-    if bool_at(spec, &["hostNetwork"]) {
-        host_network(containers, &format!("{path}.containers"), context.is_template, errors);
     }
 }
 
@@ -120,9 +117,7 @@ fn ephemeral<'a>(
     errors: &mut Errors,
 ) {
     common(container, path, context, errors);
-    if context.is_template {
-        image_space(container, path, errors);
-    }
+    image_space(container, path, errors);
     let name = text(container, "name");
     if !names.insert(name) {
         errors.push(FieldError::duplicate(format!("{path}.name"), name));
@@ -157,7 +152,8 @@ fn ephemeral<'a>(
     }
 }
 
-fn image_space(container: &Value, path: &str, errors: &mut Errors) {
+/// An image of a Pod has no space around it; that of a template may.
+pub(super) fn image_space(container: &Value, path: &str, errors: &mut Errors) {
     let image = text(container, "image");
     if image.trim() != image {
         let why = "must not have leading or trailing whitespace";
@@ -175,8 +171,6 @@ fn common(container: &Value, path: &str, context: &Context<'_>, errors: &mut Err
     }
     if text(container, "image").is_empty() {
         errors.push(FieldError::required(format!("{path}.image"), ""));
-    } else if !context.is_template {
-        image_space(container, path, errors);
     }
     let policy = text(container, "terminationMessagePolicy");
     let supported = ["File", "FallbackToLogsOnError"];
@@ -289,13 +283,17 @@ fn host_ports(containers: &[Value], path: &str, errors: &mut Errors) {
 }
 
 /// In the network of the host a port is that of the host.
-fn host_network(containers: &[Value], path: &str, is_template: bool, errors: &mut Errors) {
-    for (i, container) in containers.iter().enumerate() {
+pub(super) fn host_network(context: &Context<'_>, path: &str, errors: &mut Errors) {
+    if !bool_at(context.spec, &["hostNetwork"]) {
+        return;
+    }
+    for (i, container) in items(context.spec, "containers").iter().enumerate() {
         for (j, port) in items(container, "ports").iter().enumerate() {
             let (host, number) = (int_at(port, &["hostPort"]), int_at(port, &["containerPort"]));
-            if (!is_template || host != 0) && host != number {
+            if (!context.is_template || host != 0) && host != number {
                 let why = "must match `containerPort` when `hostNetwork` is true";
-                errors.push(FieldError::invalid(format!("{path}[{i}].ports[{j}].hostPort"), host, why));
+                let path = format!("{path}.containers[{i}].ports[{j}].hostPort");
+                errors.push(FieldError::invalid(path, host, why));
             }
         }
     }

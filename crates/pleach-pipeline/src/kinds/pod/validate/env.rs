@@ -22,6 +22,9 @@ const FIELDS: [&str; 9] = [
 /// Fields of a Pod that have a name, but no variable can have.
 const OTHER_FIELDS: [&str; 5] =
     ["metadata.annotations", "metadata.labels", "spec.restartPolicy", "spec.schedulerName", "status.phase"];
+/// Fields of a Pod that files of a volume can have.
+pub(super) const FILE_FIELDS: [&str; 5] =
+    ["metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"];
 const RESOURCES: [&str; 6] = [
     "limits.cpu",
     "limits.ephemeral-storage",
@@ -87,8 +90,8 @@ fn value_from(source: &Value, has_value: bool, path: &str, errors: &mut Errors) 
         count += 1;
         let path = format!("{path}.{kind}");
         match kind {
-            "fieldRef" => field_ref(reference, &path, errors),
-            "resourceFieldRef" => resource_ref(reference, &path, errors),
+            "fieldRef" => field_ref(reference, &path, &FIELDS, errors),
+            "resourceFieldRef" => resource_ref(reference, &path, false, errors),
             "fileKeyRef" => file_ref(reference, &path, errors),
             _ => {
                 checks::dns_subdomain(text(reference, "name"), &format!("{path}.name"), errors);
@@ -119,7 +122,8 @@ fn subscripted(path: &str) -> Option<(&str, &str)> {
     (!field.is_empty()).then_some((field, key))
 }
 
-fn field_ref(reference: &Value, path: &str, errors: &mut Errors) {
+/// A reference to a field of the Pod, one of those given.
+pub(super) fn field_ref(reference: &Value, path: &str, fields: &[&str], errors: &mut Errors) {
     let (version, field) = (text(reference, "apiVersion"), text(reference, "fieldPath"));
     let at = format!("{path}.fieldPath");
     let unconvertible =
@@ -146,15 +150,18 @@ fn field_ref(reference: &Value, path: &str, errors: &mut Errors) {
         if !FIELDS.contains(&known) && !OTHER_FIELDS.contains(&known) {
             errors.push(unconvertible(format!("field label not supported: {field}")));
         } else {
-            checks::one_of(known, &at, &FIELDS, errors);
+            checks::one_of(known, &at, fields, errors);
         }
     }
 }
 
-fn resource_ref(reference: &Value, path: &str, errors: &mut Errors) {
+/// A reference to a resource of a container; files must say of which one.
+pub(super) fn resource_ref(reference: &Value, path: &str, of_file: bool, errors: &mut Errors) {
     let resource = text(reference, "resource");
     let is_huge = resource.starts_with("limits.hugepages-") || resource.starts_with("requests.hugepages-");
-    if resource.is_empty() {
+    if of_file && text(reference, "containerName").is_empty() {
+        errors.push(FieldError::required(format!("{path}.containerName"), ""));
+    } else if resource.is_empty() {
         errors.push(FieldError::required(format!("{path}.resource"), ""));
     } else if !is_huge {
         checks::one_of(resource, &format!("{path}.resource"), &RESOURCES, errors);

@@ -8,7 +8,7 @@ use pleach_meta::field_error::ErrorType;
 
 use super::container::Context;
 use crate::kinds::checks::{self, Errors};
-use crate::kinds::fields::{bool_at, items, text};
+use crate::kinds::fields::{bool_at, items, search, text};
 
 /// `volumeMounts` of a container.
 pub(super) fn mounts(container: &Value, path: &str, context: &Context<'_>, errors: &mut Errors) {
@@ -37,6 +37,16 @@ pub(super) fn mounts(container: &Value, path: &str, context: &Context<'_>, error
         if devices.iter().any(|device| text(device, "devicePath") == at) {
             let why = "must not already exist as a path in volumeDevices";
             errors.push(FieldError::invalid(format!("{path}.mountPath"), at, why));
+        }
+        let of_image = |volume: &Value| text(volume, "name") == name && volume.get("image").is_some();
+        if search(items(context.spec, "volumes"), of_image).is_some() && context.volumes.contains(name) {
+            for field in ["subPath", "subPathExpr"] {
+                let target = text(mount, field);
+                if !target.is_empty() {
+                    let why = "not allowed in image volume sources";
+                    errors.push(FieldError::invalid(format!("{path}.{field}"), target, why));
+                }
+            }
         }
         // The paths of these errors have no index upstream.
         for field in ["subPath", "subPathExpr"] {

@@ -25,7 +25,7 @@ pub(super) fn of_pod(context: &Value, spec: &Value, path: &str, errors: &mut Err
             "ShareProcessNamespace and HostPID cannot both be enabled",
         ));
     }
-    sysctls(context, &format!("{path}.sysctls"), errors);
+    sysctls(context, spec, &format!("{path}.sysctls"), errors);
     checks::one_of_if_set(
         context.get("fsGroupChangePolicy"),
         &format!("{path}.fsGroupChangePolicy"),
@@ -118,25 +118,56 @@ fn number(value: &Value, path: &str, errors: &mut Errors) {
     }
 }
 
-fn sysctls(context: &Value, path: &str, errors: &mut Errors) {
+fn sysctls(context: &Value, spec: &Value, path: &str, errors: &mut Errors) {
     let mut seen: HashSet<&str> = HashSet::new();
     for (i, sysctl) in items(context, "sysctls").iter().enumerate() {
         let (path, name) = (format!("{path}[{i}].name"), text(sysctl, "name"));
         if name.is_empty() {
-            errors.push(FieldError::required(path, ""));
-            continue;
-        }
-        if !is_sysctl(name) {
+            errors.push(FieldError::required(path.as_str(), ""));
+        } else if !is_sysctl(name) {
             errors.push(FieldError::invalid(
-                path,
+                path.as_str(),
                 name,
                 "must have at most 253 characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$",
             ));
         } else if seen.contains(name) {
-            errors.push(FieldError::duplicate(path, name));
+            errors.push(FieldError::duplicate(path.as_str(), name));
+        }
+        for (shared, of_host) in [("hostNetwork", is_of_network(name)), ("hostIPC", is_of_ipc(name))] {
+            if of_host && bool_at(spec, &[shared]) {
+                let why = format!("may not be specified when '{shared}' is true");
+                errors.push(FieldError::invalid(path.as_str(), name, why));
+            }
         }
         seen.insert(name);
     }
+}
+
+/// A kernel parameter with dots between its parts: slashes are separators too if one comes first.
+fn with_dots(name: &str) -> String {
+    match name.find(['.', '/']) {
+        Some(at) if name.as_bytes()[at] == b'/' => {
+            let swap = |c| match c {
+                '/' => '.',
+                '.' => '/',
+                other => other,
+            };
+            name.chars().map(swap).collect()
+        }
+        _ => name.to_owned(),
+    }
+}
+
+/// Whether a kernel parameter belongs to the network namespace.
+fn is_of_network(name: &str) -> bool {
+    with_dots(name).starts_with("net.")
+}
+
+/// Whether a kernel parameter belongs to the IPC namespace.
+fn is_of_ipc(name: &str) -> bool {
+    let name = with_dots(name);
+    name == "kernel.sem"
+        || ["kernel.shm", "kernel.msg", "fs.mqueue."].iter().any(|start| name.starts_with(start))
 }
 
 /// Whether a text may be the name of a kernel parameter.
