@@ -47,10 +47,10 @@ impl Rules for Ingress {
             if !host.is_empty() {
                 let path = format!("spec.rules[{i}].host");
                 if host.parse::<std::net::IpAddr>().is_ok() {
-                    errors.push(FieldError::invalid(path, host, "must be a DNS name, not an IP address"));
-                } else {
-                    host_name(host, &path, &mut errors);
+                    let why = "must be a DNS name, not an IP address";
+                    errors.push(FieldError::invalid(path.as_str(), host, why));
                 }
+                host_name(host, &path, &mut errors);
             }
             let paths = rule.get("http").map(|http| items(http, "paths")).unwrap_or_default();
             if rule.get("http").is_some() && paths.is_empty() {
@@ -60,17 +60,19 @@ impl Rules for Ingress {
                 let path = format!("spec.rules[{i}].http.paths[{j}]");
                 let kind = text(one, "pathType");
                 if kind.is_empty() {
-                    errors
-                        .push(FieldError::required(format!("{path}.pathType"), "pathType must be specified"));
+                    let why = "pathType must be specified";
+                    errors.push(FieldError::required(format!("{path}.pathType"), why));
+                    continue;
                 } else if !["Exact", "ImplementationSpecific", "Prefix"].contains(&kind) {
                     errors.push(FieldError::not_supported(
                         format!("{path}.pathType"),
                         kind,
                         &["Exact", "ImplementationSpecific", "Prefix"],
                     ));
-                } else if kind != "ImplementationSpecific" {
+                } else {
                     let target = text(one, "path");
-                    if !target.starts_with('/') {
+                    let exact = kind != "ImplementationSpecific";
+                    if !target.starts_with('/') && (exact || !target.is_empty()) {
                         errors.push(FieldError::invalid(
                             format!("{path}.path"),
                             target,
@@ -78,12 +80,18 @@ impl Rules for Ingress {
                         ));
                     }
                     for bad in ["//", "/./", "/../", "%2f", "%2F"] {
-                        if target.contains(bad) {
+                        if exact && target.contains(bad) {
                             errors.push(FieldError::invalid(
                                 format!("{path}.path"),
                                 target,
                                 format!("must not contain '{bad}'"),
                             ));
+                        }
+                    }
+                    for bad in ["/..", "/."] {
+                        if exact && target.ends_with(bad) {
+                            let why = format!("cannot end with '{bad}'");
+                            errors.push(FieldError::invalid(format!("{path}.path"), target, why));
                         }
                     }
                 }
@@ -122,17 +130,11 @@ impl Rules for Ingress {
         let balancer = object.at(&["status", "loadBalancer"]).unwrap_or(&Value::Null);
         for (i, one) in items(balancer, "ingress").iter().enumerate() {
             let path = format!("status.loadBalancer.ingress[{i}]");
-            let (ip, host) = (text(one, "ip"), text(one, "hostname"));
+            let ip = text(one, "ip");
             if !ip.is_empty() {
                 checks::ip(ip, &format!("{path}.ip"), &mut errors);
             }
-            if !host.is_empty() {
-                checks::dns_subdomain(host, &format!("{path}.hostname"), &mut errors);
-                if host.parse::<std::net::IpAddr>().is_ok() {
-                    let why = "must be a DNS name, not an IP address";
-                    errors.push(FieldError::invalid(format!("{path}.hostname"), host, why));
-                }
-            }
+            checks::host_of_balancer(text(one, "hostname"), &format!("{path}.hostname"), &mut errors);
         }
         errors
     }
@@ -205,11 +207,7 @@ fn backend(backend: &Value, path: &str, errors: &mut Errors) {
             return;
         }
         (None, Some(resource)) => {
-            for field in ["kind", "name"] {
-                if text(resource, field).is_empty() {
-                    errors.push(FieldError::required(format!("{path}.resource.{field}"), ""));
-                }
-            }
+            reference(resource, &format!("{path}.resource"), errors);
             return;
         }
         (None, None) => {
@@ -234,11 +232,49 @@ fn backend(backend: &Value, path: &str, errors: &mut Errors) {
     }
 }
 
+/// The group, kind and name of another object.
+fn reference(target: &Value, path: &str, errors: &mut Errors) {
+    if let Some(group) = target.get("apiGroup").and_then(Value::as_str) {
+        checks::dns_subdomain(group, &format!("{path}.apiGroup"), errors);
+    }
+    for field in ["kind", "name"] {
+        let (value, path) = (text(target, field), format!("{path}.{field}"));
+        if value.is_empty() {
+            errors.push(FieldError::required(path, ""));
+            continue;
+        }
+        let wrong = pleach_meta::names::check_path_segment_name(value).into_iter();
+        errors.extend(wrong.map(|why| FieldError::invalid(path.as_str(), value, why)));
+    }
+}
+
+/// The parameters of a class, which may be in a namespace.
+fn parameters(parameters: &Value, path: &str, errors: &mut Errors) {
+    reference(parameters, path, errors);
+    let at = format!("{path}.namespace");
+    let namespace = parameters.get("namespace").and_then(Value::as_str);
+    match (text(parameters, "scope"), namespace) {
+        ("Namespace", None) => {
+            errors.push(FieldError::required(at, "`parameters.scope` is set to 'Namespace'"));
+        }
+        ("Namespace", Some(namespace)) => checks::dns_label(namespace, &at, errors),
+        ("Cluster", Some(_)) => {
+            errors.push(FieldError::forbidden(at, "`parameters.scope` is set to 'Cluster'"));
+        }
+        ("Cluster", None) => {}
+        (other, _) => checks::one_of(other, &format!("{path}.scope"), &["Cluster", "Namespace"], errors),
+    }
+}
+
 /// The rules of IngressClasses.
 #[derive(Debug)]
 pub struct IngressClass;
 
 impl Rules for IngressClass {
+    fn revalidates_metadata(&self) -> bool {
+        true
+    }
+
     fn default(&self, object: &mut Value) {
         if let Some(parameters) = object_mut(member(object, "spec"), "parameters") {
             default_to(parameters, "scope", "Cluster");
@@ -256,6 +292,9 @@ impl Rules for IngressClass {
             errors.push(FieldError::too_long("spec.controller", 250));
         }
         checks::domain_prefixed_path(controller, "spec.controller", &mut errors);
+        if let Some(parameters) = object.at(&["spec", "parameters"]) {
+            self::parameters(parameters, "spec.parameters", &mut errors);
+        }
         errors
     }
 

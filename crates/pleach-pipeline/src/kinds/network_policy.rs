@@ -1,12 +1,14 @@
 //! NetworkPolicies, IPAddresses and ServiceCIDRs.
 
+use std::net::IpAddr;
+
 use pleach_json::{Value, json};
 use pleach_meta::FieldError;
 
 use crate::columns::{age_text, computed};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
-use crate::kinds::checks;
+use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{default_to, each_mut, items, member, text};
 use crate::kinds::pod::cells;
 
@@ -40,37 +42,10 @@ impl Rules for NetworkPolicy {
         for (list, peers) in [("ingress", "from"), ("egress", "to")] {
             for (i, rule) in items(spec, list).iter().enumerate() {
                 for (j, port) in items(rule, "ports").iter().enumerate() {
-                    let path = format!("spec.{list}[{i}].ports[{j}]");
-                    let protocols = ["SCTP", "TCP", "UDP"];
-                    checks::one_of(
-                        text(port, "protocol"),
-                        &format!("{path}.protocol"),
-                        &protocols,
-                        &mut errors,
-                    );
-                    checks::port(port.get("port"), &format!("{path}.port"), &mut errors);
+                    self::port(port, &format!("spec.{list}[{i}].ports[{j}]"), &mut errors);
                 }
                 for (j, peer) in items(rule, peers).iter().enumerate() {
-                    let path = format!("spec.{list}[{i}].{peers}[{j}]");
-                    if let Some(block) = peer.get("ipBlock") {
-                        checks::cidr(text(block, "cidr"), &format!("{path}.ipBlock.cidr"), &mut errors);
-                        for (k, except) in items(block, "except").iter().enumerate() {
-                            let path = format!("{path}.ipBlock.except[{k}]");
-                            checks::cidr(except.as_str().unwrap_or_default(), &path, &mut errors);
-                        }
-                    }
-                    for field in ["podSelector", "namespaceSelector"] {
-                        if let Some(selector) = peer.get(field) {
-                            checks::selector(selector, &format!("{path}.{field}"), &mut errors);
-                        }
-                    }
-                    let set = peer.as_object().map_or(0, pleach_json::Map::len);
-                    if set == 0 {
-                        errors.push(FieldError::required(path, "must specify a peer"));
-                    } else if set > 1 && peer.get("ipBlock").is_some() {
-                        let why = "may not specify both ipBlock and another peer";
-                        errors.push(FieldError::forbidden(path, why));
-                    }
+                    self::peer(peer, &format!("spec.{list}[{i}].{peers}[{j}]"), &mut errors);
                 }
             }
         }
@@ -93,6 +68,95 @@ impl Rules for NetworkPolicy {
             computed("Pod-Selector", "string", |o, _| cells::selector(o.at(&["spec", "podSelector"]))),
             age_text(),
         ]
+    }
+}
+
+/// `ValidateNetworkPolicyPort`
+fn port(port: &Value, path: &str, errors: &mut Errors) {
+    checks::one_of_if_set(port.get("protocol"), &format!("{path}.protocol"), &["TCP", "UDP", "SCTP"], errors);
+    let (at, end) = (format!("{path}.endPort"), port.get("endPort").and_then(Value::as_int));
+    match (port.get("port"), end) {
+        (Some(Value::Int(number)), end) => {
+            checks::port_number(*number, &format!("{path}.port"), errors);
+            let Some(end) = end else { return };
+            if end < *number {
+                let why = "must be greater than or equal to `port`";
+                errors.push(FieldError::invalid(at.as_str(), end, why));
+            }
+            checks::port_number(end, &at, errors);
+        }
+        (Some(Value::String(name)), end) => {
+            if let Some(end) = end {
+                let why = "may not be specified when `port` is non-numeric";
+                errors.push(FieldError::invalid(at, end, why));
+            }
+            checks::port_name(name, &format!("{path}.port"), errors);
+        }
+        (_, Some(end)) => {
+            errors.push(FieldError::invalid(at, end, "may not be specified when `port` is not specified"));
+        }
+        _ => {}
+    }
+}
+
+/// `ValidateNetworkPolicyPeer`
+fn peer(peer: &Value, path: &str, errors: &mut Errors) {
+    let mut set = 0;
+    for field in ["podSelector", "namespaceSelector"] {
+        if let Some(selector) = peer.get(field) {
+            set += 1;
+            checks::selector(selector, &format!("{path}.{field}"), errors);
+        }
+    }
+    if let Some(block) = peer.get("ipBlock") {
+        set += 1;
+        ip_block(block, &format!("{path}.ipBlock"), errors);
+    }
+    if set == 0 {
+        errors.push(FieldError::required(path, "must specify a peer"));
+    } else if set > 1 && peer.get("ipBlock").is_some() {
+        errors.push(FieldError::forbidden(path, "may not specify both ipBlock and another peer"));
+    }
+}
+
+/// A range of addresses: the address as bits from the left, and how many of them count.
+fn range(written: &str) -> Option<(bool, u128, u32)> {
+    let (address, bits) = written.split_once('/')?;
+    let bits: u32 = bits.parse().ok()?;
+    Some(match address.parse().ok()? {
+        IpAddr::V4(address) => (true, u128::from(u32::from(address)) << 96, bits),
+        IpAddr::V6(address) => (false, u128::from(address), bits),
+    })
+}
+
+/// `ValidateIPBlock`
+fn ip_block(block: &Value, path: &str, errors: &mut Errors) {
+    let (whole, at) = (text(block, "cidr"), format!("{path}.cidr"));
+    if whole.is_empty() {
+        errors.push(FieldError::required(at, ""));
+        return;
+    }
+    let before = errors.len();
+    checks::cidr(whole, &at, errors);
+    if errors.len() > before {
+        return;
+    }
+    let whole = range(whole);
+    for (i, except) in items(block, "except").iter().enumerate() {
+        let (except, path) = (except.as_str().unwrap_or_default(), format!("{path}.except[{i}]"));
+        let before = errors.len();
+        checks::cidr(except, &path, errors);
+        if errors.len() > before {
+            continue;
+        }
+        let is_inside =
+            whole.zip(range(except)).is_some_and(|((v4, net, bits), (is_v4, address, longer))| {
+                let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
+                v4 == is_v4 && net & mask == address & mask && bits < longer
+            });
+        if !is_inside {
+            errors.push(FieldError::invalid(path, except, "must be a strict subset of `cidr`"));
+        }
     }
 }
 
@@ -136,5 +200,37 @@ impl Rules for ServiceCidr {
             }),
             age_text(),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_and_peers() {
+        let policy = json!({"spec": {"podSelector": {}, "ingress": [{
+            "ports": [{"protocol": "tcp", "port": 80, "endPort": 70}, {"port": "http", "endPort": 90}, {"endPort": 1}],
+            "from": [
+                {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16", "11.0.0.0/16", "10.0.0.0/8", "x"]}, "podSelector": {}},
+                {"ipBlock": {}},
+            ],
+        }]}});
+        let errors = NetworkPolicy.validate(&policy, None);
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "spec.ingress[0].ports[0].protocol: Unsupported value: \"tcp\": supported values: \"TCP\", \"UDP\", \"SCTP\"",
+                "spec.ingress[0].ports[0].endPort: Invalid value: 70: must be greater than or equal to `port`",
+                "spec.ingress[0].ports[1].endPort: Invalid value: 90: may not be specified when `port` is non-numeric",
+                "spec.ingress[0].ports[2].endPort: Invalid value: 1: may not be specified when `port` is not specified",
+                "spec.ingress[0].from[0].ipBlock.except[1]: Invalid value: \"11.0.0.0/16\": must be a strict subset of `cidr`",
+                "spec.ingress[0].from[0].ipBlock.except[2]: Invalid value: \"10.0.0.0/8\": must be a strict subset of `cidr`",
+                "spec.ingress[0].from[0].ipBlock.except[3]: Invalid value: \"x\": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",
+                "spec.ingress[0].from[0]: Forbidden: may not specify both ipBlock and another peer",
+                "spec.ingress[0].from[1].ipBlock.cidr: Required value",
+            ]
+        );
     }
 }

@@ -126,16 +126,35 @@ impl Rules for Service {
     }
 
     fn validate_subresource(&self, object: &Value, _: &Value, _: Subresource) -> Vec<FieldError> {
-        let ingress = object.at(&["status", "loadBalancer", "ingress"]).and_then(Value::as_array);
-        if text_at(object, &["spec", "type"]) != "LoadBalancer"
-            && ingress.is_some_and(|list| !list.is_empty())
-        {
-            return vec![FieldError::forbidden(
-                "status.loadBalancer.ingress",
-                "may only be used when `spec.type` is 'LoadBalancer'",
-            )];
+        let mut errors = Errors::new();
+        let balancer = object.at(&["status", "loadBalancer"]).unwrap_or(&Value::Null);
+        let ingress = items(balancer, "ingress");
+        let path = "status.loadBalancer.ingress";
+        if text_at(object, &["spec", "type"]) != "LoadBalancer" && !ingress.is_empty() {
+            let why = "may only be used when `spec.type` is 'LoadBalancer'";
+            errors.push(FieldError::forbidden(path, why));
+            return errors;
         }
-        Vec::new()
+        for (i, one) in ingress.iter().enumerate() {
+            let path = format!("{path}[{i}]");
+            let (ip, mode) = (text(one, "ip"), one.get("ipMode").and_then(Value::as_str));
+            if !ip.is_empty() {
+                checks::ip(ip, &format!("{path}.ip"), &mut errors);
+            }
+            let at = format!("{path}.ipMode");
+            match mode {
+                None if !ip.is_empty() => {
+                    errors.push(FieldError::required(at, "must be specified when `ip` is set"));
+                }
+                Some(_) if ip.is_empty() => {
+                    errors.push(FieldError::forbidden(at, "may not be specified when `ip` is not set"));
+                }
+                Some(mode) => checks::one_of(mode, &at, &["Proxy", "VIP"], &mut errors),
+                None => {}
+            }
+            checks::host_of_balancer(text(one, "hostname"), &format!("{path}.hostname"), &mut errors);
+        }
+        errors
     }
 
     fn warnings(&self, object: &Value, _: Option<&Value>) -> Vec<String> {
@@ -152,7 +171,7 @@ impl Rules for Service {
             computed("Type", "string", |o, _| text_at(o, &["spec", "type"]).into()),
             computed("Cluster-IP", "string", |o, _| cells::or_none(text_at(o, &["spec", "clusterIP"]))),
             computed("External-IP", "string", external_ip),
-            computed("Port(s)", "string", ports),
+            computed("Port(s)", "string", ports_text),
             age_text(),
             wide(computed("Selector", "string", |o, _| cells::labels(o.at(&["spec", "selector"])))),
         ]
@@ -166,17 +185,14 @@ fn addresses(object: &mut Value) {
     let has_selector =
         object.at(&["spec", "selector"]).and_then(Value::as_object).is_some_and(|all| !all.is_empty());
     let spec = member(object, "spec");
+    // The list follows the single address; not the other way round, which is an error.
+    if let Some(ip) = spec.get_str("clusterIP").filter(|ip| !ip.is_empty()).map(str::to_owned)
+        && spec.get("clusterIPs").and_then(Value::as_array).is_none_or(|ips| ips.is_empty())
+    {
+        spec.insert("clusterIPs", vec![Value::from(ip.as_str())]);
+    }
     if kind == "ExternalName" {
         return;
-    }
-    if let Some(ip) = spec.get_str("clusterIP").filter(|ip| !ip.is_empty()).map(str::to_owned) {
-        if items(&Value::Object(spec.clone()), "clusterIPs").is_empty() {
-            spec.insert("clusterIPs", vec![Value::from(ip.as_str())]);
-        }
-    } else if let Some(first) =
-        spec.get("clusterIPs").and_then(Value::as_array).and_then(|ips| ips.first()).cloned()
-    {
-        spec.insert("clusterIP", first);
     }
     if headless && !has_selector {
         default_to(spec, "ipFamilyPolicy", "RequireDualStack");
@@ -197,32 +213,36 @@ fn take_over(object: &mut Value, old: &Value) {
     let old_type = text_at(old, &["spec", "type"]).to_owned();
     let was = old.get("spec").cloned().unwrap_or_default();
     let same = |object: &Value, key: &str| object.at(&["spec", key]) == was.get(key);
+    if new_type != "ExternalName" && old_type != "ExternalName" {
+        let spec = member(object, "spec");
+        for key in ["clusterIP", "ipFamilies", "ipFamilyPolicy"] {
+            if let Some(value) = was.get(key)
+                && crate::kinds::fields::is_unset(spec, key)
+            {
+                spec.insert(key, value.clone());
+            }
+        }
+    }
+    let whole = object.get("spec").cloned().unwrap_or_default();
+    let spec = member(object, "spec");
+    let same_address = text(&whole, "clusterIP") == text(&was, "clusterIP");
+    if same_address && items(&whole, "clusterIPs").is_empty() {
+        if let Some(ips) = was.get("clusterIPs") {
+            spec.insert("clusterIPs", ips.clone());
+        }
+    } else if !same_address && items(&whole, "clusterIPs") == items(&was, "clusterIPs") {
+        // Changing the first address alone carries the list along, or clears it.
+        spec.remove("clusterIPs");
+    }
     if new_type == "ExternalName" && old_type != "ExternalName" {
-        for key in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"] {
-            if same(object, key) {
+        if same(object, "clusterIPs") {
+            for key in ["clusterIP", "clusterIPs"] {
                 member(object, "spec").remove(key);
             }
         }
-    } else if new_type != "ExternalName" {
-        let whole = object.get("spec").cloned().unwrap_or_default();
-        let spec = member(object, "spec");
-        if text(&whole, "clusterIP").is_empty() && items(&whole, "clusterIPs").is_empty() {
-            for key in ["clusterIP", "clusterIPs"] {
-                if let Some(value) = was.get(key) {
-                    spec.insert(key, value.clone());
-                }
-            }
-        } else if text(&whole, "clusterIP") != text(&was, "clusterIP")
-            && whole.get("clusterIPs") == was.get("clusterIPs")
-        {
-            // Changing the first address alone carries the list along.
-            spec.remove("clusterIPs");
-        }
-        for key in ["ipFamilies", "ipFamilyPolicy"] {
-            if let Some(value) = was.get(key)
-                && !spec.contains_key(key)
-            {
-                spec.insert(key, value.clone());
+        for key in ["ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"] {
+            if same(object, key) {
+                member(object, "spec").remove(key);
             }
         }
     }
@@ -273,34 +293,176 @@ const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort
 fn validate(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Errors::new();
     let spec = object.get("spec").unwrap_or(&Value::Null);
-    let kind = text(spec, "type");
-    let ports = items(spec, "ports");
-    let headless = text(spec, "clusterIP") == "None";
-    if let Some(old) = old
-        && kind != "ExternalName"
-        && text_at(old, &["spec", "type"]) != "ExternalName"
-    {
-        let (new, was) = (spec.get("clusterIPs"), old.at(&["spec", "clusterIPs"]));
-        let had = was.and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-        if had && new != was {
-            errors.push(FieldError::invalid(
-                "spec.clusterIPs[0]",
-                new.cloned().unwrap_or_default(),
-                "may not change once set",
-            ));
+    // Addresses and families are looked at before anything else, when they are allocated.
+    cluster_ips(spec, &mut errors);
+    if errors.is_empty() {
+        stacks(spec, &mut errors);
+    }
+    if !errors.is_empty() {
+        return errors;
+    }
+    if let Some(old) = old {
+        changes(spec, old.get("spec").unwrap_or(&Value::Null), &mut errors);
+    }
+    whole(object, spec, &mut errors);
+    errors
+}
+
+fn is_headless(spec: &Value) -> bool {
+    matches!(items(spec, "clusterIPs"), [only] if only.as_str() == Some("None"))
+}
+
+/// Changes of an update that are not allowed.
+fn changes(spec: &Value, was: &Value, errors: &mut Errors) {
+    let external = |spec: &Value| text(spec, "type") == "ExternalName";
+    if !external(spec) && !external(was) {
+        let lists = |key: &str| (items(spec, key), items(was, key));
+        let ((ips, old_ips), (families, old_families)) = (lists("clusterIPs"), lists("ipFamilies"));
+        let shown = |list: &[Value]| if list.is_empty() { Value::Null } else { list.to_vec().into() };
+        if !(is_headless(spec) && is_headless(was)) {
+            let mut refuse = |i: usize, why: &str| {
+                errors.push(FieldError::invalid(format!("spec.clusterIPs[{i}]"), shown(ips), why));
+            };
+            if ips.len() == old_ips.len() {
+                let differ = ips.iter().zip(old_ips).enumerate().filter(|(_, (new, old))| new != old);
+                differ.for_each(|(i, _)| refuse(i, "may not change once set"));
+            } else if ips.is_empty() {
+                refuse(0, "primary clusterIP can not be unset");
+            } else if !old_ips.is_empty() && ips[0] != old_ips[0] {
+                refuse(0, "may not change once set");
+            }
+        }
+        if !is_headless(spec) && !is_headless(was) && !old_families.is_empty() && !families.is_empty() {
+            let at = "spec.ipFamilies[0]";
+            let why = "may not change once set";
+            if families.len() == old_families.len() {
+                for _ in families.iter().zip(old_families).filter(|(new, old)| new != old) {
+                    errors.push(FieldError::invalid(at, shown(families), why));
+                }
+            } else if families[0] != old_families[0] {
+                errors.push(FieldError::invalid(at, shown(ips), why));
+            }
         }
     }
+    balancer_class(spec, Some(was), errors);
+    let port = |spec: &Value| int_at(spec, &["healthCheckNodePort"]);
+    if needs_health_check(spec) && needs_health_check(was) && port(spec) != port(was) {
+        errors.push(FieldError::forbidden("spec.healthCheckNodePort", "field is immutable"));
+    }
+}
+
+fn needs_health_check(spec: &Value) -> bool {
+    text(spec, "type") == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local"
+}
+
+/// `validateLoadBalancerClassField`
+fn balancer_class(spec: &Value, was: Option<&Value>, errors: &mut Errors) {
+    let (at, class) = ("spec.loadBalancerClass", spec.get("loadBalancerClass"));
+    let balances = |spec: &Value| text(spec, "type") == "LoadBalancer";
+    if let Some(was) = was
+        && balances(spec)
+        && balances(was)
+        && class != was.get("loadBalancerClass")
+    {
+        errors.push(FieldError::invalid(at, class.cloned().unwrap_or_default(), "may not change once set"));
+    }
+    match class.and_then(Value::as_str) {
+        Some(class) if balances(spec) => {
+            let wrong = pleach_meta::names::check_qualified_name(class).into_iter();
+            errors.extend(wrong.map(|why| FieldError::invalid(at, class, why)));
+        }
+        Some(_) => errors.push(FieldError::forbidden(at, ONLY_BALANCERS)),
+        None => {}
+    }
+}
+
+const ONLY_BALANCERS: &str = "may only be used when `type` is 'LoadBalancer'";
+const TOPOLOGY_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
+const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
+
+/// `ValidateService`
+fn whole(object: &Value, spec: &Value, errors: &mut Errors) {
+    let annotation = |key: &str| ObjectMeta::of(object).annotation(key);
+    if let (Some(mode), Some(hints)) = (annotation(TOPOLOGY_MODE), annotation(TOPOLOGY_HINTS))
+        && mode != hints
+    {
+        let why = format!("must match annotations[{TOPOLOGY_HINTS}] when both are specified");
+        errors.push(FieldError::invalid(format!("metadata.annotations[{TOPOLOGY_MODE}]"), mode, why));
+    }
+    let (kind, ports, headless) = (text(spec, "type"), items(spec, "ports"), is_headless(spec));
     if ports.is_empty() && !headless && kind != "ExternalName" {
         errors.push(FieldError::required("spec.ports", ""));
     }
-    if kind == "ExternalName" {
-        let name = text(spec, "externalName");
-        if name.is_empty() {
-            errors.push(FieldError::required("spec.externalName", ""));
-        } else {
-            checks::dns_subdomain(name.trim_end_matches('.'), "spec.externalName", &mut errors);
+    match kind {
+        "LoadBalancer" | "NodePort" if headless => {
+            let why = format!("may not be set to 'None' for {kind} services");
+            errors.push(FieldError::invalid("spec.clusterIPs[0]", "None", why));
+        }
+        "ExternalName" => external_name(spec, errors),
+        _ => {}
+    }
+    self::ports(ports, errors);
+    checks::labels(spec.get("selector"), "spec.selector", errors);
+    affinity(spec, errors);
+    cluster_ips(spec, errors);
+    for (i, ip) in items(spec, "externalIPs").iter().enumerate() {
+        let (ip, path) = (ip.as_str().unwrap_or_default(), format!("spec.externalIPs[{i}]"));
+        let before = errors.len();
+        checks::ip(ip, &path, errors);
+        if errors.len() == before {
+            checks::non_special_ip(ip, &path, errors);
         }
     }
+    if kind.is_empty() {
+        errors.push(FieldError::required("spec.type", ""));
+    } else {
+        checks::one_of(kind, "spec.type", &TYPES, errors);
+    }
+    if kind == "ClusterIP" {
+        for (i, _) in ports.iter().enumerate().filter(|(_, port)| int_at(port, &["nodePort"]) != 0) {
+            let why = "may not be used when `type` is 'ClusterIP'";
+            errors.push(FieldError::forbidden(format!("spec.ports[{i}].nodePort"), why));
+        }
+    }
+    repeated(ports, needs(object).ports, errors);
+    source_ranges(annotation(SOURCE_RANGES), spec, kind, errors);
+    if spec.get("allocateLoadBalancerNodePorts").is_some() && kind != "LoadBalancer" {
+        errors.push(FieldError::forbidden("spec.allocateLoadBalancerNodePorts", ONLY_BALANCERS));
+    }
+    balancer_class(spec, None, errors);
+    external_policy(spec, errors);
+    checks::one_of_if_set(
+        spec.get("internalTrafficPolicy"),
+        "spec.internalTrafficPolicy",
+        &["Cluster", "Local"],
+        errors,
+    );
+    checks::one_of_if_set(
+        spec.get("trafficDistribution"),
+        "spec.trafficDistribution",
+        &["PreferClose", "PreferSameZone", "PreferSameNode"],
+        errors,
+    );
+}
+
+fn external_name(spec: &Value, errors: &mut Errors) {
+    for field in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+        let is_set =
+            spec.get(field).is_some_and(|value| value.as_array().is_none_or(|list| !list.is_empty()));
+        if is_set {
+            let why = "may not be set for ExternalName services";
+            errors.push(FieldError::forbidden(format!("spec.{field}"), why));
+        }
+    }
+    let name = text(spec, "externalName");
+    match name.strip_suffix('.').unwrap_or(name) {
+        "" => errors.push(FieldError::required("spec.externalName", "")),
+        name => checks::dns_subdomain(name, "spec.externalName", errors),
+    }
+}
+
+fn ports(ports: &[Value], errors: &mut Errors) {
     let mut names = std::collections::HashSet::new();
     for (i, port) in ports.iter().enumerate() {
         let path = format!("spec.ports[{i}]");
@@ -308,57 +470,62 @@ fn validate(object: &Value, old: Option<&Value>) -> Errors {
         if name.is_empty() && ports.len() > 1 {
             errors.push(FieldError::required(format!("{path}.name"), ""));
         } else if !name.is_empty() {
-            checks::dns_label(name, &format!("{path}.name"), &mut errors);
+            checks::dns_label(name, &format!("{path}.name"), errors);
             if !names.insert(name) {
                 errors.push(FieldError::duplicate(format!("{path}.name"), name));
             }
         }
-        checks::port_number(int_at(port, &["port"]), &format!("{path}.port"), &mut errors);
-        checks::one_of(
-            text(port, "protocol"),
-            &format!("{path}.protocol"),
-            &["SCTP", "TCP", "UDP"],
-            &mut errors,
-        );
-        checks::port(port.get("targetPort"), &format!("{path}.targetPort"), &mut errors);
+        checks::port_number(int_at(port, &["port"]), &format!("{path}.port"), errors);
+        let protocol = text(port, "protocol");
+        checks::required_one_of(protocol, &format!("{path}.protocol"), &["SCTP", "TCP", "UDP"], errors);
+        checks::port(port.get("targetPort"), &format!("{path}.targetPort"), errors);
         if let Some(protocol) = port.get("appProtocol").and_then(Value::as_str) {
             let wrong = pleach_meta::names::check_qualified_name(protocol).into_iter();
             let path = format!("{path}.appProtocol");
             errors.extend(wrong.map(|why| FieldError::invalid(path.as_str(), protocol, why)));
         }
-        if kind == "ClusterIP" && int_at(port, &["nodePort"]) != 0 {
-            errors.push(FieldError::forbidden(
-                format!("{path}.nodePort"),
-                "may not be used when `type` is 'ClusterIP'",
-            ));
+    }
+}
+
+/// Session affinity and its time.
+fn affinity(spec: &Value, errors: &mut Errors) {
+    const LONGEST: i64 = 86400;
+    let kind = text(spec, "sessionAffinity");
+    checks::required_one_of(kind, "spec.sessionAffinity", &["ClientIP", "None"], errors);
+    let config = spec.get("sessionAffinityConfig");
+    let at = "spec.sessionAffinityConfig";
+    match kind {
+        "ClientIP" => {
+            let seconds = config.map(|config| int_at(config, &["clientIP", "timeoutSeconds"]));
+            if let Some(seconds) = seconds.filter(|seconds| !(1..=LONGEST).contains(seconds)) {
+                let why = format!("must be greater than 0 and less than {LONGEST}");
+                errors.push(FieldError::invalid(format!("{at}.clientIP.timeoutSeconds"), seconds, why));
+            }
+        }
+        "None" if config.is_some() => {
+            errors.push(FieldError::forbidden(at, "must not be set when session affinity is None"));
+        }
+        _ => {}
+    }
+}
+
+/// Ports of the Service and of Nodes, none of which may be there twice for one protocol. If ports of Nodes are allocated, that
+/// fails first.
+fn repeated(ports: &[Value], allocated: bool, errors: &mut Errors) {
+    let mut seen: std::collections::HashSet<(i64, &str)> = std::collections::HashSet::new();
+    for (i, port) in ports.iter().enumerate() {
+        let number = int_at(port, &["nodePort"]);
+        if !allocated && number != 0 && !seen.insert((number, text(port, "protocol"))) {
+            errors.push(FieldError::duplicate(format!("spec.ports[{i}].nodePort"), number));
         }
     }
-    checks::labels(spec.get("selector"), "spec.selector", &mut errors);
-    let supported = ["PreferClose", "PreferSameZone", "PreferSameNode"];
-    checks::one_of_if_set(
-        spec.get("trafficDistribution"),
-        "spec.trafficDistribution",
-        &supported,
-        &mut errors,
-    );
-    checks::one_of(text(spec, "sessionAffinity"), "spec.sessionAffinity", &["ClientIP", "None"], &mut errors);
-    for (i, ip) in items(spec, "externalIPs").iter().enumerate() {
-        let text = ip.as_str().unwrap_or_default();
-        checks::ip(text, &format!("spec.externalIPs[{i}]"), &mut errors);
-    }
-    if kind.is_empty() {
-        errors.push(FieldError::required("spec.type", ""));
-    } else {
-        checks::one_of(kind, "spec.type", &TYPES, &mut errors);
-    }
-    let mut seen: Vec<(&Value, &str)> = Vec::new();
+    seen.clear();
     for (i, port) in ports.iter().enumerate() {
-        let key = (port.get("port").unwrap_or(&Value::Null), text(port, "protocol"));
-        if search(&seen, |other| *other == key).is_some() {
+        let (number, protocol) = (int_at(port, &["port"]), text(port, "protocol"));
+        if !seen.insert((number, protocol)) {
             let shown = format!(
-                "{{\"Name\":\"\",\"Protocol\":{},\"AppProtocol\":null,\"Port\":{},\"TargetPort\":0,\"NodePort\":0}}",
-                pleach_json::to_string(&key.1.into()),
-                pleach_json::to_string(key.0)
+                "{{\"Name\":\"\",\"Protocol\":{},\"AppProtocol\":null,\"Port\":{number},\"TargetPort\":0,\"NodePort\":0}}",
+                pleach_json::to_string(&protocol.into()),
             );
             errors.push(FieldError::new(
                 ErrorType::Duplicate,
@@ -367,84 +534,69 @@ fn validate(object: &Value, old: Option<&Value>) -> Errors {
                 "",
             ));
         }
-        seen.push(key);
     }
-    families(spec, kind, headless, &mut errors);
-    let policy = spec.get("externalTrafficPolicy");
-    if let Some(policy) = policy.and_then(Value::as_str) {
-        if is_external(spec) {
-            checks::one_of(policy, "spec.externalTrafficPolicy", &["Cluster", "Local"], &mut errors);
-        } else {
-            errors.push(FieldError::invalid(
-                "spec.externalTrafficPolicy",
-                policy,
-                "may only be set for externally-accessible services",
-            ));
-        }
-    }
-    balancer(spec, kind, &mut errors);
-    checks::one_of_if_set(
-        spec.get("internalTrafficPolicy"),
-        "spec.internalTrafficPolicy",
-        &["Cluster", "Local"],
-        &mut errors,
-    );
-    if let Some(old) = old
-        && kind == "LoadBalancer"
-        && text_at(old, &["spec", "type"]) == "LoadBalancer"
-        && spec.get("loadBalancerClass") != old.at(&["spec", "loadBalancerClass"])
-    {
-        errors.push(FieldError::invalid(
-            "spec.loadBalancerClass",
-            spec.get("loadBalancerClass").cloned().unwrap_or_default(),
-            "may not change once set",
-        ));
-    }
-    errors
 }
 
-/// Fields that only load balancers have.
-fn balancer(spec: &Value, kind: &str, errors: &mut Errors) {
-    const ONLY: &str = "may only be used when `type` is 'LoadBalancer'";
+/// Ranges of clients, in the field or else in the annotation that came before it.
+fn source_ranges(annotation: Option<&str>, spec: &Value, kind: &str, errors: &mut Errors) {
     let ranges = items(spec, "loadBalancerSourceRanges");
-    if kind != "LoadBalancer" && !ranges.is_empty() {
-        errors.push(FieldError::forbidden("spec.LoadBalancerSourceRanges", ONLY));
+    let at = match (ranges.is_empty(), annotation) {
+        (false, _) => "spec.LoadBalancerSourceRanges".to_owned(),
+        (true, Some(_)) => format!("metadata.annotations[{SOURCE_RANGES}]"),
+        (true, None) => return,
+    };
+    if kind != "LoadBalancer" {
+        errors.push(FieldError::forbidden(at.as_str(), ONLY_BALANCERS));
     }
     for (i, range) in ranges.iter().enumerate() {
-        let range = range.as_str().unwrap_or_default();
-        checks::cidr(range.trim(), &format!("spec.LoadBalancerSourceRanges[{i}]"), errors);
+        checks::cidr(range.as_str().unwrap_or_default().trim(), &format!("{at}[{i}]"), errors);
     }
-    if kind != "LoadBalancer" {
-        for field in ["allocateLoadBalancerNodePorts", "loadBalancerClass"] {
-            if spec.get(field).is_some() {
-                errors.push(FieldError::forbidden(format!("spec.{field}"), ONLY));
-            }
-        }
-    }
-    let port = int_at(spec, &["healthCheckNodePort"]);
-    let needed = kind == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local";
-    if port != 0 && !needed {
-        errors.push(FieldError::invalid(
-            "spec.healthCheckNodePort",
-            port,
-            "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
-        ));
+    let written =
+        annotation.filter(|_| ranges.is_empty()).map(str::trim).filter(|written| !written.is_empty());
+    for range in written.into_iter().flat_map(|written| written.split(',')) {
+        checks::cidr(range.trim(), &at, errors);
     }
 }
 
-/// Families of addresses: this server gives out IPv4.
-fn families(spec: &Value, kind: &str, headless: bool, errors: &mut Errors) {
-    let (families, policy) = (items(spec, "ipFamilies"), text(spec, "ipFamilyPolicy"));
-    if kind == "ExternalName" {
-        for (field, set) in [("ipFamilies", !families.is_empty()), ("ipFamilyPolicy", !policy.is_empty())] {
-            if set {
-                let why = "may not be set for ExternalName services";
-                errors.push(FieldError::forbidden(format!("spec.{field}"), why));
-            }
-        }
+/// The policy for traffic from outside and its port.
+fn external_policy(spec: &Value, errors: &mut Errors) {
+    let (policy, at) = (text(spec, "externalTrafficPolicy"), "spec.externalTrafficPolicy");
+    if is_external(spec) {
+        checks::required_one_of(policy, at, &["Cluster", "Local"], errors);
+    } else if !policy.is_empty() {
+        let why = "may only be set for externally-accessible services";
+        errors.push(FieldError::invalid(at, policy, why));
+    }
+    let (port, at) = (int_at(spec, &["healthCheckNodePort"]), "spec.healthCheckNodePort");
+    if port == 0 {
         return;
     }
-    let before = errors.len();
+    if needs_health_check(spec) {
+        checks::port_number(port, at, errors);
+    } else {
+        let why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+        errors.push(FieldError::invalid(at, port, why));
+    }
+}
+
+/// `ValidateServiceClusterIPsRelatedFields`
+fn cluster_ips(spec: &Value, errors: &mut Errors) {
+    if text(spec, "type") == "ExternalName" {
+        return;
+    }
+    let (first, ips, at) = (text(spec, "clusterIP"), items(spec, "clusterIPs"), "spec.clusterIPs");
+    let shown = || Value::from(ips.to_vec());
+    if first.is_empty() {
+        if !ips.is_empty() {
+            let why = "must be empty when `clusterIP` is not specified";
+            errors.push(FieldError::invalid(at, shown(), why));
+        }
+    } else if ips.is_empty() {
+        errors.push(FieldError::required(at, ""));
+    } else if ips[0].as_str() != Some(first) {
+        errors.push(FieldError::invalid(at, shown(), "first value must match `clusterIP`"));
+    }
+    let families = items(spec, "ipFamilies");
     for (i, family) in families.iter().enumerate() {
         let (family, path) = (family.as_str().unwrap_or_default(), format!("spec.ipFamilies[{i}]"));
         checks::one_of(family, &path, &["IPv4", "IPv6"], errors);
@@ -452,12 +604,54 @@ fn families(spec: &Value, kind: &str, headless: bool, errors: &mut Errors) {
             errors.push(FieldError::duplicate(path, family));
         }
     }
-    if !policy.is_empty() {
-        let known = ["PreferDualStack", "RequireDualStack", "SingleStack"];
-        checks::one_of(policy, "spec.ipFamilyPolicy", &known, errors);
+    checks::one_of_if_set(
+        spec.get("ipFamilyPolicy"),
+        "spec.ipFamilyPolicy",
+        &["PreferDualStack", "RequireDualStack", "SingleStack"],
+        errors,
+    );
+    let mut invalid = false;
+    for (i, ip) in ips.iter().enumerate() {
+        let ip = ip.as_str().unwrap_or_default();
+        if i == 0 && ip == "None" {
+            if ips.len() > 1 {
+                invalid = true;
+                errors.push(FieldError::invalid(at, shown(), "'None' must be the first and only value"));
+            }
+            continue;
+        }
+        let before = errors.len();
+        checks::ip(ip, &format!("{at}[{i}]"), errors);
+        invalid |= errors.len() > before;
     }
+    if ips.len() > 2 {
+        errors.push(FieldError::invalid(at, shown(), "may only hold up to 2 values"));
+    }
+    if invalid {
+        return;
+    }
+    let is_v6 = |ip: &Value| ip.as_str().is_some_and(|ip| ip.contains(':'));
+    if ips.len() > 1 && !(ips.iter().any(is_v6) && ips.iter().any(|ip| !is_v6(ip))) {
+        let why = "may specify no more than one IP for each IP family";
+        errors.push(FieldError::invalid(at, shown(), why));
+    }
+    if is_headless(spec) {
+        return;
+    }
+    for (i, (ip, family)) in ips.iter().zip(families).enumerate() {
+        let family = family.as_str().unwrap_or_default();
+        if matches!((family, is_v6(ip)), ("IPv4", true) | ("IPv6", false)) {
+            let why = format!("expected an {family} value as indicated by `ipFamilies[{i}]`");
+            errors.push(FieldError::invalid(format!("{at}[{i}]"), ip.clone(), why));
+        }
+    }
+}
+
+/// What this server, which gives out IPv4, cannot give.
+fn stacks(spec: &Value, errors: &mut Errors) {
+    let (families, policy) = (items(spec, "ipFamilies"), text(spec, "ipFamilyPolicy"));
     let has_selector = spec.get("selector").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
-    if errors.len() != before || headless && !has_selector {
+    if text(spec, "type") == "ExternalName" || is_headless(spec) && !has_selector {
         return;
     }
     if families.len() > 1 && policy == "SingleStack" {
@@ -495,7 +689,7 @@ fn external_ip(object: &Value, _: i64) -> Value {
     cells::or_none(&ips.join(","))
 }
 
-fn ports(object: &Value, _: i64) -> Value {
+fn ports_text(object: &Value, _: i64) -> Value {
     let ports = object.get("spec").map(|spec| items(spec, "ports")).unwrap_or_default();
     let shown: Vec<String> = ports
         .iter()
@@ -573,4 +767,62 @@ pub fn set_node_ports(object: &mut Value, numbers: &[i64]) {
 /// Sets the port for health checks.
 pub fn set_health_port(object: &mut Value, port: i64) {
     member(object, "spec").insert("healthCheckNodePort", port);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(spec: Value) -> Vec<String> {
+        let mut object = json!({"metadata": {"name": "s"}, "spec": (spec)});
+        Service.default(&mut object);
+        Service.prepare_for_create(&mut object);
+        validate(&object, None).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn addresses_are_looked_at_first_and_alone() {
+        for (spec, want) in [
+            (
+                json!({"clusterIPs": ["10.0.0.5"], "ports": []}),
+                "spec.clusterIPs: Invalid value: [\"10.0.0.5\"]: must be empty when `clusterIP` is not specified",
+            ),
+            (
+                json!({"clusterIP": "10.0.0.5", "clusterIPs": ["10.0.0.6"], "ports": []}),
+                "spec.clusterIPs: Invalid value: [\"10.0.0.6\"]: first value must match `clusterIP`",
+            ),
+            (
+                json!({"clusterIP": "None", "clusterIPs": ["None", "10.0.0.6"], "ports": []}),
+                "spec.clusterIPs: Invalid value: [\"None\",\"10.0.0.6\"]: 'None' must be the first and only value",
+            ),
+            (json!({"type": "NodePort", "clusterIP": "None", "ports": [{"port": 80}]}), {
+                "spec.clusterIPs[0]: Invalid value: \"None\": may not be set to 'None' for NodePort services"
+            }),
+            (
+                json!({"sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 86401}}, "ports": [{"port": 80}]}),
+                "spec.sessionAffinityConfig.clientIP.timeoutSeconds: Invalid value: 86401: must be greater than 0 and less than 86400",
+            ),
+            (
+                json!({"externalIPs": ["169.254.1.1"], "ports": [{"port": 80}]}),
+                "spec.externalIPs[0]: Invalid value: \"169.254.1.1\": may not be in the link-local range (169.254.0.0/16, fe80::/10)",
+            ),
+        ] {
+            assert_eq!(texts(spec), [want]);
+        }
+    }
+
+    #[test]
+    fn an_update_without_an_address_keeps_it() {
+        let mut old = json!({"spec": {"clusterIP": "10.0.0.5", "ports": [{"port": 80}]}});
+        Service.default(&mut old);
+        Service.prepare_for_create(&mut old);
+        for spec in [json!({}), json!({"clusterIPs": ["10.0.0.5"]}), json!({"clusterIP": "10.0.0.5"})] {
+            let mut object = json!({"spec": (spec)});
+            Service.default(&mut object);
+            Service.prepare_for_update(&mut object, &old);
+            let spec = object.get("spec").unwrap();
+            assert_eq!(text(spec, "clusterIP"), "10.0.0.5");
+            assert_eq!(spec.get("clusterIPs"), Some(&json!(["10.0.0.5"])));
+        }
+    }
 }
