@@ -1,6 +1,7 @@
 //! HorizontalPodAutoscalers, in two versions.
 
 mod annotations;
+mod validate;
 
 use pleach_json::{Value, json};
 use pleach_meta::FieldError;
@@ -69,35 +70,16 @@ impl Rules for Autoscaler {
             errors.push(FieldError::invalid("spec.maxReplicas", most, why));
         }
         let target = spec.get("scaleTargetRef").unwrap_or(&Value::Null);
-        for field in ["kind", "name"] {
-            let (value, path) = (text(target, field), format!("spec.scaleTargetRef.{field}"));
-            if value.is_empty() {
-                errors.push(FieldError::required(path, ""));
-                continue;
-            }
-            let wrong = pleach_meta::names::check_path_segment_name(value).into_iter();
-            errors.extend(wrong.map(|why| FieldError::invalid(path.as_str(), value, why)));
-        }
-        let version = text(target, "apiVersion");
         // What was stored without a group stays valid.
-        let known = old.is_some_and(|old| text_at(old, &["spec", "scaleTargetRef", "apiVersion"]) == version);
-        if !known {
-            let wrong = match pleach_meta::GroupVersion::parse(version) {
-                Err(why) => Some(why),
-                Ok(_) if !version.contains('/') => Some("apiVersion must specify API group".to_owned()),
-                Ok(_) => None,
-            };
-            errors
-                .extend(wrong.map(|why| FieldError::invalid("spec.scaleTargetRef.apiVersion", version, why)));
-        }
+        let known = old.map(|old| text_at(old, &["spec", "scaleTargetRef", "apiVersion"]));
+        validate::reference(target, "spec.scaleTargetRef", known, &mut errors);
+        let before =
+            old.and_then(|old| old.get("spec")).map(|spec| items(spec, "metrics")).unwrap_or_default();
         for (i, metric) in items(spec, "metrics").iter().enumerate() {
-            let kinds = ["ContainerResource", "External", "Object", "Pods", "Resource"];
-            checks::one_of(text(metric, "type"), &format!("spec.metrics[{i}].type"), &kinds, &mut errors);
-            for source in ["object", "pods", "resource", "containerResource", "external"] {
-                if let Some(target) = metric.at(&[source, "target"]) {
-                    metric_target(target, &format!("spec.metrics[{i}].{source}.target"), &mut errors);
-                }
-            }
+            validate::metric(metric, before.get(i), &format!("spec.metrics[{i}]"), &mut errors);
+        }
+        if let Some(behavior) = spec.get("behavior") {
+            validate::behavior(behavior, "spec.behavior", &mut errors);
         }
         errors
     }
@@ -133,30 +115,6 @@ impl Rules for Autoscaler {
             computed("Replicas", "string", |o, _| int_at(o, &["status", "currentReplicas"]).into()),
             age_text(),
         ]
-    }
-}
-
-/// The target of a metric.
-fn metric_target(target: &Value, path: &str, errors: &mut Errors) {
-    let kind = text(target, "type");
-    let at = format!("{path}.type");
-    if kind.is_empty() {
-        errors.push(FieldError::required(at.as_str(), "must specify a metric target type"));
-    }
-    if !matches!(kind, "Utilization" | "Value" | "AverageValue") {
-        let why = "must be either Utilization, Value, or AverageValue";
-        errors.push(FieldError::invalid(at, kind, why));
-    }
-    for field in ["value", "averageValue"] {
-        if let Some(value) = target.get(field)
-            && checks::quantity(value).is_some_and(|quantity| quantity.sign() != 1)
-        {
-            errors.push(FieldError::invalid(format!("{path}.{field}"), value.clone(), "must be positive"));
-        }
-    }
-    if let Some(percent) = target.get("averageUtilization").and_then(Value::as_int).filter(|n| *n < 1) {
-        let why = "must be greater than 0";
-        errors.push(FieldError::invalid(format!("{path}.averageUtilization"), percent, why));
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod failure_policy;
 mod status;
+mod success_policy;
 
 use pleach_json::{Value, json};
 use pleach_meta::FieldError;
@@ -278,15 +279,16 @@ fn job_spec(object: &Value, path: &str, errors: &mut Errors) {
     if let Some(policy) = spec.get("podFailurePolicy") {
         failure_policy::validate(policy, spec, &format!("{path}.podFailurePolicy"), errors);
     }
+    if let Some(policy) = spec.get("successPolicy") {
+        let indexed = text(spec, "completionMode") == "Indexed";
+        success_policy::validate(policy, spec, indexed, &format!("{path}.successPolicy"), errors);
+    }
     checks::one_of_if_set(
         spec.get("podReplacementPolicy"),
         &format!("{path}.podReplacementPolicy"),
         if spec.get("podFailurePolicy").is_some() { &["Failed"] } else { &["Failed", "TerminatingOrFailed"] },
         errors,
     );
-    if path != "spec" && bool_at(spec, &["manualSelector"]) {
-        errors.push(FieldError::not_supported(format!("{path}.manualSelector"), true, &["nil", "false"]));
-    }
     let Some(template) = spec.get("template") else { return };
     pods::template(template, &format!("{path}.template"), errors);
     let policy = text_at(template, &["spec", "restartPolicy"]);
@@ -298,7 +300,7 @@ fn job_spec(object: &Value, path: &str, errors: &mut Errors) {
         }
         other => errors.push(FieldError::not_supported(policy_path, other, &["OnFailure", "Never"])),
     }
-    if policy == "OnFailure" && spec.get("podFailurePolicy").is_some() {
+    if policy != "Never" && spec.get("podFailurePolicy").is_some() {
         let why = "only \"Never\" is supported when podFailurePolicy is specified";
         errors.push(FieldError::invalid(format!("{path}.template.spec.restartPolicy"), policy, why));
     }
@@ -400,17 +402,20 @@ impl Rules for CronJob {
         }
     }
 
-    fn validate(&self, object: &Value, _: Option<&Value>) -> Vec<FieldError> {
+    fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         let name = ObjectMeta::of(object).name();
         let spec = object.get("spec").unwrap_or(&Value::Null);
         let schedule = text(spec, "schedule");
         if schedule.is_empty() {
             errors.push(FieldError::required("spec.schedule", ""));
-        } else if let Err(why) = cron(schedule) {
+        } else if let Err(why) =
+            cron(schedule, old.is_some_and(|old| text_at(old, &["spec", "schedule"]).contains("TZ")))
+        {
             errors.push(FieldError::invalid("spec.schedule", schedule, why));
         }
-        if let Some(zone) = spec.get("timeZone").and_then(Value::as_str) {
+        let same_zone = old.is_some_and(|old| old.at(&["spec", "timeZone"]) == spec.get("timeZone"));
+        if let Some(zone) = spec.get("timeZone").and_then(Value::as_str).filter(|_| !same_zone) {
             let why = if zone.is_empty() {
                 Some("timeZone must be nil or non-empty string".to_owned())
             } else if zone.eq_ignore_ascii_case("local") {
@@ -436,10 +441,22 @@ impl Rules for CronJob {
             &mut errors,
         );
         job_spec(object, "spec.jobTemplate.spec", &mut errors);
+        let job = object.at(&["spec", "jobTemplate", "spec"]).unwrap_or(&Value::Null);
+        if let Some(selector) = job.get("selector") {
+            errors.push(FieldError::invalid(
+                "spec.jobTemplate.spec.selector",
+                selector.clone(),
+                "`selector` will be auto-generated",
+            ));
+        }
+        if bool_at(job, &["manualSelector"]) {
+            let path = "spec.jobTemplate.spec.manualSelector";
+            errors.push(FieldError::not_supported(path, true, &["nil", "false"]));
+        }
         for field in ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"] {
             checks::non_negative(spec.get(field), &format!("spec.{field}"), &mut errors);
         }
-        if name.len() > 52 {
+        if old.is_none() && name.len() > 52 {
             errors.push(FieldError::invalid("metadata.name", name, "must be no more than 52 characters"));
         }
         errors
@@ -492,10 +509,23 @@ const MONTHS: [&str; 12] =
 const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
 /// Checks a schedule as the cron parser of upstream does.
-fn cron(schedule: &str) -> Result<(), String> {
-    if schedule.contains("TZ") {
+///
+/// What was stored with a time zone may keep one.
+fn cron(schedule: &str, may_have_zone: bool) -> Result<(), String> {
+    if schedule.contains("TZ") && !may_have_zone {
         return Err("cannot use TZ or CRON_TZ in schedule, use timeZone field instead".into());
     }
+    let named = ["TZ=", "CRON_TZ="].iter().find_map(|prefix| schedule.strip_prefix(prefix));
+    let schedule = match named {
+        Some(rest) => {
+            let (zone, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+            if jiff::tz::TimeZone::get(zone).is_err() {
+                return Err(format!("provided bad location {zone}: unknown time zone {zone}"));
+            }
+            rest.trim()
+        }
+        None => schedule,
+    };
     if let Some(word) = schedule.strip_prefix('@') {
         let known = ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"];
         return if known.contains(&word) || word.starts_with("every ") {
@@ -576,7 +606,7 @@ mod tests {
             ("*/0 * * * *", Err("step of range should be a positive number: */0")),
             ("@x", Err("unrecognized descriptor: @x")),
         ] {
-            assert_eq!(cron(schedule), want.map_err(str::to_owned), "{schedule}");
+            assert_eq!(cron(schedule, false), want.map_err(str::to_owned), "{schedule}");
         }
     }
 

@@ -10,6 +10,16 @@ use crate::kinds::fields::{items, text};
 
 const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];
 
+const MOST_RULES: i64 = 20;
+const MOST_CONDITIONS: i64 = 20;
+const MOST_CODES: i64 = 255;
+
+fn too_many(list: &[Value], most: i64, path: &str, errors: &mut Errors) {
+    if list.len() as i64 > most {
+        errors.push(FieldError::too_many(path, list.len() as i64, most));
+    }
+}
+
 /// A value from a list; an empty one is told which there are.
 fn chosen(text: &str, path: &str, supported: &[&str], errors: &mut Errors) {
     if text.is_empty() {
@@ -25,7 +35,9 @@ pub(super) fn validate(policy: &Value, spec: &Value, path: &str, errors: &mut Er
     let template = spec.at(&["template", "spec"]).unwrap_or(&Value::Null);
     let lists = ["containers", "initContainers"].into_iter().flat_map(|list| items(template, list));
     let containers: Vec<&str> = lists.map(|container| text(container, "name")).collect();
-    for (i, rule) in items(policy, "rules").iter().enumerate() {
+    let rules = items(policy, "rules");
+    too_many(rules, MOST_RULES, &format!("{path}.rules"), errors);
+    for (i, rule) in rules.iter().enumerate() {
         let path = format!("{path}.rules[{i}]");
         let action = text(rule, "action");
         if action == "FailIndex" {
@@ -41,6 +53,7 @@ pub(super) fn validate(policy: &Value, spec: &Value, path: &str, errors: &mut Er
             exit_codes(codes, &containers, &format!("{path}.onExitCodes"), errors);
         }
         let conditions = items(rule, "onPodConditions");
+        too_many(conditions, MOST_CONDITIONS, &format!("{path}.onPodConditions"), errors);
         for (i, pattern) in conditions.iter().enumerate() {
             let path = format!("{path}.onPodConditions[{i}]");
             let kind = text(pattern, "type");
@@ -69,6 +82,7 @@ fn exit_codes(codes: &Value, containers: &[&str], path: &str, errors: &mut Error
     }
     let path = format!("{path}.values");
     let values: Vec<i64> = items(codes, "values").iter().filter_map(Value::as_int).collect();
+    too_many(items(codes, "values"), MOST_CODES, &path, errors);
     if values.is_empty() {
         let given = codes.get("values").cloned().unwrap_or_default();
         errors.push(FieldError::invalid(path.as_str(), given, "at least one value is required"));
