@@ -11,7 +11,7 @@ use crate::kinds::api_kind::Rules;
 use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{each_mut, items, member, submember, text};
 use crate::kinds::pod::resources;
-use crate::kinds::pod::validate::resources::{container_resource_name, resource_name};
+use crate::kinds::pod::validate::resources::{container_resource_name, overcommits, resource_name};
 use crate::strategy::Effect;
 
 /// The rules of LimitRanges.
@@ -157,6 +157,19 @@ fn bounds(limit: &Value, kind: &str, path: &str, errors: &mut Errors) {
                     errors.push(FieldError::invalid(&path, written.as_str(), why));
                 }
             }
+        }
+        if !overcommits(&name)
+            && let (Some(default), Some(request)) = (&default, &request)
+            && default.1 != request.1
+        {
+            errors.push(FieldError::invalid(
+                format!("{path}.defaultRequest[{name}]"),
+                request.0.as_str(),
+                format!(
+                    "default value {} must equal to defaultRequest value {} in {name}",
+                    default.0, request.0
+                ),
+            ));
         }
     }
 }

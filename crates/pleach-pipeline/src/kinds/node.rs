@@ -3,6 +3,7 @@
 use pleach_go::quantity::Quantity;
 use pleach_json::{Map, Value};
 use pleach_meta::FieldError;
+use pleach_meta::field_error::{BadValue, ErrorType};
 use pleach_meta::object_meta::ObjectMeta;
 
 use crate::columns::{age_text, computed, wide};
@@ -12,6 +13,8 @@ use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{bool_at, items, member, search, text, text_at};
 use crate::kinds::pod::cells::or_none;
 use crate::kinds::pod::resources;
+use crate::kinds::pod::validate::resources::resource_quantity;
+use crate::resource::Subresource;
 use crate::strategy::Role;
 
 /// The group.
@@ -75,18 +78,9 @@ fn taints(spec: &Value, errors: &mut Errors) {
         let key = text(taint, "key");
         let wrong = pleach_meta::names::check_qualified_name(key).into_iter();
         errors.extend(wrong.map(|why| FieldError::invalid(format!("{path}.key"), key, why)));
-        match text(taint, "effect") {
-            "NoSchedule" | "PreferNoSchedule" | "NoExecute" => {}
-            "" => errors.push(FieldError::required(format!("{path}.effect"), "")),
-            other => errors.push(FieldError::not_supported(
-                format!("{path}.effect"),
-                other,
-                &["NoSchedule", "PreferNoSchedule", "NoExecute"],
-            )),
-        }
-        let wrong = pleach_meta::names::check_label_value(text(taint, "value")).into_iter();
-        errors
-            .extend(wrong.map(|why| FieldError::invalid(format!("{path}.value"), text(taint, "value"), why)));
+        checks::label_value(text(taint, "value"), &format!("{path}.value"), errors);
+        let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+        checks::required_one_of(text(taint, "effect"), &format!("{path}.effect"), &effects, errors);
         let same =
             |other: &Value| text(other, "key") == key && text(other, "effect") == text(taint, "effect");
         if search(&items(spec, "taints")[..i], same).is_some() {
@@ -99,11 +93,57 @@ fn taints(spec: &Value, errors: &mut Errors) {
                 pleach_json::to_string(taint.get("timeAdded").unwrap_or(&Value::Null))
             );
             errors.push(FieldError::new(
-                pleach_meta::field_error::ErrorType::Duplicate,
+                ErrorType::Duplicate,
                 path,
-                pleach_meta::field_error::BadValue::Raw(shown),
+                BadValue::Raw(shown),
                 "taints must be unique by key and effect pair",
             ));
+        }
+    }
+}
+
+/// `ValidateNode`
+fn whole(object: &Value, spec: &Value, errors: &mut Errors) {
+    taints(spec, errors);
+    quantities(object, errors);
+    let ranges = items(spec, "podCIDRs");
+    for (i, range) in ranges.iter().enumerate() {
+        checks::cidr(range.as_str().unwrap_or_default(), &format!("spec.podCIDRs[{i}]"), errors);
+    }
+    if ranges.len() > 1 {
+        let is_v6 = |range: &Value| range.as_str().is_some_and(|range| range.contains(':'));
+        let both = ranges.iter().any(is_v6) && ranges.iter().any(|range| !is_v6(range));
+        if !both || ranges.len() > 2 {
+            let why = "may specify no more than one CIDR for each IP family";
+            errors.push(FieldError::invalid("spec.podCIDRs", ranges.to_vec(), why));
+        }
+    }
+    for (i, range) in ranges.iter().enumerate() {
+        if search(&ranges[..i], |other| other == range).is_some() {
+            errors.push(FieldError::duplicate(format!("spec.podCIDRs[{i}]"), range.clone()));
+        }
+    }
+}
+
+/// `ValidateNodeResources`; the paths of errors are upstream's.
+fn quantities(object: &Value, errors: &mut Errors) {
+    for list in ["capacity", "allocatable"] {
+        let list_of = object.at(&["status", list]).and_then(Value::as_object);
+        for (name, value) in list_of.into_iter().flat_map(Map::iter) {
+            resource_quantity(name, value, &format!("status.{list}.{name}"), errors);
+        }
+    }
+}
+
+/// No address is there twice.
+fn addresses(object: &Value, errors: &mut Errors) {
+    let all = object.get("status").map(|status| items(status, "addresses")).unwrap_or_default();
+    for (i, address) in all.iter().enumerate() {
+        if search(&all[..i], |other| other == address).is_some() {
+            let show = |key: &str| pleach_json::to_string(&text(address, key).into());
+            let shown = format!("{{\"Type\":{},\"Address\":{}}}", show("type"), show("address"));
+            let path = format!("status.addresses[{i}]");
+            errors.push(FieldError::new(ErrorType::Duplicate, path, BadValue::Raw(shown), ""));
         }
     }
 }
@@ -124,30 +164,44 @@ impl Rules for Node {
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         let spec = object.get("spec").unwrap_or(&Value::Null);
+        whole(object, spec, &mut errors);
+        let Some(old) = old else { return errors };
+        quantities(object, &mut errors);
+        addresses(object, &mut errors);
+        let ranges =
+            |node: &Value| node.get("spec").map(|spec| items(spec, "podCIDRs").to_vec()).unwrap_or_default();
+        let (new, was) = (ranges(object), ranges(old));
+        let changed = if new.len() == was.len() {
+            new.iter().zip(&was).filter(|(new, was)| new != was).count()
+        } else {
+            usize::from(!was.is_empty())
+        };
+        for _ in 0..changed {
+            errors.push(FieldError::forbidden(
+                "spec.podCIDRs",
+                "node updates may not change podCIDR except from \"\" to valid",
+            ));
+        }
+        let was = text_at(old, &["spec", "providerID"]);
+        if !was.is_empty() && was != text(spec, "providerID") {
+            errors.push(FieldError::forbidden(
+                "spec.providerID",
+                "node updates may not change providerID except from \"\" to valid",
+            ));
+        }
+        // An update validates them twice.
         taints(spec, &mut errors);
-        if old.is_some() {
-            // An update validates them twice.
-            taints(spec, &mut errors);
+        let id = ["spec", "externalID"];
+        if object.at(&id) != old.at(&id) {
+            errors.push(FieldError::forbidden("spec.externalID", "may not be updated"));
         }
-        for (i, range) in items(spec, "podCIDRs").iter().enumerate() {
-            checks::cidr(range.as_str().unwrap_or_default(), &format!("spec.podCIDRs[{i}]"), &mut errors);
-        }
-        if let Some(old) = old {
-            let was = text_at(old, &["spec", "providerID"]);
-            if !was.is_empty() && was != text(spec, "providerID") {
-                errors.push(FieldError::forbidden(
-                    "spec.providerID",
-                    "node updates may not change providerID except from \"\" to valid",
-                ));
-            }
-            let ranges = ["spec", "podCIDRs"];
-            if old.at(&ranges).is_some() && old.at(&ranges) != object.at(&ranges) {
-                errors.push(FieldError::forbidden(
-                    "spec.podCIDRs",
-                    "node updates may not change podCIDR except from \"\" to valid",
-                ));
-            }
-        }
+        errors
+    }
+
+    fn validate_subresource(&self, object: &Value, _: &Value, _: Subresource) -> Vec<FieldError> {
+        let mut errors = Errors::new();
+        quantities(object, &mut errors);
+        addresses(object, &mut errors);
         errors
     }
 

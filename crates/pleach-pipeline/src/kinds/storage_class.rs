@@ -1,5 +1,7 @@
 //! StorageClasses and CSIDrivers.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use pleach_json::{Value, json};
 use pleach_meta::FieldError;
 use pleach_meta::names::check_qualified_name;
@@ -59,7 +61,13 @@ impl Rules for StorageClass {
             &["Immediate", "WaitForFirstConsumer"],
             &mut errors,
         );
-        for (i, topology) in items(object, "allowedTopologies").iter().enumerate() {
+        let topologies = items(object, "allowedTopologies");
+        for (i, topology) in topologies.iter().enumerate() {
+            let same = |other: &Value| same_topology(other, topology);
+            if search(&topologies[..i], same).is_some() {
+                let path = format!("allowedTopologies[{i}].matchLabelExpressions");
+                errors.push(FieldError::duplicate(path, ""));
+            }
             for (j, one) in items(topology, "matchLabelExpressions").iter().enumerate() {
                 let path = format!("allowedTopologies[{i}].matchLabelExpressions[{j}]");
                 if items(one, "values").is_empty() {
@@ -73,6 +81,10 @@ impl Rules for StorageClass {
                 let key = text(one, "key");
                 let wrong = check_qualified_name(key).into_iter();
                 errors.extend(wrong.map(|why| FieldError::invalid(format!("{path}.key"), key, why)));
+                let others = &items(topology, "matchLabelExpressions")[..j];
+                if search(others, |other| text(other, "key") == key).is_some() {
+                    errors.push(FieldError::duplicate(format!("{path}.key"), key));
+                }
             }
         }
         errors
@@ -92,6 +104,18 @@ impl Rules for StorageClass {
         columns.push(age_text());
         columns
     }
+}
+
+/// Whether two topologies have the same keys with the same values, in any order.
+fn same_topology(one: &Value, other: &Value) -> bool {
+    let terms = |topology: &Value| -> BTreeMap<String, BTreeSet<String>> {
+        let expressions = items(topology, "matchLabelExpressions").iter();
+        let owned = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        expressions
+            .map(|one| (text(one, "key").to_owned(), items(one, "values").iter().map(owned).collect()))
+            .collect()
+    };
+    terms(one) == terms(other)
 }
 
 /// Whether claims without a class get this one.
