@@ -82,6 +82,7 @@ pub(crate) fn default_create(
     }
     let meta = ObjectMeta::of(object);
     let mut errors = validate_object_meta(meta, kind.is_namespaced(), kind.strategy.name_rule(), &METADATA);
+    errors.extend(finalizer_errors(kind, meta));
     if !kind.strategy.validates_by_schema() {
         errors.extend(kind.strategy.validate(object, None));
         return errors;
@@ -109,8 +110,10 @@ pub(crate) fn metadata_update(
     let namespaced = resource.kind.is_namespaced();
     let mut errors =
         validate_object_meta_beside(meta, old_meta, namespaced, NameRule::PathSegment, &METADATA);
-    let changes = validate_object_meta_update(meta, old_meta, &METADATA);
+    let mut changes = validate_object_meta_update(meta, old_meta, &METADATA);
     errors.extend(changes.iter().cloned());
+    // Only the validation of the kind itself looks at these.
+    changes.extend(finalizer_errors(resource.kind, meta));
     (errors, changes)
 }
 
@@ -133,6 +136,7 @@ pub(crate) fn default_update(
     if strategy.revalidates_metadata() {
         let rule = strategy.name_rule();
         errors.extend(validate_object_meta_beside(meta, old_meta, kind.is_namespaced(), rule, &METADATA));
+        errors.extend(finalizer_errors(kind, meta));
     }
     if !strategy.validates_by_schema() {
         errors.extend(strategy.validate(object, Some(old)));
@@ -151,6 +155,35 @@ pub(crate) fn default_update(
         warnings.extend(finalizer_warnings(meta, Some(old_meta)));
     }
     Verdict { errors, valid: verdict.valid }
+}
+
+/// Groups of built-in kinds whose metadata upstream validates as that of core kinds.
+const CORE_METADATA: [&str; 13] = [
+    "",
+    "apps",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "discovery.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+];
+
+/// `validateKubeFinalizerName`: a finalizer has a domain, or is one that Kubernetes has from the beginning.
+fn finalizer_errors(kind: &Kind, meta: ObjectMeta<'_>) -> Vec<FieldError> {
+    if kind.is_custom() || !CORE_METADATA.contains(&kind.group.as_str()) {
+        return Vec::new();
+    }
+    let known =
+        |name: &str| name.contains('/') || ["kubernetes", "orphan", "foregroundDeletion"].contains(&name);
+    let unknown = meta.finalizers().enumerate().filter(|(_, name)| !known(name));
+    let why = "name is neither a standard finalizer name nor is it fully qualified";
+    unknown.map(|(i, name)| FieldError::invalid(format!("metadata.finalizers[{i}]"), name, why)).collect()
 }
 
 /// Lists of built-in kinds have keys for server-side apply; upstream does not validate that they are unique.
