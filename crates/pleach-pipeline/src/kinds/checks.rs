@@ -1,6 +1,7 @@
 //! Checks that many kinds share, in upstream's words.
 
 use std::collections::HashSet;
+use std::net::IpAddr;
 
 use pleach_go::quantity::Quantity;
 use pleach_json::{Map, Value};
@@ -204,20 +205,40 @@ pub(crate) fn is_zero(value: Option<&Value>) -> bool {
     }
 }
 
-/// An address.
-pub(crate) fn ip(text: &str, path: &str, errors: &mut Errors) {
+/// A part of an address, which Go's older parser takes with leading zeros.
+fn without_leading_zeros(text: &str) -> Option<String> {
     let parts: Vec<&str> = text.split('.').collect();
     let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let padded = parts.len() == 4
-        && parts.iter().all(is_number)
-        && parts.iter().any(|part| part.len() > 1 && part.starts_with('0'))
-        && parts.iter().all(|part| part.parse::<u16>().is_ok_and(|number| number < 256));
-    if padded {
-        errors.push(FieldError::invalid(path, text, "must not have leading 0s"));
-    } else if text.parse::<std::net::IpAddr>().is_err() {
-        let why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-        errors.push(FieldError::invalid(path, text, why));
+    if parts.len() != 4 || !parts.iter().all(is_number) {
+        return None;
     }
+    let numbers: Option<Vec<String>> =
+        parts.iter().map(|part| part.parse::<u8>().ok().map(|number| number.to_string())).collect();
+    numbers.map(|numbers| numbers.join("."))
+}
+
+fn is_mapped(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(ip) if ip.to_ipv4_mapped().is_some())
+}
+
+/// An address.
+pub(crate) fn ip(text: &str, path: &str, errors: &mut Errors) {
+    let why = match text.parse::<IpAddr>() {
+        Ok(ip) if is_mapped(ip) => "must not be an IPv4-mapped IPv6 address",
+        Ok(_) => return,
+        Err(_) if without_leading_zeros(text).is_some() => "must not have leading 0s",
+        Err(_) => "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
+    };
+    errors.push(FieldError::invalid(path, text, why));
+}
+
+/// The warning about an address that is valid, but not written as usual.
+pub(crate) fn ip_warning(text: &str, path: &str) -> Option<String> {
+    let ip = text.parse::<IpAddr>().ok().filter(IpAddr::is_ipv6)?;
+    let usual = ip.to_string();
+    (usual != text).then(|| {
+        format!("{path}: IPv6 address \"{text}\" should be in RFC 5952 canonical format (\"{usual}\")")
+    })
 }
 
 /// The name of a host of a load balancer, if there is one.
@@ -226,14 +247,14 @@ pub(crate) fn host_of_balancer(host: &str, path: &str, errors: &mut Errors) {
         return;
     }
     dns_subdomain(host, path, errors);
-    if host.parse::<std::net::IpAddr>().is_ok() {
+    if host.parse::<IpAddr>().is_ok() {
         errors.push(FieldError::invalid(path, host, "must be a DNS name, not an IP address"));
     }
 }
 
 /// `ValidateNonSpecialIP`: an address that others than the Node itself can reach.
 pub(crate) fn non_special_ip(text: &str, path: &str, errors: &mut Errors) {
-    let ip = match text.parse::<std::net::IpAddr>() {
+    let ip = match text.parse::<IpAddr>() {
         Ok(ip) => ip.to_canonical(),
         Err(_) => {
             errors.push(FieldError::invalid(path, text, "must be a valid IP address"));
@@ -241,8 +262,8 @@ pub(crate) fn non_special_ip(text: &str, path: &str, errors: &mut Errors) {
         }
     };
     let (link_local, multicast) = match ip {
-        std::net::IpAddr::V4(ip) => (ip.is_link_local(), ip.octets()[..3] == [224, 0, 0]),
-        std::net::IpAddr::V6(ip) => (ip.is_unicast_link_local(), ip.segments()[0] & 0xff0f == 0xff02),
+        IpAddr::V4(ip) => (ip.is_link_local(), ip.octets()[..3] == [224, 0, 0]),
+        IpAddr::V6(ip) => (ip.is_unicast_link_local(), ip.segments()[0] & 0xff0f == 0xff02),
     };
     let mut refuse = |applies: bool, why: String| {
         if applies {
@@ -255,20 +276,28 @@ pub(crate) fn non_special_ip(text: &str, path: &str, errors: &mut Errors) {
     refuse(multicast, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)".into());
 }
 
-/// An address range.
+/// An address range: none of the bits beyond its prefix are set.
 pub(crate) fn cidr(text: &str, path: &str, errors: &mut Errors) {
-    let valid = text.split_once('/').is_some_and(|(address, bits)| {
-        let most = match address.parse() {
-            Ok(std::net::IpAddr::V4(_)) => 32,
-            Ok(std::net::IpAddr::V6(_)) => 128,
-            Err(_) => return false,
-        };
-        bits.parse::<u8>().is_ok_and(|bits| bits <= most)
+    let parsed = text.split_once('/').and_then(|(address, bits)| {
+        let plain = without_leading_zeros(address).filter(|plain| plain != address);
+        let ip: IpAddr = plain.as_deref().unwrap_or(address).parse().ok()?;
+        let digits = !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit());
+        let length: u32 = bits.parse().ok().filter(|_| digits)?;
+        let most = if ip.is_ipv4() { 32 } else { 128 };
+        (length <= most).then_some((ip, length, plain.is_some() || bits.len() > 1 && bits.starts_with('0')))
     });
-    if !valid {
-        let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-        errors.push(FieldError::invalid(path, text, why));
-    }
+    let has_more = |ip: IpAddr, length: u32| match ip {
+        IpAddr::V4(ip) => u32::from(ip).checked_shl(length).unwrap_or(0) != 0,
+        IpAddr::V6(ip) => u128::from(ip).checked_shl(length).unwrap_or(0) != 0,
+    };
+    let why = match parsed {
+        None => "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",
+        Some((_, _, true)) => "must not have leading 0s in IP or prefix length",
+        Some((ip, _, _)) if is_mapped(ip) => "must not have an IPv4-mapped IPv6 address",
+        Some((ip, length, _)) if has_more(ip, length) => "must not have bits set beyond the prefix length",
+        Some(_) => return,
+    };
+    errors.push(FieldError::invalid(path, text, why));
 }
 
 /// `ValidateConditions`: conditions of the common type.
@@ -345,5 +374,46 @@ pub(crate) fn domain_prefixed_path(text: &str, path: &str, errors: &mut Errors) 
             let why = "must be a domain-prefixed path (such as \"acme.io/foo\")";
             errors.push(FieldError::invalid(path, text, why));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_written_in_one_way() {
+        let error = |check: fn(&str, &str, &mut Errors), text: &str| {
+            let mut errors = Errors::new();
+            check(text, "p", &mut errors);
+            errors.into_iter().map(|error| error.detail).collect::<Vec<_>>().join("; ")
+        };
+        for (text, want) in [
+            ("10.1.2.3", ""),
+            ("2001:DB8::1", ""),
+            ("010.1.2.3", "must not have leading 0s"),
+            ("::ffff:1.2.3.4", "must not be an IPv4-mapped IPv6 address"),
+            ("300.1.2.3", "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
+        ] {
+            assert_eq!(error(ip, text), want, "{text}");
+        }
+        for (text, want) in [
+            ("10.0.0.0/8", ""),
+            ("0.0.0.0/0", ""),
+            ("2001:db8::/64", ""),
+            ("10.0.0.1/8", "must not have bits set beyond the prefix length"),
+            ("2001:db8::1/64", "must not have bits set beyond the prefix length"),
+            ("10.0.0.0/08", "must not have leading 0s in IP or prefix length"),
+            ("010.0.0.0/8", "must not have leading 0s in IP or prefix length"),
+            ("::ffff:10.0.0.0/104", "must not have an IPv4-mapped IPv6 address"),
+            ("10.0.0.0/33", "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"),
+            ("10.0.0.0/+8", "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"),
+        ] {
+            assert_eq!(error(cidr, text), want, "{text}");
+        }
+        assert_eq!(
+            ip_warning("2001:DB8::1", "p").as_deref(),
+            Some("p: IPv6 address \"2001:DB8::1\" should be in RFC 5952 canonical format (\"2001:db8::1\")")
+        );
     }
 }

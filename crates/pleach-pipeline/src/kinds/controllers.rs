@@ -11,8 +11,10 @@ use crate::columns::{age_text, computed, wide};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
 use crate::kinds::fields::{
-    default_empty_to, default_to, each_mut, int_at, is_unset, member, object_mut, submember, text, text_at,
+    default_empty_to, default_to, each_mut, int_at, is_unset, items, member, object_mut, submember, text,
+    text_at,
 };
+use crate::kinds::persistent_volume;
 use crate::kinds::pod::{cells, defaults, validate as pods};
 use crate::prepare::metadata_mut;
 use crate::resource::Subresource;
@@ -247,7 +249,19 @@ impl Rules for StatefulSet {
     }
 
     fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
-        template_warnings(object, old, false)
+        let mut warnings = template_warnings(object, old, false);
+        let claims = object.get("spec").map(|spec| items(spec, "volumeClaimTemplates")).unwrap_or_default();
+        // The paths of an update have one more part, with this capital.
+        let part = if old.is_some() { ".Spec" } else { "" };
+        for (i, claim) in claims.iter().enumerate() {
+            let spec = claim.get("spec").unwrap_or(&Value::Null);
+            let path = format!("spec.volumeClaimTemplates[{i}]{part}");
+            persistent_volume::claim_warnings(spec, &path, &mut warnings);
+        }
+        if int_at(object, &["spec", "revisionHistoryLimit"]) < 0 {
+            warnings.push("spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended".into());
+        }
+        warnings
     }
 
     fn columns(&self) -> Vec<Column> {

@@ -121,14 +121,9 @@ impl Rules for Claim {
 
     fn warnings(&self, object: &Value, _: Option<&Value>) -> Vec<String> {
         let mut warnings = Vec::new();
-        for which in ["requests", "limits"] {
-            let storage = object.at(&["spec", "resources", which, "storage"]);
-            if storage.and_then(checks::quantity).is_some_and(|quantity| !quantity.is_whole()) {
-                let written = storage.and_then(Value::as_str).unwrap_or_default();
-                warnings.push(format!(
-                    "spec.resources.{which}[storage]: fractional byte value \"{written}\" is invalid, must be an integer"
-                ));
-            }
+        class_annotation(object, &mut warnings);
+        if let Some(spec) = object.get("spec") {
+            claim_warnings(spec, "spec", &mut warnings);
         }
         warnings
     }
@@ -156,6 +151,30 @@ impl Rules for Claim {
             age_text(),
             wide(computed("VolumeMode", "string", |o, _| text_at(o, &["spec", "volumeMode"]).into())),
         ]
+    }
+}
+
+const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+const MOUNT_ANNOTATION: &str = "volume.beta.kubernetes.io/mount-options";
+
+fn class_annotation(object: &Value, warnings: &mut Vec<String>) {
+    if ObjectMeta::of(object).annotation(CLASS_ANNOTATION).is_some() {
+        warnings.push(format!(
+            "metadata.annotations[{CLASS_ANNOTATION}]: deprecated since v1.8; use \"storageClassName\" attribute instead"
+        ));
+    }
+}
+
+/// Warnings about the spec of a claim, at a path.
+pub(super) fn claim_warnings(spec: &Value, path: &str, warnings: &mut Vec<String>) {
+    for which in ["requests", "limits"] {
+        let storage = spec.at(&["resources", which, "storage"]);
+        if storage.and_then(checks::quantity).is_some_and(|quantity| !quantity.is_whole()) {
+            let written = storage.and_then(Value::as_str).unwrap_or_default();
+            warnings.push(format!(
+                "{path}.resources.{which}[storage]: fractional byte value \"{written}\" is invalid, must be an integer"
+            ));
+        }
     }
 }
 
@@ -187,13 +206,12 @@ fn claim_resource(name: &str, path: &str, errors: &mut Errors) {
 
 /// `ValidatePersistentVolumeClaimUpdate`, after the claim itself was validated.
 fn claim_update(object: &Value, old: &Value, errors: &mut Errors) {
-    const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
     let was = old.get("spec").cloned().unwrap_or_default();
     let mut comparable = object.get("spec").cloned().unwrap_or_default();
     if text(&was, "volumeName").is_empty() {
         copy_member(&mut comparable, &was, "volumeName");
     }
-    let annotation = |object: &Value| ObjectMeta::of(object).annotation(BETA_CLASS).map(str::to_owned);
+    let annotation = |object: &Value| ObjectMeta::of(object).annotation(CLASS_ANNOTATION).map(str::to_owned);
     let (written, before) = (annotation(object), annotation(old));
     let class = comparable.get("storageClassName").and_then(Value::as_str).map(str::to_owned);
     let had_class = was.get("storageClassName").is_some();
@@ -204,7 +222,7 @@ fn claim_update(object: &Value, old: &Value, errors: &mut Errors) {
     } else {
         if written.as_deref().unwrap_or_default() != before.as_deref().unwrap_or_default() {
             errors.push(FieldError::invalid(
-                format!("metadata.annotations.{BETA_CLASS}"),
+                format!("metadata.annotations.{CLASS_ANNOTATION}"),
                 written.unwrap_or_default(),
                 "field is immutable",
             ));
@@ -677,6 +695,38 @@ impl Rules for Volume {
             volume_update(spec, old.get("spec").unwrap_or(&Value::Null), &mut errors);
         }
         errors
+    }
+
+    fn warnings(&self, object: &Value, _: Option<&Value>) -> Vec<String> {
+        const GONE: [(&str, &str); 6] = [
+            ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+            ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+            ("scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+            ("storageos", "deprecated in v1.22, non-functional in v1.25+"),
+            ("glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+            ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
+        ];
+        let (mut warnings, spec) = (Vec::new(), object.get("spec").unwrap_or(&Value::Null));
+        class_annotation(object, &mut warnings);
+        if ObjectMeta::of(object).annotation(MOUNT_ANNOTATION).is_some() {
+            warnings.push(format!(
+                "metadata.annotations[{MOUNT_ANNOTATION}]: deprecated since v1.31; use \"mountOptions\" attribute instead"
+            ));
+        }
+        if text(spec, "persistentVolumeReclaimPolicy") == "Recycle" {
+            warnings.push("spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.".into());
+        }
+        let required = spec.at(&["nodeAffinity", "required"]).unwrap_or(&Value::Null);
+        for (i, term) in items(required, "nodeSelectorTerms").iter().enumerate() {
+            let path = format!("spec.nodeAffinity.required.nodeSelectorTerms[{i}]");
+            pods::warnings::node_selector_term(term, false, &path, &mut warnings);
+        }
+        let gone = GONE.iter().filter(|(kind, _)| spec.get(kind).is_some());
+        warnings.extend(gone.map(|(kind, why)| {
+            let kind = if *kind == "storageos" { "storageOS" } else { kind };
+            format!("spec.{kind}: {why}")
+        }));
+        warnings
     }
 
     fn columns(&self) -> Vec<Column> {

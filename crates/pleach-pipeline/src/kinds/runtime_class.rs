@@ -135,6 +135,13 @@ impl Rules for RuntimeClass {
         errors
     }
 
+    fn warnings(&self, object: &Value, _: Option<&Value>) -> Vec<String> {
+        let selector = filled(object, &["scheduling", "nodeSelector"]);
+        let deprecated = selector.into_iter().flat_map(Map::keys);
+        let deprecated = deprecated.filter_map(|key| validate::warnings::deprecated_label(key));
+        deprecated.map(|why| format!("scheduling.nodeSelector: {why}")).collect()
+    }
+
     fn columns(&self) -> Vec<Column> {
         vec![computed("Handler", "string", |o, _| text(o, "handler").into()), age_text()]
     }

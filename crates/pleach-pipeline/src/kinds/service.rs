@@ -158,12 +158,49 @@ impl Rules for Service {
     }
 
     fn warnings(&self, object: &Value, _: Option<&Value>) -> Vec<String> {
-        if object.get("spec").is_some_and(|spec| !items(spec, "externalIPs").is_empty()) {
-            return vec![
-                "spec.externalIPs is deprecated and may no longer be implemented in some clusters".into(),
-            ];
+        let mut warnings = Vec::new();
+        let spec = object.get("spec").unwrap_or(&Value::Null);
+        let kind = text(spec, "type");
+        let external = items(spec, "externalIPs");
+        if ObjectMeta::of(object).annotation(TOPOLOGY_HINTS).is_some() {
+            warnings.push(format!(
+                "annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead"
+            ));
         }
-        Vec::new()
+        if kind == "ClusterIP" && text(spec, "clusterIP") == "None" {
+            for (field, is_set) in [
+                ("loadBalancerIP", !text(spec, "loadBalancerIP").is_empty()),
+                ("externalIPs", !external.is_empty()),
+                ("SessionAffinity", text(spec, "sessionAffinity") != "None"),
+            ] {
+                if is_set {
+                    warnings.push(format!("spec.{field} is ignored for headless services"));
+                }
+            }
+        }
+        if !external.is_empty() {
+            warnings.push(
+                "spec.externalIPs is deprecated and may no longer be implemented in some clusters".into(),
+            );
+        }
+        for (i, ip) in external.iter().enumerate() {
+            let ip = ip.as_str().unwrap_or_default();
+            warnings.extend(checks::ip_warning(ip, &format!("spec.externalIPs[{i}]")));
+        }
+        let ip = text(spec, "loadBalancerIP");
+        warnings.extend(checks::ip_warning(ip, "spec.loadBalancerIP"));
+        if kind == "ExternalName" && !external.is_empty() {
+            warnings.push("spec.externalIPs is ignored when spec.type is \"ExternalName\"".into());
+        }
+        if kind != "ExternalName" && !text(spec, "externalName").is_empty() {
+            warnings.push("spec.externalName is ignored when spec.type is not \"ExternalName\"".into());
+        }
+        if text(spec, "trafficDistribution") == "PreferClose" {
+            warnings.push(
+                "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"".into(),
+            );
+        }
+        warnings
     }
 
     fn columns(&self) -> Vec<Column> {

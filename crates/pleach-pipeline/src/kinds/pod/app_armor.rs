@@ -3,7 +3,7 @@
 use pleach_json::{Map, Str, Value, json};
 
 use super::validate::annotations::APP_ARMOR;
-use crate::kinds::fields::{each_mut, member, submember, text, text_at};
+use crate::kinds::fields::{each_mut, items, member, submember, text, text_at};
 
 /// `applyAppArmorVersionSkew`
 pub(super) fn sync(pod: &mut Value) {
@@ -37,6 +37,21 @@ pub(super) fn sync(pod: &mut Value) {
     if !added.is_empty() {
         let annotations: &mut Map = submember(member(pod, "metadata"), "annotations");
         added.into_iter().for_each(|(key, written)| drop(annotations.insert(key, written)));
+    }
+}
+
+/// Whether a container of a Pod has what its annotation says, or the annotation says nothing valid: then a client wrote the
+/// annotation rather than the field.
+pub(super) fn is_from_annotation(spec: &Value, name: &str, written: &str) -> bool {
+    let lists = ["initContainers", "containers"];
+    let is_it = |container: &&Value| text(container, "name") == name;
+    let Some(container) = lists.iter().find_map(|list| items(spec, list).iter().find(is_it)) else {
+        return false;
+    };
+    let own = container.at(&["securityContext", "appArmorProfile"]);
+    match field(written) {
+        None => own.is_none(),
+        Some(profile) => own == Some(&profile),
     }
 }
 

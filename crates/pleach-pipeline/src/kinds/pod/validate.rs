@@ -10,7 +10,7 @@ pub(crate) mod resources;
 mod security;
 mod status;
 pub(crate) mod volume;
-mod warnings;
+pub(crate) mod warnings;
 mod windows;
 
 use std::collections::HashSet;

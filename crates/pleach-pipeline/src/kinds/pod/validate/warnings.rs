@@ -1,21 +1,40 @@
 //! Warnings about Pods and pod templates.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use pleach_go::quantity::Quantity;
+use pleach_go::strconv::quote;
 use pleach_json::{Map, Value};
 
-use crate::kinds::fields::{int_at, items, text};
+use crate::kinds::fields::{int_at, items, search, text};
+use crate::kinds::persistent_volume;
+use crate::kinds::pod::app_armor;
 
 /// The steps that a warning is charged which may come for each pair of items.
 const WARNING: u64 = 500;
 
-/// Labels of Nodes that have new names.
-const LABELS: [(&str, &str, &str); 4] = [
-    ("beta.kubernetes.io/arch", "v1.14", "kubernetes.io/arch"),
-    ("beta.kubernetes.io/os", "v1.14", "kubernetes.io/os"),
-    ("failure-domain.beta.kubernetes.io/region", "v1.17", "topology.kubernetes.io/region"),
-    ("failure-domain.beta.kubernetes.io/zone", "v1.17", "topology.kubernetes.io/zone"),
+/// Labels of Nodes that are not used any more.
+const LABELS: [(&str, &str); 8] = [
+    ("app.kubernetes.io/created-by", "deprecated since v1.9"),
+    ("beta.kubernetes.io/arch", "deprecated since v1.14; use \"kubernetes.io/arch\" instead"),
+    (
+        "beta.kubernetes.io/instance-type",
+        "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead",
+    ),
+    ("beta.kubernetes.io/os", "deprecated since v1.14; use \"kubernetes.io/os\" instead"),
+    (
+        "failure-domain.beta.kubernetes.io/region",
+        "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead",
+    ),
+    (
+        "failure-domain.beta.kubernetes.io/zone",
+        "deprecated since v1.17; use \"topology.kubernetes.io/zone\" instead",
+    ),
+    ("node-role.kubernetes.io/master", "use \"node-role.kubernetes.io/control-plane\" instead"),
+    (
+        "scheduler.alpha.kubernetes.io/preferAvoidPods",
+        "deprecated since v1.22; use Taints and Tolerations instead",
+    ),
 ];
 
 /// Volumes that are deprecated or gone.
@@ -31,36 +50,49 @@ const VOLUMES: [(&str, &str); 9] = [
     ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
-fn deprecated_label(key: &str) -> Option<String> {
-    let (_, since, new) = LABELS.iter().find(|(old, ..)| *old == key)?;
-    Some(format!("deprecated since {since}; use \"{new}\" instead"))
+/// What is to be said about a label of Nodes.
+pub(crate) fn deprecated_label(key: &str) -> Option<&'static str> {
+    LABELS.iter().find(|(old, _)| *old == key).map(|(_, why)| *why)
 }
 
 /// Warnings about a Pod or a template; `path` is empty for a Pod.
 pub(super) fn all(holder: &Value, path: &str, warnings: &mut Vec<String>) {
     let root = if path.is_empty() { String::new() } else { format!("{path}.") };
-    annotations(holder, &format!("{root}metadata.annotations"), warnings);
+    annotations(holder, &format!("{root}metadata.annotations"), !path.is_empty(), warnings);
     if let Some(spec) = holder.get("spec") {
         of_spec(spec, &format!("{root}spec"), warnings);
     }
 }
 
-fn annotations(holder: &Value, path: &str, warnings: &mut Vec<String>) {
+fn annotations(holder: &Value, path: &str, is_template: bool, warnings: &mut Vec<String>) {
+    const SECCOMP: &str = "container.seccomp.security.alpha.kubernetes.io/";
     let all = holder.at(&["metadata", "annotations"]).and_then(Value::as_object);
-    let has = |field: &str| holder.at(&["spec", "securityContext", field]).is_some();
-    for key in all.into_iter().flat_map(Map::keys) {
+    let spec = holder.get("spec").unwrap_or(&Value::Null);
+    let of_pod = |field: &str| spec.at(&["securityContext", field]).is_some();
+    // A container of that name which has no field for what the annotation says.
+    let is_alone = |name: &str, field: &str| {
+        let lists = ["initContainers", "containers", "ephemeralContainers"];
+        let found = lists.iter().find_map(|list| search(items(spec, list), |one| text(one, "name") == name));
+        found.is_some_and(|one| one.at(&["securityContext", field]).is_none())
+    };
+    for (key, written) in all.into_iter().flat_map(Map::iter) {
         let why = if key == "scheduler.alpha.kubernetes.io/critical-pod" {
             "non-functional in v1.16+; use the \"priorityClassName\" field instead"
         } else if key == "security.alpha.kubernetes.io/sysctls"
             || key == "security.alpha.kubernetes.io/unsafe-sysctls"
         {
             "non-functional in v1.11+; use the \"sysctls\" field instead"
-        } else if key == "seccomp.security.alpha.kubernetes.io/pod" && !has("seccompProfile")
-            || key.starts_with("container.seccomp.security.alpha.kubernetes.io/")
+        } else if key == "seccomp.security.alpha.kubernetes.io/pod" && !of_pod("seccompProfile")
+            || key.strip_prefix(SECCOMP).is_some_and(|name| is_alone(name, "seccompProfile"))
         {
             "non-functional in v1.27+; use the \"seccompProfile\" field instead"
-        } else if key.starts_with("container.apparmor.security.beta.kubernetes.io/")
-            && !has("appArmorProfile")
+        } else if let Some(name) = key.strip_prefix(super::annotations::APP_ARMOR)
+            && (if is_template {
+                !of_pod("appArmorProfile") && is_alone(name, "appArmorProfile")
+            } else {
+                // The field of a Pod says by now what the annotation says.
+                app_armor::is_from_annotation(spec, name, written.as_str().unwrap_or_default())
+            })
         {
             "deprecated since v1.30; use the \"appArmorProfile\" field instead"
         } else {
@@ -94,7 +126,12 @@ fn of_spec(spec: &Value, path: &str, warnings: &mut Vec<String>) {
                 warnings.push(format!("{path}.volumes[{i}].{source}: {why}"));
             }
         }
+        if let Some(claim) = volume.at(&["ephemeral", "volumeClaimTemplate", "spec"]) {
+            let path = format!("{path}.volumes[{i}].ephemeral.volumeClaimTemplate.spec");
+            persistent_volume::claim_warnings(claim, &path, warnings);
+        }
     }
+    overlapping_paths(items(spec, "volumes"), warnings);
     let mut addresses = HashSet::new();
     for (i, alias) in items(spec, "hostAliases").iter().enumerate() {
         let ip = text(alias, "ip");
@@ -107,7 +144,8 @@ fn of_spec(spec: &Value, path: &str, warnings: &mut Vec<String>) {
         let name = text(secret, "name");
         if name.is_empty() {
             warnings.push(format!("{path}.imagePullSecrets[{i}].name: invalid empty name \"\""));
-        } else if !secrets.insert(name) {
+        }
+        if !secrets.insert(name) {
             warnings.push(format!("{path}.imagePullSecrets[{i}].name: duplicate name \"{name}\""));
         }
     }
@@ -146,24 +184,100 @@ fn of_spec(spec: &Value, path: &str, warnings: &mut Vec<String>) {
 fn node_affinity(spec: &Value, path: &str, warnings: &mut Vec<String>) {
     let Some(node) = spec.at(&["affinity", "nodeAffinity"]) else { return };
     let path = format!("{path}.affinity.nodeAffinity");
-    let mut of_term = |term: &Value, path: String| {
-        for (j, requirement) in items(term, "matchExpressions").iter().enumerate() {
-            let key = text(requirement, "key");
-            if let Some(why) = deprecated_label(key) {
-                warnings.push(format!("{path}.matchExpressions[{j}].key: {key} is {why}"));
-            }
-        }
-    };
     let required = "requiredDuringSchedulingIgnoredDuringExecution";
     let terms = node.get(required).map(|all| items(all, "nodeSelectorTerms")).unwrap_or_default();
     for (i, term) in terms.iter().enumerate() {
-        of_term(term, format!("{path}.{required}.nodeSelectorTerms[{i}]"));
+        node_selector_term(term, false, &format!("{path}.{required}.nodeSelectorTerms[{i}]"), warnings);
     }
     let preferred = "preferredDuringSchedulingIgnoredDuringExecution";
     for (i, term) in items(node, preferred).iter().enumerate() {
         if let Some(preference) = term.get("preference") {
-            of_term(preference, format!("{path}.{preferred}[{i}].preference"));
+            node_selector_term(preference, true, &format!("{path}.{preferred}[{i}].preference"), warnings);
         }
+    }
+}
+
+/// Warnings about a term; values of what is only preferred are no errors.
+pub(crate) fn node_selector_term(term: &Value, of_values: bool, path: &str, warnings: &mut Vec<String>) {
+    for (j, requirement) in items(term, "matchExpressions").iter().enumerate() {
+        let (key, path) = (text(requirement, "key"), format!("{path}.matchExpressions[{j}]"));
+        if let Some(why) = deprecated_label(key) {
+            warnings.push(format!("{path}.key: {key} is {why}"));
+        }
+        for (k, value) in items(requirement, "values").iter().enumerate().filter(|_| of_values) {
+            let value = value.as_str().unwrap_or_default();
+            let wrong = pleach_meta::names::check_label_value(value).into_iter();
+            warnings.extend(wrong.map(|why| format!("{path}.values[{k}]: {value} is invalid, {why}")));
+        }
+    }
+}
+
+/// Files of a volume in one another's place.
+fn overlapping_paths(volumes: &[Value], warnings: &mut Vec<String>) {
+    fn paths(source: &Value) -> Option<Vec<&str>> {
+        let items = source.get("items")?.as_array()?;
+        Some(items.iter().map(|item| text(item, "path")).collect())
+    }
+    for volume in volumes {
+        let named =
+            |what: String| format!("volume {} ({what}): overlapping paths", quote(text(volume, "name")));
+        for (kind, what, name) in [
+            ("configMap", "ConfigMap", "name"),
+            ("secret", "Secret", "secretName"),
+            ("downwardAPI", "DownwardAPI", ""),
+        ] {
+            let Some(source) = volume.get(kind) else { continue };
+            let what =
+                if name.is_empty() { what.into() } else { format!("{what} {}", quote(text(source, name))) };
+            overlaps(&paths(source).unwrap_or_default(), &named(what), warnings);
+        }
+        let mut before: BTreeSet<&str> = BTreeSet::new();
+        for source in volume.get("projected").map(|all| items(all, "sources")).unwrap_or_default() {
+            if source.as_object().is_none_or(Map::is_empty) {
+                let name = quote(text(volume, "name"));
+                warnings.push(format!("volume {name} (Projected) has no sources provided"));
+                continue;
+            }
+            let of = |kind: &str, what: &str| {
+                let one = source.get(kind)?;
+                let what = match what {
+                    "DownwardAPI" => format!("Projected {what}"),
+                    what => format!("Projected {what} {}", quote(text(one, "name"))),
+                };
+                Some((paths(one)?, what))
+            };
+            let token = || {
+                let token = source.get("serviceAccountToken")?;
+                Some((vec![text(token, "path")], "Projected ServiceAccountToken".to_owned()))
+            };
+            let found = of("configMap", "ConfigMap").or_else(|| of("secret", "Secret"));
+            let found = found.or_else(|| of("downwardAPI", "DownwardAPI")).or_else(token);
+            let Some((paths, what)) = found else { continue };
+            overlaps(&paths, &named(what.clone()), warnings);
+            let own: BTreeSet<&str> = paths.into_iter().collect();
+            let mut all: Vec<&str> = own.iter().chain(&before).copied().collect();
+            all.sort_unstable();
+            overlaps(&all, &named(what), warnings);
+            before.extend(own);
+        }
+    }
+}
+
+fn overlaps(paths: &[&str], what: &str, warnings: &mut Vec<String>) {
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    for path in paths.iter().map(|path| path.trim_end_matches('/')) {
+        let is_below =
+            |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
+        pleach_work::charge(seen.len() as u64);
+        let other = seen.iter().find(|other| {
+            !path.is_empty()
+                && !other.is_empty()
+                && (**other == path || is_below(other, path) || is_below(path, other))
+        });
+        if let Some(other) = other {
+            warnings.push(format!("{what}: {} with {}", quote(path), quote(other)));
+        }
+        seen.insert(path);
     }
 }
 
@@ -183,7 +297,8 @@ fn hidden_variables(container: &Value, path: &str, warnings: &mut Vec<String>) {
     let mut seen: HashSet<&str> = HashSet::new();
     for (j, variable) in items(container, "env").iter().enumerate() {
         let name = text(variable, "name");
-        if !seen.insert(name) && !text(variable, "value").contains(&format!("$({name})")) {
+        let (value, own) = (text(variable, "value"), format!("$({name})"));
+        if !seen.insert(name) && (!value.contains(&own) || value == own) {
             warnings.push(format!(
                 "{path}.env[{j}]: hides previous definition of \"{name}\", which may be dropped when using apply"
             ));
@@ -202,6 +317,15 @@ fn ports(spec: &Value, path: &str, warnings: &mut Vec<String>) {
             }
             for (j, port) in items(container, "ports").iter().enumerate() {
                 let at = format!("{path}.{list}[{i}].ports[{j}]");
+                if !text(port, "hostIP").is_empty() && int_at(port, &["hostPort"]) == 0 {
+                    warnings.push(format!(
+                        "{at}: hostIP set without hostPort: {{Name:{} HostPort:0 ContainerPort:{} Protocol:{} HostIP:{}}}",
+                        text(port, "name"),
+                        int_at(port, &["containerPort"]),
+                        text(port, "protocol"),
+                        text(port, "hostIP")
+                    ));
+                }
                 let same =
                     seen.entry((int_at(port, &["containerPort"]), text(port, "protocol"))).or_default();
                 for (other, where_) in &*same {
@@ -221,5 +345,36 @@ fn ports(spec: &Value, path: &str, warnings: &mut Vec<String>) {
                 same.push((port, at));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_json::json;
+
+    use super::*;
+
+    #[test]
+    fn volumes_and_ports() {
+        let spec = json!({
+            "containers": [{"name": "a", "ports": [{"containerPort": 80, "protocol": "UDP", "hostIP": "10.0.0.1"}]}],
+            "volumes": [
+                {"name": "a", "configMap": {"name": "c", "items": [{"key": "k", "path": "a/b"}, {"key": "l", "path": "a/"}]}},
+                {"name": "p", "projected": {"sources": [
+                    {}, {"secret": {"name": "s", "items": [{"key": "k", "path": "t"}]}}, {"serviceAccountToken": {"path": "t"}},
+                ]}},
+            ],
+        });
+        let mut warnings = Vec::new();
+        of_spec(&spec, "spec", &mut warnings);
+        assert_eq!(
+            warnings,
+            [
+                "volume \"a\" (ConfigMap \"c\"): overlapping paths: \"a\" with \"a/b\"",
+                "volume \"p\" (Projected) has no sources provided",
+                "volume \"p\" (Projected ServiceAccountToken): overlapping paths: \"t\" with \"t\"",
+                "spec.containers[0].ports[0]: hostIP set without hostPort: {Name: HostPort:0 ContainerPort:80 Protocol:UDP HostIP:10.0.0.1}",
+            ]
+        );
     }
 }
