@@ -5,6 +5,9 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +18,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
@@ -68,7 +73,8 @@ func TestHelperProcess(t *testing.T) {
 
 func TestNoProcessOutlivesAKilledSuite(t *testing.T) {
 	suite := exec.Command(os.Args[0], "-test.run=^TestHelperProcess$")
-	suite.Env = append(os.Environ(), helperVariable+"=1")
+	// A killed suite does not remove its directories.
+	suite.Env = append(os.Environ(), helperVariable+"=1", "TMPDIR="+t.TempDir())
 	suite.Stderr = os.Stderr
 	out, err := suite.StdoutPipe()
 	if err != nil {
@@ -165,11 +171,7 @@ func TestTheFlagsOfConfigureAreTaken(t *testing.T) {
 
 func TestAnInstallationEmulatesAVersion(t *testing.T) {
 	assets := t.TempDir()
-	pleach := filepath.Join(t.TempDir(), "pleach")
-	if err := os.Symlink(filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-apiserver"), pleach); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(pleach, "envtest", "install", assets, "--version", "1.33").CombinedOutput(); err != nil {
+	if out, err := exec.Command(pleachBinary(t), "envtest", "install", assets, "--version", "1.33").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	t.Setenv("KUBEBUILDER_ASSETS", assets)
@@ -196,44 +198,116 @@ func TestAnInstallationEmulatesAVersion(t *testing.T) {
 	}
 }
 
-func TestSetupEnvtestTakesTheBundle(t *testing.T) {
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	bundle, store := t.TempDir(), t.TempDir()
-	// Under its own name the binary has its commands.
+// pleachBinary is the binary under its own name, under which it has its commands.
+func pleachBinary(t *testing.T) string {
+	t.Helper()
 	pleach := filepath.Join(t.TempDir(), "pleach")
-	if err := os.Symlink(filepath.Join(assets, "kube-apiserver"), pleach); err != nil {
+	if err := os.Symlink(filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-apiserver"), pleach); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(pleach, "envtest", "bundle", bundle).CombinedOutput()
+	return pleach
+}
+
+// setupEnvtest runs controller-runtime's program and returns what it prints.
+func setupEnvtest(t *testing.T, store string, input io.Reader, arguments ...string) string {
+	t.Helper()
+	command := exec.Command("go", append([]string{"tool", "setup-envtest", "--bin-dir", store}, arguments...)...)
+	command.Stdin, command.Stderr = input, os.Stderr
+	out, err := command.Output()
 	if err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("setup-envtest %v: %v", arguments, err)
 	}
-	archive, err := os.Open(strings.SplitN(string(out), "\n", 2)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer archive.Close()
-	setup := func(arguments ...string) *exec.Cmd {
-		command := exec.Command("go", append([]string{"tool", "setup-envtest", "--bin-dir", store}, arguments...)...)
-		command.Stderr = os.Stderr
-		return command
-	}
-	// An archive of a debug build has more than a hundred megabytes, twice.
-	sideload := setup("sideload", "1.36.4")
-	sideload.Stdin = archive
-	if err := sideload.Run(); err != nil {
-		t.Fatal(err)
-	}
-	found, err := setup("use", "--installed-only", "-p", "path", "1.36.x").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("KUBEBUILDER_ASSETS", string(found))
+	return string(out)
+}
+
+// startAndStop starts the control plane in a directory, and stops it.
+func startAndStop(t *testing.T, assets string) {
+	t.Helper()
+	t.Setenv("KUBEBUILDER_ASSETS", assets)
 	environment := &envtest.Environment{}
 	if _, err := environment.Start(); err != nil {
 		t.Fatal(err)
 	}
 	if err := environment.Stop(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// setup-envtest downloads the archive that the index links to and checks its hash, or takes it from standard input.
+func TestSetupEnvtestTakesTheBundle(t *testing.T) {
+	bundle := t.TempDir()
+	var asked []string
+	files := http.FileServer(http.Dir(bundle))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path)
+		files.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	// An archive of a debug build has more than a hundred megabytes, twice: it is made once.
+	out, err := exec.Command(pleachBinary(t), "envtest", "bundle", bundle, "--base-url", server.URL).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	path := strings.SplitN(string(out), "\n", 2)[0]
+	index := server.URL + "/envtest-releases.yaml"
+	startAndStop(t, setupEnvtest(t, t.TempDir(), nil, "use", "1.36.x", "--index", index, "-p", "path"))
+	if last := asked[len(asked)-1]; last != "/"+filepath.Base(path) {
+		t.Fatalf("setup-envtest asked for %v", asked)
+	}
+
+	archive, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	store := t.TempDir()
+	setupEnvtest(t, store, archive, "sideload", "1.36.4")
+	startAndStop(t, setupEnvtest(t, store, nil, "use", "--installed-only", "-p", "path", "1.36.x"))
+
+	if err := os.Truncate(path, 1000); err != nil {
+		t.Fatal(err)
+	}
+	refused := exec.Command("go", "tool", "setup-envtest", "--bin-dir", t.TempDir(), "use", "1.36.x", "--index", index)
+	if out, err := refused.CombinedOutput(); err == nil || !strings.Contains(string(out), "checksum mismatch") {
+		t.Fatalf("an archive with another hash: %v: %s", err, out)
+	}
+}
+
+// A suite fails if its control plane does not end within 20 seconds of SIGTERM.
+func TestOpenWatchesDoNotHoldUpTheEnd(t *testing.T) {
+	environment := &envtest.Environment{}
+	config, err := environment.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers := children(t, os.Getpid())
+	set, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	var watches []watch.Interface
+	for range 10 {
+		for _, open := range []func(context.Context, metav1.ListOptions) (watch.Interface, error){
+			set.CoreV1().ConfigMaps("").Watch, set.CoreV1().Namespaces().Watch, set.AppsV1().Deployments("").Watch,
+		} {
+			opened, err := open(ctx, metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			watches = append(watches, opened)
+		}
+	}
+	if err := environment.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, opened := range watches {
+		for range opened.ResultChan() {
+		}
+	}
+	for _, server := range servers {
+		if isRunning(server) {
+			t.Errorf("process %d still runs", server)
+		}
 	}
 }
