@@ -210,5 +210,6 @@ def pleach_world(pleach_server, request):
     """A world for one test, forked from the first one. A test that fails shows its requests."""
     world = pleach_server.fork()
     yield world
-    request.node.add_report_section("call", "requests", world.transcript())
+    # The report of the test itself is made before this.
+    request.node.add_report_section("teardown", "requests", world.transcript())
     world.remove()

@@ -87,6 +87,32 @@ def test_a_seed_decides_uids(pleach_server):
     assert uid(7) == uid(7) != uid(8)
 
 
+_FAILS = """
+import test_pleach_pytest as helper
+pytest_plugins = ["pleach_pytest"]
+
+def test_fails(pleach_world):
+    helper.send(pleach_world, "POST", helper.MAPS, {"metadata": {"name": "a"}})
+    assert False, "on purpose"
+"""
+
+
+def _session(directory, *arguments):
+    """A session of pytest on the tests in a directory."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments], cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).parent)}, stdout=subprocess.PIPE, text=True)
+
+
+def test_a_failed_test_shows_its_requests(tmp_path):
+    (tmp_path / "test_fails.py").write_text(_FAILS)
+    session = _session(tmp_path)
+    shown, _ = session.communicate()
+    assert session.returncode == 1
+    assert "on purpose" in shown
+    assert f"   1 201 POST    {MAPS} (admin)" in shown
+
+
 _WAITS = """
 import time
 pytest_plugins = ["pleach_pytest"]
@@ -99,9 +125,7 @@ def test_waits(pleach_world):
 
 def test_no_server_outlives_a_killed_session(tmp_path):
     (tmp_path / "test_waits.py").write_text(_WAITS)
-    session = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "test_waits.py"], cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).parent)}, stdout=subprocess.PIPE, text=True)
+    session = _session(tmp_path, "-s")
     line = next(line for line in session.stdout if "world http://" in line)
     server = urllib.parse.urlsplit(line.split("world ")[1].strip())
 
