@@ -64,10 +64,15 @@ async fn unread_streams_use_bounded_memory() {
     let api = with_foos(&server);
     for i in 0..8 {
         api.create(FOOS, &foo(&format!("n{i}"), json!({"text": vec!["0123456789"; 50_000]})));
+        api.create(
+            MAPS,
+            &json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("n{i}")},
+                    "data": {"text": "0123456789".repeat(60_000)}}),
+        );
     }
     let object = format!("{FOOS}/n0");
     let with_objects = format!("{FOOS}?includeObject=Object");
-    let forms: [(&str, &[(&str, &str)]); 8] = [
+    let forms: [(&str, &[(&str, &str)]); 10] = [
         (FOOS, &[]),
         (FOOS, &[("user-agent", "curl/8.0")]),
         (FOOS, &[("accept", "application/yaml")]),
@@ -76,6 +81,8 @@ async fn unread_streams_use_bounded_memory() {
         (FOOS, &[("accept", PARTIAL), ("user-agent", "curl/8.0")]),
         (&object, &[("user-agent", "curl/8.0"), ("accept-encoding", "gzip")]),
         (&object, &[("accept", "application/yaml")]),
+        (MAPS, &[("accept", "application/vnd.kubernetes.protobuf")]),
+        (MAPS, &[("accept", "application/vnd.kubernetes.protobuf"), ("accept-encoding", "gzip")]),
     ];
     // Memory used once per response format.
     for (path, headers) in forms {
