@@ -21,16 +21,19 @@ import (
 
 const soon = 30 * time.Second
 
-// start runs a server during a test and returns its configuration. PLEACH_BINARY names the binary;
-// the debug build of this checkout otherwise.
+// binary is named by PLEACH_BINARY; the debug build of this checkout otherwise.
+func binary() string {
+	if named := os.Getenv("PLEACH_BINARY"); named != "" {
+		return named
+	}
+	return filepath.Join("..", "..", "target", "debug", "pleach")
+}
+
+// start runs a server during a test and returns its configuration.
 func start(t *testing.T, arguments ...string) *rest.Config {
 	t.Helper()
-	binary := os.Getenv("PLEACH_BINARY")
-	if binary == "" {
-		binary = filepath.Join("..", "..", "target", "debug", "pleach")
-	}
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	server := exec.Command(binary, append([]string{"serve", "--in-memory", "--port", "0", "--log-level", "warn",
+	server := exec.Command(binary(), append([]string{"serve", "--in-memory", "--port", "0", "--log-level", "warn",
 		"--kubeconfig", kubeconfig}, arguments...)...)
 	server.Stderr = os.Stderr
 	out, err := server.StdoutPipe()
