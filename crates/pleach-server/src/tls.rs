@@ -80,12 +80,12 @@ impl Authority {
         self.sign(params)
     }
 
-    /// A client certificate for a user in some groups.
-    pub fn client(&self, user: &str, groups: &[&str]) -> io::Result<Leaf> {
+    /// A client certificate for a user, who may be in a group.
+    pub fn client(&self, user: &str, group: Option<&str>) -> io::Result<Leaf> {
         let mut params = CertificateParams::new(Vec::new()).map_err(io::Error::other)?;
         params.distinguished_name = rcgen::DistinguishedName::new();
-        for group in groups {
-            params.distinguished_name.push(DnType::OrganizationName, *group);
+        if let Some(group) = group {
+            params.distinguished_name.push(DnType::OrganizationName, group);
         }
         params.distinguished_name.push(DnType::CommonName, user);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
@@ -268,7 +268,8 @@ mod tests {
     #[test]
     fn keys_are_written_in_the_form_that_every_client_reads() {
         let authority = Authority::generate().unwrap();
-        for leaf in [authority.client("a", &["b"]).unwrap(), authority.serving(&["c".to_owned()]).unwrap()] {
+        for leaf in [authority.client("a", Some("b")).unwrap(), authority.serving(&["c".to_owned()]).unwrap()]
+        {
             assert!(leaf.key.starts_with("-----BEGIN EC PRIVATE KEY-----\n"), "{}", leaf.key);
             assert!(leaf.key.lines().all(|line| line.len() <= 64));
             let chain = vec![CertificateDer::from_pem_slice(leaf.certificate.as_bytes()).unwrap()];
@@ -287,7 +288,7 @@ mod tests {
             let (_, parsed) = x509_parser::certificate::X509Certificate::from_der(&der).unwrap();
             (parsed.validity().not_after.timestamp() - unix_seconds()) / (24 * 3_600)
         };
-        let leaf = authority.client("a", &[]).unwrap();
+        let leaf = authority.client("a", None).unwrap();
         assert!((3_648..=3_650).contains(&days(&authority.certificate)));
         assert!((363..=365).contains(&days(&leaf.certificate)));
         assert!(!leaf.is_to_be_renewed() && leaf.is_signed_by(&authority));

@@ -102,7 +102,7 @@ impl DataDir {
                 return Ok(kept);
             }
         }
-        let made = authority.client("admin", &["system:masters"])?;
+        let made = authority.client("admin", Some("system:masters"))?;
         // Without room it lives until the server ends.
         for (path, text) in [(&key, &made.key), (&certificate, &made.certificate)] {
             if let Err(error) = write_private(path, text) {

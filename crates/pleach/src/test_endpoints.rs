@@ -18,7 +18,7 @@ use pleach_go::time::parse_std_duration;
 use pleach_json::{Map, Value};
 use pleach_server::kubeconfig;
 use pleach_server::outcome::Outcome;
-use pleach_server::tls::{Authority, Leaf};
+use pleach_server::tls::Leaf;
 use pleach_world::{ConnectionReset, World, WorldOptions, replay};
 use tokio::net::TcpListener;
 
@@ -38,7 +38,6 @@ const WORLDS: usize = 10_000;
 struct Worlds {
     address: SocketAddr,
     token: String,
-    authority: Authority,
     roots: String,
     admin: Option<Leaf>,
     by_name: Mutex<BTreeMap<String, Arc<World>>>,
@@ -62,7 +61,7 @@ pub(crate) async fn run(
     let authority = directory.authority()?;
     let Certificates { tls, roots, admin, .. } = certificates::open(options, Some(&authority), directory)?;
     let by_name = Mutex::new(BTreeMap::from([(FIRST.to_owned(), first)]));
-    let worlds = Worlds { address: listener.local_addr()?, token, authority, roots, admin, by_name };
+    let worlds = Worlds { address: listener.local_addr()?, token, roots, admin, by_name };
     println!("pleach {} serves at http://{}", env!("CARGO_PKG_VERSION"), worlds.address);
     let path = options.kubeconfig.clone().unwrap_or_else(|| directory.kubeconfig());
     write_private(&path, &worlds.kubeconfig(FIRST))?;
@@ -146,7 +145,7 @@ impl Worlds {
         let done = || json(&Map::new().into());
         Ok(match (method, parts) {
             ("POST", ["clock"]) => json(&move_clock(&world, &input(body)?)?),
-            ("PUT", ["users", user]) => json(&self.add_user(name, &world, user, &input(body)?)?),
+            ("PUT", ["users", user]) => json(&self.add_user(name, &world, user, &input(body)?)),
             ("GET", ["objects"]) => json(&world.objects().await.map_err(|error| error.to_string())?.into()),
             ("POST", ["restart"]) => {
                 let away = script_control::away(&input(body)?)?;
@@ -205,18 +204,17 @@ impl Worlds {
     }
 
     /// Adds a user to a world: a token for plain HTTP, and a kubeconfig.
-    fn add_user(&self, name: &str, world: &World, user: &str, input: &Value) -> Result<Value, String> {
+    fn add_user(&self, name: &str, world: &World, user: &str, input: &Value) -> Value {
         let groups = input.get("groups").and_then(Value::as_array);
         let groups = groups.into_iter().flat_map(|groups| groups.iter());
         let groups: Vec<String> = groups.filter_map(Value::as_str).map(ToOwned::to_owned).collect();
         let token = world.add_user(user, &groups);
-        let names: Vec<&str> = groups.iter().map(String::as_str).collect();
-        let leaf = self.authority.client(user, &names).map_err(|error| error.to_string())?;
         let url = format!("https://{}/worlds/{name}", self.address);
         let mut answer = Map::new();
         answer.insert("token", token.clone());
-        answer.insert("kubeconfig", kubeconfig::write(&url, &self.roots, Some(&leaf), Some(&token)));
-        Ok(answer.into())
+        // No certificate: it would name a user of every world, and keep its groups.
+        answer.insert("kubeconfig", kubeconfig::write(&url, &self.roots, None, Some(&token)));
+        answer.into()
     }
 
     fn describe(&self, name: &str) -> Value {

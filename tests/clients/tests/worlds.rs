@@ -142,7 +142,9 @@ async fn users_of_a_world_have_tokens_and_kubeconfigs() {
     };
     list("one").await.unwrap();
     assert!(list("default").await.is_err(), "she is a user of one world");
-    assert!(ann["kubeconfig"].as_str().unwrap().contains("/worlds/one\n"));
+    let kubeconfig = ann["kubeconfig"].as_str().unwrap();
+    assert!(kubeconfig.contains("/worlds/one\n") && kubeconfig.contains(ann["token"].as_str().unwrap()));
+    assert!(!kubeconfig.contains("client-certificate"), "a certificate is good in every world: {kubeconfig}");
     let requests = process.admin("GET", "/one/requests", "").await.unwrap();
     let requests: Value = serde_json::from_str(&requests).unwrap();
     assert_eq!(requests[0]["user"], "ann");

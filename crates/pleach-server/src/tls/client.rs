@@ -192,7 +192,7 @@ mod tests {
     fn certificates_of_the_ca_name_a_user() {
         let (own, other) = (Authority::generate().unwrap(), Authority::generate().unwrap());
         let clients = ClientCertificates::new(&[&own.certificate]).unwrap();
-        let leaf = own.client("ann", &["dev"]).unwrap();
+        let leaf = own.client("ann", Some("dev")).unwrap();
         let identity = clients.identity(&[der(&leaf.certificate)]).unwrap();
         let user = identity.user().unwrap();
         assert_eq!(user.name, "ann");
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(expired.user(), Err(Unauthorized), "it ends while the connection is open");
 
         for (leaf, why) in [
-            (other.client("ann", &[]).unwrap(), "another CA"),
+            (other.client("ann", None).unwrap(), "another CA"),
             (own.serving(&["localhost".to_owned()]).unwrap(), "not for clients"),
         ] {
             let identity = clients.identity(&[der(&leaf.certificate)]).unwrap();
@@ -215,13 +215,13 @@ mod tests {
             "nonsense"
         );
         assert!(clients.identity(&[]).is_none());
-        let nameless = own.client("", &["dev"]).unwrap();
+        let nameless = own.client("", Some("dev")).unwrap();
         assert!(clients.identity(&[der(&nameless.certificate)]).is_none(), "no common name");
 
         clients.replace(&[&other.certificate]).unwrap();
         assert!(clients.identity(&[der(&leaf.certificate)]).unwrap().user().is_err(), "the CA was replaced");
         assert!(clients.replace(&["nothing"]).is_err());
-        let leaf = other.client("bob", &[]).unwrap();
+        let leaf = other.client("bob", None).unwrap();
         assert_eq!(clients.identity(&[der(&leaf.certificate)]).unwrap().user().unwrap().name, "bob");
     }
 }
