@@ -396,6 +396,35 @@ fn objects_move_between_a_data_directory_and_etcd() {
 }
 
 #[test]
+fn a_watch_from_before_a_servers_history_is_read_from_etcd() {
+    let etcd = Etcd::start(1);
+    let (_server, on_etcd) = serve(&etcd, &["--history-mib", "1"]);
+    let embedded = Running::start(&["--in-memory", "--history-mib", "1"]);
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let map = |version: usize| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large"}, "data": {"version": version.to_string(), "x": "x".repeat(200_000)}});
+    let versions: Vec<String> = (1..20).map(|version| format!("MODIFIED {version}")).collect();
+    let watched = [on_etcd, embedded.api()].map(|api| {
+        let first = api.create(maps, &map(0));
+        for version in 1..20 {
+            api.send("PUT", &format!("{maps}/large"), Some(&map(version))).ok();
+        }
+        let after = first["metadata"]["resourceVersion"].as_str().unwrap();
+        let path =
+            format!("{maps}?resourceVersion={after}&timeoutSeconds=3&fieldSelector=metadata.name%3Dlarge");
+        let mut events = Vec::new();
+        let event = |line: &str| {
+            let event: Value = serde_json::from_str(line).unwrap();
+            let object = &event["object"];
+            let what = object["data"]["version"].as_str().map_or(object["code"].to_string(), Into::into);
+            events.push(format!("{} {what}", event["type"].as_str().unwrap()));
+        };
+        api.watch(&path, Duration::from_secs(30)).lines(event).unwrap();
+        events
+    });
+    assert_eq!(watched, [versions, vec!["ERROR 410".to_owned()]]);
+}
+
+#[test]
 fn a_full_etcd_takes_deletes_only() {
     let etcd = Etcd::start_with(1, &["--quota-backend-bytes", "16777216"]);
     let (_server, api) = serve(&etcd, &[]);
