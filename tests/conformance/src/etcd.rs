@@ -152,13 +152,19 @@ impl Etcd {
         self.serve_at(binary, &self.servers(), arguments)
     }
 
-    /// The same with other URLs of the members.
-    pub fn serve_at(&self, binary: &Path, servers: &str, arguments: &[&str]) -> std::io::Result<TestServer> {
+    /// The directory with the credentials that servers on this cluster share.
+    pub fn credentials(&self, binary: &Path) -> std::io::Result<PathBuf> {
         let shared = self.directory.0.join("credentials");
         if !shared.exists() {
             let made = Command::new(binary).arg("credentials").arg(&shared).stdout(Stdio::null()).status()?;
             assert!(made.success(), "credentials are made");
         }
+        Ok(shared)
+    }
+
+    /// The same with other URLs of the members.
+    pub fn serve_at(&self, binary: &Path, servers: &str, arguments: &[&str]) -> std::io::Result<TestServer> {
+        let shared = self.credentials(binary)?;
         let kubeconfig = self.directory.0.join(format!("kubeconfig-{}", free_port()));
         let (shared, kubeconfig) = (shared.to_string_lossy(), kubeconfig.to_string_lossy());
         let mut all = vec!["--etcd-servers", servers, "--data-dir", &shared];
