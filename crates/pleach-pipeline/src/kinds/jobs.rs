@@ -1,6 +1,7 @@
 //! Jobs and CronJobs.
 
 mod failure_policy;
+mod indexes;
 mod status;
 mod success_policy;
 
@@ -89,35 +90,9 @@ impl Rules for Job {
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         let selector = object.at(&["spec", "selector"]);
-        if bool_at(object, &["spec", "manualSelector"]) {
-            let labels = object.at(&["spec", "template", "metadata", "labels"]);
-            if selector.is_none() {
-                errors.push(FieldError::required("spec.selector", ""));
-            }
-            let matches = selector.is_some_and(|selector| {
-                LabelSelector::from_object(Some(selector))
-                    .is_ok_and(|selector| selector.matches(labels.and_then(Value::as_object)))
-            });
-            if !matches {
-                errors.push(FieldError::invalid(
-                    "spec.template.metadata.labels",
-                    labels.cloned().unwrap_or_default(),
-                    "`selector` does not match template `labels`",
-                ));
-            }
-        }
+        let labels = object.at(&["spec", "template", "metadata", "labels"]);
+        let (name, uid) = (ObjectMeta::of(object).name(), ObjectMeta::of(object).uid());
         if old.is_none() && !bool_at(object, &["spec", "manualSelector"]) {
-            let uid = ObjectMeta::of(object).uid();
-            let wanted = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": (uid)}});
-            if selector != Some(&wanted) {
-                errors.push(FieldError::invalid(
-                    "spec.selector",
-                    selector.cloned().unwrap_or_default(),
-                    "`selector` not auto-generated",
-                ));
-            }
-            let name = ObjectMeta::of(object).name();
-            let labels = object.at(&["spec", "template", "metadata", "labels"]);
             for (key, wanted) in [
                 ("controller-uid", uid),
                 ("batch.kubernetes.io/controller-uid", uid),
@@ -132,43 +107,63 @@ impl Rules for Job {
                     ));
                 }
             }
-            if selector != Some(&wanted)
-                && let Ok(selector) = LabelSelector::from_object(selector)
-                && !selector.matches(labels.and_then(Value::as_object))
-            {
+            let generated = json!({
+                "controller-uid": (uid), "batch.kubernetes.io/controller-uid": (uid),
+                "job-name": (name), "batch.kubernetes.io/job-name": (name),
+            });
+            let parsed = LabelSelector::from_object(selector);
+            if parsed.is_ok_and(|parsed| !parsed.matches(generated.as_object())) {
                 errors.push(FieldError::invalid(
-                    "spec.template.metadata.labels",
-                    labels.cloned().unwrap_or_default(),
-                    "`selector` does not match template `labels`",
+                    "spec.selector",
+                    selector.cloned().unwrap_or_default(),
+                    "`selector` not auto-generated",
                 ));
             }
         }
         job_spec(object, "spec", &mut errors);
-        if let Some(old) = old {
-            let indexed = text_at(object, &["spec", "completionMode"]) == "Indexed";
-            for field in [
-                "completions",
-                "selector",
-                "completionMode",
-                "managedBy",
-                "podFailurePolicy",
-                "successPolicy",
-                "backoffLimitPerIndex",
-            ] {
-                let (new, was) = (object.at(&["spec", field]), old.at(&["spec", field]));
-                if field == "completions" && indexed && new != was {
-                    if new != object.at(&["spec", "parallelism"]) {
-                        errors.push(FieldError::invalid(
-                            "spec.completions",
-                            new.cloned().unwrap_or_default(),
-                            "can only be modified in tandem with spec.parallelism",
-                        ));
-                    }
-                    continue;
-                }
-                checks::immutable(new, was, &format!("spec.{field}"), &mut errors);
+        match selector {
+            None => errors.push(FieldError::required("spec.selector", "")),
+            Some(selector) => checks::selector(selector, "spec.selector", &mut errors),
+        }
+        let parsed = LabelSelector::from_object(selector);
+        let is_missed = parsed
+            .is_ok_and(|parsed| selector.is_none() || !parsed.matches(labels.and_then(Value::as_object)));
+        if is_missed {
+            errors.push(FieldError::invalid(
+                "spec.template.metadata.labels",
+                labels.cloned().unwrap_or_default(),
+                "`selector` does not match template `labels`",
+            ));
+        }
+        let indexed = text_at(object, &["spec", "completionMode"]) == "Indexed";
+        let Some(old) = old else {
+            let last = int_at(object, &["spec", "completions"]) - 1;
+            let host = format!("{name}-{last}");
+            if indexed && last >= 0 && !pleach_meta::names::is_dns1123_label(&host) {
+                let why = format!("will not able to create pod with invalid DNS label: {host}");
+                errors.push(FieldError::invalid("metadata.name", name, why));
             }
-            template_update(object, old, &mut errors);
+            return errors;
+        };
+        let field = |field: &str| (object.at(&["spec", field]), old.at(&["spec", field]));
+        let (new, was) = field("completions");
+        if !indexed {
+            checks::immutable(new, was, "spec.completions", &mut errors);
+        } else if new != was && new.is_some() && new != object.at(&["spec", "parallelism"]) {
+            errors.push(FieldError::invalid(
+                "spec.completions",
+                new.cloned().unwrap_or_default(),
+                "can only be modified in tandem with spec.parallelism",
+            ));
+        }
+        let (new, was) = field("selector");
+        checks::immutable(new, was, "spec.selector", &mut errors);
+        template_update(object, old, &mut errors);
+        for name in
+            ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"]
+        {
+            let (new, was) = field(name);
+            checks::immutable(new, was, &format!("spec.{name}"), &mut errors);
         }
         errors
     }
@@ -300,7 +295,7 @@ fn job_spec(object: &Value, path: &str, errors: &mut Errors) {
         }
         other => errors.push(FieldError::not_supported(policy_path, other, &["OnFailure", "Never"])),
     }
-    if policy != "Never" && spec.get("podFailurePolicy").is_some() {
+    if policy == "OnFailure" && spec.get("podFailurePolicy").is_some() {
         let why = "only \"Never\" is supported when podFailurePolicy is specified";
         errors.push(FieldError::invalid(format!("{path}.template.spec.restartPolicy"), policy, why));
     }
@@ -338,12 +333,40 @@ fn indexes(spec: &Value, path: &str, errors: &mut Errors) {
             let why = "must be less than or equal to completions";
             errors.push(FieldError::invalid(at("maxFailedIndexes"), most, why));
         }
+        many_indexes(spec, &at, errors);
         return;
     }
     for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
         if let Some(value) = number(field) {
             errors.push(FieldError::invalid(at(field), value, "requires indexed completion mode"));
         }
+    }
+}
+
+/// Bounds of Jobs with very many indexes, stricter ones if each may fail some times.
+fn many_indexes(spec: &Value, at: &dyn Fn(&str) -> String, errors: &mut Errors) {
+    const MANY: i64 = 100_000;
+    const FEW: i64 = 10_000;
+    let number = |field: &str| spec.get(field).and_then(Value::as_int);
+    let mut below = |field: &str, most: i64, why: String| {
+        if let Some(number) = number(field).filter(|number| *number > most) {
+            errors.push(FieldError::invalid(at(field), number, why));
+        }
+    };
+    below("maxFailedIndexes", MANY, format!("must be less than or equal to {MANY}"));
+    if number("completions").is_none_or(|all| all <= MANY) || spec.get("backoffLimitPerIndex").is_none() {
+        return;
+    }
+    let why = || {
+        format!(
+            "must be less than or equal to {FEW} when completions are above {MANY} and used with backoff limit per index"
+        )
+    };
+    below("parallelism", FEW, why());
+    below("maxFailedIndexes", FEW, why());
+    if number("maxFailedIndexes").is_none() {
+        let why = format!("must be specified when completions is above {MANY}");
+        errors.push(FieldError::required(at("maxFailedIndexes"), why));
     }
 }
 
@@ -361,7 +384,8 @@ fn template_update(object: &Value, old: &Value, errors: &mut Errors) {
             }
         };
         kept(&mut comparable, "metadata", &["labels", "annotations"]);
-        kept(&mut comparable, "spec", &["affinity", "nodeSelector", "tolerations", "schedulingGates"]);
+        kept(&mut comparable, "spec", &["nodeSelector", "tolerations", "schedulingGates"]);
+        keep_node_affinity(&mut comparable, &was);
         for list in ["containers", "initContainers"] {
             let before = was.get("spec").map(|spec| items(spec, list).to_vec()).unwrap_or_default();
             let spec = comparable.get_mut("spec").and_then(Value::as_object_mut);
@@ -379,6 +403,23 @@ fn template_update(object: &Value, old: &Value, errors: &mut Errors) {
         let path = if bool_at(old, &["spec", "suspend"]) { "spec.template.spec" } else { "spec.template" };
         let shown = if path == "spec.template" { new } else { spec };
         errors.push(FieldError::invalid(path, shown, "field is immutable"));
+    }
+}
+
+/// Puts the node affinity of a template back; other affinities may not change.
+fn keep_node_affinity(template: &mut Value, was: &Value) {
+    let before = was.at(&["spec", "affinity", "nodeAffinity"]).cloned();
+    let (spec, had) = (member(template, "spec"), was.at(&["spec", "affinity"]).is_some());
+    if !spec.contains_key("affinity") && before.is_none() {
+        return;
+    }
+    let affinity = submember(spec, "affinity");
+    match before {
+        Some(before) => affinity.insert("nodeAffinity", before),
+        None => affinity.remove("nodeAffinity"),
+    };
+    if affinity.is_empty() && !had {
+        spec.remove("affinity");
     }
 }
 

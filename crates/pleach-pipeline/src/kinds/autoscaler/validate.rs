@@ -107,8 +107,7 @@ fn source(source: &Value, kind: &str, known: Option<&str>, path: &str, errors: &
         "pods" => {
             identifier(source, path, errors);
             self::target(target, &target_path, errors);
-            let average = target.get("averageValue").and_then(checks::quantity);
-            if average.is_none_or(|average| average.sign() != 1) {
+            if !has("averageValue") {
                 errors.push(required("averageValue", "must specify a positive target averageValue"));
             }
         }

@@ -1,12 +1,14 @@
 //! Validation of the status of Jobs.
 
+use std::collections::HashSet;
+
 use pleach_json::Value;
 use pleach_meta::FieldError;
 use pleach_meta::field_error::{BadValue, ErrorType};
 
-use super::has_condition;
+use super::{has_condition, indexes};
 use crate::kinds::checks::Errors;
-use crate::kinds::fields::{bool_at, int_at, text_at};
+use crate::kinds::fields::{bool_at, int_at, items, text_at};
 
 /// `validateJobStatus` and `ValidateJobStatusUpdate`: rules are applied where the fields they are about change.
 pub(super) fn update(object: &Value, old: &Value, errors: &mut Errors) {
@@ -15,6 +17,7 @@ pub(super) fn update(object: &Value, old: &Value, errors: &mut Errors) {
     let changed = |field: &str| object.at(&["status", field]) != old.at(&["status", field]);
     let finished = has("Complete") || has("Failed");
     let ended = finished != (has_condition(old, "Complete") || has_condition(old, "Failed"));
+    uncounted(object, errors);
     let mut refuse = |applies: bool, why: &str| {
         if applies {
             errors.push(FieldError::new(ErrorType::Invalid, "status.conditions", BadValue::Omitted, why));
@@ -67,6 +70,22 @@ pub(super) fn update(object: &Value, old: &Value, errors: &mut Errors) {
     if (ended || changed("startTime")) && finished && started.is_empty() && !idle {
         errors.push(FieldError::required("status.startTime", "startTime is required for finished job"));
     }
+    let waiting = object.at(&["status", "uncountedTerminatedPods"]);
+    let lists = waiting.map(|waiting| [items(waiting, "succeeded"), items(waiting, "failed")]);
+    let is_waiting = lists.is_some_and(|lists| lists.iter().any(|list| !list.is_empty()));
+    if (ended || changed("uncountedTerminatedPods")) && finished && is_waiting {
+        let show = |key: &str| {
+            let list = waiting.and_then(|waiting| waiting.get(key)).unwrap_or(&Value::Null);
+            pleach_json::to_string(list)
+        };
+        let shown = format!("{{\"Succeeded\":{},\"Failed\":{}}}", show("succeeded"), show("failed"));
+        errors.push(FieldError::invalid(
+            "status.uncountedTerminatedPods",
+            BadValue::Raw(shown),
+            "uncountedTerminatedPods needs to be empty for finished job",
+        ));
+    }
+    index_lists(object, changed("completedIndexes"), changed("failedIndexes"), errors);
     let terminating = int_at(object, &["status", "terminating"]);
     if (ended || changed("terminating")) && finished && terminating > 0 {
         let why = "terminating>0 is invalid for finished job";
@@ -129,4 +148,55 @@ pub(super) fn update(object: &Value, old: &Value, errors: &mut Errors) {
         has_condition(old, "Complete") && turned("SuccessCriteriaMet") && has("SuccessCriteriaMet"),
         "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions",
     );
+}
+
+/// Pods that ended and are not counted yet: each once.
+fn uncounted(object: &Value, errors: &mut Errors) {
+    let mut seen = HashSet::new();
+    for list in ["succeeded", "failed"] {
+        let uids = object.at(&["status", "uncountedTerminatedPods"]).map(|all| items(all, list));
+        for (i, uid) in uids.unwrap_or_default().iter().enumerate() {
+            let path = format!("status.uncountedTerminatedPods.{list}[{i}]");
+            match uid.as_str().unwrap_or_default() {
+                "" => errors.push(FieldError::invalid(path, "", "must not be empty")),
+                uid if !seen.insert(uid.to_owned()) => errors.push(FieldError::duplicate(path, uid)),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Indexes that completed and failed.
+fn index_lists(object: &Value, completed_changed: bool, failed_changed: bool, errors: &mut Errors) {
+    let completed = text_at(object, &["status", "completedIndexes"]);
+    let failed = object.at(&["status", "failedIndexes"]).and_then(Value::as_str);
+    let completions = object.at(&["spec", "completions"]).and_then(Value::as_int);
+    let limited = object.at(&["spec", "backoffLimitPerIndex"]).is_some();
+    let (of_completed, of_failed) = ("status.completedIndexes", "status.failedIndexes");
+    if let Some(completions) = completions.filter(|_| completed_changed)
+        && let Err(why) = indexes::total(completed, completions)
+    {
+        let why = format!("error parsing completedIndexes: {why}");
+        errors.push(FieldError::invalid(of_completed, completed, why));
+    }
+    if let (Some(completions), Some(failed), true) = (completions, failed, failed_changed && limited)
+        && let Err(why) = indexes::total(failed, completions)
+    {
+        errors.push(FieldError::invalid(of_failed, failed, format!("error parsing failedIndexes: {why}")));
+    }
+    let indexed = text_at(object, &["spec", "completionMode"]) == "Indexed";
+    if completed_changed && !completed.is_empty() && !indexed {
+        let why = "cannot set non-empty completedIndexes when non-indexed completion mode";
+        errors.push(FieldError::invalid(of_completed, completed, why));
+    }
+    let Some(failed) = failed else { return };
+    if failed_changed && !limited {
+        let why = "cannot set non-null failedIndexes when backoffLimitPerIndex is null";
+        errors.push(FieldError::invalid(of_failed, failed, why));
+    }
+    if completed_changed || failed_changed {
+        let common = completions.and_then(|completions| indexes::overlap(completed, failed, completions));
+        let why = common.map(|index| format!("failedIndexes and completedIndexes overlap at index: {index}"));
+        errors.extend(why.map(|why| FieldError::invalid(of_failed, failed, why)));
+    }
 }

@@ -6,6 +6,7 @@ use pleach_meta::field_error::BadValue;
 
 use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{int_at, items};
+use crate::kinds::jobs::indexes;
 
 const MOST_RULES: i64 = 20;
 const MOST_BYTES: usize = 64 * 1024;
@@ -31,23 +32,23 @@ pub(super) fn validate(policy: &Value, spec: &Value, indexed: bool, path: &str, 
 }
 
 fn rule(rule: &Value, completions: i64, path: &str, errors: &mut Errors) {
-    let indexes = rule.get("succeededIndexes").and_then(Value::as_str);
+    let written = rule.get("succeededIndexes").and_then(Value::as_str);
     let count = rule.get("succeededCount").and_then(Value::as_int);
-    if indexes.is_none() && count.is_none() {
+    if written.is_none() && count.is_none() {
         let why = "at least one of succeededCount or succeededIndexes must be specified";
         errors.push(FieldError::required(path, why));
     }
     let mut total = 0;
-    if let Some(indexes) = indexes {
+    if let Some(written) = written {
         let at = format!("{path}.succeededIndexes");
-        if indexes.len() > MOST_BYTES {
+        if written.len() > MOST_BYTES {
             errors.push(FieldError::too_long(at.as_str(), MOST_BYTES as i64));
         }
-        match parse(indexes, completions) {
+        match indexes::total(written, completions) {
             Ok(number) => total = number,
             Err(why) => {
                 let why = format!("error parsing succeededIndexes: {why}");
-                errors.push(FieldError::invalid(at, indexes, why));
+                errors.push(FieldError::invalid(at, written, why));
             }
         }
     }
@@ -59,57 +60,13 @@ fn rule(rule: &Value, completions: i64, path: &str, errors: &mut Errors) {
                 format!("must be less than or equal to {completions} (the number of specified completions)");
             errors.push(FieldError::invalid(at.as_str(), count, why));
         }
-        if indexes.is_some() && count > total {
+        if written.is_some() && count > total {
             let why = format!(
                 "must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
             );
             errors.push(FieldError::invalid(at, count, why));
         }
     }
-}
-
-/// How many indexes a list such as `1,3-5` has; they rise and are below the number of completions.
-fn parse(indexes: &str, completions: i64) -> Result<i64, String> {
-    if indexes.is_empty() {
-        return Ok(0);
-    }
-    let (mut last, mut total): (Option<i64>, i64) = (None, 0);
-    for part in indexes.split(',') {
-        let number = |text: &str| {
-            let parsed = text.parse::<i64>().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
-            let number = parsed.ok_or_else(|| {
-                format!("cannot convert string to integer for index: {}", pleach_go::strconv::quote(text))
-            })?;
-            if number >= completions {
-                return Err(format!("too large index: {}", pleach_go::strconv::quote(text)));
-            }
-            Ok(number)
-        };
-        let ends: Vec<&str> = part.split('-').collect();
-        if ends.len() > 2 {
-            return Err(format!(
-                "the fragment {} violates the requirement that an index interval can have at most two parts separated by '-'",
-                pleach_go::strconv::quote(part)
-            ));
-        }
-        let first = number(ends[0])?;
-        if last.is_some_and(|last| first <= last) {
-            return Err(format!(
-                "non-increasing order, previous: {}, current: {first}",
-                last.unwrap_or_default()
-            ));
-        }
-        let mut end = first;
-        if let Some(text) = ends.get(1) {
-            end = number(text)?;
-            if end <= first {
-                return Err(format!("non-increasing order, previous: {first}, current: {end}"));
-            }
-        }
-        total += end - first + 1;
-        last = Some(end);
-    }
-    Ok(total)
 }
 
 /// A policy as Go writes the internal type as JSON.
