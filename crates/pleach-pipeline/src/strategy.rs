@@ -70,6 +70,8 @@ pub enum Role {
     Ingress,
     /// CertificateSigningRequest
     CertificateRequest,
+    /// PriorityClass
+    PriorityClass,
     /// Event, which no quota counts.
     Event,
 }

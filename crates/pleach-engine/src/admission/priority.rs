@@ -1,11 +1,12 @@
-//! `Priority`: Pods get the priority of their class, or of the class that is the default.
+//! `Priority`: Pods get the priority of their class, or of the class that is the default, of which there is one at most.
 
 use std::pin::Pin;
 
 use pleach_json::Value;
 use pleach_meta::object_meta::ObjectMeta;
+use pleach_pipeline::strategy::Role;
 
-use super::{AdmissionAttributes, Mutation, Operation, Plugin, Verdict};
+use super::{AdmissionAttributes, Mutation, Operation, Plugin, Validation, Verdict};
 use crate::engine::Engine;
 use crate::kinds::priority_class;
 use crate::rejection::Rejection;
@@ -17,14 +18,15 @@ const LOWER: &str = "PreemptLowerPriority";
 
 impl Plugin for Priority {
     fn handles(&self, _: &Engine, attributes: &AdmissionAttributes<'_>) -> bool {
-        attributes.target.kind.strategy.runs_containers()
+        matches!(attributes.target.kind.strategy.role(), Role::Pod | Role::PriorityClass)
             && attributes.target.subresource == Subresource::None
             && matches!(attributes.operation(), Operation::Create | Operation::Update)
     }
 
     fn admit<'a>(&'a self, write: Mutation<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
         Box::pin(async move {
-            if !self.handles(write.engine, write.attributes) {
+            let role = write.attributes.target.kind.strategy.role();
+            if role != Role::Pod || !self.handles(write.engine, write.attributes) {
                 return Ok(());
             }
             let Some(object) = write.object else { return Ok(()) };
@@ -50,8 +52,9 @@ impl Plugin for Priority {
                 let mut least: Option<Value> = None;
                 let classes =
                     write.engine.each_object(priority_class::GROUP, priority_class::PLURAL, None, |class| {
-                        let is_default = class.get("globalDefault") == Some(&Value::Bool(true));
-                        if is_default && least.as_ref().is_none_or(|least| value(&class) < value(least)) {
+                        if priority_class::is_default(&class)
+                            && least.as_ref().is_none_or(|least| value(&class) < value(least))
+                        {
                             least = Some(class);
                         }
                         Ok(())
@@ -93,6 +96,36 @@ impl Plugin for Priority {
             }
             write.state.changed = true;
             Ok(())
+        })
+    }
+
+    fn validate<'a>(&'a self, write: Validation<'a>) -> Pin<Box<dyn Future<Output = Verdict> + Send + 'a>> {
+        Box::pin(async move {
+            let kind = &write.attributes.target.kind;
+            let is_class = kind.strategy.role() == Role::PriorityClass;
+            let Some(class) = write.object.filter(|class| priority_class::is_default(class)) else {
+                return Ok(());
+            };
+            if !is_class || !self.handles(write.engine, write.attributes) {
+                return Ok(());
+            }
+            let own = ObjectMeta::of(class).name();
+            let mut other = None;
+            let classes =
+                write.engine.each_object(priority_class::GROUP, priority_class::PLURAL, None, |class| {
+                    let name = ObjectMeta::of(&class).name();
+                    if priority_class::is_default(&class) && name != own {
+                        other.get_or_insert(name.to_owned());
+                    }
+                    Ok(())
+                });
+            classes.await?;
+            let refuse = |other: String| {
+                let why =
+                    format!("PriorityClass {other} is already marked as default. Only one default can exist");
+                Err(write.attributes.forbid(class, why))
+            };
+            other.map_or(Ok(()), refuse)
         })
     }
 }

@@ -125,9 +125,12 @@ impl Rules for Job {
             None => errors.push(FieldError::required("spec.selector", "")),
             Some(selector) => checks::selector(selector, "spec.selector", &mut errors),
         }
+        // In an update of a generated selector, what counts is that it may not change.
+        let is_judged = old.is_none() || bool_at(object, &["spec", "manualSelector"]);
         let parsed = LabelSelector::from_object(selector);
-        let is_missed = parsed
-            .is_ok_and(|parsed| selector.is_none() || !parsed.matches(labels.and_then(Value::as_object)));
+        let is_missed = is_judged
+            && parsed
+                .is_ok_and(|parsed| selector.is_none() || !parsed.matches(labels.and_then(Value::as_object)));
         if is_missed {
             errors.push(FieldError::invalid(
                 "spec.template.metadata.labels",

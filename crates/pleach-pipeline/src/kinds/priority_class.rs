@@ -8,6 +8,7 @@ use crate::columns::{age_text, computed};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
 use crate::kinds::fields::{bool_at, default_to, int_at, text};
+use crate::strategy::Role;
 
 /// Classes that the server creates, with their values.
 pub const SYSTEM: [(&str, i64); 2] =
@@ -17,6 +18,11 @@ pub const SYSTEM: [(&str, i64); 2] =
 pub const GROUP: &str = "scheduling.k8s.io";
 /// The resource.
 pub const PLURAL: &str = "priorityclasses";
+
+/// Whether Pods that name no class have this one.
+pub fn is_default(class: &Value) -> bool {
+    bool_at(class, &["globalDefault"])
+}
 
 /// A class that the server creates.
 pub fn new(name: &str, value: i64) -> Value {
@@ -33,6 +39,10 @@ pub fn new(name: &str, value: i64) -> Value {
 pub struct PriorityClass;
 
 impl Rules for PriorityClass {
+    fn role(&self) -> Role {
+        Role::PriorityClass
+    }
+
     fn default(&self, object: &mut Value) {
         if let Some(members) = object.as_object_mut() {
             default_to(members, "preemptionPolicy", "PreemptLowerPriority");

@@ -221,8 +221,7 @@ fn host_users(spec: &Value, path: &str, errors: &mut Errors) {
     }
     for (field, shown) in [("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")] {
         if bool_at(spec, &[field]) {
-            errors
-                .push(FieldError::forbidden(format!("{path}.{shown}"), "when `hostUsers` is false"));
+            errors.push(FieldError::forbidden(format!("{path}.{shown}"), "when `hostUsers` is false"));
         }
     }
 }
