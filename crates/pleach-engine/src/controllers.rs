@@ -232,18 +232,18 @@ impl Controllers {
 
     /// Whether no controller works on an item, or will shortly.
     fn is_idle(&self, now: Instant) -> bool {
-        fn idle<C: Controller>(runner: &Option<Runner<C>>, now: Instant) -> bool {
-            runner.as_ref().is_none_or(|runner| runner.is_idle(now))
+        fn idle<C: Controller>(runner: Option<&Runner<C>>, now: Instant) -> bool {
+            runner.is_none_or(|runner| runner.is_idle(now))
         }
         self.reconciler.is_idle(now)
             && self.definitions.is_idle(now)
             && self.namespaces.is_idle(now)
             && self.garbage.is_idle(now)
-            && idle(&self.service_accounts, now)
-            && idle(&self.root_ca, now)
-            && idle(&self.tokens, now)
-            && idle(&self.event_expiry, now)
-            && idle(&self.policy_status, now)
+            && idle(self.service_accounts.as_ref(), now)
+            && idle(self.root_ca.as_ref(), now)
+            && idle(self.tokens.as_ref(), now)
+            && idle(self.event_expiry.as_ref(), now)
+            && idle(self.policy_status.as_ref(), now)
     }
 
     /// Items that requests enqueued.

@@ -340,7 +340,7 @@ const NAMES_KINDS: &[(&str, &str)] = &[
     ("crates/pleach-meta/src/object_meta/validate.rs", "events own nothing"),
     ("crates/pleach-openapi/src/shared.rs", "the shared types of published documents"),
     (
-        "crates/pleach-test/src/assertions.rs",
+        "crates/pleach-world/src/request_log.rs",
         "requests of leader election and of event recorders are left out",
     ),
 ];
