@@ -11,6 +11,8 @@ use crate::emulated::EmulatedVersion;
 pub struct Gates {
     /// The version that is emulated.
     pub version: EmulatedVersion,
+    /// `AggregatedDiscoveryRemoveBetaType`: aggregated discovery is not served as `apidiscovery.k8s.io/v2beta1`.
+    pub no_beta_discovery: bool,
     /// `AllowUnsafeMalformedObjectDeletion`: objects that cannot be decoded are deleted if a request asks for it.
     pub unsafe_deletion: bool,
     /// `CBORServingAndStorage`: requests and responses may be in CBOR.
@@ -53,7 +55,12 @@ struct Gate {
 }
 
 /// Every gate, by name.
-static GATES: [Gate; 8] = [
+static GATES: [Gate; 9] = [
+    Gate {
+        name: "AggregatedDiscoveryRemoveBetaType",
+        field: |gates| &mut gates.no_beta_discovery,
+        states: &[since(0, false), since(33, true), locked(35)],
+    },
     Gate {
         name: "AllowUnsafeMalformedObjectDeletion",
         field: |gates| &mut gates.unsafe_deletion,
@@ -102,6 +109,7 @@ impl Gates {
     pub fn of(version: EmulatedVersion) -> Self {
         let mut gates = Self {
             version,
+            no_beta_discovery: false,
             unsafe_deletion: false,
             cbor: false,
             unions: false,
@@ -177,9 +185,9 @@ mod tests {
             ("Unions=on", "Unions: \"on\" is neither true nor false"),
             (
                 "Onions=true",
-                "there is no feature gate \"Onions\"; there are AllowUnsafeMalformedObjectDeletion, \
-                 CBORServingAndStorage, CRDValidationRatcheting, CostHints, CustomResourceFieldSelectors, \
-                 RetryGenerateName, Unions, WatchList",
+                "there is no feature gate \"Onions\"; there are AggregatedDiscoveryRemoveBetaType, \
+                 AllowUnsafeMalformedObjectDeletion, CBORServingAndStorage, CRDValidationRatcheting, CostHints, \
+                 CustomResourceFieldSelectors, RetryGenerateName, Unions, WatchList",
             ),
             (
                 "CRDValidationRatcheting=false",
@@ -201,6 +209,8 @@ mod tests {
         assert_eq!(gates("1.32"), (true, true, true, true));
         assert_eq!(gates("1.33"), (true, true, true, false));
         assert_eq!(gates("1.36"), (true, true, true, true));
+        let beta = |text| !Gates::of(version(text)).no_beta_discovery;
+        assert!(beta("1.32") && !beta("1.33"));
         let off = Gates::parse("CRDValidationRatcheting=false,WatchList=true", version("1.32")).unwrap();
         assert!(!off.ratcheting && off.watch_list);
         assert_eq!(

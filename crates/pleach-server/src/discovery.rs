@@ -25,6 +25,8 @@ use crate::respond::{self, ResponseFormat};
 use pleach_protobuf as protobuf;
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+/// The form before v1.33, which has the same fields.
+const AGGREGATED_BETA: &str = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
 const AGGREGATED_MESSAGE: &str =
     "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
@@ -41,8 +43,9 @@ pub fn serve(app: &App, call: &Call<'_>) -> Response<Body> {
     let pretty = call.pretty();
     let accept = call.accept();
     let root = matches!(call.kind, PathKind::Groups | PathKind::CoreVersions);
-    if root && let Some(encoding) = wants_aggregated(accept.as_deref()) {
-        return aggregated(app, call, call.kind == PathKind::CoreVersions, encoding);
+    let beta = !app.engine.gates().no_beta_discovery;
+    if root && let Some(form) = wants_aggregated(accept.as_deref(), beta) {
+        return aggregated(app, call, call.kind == PathKind::CoreVersions, form);
     }
     let plain = ResponseFormat { pretty, ..ResponseFormat::plain() };
     let Some(accepted) = negotiate(accept.as_deref(), Endpoint::Plain) else {
@@ -292,23 +295,32 @@ fn storage_version_hash(kind: &Kind) -> String {
     base64::engine::general_purpose::STANDARD.encode(&hash[..8])
 }
 
-/// How the aggregated document is written, if one of the clauses asks for it in a version there is.
-fn wants_aggregated(accept: Option<&str>) -> Option<Encoding> {
+/// A form of the aggregated document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AggregatedForm {
+    Json,
+    JsonBeta,
+    Protobuf,
+}
+
+/// The form of the aggregated document, if one of the clauses asks for it in a version there is. `beta` is whether
+/// v2beta1 is served: as JSON, which is what its clients ask for.
+fn wants_aggregated(accept: Option<&str>, beta: bool) -> Option<AggregatedForm> {
     clauses(accept.unwrap_or_default()).iter().find_map(|clause| {
-        let encoding = match (clause.main, clause.sub) {
-            ("application", "json") => Encoding::Json,
-            ("application", "vnd.kubernetes.protobuf") => Encoding::Protobuf,
+        let form = match (clause.main, clause.sub, clause.parameter("v")) {
+            ("application", "json", "v2") => AggregatedForm::Json,
+            ("application", "json", "v2beta1") if beta => AggregatedForm::JsonBeta,
+            ("application", "vnd.kubernetes.protobuf", "v2") => AggregatedForm::Protobuf,
             _ => return None,
         };
         let is_asked_for = clause.parameter("g") == "apidiscovery.k8s.io"
-            && clause.parameter("v") == "v2"
             && clause.parameter("as") == "APIGroupDiscoveryList";
-        is_asked_for.then_some(encoding)
+        is_asked_for.then_some(form)
     })
 }
 
 /// All groups, versions and resources in one document.
-fn aggregated(app: &App, call: &Call<'_>, core: bool, encoding: Encoding) -> Response<Body> {
+fn aggregated(app: &App, call: &Call<'_>, core: bool, form: AggregatedForm) -> Response<Body> {
     let groups = if core { vec![(Str::default(), vec![Str::from("v1")])] } else { ordered_groups(app) };
     let items: Vec<Value> = groups
         .iter()
@@ -327,12 +339,17 @@ fn aggregated(app: &App, call: &Call<'_>, core: bool, encoding: Encoding) -> Res
         .collect();
     let mut document = Map::new();
     document.insert("kind", "APIGroupDiscoveryList");
-    document.insert("apiVersion", "apidiscovery.k8s.io/v2");
+    let (version, media_type) = match form {
+        AggregatedForm::JsonBeta => ("apidiscovery.k8s.io/v2beta1", AGGREGATED_BETA),
+        AggregatedForm::Json | AggregatedForm::Protobuf => ("apidiscovery.k8s.io/v2", AGGREGATED),
+    };
+    document.insert("apiVersion", version);
     document.insert("metadata", Value::object());
     document.insert("items", items);
     let document = Value::from(document);
-    let message = (encoding == Encoding::Protobuf).then(|| protobuf::encode(&document)).flatten();
-    let media_type = if message.is_some() { AGGREGATED_MESSAGE } else { AGGREGATED };
+    let message = (form == AggregatedForm::Protobuf).then(|| protobuf::encode(&document)).flatten();
+    let media_type = if message.is_some() { AGGREGATED_MESSAGE } else { media_type };
+    let encoding = if form == AggregatedForm::Protobuf { Encoding::Protobuf } else { Encoding::Json };
     let bytes = message.unwrap_or_else(|| pleach_json::to_vec(&document));
     let etag = format!("\"{}\"", hex_upper(&Sha512::digest(&bytes)));
     let unchanged = call.header(IF_NONE_MATCH).is_some_and(|given| given == etag);

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use pleach_auth::UserInfo;
 use pleach_auth::user::MASTERS;
+use pleach_engine::gates::Gates;
 use pleach_engine::{AdmissionPlugins, EnabledControllers, Engine, Rejection};
 use pleach_json::{Str, Value};
 use pleach_server::app::App;
@@ -40,11 +41,14 @@ pub struct WorldOptions {
     pub seed: u64,
     /// The bearer token of the admin.
     pub token: String,
+    /// Feature gates, with the Kubernetes version that is emulated. The CEL libraries of new expressions are a matter of
+    /// the process: [`pleach_engine::set_compatibility_version`].
+    pub gates: Gates,
 }
 
 impl Default for WorldOptions {
     fn default() -> Self {
-        Self { rbac: false, controllers: true, seed: 1, token: "admin".into() }
+        Self { rbac: false, controllers: true, seed: 1, token: "admin".into(), gates: Gates::default() }
     }
 }
 
@@ -304,6 +308,7 @@ impl Parts {
         let (clock, randomness) = (self.clock.clone(), self.randomness.clone());
         let engine =
             Engine::new(Arc::new(self.store.clone()), clock, randomness, AdmissionPlugins::default())
+                .with_gates(self.options.gates)
                 .with_caller(self.webhook_caller())
                 .with_controllers_in_order();
         if self.options.rbac {

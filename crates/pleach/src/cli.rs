@@ -223,8 +223,8 @@ pub(crate) struct ServeOptions {
     /// Feature gates to enable: Unions (x-kubernetes-unions in CRDs), CostHints (a CRD refused for the
     /// cost of its rules gets bounds that would help), AllowUnsafeMalformedObjectDeletion (objects that
     /// cannot be decoded can be deleted), CBORServingAndStorage (requests and responses in CBOR); and those that
-    /// are not locked in the emulated version: CRDValidationRatcheting, CustomResourceFieldSelectors,
-    /// RetryGenerateName, WatchList.
+    /// are not locked in the emulated version: AggregatedDiscoveryRemoveBetaType, CRDValidationRatcheting,
+    /// CustomResourceFieldSelectors, RetryGenerateName, WatchList.
     #[arg(long, default_value = "", hide_default_value = true, value_name = "NAME=true,…")]
     pub feature_gates: String,
     /// Which built-in kinds are served besides custom resources: all, or minimal for those that control planes made of

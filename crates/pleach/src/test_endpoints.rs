@@ -15,6 +15,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
 use pleach_auth::UserInfo;
 use pleach_go::time::parse_std_duration;
+use pleach_engine::set_compatibility_version;
 use pleach_json::{Map, Value};
 use pleach_server::kubeconfig;
 use pleach_server::outcome::Outcome;
@@ -55,7 +56,11 @@ pub(crate) async fn run(
     // Other authorizers do not run here: they never become more rights than RBAC gives.
     let rbac = options.authorization.authorization_config.is_some()
         || options.authorization.authorization_mode != [AuthorizationMode::AlwaysAllow];
-    let first = WorldOptions { rbac, token: token.clone(), seed: options.seed, ..WorldOptions::default() };
+    let gates = options.gates()?;
+    // The process serves worlds of one version; nothing has been compiled yet.
+    let _ = set_compatibility_version(gates.version.min_compatibility().minor());
+    let first =
+        WorldOptions { rbac, token: token.clone(), seed: options.seed, gates, ..WorldOptions::default() };
     let first = Arc::new(World::start(first).await?);
     let listener = TcpListener::bind(SocketAddr::new(options.bind, options.port)).await?;
     let authority = directory.authority()?;

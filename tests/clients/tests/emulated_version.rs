@@ -154,3 +154,36 @@ fn lists_by_watch_are_refused_where_their_gate_is_closed() {
     assert!(text.contains("ADDED") && !text.contains("initial-events-end"), "{text}");
     assert!(emulating("1.32", &[]).api().text(path).contains("initial-events-end"));
 }
+
+/// The document of a request for aggregated discovery in a version, with its media type.
+fn aggregated(api: &Api, version: &str) -> (String, Value) {
+    let accept = format!(
+        "application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList,application/json"
+    );
+    let (_, kind, document) = api.bytes("GET", "/apis", &[("Accept", &accept)], None);
+    (kind, serde_json::from_slice(&document).unwrap())
+}
+
+#[test]
+fn aggregated_discovery_was_served_as_beta() {
+    let servers = [
+        (emulating("1.32", &[]), true),
+        (emulating("1.33", &[]), false),
+        (emulating("1.34", &["--feature-gates", "AggregatedDiscoveryRemoveBetaType=false"]), true),
+        (Running::in_memory(), false),
+    ];
+    for (server, beta) in servers {
+        let api = server.api();
+        let (kind, document) = aggregated(&api, "v2beta1");
+        assert_eq!(kind.contains("v=v2beta1;as=APIGroupDiscoveryList"), beta, "{kind}");
+        let expected = if beta { "APIGroupDiscoveryList" } else { "APIGroupList" };
+        assert_eq!(document["kind"], expected);
+        let (kind, current) = aggregated(&api, "v2");
+        assert!(kind.contains("v=v2;as=APIGroupDiscoveryList"), "{kind}");
+        assert_eq!(current["apiVersion"], "apidiscovery.k8s.io/v2");
+        if beta {
+            assert_eq!(document["apiVersion"], "apidiscovery.k8s.io/v2beta1");
+            assert_eq!(document["items"], current["items"]);
+        }
+    }
+}

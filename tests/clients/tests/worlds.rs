@@ -272,6 +272,42 @@ async fn two_processes_with_one_seed_give_the_same_bytes() {
     assert!(refused.to_string().contains("seed"), "{refused}");
 }
 
+/// A generated name that is taken was an error before v1.31. One seed gives one name.
+#[tokio::test]
+async fn worlds_emulate_a_version() {
+    for (version, minor, taken) in
+        [("--emulated-version=1.30", "30", true), ("--emulated-version=1.36", "36", false)]
+    {
+        let process = Process::start_with(&[version]);
+        let made = async |world: &str, from: &str| {
+            process
+                .admin("PUT", &format!("/{world}"), &format!(r#"{{"from": "{from}", "seed": 9}}"#))
+                .await
+                .unwrap();
+            let object = serde_json::from_value(json!({"metadata": {"generateName": "a-"}})).unwrap();
+            process.config_maps(world).create(&PostParams::default(), &object).await
+        };
+        let name = made("one", "default").await.unwrap().metadata.name;
+        match made("two", "one").await {
+            Ok(other) => assert!(!taken && other.metadata.name != name, "{version}: {other:?}"),
+            Err(kube::Error::Api(status)) => assert!(taken && status.code == 409, "{version}: {status:?}"),
+            Err(error) => panic!("{version}: {error}"),
+        }
+        let client = process.client("/worlds/two", "secret");
+        let shown =
+            client.request_text(http::Request::get("/version").body(Vec::new()).unwrap()).await.unwrap();
+        assert!(shown.contains(&format!("\"emulationMinor\":\"{minor}\"")), "{shown}");
+    }
+    let refused = Command::new(binary())
+        .args(["serve", "--in-memory", "--test-endpoints", "--port=0", "--feature-gates=Nope=true"])
+        .output()
+        .unwrap();
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("--feature-gates: there is no feature gate"),
+        "{refused:?}"
+    );
+}
+
 #[tokio::test]
 async fn writes_after_an_event_are_found() {
     let process = Process::start();
@@ -306,6 +342,57 @@ async fn writes_after_an_event_are_found() {
         shell("2")
     );
     assert_eq!(shell("3"), "");
+}
+
+/// Requests of a user that may do everything become roles with which the same requests are allowed, and no others.
+#[tokio::test]
+async fn roles_learned_from_a_world_are_enough() {
+    let process = Process::start();
+    let home = tempfile::tempdir().unwrap();
+    let path = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
+    let world = |arguments: &[&str]| {
+        let command = Command::new(binary())
+            .arg("world")
+            .args(arguments)
+            .args(["--server", &process.url, "--token", "secret"])
+            .output();
+        let ran = command.unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    let ann = |name: &str, group: &[&str]| {
+        let arguments = [&["user", name, "ann", "--token-only"], group].concat();
+        let client = process.client(&format!("/worlds/{name}"), world(&arguments).trim());
+        Api::<ConfigMap>::default_namespaced(client)
+    };
+    world(&["fork", "one"]);
+    let api = ann("one", &["--group", "system:masters"]);
+    create(&api, "a").await.unwrap();
+    names(&api).await;
+    std::fs::write(path("audit.log"), world(&["audit", "one"])).unwrap();
+    let learn = ["rbac", "learn", "--from-audit", &path("audit.log"), "--user", "ann"];
+    let learned = Command::new(binary()).args(learn).output().unwrap();
+    assert!(learned.status.success(), "{learned:?}");
+    std::fs::write(path("roles.yaml"), &learned.stdout).unwrap();
+
+    world(&["fork", "two"]);
+    std::fs::write(path("two.kubeconfig"), world(&["kubeconfig", "two"])).unwrap();
+    let api = ann("two", &[]);
+    let code = |result: kube::Result<ConfigMap>| match result {
+        Err(kube::Error::Api(status)) => status.code,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(code(create(&api, "a").await), 403);
+    let (kubectl, _) = pleach_clients::oldest_and_newest_kubectl().into_iter().last().unwrap();
+    let applied = Command::new(kubectl)
+        .args(["apply", "-f", &path("roles.yaml"), "--kubeconfig", &path("two.kubeconfig")])
+        .env("HOME", home.path())
+        .output()
+        .unwrap();
+    assert!(applied.status.success(), "{applied:?}");
+    create(&api, "a").await.unwrap();
+    assert!(names(&api).await.contains(&"a".to_owned()));
+    assert_eq!(code(api.get("a").await), 403, "it was never done before");
 }
 
 /// A recording has the format of the recorded conversations, and plays against any server.
