@@ -13,6 +13,7 @@ mod classes;
 mod default_toleration_seconds;
 mod limit_ranger;
 mod limited_namespaces;
+mod metrics;
 mod mutating_policy;
 mod mutating_webhook;
 mod namespace_lifecycle;
@@ -39,6 +40,7 @@ pub(crate) use self::attributes::{
     AdmissionAttributes, AdmissionRequest, GroupVersion, Operation, RequestOptions,
 };
 pub(crate) use self::limited_namespaces::LimitedNamespaces;
+pub use self::metrics::AdmissionMetrics;
 use self::mutating_webhook::Reinvocations;
 pub use self::plugins::AdmissionPlugins;
 use crate::engine::Engine;

@@ -82,6 +82,7 @@ pub struct Engine {
     pub(crate) rbac: crate::rbac::Rbac,
     pub(crate) flow_control: crate::flow_control::FlowControl,
     pub(crate) list_sizes: crate::list_sizes::ListSizes,
+    pub(crate) admission_metrics: crate::admission::AdmissionMetrics,
     pub(crate) limited: crate::admission::LimitedNamespaces,
     pub(crate) served_kinds: crate::kinds::served::ServedKinds,
 }
@@ -126,9 +127,15 @@ impl Engine {
             rbac: crate::rbac::Rbac::default(),
             flow_control: crate::flow_control::FlowControl::default(),
             list_sizes: crate::list_sizes::ListSizes::default(),
+            admission_metrics: crate::admission::AdmissionMetrics::default(),
             limited: crate::admission::LimitedNamespaces::default(),
             served_kinds: crate::kinds::served::ServedKinds::default(),
         }
+    }
+
+    /// Counts and durations of webhooks and admission policies.
+    pub fn admission_metrics(&self) -> &crate::admission::AdmissionMetrics {
+        &self.admission_metrics
     }
 
     /// Serves these built-in kinds; all otherwise.

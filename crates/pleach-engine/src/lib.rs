@@ -66,7 +66,7 @@ pub use pleach_cel::set_compatibility_version;
 pub use pleach_pipeline::{compile, emulated, gates, kind, kinds, types};
 pub(crate) use pleach_pipeline::{decode, prepare, settle};
 
-pub use admission::AdmissionPlugins;
+pub use admission::{AdmissionMetrics, AdmissionPlugins};
 pub use controllers::EnabledControllers;
 pub use controllers::token_controller as secret_tokens;
 pub use engine::{Clock, Engine, Instant, Randomness, uuid_v4};

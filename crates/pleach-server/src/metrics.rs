@@ -1,6 +1,9 @@
 //! Counters in the Prometheus text format, under the names the API server uses.
 
+mod resources;
+
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
@@ -12,6 +15,7 @@ use pleach_engine::Engine;
 use pleach_engine::catalog::Catalog;
 use pleach_engine::kind::Kind;
 use pleach_json::Str;
+use pleach_store::Stats;
 use pleach_work::Stopped;
 use prometheus::{
     Encoder as _, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts,
@@ -20,6 +24,8 @@ use prometheus::{
 
 use crate::body::Body;
 use crate::flow_control::FlowControl;
+pub use crate::metrics::resources::Watched;
+use crate::metrics::resources::{Watches, write_objects};
 use crate::outcome::Outcome;
 use crate::respond;
 
@@ -75,6 +81,7 @@ pub struct Metrics {
     watchers: IntGauge,
     stopped: IntCounterVec,
     panics: IntCounter,
+    watches: Watches,
 }
 
 impl Metrics {
@@ -120,6 +127,7 @@ impl Metrics {
             .expect("the labels above are valid"),
             panics: IntCounter::new("pleach_request_panics_total", "Requests that caused a panic.")
                 .expect("the name is valid"),
+            watches: Watches::default(),
             registry,
         };
         let collectors: [Box<dyn prometheus::core::Collector>; 10] = [
@@ -189,6 +197,16 @@ impl Metrics {
         self.stopped.with_label_values(&[reason]).inc();
     }
 
+    /// Counts a watch that begins.
+    pub fn watch_began(&self, watched: &Watched) {
+        self.watches.began(watched);
+    }
+
+    /// Counts a watch that has ended.
+    pub fn watch_ended(&self, watched: &Watched) {
+        self.watches.ended(watched);
+    }
+
     /// Counts a request that caused a panic.
     pub fn panicked(&self) {
         self.panics.inc();
@@ -208,7 +226,8 @@ impl Metrics {
 
     /// Serves `/metrics`.
     pub async fn serve(&self, engine: &Engine, flow_control: &FlowControl) -> Response<Body> {
-        if let Ok(stats) = engine.store().stats().await {
+        let stats = engine.store().stats().await;
+        if let Ok(stats) = &stats {
             self.objects.set(stats.keys as i64);
             self.revision.set(stats.revision.0 as i64);
             self.disk.set(stats.disk_bytes as i64);
@@ -221,6 +240,12 @@ impl Metrics {
             return respond::text(Outcome::Failed, "metrics cannot be encoded\n");
         }
         let mut more = String::new();
+        if let Ok(stats) = &stats {
+            write_history(stats, &mut more);
+            write_objects(engine, stats.revision, &mut more).await;
+        }
+        self.watches.write(&mut more);
+        engine.admission_metrics().write(&mut more);
         flow_control.write_metrics(&mut more);
         out.extend_from_slice(more.as_bytes());
         let mut response = respond::text(Outcome::Ok, out);
@@ -228,6 +253,29 @@ impl Metrics {
             .headers_mut()
             .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"));
         response
+    }
+}
+
+/// Appends the numbers about the history of the store, and its checkpoints.
+fn write_history(stats: &Stats, out: &mut String) {
+    let checkpoint = stats.checkpoint.map_or(0, |revision| revision.0);
+    for (name, kind, help, value) in [
+        ("oldest_revision", "gauge", "The oldest revision that can be read or watched from.", stats.oldest.0),
+        ("value_bytes", "gauge", "Bytes of the current values.", stats.value_bytes),
+        ("history_events", "gauge", "Events in the history.", stats.history),
+        ("history_bytes", "gauge", "Approximate memory of the history.", stats.history_bytes),
+        ("compactions_total", "counter", "Compactions since the start.", stats.compactions),
+        ("checkpoints_total", "counter", "Checkpoints since the start.", stats.checkpoints),
+        ("checkpoint_revision", "gauge", "The revision of the last checkpoint; 0 without one.", checkpoint),
+        (
+            "maintenance_failed",
+            "gauge",
+            "1 while the last checkpoint, or removal of old files, has failed.",
+            u64::from(stats.maintenance_error.is_some()),
+        ),
+    ] {
+        let _ = writeln!(out, "# HELP pleach_store_{name} {help}\n# TYPE pleach_store_{name} {kind}");
+        let _ = writeln!(out, "pleach_store_{name} {value}");
     }
 }
 

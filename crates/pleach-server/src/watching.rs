@@ -29,6 +29,7 @@ use crate::body::Body;
 use crate::cbor;
 use crate::chunk::{Chunk, Stored};
 use crate::flow_control::Place;
+use crate::metrics::Watched;
 use crate::options;
 use crate::outcome::Outcome;
 use crate::resource::include_object;
@@ -78,7 +79,9 @@ pub async fn open(
             let timeout =
                 timeout.unwrap_or_else(|| SHORTEST + app.engine.random_below(SHORTEST)).min(LONGEST);
             let deadline = Instant::now() + Duration::from_secs(timeout);
-            let run = Run { app: app.clone(), shape, bookmarks, deadline, frames, place };
+            let watched = Watched::of(&target);
+            app.metrics.watch_began(&watched);
+            let run = Run { app: app.clone(), watched, shape, bookmarks, deadline, frames, place };
             tokio::spawn(run.run(stream));
         }
     }
@@ -185,6 +188,7 @@ impl Shape {
 /// A watch that is being served.
 struct Run {
     app: Arc<App>,
+    watched: Watched,
     shape: Shape,
     bookmarks: bool,
     deadline: Instant,
@@ -195,6 +199,7 @@ struct Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
+        self.app.metrics.watch_ended(&self.watched);
         // The panic hook has written it to the log; the client sees its stream end.
         if std::thread::panicking() {
             self.app.metrics.panicked();

@@ -185,6 +185,7 @@ impl Store for LogStore {
         {
             let files = self.shared.files();
             stats.disk_bytes = files.bytes();
+            stats.checkpoint = files.checkpoint.map(|(revision, _)| revision);
             stats.maintenance_error.clone_from(&files.maintenance_error);
         }
         stats.checkpoints = self.shared.checkpoints.load(Relaxed);

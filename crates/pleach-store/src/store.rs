@@ -78,6 +78,8 @@ pub struct Stats {
     pub compactions: u64,
     /// How many checkpoints were written since the store was opened.
     pub checkpoints: u64,
+    /// The revision of the last checkpoint.
+    pub checkpoint: Option<Revision>,
     /// Why the last checkpoint, or removal of old files, failed. It is retried, and writes go on.
     pub maintenance_error: Option<Arc<str>>,
     /// Why only deletes are allowed: the disk is full, or the store is over its quota. Cleared when

@@ -11,6 +11,7 @@ use pleach_policy::{
     PatchType, Policy, Reinvocations, admission_request, condition_request,
 };
 use pleach_schema::Record;
+use tokio::time::Instant;
 
 use super::policies::{ExpressionContext, Invocation, Selected, denied};
 use super::webhooks::{Views, version};
@@ -81,9 +82,15 @@ async fn admit(write: Mutation<'_>) -> Verdict {
             let again = |key: &InvocationKey| !state.reinvoking || state.policies.runs_again(key);
             let key =
                 Reinvocations::key(&invocation.policy.name, &invocation.binding.name, params.as_deref());
-            let Some(invoked) = run.invoke(invocation, params.as_ref(), object, again(&key)).await? else {
-                continue;
-            };
+            let (began, failures) = (Instant::now(), run.errors.len());
+            let invoked = run.invoke(invocation, params.as_ref(), object, again(&key)).await?;
+            let has_failed = errors.len() > failures;
+            if has_failed || invoked.is_some() {
+                let error = if has_failed { "invalid_error" } else { "no_error" };
+                let names = (&invocation.policy.name, &invocation.binding.name);
+                engine.admission_metrics.checked(false, names, (error, ""), began.elapsed());
+            }
+            let Some(invoked) = invoked else { continue };
             ran |= invoked.mutated;
             if invoked.changed {
                 state.changed = true;

@@ -10,6 +10,8 @@ use pleach_policy::{
     Action, Annotation, Binding, Decision, Denial, Input, Policy, admission_request, messages,
 };
 
+use tokio::time::Instant;
+
 use super::policies::{Selected, denied, error_name};
 use super::webhooks::Views;
 use super::{AdmissionAttributes, Plugin, Validation, Verdict};
@@ -83,7 +85,14 @@ async fn validate(write: Validation<'_>) -> Verdict {
                 authorizer: &around.authorizer,
                 request_resource: &around.request_resource,
             };
+            let began = Instant::now();
             let validated = policy.validate(&input);
+            // None: the match conditions are not met.
+            if !validated.decisions.is_empty() {
+                let action = enforcement(binding, &validated.decisions);
+                let names = (&policy.name, &binding.name);
+                engine.admission_metrics.checked(true, names, action, began.elapsed());
+            }
             for (index, decision) in validated.decisions.into_iter().enumerate() {
                 let Decision::Deny(denial) = decision else { continue };
                 act(policy, binding, index, &denial, warnings);
@@ -123,6 +132,21 @@ impl Denied {
     fn new(policy: &Policy, binding: &Binding, denial: Denial) -> Self {
         Self { policy: policy.name.to_string(), binding: Some(binding.name.to_string()), denial }
     }
+}
+
+/// The error type and enforcement action of an evaluation, as its metrics have them.
+fn enforcement(binding: &Binding, decisions: &[Decision]) -> (&'static str, &'static str) {
+    let is_denied = decisions.iter().any(|decision| matches!(decision, Decision::Deny(_)));
+    let is_ignored = decisions.iter().any(|decision| matches!(decision, Decision::Ignored(_)));
+    let error = if is_ignored { "invalid_error" } else { "no_error" };
+    let has = |action| binding.actions.contains(&action);
+    let action = match () {
+        () if !is_denied => "allow",
+        () if has(Action::Deny) => "deny",
+        () if has(Action::Warn) => "warn",
+        () => "audit",
+    };
+    (error, action)
 }
 
 /// Warns of a denial, and has it audited, as the binding says.

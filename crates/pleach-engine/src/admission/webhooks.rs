@@ -11,8 +11,10 @@ use pleach_patch::JsonPatch;
 use pleach_pipeline::Typed;
 use pleach_policy::RequestAuthorizer;
 use pleach_schema::Record;
+use tokio::time::Instant;
 
 use super::attributes::{AdmissionAttributes, AdmissionRequest, GroupVersion, group_version};
+use super::metrics::CallOutcome;
 use crate::audit;
 use crate::decode;
 use crate::engine::Engine;
@@ -99,8 +101,30 @@ impl Engine {
         Ok((view.0.map(Cow::Owned), view.1.map(Cow::Owned)))
     }
 
-    /// Calls a webhook.
+    /// Calls a webhook, and counts the call.
     pub(super) async fn call_webhook(
+        &self,
+        hook: &Hook,
+        call: &Call<'_>,
+        request: &AdmissionRequest<'_>,
+        may_patch: bool,
+    ) -> Result<Answer, CallError> {
+        let began = Instant::now();
+        let answer = self.call_uncounted(hook, call, request, may_patch).await;
+        let outcome = match &answer {
+            Ok(answer) if answer.allowed => CallOutcome::Allowed,
+            Ok(answer) => CallOutcome::Denied(answer.denial_code(&hook.name)),
+            // The webhook was not called.
+            Err(CallError::Overloaded) => return answer,
+            Err(CallError::Failed(_)) if hook.on_failure == FailurePolicy::Ignore => CallOutcome::FailedOpen,
+            Err(CallError::Failed(_)) => CallOutcome::Failed,
+        };
+        let operation = request.operation.as_str();
+        self.admission_metrics.called(&hook.name, may_patch, operation, outcome, began.elapsed());
+        answer
+    }
+
+    async fn call_uncounted(
         &self,
         hook: &Hook,
         call: &Call<'_>,

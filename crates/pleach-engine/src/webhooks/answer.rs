@@ -97,6 +97,11 @@ impl Answer {
         Some(self.patch_type.as_str()).filter(|given| !matches!(*given, "" | "JSONPatch"))
     }
 
+    /// The code of the error for the client if the write is denied.
+    pub(crate) fn denial_code(&self, webhook: &str) -> u16 {
+        Rejection::denied(webhook, self.status.as_deref().cloned()).into_status().code
+    }
+
     /// The error for the client if the write is denied.
     pub(crate) fn denial(self, webhook: &str) -> Rejection {
         Rejection::denied(webhook, self.status.map(|status| *status))
