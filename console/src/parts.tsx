@@ -1,6 +1,6 @@
 // Small parts that several pages use.
 
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "./lib/api";
 
@@ -47,6 +47,28 @@ export function Sparkline({ values, label, width = 80, height = 20 }: { values: 
       {values.length > 1 && <polyline points={points} />}
     </svg>
   );
+}
+
+/** The rows in sight of a scrolled box, and some around them; all rows are equally high. */
+export function useWindow(box: RefObject<HTMLElement | null>, row: number, total: number, around: number): { first: number; last: number } {
+  const [view, setView] = useState({ top: 0, height: 800 });
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const see = () => setView({ top: element.scrollTop, height: element.clientHeight });
+    see();
+    element.addEventListener("scroll", see, { passive: true });
+    const observer = new ResizeObserver(see);
+    observer.observe(element);
+    return () => {
+      element.removeEventListener("scroll", see);
+      observer.disconnect();
+    };
+  }, []);
+  return {
+    first: Math.max(0, Math.floor(view.top / row) - around),
+    last: Math.min(total, Math.ceil((view.top + view.height) / row) + around),
+  };
 }
 
 export function Bar({ share, label }: { share: number; label: string }) {

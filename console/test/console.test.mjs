@@ -182,6 +182,9 @@ test("APIs are listed, searched and filtered", async () => {
   await page.getByRole("button", { name: "Reload" }).click();
   await page.getByRole("link", { name: "Widget", exact: true }).waitFor();
   await page.getByText("names taken").waitFor();
+  // Figures of the metrics, not lists: one request for each row would be too many.
+  await page.getByRole("row", { name: /^Widget wd .* 1 \d+ B .*The dearest of 4 rules/ }).waitFor();
+  assert.deepEqual(requests.filter((url) => url.endsWith("limit=1")), []);
   await page.keyboard.press("/");
   await page.keyboard.type("wd");
   await page.getByRole("link", { name: "Widget", exact: true }).waitFor();
@@ -191,6 +194,36 @@ test("APIs are listed, searched and filtered", async () => {
   await page.getByRole("link", { name: "ConfigMap", exact: true }).waitFor();
   await page.getByRole("button", { name: /^All/ }).click();
   await looked("apis");
+});
+
+test("hundreds of APIs need few rows in the document", async () => {
+  const many = Array.from({ length: 200 }, (_, i) => {
+    const crd = structuredClone(WIDGETS);
+    const [singular, kind] = [`item${i}`, `Item${i}`];
+    crd.metadata.name = `${singular}s.many.example.com`;
+    crd.spec.group = "many.example.com";
+    crd.spec.names = { plural: `${singular}s`, singular, kind };
+    crd.spec.versions = [{ ...crd.spec.versions[0], schema: { openAPIV3Schema: { type: "object" } }, additionalPrinterColumns: undefined }];
+    return crd;
+  });
+  const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  for (let from = 0; from < many.length; from += 20) await Promise.all(many.slice(from, from + 20).map((crd) => create(path, crd)));
+  await page.getByRole("button", { name: "Reload" }).click();
+  await page.getByRole("button", { name: "Custom (202)" }).click();
+  const region = page.getByRole("region", { name: "APIs" });
+  await page.getByRole("link", { name: "Item0", exact: true }).waitFor();
+  assert.ok((await region.locator("tbody tr").count()) < 100);
+  assert.equal(await page.getByRole("link", { name: "Widget", exact: true }).count(), 0, "below what is in sight");
+  await region.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+  await page.getByRole("link", { name: "Widget", exact: true }).waitFor();
+  const heights = await region.locator("tbody tr:not(.space)").evaluateAll((rows) => [...new Set(rows.map((row) => Math.round(row.getBoundingClientRect().height)))]);
+  assert.deepEqual(heights, [33]);
+  await looked("many");
+  await Promise.all(many.map((crd) => api(server, "DELETE", `${path}/${crd.metadata.name}`)));
+  // They go in the background.
+  while ((await api(server, "GET", path)).items.length > 2) await new Promise((resolve) => setTimeout(resolve, 100));
+  await page.getByRole("button", { name: "Reload" }).click();
+  await page.getByRole("button", { name: "Custom (2)" }).waitFor();
 });
 
 test("keys move and help", async () => {
@@ -296,9 +329,17 @@ test("owners and dependents are found", async () => {
   const { metadata } = await api(server, "GET", `/apis/${GROUP}/v1/namespaces/default/widgets/first`);
   const ownerReferences = [{ apiVersion: `${GROUP}/v1`, kind: "Widget", name: "first", uid: metadata.uid }];
   await create("/api/v1/namespaces/default/configmaps", { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "owned", ownerReferences } });
+  // Two levels, and more dependents than a page of a list has room for.
+  const owned = await api(server, "GET", "/api/v1/namespaces/default/configmaps/owned");
+  const below = [{ apiVersion: "v1", kind: "ConfigMap", name: "owned", uid: owned.metadata.uid }];
+  await create("/api/v1/namespaces/default/secrets", { apiVersion: "v1", kind: "Secret", metadata: { name: "below", ownerReferences: below } });
   await at(object("first", "related"));
   await page.getByRole("button", { name: "Search for dependents" }).click();
-  await page.getByRole("link", { name: /owned/ }).click();
+  await page.getByRole("link", { name: "Secret below" }).waitFor();
+  assert.equal(await page.locator(".dependents .dependents a").count(), 1);
+  assert.match(await page.getByText(/objects were read/).textContent(), /^2,\d\d\d objects were read\.$/, "the widgets take several pages");
+  await looked("dependents");
+  await page.getByRole("link", { name: "ConfigMap owned" }).click();
   await page.getByRole("heading", { name: "owned" }).waitFor();
   await page.getByRole("link", { name: "Owners and dependents" }).click();
   await page.getByRole("link", { name: /Widget first/ }).waitFor();
@@ -449,11 +490,39 @@ test("only the worker of the engine may compile WebAssembly", async () => {
 });
 
 test("the server page has figures and rights", async () => {
+  const admission = "/apis/admissionregistration.k8s.io/v1";
+  const rules = [{ apiGroups: [GROUP], apiVersions: ["*"], operations: ["CREATE", "UPDATE"], resources: ["widgets"] }];
+  await create(`${admission}/validatingadmissionpolicies`, { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingAdmissionPolicy", metadata: { name: "small-ones" }, spec: { failurePolicy: "Fail", matchConstraints: { resourceRules: rules }, validations: [{ expression: "object.spec.size < 90" }] } });
+  await create(`${admission}/validatingadmissionpolicybindings`, { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingAdmissionPolicyBinding", metadata: { name: "small-ones" }, spec: { policyName: "small-ones", validationActions: ["Deny"] } });
+  // Nobody listens there: the call fails, which its failure policy ignores.
+  const hook = { name: "nobody.example.com", clientConfig: { url: "https://127.0.0.1:1/" }, rules, failurePolicy: "Ignore", sideEffects: "None", admissionReviewVersions: ["v1"], timeoutSeconds: 1 };
+  await create(`${admission}/validatingwebhookconfigurations`, { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration", metadata: { name: "nobody" }, webhooks: [hook] });
+  await assert.rejects(createWidget(widget("too-large", { size: 95 })), /small-ones/);
+  await createWidget(widget("small-enough"));
+  const rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+  await create(`${rbac}/roles`, { apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", metadata: { name: "see" }, rules: [{ apiGroups: [GROUP], resources: ["widgets"], verbs: ["get"] }] });
+  await create(`${rbac}/rolebindings`, { apiVersion: "rbac.authorization.k8s.io/v1", kind: "RoleBinding", metadata: { name: "see" }, roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "see" }, subjects: [{ kind: "User", apiGroup: "rbac.authorization.k8s.io", name: "eve" }] });
   await at("#/server");
   await page.getByText("Objects in the store").waitFor();
   await page.getByRole("heading", { name: "What admin may do" }).waitFor();
   await page.locator(".matrix").getByRole("rowheader", { name: "configmaps" }).waitFor();
+  await page.getByText("events since revision").waitFor();
+  const card = (title) => page.locator(".card").filter({ has: page.getByRole("heading", { name: title, exact: true }) }).locator(".figure");
+  assert.match(await card("History").textContent(), /^[1-9][\d,]*$/);
+  // Seats and queues of API Priority and Fairness.
+  await page.getByRole("row", { name: /^workload-low / }).waitFor();
+  await page.getByLabel("Kind").selectOption(`widgets.${GROUP}`);
+  const matrix = page.getByRole("table", { name: "Users and verbs" });
+  await matrix.getByRole("row", { name: /Group system:masters( yes){7}/ }).waitFor();
+  await matrix.getByRole("row", { name: /User eve yes( no){6}/ }).waitFor();
+  const cells = async (name) => (await page.getByRole("row", { name }).locator("td").allTextContents()).map((text) => text.trim());
+  const policy = await cells(/^small-ones validating/);
+  assert.deepEqual([policy[0], policy[1], policy[3], policy[6], policy[8]], ["validating", "small-ones (Deny)", "2", "1", "0"], String(policy));
+  const called = await cells(/^nobody\.example\.com/);
+  assert.deepEqual([called[0], called[5], called[8], called[9]], ["validating", "1", "0", "1"], String(called));
   await looked("server");
+  await api(server, "DELETE", `${admission}/validatingwebhookconfigurations/nobody`);
+  await api(server, "DELETE", `${admission}/validatingadmissionpolicies/small-ones`);
 });
 
 test("an object with HTML in every string does nothing", async () => {

@@ -150,6 +150,16 @@ export async function getTable(path: string, signal?: AbortSignal): Promise<Tabl
   return (await response.json()) as Table;
 }
 
+const PARTIAL = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+
+/** A page of a list, with nothing but the metadata of the objects. */
+export async function getMetadata(path: string, signal: AbortSignal): Promise<{ next: string; items: ObjectMeta[] }> {
+  const response = await api(path, { headers: { Accept: PARTIAL }, signal });
+  // Empty lists of Go may be null.
+  const list = (await response.json()) as { metadata: { continue?: string }; items: { metadata: ObjectMeta }[] | null };
+  return { next: list.metadata.continue ?? "", items: (list.items ?? []).map((item) => item.metadata) };
+}
+
 /** The lines of a streamed response. */
 async function* lines(response: Response): AsyncGenerator<string> {
   const body = response.body;

@@ -13,17 +13,20 @@ export interface Finding {
   to?: number;
 }
 
+export interface CrdFacts {
+  name: string;
+  kind: string;
+  versions: string[];
+  structuralViolations: string[];
+  /** Estimated costs of rules, and what one rule may cost. */
+  costs: { field: string; cost: number }[];
+  costBudget: number;
+}
+
 export interface Checked {
   title: string;
   findings: Finding[];
-  crd?: {
-    name: string;
-    kind: string;
-    versions: string[];
-    structuralViolations: string[];
-    costs: { field: string; cost: number }[];
-    costBudget: number;
-  };
+  crd?: CrdFacts;
   stored?: string;
   changes?: { path: string; reason: string }[];
   defaultsNotApplied?: { path: string; reason: string }[];
@@ -62,6 +65,7 @@ export interface Questions {
     { base: string; mine: string; theirs: string; crd?: string; theirsAt?: string[]; statusIsTheirs?: boolean },
     { yaml: string; conflicts: Conflict[]; taken: { field: string; theirs: string | null }[] },
   ];
+  costs: [{ crd: string }, CrdFacts];
   openapi: [{ crd: string }, { json: string }];
   skeleton: [{ crd: string }, { yaml: string }];
   expand: [{ crd: string }, { yaml: string }];

@@ -40,6 +40,72 @@ export function quantile(q: number, buckets: [le: number, count: number][]): num
   return low;
 }
 
+/** Figures of resources, by group/resource. */
+export interface OfResources {
+  objects: Map<string, number>;
+  bytes: Map<string, number>;
+  watches: Map<string, number>;
+}
+
+/** Figures of resources, if the server has any: kube-apiserver has no estimate of sizes before 1.34, and other names. */
+export function ofResources(samples: Sample[]): OfResources {
+  const out: OfResources = { objects: new Map(), bytes: new Map(), watches: new Map() };
+  const add = (map: Map<string, number>, key: string, value: number) => map.set(key, (map.get(key) ?? 0) + value);
+  for (const { name, labels, value } of samples) {
+    const key = `${labels["group"] ?? ""}/${labels["resource"] ?? ""}`;
+    if (name === "apiserver_resource_objects") out.objects.set(key, value);
+    else if (name === "apiserver_resource_size_estimate_bytes") out.bytes.set(key, value);
+    else if (name === "apiserver_longrunning_requests" && labels["verb"] === "WATCH") add(out.watches, key, value);
+  }
+  if (out.objects.size === 0) {
+    for (const { name, labels, value } of samples) {
+      if (name !== "apiserver_storage_objects") continue;
+      const [resource = "", ...group] = (labels["resource"] ?? "").split(".");
+      out.objects.set(`${group.join(".")}/${resource}`, value);
+    }
+  }
+  return out;
+}
+
+/** A histogram's series, added up over all labels but those of `by`. */
+export interface Summary {
+  labels: Record<string, string>;
+  count: number;
+  sum: number;
+  buckets: [le: number, count: number][];
+}
+
+export function summaries(samples: Sample[], name: string, by: string[]): Map<string, Summary> {
+  const out = new Map<string, Summary>();
+  for (const sample of samples) {
+    if (!sample.name.startsWith(`${name}_`)) continue;
+    const key = by.map((label) => sample.labels[label] ?? "").join(" ");
+    const found = out.get(key) ?? { labels: sample.labels, count: 0, sum: 0, buckets: [] };
+    out.set(key, found);
+    const part = sample.name.slice(name.length + 1);
+    if (part === "count") found.count += sample.value;
+    else if (part === "sum") found.sum += sample.value;
+    else if (part === "bucket") {
+      const le = sample.labels["le"] === "+Inf" ? Infinity : Number(sample.labels["le"]);
+      const bucket = found.buckets.find((known) => known[0] === le);
+      if (bucket) bucket[1] += sample.value;
+      else found.buckets.push([le, sample.value]);
+    }
+  }
+  return out;
+}
+
+/** The sum of a metric's values by labels. */
+export function sums(samples: Sample[], name: string, by: string[]): Map<string, number> {
+  const out = new Map<string, number>();
+  for (const sample of samples) {
+    if (sample.name !== name) continue;
+    const key = by.map((label) => sample.labels[label] ?? "").join(" ");
+    out.set(key, (out.get(key) ?? 0) + sample.value);
+  }
+  return out;
+}
+
 const WRITES = new Set(["create", "update", "patch", "delete", "deletecollection", "apply"]);
 
 /** Requests so far: all, writes, errors of the server, and writes by group/resource. */

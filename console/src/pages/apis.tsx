@@ -1,13 +1,14 @@
 // All APIs: CRDs with their versions, conditions and figures, and the built-in kinds.
 
 import { useMemo, useRef, useState } from "preact/hooks";
-import { useApp, useInterval, useLoaded } from "../context";
+import { useApp, useInterval, useLoaded, type App } from "../context";
 import { getJson, getText, groupPath, type Resource } from "../lib/api";
 import { conditionWords, type Crd, type CrdList } from "../lib/crd";
-import { compareVersions, count } from "../lib/format";
-import { parseMetrics, totals, type Totals } from "../lib/metrics";
+import type { CrdFacts } from "../lib/engine";
+import { bytes, compareVersions, count } from "../lib/format";
+import { ofResources, parseMetrics, totals, type OfResources, type Totals } from "../lib/metrics";
 import { link } from "../lib/router";
-import { Code, Problem, Sparkline } from "../parts";
+import { Bar, Code, Problem, Sparkline, useWindow } from "../parts";
 
 const EXAMPLE = `kubectl apply -f - <<'YAML'
 apiVersion: apiextensions.k8s.io/v1
@@ -37,6 +38,10 @@ YAML`;
 /** Writes per minute of the last readings, by group/resource. */
 const READINGS = 30;
 const EVERY = 5_000;
+/** Longer tables have rows in sight only, all of one height. */
+const MOST_ROWS = 150;
+const ROW = 33;
+const OVERSCAN = 15;
 
 export interface Api {
   group: string;
@@ -88,12 +93,15 @@ export function ApisPage() {
   const crds = useLoaded((signal) => getJson<CrdList>(`${groupPath("apiextensions.k8s.io", "v1")}/customresourcedefinitions`, signal), [resources]);
   const [, setRound] = useState(0);
   const readings = useRef<Totals[]>([]);
+  const [figures, setFigures] = useState<OfResources>();
   const [noMetrics, setNoMetrics] = useState(false);
   useInterval(() => {
     if (noMetrics) return;
     getText("/metrics").then(
       (text) => {
-        readings.current = [...readings.current.slice(-READINGS), totals(parseMetrics(text), Date.now())];
+        const samples = parseMetrics(text);
+        readings.current = [...readings.current.slice(-READINGS), totals(samples, Date.now())];
+        setFigures(ofResources(samples));
         setRound((n) => n + 1);
       },
       () => setNoMetrics(true),
@@ -118,7 +126,7 @@ export function ApisPage() {
     ["problems", `Problems (${problems})`],
   ];
   return (
-    <section>
+    <section class={shown.length > MOST_ROWS ? "fill" : ""}>
       <div class="bar-row">
         <h1>APIs</h1>
         <input data-search type="search" placeholder="Search: kind, group, short name" aria-label="Search APIs" value={search} onInput={(e) => setSearch(e.currentTarget.value)} />
@@ -139,31 +147,52 @@ export function ApisPage() {
         </div>
       )}
       {shown.length === 0 && customs > 0 && <p class="quiet pad">Nothing matches.</p>}
-      {shown.length > 0 && (
-        <div class="scroll" tabIndex={0} role="region" aria-label="APIs">
-          <table class="list">
-            <thead>
-              <tr>
-                <th scope="col">Kind</th><th scope="col">Group</th><th scope="col">Versions</th><th scope="col">Scope</th>
-                <th scope="col">State</th><th scope="col" class="number">Objects</th><th scope="col">Writes</th><th scope="col">Schema</th>
-              </tr>
-            </thead>
-            <tbody>
-              {shown.map((api) => <ApiRow key={`${api.plural}.${api.group}`} api={api} readings={readings.current} />)}
-            </tbody>
-          </table>
-        </div>
-      )}
+      {shown.length > 0 && <ApiTable key={shown.length > MOST_ROWS ? "long" : "short"} apis={shown} readings={readings.current} figures={figures} noMetrics={noMetrics} />}
     </section>
   );
 }
 
-function ApiRow({ api, readings }: { api: Api; readings: Totals[] }) {
+interface Figures {
+  readings: Totals[];
+  figures: OfResources | undefined;
+  /** Without metrics objects are counted by lists. */
+  noMetrics: boolean;
+}
+
+const COLUMNS: [label: string, number?: boolean][] = [["Kind"], ["Group"], ["Versions"], ["Scope"], ["State"], ["Objects", true], ["Bytes", true], ["Watches", true], ["Writes"], ["CEL cost"], ["Schema"]];
+
+function ApiTable({ apis, ...figures }: { apis: Api[] } & Figures) {
+  const box = useRef<HTMLDivElement>(null);
+  const isLong = apis.length > MOST_ROWS;
+  const seen = useWindow(box, ROW, apis.length, OVERSCAN);
+  const { first, last } = isLong ? seen : { first: 0, last: apis.length };
+  const space = (rows: number) => rows > 0 && <tr aria-hidden="true" class="space"><td colSpan={COLUMNS.length} style={{ height: `${rows * ROW}px` }} /></tr>;
+  return (
+    <div class={isLong ? "scroll tall" : "scroll"} ref={box} tabIndex={0} role="region" aria-label="APIs">
+      <table class={isLong ? "list rows apis" : "list"} aria-rowcount={apis.length + 1}>
+        <thead>
+          <tr aria-rowindex={1}>{COLUMNS.map(([label, number]) => <th key={label} scope="col" class={number ? "number" : ""}>{label}</th>)}</tr>
+        </thead>
+        <tbody>
+          {space(first)}
+          {apis.slice(first, last).map((api, i) => <ApiRow key={`${api.plural}.${api.group}`} api={api} index={first + i + 2} {...figures} />)}
+          {space(apis.length - last)}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function ApiRow({ api, index, readings, figures, noMetrics }: { api: Api; index: number } & Figures) {
+  const key = `${api.group}/${api.plural}`;
+  const byLists = noMetrics || figures?.objects.size === 0;
+  const watches = figures?.watches.get(key) ?? 0;
+  const size = figures?.bytes.get(key);
   const target = api.resource && link(["objects", api.group || "core", api.resource.version, api.plural]);
   const readable = api.resource?.verbs.includes("list");
   const versions = api.crd?.spec.versions ?? api.versions.map((name) => ({ name, served: true, storage: false, deprecated: false }));
   return (
-    <tr>
+    <tr aria-rowindex={index}>
       <th scope="row">
         {target && readable ? <a data-row href={target}>{api.kind}</a> : api.kind}
         {api.shortNames.length > 0 && <span class="quiet"> {api.shortNames.join(", ")}</span>}
@@ -176,8 +205,11 @@ function ApiRow({ api, readings }: { api: Api; readings: Totals[] }) {
       </td>
       <td>{api.namespaced ? "Namespaced" : "Cluster"}</td>
       <td>{api.crd ? <Conditions crd={api.crd} /> : <span class="quiet">built in</span>}</td>
-      <td class="number">{target && readable && api.resource ? <Objects resource={api.resource} /> : ""}</td>
+      <td class="number">{target && readable && api.resource ? byLists ? <Objects resource={api.resource} /> : figures ? count(figures.objects.get(key) ?? 0) : "" : ""}</td>
+      <td class="number">{size ? bytes(size) : ""}</td>
+      <td class="number">{watches || ""}</td>
       <td><Writes api={api} readings={readings} /></td>
+      <td class="cost">{api.crd && <Costs crd={api.crd} />}</td>
       <td>{api.crd && <a href={link(["schema", api.crd.metadata.name])} aria-label={`Schema of ${api.kind}`}>Schema</a>}</td>
     </tr>
   );
@@ -228,4 +260,28 @@ function Writes({ api, readings }: { api: Api; readings: Totals[] }) {
       <Sparkline values={rates} label={`Writes per minute, now ${count(last)}`} /> {count(last)}/min
     </span>
   );
+}
+
+/** Facts about CRDs by uid and generation: they cost a compilation each. */
+const facts = new Map<string, Promise<CrdFacts>>();
+
+function factsOf(engine: App["engine"], crd: Crd): Promise<CrdFacts> {
+  const key = `${crd.metadata.uid ?? crd.metadata.name} ${crd.metadata.generation ?? 0}`;
+  const known = facts.get(key);
+  if (known) return known;
+  const made = engine.ask("costs", { crd: JSON.stringify({ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", ...crd }) });
+  facts.set(key, made);
+  return made;
+}
+
+/** The dearest rule's share of what a rule may cost. */
+function Costs({ crd }: { crd: Crd }) {
+  const { engine } = useApp();
+  const found = useLoaded(() => factsOf(engine, crd), [crd.metadata.uid, crd.metadata.generation]);
+  if (!found.value) return <span class="quiet">{found.error ? "–" : ""}</span>;
+  const { costs, costBudget } = found.value;
+  if (costs.length === 0) return <span class="quiet">no rules</span>;
+  const share = Math.max(...costs.map(({ cost }) => cost)) / costBudget;
+  const percent = share < 0.001 ? "< 0.1 %" : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+  return <><Bar share={share} label={`The dearest of ${costs.length} rules takes ${percent} of its budget`} /> <span class="quiet">{percent}</span></>;
 }

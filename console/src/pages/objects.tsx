@@ -6,7 +6,7 @@ import { getJson, groupPath, resourcePath, type KubeObject, type Resource } from
 import { age, count } from "../lib/format";
 import { LiveRows, type Row } from "../lib/rows";
 import { go, link } from "../lib/router";
-import { Problem } from "../parts";
+import { Problem, useWindow } from "../parts";
 import { Edit } from "./edit";
 
 /** Must be the height of a row in style.css. */
@@ -173,26 +173,11 @@ function VirtualTable({ rows, unloaded, load, columns, target, label, sort, setS
   wide: boolean;
 }) {
   const box = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ top: 0, height: 800 });
-  useEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    const see = () => setView({ top: element.scrollTop, height: element.clientHeight });
-    see();
-    element.addEventListener("scroll", see, { passive: true });
-    const observer = new ResizeObserver(see);
-    observer.observe(element);
-    return () => {
-      element.removeEventListener("scroll", see);
-      observer.disconnect();
-    };
-  }, []);
   // The age of objects goes on without events.
   const [, tick] = useReducer((n: number) => n + 1, 0);
   useInterval(() => tick(undefined), 10_000);
   const total = rows.length + unloaded;
-  const first = Math.max(0, Math.floor(view.top / ROW) - OVERSCAN);
-  const last = Math.min(total, Math.ceil((view.top + view.height) / ROW) + OVERSCAN);
+  const { first, last } = useWindow(box, ROW, total, OVERSCAN);
   useEffect(() => {
     if (unloaded > 0 && last > rows.length - 100) load();
   }, [last, rows.length, unloaded]);

@@ -1,8 +1,9 @@
-// Owners above an object and dependents below it, as a graph that is a list.
+// Owners above an object and dependents below it, at any depth, as a graph that is a list.
 
 import { useState } from "preact/hooks";
 import { useLoaded } from "../context";
-import { getJson, resourcePath, type KubeObject, type OwnerReference, type Resource } from "../lib/api";
+import { getJson, getMetadata, resourcePath, type KubeObject, type OwnerReference, type Resource } from "../lib/api";
+import { count } from "../lib/format";
 import { link } from "../lib/router";
 import { Problem } from "../parts";
 
@@ -19,6 +20,11 @@ interface Node {
 const MOST_LEVELS = 8;
 /** How many kinds are searched for dependents at once. */
 const AT_ONCE = 6;
+/** Objects per page, and in all: beyond that, the page says which kinds were not searched. */
+const PAGE = 2_000;
+const MOST_OBJECTS = 500_000;
+/** So many dependents of an object are shown at first. */
+const SHOWN = 100;
 
 function find(resources: Resource[], reference: Pick<OwnerReference, "apiVersion" | "kind">): Resource | undefined {
   const at = reference.apiVersion.lastIndexOf("/");
@@ -55,39 +61,69 @@ async function ownersOf(object: KubeObject, resources: Resource[], signal: Abort
   return levels.reverse();
 }
 
-async function dependentsOf(object: KubeObject, resources: Resource[], signal: AbortSignal): Promise<Node[]> {
-  const { uid, namespace } = object.metadata;
+interface Dependents {
+  /** Dependents by the uid of their owner. */
+  of: Map<string, Node[]>;
+  /** Kinds that could not be listed, to the end or at all. */
+  missed: string[];
+  objects: number;
+}
+
+/** Reads the metadata of all objects that may depend on this one, at any depth, kind by kind and page by page. */
+async function dependentsOf(object: KubeObject, resources: Resource[], signal: AbortSignal, progress: (objects: number) => void): Promise<Dependents> {
+  const { namespace } = object.metadata;
   const kinds = new Map<string, Resource>();
   for (const resource of resources) {
     const key = `${resource.group}/${resource.plural}`;
+    // Dependents of a namespaced object are in its namespace.
     const namespaced = namespace ? resource.namespaced : true;
     if (resource.verbs.includes("list") && namespaced && resource.plural !== "events" && !kinds.has(key)) kinds.set(key, resource);
   }
-  const out: Node[] = [];
+  const out: Dependents = { of: new Map(), missed: [], objects: 0 };
   const queue = [...kinds.values()];
   const work = async () => {
     for (let resource = queue.shift(); resource && !signal.aborted; resource = queue.shift()) {
-      try {
-        const path = `${resourcePath(resource, resource.namespaced ? namespace : "")}?limit=1000`;
-        const headers = await getJson<{ items: KubeObject[] }>(path, signal);
-        for (const item of headers.items) {
-          if (item.metadata.ownerReferences?.some((reference) => reference.uid === uid)) {
-            out.push({ resource, kind: resource.kind, name: item.metadata.name, namespace: item.metadata.namespace ?? "", uid: item.metadata.uid ?? "" });
-          }
+      const { kind } = resource;
+      let token = "";
+      do {
+        if (out.objects >= MOST_OBJECTS) {
+          out.missed.push(kind);
+          break;
         }
-      } catch {
-        // What the user may not list is not searched.
-      }
+        try {
+          const query = new URLSearchParams({ limit: String(PAGE), ...(token ? { continue: token } : {}) });
+          const page = await getMetadata(`${resourcePath(resource, resource.namespaced ? namespace : "")}?${query}`, signal);
+          for (const metadata of page.items) {
+            for (const { uid } of metadata.ownerReferences ?? []) {
+              const known = out.of.get(uid) ?? [];
+              out.of.set(uid, known);
+              known.push({ resource, kind, name: metadata.name, namespace: metadata.namespace ?? "", uid: metadata.uid ?? "" });
+            }
+          }
+          out.objects += page.items.length;
+          progress(out.objects);
+          token = page.next;
+        } catch {
+          if (signal.aborted) return;
+          // The user may not list it, or the list has expired.
+          out.missed.push(kind);
+          break;
+        }
+      } while (token && !signal.aborted);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
-  return out.sort((a, b) => a.kind.localeCompare(b.kind) || a.name.localeCompare(b.name));
+  for (const nodes of out.of.values()) nodes.sort((a, b) => a.kind.localeCompare(b.kind) || a.name.localeCompare(b.name));
+  return out;
 }
 
 export function Related({ object, resources }: { object: KubeObject; resources: Resource[] }) {
   const owners = useLoaded((signal) => ownersOf(object, resources, signal), [object.metadata.uid]);
   const [search, setSearch] = useState(false);
-  const dependents = useLoaded((signal) => (search ? dependentsOf(object, resources, signal) : Promise.resolve(null)), [object.metadata.uid, search]);
+  const [read, setRead] = useState(0);
+  const dependents = useLoaded((signal) => (search ? dependentsOf(object, resources, signal, setRead) : Promise.resolve(null)), [object.metadata.uid, search]);
+  const found = dependents.value;
+  const own = found?.of.get(object.metadata.uid ?? "") ?? [];
   return (
     <div class="scroll pad" tabIndex={0} role="region" aria-label="Owners and dependents">
       {owners.error && <Problem error={owners.error} />}
@@ -97,12 +133,36 @@ export function Related({ object, resources }: { object: KubeObject; resources: 
         <li><span class="box" aria-current="true"><span class="quiet">{object.kind}</span> {object.metadata.name}</span></li>
         <li>
           {!search && <button onClick={() => setSearch(true)}>Search for dependents</button>}
-          {search && dependents.value === null && <span class="quiet">Searching all kinds…</span>}
-          {dependents.value?.map((node) => <Box key={node.uid} node={node} />)}
-          {dependents.value?.length === 0 && <span class="quiet">No dependents among the kinds that you may list.</span>}
+          {search && !found && <span class="quiet" role="status">Searching all kinds… {count(read)} objects read</span>}
+          {found && own.length > 0 && <Below nodes={own} of={found.of} above={new Set([object.metadata.uid ?? ""])} />}
+          {found && own.length === 0 && <span class="quiet">No dependents among the kinds that you may list.</span>}
         </li>
       </ol>
+      {found && (
+        <p class="quiet" role="status">
+          {count(found.objects)} objects were read{found.missed.length === 0 ? "." : `; not, or not all: ${[...new Set(found.missed)].sort().join(", ")}.`}
+        </p>
+      )}
     </div>
+  );
+}
+
+/** Dependents with theirs. An object with several owners is below each of them; a circle ends. */
+function Below({ nodes, of, above }: { nodes: Node[]; of: Map<string, Node[]>; above: Set<string> }) {
+  const [shown, setShown] = useState(SHOWN);
+  return (
+    <ul class="dependents">
+      {nodes.slice(0, shown).map((node) => {
+        const below = above.has(node.uid) ? [] : (of.get(node.uid) ?? []);
+        return (
+          <li key={node.uid}>
+            <Box node={node} />
+            {below.length > 0 && <Below nodes={below} of={of} above={new Set([...above, node.uid])} />}
+          </li>
+        );
+      })}
+      {nodes.length > shown && <li><button onClick={() => setShown(shown + SHOWN)}>{count(nodes.length - shown)} more</button></li>}
+    </ul>
   );
 }
 

@@ -2,12 +2,13 @@
 
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { useApp, useInterval, useLoaded } from "../context";
-import { api, getJson, getText, groupPath, type KubeObject } from "../lib/api";
+import { useInterval, useLoaded } from "../context";
+import { getJson, getText } from "../lib/api";
 import { bytes, count, duration } from "../lib/format";
-import { parseMetrics, quantile, totals, type Sample, type Totals } from "../lib/metrics";
-import { link } from "../lib/router";
+import { parseMetrics, quantile, summaries, sums, totals, type Sample, type Totals } from "../lib/metrics";
 import { Problem, Sparkline } from "../parts";
+import { Access } from "./access";
+import { Policies, Webhooks } from "./admission";
 
 const READINGS = 60;
 const EVERY = 2_000;
@@ -53,11 +54,19 @@ export function ServerPage() {
         <Card title="Objects in the store" value={show(gauge("pleach_store_keys"))} />
         <Card title="Store on disk" value={show(gauge("pleach_store_disk_bytes"), bytes)} />
         <Card title="Revision" value={show(gauge("pleach_store_revision"))} />
+        <Card title="History" value={show(gauge("pleach_store_history_events"))}>
+          <p class="quiet">events since revision {show(gauge("pleach_store_oldest_revision"))}, {show(gauge("pleach_store_history_bytes"), bytes)}</p>
+        </Card>
+        <Card title="Last checkpoint" value={gauge("pleach_store_checkpoint_revision") ? show(gauge("pleach_store_checkpoint_revision")) : "–"}>
+          <p class="quiet">{gauge("pleach_store_maintenance_failed") === 1 ? "the last one failed" : gauge("pleach_store_checkpoint_revision") ? `revision; ${show(gauge("pleach_store_checkpoints_total"))} since the start` : "none yet"}</p>
+        </Card>
         <Card title="Panics" value={show(gauge("pleach_request_panics_total"))} />
       </div>
+      <Queues samples={samples} />
       <Latency samples={samples} />
-      <Webhooks />
-      <Rights />
+      <Webhooks samples={samples} />
+      <Policies samples={samples} />
+      <Access />
     </section>
   );
 }
@@ -72,6 +81,36 @@ function Health() {
     getText("/readyz").then(() => setState("ready"), () => setState("not ready"));
   }, 10_000);
   return state ? <span class="state" data-bad={state !== "ready"}>{state}</span> : null;
+}
+
+/** API Priority and Fairness: seats, queues and refusals of each priority level. */
+function Queues({ samples }: { samples: Sample[] }) {
+  const prefix = "apiserver_flowcontrol_";
+  const of = (name: string) => sums(samples, prefix + name, ["priority_level"]);
+  const [limits, executing, waiting, refused] = ["current_limit_seats", "current_executing_seats", "current_inqueue_requests", "rejected_requests_total"].map(of);
+  const waits = summaries(samples, `${prefix}request_wait_duration_seconds`, ["priority_level"]);
+  const levels = [...(limits?.keys() ?? [])].sort((a, b) => (waiting?.get(b) ?? 0) - (waiting?.get(a) ?? 0) || (waits.get(b)?.count ?? 0) - (waits.get(a)?.count ?? 0));
+  if (!levels.length) return null;
+  return (
+    <>
+      <h2 class="pad-x">Queues by priority level</h2>
+      <table class="list">
+        <thead><tr><th scope="col">Priority level</th><th scope="col" class="number">Seats taken</th><th scope="col" class="number">Seats</th><th scope="col" class="number">Waiting</th><th scope="col" class="number">Refused</th><th scope="col" class="number">Requests</th><th scope="col" class="number">Wait, median</th><th scope="col" class="number">99 %</th></tr></thead>
+        <tbody>
+          {levels.map((level) => {
+            const wait = waits.get(level);
+            return (
+              <tr key={level} data-warn={(waiting?.get(level) ?? 0) > 0}>
+                <th scope="row">{level}</th><td class="number">{count(executing?.get(level) ?? 0)}</td><td class="number">{count(limits?.get(level) ?? 0)}</td>
+                <td class="number">{count(waiting?.get(level) ?? 0)}</td><td class="number">{count(refused?.get(level) ?? 0)}</td><td class="number">{count(wait?.count ?? 0)}</td>
+                <td class="number">{duration(quantile(0.5, wait?.buckets ?? []))}</td><td class="number">{duration(quantile(0.99, wait?.buckets ?? []))}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </>
+  );
 }
 
 function Latency({ samples }: { samples: Sample[] }) {
@@ -103,84 +142,6 @@ function Latency({ samples }: { samples: Sample[] }) {
           ))}
         </tbody>
       </table>
-    </>
-  );
-}
-
-interface WebhookConfiguration extends KubeObject {
-  webhooks?: { name: string; failurePolicy?: string; timeoutSeconds?: number; rules?: { operations?: string[]; apiGroups?: string[]; resources?: string[] }[] }[];
-}
-
-function Webhooks() {
-  const found = useLoaded(async (signal) => {
-    const kinds = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
-    const lists = await Promise.all(kinds.map((plural) => getJson<{ items: WebhookConfiguration[] }>(`${groupPath("admissionregistration.k8s.io", "v1")}/${plural}`, signal)));
-    return lists.flatMap((list, i) => list.items.flatMap((item) => (item.webhooks ?? []).map((hook) => ({ plural: kinds[i] ?? "", configuration: item.metadata.name, hook }))));
-  }, []);
-  return (
-    <>
-      <h2 class="pad-x">Admission webhooks</h2>
-      {found.error && <p class="quiet pad-x">{found.error.message}</p>}
-      {found.value?.length === 0 && <p class="quiet pad-x">None. A MutatingWebhookConfiguration or ValidatingWebhookConfiguration adds one.</p>}
-      {found.value && found.value.length > 0 && (
-        <table class="list">
-          <thead><tr><th scope="col">Webhook</th><th scope="col">Sort</th><th scope="col">Configuration</th><th scope="col">Called for</th><th scope="col">On failure</th><th scope="col" class="number">Timeout</th></tr></thead>
-          <tbody>
-            {found.value.map(({ plural, configuration, hook }) => (
-              <tr key={`${plural} ${configuration} ${hook.name}`}>
-                <th scope="row" class="break">{hook.name}</th><td>{plural.startsWith("mutating") ? "mutating" : "validating"}</td>
-                <td><a href={link(["object", "admissionregistration.k8s.io", "v1", plural, "-", configuration])}>{configuration}</a></td>
-                <td class="break">{(hook.rules ?? []).map((rule) => `${(rule.operations ?? []).join(",")} ${(rule.resources ?? []).join(",")}.${(rule.apiGroups ?? []).join(",")}`).join("; ")}</td>
-                <td>{hook.failurePolicy}</td><td class="number">{hook.timeoutSeconds} s</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </>
-  );
-}
-
-const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete"];
-
-interface AccessRule { verbs: string[]; apiGroups?: string[]; resources?: string[] }
-
-/** What the user may do in a namespace, by kind and verb, from a SelfSubjectRulesReview. */
-function Rights() {
-  const { resources, session } = useApp();
-  const [namespace, setNamespace] = useState("default");
-  const found = useLoaded(async (signal) => {
-    const body = JSON.stringify({ apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectRulesReview", spec: { namespace } });
-    const response = await api(`${groupPath("authorization.k8s.io", "v1")}/selfsubjectrulesreviews`, { method: "POST", headers: { "Content-Type": "application/json" }, body, signal });
-    return ((await response.json()) as { status: { resourceRules: AccessRule[] } }).status.resourceRules;
-  }, [namespace]);
-  const covers = (list: string[] | undefined, value: string) => Boolean(list?.includes("*") || list?.includes(value));
-  const seen = new Set<string>();
-  const kinds = resources.filter((r) => {
-    const key = `${r.plural}.${r.group}`;
-    return !seen.has(key) && seen.add(key) && r.verbs.includes("get");
-  });
-  return (
-    <>
-      <h2 class="pad-x">What {session.user} may do</h2>
-      <p class="pad-x"><label>In namespace <input value={namespace} onChange={(e) => setNamespace(e.currentTarget.value || "default")} /></label></p>
-      {found.error && <p class="quiet pad-x">{found.error.message}</p>}
-      {found.value && (
-        <table class="list matrix">
-          <thead><tr><th scope="col">Kind</th>{VERBS.map((verb) => <th key={verb} scope="col">{verb}</th>)}</tr></thead>
-          <tbody>
-            {kinds.map((resource) => (
-              <tr key={`${resource.plural}.${resource.group}`}>
-                <th scope="row">{resource.plural}{resource.group && <span class="quiet">.{resource.group}</span>}</th>
-                {VERBS.map((verb) => {
-                  const may = found.value?.some((rule) => covers(rule.verbs, verb) && covers(rule.apiGroups, resource.group) && covers(rule.resources, resource.plural));
-                  return <td key={verb}>{may ? <span aria-label="yes">✓</span> : <span class="quiet" aria-label="no">·</span>}</td>;
-                })}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
     </>
   );
 }

@@ -7,6 +7,7 @@
 //! | `diff` | `old`, `new`: texts of CRDs | changes, the worst first, with objects that show them |
 //! | `sample` | `crd`, `version`, `extent`: `minimal` or `full` | an object in YAML |
 //! | `merge` | `base`, `mine`, `theirs`: texts of an object; `crd`, `theirsAt`, `statusIsTheirs` | the object with the changes of both in YAML, conflicts, fields that only `theirs` changed |
+//! | `costs` | `crd` | costs of rules and why it is not structural, without the rest of `check` |
 //! | `openapi`, `skeleton`, `expand` | `crd` | the document in JSON, the CRD in YAML |
 //!
 //! Places are offsets in UTF-16, as JavaScript counts. No state, no files, no clock.
@@ -50,6 +51,7 @@ fn ask(question: &Value) -> Result<Value, String> {
         }
         "sample" => sample_of(question),
         "merge" => merge_of(question),
+        "costs" => one_crd(text(question, "crd")).map(|definition| crd_json(&definition)),
         "openapi" => {
             let definition = one_crd(text(question, "crd"))?;
             let edition = pleach_openapi::Edition::V3;
@@ -321,6 +323,8 @@ spec:
         let changes = asked(json!({"op": "diff", "old": CRD, "new": (narrower.as_str())}));
         let first = &changes.get("changes").unwrap().as_array().unwrap()[0];
         assert_eq!(text(first, "severity"), "breaking");
+        let costs = asked(json!({"op": "costs", "crd": CRD}));
+        assert_eq!(costs.get("costs").unwrap().as_array().unwrap().len(), 1, "{costs:?}");
         for op in ["openapi", "skeleton", "expand"] {
             assert!(asked(json!({"op": op, "crd": CRD})).get("error").is_none(), "{op}");
         }
