@@ -49,6 +49,10 @@ step 'tests of clients on etcd'
 PLEACH_ETCD=all cargo test --workspace --no-fail-fast --test kube_rs --test python --test webhooks \
   --test garbage_collection --test websocket 2>&1 | tee -a "$log" || failed=1
 
+step 'tests without the write cache'
+PLEACH_NO_WRITE_CACHE=1 cargo test --workspace --no-fail-fast --test conformance --test stored --test builtin \
+  --test generators --test kube_rs 2>&1 | tee -a "$log" || failed=1
+
 step 'tests in Go'
 go="$(command -v go || echo "$PLEACH_TOOLS/venv/bin/go")"
 PLEACH_BINARY="$target/debug/pleach" "$go" -C tests/go test -count=1 -v ./... 2>&1 | tee -a "$log" || failed=1
