@@ -106,7 +106,7 @@ export function sums(samples: Sample[], name: string, by: string[]): Map<string,
   return out;
 }
 
-const WRITES = new Set(["create", "update", "patch", "delete", "deletecollection", "apply"]);
+const WRITES = new Set(["create", "update", "patch", "delete", "deletecollection", "apply", "post", "put"]);
 
 /** Requests so far: all, writes, errors of the server, and writes by group/resource. */
 export interface Totals {

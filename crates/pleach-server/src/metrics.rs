@@ -53,6 +53,21 @@ impl Labels {
     }
 }
 
+/// A verb as upstream's metrics have it: the HTTP method, or what is more than that.
+fn verb_label(verb: &Verb) -> &str {
+    match verb {
+        Verb::Get => "GET",
+        Verb::List => "LIST",
+        Verb::Watch => "WATCH",
+        Verb::Create => "POST",
+        Verb::Update => "PUT",
+        Verb::Patch => "PATCH",
+        Verb::Delete => "DELETE",
+        Verb::DeleteCollection => "DELETECOLLECTION",
+        Verb::Other(_) => "other",
+    }
+}
+
 /// The subresources that are counted by name.
 const SUBRESOURCES: [&str; 4] = ["", "status", "scale", "finalize"];
 
@@ -177,7 +192,7 @@ impl Metrics {
     }
 
     fn remove(&self, labels: &Labels) {
-        let verb = labels.verb.as_ref().map_or("", Verb::as_str);
+        let verb = labels.verb.as_ref().map_or("", verb_label);
         let resource = [verb, &labels.group, &labels.version, &labels.resource, &labels.subresource];
         let [verb, group, version, kind, sub] = resource;
         let code = labels.code.to_string();
@@ -213,7 +228,7 @@ impl Metrics {
     }
 
     fn counters(&self, labels: &Labels) -> Counters {
-        let verb = labels.verb.as_ref().map_or("", Verb::as_str);
+        let verb = labels.verb.as_ref().map_or("", verb_label);
         let resource = [verb, &labels.group, &labels.version, &labels.resource, &labels.subresource];
         let [verb, group, version, kind, sub] = resource;
         let code = labels.code.to_string();
@@ -312,12 +327,12 @@ mod tests {
         let requests =
             |verb, code: &str| metrics.requests.with_label_values(&[verb, "", "", "foos", "", code]);
         let durations = |verb| metrics.durations.with_label_values(&[verb, "", "", "foos", ""]);
-        assert_eq!(requests("get", "200").get(), 2);
-        assert_eq!(requests("get", "404").get(), 1);
-        assert_eq!(requests("watch", "200").get(), 1);
+        assert_eq!(requests("GET", "200").get(), 2);
+        assert_eq!(requests("GET", "404").get(), 1);
+        assert_eq!(requests("WATCH", "200").get(), 1);
         assert_eq!(requests("", "200").get(), 0, "not a request for objects");
-        assert_eq!(durations("get").get_sample_count(), 3, "whatever the code");
-        assert_eq!(durations("watch").get_sample_count(), 0, "watches are not timed");
+        assert_eq!(durations("GET").get_sample_count(), 3, "whatever the code");
+        assert_eq!(durations("WATCH").get_sample_count(), 0, "watches are not timed");
     }
 
     #[test]
