@@ -59,6 +59,11 @@ pub(crate) enum Command {
     /// once. The page can only read, unless --writable is given.
     #[command(after_long_help = CONSOLE_EXAMPLES)]
     Console(Box<crate::console::ConsoleOptions>),
+    /// Show the objects, their size, the open watches and the requests of each resource.
+    ///
+    /// Reads the metrics of any API server: of Pleach, and of kube-apiserver since v1.34.
+    #[command(after_long_help = TOP_EXAMPLES)]
+    Top(crate::top::TopOptions),
     /// Put fault rules in front of any API server, and log its requests.
     ///
     /// Clients connect to the proxy; errors, delays, cut connections and watches happen as the rules say. `pleach world
@@ -109,6 +114,14 @@ Examples:
 
   Edit objects of another context:
     pleach console --kubeconfig ~/.kube/config --context staging --writable";
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  The resources that take most space:
+    pleach top --kubeconfig ~/.kube/config
+
+  Writes per second, measured for ten seconds:
+    pleach top --over 10s --sort-by writes";
 
 const WORLD_EXAMPLES: &str = "\
 Examples:

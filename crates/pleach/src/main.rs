@@ -23,6 +23,7 @@ mod store;
 mod store_copy;
 mod system_limits;
 mod test_endpoints;
+mod top;
 mod world;
 
 use std::process::ExitCode;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         cli::Command::Credentials { directory } => storage::make_credentials(&directory),
         cli::Command::Envtest(command) => envtest::run(&command),
         cli::Command::Console(options) => console::run(&options),
+        cli::Command::Top(options) => top::run(&options),
         cli::Command::Chaos(options) => chaos::run(&options),
         cli::Command::World(options) => match world::run(&options) {
             Ok(false) => return ExitCode::FAILURE,
