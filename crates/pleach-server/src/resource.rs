@@ -10,6 +10,7 @@ use std::sync::Arc;
 use http::Response;
 use http::header::USER_AGENT;
 use pleach_auth::{ResourceAttributes, Verb};
+use pleach_engine::audit;
 use pleach_engine::catalog::ServedKind;
 use pleach_engine::options::Context;
 use pleach_engine::rejection::{Rejection, Subject};
@@ -29,6 +30,9 @@ use crate::request_body::Unread;
 use crate::watching;
 use crate::{respond, reviews};
 
+/// The audit annotation of requests for deprecated versions.
+const DEPRECATED: &str = "k8s.io/deprecated";
+
 /// Serves a request for objects.
 pub async fn serve(
     app: &Arc<App>,
@@ -46,6 +50,9 @@ pub async fn serve(
         user_agent: call.header(USER_AGENT).unwrap_or_default().into(),
         warnings: kind.versions[version].deprecation.iter().map(ToString::to_string).collect(),
     };
+    if !context.warnings.is_empty() {
+        audit::annotate(DEPRECATED, || "true".into());
+    }
     let target = Target {
         namespace: (kind.is_namespaced() && !info.namespace.is_empty()).then(|| info.namespace.into()),
         name: call.is_named.then(|| info.name.as_ref().into()),

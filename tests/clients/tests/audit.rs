@@ -117,6 +117,7 @@ fn events_have_the_annotations_of_webhooks_and_tokens() {
     api.create(accounts, &account);
     let token = api.create(&format!("{accounts}/robot/token"), &json!({"spec": {}}));
     let token = token["status"]["token"].as_str().unwrap();
+    api.get("/api/v1/namespaces/default/endpoints").ok();
     Api::new(Endpoint::new(server.port(), token)).get("/version").ok();
     drop(server);
 
@@ -157,6 +158,9 @@ fn events_have_the_annotations_of_webhooks_and_tokens() {
         ("patch.webhook.admission.k8s.io/round_1_index_1", label),
     ]);
     assert_eq!(annotations(&events, created("bodies")), request, "level Request has patches");
+
+    let deprecated = annotations(&events, |event| event["objectRef"]["resource"] == "endpoints");
+    assert_eq!(deprecated, [("k8s.io/deprecated", "true")]);
 
     // A token is known by its id, when it is issued and when it is used.
     let issued = annotations(&events, |event| event["objectRef"]["subresource"] == "token");

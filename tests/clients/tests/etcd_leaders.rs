@@ -89,7 +89,7 @@ fn two_leaders_delete_nothing_that_is_new() {
     // The paused server still believes that it leads, and goes on with what it had in its queue.
     signal(&first, "-CONT");
     eventually("it serves again", || (first_api.get("/readyz").status == 200).then_some(()));
-    // Whoever leads now: work that came later is done when this is.
+    // Work that came later is done when this is, by either server.
     owner_and_owned(&api, "last");
     api.try_send("DELETE", &format!("{MAPS}/last"), None).unwrap().ok();
     gone(&api, &format!("{MAPS}/last-owned"));
