@@ -33,6 +33,7 @@ use memchr::memmem::Finder;
 use pleach_json::Str;
 use pleach_store::{Event, Key, RangeQuery, Revision, StoreError, Watch, WatchItem};
 use pleach_work::Constant;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use self::controller::{Change, Controller, Runner};
@@ -84,7 +85,7 @@ impl Engine {
             loop {
                 match controllers.run().await {
                     Ok(Ended::Closed) => return,
-                    Ok(Ended::LeadershipChanged) => {}
+                    Ok(Ended::LeadershipChanged | Ended::RootCaChanged) => {}
                     Err(error) => {
                         tracing::error!(%error, "background controllers failed, restarting");
                         tokio::time::sleep(RESTART_AFTER).await;
@@ -104,6 +105,8 @@ enum Ended {
     Closed,
     /// Another process leads now, or this one does.
     LeadershipChanged,
+    /// All namespaces and Secrets with tokens get another root CA bundle.
+    RootCaChanged,
 }
 
 impl Engine {
@@ -131,6 +134,7 @@ struct Controllers {
     garbage: Runner<GarbageCollector>,
     service_accounts: Option<Runner<ServiceAccountController>>,
     root_ca: Option<Runner<RootCaPublisher>>,
+    root_ca_changes: Option<watch::Receiver<Str>>,
     tokens: Option<Runner<TokenController>>,
     event_expiry: Option<Runner<EventExpiry>>,
     policy_status: Option<Runner<PolicyStatusController>>,
@@ -145,9 +149,11 @@ impl Controllers {
         let service_accounts =
             enabled.service_account.then(|| Runner::new(ServiceAccountController::new(engine.clone())));
         let signer = engine.secret_tokens.clone().filter(|_| enabled.service_account_token);
-        let tokens = signer.zip(engine.root_ca.clone());
+        let mut root_ca_changes = engine.root_ca.clone();
+        let bundle = root_ca_changes.as_mut().map(|bundle| bundle.borrow_and_update().clone());
+        let tokens = signer.zip(bundle.clone());
         let tokens = tokens.map(|(signer, ca)| Runner::new(TokenController::new(engine.clone(), signer, ca)));
-        let root_ca = engine.root_ca.clone().filter(|_| enabled.root_ca_publisher);
+        let root_ca = bundle.filter(|_| enabled.root_ca_publisher);
         let root_ca = root_ca.map(|ca| Runner::new(RootCaPublisher::new(engine.clone(), ca)));
         let event_expiry = engine.event_ttl.map(|ttl| Runner::new(EventExpiry::new(engine.clone(), ttl)));
         let policy_status =
@@ -156,6 +162,7 @@ impl Controllers {
         Self {
             service_accounts,
             root_ca,
+            root_ca_changes,
             tokens,
             event_expiry,
             policy_status,
@@ -216,6 +223,7 @@ impl Controllers {
                     () = turn(&mut self.event_expiry) => {}
                     () = turn(&mut self.policy_status) => {}
                     () = engine.leadership_other_than(self.leads) => return Ok(Ended::LeadershipChanged),
+                    () = changed(&mut self.root_ca_changes) => return Ok(Ended::RootCaChanged),
                 }
             };
         }
@@ -362,6 +370,17 @@ impl Controllers {
         if let Some(policy_status) = &mut self.policy_status {
             policy_status.observe(change);
         }
+    }
+}
+
+/// Waits for another value; for ever where there will be none.
+async fn changed(values: &mut Option<watch::Receiver<Str>>) {
+    let has_changed = match values {
+        Some(values) => values.changed().await.is_ok(),
+        None => false,
+    };
+    if !has_changed {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -61,7 +61,7 @@ pub struct Engine {
     pub(crate) gates: Gates,
     pub(crate) max_request_bytes: usize,
     pub(crate) controllers: crate::controllers::EnabledControllers,
-    pub(crate) root_ca: Option<Str>,
+    pub(crate) root_ca: Option<watch::Receiver<Str>>,
     pub(crate) secret_tokens: Option<Arc<dyn SecretTokenSigner>>,
     pub(crate) event_ttl: Option<Duration>,
     pub(crate) leadership: Option<watch::Receiver<bool>>,
@@ -164,16 +164,16 @@ impl Engine {
         self
     }
 
-    /// Says which background controllers run, and the certificate of the CA that is published in each namespace. Without
-    /// this, no objects are made in namespaces.
+    /// Says which background controllers run, and the root CA bundle that is published in each namespace, which may
+    /// change. Without this, no objects are made in namespaces.
     #[must_use]
     pub fn with_controllers(
         mut self,
         controllers: crate::controllers::EnabledControllers,
-        root_ca: impl Into<Str>,
+        root_ca: watch::Receiver<Str>,
     ) -> Self {
         self.controllers = controllers;
-        self.root_ca = Some(root_ca.into());
+        self.root_ca = Some(root_ca);
         self
     }
 

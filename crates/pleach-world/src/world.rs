@@ -17,6 +17,7 @@ use pleach_server::inflight::InflightLimits;
 use pleach_server::service_account::ServiceAccountAuthenticator;
 use pleach_store::{Revision, Store as _};
 use pleach_store_memory::MemoryStore;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::clock::{SeededRandomness, TestClock};
@@ -312,7 +313,9 @@ impl Parts {
                 .with_caller(self.webhook_caller())
                 .with_controllers_in_order();
         if self.options.rbac {
-            engine.with_controllers(EnabledControllers::default(), "").with_rbac()
+            // There is no certificate to verify.
+            let root_ca = watch::channel(Str::default()).1;
+            engine.with_controllers(EnabledControllers::default(), root_ca).with_rbac()
         } else {
             engine
         }

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use pleach_json::Str;
 use pleach_server::tls::{
     self, Authority, ClientCertificates, Leaf, ProtocolOptions, RootCaBundle, ServingCertificates,
     SniCertificate, Tls,
 };
+use tokio::sync::watch;
 
 use crate::cli::ServeOptions;
 use crate::data_dir::DataDir;
@@ -25,7 +27,7 @@ pub(crate) struct Certificates {
     /// The certificates of the kubeconfig, by which clients verify the server, as PEM.
     pub roots: String,
     /// The bundle that is published in namespaces and in Secrets with tokens.
-    pub root_ca: RootCaBundle,
+    pub root_ca: watch::Receiver<Str>,
     /// The admin's client certificate, if there is a CA to sign it.
     pub admin: Option<Leaf>,
     /// Reads certificate files again and renews certificates of the own CA.
@@ -35,7 +37,8 @@ pub(crate) struct Certificates {
 /// Keeps the certificates up to date.
 pub(crate) struct Watcher {
     authority: Option<Authority>,
-    root_ca: RootCaBundle,
+    root_ca: watch::Sender<Str>,
+    root_ca_file: Option<PathBuf>,
     names: Vec<String>,
     serving_files: Option<(PathBuf, PathBuf)>,
     sni: Vec<crate::cli::SniFiles>,
@@ -73,12 +76,14 @@ pub(crate) fn open(
     let tls = Tls::new(serving.clone(), clients.clone(), &protocol)?;
     let root_ca = root_ca(flags.root_ca_file.as_deref(), &leaf, authority)?;
     let mut roots = root_ca.0.clone();
+    let (root_ca, published) = watch::channel(Str::from(root_ca.0));
     if serving_files.is_some() {
         roots.push_str(&leaf.certificate);
     }
     let mut watcher = Watcher {
         authority: authority.cloned(),
-        root_ca: root_ca.clone(),
+        root_ca,
+        root_ca_file: flags.root_ca_file.clone(),
         names,
         serving_files,
         sni: flags.tls_sni_cert_key.clone(),
@@ -90,7 +95,7 @@ pub(crate) fn open(
     };
     watcher.seen = watcher.times();
     let admin = authority.map(|authority| directory.admin(authority)).transpose()?;
-    Ok(Certificates { tls, roots, root_ca, admin, watcher })
+    Ok(Certificates { tls, roots, root_ca: published, admin, watcher })
 }
 
 /// The root CA bundle: that of the flag, or what verifies the serving certificate.
@@ -168,12 +173,12 @@ impl Watcher {
         // Seen once: half-written files change again.
         self.seen = times;
         let leaf = serving_leaf(self.serving_files.as_ref(), self.made.as_ref())?;
+        let root_ca = root_ca(self.root_ca_file.as_deref(), &leaf, self.authority.as_ref())?;
         self.serving.replace(&leaf, &sni(&self.sni)?)?;
-        if !self.root_ca.verifies(&leaf) {
-            tracing::warn!(
-                "kube-root-ca.crt does not verify the new serving certificate; use --root-ca-file, or restart"
-            );
-        }
+        self.root_ca.send_if_modified(|published| {
+            let before = std::mem::replace(published, root_ca.0.into());
+            before != *published
+        });
         let client_ca = self.client_ca.as_deref().map(read).transpose()?;
         self.clients.replace(&authorities(self.authority.as_ref(), client_ca.as_deref()))?;
         tracing::info!("certificates reloaded");
@@ -185,6 +190,6 @@ impl Watcher {
         let files = self.serving_files.iter().flat_map(|(certificate, key)| [certificate, key]);
         let sni = self.sni.iter().flat_map(|files| [&files.certificate, &files.key]);
         let changed = |path: &PathBuf| std::fs::metadata(path).and_then(|found| found.modified()).ok();
-        files.chain(sni).chain(&self.client_ca).map(changed).collect()
+        files.chain(sni).chain(&self.client_ca).chain(&self.root_ca_file).map(changed).collect()
     }
 }

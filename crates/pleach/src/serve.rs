@@ -120,7 +120,7 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
         minimal: options.builtin_kinds == BuiltinKinds::Minimal,
         config: options.runtime_config.clone(),
     })
-    .with_controllers(options.controllers, certificates.root_ca.0.as_str())
+    .with_controllers(options.controllers, certificates.root_ca)
     .with_write_cache(!options.no_write_cache)
     .with_max_request_bytes(usize::try_from(options.max_request_bytes)?)
     .with_caller(Arc::new(BoundedCaller::new(webhooks, &limits)));

@@ -161,6 +161,7 @@ fn changed_certificates_are_served_without_a_restart() {
     let home = tempfile::tempdir().unwrap();
     let (before, after) = (Authority::new("before"), Authority::new("after"));
     let old = before.serving(&["localhost"]);
+    let old = Pair { certificate: old.certificate + &before.certificate, ..old };
     let (certificate, key) = old.write(home.path(), "serving");
     let client_ca = home.path().join("client-ca.crt");
     std::fs::write(&client_ca, &before.certificate).unwrap();
@@ -183,14 +184,26 @@ fn changed_certificates_are_served_without_a_restart() {
         (before.client("ann", &["system:masters"]), after.client("ann", &["system:masters"]));
     assert_eq!(serves(), certificates(&old.certificate));
     assert_eq!((ask(&old_client), ask(&new_client)), (200, 401));
+    let bundle = |client: &Pair| {
+        let tls = client_tls(&roots, Some(client), ALL_VERSIONS);
+        let map = Api::new(Endpoint::new(server.port(), "").with_tls(tls)).get(ROOT_CA).body;
+        map["data"]["ca.crt"].as_str().map(certificates)
+    };
+    eventually("the bundle is published", || {
+        (bundle(&old_client)? == certificates(&before.certificate)).then_some(())
+    });
 
     let new = after.serving(&["localhost"]);
+    let new = Pair { certificate: new.certificate + &after.certificate, ..new };
     new.write(home.path(), "serving");
     std::fs::write(&client_ca, &after.certificate).unwrap();
     let wanted = certificates(&new.certificate);
     eventually("the new certificate is served", || (serves() == wanted).then_some(()));
     eventually("the new client CA counts", || (ask(&new_client) == 200).then_some(()));
     assert_eq!(ask(&old_client), 401);
+    eventually("the bundle verifies the new certificate", || {
+        (bundle(&new_client)? == certificates(&after.certificate)).then_some(())
+    });
 
     // Files that cannot be used leave the certificates as they are. Files are looked at every five seconds.
     std::fs::write(&certificate, "half a file").unwrap();

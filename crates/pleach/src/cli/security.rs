@@ -36,7 +36,7 @@ pub(crate) struct TlsOptions {
     pub client_ca_file: Option<PathBuf>,
     /// The certificates by which clients in namespaces verify the server, as PEM: the ConfigMap kube-root-ca.crt and
     /// ca.crt in Secrets with tokens have them. If not given, the server's own CA if it signed the serving certificate,
-    /// else the CA certificates in --tls-cert-file.
+    /// else the CA certificates in --tls-cert-file. The file is read again when it changes.
     #[arg(long, value_name = "FILE")]
     pub root_ca_file: Option<PathBuf>,
 }
