@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use pleach_json::{Value, json};
 use pleach_meta::FieldError;
+use pleach_meta::field_error::BadValue;
+use pleach_meta::object_meta::{NameRule, ObjectMeta};
 
 use crate::columns::{age_text, computed};
 use crate::kind::Column;
@@ -165,6 +167,45 @@ fn ip_block(block: &Value, path: &str, errors: &mut Errors) {
 pub struct IpAddress;
 
 impl Rules for IpAddress {
+    fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let mut errors = Errors::new();
+        let (parent, path) = (object.at(&["spec", "parentRef"]), "spec.parentRef");
+        if let Some(old) = old {
+            checks::immutable(parent, old.at(&["spec", "parentRef"]), path, &mut errors);
+            return errors;
+        }
+        let name = ObjectMeta::of(object).name();
+        let before = errors.len();
+        checks::ip(name, "metadata.name", &mut errors);
+        let usual = name.parse::<IpAddr>().map(|ip| ip.to_string()).unwrap_or_default();
+        if errors.len() == before && usual != name {
+            let why = format!("must be in canonical form ({usual:?})");
+            errors.push(FieldError::invalid("metadata.name", name, why));
+        }
+        let Some(parent) = parent else {
+            errors.push(FieldError::required(path, ""));
+            return errors;
+        };
+        let group = text(parent, "group");
+        if !group.is_empty() {
+            checks::dns_subdomain(group, &format!("{path}.group"), &mut errors);
+        }
+        for (field, required) in [("resource", true), ("name", true), ("namespace", false)] {
+            let (value, path) = (text(parent, field), format!("{path}.{field}"));
+            if value.is_empty() {
+                errors.extend(required.then(|| FieldError::required(path, "")));
+                continue;
+            }
+            let wrong = pleach_meta::names::check_path_segment_name(value).into_iter();
+            errors.extend(wrong.map(|why| FieldError::invalid(path.as_str(), value, why)));
+        }
+        errors
+    }
+
+    fn name_rule(&self) -> NameRule {
+        NameRule::PathSegment
+    }
+
     fn columns(&self) -> Vec<Column> {
         vec![
             computed("ParentRef", "string", |o, _| {
@@ -179,16 +220,60 @@ impl Rules for IpAddress {
     }
 }
 
+/// One range of each family at most, written as usual.
+fn service_ranges(ranges: &[Value], errors: &mut Errors) {
+    let path = "spec.cidrs";
+    if ranges.is_empty() {
+        errors.push(FieldError::required(path, "at least one CIDR required"));
+        return;
+    }
+    if ranges.len() > 2 {
+        let shown = format!("{{\"CIDRs\":{}}}", pleach_json::to_string(&ranges.to_vec().into()));
+        errors.push(FieldError::invalid(path, BadValue::Raw(shown), "may only hold up to 2 values"));
+        return;
+    }
+    for (i, written) in ranges.iter().filter_map(Value::as_str).enumerate() {
+        let (path, before) = (format!("{path}[{i}]"), errors.len());
+        checks::cidr(written, &path, errors);
+        let (address, bits) = written.split_once('/').unwrap_or_default();
+        let usual = address.parse::<IpAddr>().map(|ip| format!("{ip}/{bits}")).unwrap_or_default();
+        if errors.len() == before && usual != written {
+            let why = format!("must be in canonical form ({usual:?})");
+            errors.push(FieldError::invalid(path, written, why));
+        }
+    }
+    let families: Vec<bool> =
+        ranges.iter().filter_map(|one| range(one.as_str()?)).map(|(is_v4, ..)| is_v4).collect();
+    if matches!(families[..], [one, other] if one == other) {
+        let why = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
+        errors.push(FieldError::invalid(path, ranges.to_vec(), why));
+    }
+}
+
 /// The rules of ServiceCIDRs.
 #[derive(Debug)]
 pub struct ServiceCidr;
 
 impl Rules for ServiceCidr {
-    fn validate(&self, object: &Value, _: Option<&Value>) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        for (i, range) in object.get("spec").map(|s| items(s, "cidrs")).unwrap_or_default().iter().enumerate()
-        {
-            checks::cidr(range.as_str().unwrap_or_default(), &format!("spec.cidrs[{i}]"), &mut errors);
+    fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let mut errors = Errors::new();
+        let ranges = |object: &Value| object.get("spec").map(|spec| items(spec, "cidrs").to_vec());
+        let new = ranges(object).unwrap_or_default();
+        let Some(old) = old.and_then(ranges) else {
+            service_ranges(&new, &mut errors);
+            return errors;
+        };
+        let why = "field is immutable";
+        let grows = old.len() == 1 && new.len() == 2;
+        if old.len() != new.len() && !grows {
+            errors.push(FieldError::invalid("spec.cidrs", new, why));
+            return errors;
+        }
+        for (i, (range, _)) in new.iter().zip(&old).enumerate().filter(|(_, (new, old))| new != old) {
+            errors.push(FieldError::invalid(format!("spec.cidrs[{i}]"), range.clone(), why));
+        }
+        if grows {
+            service_ranges(&new, &mut errors);
         }
         errors
     }
@@ -206,6 +291,28 @@ impl Rules for ServiceCidr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranges_of_services() {
+        let ranges = |all: Value| json!({"spec": {"cidrs": (all)}});
+        let texts = |new: Value, old: Option<Value>| {
+            let errors = ServiceCidr.validate(&ranges(new), old.map(ranges).as_ref());
+            errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let both = json!(["10.0.0.0/24", "2001:db8::/64"]);
+        assert_eq!(texts(both.clone(), None), [""; 0]);
+        assert_eq!(texts(both, Some(json!(["10.0.0.0/24"]))), [""; 0]);
+        assert_eq!(
+            texts(json!(["10.0.0.0/24", "10.1.0.0/24"]), None),
+            [
+                "spec.cidrs: Invalid value: [\"10.0.0.0/24\",\"10.1.0.0/24\"]: may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
+            ]
+        );
+        assert_eq!(
+            texts(json!(["10.1.0.0/24"]), Some(json!(["10.0.0.0/24"]))),
+            ["spec.cidrs[0]: Invalid value: \"10.1.0.0/24\": field is immutable"]
+        );
+    }
 
     #[test]
     fn ports_and_peers() {

@@ -10,8 +10,8 @@ use pleach_meta::object_meta::ObjectMeta;
 use crate::columns::{age_text, computed};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
-use crate::kinds::checks;
 use crate::kinds::fields::{bool_at, default_to, items, member, search, text};
+use crate::kinds::{checks, csi};
 
 /// The annotation of the class that claims without one get.
 pub const DEFAULT: &str = "storageclass.kubernetes.io/is-default-class";
@@ -40,20 +40,8 @@ impl Rules for StorageClass {
                 checks::immutable(object.get(field), old.get(field), field, &mut errors);
             }
         }
-        match text(object, "provisioner") {
-            "" => errors.push(FieldError::required("provisioner", "")),
-            name => {
-                let name = name.to_lowercase();
-                let wrong = check_qualified_name(&name).into_iter();
-                errors.extend(wrong.map(|why| FieldError::invalid("provisioner", name.as_str(), why)));
-            }
-        }
-        let parameters = object.get("parameters").and_then(Value::as_object);
-        for key in parameters.into_iter().flat_map(pleach_json::Map::keys) {
-            if key.is_empty() {
-                errors.push(FieldError::invalid("parameters", "", "field can not be empty."));
-            }
-        }
+        csi::provisioner(text(object, "provisioner"), "provisioner", &mut errors);
+        csi::parameters(object.get("parameters"), true, &mut errors);
         checks::one_of(text(object, "reclaimPolicy"), "reclaimPolicy", &["Delete", "Retain"], &mut errors);
         checks::one_of(
             text(object, "volumeBindingMode"),
@@ -143,7 +131,11 @@ impl Rules for CsiDriver {
         }
     }
 
+    fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        csi::driver_errors(object, old)
+    }
+
     fn columns(&self) -> Vec<Column> {
-        super::csi::driver_columns()
+        csi::driver_columns()
     }
 }

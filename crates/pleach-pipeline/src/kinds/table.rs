@@ -1,7 +1,7 @@
 //! The kinds whose types are in the table of [`crate::types`], a line or two for each.
 
 use crate::kind::Scope;
-use crate::kinds::api_kind::{ApiKind, Generation, Plain, Rules, cluster, namespaced};
+use crate::kinds::api_kind::{ApiKind, Generation, Rules, cluster, namespaced};
 use crate::kinds::{
     admission_policy, api_service, autoscaler, certificate_request, controllers, csi, device,
     disruption_budget, endpoints, flow_control, ingress, jobs, limit_range, network_policy, node,
@@ -404,7 +404,7 @@ pub(crate) static KINDS: &[ApiKind] = &[
         &[("v1", "storage/v1.CSIStorageCapacity")],
         "CSIStorageCapacity",
         "csistoragecapacities",
-        &Plain,
+        &csi::CsiStorageCapacity,
     ),
     ApiKind {
         short_names: &["vac"],
