@@ -21,6 +21,7 @@ mod crds;
 mod engine;
 mod etcd;
 mod fairness;
+mod kinds;
 mod objects;
 mod operations;
 mod policies;
@@ -111,6 +112,12 @@ enum Part {
         #[arg(long, default_value_t = 200)]
         batches: usize,
     },
+    /// The cost of the built-in kinds while nobody uses them: time to start and idle memory.
+    Kinds {
+        /// Starts of each server.
+        #[arg(long, default_value_t = 9)]
+        turns: usize,
+    },
     /// The store's commits alone, in a process of their own.
     #[command(hide = true)]
     Store {
@@ -137,6 +144,10 @@ fn main() {
             runtime.block_on(fairness::measure(&binary, cli.connections, *samples));
         }
         Some(Part::Etcd { objects, watchers }) => runtime.block_on(etcd::measure(&cli, *objects, *watchers)),
+        Some(Part::Kinds { turns }) => {
+            let binary = cli.binary.clone().unwrap_or_else(beside_this_program);
+            runtime.block_on(kinds::measure(&binary, (*turns).max(1)));
+        }
         Some(Part::Policies { batches }) => runtime.block_on(policies::measure((*batches).max(1))),
         Some(Part::Store { directory, writers, commits }) => {
             runtime.block_on(store::commit(directory, *writers, *commits));
