@@ -104,10 +104,14 @@ struct Rescale<'a> {
     validation: FieldValidation,
 }
 
-fn unknown_kind(kind: &str, version: &str) -> String {
-    format!(
-        "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:1338\""
-    )
+/// The error of a kind that is no Scale, which names the scheme of the resource that is scaled.
+fn unknown_kind(target: &Target, kind: &str, version: &str) -> String {
+    let scheme = if target.kind.is_custom() {
+        "k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:1338"
+    } else {
+        target.kind.strategy.scheme()
+    };
+    format!("no kind \"{kind}\" is registered for version \"{version}\" in scheme \"{scheme}\"")
 }
 
 /// Fields that a Scale does not have, as they are reported.
@@ -195,10 +199,15 @@ impl Rescale<'_> {
         let (kind, version) = (text("kind"), text("apiVersion"));
         let is_scale = matches!((kind, version), ("" | "Scale", "" | "autoscaling/v1"));
         let read = || {
-            if is_scale { scale::read_replicas(new) } else { Err(unknown_kind(kind, version)) }
+            if is_scale { scale::read_replicas(new) } else { Err(unknown_kind(self.target, kind, version)) }
         };
         match self.change {
-            Change::Replace(_) if !is_scale => Err(Rejection::BadRequest(unknown_kind(kind, version))),
+            Change::Replace(_) if !is_scale => {
+                let problem = unknown_kind(self.target, kind, version);
+                let last = version.rsplit('/').next().unwrap_or_default();
+                let handled = format!("{kind} in version \"{last}\" cannot be handled as a Scale: {problem}");
+                Err(Rejection::BadRequest(if self.target.kind.is_custom() { problem } else { handled }))
+            }
             Change::Replace(_) => read().map_err(|problem| {
                 Rejection::BadRequest(format!(
                     "Scale in version \"v1\" cannot be handled as a Scale: {problem}"
