@@ -1,6 +1,8 @@
 //! [`World`]: a whole server in memory, without a socket.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -53,6 +55,9 @@ impl Default for WorldOptions {
     }
 }
 
+/// How long requests wait for background controllers. They may be on a runtime that is not driven.
+const SETTLES: Duration = Duration::from_secs(10);
+
 /// The body of an answer of a world.
 pub type WorldBody = FaultyBody<Body>;
 
@@ -65,6 +70,8 @@ pub struct World {
     script: Arc<Script>,
     users: Users,
     under_way: Arc<UnderWay>,
+    /// Whether the background controllers were once waited for in vain.
+    unsettled: AtomicBool,
     /// The state that a restart makes anew.
     running: RwLock<Running>,
 }
@@ -214,7 +221,7 @@ impl World {
     /// have the same answers however fast the controllers are. Where requests or calls of webhooks are under way at the
     /// same time, nothing is waited for: controllers may wait for them, and their order is one of chance anyway.
     async fn settle(&self) {
-        if !self.options.controllers {
+        if !self.options.controllers || self.unsettled.load(Ordering::Relaxed) {
             return;
         }
         let engine = self.engine();
@@ -225,6 +232,10 @@ impl World {
                 }
             }
             () = self.under_way.several() => {}
+            () = tokio::time::sleep(SETTLES) => {
+                self.unsettled.store(true, Ordering::Relaxed);
+                tracing::warn!("background controllers do not come to rest: requests no longer wait for them");
+            }
         }
     }
 
@@ -348,6 +359,7 @@ impl Parts {
         let running = self.run(engine)?;
         let Self { options, store, clock, randomness, script, users, under_way } = self;
         let running = RwLock::new(running);
-        Ok(World { options, store, clock, randomness, script, users, under_way, running })
+        let unsettled = AtomicBool::new(false);
+        Ok(World { options, store, clock, randomness, script, users, under_way, unsettled, running })
     }
 }
