@@ -58,6 +58,9 @@ pub(crate) struct ChaosOptions {
     /// The bearer token that opens the rules and the log, and the credentials of the kubeconfig; generated if not given.
     #[arg(long, env = "PLEACH_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
+    /// Stop when the process that started the proxy has ended, also by SIGKILL.
+    #[arg(long)]
+    pub end_with_parent: bool,
     /// Where to write a kubeconfig for clients of the proxy.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
@@ -65,6 +68,9 @@ pub(crate) struct ChaosOptions {
 
 /// Runs the proxy until a signal stops it.
 pub(crate) fn run(options: &ChaosOptions) -> Result<(), Box<dyn Error>> {
+    if options.end_with_parent {
+        pleach_envtest::parent::end_with_parent();
+    }
     runtime()?.block_on(serve(options))
 }
 

@@ -194,3 +194,19 @@ fn kubectl_goes_through_the_proxy() {
     assert!(run(&["delete", "configmap", "a"]).status.success());
     drop(chaos);
 }
+
+#[test]
+fn a_proxy_ends_with_the_process_that_started_it() {
+    let script = "\"$0\" chaos --end-with-parent --proxy https://127.0.0.1:1 --token=secret & wait";
+    let mut shell =
+        Command::new("sh").args(["-c", script]).arg(binary()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(shell.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().rsplit("http://").next().unwrap().to_owned();
+    let is_listening = || std::net::TcpStream::connect(&address).is_ok();
+    let listened = is_listening();
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    assert!(listened, "{line}");
+    pleach_clients::eventually("the proxy has ended", || (!is_listening()).then_some(()));
+}
