@@ -23,7 +23,7 @@ else
 fi
 
 # The crates that the module is made of, and how.
-crates="$(cargo tree --offline -p pleach-wasm -e normal,build --prefix none --format '{p}' 2>/dev/null |
+crates="$(cargo tree --locked -p pleach-wasm -e normal,build --prefix none --format '{p}' 2>/dev/null |
   sed -n 's/^\(pleach[a-z-]*\) v.*/\1/p' | sort -u)"
 [ -n "$crates" ] || { echo 'wasm: cargo tree failed' >&2; exit 1; }
 version="$(if [ "$toolchain" = rustup ]; then rustc -vV; else /usr/bin/rustc -vV; fi)"

@@ -7,4 +7,4 @@ PATH="$(scripts/node-path.sh)"
 export PATH
 
 target="${CARGO_TARGET_DIR:-$PWD/target}"
-PLEACH_BINARY="${PLEACH_BINARY:-$target/debug/pleach}" exec node --test --test-reporter=spec console/test/*.test.mjs
+PLEACH_BINARY="${PLEACH_BINARY:-$target/debug/pleach}" exec node --test --test-concurrency=2 --test-reporter=spec console/test/*.test.mjs

@@ -1,11 +1,12 @@
 // Where the console is reached and how large it is: below a path of a proxy, under another name, from a terminal's link.
 
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
+import { FILE, types } from "../scripts/types.mjs";
 import { GROUP, widget, WIDGETS } from "./fixtures.mjs";
 import { api, onTerminal, send, signInLink, startProxy, startServer, TOKEN } from "./server.mjs";
 
@@ -108,6 +109,10 @@ test("a terminal gets a link that signs the admin in once, a pipe gets none", as
   }
   // The server of the other tests writes to a pipe.
   assert.ok(!server.printed().some((line) => line.startsWith("console:")), server.printed().join("\n"));
+});
+
+test("types of the page are those of the server's OpenAPI documents", async () => {
+  assert.equal(readFileSync(FILE, "utf8"), await types(server), "run console/scripts/types.mjs");
 });
 
 test("the page stays below 350 kB compressed, its WebAssembly below 1.5 MB", () => {

@@ -1,36 +1,14 @@
 // The Kubernetes API below ./k8s/, as the user of the session. Every request has the header that the server asks for.
 
-export interface ObjectMeta {
-  name: string;
-  namespace?: string;
-  uid?: string;
-  resourceVersion?: string;
-  generation?: number;
-  creationTimestamp?: string;
-  deletionTimestamp?: string;
-  labels?: Record<string, string>;
-  annotations?: Record<string, string>;
-  ownerReferences?: OwnerReference[];
-  managedFields?: ManagedFields[];
-  finalizers?: string[];
-}
+import type * as openapi from "../generated/openapi";
 
-export interface OwnerReference {
-  apiVersion: string;
-  kind: string;
-  name: string;
-  uid: string;
-  controller?: boolean;
-}
+export type { OwnerReference, Status, StatusCause } from "../generated/openapi";
+import type { Status } from "../generated/openapi";
 
-export interface ManagedFields {
-  manager?: string;
-  operation?: string;
-  apiVersion?: string;
-  time?: string;
-  subresource?: string;
-  fieldsV1?: FieldsV1;
-}
+/** Stored objects have a name. */
+export type ObjectMeta = Omit<openapi.ObjectMeta, "name" | "managedFields"> & { name: string; managedFields?: ManagedFields[] };
+
+export type ManagedFields = Omit<openapi.ManagedFieldsEntry, "fieldsV1"> & { fieldsV1?: FieldsV1 };
 
 export interface FieldsV1 {
   [key: string]: FieldsV1;
@@ -43,21 +21,6 @@ export interface KubeObject {
   kind: string;
   metadata: ObjectMeta;
   [key: string]: unknown;
-}
-
-export interface StatusCause {
-  reason?: string;
-  message?: string;
-  field?: string;
-}
-
-export interface Status {
-  kind: "Status";
-  status: string;
-  message?: string;
-  reason?: string;
-  code?: number;
-  details?: { causes?: StatusCause[] };
 }
 
 export interface TableColumn {

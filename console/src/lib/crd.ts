@@ -1,81 +1,29 @@
 // CustomResourceDefinitions as the API returns them.
 
+import type { CustomResourceDefinition, CustomResourceDefinitionSpec, CustomResourceDefinitionVersion, JSONSchemaProps, ValidationRule } from "../generated/openapi";
 import type { ObjectMeta } from "./api";
 
-export interface Schema {
-  type?: string;
-  format?: string;
-  title?: string;
-  description?: string;
-  default?: unknown;
-  enum?: unknown[];
-  properties?: Record<string, Schema>;
+export type Rule = ValidationRule;
+
+type Nested = "additionalProperties" | "allOf" | "anyOf" | "items" | "not" | "oneOf" | "properties";
+
+/** A schema. Those of CRDs have one schema for all items. */
+export interface Schema extends Omit<JSONSchemaProps, Nested> {
   additionalProperties?: Schema | boolean;
-  items?: Schema;
-  required?: string[];
-  nullable?: boolean;
-  minimum?: number;
-  maximum?: number;
-  exclusiveMinimum?: boolean;
-  exclusiveMaximum?: boolean;
-  minLength?: number;
-  maxLength?: number;
-  minItems?: number;
-  maxItems?: number;
-  minProperties?: number;
-  maxProperties?: number;
-  multipleOf?: number;
-  pattern?: string;
-  uniqueItems?: boolean;
   allOf?: Schema[];
   anyOf?: Schema[];
-  oneOf?: Schema[];
+  items?: Schema;
   not?: Schema;
-  "x-kubernetes-validations"?: Rule[];
-  "x-kubernetes-list-type"?: string;
-  "x-kubernetes-list-map-keys"?: string[];
-  "x-kubernetes-map-type"?: string;
-  "x-kubernetes-preserve-unknown-fields"?: boolean;
-  "x-kubernetes-int-or-string"?: boolean;
-  "x-kubernetes-embedded-resource"?: boolean;
+  oneOf?: Schema[];
+  properties?: Record<string, Schema>;
 }
 
-export interface Rule {
-  rule: string;
-  message?: string;
-  messageExpression?: string;
-  reason?: string;
-  fieldPath?: string;
-}
+export type CrdVersion = Omit<CustomResourceDefinitionVersion, "schema"> & { schema?: { openAPIV3Schema?: Schema } };
 
-export interface CrdVersion {
-  name: string;
-  served: boolean;
-  storage: boolean;
-  deprecated?: boolean;
-  deprecationWarning?: string;
-  schema?: { openAPIV3Schema?: Schema };
-  subresources?: { status?: unknown; scale?: unknown };
-}
-
-export interface Crd {
-  apiVersion?: string;
-  kind?: string;
+export type Crd = Omit<CustomResourceDefinition, "metadata" | "spec"> & {
   metadata: ObjectMeta;
-  spec: {
-    group: string;
-    scope: string;
-    names: { plural: string; singular?: string; kind: string; listKind?: string; shortNames?: string[]; categories?: string[] };
-    versions: CrdVersion[];
-    conversion?: { strategy?: string };
-    preserveUnknownFields?: boolean;
-  };
-  status?: {
-    conditions?: { type: string; status: string; reason?: string; message?: string }[];
-    storedVersions?: string[];
-    acceptedNames?: { plural?: string };
-  };
-}
+  spec: Omit<CustomResourceDefinitionSpec, "versions"> & { versions: CrdVersion[] };
+};
 
 export interface CrdList {
   items: Crd[];

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { useApp, useLoaded } from "../context";
+import type { RoleBinding, Subject } from "../generated/openapi";
 import { api, getJson, groupPath, type KubeObject, type Resource } from "../lib/api";
 import { Problem } from "../parts";
 
@@ -58,15 +59,7 @@ export function Access() {
   );
 }
 
-interface Subject {
-  kind: string;
-  name: string;
-  namespace?: string;
-}
-
-interface RoleBinding extends KubeObject {
-  subjects?: Subject[];
-}
+type Binding = KubeObject & Pick<RoleBinding, "subjects">;
 
 /** More subjects than this are not asked about. */
 const MOST_SUBJECTS = 60;
@@ -110,7 +103,7 @@ function WhoMay() {
   const found = useLoaded(async (signal) => {
     if (!resource) return null;
     const paths = [`${RBAC}/clusterrolebindings`, ...(resource.namespaced ? [`${RBAC}/namespaces/${encodeURIComponent(namespace)}/rolebindings`] : [])];
-    const lists = await Promise.all(paths.map((path) => getJson<{ items: RoleBinding[] }>(path, signal)));
+    const lists = await Promise.all(paths.map((path) => getJson<{ items: Binding[] }>(path, signal)));
     const all = new Map<string, Subject>();
     for (const binding of lists.flatMap((list) => list.items)) {
       for (const subject of binding.subjects ?? []) all.set(`${subject.kind} ${subjectText(subject)}`, { ...subject, namespace: subject.namespace ?? binding.metadata.namespace ?? "" });

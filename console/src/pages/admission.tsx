@@ -1,14 +1,13 @@
 // Admission webhooks and policies, with what the server's metrics say about them.
 
 import { useLoaded } from "../context";
+import type { ValidatingAdmissionPolicyBindingSpec, ValidatingAdmissionPolicySpec, ValidatingWebhookConfiguration } from "../generated/openapi";
 import { ApiError, getJson, groupPath, type KubeObject } from "../lib/api";
 import { count, duration } from "../lib/format";
 import { quantile, summaries, sums, type Sample } from "../lib/metrics";
 import { link } from "../lib/router";
 
-interface WebhookConfiguration extends KubeObject {
-  webhooks?: { name: string; failurePolicy?: string; timeoutSeconds?: number; rules?: { operations?: string[]; apiGroups?: string[]; resources?: string[] }[] }[];
-}
+type WebhookConfiguration = KubeObject & Pick<ValidatingWebhookConfiguration, "webhooks">;
 
 export function Webhooks({ samples }: { samples: Sample[] }) {
   const found = useLoaded(async (signal) => {
@@ -51,9 +50,7 @@ export function Webhooks({ samples }: { samples: Sample[] }) {
   );
 }
 
-interface Policy extends KubeObject {
-  spec?: { failurePolicy?: string; policyName?: string; validationActions?: string[] };
-}
+type Policy = KubeObject & { spec?: Partial<ValidatingAdmissionPolicySpec & ValidatingAdmissionPolicyBindingSpec> };
 
 const GROUP = "admissionregistration.k8s.io";
 

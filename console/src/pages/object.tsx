@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useApp, useLoaded } from "../context";
+import type { Event } from "../generated/openapi";
 import { api, ApiError, getJson, groupPath, resourcePath, watch, type KubeObject, type Resource } from "../lib/api";
 import { age } from "../lib/format";
 import { ownership, type Owner } from "../lib/managed";
@@ -225,15 +226,7 @@ export function pathText(path: Step[]): string {
   return path.map((step, i) => (typeof step === "number" ? `[${step}]` : /^[\w-]+$/.test(step) ? (i ? `.${step}` : step) : `[${JSON.stringify(step)}]`)).join("");
 }
 
-interface KubeEvent extends KubeObject {
-  reason?: string;
-  message?: string;
-  type?: string;
-  count?: number;
-  lastTimestamp?: string;
-  eventTime?: string;
-  source?: { component?: string };
-}
+type KubeEvent = KubeObject & Pick<Event, "reason" | "message" | "type" | "count" | "lastTimestamp" | "eventTime" | "source">;
 
 function Events({ object }: { object: KubeObject }) {
   const { uid = "", name, namespace } = object.metadata;
