@@ -556,6 +556,27 @@ test("an object with HTML in every string does nothing", async () => {
   }
 });
 
+test("numbers keep their digits", async () => {
+  const path = "/apis/hostile.example.com/v1/namespaces/default/traps";
+  const headers = { Authorization: `Bearer ${TOKEN}`, "Content-Type": "application/json" };
+  const body = '{"apiVersion":"hostile.example.com/v1","kind":"Trap","metadata":{"name":"precise"},"spec":{"text":"x","big":9007199254740993,"items":[-9223372036854775807,0.1,3]}}';
+  assert.equal((await send(server.url + path, { method: "POST", headers, body })).status, 201);
+  const of = (tab) => `#/object/hostile.example.com/v1/traps/default/precise?tab=${tab}`;
+  await at(of("yaml"));
+  await page.getByText("big: 9007199254740993").waitFor();
+  await page.getByText("- -9223372036854775807").waitFor();
+  await page.getByText("- 0.1").waitFor();
+  await at(of("tree"));
+  await page.locator(".leaf").filter({ hasText: "9007199254740993" }).waitFor();
+  await at(of("yaml"));
+  await page.keyboard.press("e");
+  const editor = page.getByLabel("The object in YAML");
+  await editor.getByText("9007199254740993").waitFor();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Trap precise updated").waitFor();
+  assert.match((await send(`${server.url}${path}/precise`, { headers })).text, /"big":9007199254740993,"items":\[-9223372036854775807,0\.1,3\]/);
+});
+
 test("users see what they may see", async () => {
   const csr = await create("/api/v1/namespaces/default/serviceaccounts", { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "reader" } });
   const token = await create(`/api/v1/namespaces/default/serviceaccounts/${csr.metadata.name}/token`, { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } });

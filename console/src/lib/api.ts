@@ -1,5 +1,6 @@
 // The Kubernetes API below ./k8s/, as the user of the session. Every request has the header that the server asks for.
 
+import { parseJson } from "./json";
 import type * as openapi from "../generated/openapi";
 
 export type { OwnerReference, Status, StatusCause } from "../generated/openapi";
@@ -94,7 +95,7 @@ export function api(path: string, init: RequestInit = {}): Promise<Response> {
 
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
   const response = await api(path, { headers: { Accept: "application/json" }, signal: signal ?? null });
-  return (await response.json()) as T;
+  return parseJson<T>(await response.text());
 }
 
 export async function getText(path: string): Promise<string> {
@@ -110,7 +111,7 @@ const TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1,application/json";
 
 export async function getTable(path: string, signal?: AbortSignal): Promise<Table> {
   const response = await api(path, { headers: { Accept: TABLE }, signal: signal ?? null });
-  return (await response.json()) as Table;
+  return parseJson<Table>(await response.text());
 }
 
 const PARTIAL = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
@@ -147,7 +148,7 @@ async function* lines(response: Response): AsyncGenerator<string> {
 /** Events of a watch until it ends. */
 export async function* watch<T>(path: string, table: boolean, signal: AbortSignal): AsyncGenerator<WatchEvent<T>> {
   const response = await api(path, { headers: { Accept: table ? TABLE : "application/json" }, signal });
-  for await (const line of lines(response)) yield JSON.parse(line) as WatchEvent<T>;
+  for await (const line of lines(response)) yield parseJson<WatchEvent<T>>(line);
 }
 
 // Discovery.

@@ -1,6 +1,8 @@
 // Objects as YAML lines, each with the path of its field. Strings that YAML could take for something else are quoted as
 // JSON does it. Reading YAML is left to the server and the engine.
 
+import { isExactNumber } from "./json";
+
 export type Step = string | number;
 
 export interface YamlLine {
@@ -40,7 +42,7 @@ export function yamlLines(value: unknown): YamlLine[] {
     for (const [step, member] of entries) {
       const below = [...path, step];
       const key = isItems ? "-" : `${scalar(String(step))}:`;
-      if (typeof member !== "object" || member === null) {
+      if (typeof member !== "object" || member === null || isExactNumber(member)) {
         if (typeof member === "string" && /^[^\r\t\u0000-\u0008\ufeff]*\n/.test(member) && isBlock(member)) {
           block(member, indent, key, below);
         } else {

@@ -5,6 +5,7 @@ import { useApp, useLoaded } from "../context";
 import type { Event } from "../generated/openapi";
 import { api, ApiError, getJson, groupPath, resourcePath, watch, type KubeObject, type Resource } from "../lib/api";
 import { age } from "../lib/format";
+import { isExactNumber } from "../lib/json";
 import { ownership, type Owner } from "../lib/managed";
 import { useShortcuts } from "../lib/keys";
 import { go, link } from "../lib/router";
@@ -177,7 +178,7 @@ const PART = 100;
 function Tree({ value, name, open = false }: { value: unknown; name: string; open?: boolean }) {
   const [shown, setShown] = useState(PART);
   const [opened, setOpened] = useState(open);
-  if (typeof value !== "object" || value === null) {
+  if (typeof value !== "object" || value === null || isExactNumber(value)) {
     return <div class="leaf"><span class="yaml-key">{name}</span> {typeof value === "string" ? value : JSON.stringify(value)}</div>;
   }
   const entries = Object.entries(value);
