@@ -145,6 +145,38 @@ test("with --writable the page writes, with the kubeconfig's rights", async () =
   }
 });
 
+test("credentials of plugins are used, and asked for anew when they have expired", async () => {
+  const kubeconfig = join(home, "plugin");
+  const token = (text) => writeFileSync(join(home, "token"), text);
+  // As those of clouds: it prints what it has at the moment, and is told by whom.
+  const plugin = join(home, "plugin.sh");
+  writeFileSync(plugin, '#!/bin/sh\necho "$KUBERNETES_EXEC_INFO" | grep -q ExecCredential || exit 1\ncd "$(dirname "$0")"\nprintf \'{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"%s"}}\' "$(cat "$1")"\n', { mode: 0o755 });
+  const exec = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: ./plugin.sh, args: [token]}}";
+  writeFileSync(kubeconfig, `current-context: a\ncontexts: [{name: a, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: '${server.url}', insecure-skip-tls-verify: true}}]\nusers: [{name: u, user: ${exec}}]\n`);
+  const account = "/api/v1/namespaces/default/serviceaccounts/passing";
+  const newToken = async () => {
+    await api(server, "POST", "/api/v1/namespaces/default/serviceaccounts", { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "passing" } });
+    return (await api(server, "POST", `${account}/token`, { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} })).status.token;
+  };
+  token(await newToken());
+  const console = await startConsole(binary, kubeconfig, dist);
+  try {
+    const { Cookie, session } = await signIn(console);
+    assert.equal(session.user, "system:serviceaccount:default:passing");
+    const read = () => send(`${console.url}/console/k8s/api`, { headers: { ...own, Cookie } });
+    assert.equal((await read()).status, 200);
+    // The token goes with its account; the plugin has another one soon after.
+    await api(server, "DELETE", account);
+    token(await newToken());
+    for (let i = 0; (await read()).status !== 200; i++) {
+      assert.ok(i < 600, "the plugin is asked again");
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  } finally {
+    console.stop();
+  }
+});
+
 test("what cannot work says so at once", () => {
   const run = (text) => {
     const path = join(home, "wrong");
@@ -155,7 +187,9 @@ test("what cannot work says so at once", () => {
   for (const [text, want] of [
     [config(server.url, "{token: wrong}"), /the credentials of the kubeconfig are refused/],
     [config("https://127.0.0.1:1", "{token: t}"), /refused/i],
-    [config(server.url, "{exec: {command: aws}}"), /the user has exec/],
+    [config(server.url, "{exec: {command: ./no-such-plugin}}"), /exec: \.\/no-such-plugin: No such file/],
+    [config(server.url, "{exec: {command: 'false'}}"), /exec: false: exit status: 1/],
+    [config(server.url, "{exec: {command: echo, args: ['{}']}}"), /without token and certificate/],
     [config(server.url, "{as: eve, token: t}"), /the user has as/],
     ["a: [", /wrong/],
   ]) {

@@ -11,4 +11,4 @@ mod upstream;
 
 pub use client::UpstreamClient;
 pub use proxy::Proxy;
-pub use upstream::{Credentials, Upstream};
+pub use upstream::{Credentials, ExecPlugin, Upstream};

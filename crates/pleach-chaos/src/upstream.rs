@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pleach_json::Value;
+use pleach_json::{Value, json};
 
 /// An API server.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +15,55 @@ pub struct Upstream {
     pub insecure_skip_tls_verify: bool,
     /// The credentials of requests that bring none of their own.
     pub credentials: Credentials,
+    /// The program that has them.
+    pub exec: Option<ExecPlugin>,
+}
+
+/// A credential plugin: a program that prints an `ExecCredential`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExecPlugin {
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables of its environment beside those of this process.
+    pub env: Vec<(String, String)>,
+    /// The version of `ExecCredential`.
+    pub api_version: String,
+}
+
+impl ExecPlugin {
+    fn of(value: &Value) -> Option<Self> {
+        let text = |value: &Value, name: &str| {
+            value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let list = |name: &str| value.get(name).and_then(Value::as_array).map_or(&[][..], |list| list);
+        let args = list("args").iter().filter_map(Value::as_str).map(ToOwned::to_owned).collect();
+        let env =
+            list("env").iter().map(|variable| (text(variable, "name"), text(variable, "value"))).collect();
+        let command = text(value, "command");
+        (!command.is_empty()).then(|| Self { command, args, env, api_version: text(value, "apiVersion") })
+    }
+
+    /// The value of `KUBERNETES_EXEC_INFO` that it gets.
+    pub fn info(&self) -> String {
+        let api_version = self.api_version.as_str();
+        json!({"apiVersion": api_version, "kind": "ExecCredential", "spec": {"interactive": false}})
+            .to_string()
+    }
+
+    /// The credentials that it printed.
+    pub fn credentials(printed: &[u8]) -> Result<Credentials, String> {
+        let printed = pleach_json::parse(printed).map_err(|error| format!("no ExecCredential: {error}"))?;
+        let status = printed.get("status").cloned().unwrap_or_default();
+        let text = |name: &str| status.get(name).and_then(Value::as_str).map(ToOwned::to_owned);
+        let certificate = text("clientCertificateData").zip(text("clientKeyData"));
+        let token = text("token");
+        if token.is_none() && certificate.is_none() {
+            return Err("an ExecCredential without token and certificate".to_owned());
+        }
+        Ok(Credentials { token, certificate })
+    }
 }
 
 /// Credentials for an API server.
@@ -48,11 +97,10 @@ impl Upstream {
         let cluster = named("clusters", "cluster", &cluster)
             .ok_or_else(|| format!("there is no cluster {cluster:?} in the kubeconfig"))?;
         let user = text(&context, "user").and_then(|user| named("users", "user", &user)).unwrap_or_default();
-        for other in ["exec", "auth-provider", "username", "as"] {
+        for other in ["auth-provider", "username", "as"] {
             if user.get(other).is_some_and(|value| !value.is_null()) {
-                return Err(format!(
-                    "the user has {other}: only tokens and client certificates are supported"
-                ));
+                let what = "only tokens, client certificates and exec are supported";
+                return Err(format!("the user has {other}: {what}"));
             }
         }
         // Data comes before files.
@@ -79,6 +127,7 @@ impl Upstream {
                 token,
                 certificate: pem(&user, "client-certificate")?.zip(pem(&user, "client-key")?),
             },
+            exec: user.get("exec").and_then(ExecPlugin::of),
         })
     }
 }
@@ -106,7 +155,28 @@ mod tests {
         };
         assert_eq!(wrong(b"current-context: x", None), "there is no context \"x\" in the kubeconfig");
         assert_eq!(wrong(text.as_bytes(), Some("y")), "there is no context \"y\" in the kubeconfig");
-        let plugin = text.replace("token: t", "exec: {command: c}");
-        assert!(wrong(plugin.as_bytes(), None).starts_with("the user has exec: "));
+        let other = text.replace("token: t", "as: eve");
+        assert!(wrong(other.as_bytes(), None).starts_with("the user has as: "));
+        let plugin = text.replace(
+            "token: t",
+            "exec: {command: c, args: [a], env: [{name: n, value: v}], apiVersion: x/v1}",
+        );
+        let found = Upstream::of_kubeconfig(plugin.as_bytes(), None, |_| Ok(String::new())).unwrap();
+        let exec = ExecPlugin {
+            command: "c".into(),
+            args: vec!["a".into()],
+            env: vec![("n".into(), "v".into())],
+            api_version: "x/v1".into(),
+        };
+        assert_eq!(found.exec, Some(exec));
+    }
+
+    #[test]
+    fn plugins_print_credentials() {
+        let found = ExecPlugin::credentials(br#"{"kind":"ExecCredential","status":{"token":"t"}}"#).unwrap();
+        assert_eq!(found.token.as_deref(), Some("t"));
+        for wrong in ["", "{}", r#"{"status":{"clientCertificateData":"c"}}"#] {
+            assert!(ExecPlugin::credentials(wrong.as_bytes()).is_err(), "{wrong}");
+        }
     }
 }

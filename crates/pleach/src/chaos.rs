@@ -106,7 +106,13 @@ async fn serve(options: &ChaosOptions) -> Result<(), Box<dyn Error>> {
 /// The API server that the options name.
 fn upstream(options: &ChaosOptions) -> Result<Upstream, Box<dyn Error>> {
     let mut upstream = match &options.upstream_kubeconfig {
-        Some(path) => of_kubeconfig(path, None)?,
+        Some(path) => {
+            let upstream = of_kubeconfig(path, None)?;
+            if upstream.exec.is_some() {
+                return Err(at(path, "credentials of plugins (exec) are not supported here").into());
+            }
+            upstream
+        }
         None => Upstream::default(),
     };
     if let Some(url) = &options.proxy {

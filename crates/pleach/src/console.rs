@@ -2,9 +2,11 @@
 
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::process::{self, Stdio};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use bytes::{Buf as _, Bytes};
 use clap::{Args, Parser as _};
@@ -14,7 +16,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use pleach_auth::UserInfo;
-use pleach_chaos::UpstreamClient;
+use pleach_chaos::{Credentials, ExecPlugin, Upstream, UpstreamClient};
 use pleach_json::{Str, Value};
 use pleach_server::console::{Console, RemoteApi, RemoteConsole};
 use pleach_world::ConnectionReset;
@@ -61,7 +63,7 @@ async fn serve(options: &ConsoleOptions) -> Result<(), Box<dyn Error>> {
     }
     let upstream = of_kubeconfig(&options.kubeconfig, options.context.as_deref())?;
     let server = upstream.server.clone();
-    let api = Remote(UpstreamClient::new(&upstream)?);
+    let api = Remote::new(upstream, &options.kubeconfig).await?;
     let user = api.user().await.map_err(|why| format!("{server}: {why}"))?;
     let console = Console::new(assets, Vec::new()).with_engine(pleach_cli::playground::answer);
     let console = RemoteConsole::new(console, Box::new(api), user, server.clone(), !options.writable);
@@ -81,12 +83,49 @@ async fn serve(options: &ConsoleOptions) -> Result<(), Box<dyn Error>> {
 }
 
 /// The API server of the kubeconfig.
-struct Remote(UpstreamClient);
+struct Remote {
+    upstream: Upstream,
+    /// The directory of the kubeconfig, to which commands are relative.
+    home: PathBuf,
+    /// The client with the newest credentials, and since when it has them.
+    client: RwLock<(Arc<UpstreamClient>, Instant)>,
+}
+
+/// Credentials of plugins that were refused are not asked for anew before this.
+const ASKED_AGAIN: Duration = Duration::from_secs(5);
 
 /// The most that is read of the answer to a question of our own.
 const ANSWER: usize = 1 << 20;
 
 impl Remote {
+    async fn new(upstream: Upstream, kubeconfig: &Path) -> Result<Self, String> {
+        let home = kubeconfig.parent().unwrap_or(Path::new(".")).to_owned();
+        let client = connect(&upstream, &home).await?;
+        Ok(Self { upstream, home, client: RwLock::new((client, Instant::now())) })
+    }
+
+    fn client(&self) -> (Arc<UpstreamClient>, Instant) {
+        self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sends a request; if the credentials of a plugin have expired, once more with new ones.
+    async fn send_signed(&self, request: Request<Bytes>) -> Result<Response<Incoming>, String> {
+        let (client, since) = self.client();
+        let signed = |client: &UpstreamClient| {
+            let mut request = request.clone();
+            client.sign(request.headers_mut());
+            request
+        };
+        let response = client.send(signed(&client)).await?;
+        if response.status().as_u16() != 401 || self.upstream.exec.is_none() || since.elapsed() < ASKED_AGAIN
+        {
+            return Ok(response);
+        }
+        let client = connect(&self.upstream, &self.home).await?;
+        *self.client.write().unwrap_or_else(PoisonError::into_inner) = (client.clone(), Instant::now());
+        client.send(signed(&client)).await
+    }
+
     /// The user of the credentials, as the API server knows it.
     async fn user(&self) -> Result<Arc<UserInfo>, String> {
         let review = br#"{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}"#;
@@ -115,11 +154,40 @@ impl Remote {
 impl RemoteApi for Remote {
     fn send(
         &self,
-        mut request: Request<Bytes>,
+        request: Request<Bytes>,
     ) -> Pin<Box<dyn Future<Output = Result<Response<Incoming>, String>> + Send + '_>> {
-        self.0.sign(request.headers_mut());
-        Box::pin(self.0.send(request))
+        Box::pin(self.send_signed(request))
     }
+}
+
+/// A client with the credentials of the kubeconfig, or those that its plugin prints.
+async fn connect(upstream: &Upstream, home: &Path) -> Result<Arc<UpstreamClient>, String> {
+    let mut upstream = upstream.clone();
+    if let Some(plugin) = upstream.exec.clone() {
+        let home = home.to_owned();
+        let ran = tokio::task::spawn_blocking(move || run_plugin(&plugin, &home)).await;
+        upstream.credentials = ran.map_err(|error| error.to_string())??;
+    }
+    UpstreamClient::new(&upstream).map(Arc::new).map_err(|error| error.to_string())
+}
+
+/// Runs a credential plugin as kubectl does. What it has to say to people goes to this terminal.
+fn run_plugin(plugin: &ExecPlugin, home: &Path) -> Result<Credentials, String> {
+    let command = &plugin.command;
+    // A path is relative to the kubeconfig; a name is looked for in PATH.
+    let program = if command.contains('/') { home.join(command) } else { PathBuf::from(command) };
+    let ran = process::Command::new(program)
+        .args(&plugin.args)
+        .envs(plugin.env.iter().map(|(name, value)| (name, value)))
+        .env("KUBERNETES_EXEC_INFO", plugin.info())
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("exec: {command}: {error}"))?;
+    if !ran.status.success() {
+        return Err(format!("exec: {command}: {}", ran.status));
+    }
+    ExecPlugin::credentials(&ran.stdout).map_err(|error| format!("exec: {command}: {error}"))
 }
 
 struct Shown(RemoteConsole);
