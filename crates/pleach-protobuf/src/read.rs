@@ -22,6 +22,10 @@ const WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// Copying so many bytes of a text costs as much as reading a field.
 const BYTES_PER_STEP: u64 = 64;
+/// The steps that a message is charged: an empty one is two bytes, and takes some hundred and fifty in memory.
+const MESSAGE_STEPS: u64 = 100;
+/// The steps that an entry of a map is charged, for the same reason.
+const ENTRY_STEPS: u64 = 40;
 
 /// The times that text can say, as Go's JSON can.
 const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
@@ -38,6 +42,7 @@ fn members(parts: &[&[u8]], message: &'static Message, depth: usize) -> Result<M
     if depth > DEEPEST {
         return Err("exceeded max depth".into());
     }
+    pleach_work::charge(MESSAGE_STEPS);
     grow_stack(|| {
         let mut found = Found { out: Map::new(), messages: SmallVec::new(), maps: SmallVec::new() };
         for part in parts {
@@ -182,7 +187,7 @@ fn entry(kind: FieldType, bytes: &[u8], depth: usize) -> Result<(Str, Value), Wi
     let mut key = "";
     let mut parts = Parts::new();
     let mut reader = Reader(bytes);
-    let mut steps = bytes.len() as u64 / BYTES_PER_STEP;
+    let mut steps = ENTRY_STEPS + bytes.len() as u64 / BYTES_PER_STEP;
     while let Some((number, content)) = reader.field()? {
         steps += 1;
         match (number, content) {

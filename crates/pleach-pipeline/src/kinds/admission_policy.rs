@@ -13,7 +13,7 @@ use pleach_meta::object_meta::ObjectMeta;
 use crate::columns::{age_text, column};
 use crate::kind::{Cell, Column};
 use crate::kinds::api_kind::Rules;
-use crate::kinds::fields::{default_to, each_mut, items, member, object_mut, text};
+use crate::kinds::fields::{ADDED, default_to, each_mut, items, member, object_mut, text};
 use crate::resource::Subresource;
 use crate::strategy::{Effect, ParamAccess};
 
@@ -181,6 +181,7 @@ impl Rules for Binding {
 /// Sets what is not there; an empty text is there.
 fn set_missing(members: &mut Map, key: &str, value: &str) {
     if members.get(key).is_none_or(Value::is_null) {
+        pleach_work::charge(ADDED);
         members.insert(key, value);
     }
 }

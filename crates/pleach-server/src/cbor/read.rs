@@ -19,6 +19,8 @@ const EPOCH: u64 = 1;
 const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 /// The steps that an item is charged: it may be a single byte, and takes some thirty in memory.
 const STEPS_PER_ITEM: u64 = 30;
+/// The steps that a map is charged beside: one of three bytes takes a hundred in memory.
+const STEPS_PER_MAP: u64 = 40;
 /// Copying so many bytes of a text costs as much as reading an item.
 const BYTES_PER_STEP: u64 = 64;
 
@@ -102,7 +104,7 @@ impl Reader<'_> {
     fn map(&mut self, depth: usize) -> Result<Value, String> {
         let length = self.decoder.map().map_err(error)?;
         let mut members: Vec<(Str, Value)> = Vec::with_capacity(self.room(length, 2)?);
-        pleach_work::charge(1);
+        pleach_work::charge(STEPS_PER_MAP);
         while self.goes_on(length, members.len())? {
             pleach_work::charge(STEPS_PER_ITEM);
             let key = self.key()?;

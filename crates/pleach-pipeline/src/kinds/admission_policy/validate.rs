@@ -18,6 +18,8 @@ use crate::kinds::webhook_configuration::{check_choice, check_rule};
 
 const MOST_CONDITIONS: usize = 64;
 const MOST_ANNOTATIONS: usize = 20;
+/// The steps that an annotation in an error is charged: the error has all of them.
+const SHOWN: u64 = 300;
 const LONGEST_ANNOTATION: usize = 5 * 1024;
 /// Mutations are for what is created and updated.
 const MUTATING_OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
@@ -162,6 +164,7 @@ impl PolicyCheck<'_> {
         let path = path.child("auditAnnotations");
         if annotations.len() > MOST_ANNOTATIONS {
             let shown = annotations.iter().map(|annotation| {
+                pleach_work::charge(SHOWN);
                 json!({"Key": (text(annotation, "key")), "ValueExpression": (text(annotation, "valueExpression"))})
             });
             let detail = format!("must not have more than {MOST_ANNOTATIONS} auditAnnotations");
