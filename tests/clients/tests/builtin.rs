@@ -10,6 +10,8 @@ const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+
 fn account(object: &Value) -> Value {
     let mut account = object.clone();
     account["apiVersion"] = "v1".into();
@@ -169,5 +171,26 @@ fn generate_name_conflicts_are_already_exists() {
     assert_eq!(
         refused.body["message"],
         "configmaps \"a\" already exists, the server was not able to generate a unique name for the object"
+    );
+}
+
+#[test]
+fn bodies_of_other_kinds_are_no_scale() {
+    let server = Running::in_memory();
+    let api = server.api();
+    let labels = json!({"app": "web"});
+    let template =
+        json!({"metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "web"}]}});
+    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"selector": {"matchLabels": labels}, "template": template}});
+    api.create(DEPLOYMENTS, &deployment);
+    let body = json!({"apiVersion": "apps/v1", "kind": "Scale", "metadata": {"name": "web"}, "spec": {"replicas": 2}});
+    let answer = api.send("PUT", &format!("{DEPLOYMENTS}/web/scale"), Some(&body));
+    assert_eq!(
+        (answer.status, answer.body["message"].as_str().unwrap()),
+        (
+            400,
+            "Scale in version \"v1\" cannot be handled as a Scale: no kind \"Scale\" is registered for version \"apps/v1\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+        )
     );
 }
