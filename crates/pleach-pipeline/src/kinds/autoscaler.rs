@@ -239,23 +239,52 @@ fn targets(object: &Value) -> Value {
     };
     let metrics = object.get("spec").map(|spec| items(spec, "metrics")).unwrap_or_default();
     let current = object.get("status").map(|status| items(status, "currentMetrics")).unwrap_or_default();
-    let shown: Vec<String> = metrics
-        .iter()
-        .enumerate()
-        .take(2)
-        .map(|(i, metric)| {
-            let name = text_at(metric, &["resource", "name"]);
-            let now = current.get(i).and_then(|c| c.at(&["resource", "current", "averageUtilization"]));
-            let now = now.and_then(Value::as_int).map_or("<unknown>".into(), |number| format!("{number}%"));
-            match metric.at(&["resource", "target", "averageUtilization"]).and_then(Value::as_int) {
-                Some(target) => format!("{name}: {now}/{target}%"),
-                None => {
-                    format!("{name}: <unknown>/{}", text_at(metric, &["resource", "target", "averageValue"]))
-                }
+    let shown: Vec<String> =
+        metrics.iter().take(2).enumerate().map(|(i, metric)| target(metric, current.get(i))).collect();
+    match metrics.len().saturating_sub(shown.len()) {
+        0 if shown.is_empty() => "<none>".into(),
+        0 => shown.join(", ").into(),
+        more => format!("{} + {more} more...", shown.join(", ")).into(),
+    }
+}
+
+/// Current and target value of a metric, whose status is the one at the same place.
+fn target(metric: &Value, status: Option<&Value>) -> String {
+    let source = match text(metric, "type") {
+        "Resource" => "resource",
+        "ContainerResource" => "containerResource",
+        "Pods" => "pods",
+        "Object" => "object",
+        "External" => "external",
+        _ => return "<unknown type>".into(),
+    };
+    let wanted = metric.at(&[source, "target"]).unwrap_or(&Value::Null);
+    let average = wanted.get("averageValue").is_some();
+    let status = status.and_then(|status| status.get(source));
+    let current = |field: &str| status.and_then(|status| status.at(&["current", field]));
+    // Go's text of a quantity that is nil.
+    let quantity = |field: &str| {
+        status.map_or("<unknown>", |_| current(field).and_then(Value::as_str).unwrap_or("<nil>"))
+    };
+    let percent = |value: Option<&Value>, absent: &str| {
+        value.and_then(Value::as_int).map_or(absent.to_owned(), |number| format!("{number}%"))
+    };
+    match source {
+        "resource" | "containerResource" => {
+            let name = text_at(metric, &[source, "name"]);
+            if average {
+                return format!("{name}: {}/{}", quantity("averageValue"), text(wanted, "averageValue"));
             }
-        })
-        .collect();
-    if shown.is_empty() { "<none>".into() } else { shown.join(", ").into() }
+            let now = percent(current("averageUtilization"), "<unknown>");
+            format!("{name}: {now}/{}", percent(wanted.get("averageUtilization"), "<auto>"))
+        }
+        "pods" => format!("{}/{}", quantity("averageValue"), text(wanted, "averageValue")),
+        _ if average => {
+            let now = current("averageValue").and_then(Value::as_str).unwrap_or("<unknown>");
+            format!("{now}/{} (avg)", text(wanted, "averageValue"))
+        }
+        _ => format!("{}/{}", quantity("value"), text(wanted, "value")),
+    }
 }
 
 #[cfg(test)]
@@ -271,5 +300,30 @@ mod tests {
         let v1 = to_v1(&v2);
         assert_eq!(v1.at(&["spec", "targetCPUUtilizationPercentage"]), Some(&Value::Int(80)));
         assert_eq!(to_v2(&v1), v2);
+    }
+
+    #[test]
+    fn targets_of_all_types_of_metrics() {
+        let shown = |metric: Value, status: Value| target(&metric, Some(&status).filter(|it| !it.is_null()));
+        let cpu = json!({"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "a",
+            "target": {"type": "Utilization", "averageUtilization": 3}}});
+        let now =
+            json!({"type": "ContainerResource", "containerResource": {"current": {"averageUtilization": 4}}});
+        assert_eq!(shown(cpu.clone(), now), "cpu: 4%/3%");
+        assert_eq!(shown(cpu.clone(), Value::Null), "cpu: <unknown>/3%");
+        let memory =
+            json!({"type": "Resource", "resource": {"name": "memory", "target": {"averageValue": "1Gi"}}});
+        let now = json!({"type": "Resource", "resource": {"current": {"averageValue": "2Gi"}}});
+        assert_eq!(shown(memory, now), "memory: 2Gi/1Gi");
+        let pods = json!({"type": "Pods", "pods": {"target": {"averageValue": "5"}}});
+        assert_eq!(shown(pods.clone(), json!({"pods": {"current": {"averageValue": "3"}}})), "3/5");
+        assert_eq!(shown(pods.clone(), json!({"pods": {"current": {}}})), "<nil>/5");
+        let external = json!({"type": "External", "external": {"target": {"averageValue": "7"}}});
+        assert_eq!(shown(external, json!({"external": {"current": {}}})), "<unknown>/7 (avg)");
+        let object = json!({"type": "Object", "object": {"target": {"value": "8"}}});
+        assert_eq!(shown(object, json!({"object": {"current": {"value": "9"}}})), "9/8");
+        let all =
+            json!({"apiVersion": "autoscaling/v2", "spec": {"metrics": [(cpu), (pods.clone()), (pods)]}});
+        assert_eq!(targets(&all), Value::from("cpu: <unknown>/3%, <unknown>/5 + 1 more..."));
     }
 }

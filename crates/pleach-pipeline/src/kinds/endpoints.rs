@@ -68,25 +68,36 @@ impl Rules for Endpoints {
 
     fn columns(&self) -> Vec<Column> {
         fn endpoints(object: &Value, _: i64) -> Value {
+            let subsets = items(object, "subsets");
+            if subsets.is_empty() {
+                return "<none>".into();
+            }
             let (mut first, mut count): (Vec<String>, usize) = (Vec::new(), 0);
-            for subset in items(object, "subsets") {
-                let ports = items(subset, "ports");
-                for address in items(subset, "addresses") {
-                    // Each address is shown with each port, which may be many more than the object has members.
-                    let room = 3_usize.saturating_sub(first.len());
-                    let ip = text(address, "ip");
-                    if ports.is_empty() && room > 0 {
-                        first.push(ip.to_owned());
-                    }
-                    let shown = ports.iter().take(room);
-                    first.extend(shown.map(|port| format!("{ip}:{}", int_at(port, &["port"]))));
-                    count = count.saturating_add(ports.len().max(1));
+            for subset in subsets {
+                let (ports, addresses) = (items(subset, "ports"), items(subset, "addresses"));
+                // Each port is shown with each address, which may be many more than the object has members.
+                count = count.saturating_add(ports.len().max(1).saturating_mul(addresses.len()));
+                let each = ports.iter().take(3).map(Some).chain(ports.is_empty().then_some(None));
+                for port in each {
+                    first
+                        .extend(addresses.iter().take(3).map(|address| host_port(text(address, "ip"), port)));
                 }
+                first.truncate(3);
+            }
+            if count == 0 {
+                return "".into();
             }
             shortened(&first, count)
         }
         vec![computed("Endpoints", "string", endpoints), age_text()]
     }
+}
+
+/// `net.JoinHostPort`, if there is a port.
+fn host_port(ip: &str, port: Option<&Value>) -> String {
+    let Some(port) = port else { return ip.to_owned() };
+    let number = int_at(port, &["port"]);
+    if ip.contains(':') { format!("[{ip}]:{number}") } else { format!("{ip}:{number}") }
 }
 
 fn address(address: &Value, path: &str, errors: &mut Errors) {
@@ -273,16 +284,19 @@ impl Rules for EndpointSlice {
         vec![
             computed("AddressType", "string", |o, _| text(o, "addressType").into()),
             computed("Ports", "string", |o, _| {
-                let ports = items(o, "ports");
-                if ports.is_empty() {
-                    return "<unset>".into();
+                let shown: Vec<String> = items(o, "ports")
+                    .iter()
+                    .map(|port| match port.get("port").and_then(Value::as_int) {
+                        Some(number) => number.to_string(),
+                        None => text(port, "name").to_owned(),
+                    })
+                    .collect();
+                // One port with neither number nor name is as none.
+                if shown.iter().all(String::is_empty) && shown.len() < 2 {
+                    "<unset>".into()
+                } else {
+                    three(&shown)
                 }
-                three(
-                    &ports
-                        .iter()
-                        .map(|port| port.get("port").map_or("*".into(), pleach_json::to_string))
-                        .collect::<Vec<_>>(),
-                )
             }),
             computed("Endpoints", "string", |o, _| {
                 let all: Vec<String> = items(o, "endpoints")
@@ -329,5 +343,29 @@ mod tests {
                 "ports[1].name: Duplicate value: \"\"",
             ]
         );
+    }
+
+    #[test]
+    fn cells() {
+        let cell = |columns: Vec<Column>, name: &str, object: &Value| {
+            let column = columns.into_iter().find(|column| column.name == name).expect("the column");
+            match column.cell {
+                crate::kind::Cell::Computed(of) => of(object, 0),
+                _ => panic!("{name} is computed"),
+            }
+        };
+        let endpoints =
+            |subsets: Value| cell(Endpoints.columns(), "Endpoints", &json!({"subsets": (subsets)}));
+        assert_eq!(endpoints(json!([])), Value::from("<none>"));
+        assert_eq!(
+            endpoints(json!([{"notReadyAddresses": [{"ip": "1.1.1.1"}], "ports": [{"port": 1}]}])),
+            Value::from("")
+        );
+        let two =
+            json!([{"addresses": [{"ip": "1.1.1.1"}, {"ip": "::1"}], "ports": [{"port": 80}, {"port": 81}]}]);
+        assert_eq!(endpoints(two), Value::from("1.1.1.1:80,[::1]:80,1.1.1.1:81 + 1 more..."));
+        let ports = |ports: Value| cell(EndpointSlice.columns(), "Ports", &json!({"ports": (ports)}));
+        assert_eq!(ports(json!([{"name": ""}])), Value::from("<unset>"));
+        assert_eq!(ports(json!([{"name": "a"}, {"name": "b", "port": 80}])), Value::from("a,80"));
     }
 }

@@ -7,7 +7,6 @@ use crate::columns::{age_text, computed};
 use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
 use crate::kinds::checks::{self, Errors};
-use crate::kinds::endpoints::three;
 use crate::kinds::fields::{default_to, int_at, items, member, object_mut, text, text_at};
 use crate::kinds::pod::cells::or_none;
 use crate::resource::Subresource;
@@ -151,36 +150,9 @@ impl Rules for Ingress {
 
     fn columns(&self) -> Vec<Column> {
         vec![
-            computed("Class", "string", |o, _| {
-                let class = text_at(o, &["spec", "ingressClassName"]);
-                or_none(if class.is_empty() {
-                    text_at(o, &["metadata", "annotations", CLASS_ANNOTATION])
-                } else {
-                    class
-                })
-            }),
-            computed("Hosts", "string", |o, _| {
-                let rules = o.get("spec").map(|spec| items(spec, "rules")).unwrap_or_default();
-                let hosts: Vec<String> = rules
-                    .iter()
-                    .map(|rule| text(rule, "host").to_owned())
-                    .filter(|h| !h.is_empty())
-                    .collect();
-                if hosts.is_empty() { "*".into() } else { three(&hosts) }
-            }),
-            computed("Address", "string", |o, _| {
-                let balancer = o.at(&["status", "loadBalancer"]);
-                let all = balancer.map(|all| items(all, "ingress")).unwrap_or_default();
-                let shown: Vec<&str> = all
-                    .iter()
-                    .map(
-                        |one| {
-                            if text(one, "ip").is_empty() { text(one, "hostname") } else { text(one, "ip") }
-                        },
-                    )
-                    .collect();
-                shown.join(",").into()
-            }),
+            computed("Class", "string", |o, _| or_none(text_at(o, &["spec", "ingressClassName"]))),
+            computed("Hosts", "string", |o, _| hosts(o.get("spec").map_or(&[], |spec| items(spec, "rules")))),
+            computed("Address", "string", |o, _| balancer_addresses(o).join(",").into()),
             computed("Ports", "string", |o, _| {
                 let tls = o.get("spec").is_some_and(|spec| !items(spec, "tls").is_empty());
                 if tls { "80, 443".into() } else { "80".into() }
@@ -188,6 +160,33 @@ impl Rules for Ingress {
             age_text(),
         ]
     }
+}
+
+/// Three hosts of rules, and how many rules there are beyond three as soon as one follows the third host.
+fn hosts(rules: &[Value]) -> Value {
+    let named = |(i, rule): (usize, _)| Some((i, text(rule, "host"))).filter(|(_, host)| !host.is_empty());
+    let shown: Vec<(usize, &str)> = rules.iter().enumerate().filter_map(named).take(3).collect();
+    let list = shown.iter().map(|(_, host)| *host).collect::<Vec<_>>().join(",");
+    match shown.last() {
+        None => "*".into(),
+        Some((last, _)) if shown.len() == 3 && last + 1 < rules.len() => {
+            format!("{list} + {} more...", rules.len() - 3).into()
+        }
+        Some(_) => list.into(),
+    }
+}
+
+/// Addresses and names in the status of a load balancer, sorted, each once.
+pub(super) fn balancer_addresses(object: &Value) -> Vec<&str> {
+    let all = object.at(&["status", "loadBalancer"]).map(|all| items(all, "ingress")).unwrap_or_default();
+    let shown = all.iter().map(|one| match text(one, "ip") {
+        "" => text(one, "hostname"),
+        ip => ip,
+    });
+    let mut shown: Vec<&str> = shown.filter(|text| !text.is_empty()).collect();
+    shown.sort_unstable();
+    shown.dedup();
+    shown
 }
 
 /// The name of a host, perhaps with a wildcard.
@@ -311,5 +310,23 @@ impl Rules for IngressClass {
             }),
             age_text(),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_json::json;
+
+    use super::*;
+
+    #[test]
+    fn cells() {
+        let of =
+            |names: &[&str]| hosts(&names.iter().map(|name| json!({"host": (*name)})).collect::<Vec<_>>());
+        assert_eq!(of(&[""]), Value::from("*"));
+        assert_eq!(of(&["a", "", "b", "c"]), Value::from("a,b,c"));
+        assert_eq!(of(&["a", "b", "c", ""]), Value::from("a,b,c + 1 more..."));
+        let balancer = json!({"status": {"loadBalancer": {"ingress": [{"ip": "2.2.2.2"}, {"hostname": "a.b"}, {"ip": "1.1.1.1"}, {"ip": "2.2.2.2"}]}}});
+        assert_eq!(balancer_addresses(&balancer), ["1.1.1.1", "2.2.2.2", "a.b"]);
     }
 }

@@ -266,5 +266,6 @@ fn roles(object: &Value, _: i64) -> Value {
         .filter(|role| !role.is_empty())
         .collect();
     roles.sort_unstable();
+    roles.dedup();
     or_none(&roles.join(","))
 }

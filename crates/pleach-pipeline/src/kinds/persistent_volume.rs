@@ -21,15 +21,15 @@ use crate::strategy::Role;
 pub struct Claim;
 
 fn modes(modes: Option<&Value>) -> Value {
-    let short = |mode: &Value| match mode.as_str() {
-        Some("ReadWriteOnce") => "RWO",
-        Some("ReadOnlyMany") => "ROX",
-        Some("ReadWriteMany") => "RWX",
-        Some("ReadWriteOncePod") => "RWOP",
-        _ => "",
-    };
-    let list = modes.and_then(Value::as_array).into_iter().flat_map(|list| list.iter());
-    list.map(short).collect::<Vec<_>>().join(",").into()
+    let list = modes.and_then(Value::as_array).map_or(&[][..], |list| &list[..]);
+    let has = |mode: &str| list.iter().any(|one| one.as_str() == Some(mode));
+    let all = [
+        ("ReadWriteOnce", "RWO"),
+        ("ReadOnlyMany", "ROX"),
+        ("ReadWriteMany", "RWX"),
+        ("ReadWriteOncePod", "RWOP"),
+    ];
+    all.into_iter().filter(|(mode, _)| has(mode)).map(|(_, short)| short).collect::<Vec<_>>().join(",").into()
 }
 
 fn or_unset(text: &str) -> Value {

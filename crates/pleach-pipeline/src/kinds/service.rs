@@ -12,6 +12,7 @@ use crate::kind::Column;
 use crate::kinds::api_kind::Rules;
 use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{default_to, each_mut, int_at, items, member, search, submember, text, text_at};
+use crate::kinds::ingress::balancer_addresses;
 use crate::kinds::pod::cells;
 use crate::resource::Subresource;
 use crate::strategy::Role;
@@ -712,10 +713,7 @@ fn external_ip(object: &Value, _: i64) -> Value {
     match text(spec, "type") {
         "ExternalName" => return text(spec, "externalName").into(),
         "LoadBalancer" => {
-            let ingress = object.at(&["status", "loadBalancer"]).map(|all| items(all, "ingress"));
-            for one in ingress.unwrap_or_default() {
-                ips.push(if text(one, "ip").is_empty() { text(one, "hostname") } else { text(one, "ip") });
-            }
+            ips.extend(balancer_addresses(object));
             ips.extend(items(spec, "externalIPs").iter().filter_map(Value::as_str));
             if ips.is_empty() {
                 return "<pending>".into();
