@@ -5,6 +5,7 @@ mod indexes;
 mod status;
 mod success_policy;
 
+use pleach_go::time::parse_duration;
 use pleach_json::{Value, json};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
@@ -572,10 +573,12 @@ fn cron(schedule: &str, may_have_zone: bool) -> Result<(), String> {
     };
     if let Some(word) = schedule.strip_prefix('@') {
         let known = ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"];
-        return if known.contains(&word) || word.starts_with("every ") {
-            Ok(())
-        } else {
-            Err(format!("unrecognized descriptor: {schedule}"))
+        return match word.strip_prefix("every ") {
+            Some(every) => parse_duration(every)
+                .map(drop)
+                .map_err(|why| format!("failed to parse duration {schedule}: {why}")),
+            None if known.contains(&word) => Ok(()),
+            None => Err(format!("unrecognized descriptor: {schedule}")),
         };
     }
     let fields: Vec<&str> = schedule.split_whitespace().collect();
@@ -585,7 +588,7 @@ fn cron(schedule: &str, may_have_zone: bool) -> Result<(), String> {
     let bounds: [(i64, i64, &[&str]); 5] =
         [(0, 59, &[]), (0, 23, &[]), (1, 31, &[]), (1, 12, &MONTHS), (0, 6, &DAYS)];
     for (field, (least, most, names)) in fields.iter().zip(bounds) {
-        for part in field.split(',') {
+        for part in field.split(',').filter(|part| !part.is_empty()) {
             cron_range(part, least, most, names)?;
         }
     }
@@ -603,15 +606,24 @@ fn cron_range(part: &str, least: i64, most: i64, names: &[&str]) -> Result<(), S
         })?;
         if parsed < 0 { Err(format!("negative number ({parsed}) not allowed: {text}")) } else { Ok(parsed) }
     };
-    let (range, step) = part.split_once('/').map_or((part, None), |(range, step)| (range, Some(step)));
-    let (start, end) = match range.split_once('-') {
-        _ if range == "*" || range == "?" => (least, most),
-        Some((start, end)) => (number(start)?, number(end)?),
-        None => {
-            let start = number(range)?;
+    let mut halves = part.split('/');
+    let range: Vec<&str> = halves.next().unwrap_or_default().split('-').collect();
+    let (step, more) = (halves.next(), halves.next());
+    let (start, end) = match range[..] {
+        ["*" | "?", ..] => (least, most),
+        [one] => {
+            let start = number(one)?;
             (start, if step.is_some() { most } else { start })
         }
+        [start, end] => (number(start)?, number(end)?),
+        _ => {
+            number(range[0])?;
+            return Err(format!("too many hyphens: {part}"));
+        }
     };
+    if more.is_some() {
+        return Err(format!("too many slashes: {part}"));
+    }
     if let Some(step) = step
         && number(step)? == 0
     {
@@ -649,6 +661,11 @@ mod tests {
             ("60 * * * *", Err("end of range (60) above maximum (59): 60")),
             ("*/0 * * * *", Err("step of range should be a positive number: */0")),
             ("@x", Err("unrecognized descriptor: @x")),
+            ("@every 1h30m", Ok(())),
+            ("@every x", Err("failed to parse duration @every x: time: invalid duration \"x\"")),
+            ("1-2-3 * * * *", Err("too many hyphens: 1-2-3")),
+            ("*/5/2 * * * *", Err("too many slashes: */5/2")),
+            ("1,,2 * * * *", Ok(())),
         ] {
             assert_eq!(cron(schedule, false), want.map_err(str::to_owned), "{schedule}");
         }
