@@ -18,7 +18,8 @@ use crate::webhooks::conversion::Converter;
 /// A kind as the server serves it.
 #[derive(Debug)]
 pub struct ServedKind {
-    inner: Kind,
+    /// Shared by forks.
+    inner: Arc<Kind>,
     /// There is no history from before this revision: the kind did not exist. 0 if that is not known.
     pub since: u64,
     /// The revision of the CRD that made this kind; 0 for a built-in kind.
@@ -32,7 +33,7 @@ pub struct ServedKind {
 impl From<Kind> for ServedKind {
     fn from(kind: Kind) -> Self {
         let converter = kind.conversion_webhook.as_deref().map(Converter::of);
-        Self { inner: kind, since: 0, crd_revision: 0, converter, retired: Retired::default() }
+        Self { inner: Arc::new(kind), since: 0, crd_revision: 0, converter, retired: Retired::default() }
     }
 }
 
@@ -46,7 +47,7 @@ impl Deref for ServedKind {
 
 impl DerefMut for ServedKind {
     fn deref_mut(&mut self) -> &mut Kind {
-        &mut self.inner
+        Arc::make_mut(&mut self.inner)
     }
 }
 

@@ -27,9 +27,10 @@ use crate::record::{Record, encode};
 use crate::rejection::Rejection;
 use crate::target::Target;
 
-/// The state of all CRDs. One CRD is reconciled at a time, as upstream's single worker does.
+/// The state of all CRDs, which forks share until one of them changes it. One CRD is reconciled at a time, as upstream's
+/// single worker does.
 #[derive(Default)]
-pub struct Definitions(Mutex<State>);
+pub struct Definitions(Mutex<Arc<State>>);
 
 #[derive(Clone, Default)]
 struct State {
@@ -113,7 +114,8 @@ impl Engine {
         let query = RangeQuery::prefix(keys::prefix(GROUP, PLURAL, None));
         let range = self.store.range(query).await.map_err(Rejection::from_store)?;
         let mut undecided = Vec::new();
-        let mut state = self.crds.0.lock().await;
+        let mut shared = self.crds.0.lock().await;
+        let state = Arc::make_mut(&mut shared);
         for item in range.items {
             let read =
                 Record::open(item.value, item.revision).and_then(|record| Ok(typed(&record.parse()?)?));
@@ -139,7 +141,7 @@ impl Engine {
                 self.work.push(Work::Definition(name));
             }
         }
-        drop(state);
+        drop(shared);
         for name in undecided {
             if let Err(error) = self.name_freed(&name).await {
                 tracing::error!(crd = name.as_str(), %error, "cannot decide on a CRD");
@@ -206,16 +208,19 @@ impl Engine {
 
     async fn decide_locked(
         &self,
-        state: &mut State,
+        shared: &mut Arc<State>,
         name: &Str,
         cause: Cause,
     ) -> Result<Decision, Rejection> {
         let key = keys::object(GROUP, PLURAL, None, name);
         loop {
-            let Some(record) = self.stored(&key).await? else { return Ok(self.withdraw(state, name)) };
-            if cause == Cause::Changed && state.decided.get(name) == Some(&record.revision) {
+            let Some(record) = self.stored(&key).await? else {
+                return Ok(self.withdraw(Arc::make_mut(shared), name));
+            };
+            if cause == Cause::Changed && shared.decided.get(name) == Some(&record.revision) {
                 return Ok(Decision::default());
             }
+            let state = Arc::make_mut(shared);
             let known = self.typed_forms.get(&key, record.revision);
             let stored = typed_or_decoded(&record.parse()?, &known)?;
             let had = state.accepted.get(name).map(|(_, names)| names.clone());

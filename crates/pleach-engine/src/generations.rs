@@ -4,15 +4,18 @@
 //! can be kept, without comparing schemas.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pleach_json::Str;
 
 use crate::kind::Kind;
 
-/// The generation of the CRD behind each kind.
+/// The generations by group and plural, with the uids of the CRDs.
+type BySource = HashMap<(Str, Str), (Str, i64)>;
+
+/// The generation of the CRD behind each kind. Forks share them until one of them changes them.
 #[derive(Default)]
-pub(crate) struct Generations(Mutex<HashMap<(Str, Str), (Str, i64)>>);
+pub(crate) struct Generations(Mutex<Arc<BySource>>);
 
 impl Generations {
     /// A copy that changes on its own.
@@ -35,11 +38,14 @@ impl Generations {
     /// Records the source of a kind.
     pub(crate) fn set(&self, kind: &Kind, generation: i64) {
         let (key, uid) = Self::entry(kind);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, (uid, generation));
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::make_mut(&mut known).insert(key, (uid, generation));
     }
+
     /// Drops a removed kind.
     pub(crate) fn forget(&self, kind: &Kind) {
         let (key, _) = Self::entry(kind);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::make_mut(&mut known).remove(&key);
     }
 }

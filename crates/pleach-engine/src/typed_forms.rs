@@ -4,14 +4,14 @@
 //! finds that of the new one. Most of a form is shared with the kind that the CRD defines.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pleach_pipeline::Typed;
 use pleach_store::{Key, Revision};
 
-/// The typed forms of stored objects.
+/// The typed forms of stored objects, which forks share until one of them changes them.
 #[derive(Default)]
-pub(crate) struct TypedForms(Mutex<HashMap<Key, (Revision, Typed)>>);
+pub(crate) struct TypedForms(Mutex<Arc<HashMap<Key, (Revision, Typed)>>>);
 
 impl TypedForms {
     /// A copy that changes on its own.
@@ -32,12 +32,15 @@ impl TypedForms {
         }
         let mut forms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if forms.get(key).is_none_or(|(at, _)| *at <= revision) {
-            forms.insert(key.clone(), (revision, typed.clone()));
+            Arc::make_mut(&mut forms).insert(key.clone(), (revision, typed.clone()));
         }
     }
 
     /// Drops the form of a deleted object.
     pub(crate) fn remove(&self, key: &Key) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        let mut forms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if forms.contains_key(key) {
+            Arc::make_mut(&mut forms).remove(key);
+        }
     }
 }
