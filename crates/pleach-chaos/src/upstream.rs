@@ -159,13 +159,13 @@ mod tests {
         assert!(wrong(other.as_bytes(), None).starts_with("the user has as: "));
         let plugin = text.replace(
             "token: t",
-            "exec: {command: c, args: [a], env: [{name: n, value: v}], apiVersion: x/v1}",
+            "exec: {command: c, args: [a], env: [{name: N_A, value: v}], apiVersion: x/v1}",
         );
         let found = Upstream::of_kubeconfig(plugin.as_bytes(), None, |_| Ok(String::new())).unwrap();
         let exec = ExecPlugin {
             command: "c".into(),
             args: vec!["a".into()],
-            env: vec![("n".into(), "v".into())],
+            env: vec![("N_A".into(), "v".into())],
             api_version: "x/v1".into(),
         };
         assert_eq!(found.exec, Some(exec));
