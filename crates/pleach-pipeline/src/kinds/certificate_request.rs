@@ -1,8 +1,8 @@
 //! CertificateSigningRequests.
 
 use pleach_json::{Str, Value};
-use pleach_meta::FieldError;
 use pleach_meta::object_meta::NameRule;
+use pleach_meta::{FieldError, names};
 
 use crate::columns::{age_text, computed};
 use crate::kind::Column;
@@ -20,6 +20,10 @@ pub struct CertificateRequest;
 
 /// The group.
 pub const GROUP: &str = "certificates.k8s.io";
+
+/// The domain of a signer, and its whole name: that with a label, a subdomain and the characters between them.
+const MOST_BYTES_OF_DOMAIN: usize = 253;
+const MOST_BYTES_OF_SIGNER: usize = MOST_BYTES_OF_DOMAIN + 1 + 253 + 63 + 1;
 
 const DECISIONS: [&str; 2] = ["Approved", "Denied"];
 /// Conditions that are only ever true.
@@ -90,6 +94,41 @@ fn conditions(object: &Value) -> &[Value] {
 
 fn has(object: &Value, kind: &str) -> bool {
     conditions(object).iter().any(|condition| text(condition, "type") == kind)
+}
+
+/// `ValidateSignerName`
+fn signer_name(signer: &str, path: &str, errors: &mut Errors) {
+    if signer.is_empty() {
+        errors.push(FieldError::required(path, ""));
+        return;
+    }
+    let Some((domain, rest)) = signer.split_once('/').filter(|(_, rest)| !rest.contains('/')) else {
+        let why = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
+        errors.push(FieldError::invalid(path, signer, why));
+        return;
+    };
+    if domain.len() > MOST_BYTES_OF_DOMAIN {
+        errors.push(FieldError::too_long(path, MOST_BYTES_OF_DOMAIN as i64));
+    }
+    labels(domain, names::check_dns1123_label, path, errors);
+    if !domain.contains('.') {
+        let why = "should be a domain with at least two segments separated by dots";
+        errors.push(FieldError::invalid(path, domain, why));
+    }
+    labels(rest, names::check_dns1123_subdomain, path, errors);
+    if signer.len() > MOST_BYTES_OF_SIGNER {
+        errors.push(FieldError::too_long(path, MOST_BYTES_OF_SIGNER as i64));
+    }
+}
+
+/// The errors of the first label of a text that has any.
+fn labels(text: &str, check: fn(&str) -> Vec<String>, path: &str, errors: &mut Errors) {
+    let found = text.split('.').map(|label| (label, check(label))).find(|(_, problems)| !problems.is_empty());
+    let Some((label, problems)) = found else { return };
+    for problem in problems {
+        let why = format!("validating label {}: {problem}", pleach_go::strconv::quote(label));
+        errors.push(FieldError::invalid(path, text, why));
+    }
 }
 
 impl Rules for CertificateRequest {
@@ -187,19 +226,11 @@ impl Rules for CertificateRequest {
             }
         }
         let signer = text(spec, "signerName");
-        let whole =
-            signer.split_once('/').is_some_and(|(domain, path)| domain.contains('.') && !path.is_empty());
         if signer == "kubernetes.io/legacy-unknown" {
             let why = "the legacy signerName is not allowed via this API version";
             errors.push(FieldError::invalid("spec.signerName", signer, why));
-        } else if signer.is_empty() {
-            errors.push(FieldError::required("spec.signerName", ""));
-        } else if !whole {
-            errors.push(FieldError::invalid(
-                "spec.signerName",
-                signer,
-                "must be a fully qualified domain and path of the form 'example.com/signer-name'",
-            ));
+        } else {
+            signer_name(signer, "spec.signerName", &mut errors);
         }
         if let Some(seconds) = spec.get("expirationSeconds").and_then(Value::as_int).filter(|s| *s < 600) {
             errors.push(FieldError::invalid(
@@ -295,5 +326,35 @@ impl Rules for CertificateRequest {
                 shown.into()
             }),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signers_have_a_domain_and_a_path() {
+        let of = |signer: &str| {
+            let mut errors = Errors::new();
+            signer_name(signer, "spec.signerName", &mut errors);
+            errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(of("a.b/c.d"), [""; 0]);
+        let whole = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
+        assert_eq!(of("a.b"), [format!("spec.signerName: Invalid value: \"a.b\": {whole}")]);
+        assert_eq!(of("a.b/c/d"), [format!("spec.signerName: Invalid value: \"a.b/c/d\": {whole}")]);
+        let two = "should be a domain with at least two segments separated by dots";
+        assert_eq!(of("a/b"), [format!("spec.signerName: Invalid value: \"a\": {two}")]);
+        let errors = of("a_.b/c d");
+        assert_eq!(errors.len(), 2);
+        assert!(errors[0].starts_with(
+            "spec.signerName: Invalid value: \"a_.b\": validating label \"a_\": a lowercase RFC 1123 label"
+        ));
+        assert!(errors[1].starts_with("spec.signerName: Invalid value: \"c d\": validating label \"c d\": a lowercase RFC 1123 subdomain"));
+        assert_eq!(
+            of(&format!("a.b/{}", "c".repeat(254)))[0].matches("must be no more than 253 characters").count(),
+            1
+        );
     }
 }
