@@ -54,6 +54,11 @@ impl Rules for Autoscaler {
     }
 
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        if is_v1(object) {
+            // The metrics of v1 are a field and annotations.
+            let old = old.map(|old| if is_v1(old) { to_v2(old) } else { old.clone() });
+            return self.validate(&to_v2(object), old.as_ref());
+        }
         let mut errors = Errors::new();
         let spec = object.get("spec").unwrap_or(&Value::Null);
         let (least, most) = (int_at(spec, &["minReplicas"]), int_at(spec, &["maxReplicas"]));
@@ -300,6 +305,16 @@ mod tests {
         let v1 = to_v1(&v2);
         assert_eq!(v1.at(&["spec", "targetCPUUtilizationPercentage"]), Some(&Value::Int(80)));
         assert_eq!(to_v2(&v1), v2);
+    }
+
+    #[test]
+    fn metrics_of_v1_are_validated() {
+        let v1 = json!({"apiVersion": "autoscaling/v1", "metadata": {"name": "a"},
+            "spec": {"minReplicas": 1, "maxReplicas": 3, "targetCPUUtilizationPercentage": 0,
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
+        let texts: Vec<String> = Autoscaler.validate(&v1, None).iter().map(ToString::to_string).collect();
+        let path = "spec.metrics[0].resource.target.averageUtilization";
+        assert_eq!(texts, [format!("{path}: Invalid value: 0: must be greater than 0")]);
     }
 
     #[test]
