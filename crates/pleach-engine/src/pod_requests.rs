@@ -51,7 +51,7 @@ impl Engine {
         let (meta, now) = (ObjectMeta::of(&binding), self.now());
         let uid = (!meta.uid().is_empty()).then(|| meta.uid());
         let bound = self.modify(&pod, options.dry_run, |object| {
-            check_uid(&pod, &pod.key_of(pod.name()), uid, object)?;
+            check_uid(&pod, &pod.key_of(pod.name()), uid, object, options.dry_run)?;
             let version = meta.resource_version();
             if !version.is_empty() && version != ObjectMeta::of(object).resource_version() {
                 return Err(conflict(&pod));

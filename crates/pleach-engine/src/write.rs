@@ -24,6 +24,7 @@ use crate::admission::{AdmissionAttributes, RequestOptions};
 use crate::allocation::Allocating;
 use crate::decode::decode;
 use crate::engine::Engine;
+use crate::keys;
 use crate::kind::Kind;
 use crate::live::Live;
 use crate::managed::Manager;
@@ -252,7 +253,8 @@ impl Engine {
                 // An object that is not there has no uid.
                 let uid: Str = ObjectMeta::of(new.value()).uid().into();
                 if !uid.is_empty() {
-                    check_uid(target, &target.key_of(target.name()), Some(&uid), &Value::Null)?;
+                    let key = target.key_of(target.name());
+                    check_uid(target, &key, Some(&uid), &Value::Null, options.dry_run)?;
                 }
                 // Create on update: there is no state that the resource version could name.
                 new.edit(|value| drop(prepare::metadata_mut(value).remove("resourceVersion")));
@@ -282,7 +284,7 @@ impl Engine {
         for _ in 0..RACES {
             let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
             let live = self.live(target, &key, &record).await?;
-            check_uid(target, &key, intent.uid(), &live)?;
+            check_uid(target, &key, intent.uid(), &live, options.dry_run)?;
             let warned = context.warnings.len();
             let draft = loop {
                 let draft = Draft::over(target, intent, &live, &manager, context);
@@ -427,6 +429,7 @@ pub(crate) fn check_uid(
     key: &Key,
     wanted: Option<&str>,
     live: &Value,
+    dry_run: bool,
 ) -> Result<(), Rejection> {
     let found = ObjectMeta::of(live).uid();
     match wanted {
@@ -434,19 +437,22 @@ pub(crate) fn check_uid(
             subject: target.subject(),
             why: format!(
                 "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
-                shown_key(target, key)
+                shown_key(target, key, dry_run)
             ),
         }),
         _ => Ok(()),
     }
 }
 
-/// The key under which upstream stores an object: built-in kinds have no group in it.
-fn shown_key(target: &Target, key: &Key) -> String {
+/// The key under which upstream stores an object: built-in kinds have no group in it, and dry runs, which are checked
+/// above the store, not the store's prefix.
+fn shown_key(target: &Target, key: &Key, dry_run: bool) -> String {
+    let key = key.as_str();
+    let key = key.strip_prefix(keys::ROOT.trim_end_matches('/')).filter(|_| dry_run).unwrap_or(key);
     if target.kind.strategy.hides_group_in_keys() {
-        key.as_str().replacen(&format!("/{}/", target.kind.storage_group), "/", 1)
+        key.replacen(&format!("/{}/", target.kind.storage_group), "/", 1)
     } else {
-        key.as_str().to_owned()
+        key.to_owned()
     }
 }
 
