@@ -2,6 +2,7 @@
 
 use pleach_json::{Map, Value};
 use pleach_meta::FieldError;
+use pleach_meta::field_error::{BadValue, ErrorType};
 
 use crate::columns::{age_text, computed};
 use crate::kind::Column;
@@ -113,6 +114,20 @@ pub fn overhead_error(class: Option<&Value>, pod: &Value) -> Option<&'static str
 #[derive(Debug)]
 pub struct RuntimeClass;
 
+/// A toleration as Go's struct in JSON.
+fn toleration_dump(toleration: &Value) -> String {
+    let show = |key: &str| pleach_json::to_string(&text(toleration, key).into());
+    let seconds = toleration.get("tolerationSeconds").unwrap_or(&Value::Null);
+    format!(
+        "{{\"Key\":{},\"Operator\":{},\"Value\":{},\"Effect\":{},\"TolerationSeconds\":{}}}",
+        show("key"),
+        show("operator"),
+        show("value"),
+        show("effect"),
+        pleach_json::to_string(seconds)
+    )
+}
+
 impl Rules for RuntimeClass {
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Vec::new();
@@ -128,8 +143,18 @@ impl Rules for RuntimeClass {
         }
         if let Some(scheduling) = object.get("scheduling") {
             checks::labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector", &mut errors);
-            for (i, toleration) in items(scheduling, "tolerations").iter().enumerate() {
+            let tolerations = items(scheduling, "tolerations");
+            for (i, toleration) in tolerations.iter().enumerate() {
                 validate::toleration(toleration, &format!("scheduling.tolerations[{i}]"), &mut errors);
+            }
+            for (i, toleration) in tolerations.iter().enumerate() {
+                let keys = ["key", "operator", "value", "effect"];
+                let same = |other: &Value| keys.iter().all(|key| text(other, key) == text(toleration, key));
+                if search(&tolerations[..i], same).is_some() {
+                    let shown = BadValue::Raw(toleration_dump(toleration));
+                    let path = format!("scheduling.tolerations[{i}]");
+                    errors.push(FieldError::new(ErrorType::Duplicate, path, shown, ""));
+                }
             }
         }
         errors
@@ -144,5 +169,25 @@ impl Rules for RuntimeClass {
 
     fn columns(&self) -> Vec<Column> {
         vec![computed("Handler", "string", |o, _| text(o, "handler").into()), age_text()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_json::json;
+
+    use super::*;
+
+    #[test]
+    fn tolerations_are_unique_but_for_their_time() {
+        let class = json!({"handler": "h", "scheduling": {"tolerations": [
+            {"key": "k", "operator": "Exists"},
+            {"key": "k", "operator": "Exists", "effect": "NoExecute"},
+            {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5},
+        ]}});
+        let texts: Vec<String> =
+            RuntimeClass.validate(&class, None).iter().map(ToString::to_string).collect();
+        let dump = r#"{"Key":"k","Operator":"Exists","Value":"","Effect":"NoExecute","TolerationSeconds":5}"#;
+        assert_eq!(texts, [format!("scheduling.tolerations[2]: Duplicate value: {dump}")]);
     }
 }
