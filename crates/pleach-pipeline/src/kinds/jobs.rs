@@ -555,7 +555,7 @@ const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
 /// Checks a schedule as the cron parser of upstream does.
 ///
-/// What was stored with a time zone may keep one.
+/// A schedule that was stored with a time zone may keep one.
 fn cron(schedule: &str, may_have_zone: bool) -> Result<(), String> {
     if schedule.contains("TZ") && !may_have_zone {
         return Err("cannot use TZ or CRON_TZ in schedule, use timeZone field instead".into());

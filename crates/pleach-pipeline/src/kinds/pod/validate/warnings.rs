@@ -50,7 +50,7 @@ const VOLUMES: [(&str, &str); 9] = [
     ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
-/// What is to be said about a label of Nodes.
+/// The warning about a deprecated label of Nodes.
 pub(crate) fn deprecated_label(key: &str) -> Option<&'static str> {
     LABELS.iter().find(|(old, _)| *old == key).map(|(_, why)| *why)
 }
