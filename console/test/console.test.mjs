@@ -226,6 +226,7 @@ test("hundreds of APIs need few rows in the document", async () => {
   const region = page.getByRole("region", { name: "APIs" });
   await page.getByRole("link", { name: "Item0", exact: true }).waitFor();
   assert.ok((await region.locator("tbody tr").count()) < 100);
+  await page.getByRole("row", { name: /^Item0 .* no rules/ }).waitFor();
   assert.equal(await page.getByRole("link", { name: "Widget", exact: true }).count(), 0, "below what is in sight");
   await region.evaluate((element) => element.scrollTo(0, element.scrollHeight));
   await page.getByRole("link", { name: "Widget", exact: true }).waitFor();
@@ -585,7 +586,7 @@ test("users see what they may see", async () => {
   await own.goto(`${server.url}/console/`);
   await own.getByLabel("Bearer token").fill(token.status.token);
   await own.getByRole("button", { name: "Sign in" }).click();
-  await own.getByText("system:serviceaccount:default:reader").waitFor();
+  await own.getByText("system:serviceaccount:default:reader", { exact: true }).waitFor();
   await own.getByText("You may not see this").first().waitFor();
   // A token that ends takes its sessions with it.
   await api(server, "DELETE", "/api/v1/namespaces/default/serviceaccounts/reader");

@@ -263,13 +263,15 @@ function Writes({ api, readings }: { api: Api; readings: Totals[] }) {
 }
 
 /** Facts about CRDs by uid and generation: they cost a compilation each. */
-const facts = new Map<string, Promise<CrdFacts>>();
+const facts = new Map<string, Promise<CrdFacts | null>>();
 
-function factsOf(engine: App["engine"], crd: Crd): Promise<CrdFacts> {
+/** Null for a CRD without rules: the engine is not loaded for those. */
+function factsOf(engine: App["engine"], crd: Crd): Promise<CrdFacts | null> {
   const key = `${crd.metadata.uid ?? crd.metadata.name} ${crd.metadata.generation ?? 0}`;
   const known = facts.get(key);
   if (known) return known;
-  const made = engine.ask("costs", { crd: JSON.stringify({ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", ...crd }) });
+  const text = JSON.stringify({ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", ...crd });
+  const made = text.includes('"x-kubernetes-validations"') ? engine.ask("costs", { crd: text }) : Promise.resolve(null);
   facts.set(key, made);
   return made;
 }
@@ -278,8 +280,8 @@ function factsOf(engine: App["engine"], crd: Crd): Promise<CrdFacts> {
 function Costs({ crd }: { crd: Crd }) {
   const { engine } = useApp();
   const found = useLoaded(() => factsOf(engine, crd), [crd.metadata.uid, crd.metadata.generation]);
-  if (!found.value) return <span class="quiet">{found.error ? "–" : ""}</span>;
-  const { costs, costBudget } = found.value;
+  if (found.value === undefined) return <span class="quiet">{found.error ? "–" : ""}</span>;
+  const { costs, costBudget } = found.value ?? { costs: [], costBudget: 1 };
   if (costs.length === 0) return <span class="quiet">no rules</span>;
   const share = Math.max(...costs.map(({ cost }) => cost)) / costBudget;
   const percent = share < 0.001 ? "< 0.1 %" : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
