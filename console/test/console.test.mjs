@@ -259,6 +259,9 @@ test("objects are a live table", async () => {
   await page.getByRole("columnheader", { name: "Color" }).waitFor();
   await createWidget(widget("second", { size: 9, color: "green" }, { labels: { tier: "db" } }));
   await page.getByRole("link", { name: "second" }).waitFor();
+  const metrics = await send(`${server.url}/metrics`, { headers: { Authorization: `Bearer ${TOKEN}` } });
+  assert.match(metrics.text, /apiserver_longrunning_requests\{group="shop\.example\.com",resource="widgets",verb="WATCH",version="v1"\} 1\n/);
+  assert.match(metrics.text, /apiserver_resource_objects\{group="shop\.example\.com",resource="widgets"\} 2\n/);
   await api(server, "DELETE", `/apis/${GROUP}/v1/namespaces/default/widgets/second`);
   await page.getByRole("link", { name: "second" }).waitFor({ state: "detached" });
   await createWidget(widget("second", { size: 9, color: "green" }, { labels: { tier: "db" } }));

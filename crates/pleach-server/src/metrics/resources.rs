@@ -101,3 +101,29 @@ pub(super) async fn write_objects(engine: &Engine, at: Revision, out: &mut Strin
     }
     out.push_str(&sizes);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_open_watches_are_counted() {
+        let watched = |resource: &str| Watched {
+            group: "example.com".into(),
+            version: "v1".into(),
+            resource: resource.into(),
+        };
+        let watches = Watches::default();
+        for resource in ["foos", "bars", "foos"] {
+            watches.began(&watched(resource));
+        }
+        watches.ended(&watched("bars"));
+        watches.ended(&watched("foos"));
+        watches.ended(&watched("never-begun"));
+        let mut out = String::new();
+        watches.write(&mut out);
+        let lines: Vec<&str> = out.lines().filter(|line| !line.starts_with('#')).collect();
+        let foos = "apiserver_longrunning_requests{group=\"example.com\",resource=\"foos\",verb=\"WATCH\",version=\"v1\"} 1";
+        assert_eq!(lines, [foos]);
+    }
+}
