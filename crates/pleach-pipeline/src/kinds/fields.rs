@@ -14,6 +14,9 @@ pub(crate) fn member<'a>(object: &'a mut Value, key: &str) -> &'a mut Map {
 /// The steps that a member which the server adds is charged. It takes some hundred bytes of memory, in lists of items that take
 /// three bytes of a body.
 pub(crate) const ADDED: u64 = 100;
+/// The steps that an item is charged which is opened for defaults: empty items share their members with each other, and each
+/// gets a map of its own here.
+const OWN: u64 = 200;
 
 /// The same of a map.
 pub(crate) fn submember<'a>(members: &'a mut Map, key: &str) -> &'a mut Map {
@@ -70,8 +73,7 @@ pub(crate) fn object_mut<'a>(members: &'a mut Map, key: &str) -> Option<&'a mut 
 pub(crate) fn each_mut(members: &mut Map, key: &str, mut how: impl FnMut(&mut Map)) {
     if let Some(Value::Array(items)) = members.get_mut(key) {
         let objects = items.iter_mut().filter_map(|item| {
-            // Items that share their members, as equal items of a body do, get members of their own here.
-            pleach_work::charge(ADDED);
+            pleach_work::charge(OWN);
             item.as_object_mut()
         });
         objects.for_each(&mut how);
