@@ -6,7 +6,9 @@ use pleach_cel::{AuthzUser, CheckedResource};
 use pleach_json::{Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_meta::{Reason, Status, StatusCause, StatusDetails};
-use pleach_policy::{Binding, FailurePolicy, Policy, RequestAuthorizer, namespace_object};
+use pleach_policy::{
+    Binding, FailurePolicy, Policy, RequestAuthorizer, admission_request, condition_request, namespace_object,
+};
 
 use super::attributes::{AdmissionAttributes, AdmissionRequest, GroupVersion};
 use super::params::Params;
@@ -45,6 +47,32 @@ pub(super) struct ExpressionContext {
     pub(super) namespace: Option<Value>,
     pub(super) authorizer: AuthzUser,
     pub(super) request_resource: Arc<CheckedResource>,
+}
+
+/// `request` as expressions see it, made once for each group and version that policies are about.
+#[derive(Default)]
+pub(super) struct ShownRequests<'a>(Vec<(GroupVersion<'a>, Shown)>);
+
+/// `request` in expressions and in match conditions.
+#[derive(Clone)]
+pub(super) struct Shown {
+    pub(super) request: Value,
+    pub(super) of_conditions: Value,
+}
+
+impl<'a> ShownRequests<'a> {
+    /// The request as seen in a group and version. Values share their members.
+    pub(super) fn seen_as(&mut self, request: &AdmissionRequest<'_>, seen: GroupVersion<'a>) -> Shown {
+        if let Some((_, shown)) = self.0.iter().find(|(known, _)| *known == seen) {
+            return shown.clone();
+        }
+        let own = (request.group, request.version);
+        let shown = admission_request(request, seen);
+        let of_conditions = if seen == own { shown.clone() } else { condition_request(request, seen) };
+        let shown = Shown { request: shown, of_conditions };
+        self.0.push((seen, shown.clone()));
+        shown
+    }
 }
 
 impl Engine {

@@ -6,13 +6,11 @@ use std::pin::Pin;
 
 use pleach_json::{Map, Value};
 use pleach_meta::Reason;
-use pleach_policy::{
-    Action, Annotation, Binding, Decision, Denial, Input, Policy, admission_request, messages,
-};
+use pleach_policy::{Action, Annotation, Binding, Decision, Denial, Input, Policy, messages};
 
 use tokio::time::Instant;
 
-use super::policies::{Selected, denied, error_name};
+use super::policies::{Selected, ShownRequests, denied, error_name};
 use super::webhooks::Views;
 use super::{AdmissionAttributes, Plugin, Validation, Verdict};
 use crate::audit;
@@ -51,7 +49,7 @@ async fn validate(write: Validation<'_>) -> Verdict {
     let request = attributes.request(object, old, &options);
     let around = engine.expression_context(attributes, &request).await?;
     let selected = engine.select_policies(set, &request, &others, around.labels.as_ref()).await?;
-    let mut views = Views::default();
+    let (mut views, mut shown_requests) = (Views::default(), ShownRequests::default());
     let mut first: Option<Denied> = None;
     let mut published = Published::default();
     for selected in selected {
@@ -70,16 +68,13 @@ async fn validate(write: Validation<'_>) -> Verdict {
         };
         let (policy, binding, seen) = (invocation.policy, invocation.binding, invocation.seen);
         let (object, old) = engine.seen_as(attributes, seen, &request, &mut views).await?;
-        let shown_request = admission_request(&request, seen);
-        let own = (request.group, request.version);
-        let condition_request =
-            if seen == own { None } else { Some(pleach_policy::condition_request(&request, seen)) };
+        let shown = shown_requests.seen_as(&request, seen);
         for params in &invocation.params {
             let input = Input {
                 object: object.as_deref(),
                 old: old.as_deref(),
-                request: &shown_request,
-                condition_request: condition_request.as_ref().unwrap_or(&shown_request),
+                request: &shown.request,
+                condition_request: &shown.of_conditions,
                 namespace: around.namespace.as_ref(),
                 params: params.as_deref(),
                 authorizer: &around.authorizer,
