@@ -73,6 +73,11 @@ impl<'a> Evaluator<'a, '_> {
                 self.charge(steps as u64)?;
                 (self.work.read(value)?, steps)
             }
+            CelValue::Map(Map::View { members, decl: None }) if !attribute.path.is_empty() => {
+                let (value, steps) = follow_members(members, &attribute.path);
+                self.charge(steps as u64)?;
+                (value?, steps)
+            }
             root => (root, 0),
         };
         self.follow(value, &attribute.path[steps..])
@@ -289,6 +294,25 @@ fn follow_fields<'a>(
         }
     }
     (Ok(CelValue::Map(Map::View { members, decl: Some(decl) })), path.len())
+}
+
+/// The same for values without a schema, as admission policies have them.
+fn follow_members<'a>(mut members: &'a pleach_json::Map, path: &'a [Qualifier]) -> (Outcome<'a>, usize) {
+    for (i, qualifier) in path.iter().enumerate() {
+        let (QualifierKind::Field { name, .. } | QualifierKind::Name(name)) = &qualifier.kind else {
+            return (Ok(CelValue::Map(Map::View { members, decl: None })), i);
+        };
+        let value = members.get(name);
+        if qualifier.test_only {
+            return (Ok(CelValue::Bool(value.is_some())), i + 1);
+        }
+        match value {
+            None => return (Err(Fault::error(format!("no such key: {name}"))), i + 1),
+            Some(Value::Object(next)) if i + 1 < path.len() => members = next,
+            Some(value) => return (Ok(read_untyped(value)), i + 1),
+        }
+    }
+    (Ok(CelValue::Map(Map::View { members, decl: None })), path.len())
 }
 
 fn field_name(qualifier: &Qualifier) -> &str {
