@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What an API server says of its resources.
+/// The figures of an API server's resources.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
     /// By name.
