@@ -25,7 +25,7 @@ const BYTES_PER_STEP: u64 = 64;
 /// The steps that a message is charged: an empty one is two bytes, and takes some hundred and fifty in memory.
 const MESSAGE_STEPS: u64 = 100;
 /// The steps that an entry of a map is charged, for the same reason.
-pub(super) const ENTRY_STEPS: u64 = 40;
+pub(super) const ENTRY_STEPS: u64 = 60;
 
 /// The times that text can say, as Go's JSON can.
 const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
