@@ -148,7 +148,7 @@ test("with --writable the page writes, with the kubeconfig's rights", async () =
 test("credentials of plugins are used, and asked for anew when they have expired", async () => {
   const kubeconfig = join(home, "plugin");
   const token = (text) => writeFileSync(join(home, "token"), text);
-  // As those of clouds: it prints what it has at the moment, and is told by whom.
+  // A plugin as clouds have them: it prints the token that is valid at the moment.
   const plugin = join(home, "plugin.sh");
   writeFileSync(plugin, '#!/bin/sh\necho "$KUBERNETES_EXEC_INFO" | grep -q ExecCredential || exit 1\ncd "$(dirname "$0")"\nprintf \'{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"%s"}}\' "$(cat "$1")"\n', { mode: 0o755 });
   const exec = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: ./plugin.sh, args: [token]}}";

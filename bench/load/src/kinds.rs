@@ -1,4 +1,4 @@
-//! The cost of the built-in kinds while nobody uses them: servers with all of them and with few start in turns.
+//! The cost of the built-in kinds while they are not used: servers with all of them and with few start in turns.
 
 use std::path::Path;
 use std::time::Duration;

@@ -112,7 +112,7 @@ enum Part {
         #[arg(long, default_value_t = 200)]
         batches: usize,
     },
-    /// The cost of the built-in kinds while nobody uses them: time to start and idle memory.
+    /// The cost of the built-in kinds while they are not used: time to start and idle memory.
     Kinds {
         /// Starts of each server.
         #[arg(long, default_value_t = 9)]

@@ -51,7 +51,7 @@ impl Proxy {
         }
     }
 
-    /// Forwards nothing, on old connections and new ones, until it is healed: neither side is told.
+    /// Forwards nothing, on old connections and new ones, until it is healed: neither side gets an error.
     pub fn stop(&self) {
         self.state.is_stopped.store(true, Ordering::SeqCst);
     }

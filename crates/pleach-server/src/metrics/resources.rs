@@ -1,6 +1,6 @@
 //! Metrics of each resource: objects, an estimate of their size, open watches.
 //!
-//! Objects are counted when somebody reads the metrics: by the index of the store, without a look at the objects.
+//! Objects are counted when the metrics are read: by the index of the store, without a look at the objects.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

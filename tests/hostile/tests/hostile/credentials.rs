@@ -9,7 +9,7 @@ fn part(text: &str) -> String {
     pleach_go::base64::encode_raw_url(text)
 }
 
-/// A token of a header and claims that nobody has signed, and its claims.
+/// Reading a token of this header and these claims, whose signature is none.
 fn token(
     name: &'static str,
     header: impl FnOnce() -> String + 'static,

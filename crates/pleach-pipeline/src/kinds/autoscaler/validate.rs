@@ -66,7 +66,7 @@ pub(super) fn metric(metric: &Value, old: Option<&Value>, path: &str, errors: &m
             errors.push(FieldError::required(format!("{path}.{field}"), why));
         }
         Some(_) => {}
-        // An unknown type is told twice.
+        // An unknown type is reported twice.
         None => checks::one_of(kind, &at, &supported, errors),
     }
     if present.len() != 1 {

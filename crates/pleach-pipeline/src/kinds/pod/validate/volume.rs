@@ -470,7 +470,7 @@ fn host_path(source: &Value, path: &str, errors: &mut Errors) {
     checks::one_of(text(source, "type"), &format!("{path}.type"), &types, errors);
 }
 
-/// Whether a path has files of several sources is told at the volume, without the source.
+/// Whether a path has files of several sources is reported at the volume, without the source.
 fn taken_once<'a>(
     target: &'a str,
     shown: &str,
