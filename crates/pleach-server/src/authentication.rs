@@ -24,8 +24,7 @@ pub fn authenticators(token: Option<String>) -> AuthenticatorChain {
 
 /// The bearer token of a request.
 pub fn bearer(headers: &HeaderMap) -> Bearer<'_> {
-    let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    header.map_or(Bearer::None, bearer_token)
+    headers.get(AUTHORIZATION).map_or(Bearer::None, |value| bearer_token(value.as_bytes()))
 }
 
 /// The credentials of a request to a path, and of the connection that it came on.
@@ -36,6 +35,7 @@ pub fn credentials<'a>(
 ) -> Credentials<'a> {
     let token = match bearer {
         Bearer::Token(token) => Some(token),
+        Bearer::Unreadable => Some(UNREADABLE),
         Bearer::None | Bearer::ExtraSpace => None,
     };
     Credentials { certificate, token, path }
@@ -50,6 +50,8 @@ pub enum Bearer<'a> {
     ExtraSpace,
     /// The token.
     Token(&'a str),
+    /// A token that is no text: no authenticator knows it.
+    Unreadable,
 }
 
 /// The scheme of bearer tokens, in any case.
@@ -59,16 +61,23 @@ const SCHEME: &str = "bearer";
 pub const EXTRA_SPACE: &str =
     "the provided Authorization header contains extra space before the bearer token, and is ignored";
 
+/// The token of [`Bearer::Unreadable`].
+const UNREADABLE: &str = "\u{fffd}";
+
 /// Reads an `Authorization` header as upstream does: parts end at single blanks, and only the first two count.
-pub fn bearer_token(header: &str) -> Bearer<'_> {
-    let header = header.trim();
+pub fn bearer_token(header: &[u8]) -> Bearer<'_> {
+    let header = header.trim_ascii();
     let Some((scheme, rest)) = header.split_at_checked(SCHEME.len()) else { return Bearer::None };
-    let Some(rest) = rest.strip_prefix(' ').filter(|_| scheme.eq_ignore_ascii_case(SCHEME)) else {
+    let Some(rest) = rest.strip_prefix(b" ").filter(|_| scheme.eq_ignore_ascii_case(SCHEME.as_bytes()))
+    else {
         return Bearer::None;
     };
-    match memchr::memchr(b' ', rest.as_bytes()) {
+    match memchr::memchr(b' ', rest) {
         Some(0) => Bearer::ExtraSpace,
-        end => Bearer::Token(&rest[..end.unwrap_or(rest.len())]),
+        end => {
+            let token = str::from_utf8(&rest[..end.unwrap_or(rest.len())]);
+            token.map_or(Bearer::Unreadable, Bearer::Token)
+        }
     }
 }
 
@@ -195,11 +204,25 @@ mod tests {
             (None, None, Some("system:anonymous"), "no credentials"),
             (None, Some("Basic c2VjcmV0"), Some("system:anonymous"), "another scheme"),
             (None, Some("Bearer"), Some("system:anonymous"), "no token"),
+            (None, Some("Bearer \u{fc}"), None, "a token beyond ASCII"),
+            (None, Some("Bearer x \u{fc}"), None, "bytes after the token are ignored"),
+            (None, Some("Bearer secret \u{fc}"), Some("admin"), "bytes after the token are ignored"),
+            (None, Some("Basic \u{fc}"), Some("system:anonymous"), "another scheme"),
         ] {
-            let headers = header.map(|value| (AUTHORIZATION, value.parse().unwrap())).into_iter().collect();
+            let value = |text: &str| http::HeaderValue::from_bytes(text.as_bytes()).unwrap();
+            let headers = header.map(|text| (AUTHORIZATION, value(text))).into_iter().collect();
             let user = chain.authenticate(credentials(bearer(&headers), certificate, "/")).get().await;
             assert_eq!(user.ok().map(|user| user.name.clone()).as_deref(), want, "{why}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_token_that_is_no_text_is_refused() {
+        let chain = authenticators(Some("secret".into()));
+        let value = http::HeaderValue::from_bytes(b"Bearer \xff\xfe").unwrap();
+        let headers = [(AUTHORIZATION, value)].into_iter().collect();
+        let user = chain.authenticate(credentials(bearer(&headers), None, "/")).get().await;
+        assert_eq!(user.err(), Some(Unauthorized));
     }
 
     #[tokio::test]

@@ -23,9 +23,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, SET_COOKIE,
-};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, SET_COOKIE};
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
@@ -35,7 +33,7 @@ use pleach_work::{Meter, run_metered};
 use tokio::time::timeout;
 
 use crate::app::{App, REQUEST_STEPS};
-use crate::authentication::{Bearer, bearer_token};
+use crate::authentication::{Bearer, bearer};
 use crate::body::Body;
 use crate::cpu::CpuGuard;
 use crate::outcome::Outcome;
@@ -248,13 +246,12 @@ impl Console {
         request: Request<Incoming>,
     ) -> Response<Body> {
         // A page cannot set this header for another origin, but a browser sends its certificate with everything.
-        let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let is_page =
             request.headers().contains_key("origin") || request.headers().contains_key("sec-fetch-site");
-        let grant = match (api.certificate(), header.map(bearer_token)) {
+        let grant = match (api.certificate(), bearer(request.headers())) {
             (_, _) if is_page => None,
             (Some(Ok(user)), _) => Some(Grant::User(user.clone())),
-            (_, Some(Bearer::Token(token))) => {
+            (_, Bearer::Token(token)) => {
                 api.authenticate(token).await.map(|_| Grant::Token(token.to_owned()))
             }
             _ => None,
