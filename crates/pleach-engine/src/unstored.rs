@@ -3,9 +3,72 @@
 use pleach_json::{Hints, Map, Str, Value, json};
 use pleach_pipeline::resource::Resource;
 
+use crate::admission::{AdmissionAttributes, RequestOptions};
+use crate::engine::Engine;
 use crate::kind::Kind;
 use crate::options::{Body, Context, WriteOptions};
 use crate::rejection::Rejection;
+use crate::target::Target;
+
+/// An object after mutating admission.
+#[derive(Debug)]
+pub struct Admitted {
+    /// The object.
+    pub object: Value,
+    /// Whether a plugin wants to see the object again.
+    is_handled: bool,
+}
+
+impl Engine {
+    /// Mutating admission of an object that is not stored.
+    pub async fn admit_unstored(
+        &self,
+        target: &Target,
+        object: Value,
+        options: &WriteOptions,
+        context: &mut Context,
+    ) -> Result<Admitted, Rejection> {
+        let attributes =
+            AdmissionAttributes::new(target, target.name(), RequestOptions::Create(options), context);
+        if self.begin_admission(&attributes).await?.is_none() {
+            return Ok(Admitted { object, is_handled: false });
+        }
+        let (object, _) = self.mutating_admission(&attributes, Some(object), None, context).await?;
+        Ok(Admitted { object: object.unwrap_or_default(), is_handled: true })
+    }
+
+    /// Validating admission of an object that is not stored.
+    pub async fn validate_unstored(
+        &self,
+        target: &Target,
+        admitted: &Admitted,
+        options: &WriteOptions,
+        context: &mut Context,
+    ) -> Result<(), Rejection> {
+        if !admitted.is_handled {
+            return Ok(());
+        }
+        let attributes =
+            AdmissionAttributes::new(target, target.name(), RequestOptions::Create(options), context);
+        self.validating_admission(&attributes, Some(&admitted.object), None, context).await
+    }
+
+    /// Admission of a connection to an object. The options of the connection come back as plugins left them.
+    pub async fn admit_connection(
+        &self,
+        target: &Target,
+        options: Value,
+        context: &mut Context,
+    ) -> Result<Value, Rejection> {
+        let attributes = AdmissionAttributes::new(target, target.name(), RequestOptions::Connect, context);
+        if self.begin_admission(&attributes).await?.is_none() {
+            return Ok(options);
+        }
+        let (options, _) = self.mutating_admission(&attributes, Some(options), None, context).await?;
+        self.validating_admission(&attributes, options.as_ref(), None, context).await?;
+        Ok(options.unwrap_or_default())
+    }
+}
 
 /// Decodes the body of a request, with the errors and warnings of a built-in kind.
 pub fn decode(

@@ -24,6 +24,16 @@ pub enum Subresource {
     Binding,
     /// `/eviction`, for Pods: its objects are not stored.
     Eviction,
+    /// `/token`, for service accounts: its objects are not stored.
+    Token,
+    /// `/attach`, for Pods: a connection.
+    Attach,
+    /// `/exec`, for Pods: a connection.
+    Exec,
+    /// `/portforward`, for Pods: a connection.
+    PortForward,
+    /// `/proxy`, for Pods: a connection.
+    Proxy,
 }
 
 impl Subresource {
@@ -39,6 +49,11 @@ impl Subresource {
             Self::Resize => "resize",
             Self::Binding => "binding",
             Self::Eviction => "eviction",
+            Self::Token => "token",
+            Self::Attach => "attach",
+            Self::Exec => "exec",
+            Self::PortForward => "portforward",
+            Self::Proxy => "proxy",
         }
     }
 }

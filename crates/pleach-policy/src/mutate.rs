@@ -21,6 +21,8 @@ pub enum PatchType<'a> {
     Known(Type<'a>),
     /// A Scale, which cannot be mutated.
     Scale,
+    /// The options of a connection: a kind of `v1` that no published document describes.
+    Connection(&'a str),
 }
 
 /// The result of a mutation.
@@ -115,8 +117,14 @@ fn apply(object: &Value, patch: &Arc<ObjectValue<'_>>, of: PatchType<'_>) -> Res
             };
         }
     }
-    let PatchType::Known(of) = of else {
-        return Err(unfit("no corresponding type for autoscaling/v1, Kind=Scale".to_owned()));
+    let of = match of {
+        PatchType::Known(of) => of,
+        PatchType::Scale => {
+            return Err(unfit("no corresponding type for autoscaling/v1, Kind=Scale".to_owned()));
+        }
+        PatchType::Connection(kind) => {
+            return Err(unfit(format!("no corresponding type for /v1, Kind={kind}")));
+        }
     };
     pleach_apply::check_unfit(&patch, of, &native.unfit).map_err(unfit)?;
     pleach_apply::validate(&patch, of, false).map_err(unfit)?;

@@ -15,6 +15,8 @@ pub enum Operation {
     Update,
     /// The object is deleted.
     Delete,
+    /// A connection to the object is opened, as by `exec` or `proxy`: the object of the request is its options.
+    Connect,
 }
 
 impl Operation {
@@ -24,6 +26,7 @@ impl Operation {
             Self::Create => "CREATE",
             Self::Update => "UPDATE",
             Self::Delete => "DELETE",
+            Self::Connect => "CONNECT",
         }
     }
 }
@@ -40,7 +43,7 @@ pub struct AdmissionRequest<'a> {
     pub resource: &'a str,
     /// The subresource, or empty.
     pub subresource: &'a str,
-    /// Group, version and kind of the object: those of the resource, or a Scale.
+    /// Group, version and kind of the object: those of the resource, or of the subresource, as a Scale.
     pub object_type: (&'a str, &'a str, &'a str),
     /// The name, if it is known yet.
     pub name: Str,
@@ -50,7 +53,7 @@ pub struct AdmissionRequest<'a> {
     pub object: Option<&'a Value>,
     /// The object as it is; none if it is new.
     pub old: Option<&'a Value>,
-    /// `CreateOptions` and the like.
+    /// `CreateOptions` and the like; null for a connection.
     pub options: &'a Value,
     /// Whether nothing will be written.
     pub dry_run: bool,

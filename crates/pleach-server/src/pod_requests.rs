@@ -15,13 +15,14 @@ use pleach_engine::options::{Context, DeleteOptions, Format, Freshness};
 use pleach_engine::rejection::{Rejection, Subject};
 use pleach_engine::target::{Subresource, Target};
 use pleach_engine::unstored;
-use pleach_json::Value;
+use pleach_json::{Map, Value};
 use pleach_meta::{FieldError, Reason, Status};
 
 use crate::app::{App, Call};
 use crate::body::Body;
 use crate::options;
 use crate::outcome::Outcome;
+use crate::query::Query;
 use crate::request_body::Unread;
 use crate::resource::{error_format, unstored_body};
 use crate::respond;
@@ -115,10 +116,82 @@ async fn answer(
             evict(app, call, &target, body, context).await
         }
         "log" if *verb != Verb::Get => Err(Rejection::UnknownMethod),
-        "proxy" => proxy(app, &target).await,
+        "log" => stream(app, call, &target, "log", call.query.get("container").unwrap_or_default()).await,
+        "proxy" => {
+            target.subresource = Subresource::Proxy;
+            connect(app, call, &target, context).await?;
+            proxy(app, &target).await
+        }
         _ if !matches!(verb, Verb::Get | Verb::Create) => Err(Rejection::UnknownMethod),
-        subresource => stream(app, call, &target, subresource).await,
+        subresource => {
+            target.subresource = match subresource {
+                "attach" => Subresource::Attach,
+                "portforward" => Subresource::PortForward,
+                _ => Subresource::Exec,
+            };
+            let options = connect(app, call, &target, context).await?;
+            target.subresource = Subresource::None;
+            stream(app, call, &target, subresource, text(&options, &["container"])).await
+        }
     }
+}
+
+/// Admission of a connection. Its options come back as admission left them.
+async fn connect(
+    app: &App,
+    call: &Call<'_>,
+    target: &Target,
+    context: &mut Context,
+) -> Result<Value, Rejection> {
+    let options = connection_options(call.query, call.attributes.path, target.subresource)?;
+    app.engine.admit_connection(target, options, context).await
+}
+
+/// The options of a connection, from its query; of a proxy, from its path.
+fn connection_options(query: &Query, path: &str, subresource: Subresource) -> Result<Value, Rejection> {
+    let (kind, flags): (&str, &[&str]) = match subresource {
+        Subresource::Attach => ("PodAttachOptions", &["stdin", "stdout", "stderr", "tty"]),
+        Subresource::PortForward => ("PodPortForwardOptions", &[]),
+        Subresource::Proxy => ("PodProxyOptions", &[]),
+        _ => ("PodExecOptions", &["stdin", "stdout", "stderr", "tty"]),
+    };
+    let mut options = Map::new();
+    options.insert("apiVersion", "v1");
+    options.insert("kind", kind);
+    for flag in flags {
+        if query.switch(flag) == Some(true) {
+            options.insert(*flag, true);
+        }
+    }
+    if !flags.is_empty() && !query.text("container").is_empty() {
+        options.insert("container", query.text("container"));
+    }
+    // /api/v1/namespaces/<namespace>/pods/<name>/proxy/<path>
+    if subresource == Subresource::Proxy
+        && let Some(path) = path.splitn(9, '/').nth(8)
+    {
+        options.insert("path", format!("/{path}"));
+    }
+    if subresource == Subresource::Exec {
+        let command: Vec<Value> = query.all("command").map(Value::from).collect();
+        if !command.is_empty() {
+            options.insert("command", command);
+        }
+    }
+    if subresource == Subresource::PortForward {
+        let mut ports: Vec<Value> = Vec::new();
+        for port in query.all("ports").flat_map(|list| list.split(',')) {
+            let port: i32 = port.parse().map_err(|_| {
+                let port = pleach_go::strconv::quote(port);
+                Rejection::BadRequest(format!("strconv.ParseInt: parsing {port}: invalid syntax"))
+            })?;
+            ports.push(i64::from(port).into());
+        }
+        if !ports.is_empty() {
+            options.insert("ports", ports);
+        }
+    }
+    Ok(options.into())
 }
 
 async fn bind(
@@ -173,14 +246,19 @@ async fn evict(
 }
 
 /// Logs, commands and forwarded ports.
-async fn stream(app: &App, call: &Call<'_>, target: &Target, subresource: &str) -> Result<Answer, Rejection> {
+async fn stream(
+    app: &App,
+    call: &Call<'_>,
+    target: &Target,
+    subresource: &str,
+    container: &str,
+) -> Result<Answer, Rejection> {
     if subresource == "log" {
         check_log_options(call, target)?;
     }
     let pod = app.engine.get(target, Freshness::Latest).await?.into_value()?;
     if subresource != "portforward" {
-        let wanted = call.query.get("container").unwrap_or_default();
-        container_of(&pod, wanted).map_err(Rejection::BadRequest)?;
+        container_of(&pod, container).map_err(Rejection::BadRequest)?;
     }
     let node = text(&pod, &["spec", "nodeName"]);
     if node.is_empty() {

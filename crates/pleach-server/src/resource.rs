@@ -212,7 +212,13 @@ fn is_supported(target: &Target, verb: &Verb) -> bool {
         | Subresource::EphemeralContainers
         | Subresource::Resize => matches!(verb, Verb::Get | Verb::Update | Verb::Patch),
         // Served before: their objects are not stored.
-        Subresource::Binding | Subresource::Eviction => false,
+        Subresource::Binding
+        | Subresource::Eviction
+        | Subresource::Token
+        | Subresource::Attach
+        | Subresource::Exec
+        | Subresource::PortForward
+        | Subresource::Proxy => false,
     }
 }
 

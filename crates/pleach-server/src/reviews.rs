@@ -6,9 +6,12 @@ mod access;
 mod selectors;
 mod validate;
 
+use std::sync::Arc;
+
 use http::Response;
 use http::header::USER_AGENT;
 use pleach_auth::ResourceAttributes;
+use pleach_engine::catalog::ServedKind;
 use pleach_engine::kind::Kind;
 use pleach_engine::kinds::authentication::{SELF_SUBJECT_REVIEW, TOKEN_REVIEW};
 use pleach_engine::kinds::authorization::{
@@ -16,6 +19,7 @@ use pleach_engine::kinds::authorization::{
 };
 use pleach_engine::options::Context;
 use pleach_engine::rejection::Rejection;
+use pleach_engine::target::{Subresource, Target};
 use pleach_engine::unstored;
 use pleach_engine::webhooks::user_info;
 use pleach_json::{Value, json};
@@ -58,6 +62,22 @@ static REVIEWS: [Review; 6] = reviews! {
     "authorization.k8s.io" "selfsubjectrulesreviews" "SelfSubjectRulesReview" false SELF_SUBJECT_RULES_REVIEW;
     "authorization.k8s.io" "subjectaccessreviews" "SubjectAccessReview" false SUBJECT_ACCESS_REVIEW;
 };
+
+/// The kinds of the reviews, in the order of the table.
+static SERVED: Constant<Vec<Arc<ServedKind>>> = Constant::new(|| {
+    let served = |review: &Review| {
+        let kind: &Kind = review.decoded_as;
+        Arc::new(ServedKind::from(kind.clone()))
+    };
+    REVIEWS.iter().map(served).collect()
+});
+
+impl Review {
+    fn served(&self) -> Arc<ServedKind> {
+        let at = REVIEWS.iter().position(|review| review.plural == self.plural);
+        SERVED[at.expect("a review of the table")].clone()
+    }
+}
 
 /// The review a path asks for.
 pub fn find(info: &ResourceAttributes<'_>) -> Option<Review> {
@@ -106,34 +126,49 @@ async fn answer(
     let api_version = format!("{}/v1", review.group);
     let body = unstored_body(call, &api_version, review.kind, body).await?;
     let options = options::write_options(call.query, "CreateOptions")?;
-    let asked = unstored::decode(kind, &body, &options, context)?;
+    let mut asked = unstored::decode(kind, &body, &options, context)?;
     let namespace = call.attributes.resource.as_ref().map_or("", |resource| resource.namespace);
     let sent = asked.at(&["metadata", "namespace"]).and_then(Value::as_str).unwrap_or_default();
     if review.namespaced && !sent.is_empty() && sent != namespace {
         let why = "the namespace of the provided object does not match the namespace sent on the request";
         return Err(Rejection::BadRequest(why.into()));
     }
+    let (engine, user) = (&app.engine, &call.attributes.user);
+    let managed_fields = unstored::managed_fields(&asked, &api_version, "", &engine.now(), &options, context);
+    let namespace = if review.namespaced { namespace } else { "" };
+    if let Some(members) = asked.as_object_mut() {
+        members.insert("apiVersion", api_version.as_str());
+        members.insert("kind", review.kind);
+    }
+    let target = Target {
+        kind: review.served(),
+        version: 0,
+        namespace: review.namespaced.then(|| namespace.into()),
+        name: None,
+        subresource: Subresource::None,
+    };
+    let admitted = engine.admit_unstored(&target, asked, &options, context).await?;
+    match review.kind {
+        "TokenReview" => service_account::check_token_review(&admitted.object)?,
+        "SelfSubjectReview" => {}
+        "SelfSubjectRulesReview" => drop(access::namespace_of_rules(&admitted.object)?),
+        kind => {
+            let review = access::AccessReview { kind, namespace, managed_fields };
+            validate::check(&review, &admitted.object)?;
+        }
+    }
+    engine.validate_unstored(&target, &admitted, &options, context).await?;
+    let asked = admitted.object;
     match review.kind {
         "TokenReview" => service_account::answer_token_review(app, asked).await,
         // Nothing that was sent comes back.
         "SelfSubjectReview" => Ok(json!({
             "apiVersion": (api_version), "kind": (review.kind),
-            "metadata": {"creationTimestamp": (app.engine.now())},
-            "status": {"userInfo": (user_info(&call.attributes.user))},
+            "metadata": {"creationTimestamp": (engine.now())},
+            "status": {"userInfo": (user_info(user))},
         })),
-        "SelfSubjectRulesReview" => {
-            access::rules(app.engine.authorizer(), &call.attributes.user, &asked).await
-        }
-        _ => {
-            let managed_fields =
-                unstored::managed_fields(&asked, &api_version, "", &app.engine.now(), &options, context);
-            let review = access::AccessReview {
-                kind: review.kind,
-                namespace: if review.namespaced { namespace } else { "" },
-                managed_fields,
-            };
-            access::decide(app.engine.authorizer(), &call.attributes.user, &review, asked).await
-        }
+        "SelfSubjectRulesReview" => access::rules(engine.authorizer(), user, &asked).await,
+        kind => access::decide(engine.authorizer(), user, (kind, namespace), &asked).await,
     }
 }
 

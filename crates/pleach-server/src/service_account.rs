@@ -28,7 +28,7 @@ use sha2::{Digest as _, Sha256};
 
 pub use issuer_documents::serve as serve_issuer_documents;
 pub use token_request::{is_served as is_token_request, serve as serve_token_request};
-pub use token_review::answer as answer_token_review;
+pub use token_review::{answer as answer_token_review, check as check_token_review};
 
 pub use legacy::SecretTokens;
 
@@ -41,6 +41,12 @@ const PRIVATE_CLAIMS: &str = "kubernetes.io";
 
 /// The audit annotation of a request that a token was issued for.
 const ISSUED_CREDENTIAL_ID: &str = "authentication.kubernetes.io/issued-credential-id";
+
+/// The audit annotation of a request with a token that its client should have replaced.
+const STALE_TOKEN: &str = "authentication.k8s.io/stale-token";
+
+/// The audit annotation of a request with a token of a Secret.
+const LEGACY_TOKEN: &str = "authentication.k8s.io/legacy-token";
 
 /// The configuration of the issuer of tokens.
 pub struct IssuerOptions {
@@ -77,6 +83,14 @@ pub struct ValidToken {
     pub audiences: Vec<String>,
 }
 
+/// The times of a token, in seconds.
+struct Validity {
+    issued: i64,
+    expires: i64,
+    /// When uses of the token are noted, since the client should have another one.
+    warn_after: Option<i64>,
+}
+
 /// The object that a token is bound to.
 struct BoundObject {
     /// Its key in the claims: `secret`, `pod` or `node`.
@@ -107,8 +121,7 @@ impl TokenIssuer {
         &self,
         account: &Account<'_>,
         audiences: &[String],
-        issued: i64,
-        expires: i64,
+        validity: &Validity,
         bound: &[BoundObject],
     ) -> Result<String, Rejection> {
         let mut random = [0; 16];
@@ -124,7 +137,11 @@ impl TokenIssuer {
             }
             private.insert(object.claim, reference);
         }
+        if let Some(seconds) = validity.warn_after {
+            private.insert("warnafter", seconds);
+        }
         let audiences: Vec<Value> = audiences.iter().map(|text| Value::from(text.as_str())).collect();
+        let Validity { issued, expires, .. } = *validity;
         let issuer = self.issuers.first().map(String::as_str).unwrap_or_default();
         let id = uuid_v4(random);
         let claims = json!({
@@ -144,13 +161,13 @@ impl TokenIssuer {
         audiences: &[String],
     ) -> Result<ValidToken, TokenError> {
         let claims = self.verified_claims(token)?;
-        if claims.get("iss").and_then(Value::as_str) == Some(ISSUER) {
+        let mut found = texts(claims.get("aud"));
+        if found.is_empty() {
             // Tokens of Secrets are for this server.
-            let meant = audiences.iter().filter(|asked| self.audiences.contains(asked)).cloned().collect();
-            let user = legacy::user(engine, token, &claims).await?;
-            return Ok(ValidToken { user, audiences: meant });
+            let subject = claims.get("sub").and_then(Value::as_str).unwrap_or_default();
+            audit::annotate(LEGACY_TOKEN, || subject.to_owned());
+            found.clone_from(&self.audiences);
         }
-        let found = texts(claims.get("aud"));
         let meant: Vec<String> = audiences.iter().filter(|asked| found.contains(asked)).cloned().collect();
         if meant.is_empty() {
             let list = |texts: &[String]| texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(" ");
@@ -160,8 +177,12 @@ impl TokenIssuer {
                 list(audiences)
             )));
         }
-        check_times(&claims, engine.now_seconds())?;
-        let user = self.user(engine, &claims).await?;
+        let user = if claims.get("iss").and_then(Value::as_str) == Some(ISSUER) {
+            legacy::user(engine, token, &claims).await?
+        } else {
+            check_times(&claims, engine.now_seconds())?;
+            self.user(engine, &claims).await?
+        };
         Ok(ValidToken { user, audiences: meant })
     }
 
@@ -255,6 +276,14 @@ impl TokenIssuer {
             if found != uid {
                 return Err(invalid(format!("{claim} UID ({found}) does not match {what} ({uid})")));
             }
+        }
+        if let Some(late) = private.get("warnafter").and_then(Value::as_int).map(|at| now - at)
+            && late > 0
+        {
+            audit::annotate(STALE_TOKEN, || {
+                let subject = user_name(namespace, name);
+                format!("subject: {subject}, seconds after warning threshold: {late}")
+            });
         }
         extra.sort();
         let groups = ["system:serviceaccounts".into(), format!("system:serviceaccounts:{namespace}").into()];

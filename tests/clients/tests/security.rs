@@ -60,6 +60,15 @@ fn secrets_of_service_accounts_have_a_token_that_dies_with_the_account() {
     let token = String::from_utf8(token).unwrap();
     assert_eq!(status_of(&api, &token, "configmaps"), 403, "known, without rights");
     assert_eq!(status_of(&api, &format!("{token}x"), "configmaps"), 401);
+    let review = api.create(
+        "/apis/authentication.k8s.io/v1/tokenreviews",
+        &json!({
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
+            "spec": {"token": token, "audiences": ["elsewhere"]},
+        }),
+    );
+    let error = "[invalid bearer token, token audiences [\"https://kubernetes.default.svc\"] is invalid for the target audiences [\"elsewhere\"]]";
+    assert_eq!(review["status"], json!({"user": {}, "error": error}), "for this server only");
 
     api.try_send("DELETE", &format!("{ACCOUNTS}/robot"), None).unwrap().ok();
     assert_eq!(status_of(&api, &token, "configmaps"), 401, "at once");

@@ -8,6 +8,9 @@ use pleach_json::{Str, Value};
 use pleach_meta::object_meta::ObjectMeta;
 pub(crate) use pleach_policy::{AdmissionRequest, GroupVersion, Operation};
 
+use crate::kind::Kind;
+use crate::kinds::authentication::{self, TOKEN_REQUEST};
+use crate::kinds::pod::requests::{BINDING, EVICTION};
 use crate::options::{Context, DeleteOptions, WriteOptions};
 use crate::rejection::Rejection;
 use crate::target::{Subresource, Target};
@@ -21,6 +24,8 @@ pub(crate) enum RequestOptions<'a> {
     Update(&'a WriteOptions),
     /// `DeleteOptions`
     Delete(&'a DeleteOptions),
+    /// A connection has none.
+    Connect,
 }
 
 impl RequestOptions<'_> {
@@ -30,6 +35,7 @@ impl RequestOptions<'_> {
             Self::Create(options) => options.to_value("CreateOptions"),
             Self::Update(options) => options.to_value("UpdateOptions"),
             Self::Delete(options) => options.to_value(),
+            Self::Connect => Value::Null,
         }
     }
 }
@@ -64,6 +70,7 @@ impl<'a> AdmissionAttributes<'a> {
             RequestOptions::Create(_) => Operation::Create,
             RequestOptions::Update(_) => Operation::Update,
             RequestOptions::Delete(_) => Operation::Delete,
+            RequestOptions::Connect => Operation::Connect,
         }
     }
 
@@ -72,6 +79,7 @@ impl<'a> AdmissionAttributes<'a> {
         match self.options {
             RequestOptions::Create(options) | RequestOptions::Update(options) => options.dry_run,
             RequestOptions::Delete(options) => options.dry_run,
+            RequestOptions::Connect => false,
         }
     }
 
@@ -81,6 +89,37 @@ impl<'a> AdmissionAttributes<'a> {
         let names = [self.name.as_str(), meta.name(), meta.generate_name()];
         let name = names.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown");
         Rejection::Forbidden { subject: self.target.kind.subject(name), why: why.into(), cause: None }
+    }
+
+    /// Group, version and kind of the object of the request.
+    pub(crate) fn object_kind(&self) -> (&'a str, &'a str, &'a str) {
+        let (group, version) = self.group_version();
+        match self.target.subresource {
+            Subresource::Scale => ("autoscaling", "v1", "Scale"),
+            Subresource::Binding => ("", "v1", "Binding"),
+            Subresource::Eviction => ("policy", "v1", "Eviction"),
+            Subresource::Token => (authentication::GROUP, "v1", "TokenRequest"),
+            Subresource::Attach => ("", "v1", "PodAttachOptions"),
+            Subresource::Exec => ("", "v1", "PodExecOptions"),
+            Subresource::PortForward => ("", "v1", "PodPortForwardOptions"),
+            Subresource::Proxy => ("", "v1", "PodProxyOptions"),
+            _ => (group, version, self.target.kind.kind.as_str()),
+        }
+    }
+
+    /// The kind of the objects of a subresource that are not stored.
+    pub(crate) fn unstored_kind(&self) -> Option<&'static Kind> {
+        match self.target.subresource {
+            Subresource::Binding => Some(&BINDING),
+            Subresource::Eviction => Some(&EVICTION),
+            Subresource::Token => Some(&TOKEN_REQUEST),
+            _ => None,
+        }
+    }
+
+    /// Whether the object of the request has no fields that the server knows: a Scale, or the options of a connection.
+    pub(crate) fn is_untyped(&self) -> bool {
+        self.target.subresource == Subresource::Scale || self.operation() == Operation::Connect
     }
 
     /// The group and version of the request.
@@ -104,15 +143,10 @@ impl<'a> AdmissionAttributes<'a> {
     ) -> AdmissionRequest<'r> {
         let target = self.target;
         let (group, version) = self.group_version();
+        let is_new = self.operation() == Operation::Create && target.subresource == Subresource::None;
         let name = match object {
-            Some(object) if self.operation() == Operation::Create => ObjectMeta::of(object).name(),
+            Some(object) if is_new => ObjectMeta::of(object).name(),
             _ => &self.name,
-        };
-        let object_type = match target.subresource {
-            Subresource::Scale => ("autoscaling", "v1", "Scale"),
-            Subresource::Binding => ("", "v1", "Binding"),
-            Subresource::Eviction => ("policy", "v1", "Eviction"),
-            _ => (group, version, target.kind.kind.as_str()),
         };
         AdmissionRequest {
             operation: self.operation(),
@@ -120,7 +154,7 @@ impl<'a> AdmissionAttributes<'a> {
             version,
             resource: &target.kind.plural,
             subresource: target.subresource.as_str(),
-            object_type,
+            object_type: self.object_kind(),
             name: name.into(),
             // A namespace is in itself.
             namespace: match &target.namespace {

@@ -3,8 +3,10 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use pleach_apply::Type;
 use pleach_json::{Str, Value};
 use pleach_meta::Reason;
+use pleach_pipeline::resource::Resource;
 use pleach_policy::messages::mutation_refusal;
 use pleach_policy::{
     Condition, FailurePolicy, Input, InvocationKey, Mutated, Mutation as PolicyMutation, MutationError,
@@ -18,9 +20,10 @@ use super::webhooks::{Views, version};
 use super::{AdmissionAttributes, AdmissionRequest, Mutation, Operation, Plugin, Verdict};
 use crate::decode;
 use crate::engine::Engine;
+use crate::kind::Kind;
 use crate::managed::Endpoint;
 use crate::rejection::Rejection;
-use crate::target::{Subresource, Target};
+use crate::target::Subresource;
 use crate::webhooks::excerpt;
 
 pub(super) struct MutatingAdmissionPolicy;
@@ -217,8 +220,11 @@ impl<'p> Run<'_, 'p> {
         strict: bool,
     ) -> Result<Value, Rejection> {
         let target = self.attributes.target;
-        if strict && !target.kind.is_custom() && target.subresource != Subresource::Scale {
-            let seen = Target { version: version(&target.kind, invocation.seen), ..target.clone() };
+        if strict && !target.kind.is_custom() && !self.attributes.is_untyped() {
+            let seen = match self.attributes.unstored_kind() {
+                Some(kind) => Resource::new(kind, 0),
+                None => Resource { version: version(&target.kind, invocation.seen), ..target.resource() },
+            };
             let text = |key: &str| mutated.get(key).and_then(Value::as_str).unwrap_or_default();
             if text("apiVersion") != seen.version().api_version {
                 return Err(Rejection::internal(format!(
@@ -227,7 +233,7 @@ impl<'p> Run<'_, 'p> {
                     excerpt(text("apiVersion"))
                 )));
             }
-            let decoded = decode::object(seen.resource(), mutated.clone(), Record::Unknown, None);
+            let decoded = decode::object(seen, mutated.clone(), Record::Unknown, None);
             let decoded = decoded.map_err(Rejection::internal)?;
             if !decoded.strict.is_empty() {
                 let unknown: Vec<String> =
@@ -244,17 +250,24 @@ impl<'p> Run<'_, 'p> {
 struct PatchOf<'a> {
     endpoint: Endpoint<'a>,
     api_version: Str,
-    is_scale: bool,
+    unstored: Option<&'static Kind>,
+    untyped: Option<PatchType<'a>>,
 }
 
 impl<'a> PatchOf<'a> {
     fn new(attributes: &AdmissionAttributes<'a>, seen: super::GroupVersion<'_>) -> Self {
         let target = attributes.target;
         let seen = version(&target.kind, seen);
+        let untyped = match target.subresource {
+            Subresource::Scale => Some(PatchType::Scale),
+            _ if attributes.is_untyped() => Some(PatchType::Connection(attributes.object_kind().2)),
+            _ => None,
+        };
         Self {
             endpoint: Endpoint::over(target, None),
             api_version: target.kind.versions[seen].api_version.clone(),
-            is_scale: target.subresource == Subresource::Scale,
+            unstored: attributes.unstored_kind(),
+            untyped,
         }
     }
 }
@@ -266,6 +279,10 @@ fn mutate(
     of: &PatchOf<'_>,
 ) -> Result<Mutated, MutationError> {
     use pleach_apply::Versions as _;
-    let known = if of.is_scale { None } else { of.endpoint.type_of(&of.api_version) };
-    policy.mutate(mutation, input, known.map_or(PatchType::Scale, PatchType::Known))
+    let known = || match of.unstored {
+        Some(kind) => Some(Type::of(kind.versions[0].schema.get())),
+        None => of.endpoint.type_of(&of.api_version),
+    };
+    let patch_type = of.untyped.or_else(|| known().map(PatchType::Known));
+    policy.mutate(mutation, input, patch_type.unwrap_or(PatchType::Scale))
 }

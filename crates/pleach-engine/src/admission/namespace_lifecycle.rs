@@ -28,6 +28,7 @@ impl Plugin for NamespaceLifecycle {
     ) -> Answer<'a, Verdict> {
         match (attributes.operation(), &attributes.target.namespace) {
             (Operation::Delete, _) => Answer::Now(check_deletion(attributes)),
+            (Operation::Create, _) if is_local_review(attributes) => Answer::Now(Ok(())),
             (Operation::Create, Some(namespace)) => {
                 let key = keys::namespace(namespace);
                 match engine.try_stored(&key) {
@@ -41,6 +42,12 @@ impl Plugin for NamespaceLifecycle {
             _ => Answer::Now(Ok(())),
         }
     }
+}
+
+/// Whether it is a LocalSubjectAccessReview: rights in a namespace may be asked about before it exists.
+fn is_local_review(attributes: &AdmissionAttributes<'_>) -> bool {
+    let kind = &attributes.target.kind;
+    kind.group == kinds::authorization::GROUP && kind.kind == "LocalSubjectAccessReview"
 }
 
 fn check_deletion(attributes: &AdmissionAttributes<'_>) -> Verdict {

@@ -9,6 +9,7 @@ use pleach_json::{Map, Value};
 use pleach_meta::names::check_qualified_name;
 use pleach_patch::JsonPatch;
 use pleach_pipeline::Typed;
+use pleach_pipeline::resource::Resource;
 use pleach_policy::RequestAuthorizer;
 use pleach_schema::Record;
 use tokio::time::Instant;
@@ -23,7 +24,7 @@ use crate::kind::Kind;
 use crate::limits;
 use crate::rejection::Rejection;
 use crate::settle;
-use crate::target::{Subresource, Target};
+use crate::target::Target;
 use crate::webhooks::answer::{self, Answer};
 use crate::webhooks::caller::{CallError, WebhookPlugin};
 use crate::webhooks::conditions::Verdict;
@@ -84,7 +85,7 @@ impl Engine {
         let kind = &attributes.target.kind;
         let version = version(kind, seen);
         let own = attributes.target.version;
-        if version == own || attributes.target.subresource == Subresource::Scale {
+        if version == own || attributes.is_untyped() || attributes.unstored_kind().is_some() {
             return Ok((request.object.map(Cow::Borrowed), request.old.map(Cow::Borrowed)));
         }
         if let Some((_, (object, old))) = views.0.iter().find(|(known, _)| *known == version) {
@@ -175,8 +176,12 @@ impl Engine {
         let target = attributes.target;
         let kind = &target.kind;
         limits::check_nesting(&patched, None)?;
-        if target.subresource == Subresource::Scale {
+        if attributes.is_untyped() {
             return Ok(patched);
+        }
+        if let Some(kind) = attributes.unstored_kind() {
+            let decoded = decode::object(Resource::new(kind, 0), patched, Record::Nothing, None);
+            return Ok(decoded.map_err(Rejection::internal)?.value.into_value());
         }
         let version = version(kind, seen);
         let api_version = &kind.versions[version].api_version;

@@ -2,11 +2,13 @@
 //!
 //! They are decoded as objects of built-in kinds are, by the Go types of upstream; they are in no catalog.
 
+use std::sync::Arc;
+
 use pleach_go::json::{Decoder, GoStruct, GoType};
 use pleach_json::Value;
 
 use crate::compile;
-use crate::kind::Kind;
+use crate::kind::{Kind, LazySchema};
 use crate::kinds::manifest;
 use crate::resource::Resource;
 use crate::strategy::Strategy;
@@ -58,11 +60,18 @@ spec:
         );
         let mut kind = compile::kind(&manifest::crd(&manifest));
         (kind.strategy, kind.crd, kind.established) = (self, None, true);
+        for version in Arc::get_mut(&mut kind.versions).into_iter().flatten() {
+            version.schema = LazySchema::new(|| types::schema(self.type_name));
+        }
         kind
     }
 }
 
 impl Strategy for Unstored {
+    fn is_exempt_from_policies(&self) -> bool {
+        true
+    }
+
     fn other_versions(&self) -> &'static [&'static str] {
         self.group.other_versions
     }

@@ -10,7 +10,7 @@ use pleach_auth::{
 use pleach_engine::rejection::Rejection;
 use pleach_json::{Map, Str, Value, json};
 
-use super::{selectors, validate};
+use super::selectors;
 
 /// An access review: its kind and where it was created.
 pub(super) struct AccessReview<'a> {
@@ -22,17 +22,16 @@ pub(super) struct AccessReview<'a> {
     pub managed_fields: Value,
 }
 
-/// Answers an access review.
+/// Answers a valid access review, of a kind and in a namespace.
 pub(super) async fn decide(
     authorizer: &dyn Authorizer,
     user: &Arc<UserInfo>,
-    review: &AccessReview<'_>,
-    asked: Value,
+    (kind, namespace): (&str, &str),
+    asked: &Value,
 ) -> Result<Value, Rejection> {
-    validate::check(review, &asked)?;
     let empty = Value::object();
     let spec = asked.get("spec").unwrap_or(&empty);
-    let user = if review.kind == "SelfSubjectAccessReview" { user.clone() } else { subject(spec) };
+    let user = if kind == "SelfSubjectAccessReview" { user.clone() } else { subject(spec) };
     let decision = authorizer.authorize(&attributes(spec, user)).get().await;
     let mut status = Map::new();
     status.insert("allowed", decision.is_allowed());
@@ -47,16 +46,25 @@ pub(super) async fn decide(
         status.insert("evaluationError", error);
     }
     let mut metadata = Map::new();
-    if !review.namespace.is_empty() {
-        metadata.insert("namespace", review.namespace);
+    if !namespace.is_empty() {
+        metadata.insert("namespace", namespace);
     }
     let mut out = Map::new();
     out.insert("apiVersion", "authorization.k8s.io/v1");
-    out.insert("kind", review.kind);
+    out.insert("kind", kind);
     out.insert("metadata", metadata);
     out.insert("spec", spec.clone());
     out.insert("status", status);
     Ok(out.into())
+}
+
+/// The namespace that a rules review is about.
+pub(super) fn namespace_of_rules(asked: &Value) -> Result<&str, Rejection> {
+    let namespace = asked.at(&["spec", "namespace"]).and_then(Value::as_str).unwrap_or_default();
+    if namespace.is_empty() {
+        return Err(Rejection::BadRequest("no namespace on request".into()));
+    }
+    Ok(namespace)
 }
 
 /// Answers a rules review.
@@ -65,10 +73,7 @@ pub(super) async fn rules(
     user: &UserInfo,
     asked: &Value,
 ) -> Result<Value, Rejection> {
-    let namespace = asked.at(&["spec", "namespace"]).and_then(Value::as_str).unwrap_or_default();
-    if namespace.is_empty() {
-        return Err(Rejection::BadRequest("no namespace on request".into()));
-    }
+    let namespace = namespace_of_rules(asked)?;
     let rules = authorizer.rules_for(user, namespace).get().await;
     Ok(json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview",

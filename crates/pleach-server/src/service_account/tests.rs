@@ -56,7 +56,8 @@ impl Fixture {
     fn token(&self, uid: &str, times: (i64, i64), bound: &[BoundObject]) -> String {
         let account = Account { namespace: "default", name: "x", uid };
         let now = self.engine.now_seconds();
-        self.issuer.issue(&account, &[ISSUER.into()], now + times.0, now + times.1, bound).unwrap()
+        let validity = Validity { issued: now + times.0, expires: now + times.1, warn_after: None };
+        self.issuer.issue(&account, &[ISSUER.into()], &validity, bound).unwrap()
     }
 
     async fn check(&self, token: &str) -> Result<Arc<UserInfo>, TokenError> {
@@ -175,7 +176,15 @@ async fn audiences_must_meet() {
     let uid = fixture.create("serviceaccounts", "ServiceAccount").await;
     let account = Account { namespace: "default", name: "x", uid: &uid };
     let now = fixture.engine.now_seconds();
-    let token = fixture.issuer.issue(&account, &["a".into(), "b".into()], now, now + 600, &[]).unwrap();
+    let token = fixture
+        .issuer
+        .issue(
+            &account,
+            &["a".into(), "b".into()],
+            &Validity { issued: now, expires: now + 600, warn_after: None },
+            &[],
+        )
+        .unwrap();
     let check = async |asked: &[&str]| {
         let asked: Vec<String> = asked.iter().map(|text| (*text).to_owned()).collect();
         fixture.issuer.check(&fixture.engine, &token, &asked).await.map(|valid| valid.audiences)

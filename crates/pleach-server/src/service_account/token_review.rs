@@ -12,12 +12,21 @@ use crate::authentication::{Bearer, bearer_token};
 
 const API_VERSION: &str = "authentication.k8s.io/v1";
 
-/// Answers a token review.
-pub async fn answer(app: &App, mut review: Value) -> Result<Value, Rejection> {
-    let token = review.at(&["spec", "token"]).and_then(Value::as_str).unwrap_or_default().to_owned();
-    if token.is_empty() {
+/// Refuses a token review that has no token.
+pub fn check(review: &Value) -> Result<(), Rejection> {
+    if token(review).is_empty() {
         return Err(Rejection::BadRequest("token is required for TokenReview in authentication".into()));
     }
+    Ok(())
+}
+
+fn token(review: &Value) -> &str {
+    review.at(&["spec", "token"]).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Answers a token review that has a token.
+pub async fn answer(app: &App, mut review: Value) -> Result<Value, Rejection> {
+    let token = token(&review).to_owned();
     let audiences = texts(review.at(&["spec", "audiences"]));
     let mut status = Map::new();
     match outcome(app, &token, &audiences).await {
@@ -52,9 +61,9 @@ async fn outcome(
 ) -> Result<(std::sync::Arc<UserInfo>, Vec<String>), String> {
     const UNKNOWN: &str = "invalid bearer token";
     let header = format!("Bearer {}", token.trim_start());
-    let token = match bearer_token(&header) {
+    let token = match bearer_token(header.as_bytes()) {
         Bearer::Token(token) => Some(token),
-        Bearer::None | Bearer::ExtraSpace => None,
+        Bearer::None | Bearer::ExtraSpace | Bearer::Unreadable => None,
     };
     let own: &[String] = app.token_issuer().map(TokenIssuer::audiences).unwrap_or_default();
     let asked = if asked.is_empty() { own } else { asked };
