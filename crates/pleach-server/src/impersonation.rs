@@ -17,6 +17,8 @@ use pleach_engine::rejection::Rejection;
 use pleach_go::strconv::quote;
 use pleach_go::url::unescape_path;
 use pleach_json::Str;
+use pleach_meta::check_domain_prefixed_path;
+use pleach_meta::field_error::aggregate;
 use pleach_meta::names::{is_dns1123_label, is_dns1123_subdomain};
 
 use crate::audit::CONSTRAINT;
@@ -27,6 +29,9 @@ const UID: &str = "impersonate-uid";
 const EXTRA: &str = "impersonate-extra-";
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
+
+/// From how many groups or extra attributes on the right to all of them, as one named `*`, is asked about first.
+const MANY: usize = 4;
 
 /// How many users' last ways are remembered.
 const REMEMBERED: usize = 1024;
@@ -243,30 +248,32 @@ impl Check<'_> {
         if !wanted.uid.is_empty() {
             self.may_be(WAY, "uids", "", &wanted.uid, "").await?;
         }
-        for group in &wanted.groups {
-            let why = match group.as_str() {
-                MASTERS => "impersonating the system:masters group is not allowed",
-                "" => "impersonating the empty string group is not allowed",
-                _ => "",
-            };
-            if !why.is_empty() {
-                let attributes =
-                    self.attributes_of("impersonate:user-info", AUTHENTICATION, "groups", "", "", group);
-                return Err(Rejection::forbidden(&attributes, why));
+        let refused = |resource: &str, name: &str, why: &str| {
+            let verb = "impersonate:user-info";
+            Rejection::forbidden(&self.attributes_of(verb, AUTHENTICATION, resource, "", "", name), why)
+        };
+        for (group, why) in [
+            ("", "impersonating the empty string group is not allowed"),
+            (MASTERS, "impersonating the system:masters group is not allowed"),
+        ] {
+            if wanted.is_in(group) {
+                return Err(refused("groups", group, why));
             }
+        }
+        let all_groups = wanted.groups.len() >= MANY && self.may_be(WAY, "groups", "", "*", "").await.is_ok();
+        for group in wanted.groups.iter().filter(|_| !all_groups) {
             self.may_be(WAY, "groups", "", group, "").await?;
         }
         for (key, values) in &wanted.extra {
+            if let Some(why) = extra_problem(key, values) {
+                return Err(refused("userextras", "", &why));
+            }
+        }
+        let has_many =
+            wanted.extra.len() >= MANY || wanted.extra.iter().any(|(_, values)| values.len() >= MANY);
+        let all_extras = has_many && self.may_be(WAY, "userextras", "", "*", "*").await.is_ok();
+        for (key, values) in wanted.extra.iter().filter(|_| !all_extras) {
             for value in values {
-                if !is_domain_prefixed_path(key) {
-                    let verb = "impersonate:user-info";
-                    let attributes = self.attributes_of(verb, AUTHENTICATION, "userextras", "", "", "");
-                    let why = format!(
-                        "impersonating an invalid key in extra is not allowed: extra.key: Invalid value: {}: must be a domain-prefixed path (such as \"acme.io/foo\")",
-                        quote(key)
-                    );
-                    return Err(Rejection::forbidden(&attributes, &why));
-                }
                 self.may_be(WAY, "userextras", "", value, key).await?;
             }
         }
@@ -386,16 +393,21 @@ fn with_groups(wanted: &UserInfo) -> UserInfo {
     user
 }
 
-/// `acme.io/foo`
-fn is_domain_prefixed_path(key: &str) -> bool {
-    key.split_once('/').is_some_and(|(domain, path)| {
-        let is_path = |c: char| c.is_ascii_alphanumeric() || "/-._~%!$&'()*+,;=:".contains(c);
-        is_dns1123_subdomain(domain) && !path.is_empty() && path.chars().all(is_path)
-    })
+/// Why an extra attribute cannot be impersonated in a constrained way, whatever the rights.
+fn extra_problem(key: &str, values: &[Str]) -> Option<String> {
+    let errors = check_domain_prefixed_path(key, "extra.key");
+    if !errors.is_empty() {
+        let why = aggregate(&errors);
+        return Some(format!("impersonating an invalid key in extra is not allowed: {why}"));
+    }
+    let has_empty = values.iter().any(|value| value.is_empty());
+    has_empty.then(|| "impersonating the empty string value in extra is not allowed".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use pleach_auth::{Answer, Decision};
+
     use super::*;
 
     fn headers(list: &[(&'static str, &str)]) -> HeaderMap {
@@ -422,6 +434,129 @@ mod tests {
             error,
             "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string{\"g\"}, Extra:map[string][]string(nil)} without impersonating a user name"
         );
+    }
+
+    /// Allows requests for users, and for resources and names in a list; notes what it is asked.
+    #[derive(Default)]
+    struct Grants {
+        allowed: Vec<(&'static str, &'static str)>,
+        asked: Mutex<Vec<String>>,
+    }
+
+    impl Authorizer for Grants {
+        fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> Answer<'a, Decision> {
+            let resource = attributes.resource.as_ref().unwrap();
+            let asked = match resource.subresource {
+                "" => resource.resource.to_owned(),
+                sub => format!("{}/{sub}", resource.resource),
+            };
+            self.asked.lock().unwrap().push(format!("{asked} {}", resource.name));
+            let is_constrained = attributes.verb.as_str().starts_with("impersonate");
+            let granted = (asked.as_str(), &*resource.name);
+            let is_general =
+                matches!(asked.as_str(), "foos" | "users") && attributes.verb.as_str() != "impersonate";
+            Answer::Now(if is_constrained && (is_general || self.allowed.contains(&granted)) {
+                Decision::allow("")
+            } else {
+                Decision::no_opinion("")
+            })
+        }
+
+        fn rules_for<'a>(&'a self, _: &'a UserInfo, _: &'a str) -> Answer<'a, pleach_auth::Rules> {
+            Answer::Now(pleach_auth::Rules::default())
+        }
+    }
+
+    /// The refusal, if there is one, and what was asked about groups and extra attributes.
+    async fn constrained(
+        allowed: &[(&'static str, &'static str)],
+        list: &[(&'static str, &str)],
+    ) -> (String, Vec<String>) {
+        let grants = Grants { allowed: allowed.to_vec(), ..Grants::default() };
+        let resource = ResourceAttributes { resource: "foos", ..ResourceAttributes::default() };
+        let attributes = Attributes {
+            user: UserInfo::authenticated("ann", []),
+            verb: Verb::List,
+            path: "",
+            resource: Some(resource),
+        };
+        let mut headers = headers(list);
+        headers.insert(USER, "bob".parse().unwrap());
+        let found = impersonated(&grants, &LastWays::default(), &headers, &attributes).await;
+        let mut asked = grants.asked.into_inner().unwrap();
+        asked.retain(|asked| asked.starts_with("groups") || asked.starts_with("userextras"));
+        (found.err().map(|refusal| refusal.to_string()).unwrap_or_default(), asked)
+    }
+
+    #[tokio::test]
+    async fn constrained_impersonation_refuses_some_groups_and_extra_whatever_the_rights() {
+        const BAD: &str = "impersonating an invalid key in extra is not allowed: extra.key: Invalid value: ";
+        let cases: [(&[(&str, &str)], &str); 6] = [
+            (
+                &[(GROUP, "g"), (GROUP, "system:masters")],
+                "impersonating the system:masters group is not allowed",
+            ),
+            (
+                &[(GROUP, "system:masters"), (GROUP, "")],
+                "impersonating the empty string group is not allowed",
+            ),
+            (
+                &[("impersonate-extra-a.io%2fa", "v"), ("impersonate-extra-k", "v")],
+                &format!("{BAD}\"k\": must be a domain-prefixed path (such as \"acme.io/foo\")"),
+            ),
+            (&[("impersonate-extra-a_%2fk", "v")], &format!("{BAD}\"a_\": a lowercase RFC 1123 subdomain")),
+            (&[("impersonate-extra-a.io%2f%20", "v")], &format!("{BAD}\" \": Invalid path (regex")),
+            (
+                &[("impersonate-extra-a.io%2fk", "v"), ("impersonate-extra-a.io%2fk", "")],
+                "impersonating the empty string value in extra is not allowed",
+            ),
+        ];
+        for (list, want) in cases {
+            let (refusal, asked) = constrained(&[], list).await;
+            assert!(refusal.contains(want), "{list:?}: {refusal}");
+            let classic = list.iter().filter(|(name, _)| *name == GROUP).count().min(1);
+            assert!(asked.len() <= classic, "no right is asked about: {asked:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn many_groups_or_extra_attributes_are_allowed_by_one_check() {
+        let four = [(GROUP, "a"), (GROUP, "b"), (GROUP, "c"), (GROUP, "d")];
+        let (refusal, asked) = constrained(&[("groups", "*")], &four).await;
+        assert_eq!((refusal.as_str(), asked), ("", vec!["groups *".to_owned()]));
+        let (refusal, _) = constrained(&[("groups", "*")], &four[..3]).await;
+        assert!(refusal.contains("groups"), "{refusal}");
+        let each = [("groups", "a"), ("groups", "b"), ("groups", "c"), ("groups", "d")];
+        assert_eq!(constrained(&each, &four).await.0, "");
+        let extra = [("impersonate-extra-a.io%2fk", "v"); 4];
+        let (refusal, asked) = constrained(&[("userextras/*", "*")], &extra).await;
+        assert_eq!((refusal.as_str(), asked), ("", vec!["userextras/* *".to_owned()]));
+    }
+
+    #[tokio::test]
+    async fn a_pod_may_be_allowed_to_act_as_its_own_node_only() {
+        let node = |name: &str| vec![(Str::new_static(NODE_NAME), vec![Str::from(name)])];
+        let account = UserInfo::authenticated("system:serviceaccount:ns:agent", []);
+        let of = |user: &UserInfo, extra| Arc::new(UserInfo { extra, ..user.clone() });
+        let ann = UserInfo::authenticated("ann", []);
+        for (user, wanted, want, why) in [
+            (of(&account, node("n1")), "system:node:n1", true, "its node"),
+            (of(&account, node("n1")), "system:node:n2", false, "another node"),
+            (of(&account, Vec::new()), "system:node:n1", false, "the token is bound to no node"),
+            (of(&ann, node("n1")), "system:node:n1", false, "no service account"),
+        ] {
+            let grants = Grants { allowed: vec![("nodes", "*")], ..Grants::default() };
+            let resource = ResourceAttributes { resource: "foos", ..ResourceAttributes::default() };
+            let attributes = Attributes { user, verb: Verb::List, path: "", resource: Some(resource) };
+            let found =
+                impersonated(&grants, &LastWays::default(), &headers(&[(USER, wanted)]), &attributes).await;
+            let found = found.ok().flatten();
+            assert_eq!(found.is_some(), want, "{why}");
+            if let Some(found) = found {
+                assert_eq!(found.name, wanted);
+                assert_eq!(found.groups, ["system:nodes", "system:authenticated"]);
+            }
+        }
     }
 
     #[test]

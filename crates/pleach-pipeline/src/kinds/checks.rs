@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use pleach_go::quantity::Quantity;
 use pleach_json::{Map, Value};
 use pleach_meta::FieldError;
+use pleach_meta::check_domain_prefixed_path;
 use pleach_meta::names::{
     check_dns1123_label, check_dns1123_subdomain, check_label_value, check_qualified_name,
 };
@@ -364,17 +365,7 @@ pub(crate) fn wildcard_subdomain(text: &str, path: &str, errors: &mut Errors) {
 
 /// `IsDomainPrefixedPath`
 pub(crate) fn domain_prefixed_path(text: &str, path: &str, errors: &mut Errors) {
-    if text.is_empty() {
-        errors.push(FieldError::required(path, ""));
-        return;
-    }
-    match text.split_once('/') {
-        Some((host, rest)) if !host.is_empty() && !rest.is_empty() => dns_subdomain(host, path, errors),
-        _ => {
-            let why = "must be a domain-prefixed path (such as \"acme.io/foo\")";
-            errors.push(FieldError::invalid(path, text, why));
-        }
-    }
+    errors.extend(check_domain_prefixed_path(text, path));
 }
 
 #[cfg(test)]
