@@ -38,11 +38,18 @@ impl UserInfo {
 
     /// A user with valid credentials: `system:authenticated` is added to the groups.
     pub fn authenticated(name: impl Into<Str>, groups: impl IntoIterator<Item = Str>) -> Arc<Self> {
-        let mut groups: Vec<Str> = groups.into_iter().collect();
-        if !groups.iter().any(|group| group == AUTHENTICATED) {
-            groups.push(Str::new_static(AUTHENTICATED));
+        let groups = groups.into_iter().collect();
+        Arc::new(Self { name: name.into(), groups, ..Self::default() }.with_group_of_all())
+    }
+
+    /// The user with `system:authenticated` among its groups, unless the credentials say that it is not: by the name of
+    /// the anonymous user or its group.
+    #[must_use]
+    pub fn with_group_of_all(mut self) -> Self {
+        if !self.is_anonymous() && !self.is_in(AUTHENTICATED) && !self.is_in(UNAUTHENTICATED) {
+            self.groups.push(Str::new_static(AUTHENTICATED));
         }
-        Arc::new(Self { name: name.into(), groups, ..Self::default() })
+        self
     }
 
     /// The service account of a background controller.
@@ -78,6 +85,10 @@ mod tests {
             assert_eq!(user.groups, want, "{given:?}");
             assert!(user.is_in(AUTHENTICATED) && !user.is_anonymous());
         }
+        let user = UserInfo::authenticated("bob", [Str::new_static(UNAUTHENTICATED)]);
+        assert_eq!(user.groups, [UNAUTHENTICATED], "a member of the anonymous user's group");
+        let user = UserInfo::authenticated(ANONYMOUS, [Str::from("a")]);
+        assert_eq!(user.groups, ["a"], "the anonymous user's name");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! From the claims of a verified token to a user: mappings, prefixes, required claims and rules.
 
 use pleach_auth::UserInfo;
-use pleach_auth::user::AUTHENTICATED;
 use pleach_cel::CelValue;
 use pleach_go::json::type_error;
 use pleach_go::strconv::quote;
@@ -40,15 +39,7 @@ pub(crate) fn user(config: &JwtConfig, rules: &CompiledRules, claims: &Value) ->
             .check(&rules.user_rules, &shown)
             .map_err(|error| format!("oidc: error evaluating user info validation rule: {error}"))?;
     }
-    Ok(authenticated(user))
-}
-
-/// Adds the group of all users with valid credentials.
-fn authenticated(mut user: UserInfo) -> UserInfo {
-    if !user.is_in(AUTHENTICATED) {
-        user.groups.push(Str::new_static(AUTHENTICATED));
-    }
-    user
+    Ok(user.with_group_of_all())
 }
 
 struct Mapper<'a> {

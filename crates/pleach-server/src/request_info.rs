@@ -10,7 +10,7 @@ use http::Method;
 use pleach_auth::{ResourceAttributes, Verb};
 use pleach_json::Str;
 use pleach_meta::names::check_path_segment_name;
-use pleach_meta::selector::FieldSelector;
+use pleach_meta::selector::{FieldSelector, LabelSelector};
 
 use crate::query::Query;
 
@@ -85,7 +85,7 @@ fn method_verb(method: &Method) -> Verb {
 /// The name of the only object that a field selector allows.
 fn selected_name(query: &Query) -> Cow<'static, str> {
     let selector = query.text("fieldSelector");
-    if selector.is_empty() {
+    if selector.is_empty() || !has_readable_options(query) {
         return Cow::Borrowed("");
     }
     let selector = FieldSelector::parse(selector).unwrap_or_default();
@@ -93,6 +93,14 @@ fn selected_name(query: &Query) -> Cow<'static, str> {
         Some(name) if check_path_segment_name(name).is_empty() => Cow::Owned(name.to_owned()),
         _ => Cow::Borrowed(""),
     }
+}
+
+/// Whether the other options of a list can be read. If one of them cannot, upstream reads none.
+fn has_readable_options(query: &Query) -> bool {
+    let is_number = |name: &str| query.get(name).is_none_or(|text| text.parse::<i64>().is_ok());
+    is_number("limit")
+        && is_number("timeoutSeconds")
+        && LabelSelector::parse(query.text("labelSelector")).is_ok()
 }
 
 /// Subresources of a namespace that would otherwise read as resources inside it.
@@ -249,6 +257,15 @@ mod tests {
             ("GET", "/apis/g/v1/foos", "fieldSelector=metadata.name!%3Dx", "", "no exact match"),
             ("GET", "/apis/g/v1/foos", "fieldSelector=metadata.name%3Da/b", "", "no path segment"),
             ("GET", "/apis/g/v1/foos", "fieldSelector=nonsense", "", "no selector"),
+            ("GET", "/apis/g/v1/foos", "fieldSelector=metadata.name%3Dx&limit=1", "x", "with another option"),
+            (
+                "GET",
+                "/apis/g/v1/foos",
+                "fieldSelector=metadata.name%3Dx&limit=a",
+                "",
+                "an option that cannot be read",
+            ),
+            ("GET", "/apis/g/v1/foos", "fieldSelector=metadata.name%3Dx&labelSelector=!", "", "nor this one"),
             ("DELETE", "/apis/g/v1/foos", "fieldSelector=metadata.name%3Dx", "", "not deletecollection"),
             ("GET", "/apis/g/v1/foos/y", "fieldSelector=metadata.name%3Dx", "y", "the path's"),
         ] {

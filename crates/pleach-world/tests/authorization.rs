@@ -11,6 +11,7 @@ mod model;
 use http::Method;
 use pleach_auth::UserInfo;
 use pleach_json::{Str, Value, json};
+use pleach_world::World;
 
 use fixture::{Fixture, MARKER};
 use model::{Asked, Grant, Random, is_allowed};
@@ -306,6 +307,90 @@ async fn impersonation_needs_a_right_and_gives_no_more_than_the_other_user_has()
         let (code, body) = world.send(&alice, &method, path, headers, None).await;
         assert!(code == 403 && !body.contains(MARKER), "{headers:?} {path}: {code}");
     }
+}
+
+const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+
+#[tokio::test]
+async fn roles_that_bindings_name_are_looked_up_before_the_binding_is_validated() {
+    let world = Fixture::start().await;
+    let author = Grant {
+        name: "author".into(),
+        namespace: Some("a".into()),
+        subject: ("User", "alice".into()),
+        verbs: vec!["create".into()],
+        groups: vec!["rbac.authorization.k8s.io".into()],
+        resources: vec!["roles".into(), "rolebindings".into()],
+        names: Vec::new(),
+    };
+    world.grant(&author).await;
+    let (alice, admin) = (UserInfo::authenticated("alice", []), World::admin());
+    let path = "/apis/rbac.authorization.k8s.io/v1/namespaces/a/rolebindings";
+    let binding = |name: &str, kind: &str, role: &str| {
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": (name)},
+            "subjects": [{"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": (kind), "name": (role)},
+        })
+    };
+    for (role, want) in [
+        ("", "Name parameter required."),
+        ("a/b", "Name parameter invalid: \\\"a/b\\\": may not contain '/'"),
+        ("..", "Name parameter invalid: \\\"..\\\": may not be '..'"),
+        ("a/%", "Name parameter invalid: \\\"a/%\\\": may not contain '/';may not contain '%'"),
+    ] {
+        let odd = binding("odd", "Role", role);
+        let (code, body) = world.send(&alice, &Method::POST, path, &[], Some(&odd)).await;
+        assert!(code == 400 && body.contains(want), "{role}: {code} {body}");
+        let (code, _) = world.send(&admin, &Method::POST, path, &[], Some(&odd)).await;
+        assert_eq!(code, 422, "{role}: the admin's is validated");
+    }
+
+    // Two missing roles of one name are told once.
+    for kind in ["Role", "ClusterRole"] {
+        let dangling = binding(&kind.to_lowercase(), kind, "gone");
+        let (code, body) = world.send(&admin, &Method::POST, path, &[], Some(&dangling)).await;
+        assert_eq!(code, 201, "{body}");
+    }
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "more"},
+        "rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}],
+    });
+    let path = "/apis/rbac.authorization.k8s.io/v1/namespaces/a/roles";
+    let (code, body) = world.send(&alice, &Method::POST, path, &[], Some(&role)).await;
+    let want = "; resolution errors: [roles.rbac.authorization.k8s.io \\\"gone\\\" not found]\"";
+    assert!(code == 403 && body.contains(want), "{code} {body}");
+}
+
+#[tokio::test]
+async fn a_start_puts_back_rules_of_bootstrap_roles_that_are_missing() {
+    let world = Fixture::start().await;
+    let admin = World::admin();
+    let read = async |name: &str| {
+        let (code, body) = world.send(&admin, &Method::GET, &format!("{ROLES}/{name}"), &[], None).await;
+        assert_eq!(code, 200, "{body}");
+        pleach_json::parse(body.as_bytes()).unwrap()
+    };
+    let more = json!({"apiGroups": ["example.com"], "resources": ["foos"], "verbs": ["get"]});
+    let annotation = "rbac.authorization.kubernetes.io/autoupdate";
+    for (name, autoupdate) in [("system:basic-user", "true"), ("system:monitoring", "false")] {
+        let mut role = read(name).await;
+        role.as_object_mut().unwrap().insert("rules", json!([(more.clone())]));
+        let metadata = role.get_mut("metadata").unwrap();
+        metadata.get_mut("annotations").unwrap().as_object_mut().unwrap().insert(annotation, autoupdate);
+        let (code, body) =
+            world.send(&admin, &Method::PUT, &format!("{ROLES}/{name}"), &[], Some(&role)).await;
+        assert_eq!(code, 200, "{body}");
+    }
+    let deleted = format!("{ROLES}/system:auth-delegator");
+    assert_eq!(world.send(&admin, &Method::DELETE, &deleted, &[], None).await.0, 200);
+    world.restart().await;
+    let rules = |role: &pleach_json::Value| role.get("rules").unwrap().as_array().unwrap().clone();
+    let reconciled = rules(&read("system:basic-user").await);
+    assert!(reconciled.len() > 1, "the rules are back");
+    assert!(reconciled.iter().any(|rule| *rule == more), "a rule that was added stays");
+    assert_eq!(rules(&read("system:monitoring").await).len(), 1, "left as it is");
+    assert!(!rules(&read("system:auth-delegator").await).is_empty(), "a role that was deleted is back");
 }
 
 #[tokio::test]

@@ -85,7 +85,7 @@ fn resource_covered(own: &[Str], resource: &str) -> bool {
             || rule == resource
             || rule
                 .strip_prefix("*/")
-                .is_some_and(|sub| resource.rsplit_once('/').is_some_and(|(_, asked)| asked == sub))
+                .is_some_and(|sub| resource.split_once('/').is_some_and(|(_, asked)| asked == sub))
     })
 }
 

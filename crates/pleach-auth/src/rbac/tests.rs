@@ -150,8 +150,14 @@ fn granted_rules_must_be_held() {
     let owned = [
         rule(&["get", "list"], &["g"], &["foos", "*/status"], &[]),
         rule(&["get"], &["g"], &["bars"], &["a"]),
+        rule(&["get"], &["g"], &["*/c", "*/d/e"], &[]),
     ];
     for (wanted, want) in [
+        (rule(&["get"], &["g"], &["b/c", "b/d/e"], &[]), ""),
+        (
+            rule(&["get"], &["g"], &["a/b/c"], &[]),
+            "{APIGroups:[\"g\"], Resources:[\"a/b/c\"], Verbs:[\"get\"]}",
+        ),
         (rule(&["get"], &["g"], &["foos"], &[]), ""),
         (rule(&["get"], &["g"], &["foos"], &["x"]), ""),
         (rule(&["get"], &["g"], &["any/status"], &[]), ""),

@@ -5,6 +5,7 @@ use pleach_auth::user::MASTERS;
 use pleach_auth::{Attributes, ResourceAttributes, Verb};
 use pleach_go::strconv::quote;
 use pleach_json::{Str, Value};
+use pleach_meta::names::check_path_segment_name;
 use pleach_meta::object_meta::ObjectMeta;
 use pleach_pipeline::strategy::Grant;
 
@@ -86,7 +87,13 @@ impl Engine {
                 describe_missing(&missing)
             );
             let not_found = |role: &RoleKey| format!("{} not found", target.kind.subject(&role.name));
-            let errors: Vec<String> = own.missing.iter().map(not_found).collect();
+            // A Role and a ClusterRole of one name have the same message.
+            let mut errors: Vec<String> = Vec::new();
+            for error in own.missing.iter().map(not_found) {
+                if !errors.contains(&error) {
+                    errors.push(error);
+                }
+            }
             match errors.as_slice() {
                 [] => {}
                 [only] => why.push_str(&format!("; resolution errors: [{only}]")),
@@ -114,6 +121,11 @@ impl Engine {
         };
         if name.is_empty() {
             return Err(Rejection::BadRequest("Name parameter required.".into()));
+        }
+        let problems = check_path_segment_name(name);
+        if !problems.is_empty() {
+            let why = format!("Name parameter invalid: {}: {}", quote(name), problems.join(";"));
+            return Err(Rejection::BadRequest(why));
         }
         let role = self.rbac.authorizer.role(&RoleKey { namespace, name: name.into() });
         match role {

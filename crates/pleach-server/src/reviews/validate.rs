@@ -60,9 +60,16 @@ fn errors(review: &AccessReview<'_>, asked: &Value) -> Vec<FieldError> {
 
 /// Metadata is empty but for the namespace, which is that of the URL or was dropped before.
 fn check_metadata(review: &AccessReview<'_>, asked: &Value, errors: &mut Vec<FieldError>) {
-    let is_ignored = |key: &str| matches!(key, "namespace" | "managedFields" | "creationTimestamp");
+    let is_ignored = |key: &str| matches!(key, "namespace" | "managedFields");
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    };
     let sent = asked.get("metadata").and_then(Value::as_object);
-    let has_more = |metadata: &Map| metadata.iter().any(|(key, value)| !is_ignored(key) && !value.is_null());
+    let has_more = |metadata: &Map| metadata.iter().any(|(key, value)| !is_ignored(key) && !is_empty(value));
     let Some(sent) = sent.filter(|metadata| has_more(metadata)) else { return };
     let mut shown = sent.clone();
     shown.remove("namespace");

@@ -62,6 +62,10 @@ impl Fixture {
         fixture
     }
 
+    pub(crate) async fn restart(&self) {
+        self.0.restart().await.unwrap();
+    }
+
     pub(crate) async fn fork(&self) -> Self {
         Self(self.0.fork_with(false).await.unwrap())
     }
