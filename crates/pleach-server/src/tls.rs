@@ -10,7 +10,7 @@ mod serving;
 
 use std::io;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,6 +21,7 @@ use rcgen::{
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::time_provider::TimeProvider;
+use rustls::{ConfigBuilder, ServerConfig, WantsVerifier};
 use tokio_rustls::TlsAcceptor;
 use x509_parser::prelude::FromDer as _;
 
@@ -233,10 +234,12 @@ pub struct ProtocolOptions {
 /// The TLS configuration of the listener.
 #[derive(Clone)]
 pub struct Tls {
-    /// Handshakes.
-    pub acceptor: TlsAcceptor,
+    builder: ConfigBuilder<ServerConfig, WantsVerifier>,
+    serving: Arc<ServingCertificates>,
     /// The users of client certificates.
     pub clients: Arc<ClientCertificates>,
+    /// Handshakes, and the generation of client CAs that they name.
+    current: Arc<RwLock<(u64, TlsAcceptor)>>,
 }
 
 impl Tls {
@@ -251,14 +254,38 @@ impl Tls {
         let cipher_suites = protocol::cipher_suites(&options.cipher_suites).map_err(invalid)?;
         let provider =
             rustls::crypto::CryptoProvider { cipher_suites, ..rustls::crypto::ring::default_provider() };
-        let mut config = rustls::ServerConfig::builder_with_details(Arc::new(provider), Arc::new(SystemTime))
+        let builder = ServerConfig::builder_with_details(Arc::new(provider), Arc::new(SystemTime))
             .with_protocol_versions(&versions)
-            .map_err(io::Error::other)?
-            .with_client_cert_verifier(clients.clone())
-            .with_cert_resolver(serving);
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), clients })
+            .map_err(io::Error::other)?;
+        let generation = clients.generation();
+        let first = acceptor(builder.clone(), &serving, &clients);
+        Ok(Self { builder, serving, clients, current: Arc::new(RwLock::new((generation, first))) })
     }
+
+    /// Handshakes that name the present client CAs.
+    pub fn acceptor(&self) -> TlsAcceptor {
+        let generation = self.clients.generation();
+        {
+            let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+            if current.0 == generation {
+                return current.1.clone();
+            }
+        }
+        let acceptor = acceptor(self.builder.clone(), &self.serving, &self.clients);
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = (generation, acceptor.clone());
+        acceptor
+    }
+}
+
+fn acceptor(
+    builder: ConfigBuilder<ServerConfig, WantsVerifier>,
+    serving: &Arc<ServingCertificates>,
+    clients: &ClientCertificates,
+) -> TlsAcceptor {
+    let mut config =
+        builder.with_client_cert_verifier(clients.handshake()).with_cert_resolver(serving.clone());
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    TlsAcceptor::from(Arc::new(config))
 }
 
 #[cfg(test)]

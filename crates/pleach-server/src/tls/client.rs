@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use pleach_auth::{Unauthorized, UserInfo};
@@ -29,9 +30,8 @@ const UID_OID: &[u8] = b"\x2b\x06\x01\x04\x01\x83\xc2\x53\x02";
 /// The CAs of client certificates. They can be replaced while connections are served.
 pub struct ClientCertificates {
     verifier: RwLock<Arc<dyn ClientCertVerifier>>,
-    /// The names of the first CAs, which a client is shown so that it can choose a certificate.
-    hints: Vec<DistinguishedName>,
-    algorithms: WebPkiSupportedAlgorithms,
+    /// How often the CAs were replaced.
+    generation: AtomicU64,
 }
 
 impl fmt::Debug for ClientCertificates {
@@ -41,18 +41,35 @@ impl fmt::Debug for ClientCertificates {
 }
 
 /// The identity in the certificate of a connection.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct ClientIdentity {
+    clients: Arc<ClientCertificates>,
+    chain: Vec<CertificateDer<'static>>,
     user: Result<Arc<UserInfo>, Unauthorized>,
     /// Seconds since 1970.
     not_after: i64,
+    /// Twice the generation of the CAs that the certificate was verified with last; one more if one of them signed it.
+    verified: AtomicU64,
 }
 
 impl ClientIdentity {
-    /// The user, unless the certificate has expired meanwhile.
+    /// The user, unless the certificate has expired meanwhile or its CA was replaced.
     pub fn user(&self) -> Result<&Arc<UserInfo>, Unauthorized> {
         let user = self.user.as_ref().map_err(|refused| *refused)?;
-        if now().as_secs().cast_signed() > self.not_after { Err(Unauthorized) } else { Ok(user) }
+        let has_ended = now().as_secs().cast_signed() > self.not_after;
+        if has_ended || !self.is_verified() { Err(Unauthorized) } else { Ok(user) }
+    }
+
+    /// Whether one of the present CAs signed the certificate.
+    fn is_verified(&self) -> bool {
+        let generation = self.clients.generation();
+        let known = self.verified.load(Ordering::Acquire);
+        if known >> 1 == generation {
+            return known & 1 == 1;
+        }
+        let is_verified = self.clients.verify(&self.chain);
+        self.verified.store(generation << 1 | u64::from(is_verified), Ordering::Release);
+        is_verified
     }
 }
 
@@ -60,33 +77,63 @@ impl ClientCertificates {
     /// Takes certificates that one of the CAs in these PEM texts signed.
     pub fn new(authorities: &[&str]) -> io::Result<Arc<Self>> {
         let verifier = verifier(authorities)?;
-        Ok(Arc::new(Self {
-            hints: verifier.root_hint_subjects().to_vec(),
-            algorithms: rustls::crypto::ring::default_provider().signature_verification_algorithms,
-            verifier: RwLock::new(verifier),
-        }))
+        Ok(Arc::new(Self { verifier: RwLock::new(verifier), generation: AtomicU64::new(0) }))
     }
 
-    /// Replaces the CAs; connections that are open keep their users.
+    /// Replaces the CAs. Certificates of open connections are verified again.
     pub fn replace(&self, authorities: &[&str]) -> io::Result<()> {
         let verifier = verifier(authorities)?;
-        *self.verifier.write().unwrap_or_else(PoisonError::into_inner) = verifier;
+        let mut current = self.verifier.write().unwrap_or_else(PoisonError::into_inner);
+        *current = verifier;
+        self.generation.fetch_add(1, Ordering::AcqRel);
         Ok(())
     }
 
-    /// The identity of a client that showed these certificates. A certificate without a common name is none.
-    pub fn identity(&self, chain: &[CertificateDer<'_>]) -> Option<ClientIdentity> {
-        let (certificate, intermediates) = chain.split_first()?;
-        let refused = ClientIdentity { user: Err(Unauthorized), not_after: 0 };
-        let verifier = self.verifier.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Err(error) = verifier.verify_client_cert(certificate, intermediates, now()) {
+    /// How often the CAs were replaced.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// The part of a handshake that asks for a certificate.
+    pub(super) fn handshake(&self) -> Arc<Handshake> {
+        Arc::new(Handshake {
+            hints: self.verifier().root_hint_subjects().to_vec(),
+            algorithms: rustls::crypto::ring::default_provider().signature_verification_algorithms,
+        })
+    }
+
+    fn verifier(&self) -> Arc<dyn ClientCertVerifier> {
+        self.verifier.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether one of the CAs signed a certificate, which other certificates follow.
+    fn verify(&self, chain: &[CertificateDer<'_>]) -> bool {
+        let Some((certificate, intermediates)) = chain.split_first() else { return false };
+        let verified = self.verifier().verify_client_cert(certificate, intermediates, now());
+        if let Err(error) = &verified {
             tracing::debug!(%error, "client certificate refused");
-            return Some(refused);
         }
-        match certificate_user(certificate) {
-            Ok((user, not_after)) => user.map(|user| ClientIdentity { user: Ok(user), not_after }),
-            Err(Unauthorized) => Some(refused),
-        }
+        verified.is_ok()
+    }
+
+    /// The identity of a client that showed these certificates. A certificate without a common name is none.
+    pub fn identity(self: &Arc<Self>, chain: &[CertificateDer<'_>]) -> Option<ClientIdentity> {
+        let certificate = chain.first()?;
+        // Before it is verified: with a later generation it is verified again.
+        let generation = self.generation();
+        let is_verified = self.verify(chain);
+        let (user, not_after) = match certificate_user(certificate) {
+            Ok((Some(user), not_after)) => (Ok(user), not_after),
+            Ok((None, _)) if is_verified => return None,
+            _ => (Err(Unauthorized), 0),
+        };
+        Some(ClientIdentity {
+            clients: self.clone(),
+            chain: chain.iter().map(|one| one.clone().into_owned()).collect(),
+            user,
+            not_after,
+            verified: AtomicU64::new(generation << 1 | u64::from(is_verified)),
+        })
     }
 }
 
@@ -137,8 +184,15 @@ fn certificate_user(certificate: &CertificateDer<'_>) -> Result<(Option<Arc<User
     Ok((Some(Arc::new(UserInfo { uid: uid.into(), extra, ..(*user).clone() })), not_after))
 }
 
-/// The handshake asks for a certificate and checks only that the client has its key.
-impl ClientCertVerifier for ClientCertificates {
+/// The part of a handshake that asks for a certificate, and checks only that the client has its key.
+#[derive(Debug)]
+pub(super) struct Handshake {
+    /// The names of the CAs, which a client is shown so that it can choose a certificate.
+    hints: Vec<DistinguishedName>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl ClientCertVerifier for Handshake {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &self.hints
     }
@@ -217,6 +271,18 @@ mod tests {
         assert!(clients.identity(&[]).is_none());
         let nameless = own.client("", Some("dev")).unwrap();
         assert!(clients.identity(&[der(&nameless.certificate)]).is_none(), "no common name");
+
+        let open = clients.identity(&[der(&leaf.certificate)]).unwrap();
+        assert_eq!(open.user().unwrap().name, "ann");
+        let hints = || clients.handshake().root_hint_subjects().to_vec();
+        let before = hints();
+        clients.replace(&[&own.certificate, &other.certificate]).unwrap();
+        assert_eq!(hints().len(), before.len() + 1, "clients are shown the new CA");
+        assert_eq!(open.user().unwrap().name, "ann", "its CA is still there");
+        clients.replace(&[&other.certificate]).unwrap();
+        assert_eq!(open.user(), Err(Unauthorized), "the CA of an open connection was replaced");
+        clients.replace(&[&own.certificate]).unwrap();
+        assert_eq!(open.user().unwrap().name, "ann", "and came back");
 
         clients.replace(&[&other.certificate]).unwrap();
         assert!(clients.identity(&[der(&leaf.certificate)]).unwrap().user().is_err(), "the CA was replaced");
