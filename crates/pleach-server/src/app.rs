@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use http::header::{ACCEPT, DATE, HeaderMap, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
+use pleach_auth::user::UNAUTHENTICATED;
 use pleach_auth::{Answer, Attributes, AuthenticatorChain, Credentials, Unauthorized, UserInfo, Verb};
 use pleach_engine::{Engine, Rejection, audit};
 use pleach_go::url::unescape_path;
@@ -26,6 +27,7 @@ use crate::audit_id::{AUDIT_ID, AuditIds};
 use crate::authentication::{Bearer, EXTRA_SPACE, bearer, credentials};
 use crate::authorization::{self, is_public};
 use crate::body::Body;
+use crate::connection_state::Unauthenticated;
 use crate::console::Console;
 use crate::cpu::{CpuGuard, CpuLanes};
 use crate::deadline::Deadline;
@@ -261,12 +263,21 @@ impl App {
         let bearer = bearer(&parts.headers);
         let extra_space = bearer == Bearer::ExtraSpace;
         let asked = path.as_deref().unwrap_or_default();
+        let mut annotations = Map::new();
         let user = match self.authenticators.authenticate(credentials(bearer, certificate, asked)) {
             Answer::Now(user) => user,
             // What a token names is read from the store, and may be large.
             Answer::Later(user) => {
                 let meter = Meter::new(REQUEST_STEPS).supervisor(cpu.clone());
-                match run_metered(meter.deadline(started + AUTHENTICATION), user).await {
+                let metered = run_metered(meter.deadline(started + AUTHENTICATION), user);
+                let ended = if self.audit.is_some() {
+                    let (ended, collected) = Box::pin(audit::collecting(metered, false)).await;
+                    annotations = collected;
+                    ended
+                } else {
+                    metered.await
+                };
+                match ended {
                     Ok(user) => user,
                     Err(interrupted) => {
                         if matches!(interrupted, Interrupted::Panicked(_)) {
@@ -277,6 +288,8 @@ impl App {
                 }
             }
         };
+        let is_unauthenticated =
+            user.as_ref().map_or(true, |user| user.is_anonymous() || user.is_in(UNAUTHENTICATED));
         let mut response = match (info, deadline, user) {
             (None, ..) => respond::text(Outcome::BadPath, "400 Bad Request"),
             (_, Err(rejection), _) => respond::rejection(rejection, &ResponseFormat::plain()),
@@ -285,7 +298,7 @@ impl App {
                     let RequestInfo { verb, path, resource, .. } = info;
                     let attributes = Attributes { user: Arc::default(), verb, path, resource };
                     let origin = Origin { uri: &parts.uri, id: &audit_id, peer };
-                    audit.unauthorized(&attributes, &parts.headers, &origin);
+                    audit.unauthorized(&attributes, &parts.headers, &origin, certificate.is_some());
                 }
                 respond::rejection(
                     Rejection::Unauthorized,
@@ -301,7 +314,7 @@ impl App {
                 if record.as_ref().is_some_and(|record| record.keeps_body(&call.method)) {
                     body.keep();
                 }
-                let (mut annotations, mut panicked) = (Map::new(), false);
+                let mut panicked = false;
                 // Pinned here, so that the futures around it hold a reference: each would make room for it twice.
                 let response = {
                     let time = (started, deadline.in_queues());
@@ -310,7 +323,7 @@ impl App {
                     let ended = if let Some(record) = &record {
                         let has_body = record.has_request_object();
                         let (ended, collected) = Box::pin(audit::collecting(kept, has_body)).await;
-                        annotations = collected;
+                        annotations.extend(collected);
                         ended
                     } else {
                         kept.await
@@ -342,6 +355,9 @@ impl App {
         let catalog = self.engine.catalog();
         self.metrics.request(labels, response.status().as_u16(), started.elapsed(), catalog);
         finish(&mut response, audit_id, is_head);
+        if is_unauthenticated {
+            response.extensions_mut().insert(Unauthenticated);
+        }
         response
     }
 

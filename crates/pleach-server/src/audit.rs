@@ -9,8 +9,10 @@ pub mod webhook;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, USER_AGENT};
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, USER_AGENT};
 use http::{Method, Response};
 use pleach_auth::{Attributes, UserInfo, Verb};
 use pleach_engine::webhooks::user_info;
@@ -22,6 +24,7 @@ use self::webhook::AuditWebhook;
 use crate::app::Call;
 use crate::body::Body;
 use crate::cbor;
+use crate::query::Query;
 
 /// Longer responses are sent without being recorded: a list may be as large as the store.
 const MOST_RECORDED: usize = 4 << 20;
@@ -83,20 +86,20 @@ impl Audit {
         Some(record)
     }
 
-    /// Records a request whose credentials were refused.
+    /// Records a request whose credentials were refused. `has_certificate`: the client showed one.
     pub fn unauthorized(
         self: &Arc<Self>,
         attributes: &Attributes<'_>,
         headers: &HeaderMap,
         origin: &Origin<'_>,
+        has_certificate: bool,
     ) {
         let Some(audited) = self.policy.evaluate(attributes) else { return };
         let event = first_fields(&audited, attributes, headers, origin);
         let user = attributes.user.clone();
         let record = Record { audit: self.clone(), audited, user, event, is_watch: false };
-        let status = json!({
-            "metadata": {}, "status": "Failure", "message": "Authentication failed", "reason": "Unauthorized", "code": 401,
-        });
+        let message = attempted(headers, origin.uri, has_certificate);
+        let status = json!({"metadata": {}, "message": (message), "code": 401});
         let mut more = Map::new();
         more.insert("responseStatus", status);
         record.emit(Stage::ResponseStarted, more);
@@ -234,6 +237,29 @@ impl Drop for CompleteOnDrop {
     }
 }
 
+/// The message of an event about refused credentials: their kinds, as upstream lists them.
+fn attempted(headers: &HeaderMap, uri: &http::Uri, has_certificate: bool) -> String {
+    let authorization = headers.get(AUTHORIZATION).map(http::HeaderValue::as_bytes).unwrap_or_default();
+    let authorization = String::from_utf8_lossy(authorization);
+    let credentials = |scheme: &str| {
+        let parts = authorization.trim().split_once(' ');
+        parts.filter(|(first, _)| first.eq_ignore_ascii_case(scheme)).map(|(_, rest)| rest)
+    };
+    let has_colon = |text: &str| STANDARD.decode(text).is_ok_and(|bytes| bytes.contains(&b':'));
+    let query = Query::parse(uri.query());
+    let methods = [
+        ("basic", credentials("basic").is_some_and(has_colon)),
+        ("bearer", credentials("bearer").is_some()),
+        ("access_token", !query.text("access_token").trim().is_empty()),
+        ("x509", has_certificate),
+    ];
+    let methods: Vec<&str> = methods.iter().filter(|(_, is_used)| *is_used).map(|(name, _)| *name).collect();
+    if methods.is_empty() {
+        return "Authentication failed, no credentials provided".to_owned();
+    }
+    format!("Authentication failed, attempted: {}", methods.join(", "))
+}
+
 /// The parts of an event that are known before a request is handled.
 fn first_fields(
     audited: &Audited,
@@ -302,4 +328,25 @@ fn decoded(bytes: &Bytes, headers: &HeaderMap) -> Option<Value> {
 
 fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_refused_credentials_say_which_kinds_were_tried() {
+        for (header, uri, has_certificate, want) in [
+            ("", "/api", false, "no credentials provided"),
+            ("Bearer x", "/api", false, "attempted: bearer"),
+            ("bearer x", "/api?access_token=t", true, "attempted: bearer, access_token, x509"),
+            ("Basic dTpw", "/api", false, "attempted: basic"),
+            ("Basic dXA=", "/api", false, "no credentials provided"),
+            ("Bearer", "/api", true, "attempted: x509"),
+        ] {
+            let headers = HeaderMap::from_iter([(AUTHORIZATION, header.parse().unwrap())]);
+            let found = attempted(&headers, &uri.parse().unwrap(), has_certificate);
+            assert_eq!(found, format!("Authentication failed, {want}"), "{header} {uri}");
+        }
+    }
 }

@@ -38,6 +38,7 @@ pub struct ConnectionState {
     /// Its answers hold less than they may.
     room: Notify,
     cut: Notify,
+    unwanted: Notify,
     connections: Arc<Connections>,
 }
 
@@ -53,6 +54,7 @@ impl ConnectionState {
             is_authenticated: AtomicBool::new(false),
             room: Notify::new(),
             cut: Notify::new(),
+            unwanted: Notify::new(),
             connections,
         }
     }
@@ -109,6 +111,16 @@ impl ConnectionState {
         self.is_authenticated.load(Ordering::Acquire)
     }
 
+    /// The connection is to end when the requests on it are answered.
+    pub fn set_unwanted(&self) {
+        self.unwanted.notify_one();
+    }
+
+    /// Waits until the connection is to end after its requests.
+    pub async fn is_unwanted(&self) {
+        self.unwanted.notified().await;
+    }
+
     /// Ends the connection.
     pub fn cut(&self) {
         self.cut.notify_one();
@@ -157,6 +169,10 @@ pub(crate) fn watch_answers<T>(step: impl FnOnce() -> T) -> (T, Option<bool>) {
     let done = step();
     (done, HANDED_OVER.take())
 }
+
+/// Marks the response to a request of the anonymous user, or with credentials that are not valid.
+#[derive(Clone, Copy, Debug)]
+pub struct Unauthenticated;
 
 /// A connection that has a state.
 pub trait Connected: Send + Sync + 'static {

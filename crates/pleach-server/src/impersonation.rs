@@ -400,7 +400,7 @@ fn extra_problem(key: &str, values: &[Str]) -> Option<String> {
         let why = aggregate(&errors);
         return Some(format!("impersonating an invalid key in extra is not allowed: {why}"));
     }
-    let has_empty = values.iter().any(|value| value.is_empty());
+    let has_empty = values.iter().any(Str::is_empty);
     has_empty.then(|| "impersonating the empty string value in extra is not allowed".to_owned())
 }
 

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::header::AUTHORIZATION;
-use http::{Request, Response};
+use http::{Request, Response, Version};
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -25,7 +25,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::app::{App, too_many_requests};
 use crate::authorization::is_public;
-use crate::connection_state::{Answer, Connected, ConnectionState, InFlight};
+use crate::connection_state::{Answer, Connected, ConnectionState, InFlight, Unauthenticated};
 use crate::connections::Connections;
 use crate::cpu::CpuGuard;
 use crate::outcome::is_unauthorized;
@@ -183,20 +183,22 @@ async fn connection(
     let _ = SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE);
     let peer = stream.peer_addr().ok();
     let cpu = Arc::new(CpuGuard::new(app.cpu_lanes(), Some(stream.as_raw_fd())));
-    let stream =
-        match tokio::time::timeout(limits.handshake, tls.acceptor.accept(Stall::new(stream, limits.unread)))
-            .await
-        {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => {
-                tracing::debug!(%error, ?peer, "TLS handshake failed");
-                return;
-            }
-            Err(_) => {
-                tracing::debug!(?peer, "TLS handshake took too long");
-                return;
-            }
-        };
+    let stream = match tokio::time::timeout(
+        limits.handshake,
+        tls.acceptor().accept(Stall::new(stream, limits.unread)),
+    )
+    .await
+    {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => {
+            tracing::debug!(%error, ?peer, "TLS handshake failed");
+            return;
+        }
+        Err(_) => {
+            tracing::debug!(?peer, "TLS handshake took too long");
+            return;
+        }
+    };
     let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
     let identity = tls.clients.identity(chain);
     if identity.as_ref().is_some_and(|identity| identity.user().is_ok()) {
@@ -214,6 +216,10 @@ async fn connection(
             biased;
             ended = &mut connection => break ended,
             _ = &mut stop, if !told => {
+                told = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = client.state.is_unwanted(), if !told => {
                 told = true;
                 connection.as_mut().graceful_shutdown();
             }
@@ -284,11 +290,16 @@ fn service(
             });
             let has_credentials = request.headers().contains_key(AUTHORIZATION);
             let user = identity.as_ref().map(ClientIdentity::user);
+            let is_http2 = request.version() == Version::HTTP_2;
             let mut response = match app.console_at(request.uri().path()) {
                 // Rare, so it takes no room in the future of every request.
                 Some(console) => Box::pin(console.handle(app, request, user, *peer, cpu.clone())).await,
                 None => app.handle(request, user, *peer, cpu.clone()).await,
             };
+            // As upstream: HTTP/2 costs a server too much for clients that it does not know to keep their connections.
+            if response.extensions_mut().remove::<Unauthenticated>().is_some() && is_http2 {
+                state.set_unwanted();
+            }
             if has_credentials && !is_unauthorized(response.status()) {
                 state.set_known();
             }

@@ -381,3 +381,34 @@ async fn a_request_that_ends_takes_its_call_to_a_webhook_with_it() {
     read_until(&mut late, "\"code\":504").await;
     webhook.has(0).await;
 }
+
+#[tokio::test]
+async fn http2_connections_of_unknown_clients_end_after_an_answer() {
+    let server = Server::start().await;
+    for (token, path, status, ends, why) in [
+        ("wrong", "/api/v1/namespaces", 401, true, "credentials that are not valid"),
+        ("", "/version", 200, true, "the anonymous user"),
+        ("secret", "/api/v1/namespaces", 200, false, "a known user"),
+    ] {
+        let socket = server.connect("h2").await;
+        let (requests, connection) = h2::client::handshake(socket).await.unwrap();
+        let driver = tokio::spawn(connection);
+        let ask = async || {
+            let mut requests = requests.clone().ready().await?;
+            let mut request = http::Request::get(format!("https://x{path}"));
+            if !token.is_empty() {
+                request = request.header("authorization", format!("Bearer {token}"));
+            }
+            requests.send_request(request.body(()).unwrap(), true)?.0.await
+        };
+        assert_eq!(ask().await.unwrap().status(), status, "{why}");
+        if ends {
+            drop(requests);
+            let ended = tokio::time::timeout(Duration::from_secs(20), driver).await;
+            assert!(ended.unwrap().unwrap().is_ok(), "{why}: an orderly end");
+        } else {
+            assert_eq!(ask().await.unwrap().status(), status, "{why}");
+            driver.abort();
+        }
+    }
+}
