@@ -272,14 +272,15 @@ impl<'a> Request<'a> {
         };
         let namespace = if kind.is_namespaced() { setting.namespace(&namespace_name) } else { None };
         let options = match operation {
-            Operation::Create => "CreateOptions",
-            Operation::Update => "UpdateOptions",
-            Operation::Delete => "DeleteOptions",
+            Operation::Create => json!({"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions"}),
+            Operation::Update => json!({"apiVersion": "meta.k8s.io/v1", "kind": "UpdateOptions"}),
+            Operation::Delete => json!({"apiVersion": "meta.k8s.io/v1", "kind": "DeleteOptions"}),
+            Operation::Connect => Value::Null,
         };
         Self {
             labels: namespace.as_ref().and_then(|n| n.at(&["metadata", "labels"]).cloned()),
             namespace: namespace.map(|namespace| namespace_object(&namespace)),
-            options: json!({"apiVersion": "meta.k8s.io/v1", "kind": options}),
+            options,
             namespace_name,
             setting,
             kind,
