@@ -65,7 +65,7 @@ async fn connection<H: Handler>(stream: TcpStream, tls: Tls, handler: Arc<H>) {
     let mut first = [0];
     match stream.peek(&mut first).await {
         Ok(1) if first[0] == HANDSHAKE => {
-            let Ok(stream) = tls.acceptor.accept(stream).await else { return };
+            let Ok(stream) = tls.acceptor().accept(stream).await else { return };
             let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
             let user = tls.clients.identity(chain).map(|identity| identity.user().cloned());
             // A certificate that is not valid never becomes another user.

@@ -26,9 +26,9 @@ fn signed() -> &'static (SigningKey, String) {
 pub(super) fn token(data: &[u8]) {
     let (key, good) = signed();
     let text = String::from_utf8_lossy(data);
-    let token = match bearer_token(&text) {
+    let token = match bearer_token(data) {
         Bearer::Token(token) => token,
-        Bearer::None | Bearer::ExtraSpace => &text,
+        Bearer::None | Bearer::ExtraSpace | Bearer::Unreadable => &text,
     };
     let _ = public_keys(&text);
     if let Ok(keys) = KeySet::parse(data) {
