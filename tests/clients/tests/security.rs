@@ -70,6 +70,16 @@ fn secrets_of_service_accounts_have_a_token_that_dies_with_the_account() {
     let error = "[invalid bearer token, token audiences [\"https://kubernetes.default.svc\"] is invalid for the target audiences [\"elsewhere\"]]";
     assert_eq!(review["status"], json!({"user": {}, "error": error}), "for this server only");
 
+    // A label of the Secret takes its token out of use.
+    let mut labelled = api.get(&path).ok();
+    labelled["metadata"]["labels"] = json!({"kubernetes.io/legacy-token-invalid-since": "2026-01-01"});
+    api.try_send("PUT", &path, Some(&labelled)).unwrap().ok();
+    assert_eq!(status_of(&api, &token, "configmaps"), 401, "marked invalid");
+    labelled["metadata"]["labels"] = json!({});
+    labelled["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+    api.try_send("PUT", &path, Some(&labelled)).unwrap().ok();
+    assert_eq!(status_of(&api, &token, "configmaps"), 403, "in use again");
+
     api.try_send("DELETE", &format!("{ACCOUNTS}/robot"), None).unwrap().ok();
     assert_eq!(status_of(&api, &token, "configmaps"), 401, "at once");
     eventually("the Secret is gone", || (api.get(&path).status == 404).then_some(()));
@@ -116,6 +126,9 @@ fn requests_are_recorded_and_roles_learned_from_the_record() {
     );
     let answer = api.raw_with("GET", &format!("{maps}/m"), &[("Impersonate-User", "bob")], None).unwrap();
     assert_eq!(answer.status, 403);
+    eventually("the last event", || {
+        std::fs::read_to_string(&log).unwrap().contains("impersonatedUser").then_some(())
+    });
     drop(server);
     let text = std::fs::read_to_string(&log).unwrap();
     let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

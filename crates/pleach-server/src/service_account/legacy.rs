@@ -7,13 +7,19 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pleach_auth::UserInfo;
 use pleach_engine::secret_tokens::SecretTokenSigner;
-use pleach_engine::{Engine, rejection::Rejection};
+use pleach_engine::{Engine, audit, rejection::Rejection};
 use pleach_go::strconv::quote;
 use pleach_json::Value;
 use pleach_jwt::TokenError;
 use pleach_jwt::key::SigningKey;
 
 use super::{find, is_deleted, uid_of, user_name};
+
+/// The label of a Secret whose token is not valid any more.
+const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
+
+/// The audit annotation of a request with such a token.
+const INVALIDATED: &str = "authentication.k8s.io/legacy-token-invalidated";
 
 /// Signs tokens for Secrets.
 pub struct SecretTokens(pub SigningKey);
@@ -65,6 +71,13 @@ pub(super) async fn user(engine: &Engine, token: &str, claims: &Value) -> Result
     if uid_of(&stored) != uid {
         let found = uid_of(&stored);
         return Err(invalid(&format!("ServiceAccount UID ({found}) does not match claim ({uid})")));
+    }
+    let since = found.at(&["metadata", "labels", INVALID_SINCE]).and_then(Value::as_str).unwrap_or_default();
+    if !since.is_empty() {
+        audit::annotate(INVALIDATED, || format!("{secret}/{namespace}"));
+        return Err(invalid(&format!(
+            "the token in secret {namespace}/{secret} for service account {namespace}/{account} has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the '{INVALID_SINCE}' label from the secret to temporarily allow use of this token"
+        )));
     }
     let groups = ["system:serviceaccounts".into(), format!("system:serviceaccounts:{namespace}").into()];
     let user = UserInfo::authenticated(subject, groups);
