@@ -173,6 +173,77 @@ fn events_have_the_annotations_of_webhooks_and_tokens() {
     assert_eq!(extra["authentication.kubernetes.io/credential-id"], json!([id]));
 }
 
+#[test]
+fn events_have_the_annotations_of_policies_and_of_old_tokens() {
+    let home = tempfile::tempdir().unwrap();
+    let (policy, log) = (home.path().join("policy.yaml"), home.path().join("audit.log"));
+    std::fs::write(&policy, POLICY).unwrap();
+    let (policy, log_path) = (policy.to_str().unwrap(), log.to_str().unwrap());
+    let server =
+        Running::start(&["--in-memory", "--audit-policy-file", policy, "--audit-log-path", log_path]);
+    let api = server.api();
+    let group = "/apis/admissionregistration.k8s.io/v1";
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]});
+    let names = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "names"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [
+                {"expression": "true"}, {"expression": "object.metadata.name.size() > 3", "message": "too short"},
+            ],
+            "auditAnnotations": [{"key": "name", "valueExpression": "'named ' + object.metadata.name"}],
+        },
+    });
+    api.create(&format!("{group}/validatingadmissionpolicies"), &names);
+    let binding = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "audited"}, "spec": {"policyName": "names", "validationActions": ["Audit"]},
+    });
+    api.create(&format!("{group}/validatingadmissionpolicybindings"), &binding);
+    for name in ["m", "long-enough"] {
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+        api.create("/api/v1/namespaces/default/configmaps", &map);
+    }
+
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}});
+    api.create("/api/v1/namespaces/default/serviceaccounts", &account);
+    let secrets = "/api/v1/namespaces/default/secrets";
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+        "metadata": {"name": "old", "annotations": {"kubernetes.io/service-account.name": "robot"}},
+    });
+    api.create(secrets, &secret);
+    let token = eventually("a token", || {
+        let found = api.get(&format!("{secrets}/old")).body;
+        found["data"]["token"].as_str().map(|token| STANDARD.decode(token).unwrap())
+    });
+    let token = String::from_utf8(token).unwrap();
+    Api::new(Endpoint::new(server.port(), &token)).get("/version").ok();
+    Api::new(Endpoint::new(server.port(), "wrong")).get("/livez");
+    eventually("the last event", || {
+        std::fs::read_to_string(&log).unwrap().contains("attempted: bearer").then_some(())
+    });
+    drop(server);
+
+    let events = events(&log);
+    let created = |name: &'static str| {
+        move |event: &Value| event["verb"] == "create" && event["objectRef"]["name"] == name
+    };
+    let failure = r#"[{"binding":"audited","expressionIndex":1,"message":"too short","policy":"names","validationActions":["Audit"]}]"#;
+    assert_eq!(
+        annotations(&events, created("m")),
+        [("names/name", "named m"), ("validation.policy.admission.k8s.io/validation_failure", failure)]
+    );
+    assert_eq!(annotations(&events, created("long-enough")), [("names/name", "named long-enough")]);
+    let robot = "system:serviceaccount:default:robot";
+    let old = annotations(&events, |event| event["user"]["username"] == robot);
+    assert_eq!(old, [("authentication.k8s.io/legacy-token", robot)]);
+    let refused = events.iter().find(|event| event["responseStatus"]["code"] == 401).unwrap();
+    let status = json!({"metadata": {}, "message": "Authentication failed, attempted: bearer", "code": 401});
+    assert_eq!(refused["responseStatus"], status);
+}
+
 /// A server that takes batches of audit events, its kubeconfig, and the batches.
 fn sink(home: &Path) -> (String, Arc<Mutex<Vec<Value>>>) {
     let batches = Arc::new(Mutex::new(Vec::new()));
