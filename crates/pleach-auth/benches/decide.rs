@@ -58,6 +58,7 @@ fn asks<'a>(user: &Arc<UserInfo>, resource: &'a str) -> Attributes<'a> {
         subresource: "",
         namespace: "ns1",
         name: Cow::Borrowed("x"),
+        ..ResourceAttributes::default()
     };
     Attributes { user: user.clone(), verb: Verb::Get, path: "", resource: Some(resource) }
 }

@@ -37,6 +37,10 @@ pub struct ResourceAttributes<'a> {
     pub namespace: &'a str,
     /// The name; empty for a collection, unless a field selector says which object of it.
     pub name: Cow<'a, str>,
+    /// The field selector of a list, a watch or the deletion of a collection, as it was written.
+    pub field_selector: &'a str,
+    /// The label selector, as it was written.
+    pub label_selector: &'a str,
 }
 
 impl Attributes<'_> {

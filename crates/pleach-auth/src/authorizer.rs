@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use pleach_json::Str;
+
 use crate::answer::Answer;
 use crate::attributes::Attributes;
 use crate::user::UserInfo;
@@ -25,22 +27,29 @@ pub struct Decision {
     pub verdict: Verdict,
     /// The reason, for access reviews and for the message of a 403; may be empty.
     pub reason: Cow<'static, str>,
+    /// Why an authorizer could not decide. A request that is not allowed is answered with a 500 then.
+    pub error: Option<Str>,
 }
 
 impl Decision {
     /// The request is allowed.
     pub fn allow(reason: impl Into<Cow<'static, str>>) -> Self {
-        Self { verdict: Verdict::Allow, reason: reason.into() }
+        Self { verdict: Verdict::Allow, reason: reason.into(), error: None }
     }
 
     /// The request is denied.
     pub fn deny(reason: impl Into<Cow<'static, str>>) -> Self {
-        Self { verdict: Verdict::Deny, reason: reason.into() }
+        Self { verdict: Verdict::Deny, reason: reason.into(), error: None }
     }
 
     /// Nothing allows the request.
     pub fn no_opinion(reason: impl Into<Cow<'static, str>>) -> Self {
-        Self { verdict: Verdict::NoOpinion, reason: reason.into() }
+        Self { verdict: Verdict::NoOpinion, reason: reason.into(), error: None }
+    }
+
+    /// The decision that a failure of an authorizer makes.
+    pub fn failed(verdict: Verdict, error: impl Into<Str>) -> Self {
+        Self { verdict, reason: Cow::Borrowed(""), error: Some(error.into()) }
     }
 
     /// Whether the request is allowed. Without an opinion it is not.
@@ -141,31 +150,24 @@ impl Authorizer for AlwaysAllow {
 pub struct AuthorizerUnion(pub Vec<Box<dyn Authorizer>>);
 
 impl AuthorizerUnion {
-    async fn from<'a>(
-        &'a self,
-        at: usize,
-        attributes: &'a Attributes<'a>,
-        mut reasons: Vec<String>,
-    ) -> Decision {
+    async fn from<'a>(&'a self, at: usize, attributes: &'a Attributes<'a>, mut notes: Notes) -> Decision {
         for authorizer in &self.0[at..] {
             let decision = authorizer.authorize(attributes).get().await;
             if decision.verdict != Verdict::NoOpinion {
                 return decision;
             }
-            note(&mut reasons, decision.reason);
+            notes.add(decision);
         }
-        Decision::no_opinion(reasons.join("\n"))
+        notes.into_decision()
     }
 }
 
 impl Authorizer for AuthorizerUnion {
     fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>) -> Answer<'a, Decision> {
-        let mut reasons = Vec::new();
+        let mut notes = Notes::default();
         for (at, authorizer) in self.0.iter().enumerate() {
             match authorizer.authorize(attributes) {
-                Answer::Now(decision) if decision.verdict == Verdict::NoOpinion => {
-                    note(&mut reasons, decision.reason);
-                }
+                Answer::Now(decision) if decision.verdict == Verdict::NoOpinion => notes.add(decision),
                 Answer::Now(decision) => return Answer::Now(decision),
                 Answer::Later(answer) => {
                     return Answer::later(async move {
@@ -173,13 +175,13 @@ impl Authorizer for AuthorizerUnion {
                         if decision.verdict != Verdict::NoOpinion {
                             return decision;
                         }
-                        note(&mut reasons, decision.reason);
-                        self.from(at + 1, attributes, reasons).await
+                        notes.add(decision);
+                        self.from(at + 1, attributes, notes).await
                     });
                 }
             }
         }
-        Answer::Now(Decision::no_opinion(reasons.join("\n")))
+        Answer::Now(notes.into_decision())
     }
 
     fn rules_for<'a>(&'a self, user: &'a UserInfo, namespace: &'a str) -> Answer<'a, Rules> {
@@ -202,9 +204,30 @@ impl Authorizer for AuthorizerUnion {
     }
 }
 
-fn note(reasons: &mut Vec<String>, reason: Cow<'static, str>) {
-    if !reason.is_empty() {
-        reasons.push(reason.into_owned());
+/// The reasons and errors of authorizers without an opinion.
+#[derive(Default)]
+struct Notes {
+    reasons: Vec<String>,
+    errors: Vec<Str>,
+}
+
+impl Notes {
+    fn add(&mut self, decision: Decision) {
+        if !decision.reason.is_empty() {
+            self.reasons.push(decision.reason.into_owned());
+        }
+        if let Some(error) = decision.error.filter(|error| !self.errors.contains(error)) {
+            self.errors.push(error);
+        }
+    }
+
+    fn into_decision(self) -> Decision {
+        let error = match self.errors.as_slice() {
+            [] => None,
+            [only] => Some(only.clone()),
+            several => Some(format!("[{}]", several.join(", ")).into()),
+        };
+        Decision { error, ..Decision::no_opinion(self.reasons.join("\n")) }
     }
 }
 
@@ -234,11 +257,17 @@ mod tests {
         let attributes =
             Attributes { user: UserInfo::anonymous(), verb: Verb::Get, path: "/x", resource: None };
         let (yes, no, none) = (Decision::allow("yes"), Decision::deny("no"), Decision::no_opinion("none"));
+        let failed = |error: &str| Decision::failed(Verdict::NoOpinion, error);
+        let (gone, lost) = (failed("gone"), failed("lost"));
         for (decisions, want) in [
             (vec![&none, &yes, &no], yes.clone()),
             (vec![&none, &no, &yes], no.clone()),
             (vec![&none, &none], Decision::no_opinion("none\nnone")),
             (vec![], Decision::no_opinion("")),
+            (vec![&gone, &yes], yes.clone()),
+            (vec![&gone, &none, &gone], Decision { error: Some("gone".into()), ..none.clone() }),
+            (vec![&gone, &lost], Decision::failed(Verdict::NoOpinion, "[gone, lost]")),
+            (vec![&gone, &Decision::failed(Verdict::Deny, "x")], Decision::failed(Verdict::Deny, "x")),
         ] {
             for later in [false, true] {
                 let says = |decision: &&Decision| -> Box<dyn Authorizer> {

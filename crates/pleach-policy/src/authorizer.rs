@@ -59,6 +59,8 @@ impl Authorize for RequestAuthorizer {
                 subresource: &resource.subresource,
                 namespace: &resource.namespace,
                 name: resource.name.as_str().into(),
+                field_selector: &resource.field_selector,
+                label_selector: &resource.label_selector,
             }),
         };
         let decision = match self.authorizer.authorize(&attributes) {
@@ -74,6 +76,10 @@ impl Authorize for RequestAuthorizer {
                 }
             }
         };
-        AuthzDecision { allowed: decision.is_allowed(), reason: decision.reason.as_ref().into(), error: None }
+        AuthzDecision {
+            allowed: decision.is_allowed(),
+            reason: decision.reason.as_ref().into(),
+            error: decision.error,
+        }
     }
 }

@@ -60,6 +60,8 @@ pub struct Call<'a> {
     pub headers: http::HeaderMap,
     /// Whether CBOR is read and written.
     pub cbor: bool,
+    /// Path and query as they were sent.
+    pub request_uri: &'a str,
 }
 
 impl<'a> Call<'a> {
@@ -73,7 +75,7 @@ impl<'a> Call<'a> {
     ) -> Self {
         let RequestInfo { kind, verb, path, resource, is_named } = info;
         let attributes = Attributes { user, verb, path, resource };
-        Self { method, attributes, kind, is_named, query, headers, cbor: false }
+        Self { method, attributes, kind, is_named, query, headers, cbor: false, request_uri: path }
     }
     /// A header as text.
     pub fn header(&self, name: impl http::header::AsHeaderName) -> Option<&str> {
@@ -308,6 +310,7 @@ impl App {
             (Some(info), Ok(deadline), Ok(user)) => {
                 let mut call = Call::new(parts.method, info, user, &query, parts.headers);
                 call.cbor = self.engine.gates().cbor;
+                call.request_uri = parts.uri.path_and_query().map_or("", |uri| uri.as_str());
                 let meter = meter(&call.method).deadline(deadline.at(started)).supervisor(cpu);
                 let origin = Origin { uri: &parts.uri, id: &audit_id, peer };
                 let record = self.audit.as_ref().and_then(|audit| audit.begin(&mut call, &origin));

@@ -5,10 +5,12 @@ use http::header::{HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use pleach_auth::Authorizer;
 use pleach_engine::audit;
 use pleach_engine::rejection::Rejection;
+use pleach_go::strconv::quote;
 
 use crate::app::Call;
 use crate::audit::{DECISION, REASON};
 use crate::body::Body;
+use crate::outcome::Outcome;
 use crate::resource::error_format;
 use crate::respond;
 
@@ -24,12 +26,23 @@ pub fn is_public(path: &str) -> bool {
 /// Asks the authorizer about a request; the response is the refusal.
 pub async fn check(authorizer: &dyn Authorizer, call: &Call<'_>) -> Result<(), Response<Body>> {
     let decision = authorizer.authorize(&call.attributes).get().await;
+    if let Some(error) = decision.error.as_deref().filter(|_| !decision.is_allowed()) {
+        audit::annotate(REASON, || "internal error".into());
+        return Err(failure(call.request_uri, error));
+    }
     audit::annotate(DECISION, || if decision.is_allowed() { "allow" } else { "forbid" }.into());
     audit::annotate(REASON, || decision.reason.clone().into_owned());
     if decision.is_allowed() {
         return Ok(());
     }
     Err(refusal(Rejection::forbidden(&call.attributes, &decision.reason), call))
+}
+
+/// The response to a request that no authorizer allows because one of them failed.
+fn failure(request_uri: &str, error: &str) -> Response<Body> {
+    let text = format!("Internal Server Error: {}: {error}", quote(request_uri));
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    respond::text(Outcome::Failed, format!("{text}\n"))
 }
 
 /// The response to a request that its user may not make.

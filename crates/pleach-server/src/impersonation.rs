@@ -356,6 +356,7 @@ impl Check<'_> {
                 subresource,
                 namespace,
                 name,
+                ..ResourceAttributes::default()
             }),
         }
     }

@@ -48,7 +48,7 @@ pub struct RequestInfo<'a> {
 
 impl<'a> RequestInfo<'a> {
     /// Reads a request. `path` is without escapes.
-    pub fn new(method: &Method, path: &'a str, query: &Query) -> Self {
+    pub fn new(method: &Method, path: &'a str, query: &'a Query) -> Self {
         let (kind, found) = parse(path);
         let Some((mut resource, watch_prefix)) = found else {
             return Self { kind, verb: method_verb(method), path, resource: None, is_named: false };
@@ -68,6 +68,10 @@ impl<'a> RequestInfo<'a> {
             "DELETE" => Verb::DeleteCollection,
             _ => Verb::NONE,
         };
+        if matches!(verb, Verb::List | Verb::Watch | Verb::DeleteCollection) && !watch_prefix {
+            resource.field_selector = query.text("fieldSelector");
+            resource.label_selector = query.text("labelSelector");
+        }
         Self { kind, verb, path, resource: Some(resource), is_named }
     }
 }
@@ -242,7 +246,8 @@ mod tests {
             ("DELETE", "/apis/g", "", "delete", ""),
         ] {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
-            let info = RequestInfo::new(&method, path, &Query::parse(Some(query)));
+            let query_of = Query::parse(Some(query));
+            let info = RequestInfo::new(&method, path, &query_of);
             assert_eq!(info.verb, Verb::of(want), "{method} {path}?{query} {why}");
             assert_eq!(info.resource.is_some(), info.kind == PathKind::Resource);
         }
@@ -270,7 +275,8 @@ mod tests {
             ("GET", "/apis/g/v1/foos/y", "fieldSelector=metadata.name%3Dx", "y", "the path's"),
         ] {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
-            let info = RequestInfo::new(&method, path, &Query::parse(Some(query)));
+            let query_of = Query::parse(Some(query));
+            let info = RequestInfo::new(&method, path, &query_of);
             assert_eq!(info.is_named, path.ends_with("/y"), "{why}");
             assert_eq!(info.resource.unwrap().name, want, "{method} {path}?{query} {why}");
         }

@@ -128,9 +128,18 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     let (audit, sending_events) = audit::open(&options.audit, &own_caller)?;
     let authorizers = authorization::open(&options.authorization, &own_caller)?;
     let (has_rbac, allows_all) = (authorizers.has_rbac, authorizers.allows_all);
-    engine = engine
-        .with_authorizers(authorizers.links)
-        .with_secret_tokens(Arc::new(SecretTokens(signing_key(&options, &directory)?)));
+    let mut authorization_watcher = None;
+    engine = match &options.authorization.authorization_config {
+        Some(path) => {
+            let (engine, replaceable) = engine.with_replaceable_authorizers(authorizers.links);
+            let chain = (has_rbac, allows_all);
+            authorization_watcher =
+                Some(authorization::ConfigWatcher::new(path, chain, own_caller.clone(), replaceable));
+            engine
+        }
+        None => engine.with_authorizers(authorizers.links),
+    };
+    engine = engine.with_secret_tokens(Arc::new(SecretTokens(signing_key(&options, &directory)?)));
     let engine = Arc::new(storage.configure(engine, &options.storage));
     storage.attach(&engine);
     engine.start().await?;
@@ -192,6 +201,9 @@ async fn serve_until_stopped(options: ServeOptions) -> Result<(), Box<dyn Error>
     storage.start_tasks();
     let renewal = tokio::spawn(certificates.watcher.run());
     if let Some(watcher) = authentication.watcher {
+        tokio::spawn(watcher.run());
+    }
+    if let Some(watcher) = authorization_watcher {
         tokio::spawn(watcher.run());
     }
     println!("pleach {} serves at {url}", env!("CARGO_PKG_VERSION"));

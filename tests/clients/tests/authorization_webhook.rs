@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pleach_clients::{Api, Running};
+use pleach_clients::{Api, Running, eventually};
 use pleach_conformance::{Endpoint, HOOK_CA, HookServer};
 use serde_json::{Value, json};
 
@@ -107,9 +107,16 @@ fn a_webhook_decides_before_rbac() {
     assert_eq!(denied.status, 403, "the webhook denies it whatever roles say");
     assert!(denied.body["message"].as_str().unwrap().ends_with("secrets are secret"), "{}", denied.body);
 
-    assert_eq!(carl.get(MAPS).status, 403, "the webhook fails, the failure policy is Deny");
+    let path = format!("{MAPS}?labelSelector=a%3Db&fieldSelector=metadata.name!%3Dx");
+    let failed = carl.raw_with("GET", &path, &[], None).unwrap();
+    assert_eq!(failed.status, 500, "the webhook fails, the failure policy is Deny");
+    let spec = reviews.lock().unwrap().last().unwrap().clone();
+    let label = json!({"requirements": [{"key": "a", "operator": "In", "values": ["b"]}]});
+    assert_eq!(spec["resourceAttributes"]["labelSelector"], label);
+    let field = json!({"requirements": [{"key": "metadata.name", "operator": "NotIn", "values": ["x"]}]});
+    assert_eq!(spec["resourceAttributes"]["fieldSelector"], field);
     let asked = asked_for("carl");
-    assert_eq!(carl.get(MAPS).status, 403);
+    assert_eq!(carl.raw_with("GET", MAPS, &[], None).unwrap().status, 500);
     assert!(asked_for("carl") > asked, "a failure is not remembered");
     assert_eq!((asked_for("admin"), admin.get(SECRETS).status), (0, 200), "the conditions leave out masters");
 
@@ -121,4 +128,13 @@ fn a_webhook_decides_before_rbac() {
     let review = bob.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", &review);
     assert_eq!(review["status"]["allowed"], false);
     assert_eq!(review["status"]["denied"], true, "{review}");
+
+    // A change of the file counts without a restart; a file with errors does not.
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, "kind: Nonsense").unwrap();
+    let mut without: Value = serde_json::from_str(&text).unwrap();
+    without["authorizers"].as_array_mut().unwrap().remove(0);
+    assert_eq!(bob.get(SECRETS).status, 403);
+    std::fs::write(&config, without.to_string()).unwrap();
+    eventually("the webhook is not asked any more", || (bob.get(SECRETS).status == 200).then_some(()));
 }

@@ -39,6 +39,7 @@ fn about<'a>(
         subresource,
         namespace,
         name: Cow::Borrowed(name),
+        ..ResourceAttributes::default()
     }
 }
 

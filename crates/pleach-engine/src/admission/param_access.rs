@@ -124,6 +124,7 @@ impl Engine {
                 subresource: "",
                 namespace,
                 name: name.into(),
+                ..ResourceAttributes::default()
             }),
         };
         self.authorizer.authorize(&attributes).get().await.is_allowed()

@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use pleach_auth::{Answer, Attributes, Authorizer, Decision, Rules, UserInfo};
+use pleach_auth::{Answer, Attributes, Authorizer, Decision, Rules, UserInfo, Verdict};
 use pleach_cel::{
     Activation, Bound, CelValue, CostBudget, DeclType, Declarations, Environment, ListKind, ObjectType,
     Program, Type,
 };
 use pleach_json::{Map, Str, Value, json, to_vec};
+use pleach_meta::selector::{FieldRequirement, FieldSelector, LabelSelector, Operator, Requirement};
 use pleach_work::Constant;
 
 use crate::webhooks::{Address, CallError, Caller};
@@ -143,6 +144,14 @@ fn spec(attributes: &Attributes<'_>) -> Value {
             ] {
                 put(&mut asked, key, text);
             }
+            for (key, requirements) in [
+                ("fieldSelector", field_requirements(resource.field_selector)),
+                ("labelSelector", label_requirements(resource.label_selector)),
+            ] {
+                if !requirements.is_empty() {
+                    asked.insert(key, json!({"requirements": (requirements)}));
+                }
+            }
             out.insert("resourceAttributes", asked);
         }
         None => {
@@ -166,6 +175,39 @@ fn spec(attributes: &Attributes<'_>) -> Value {
         out.insert("extra", extra);
     }
     out.into()
+}
+
+/// The requirements of a field selector; none if it cannot be read.
+fn field_requirements(selector: &str) -> Vec<Value> {
+    let parsed = FieldSelector::parse(selector).unwrap_or_default();
+    let requirement = |requirement: &FieldRequirement| {
+        let operator = if requirement.equals { "In" } else { "NotIn" };
+        let (key, value) = (requirement.field.as_str(), requirement.value.as_str());
+        json!({"key": (key), "operator": (operator), "values": [(value)]})
+    };
+    parsed.requirements().iter().map(requirement).collect()
+}
+
+/// The requirements of a label selector that reviews know; none if it cannot be read.
+fn label_requirements(selector: &str) -> Vec<Value> {
+    let Ok(parsed) = LabelSelector::parse(selector) else { return Vec::new() };
+    let requirement = |requirement: &Requirement| {
+        let operator = match requirement.operator() {
+            Operator::Equals | Operator::DoubleEquals | Operator::In => "In",
+            Operator::NotEquals | Operator::NotIn => "NotIn",
+            Operator::Exists => "Exists",
+            Operator::DoesNotExist => "DoesNotExist",
+            Operator::GreaterThan | Operator::LessThan => return None,
+        };
+        let mut out = Map::new();
+        out.insert("key", requirement.key());
+        out.insert("operator", operator);
+        if !requirement.values().is_empty() {
+            out.insert("values", requirement.values().iter().cloned().map(Value::from).collect::<Vec<_>>());
+        }
+        Some(out.into())
+    };
+    parsed.requirements().iter().filter_map(requirement).collect()
 }
 
 impl WebhookAuthorizer {
@@ -194,8 +236,8 @@ impl WebhookAuthorizer {
     fn failed(&self, problem: &str) -> Decision {
         tracing::warn!(webhook = self.options.name, problem, "authorization webhook failed");
         match self.options.failure_policy {
-            FailurePolicy::NoOpinion => Decision::no_opinion(""),
-            FailurePolicy::Deny => Decision::deny(""),
+            FailurePolicy::NoOpinion => Decision::failed(Verdict::NoOpinion, problem),
+            FailurePolicy::Deny => Decision::failed(Verdict::Deny, problem),
         }
     }
 
@@ -286,7 +328,7 @@ impl Authorizer for WebhookAuthorizer {
 
 #[cfg(test)]
 mod tests {
-    use pleach_auth::{ResourceAttributes, Verb, Verdict};
+    use pleach_auth::{ResourceAttributes, Verb};
 
     use super::*;
     use crate::webhooks::{CallFuture, Place};
@@ -363,7 +405,8 @@ mod tests {
             let both = "{\"allowed\":true,\"denied\":true}";
             let webhook = webhook(&[Err(()), Ok(both), Ok("1"), Ok("{\"allowed\":true}")], policy, &[]);
             for _ in 0..3 {
-                assert_eq!(webhook.authorize(&attributes("ann")).get().await.verdict, want);
+                let decision = webhook.authorize(&attributes("ann")).get().await;
+                assert!(decision.verdict == want && decision.error.is_some(), "{decision:?}");
             }
             assert!(webhook.authorize(&attributes("ann")).get().await.is_allowed());
         }
@@ -377,6 +420,32 @@ mod tests {
         assert!(webhook.authorize(&attributes("ann")).get().await.is_allowed());
         let failing = webhook_failing();
         assert_eq!(failing.authorize(&attributes("ann")).get().await.verdict, Verdict::Deny);
+    }
+
+    #[test]
+    fn selectors_are_sent_as_requirements() {
+        let resource = ResourceAttributes {
+            resource: "foos",
+            field_selector: "metadata.name=x,spec.a!=b",
+            label_selector: "a=1,b in (3,2),c notin (4),d,!e,f>1",
+            ..ResourceAttributes::default()
+        };
+        let mut attributes = attributes("ann");
+        attributes.resource = Some(resource);
+        let spec = spec(&attributes);
+        let of = |name: &str| spec.at(&["resourceAttributes", name, "requirements"]).cloned().unwrap();
+        let want = json!([
+            {"key": "metadata.name", "operator": "In", "values": ["x"]},
+            {"key": "spec.a", "operator": "NotIn", "values": ["b"]},
+        ]);
+        assert_eq!(of("fieldSelector"), want);
+        let want = json!([
+            {"key": "a", "operator": "In", "values": ["1"]}, {"key": "b", "operator": "In", "values": ["2", "3"]},
+            {"key": "c", "operator": "NotIn", "values": ["4"]}, {"key": "d", "operator": "Exists"},
+            {"key": "e", "operator": "DoesNotExist"},
+        ]);
+        assert_eq!(of("labelSelector"), want);
+        assert!(field_requirements("nonsense").is_empty() && label_requirements("!").is_empty());
     }
 
     fn webhook_failing() -> WebhookAuthorizer {

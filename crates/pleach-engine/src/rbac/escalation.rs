@@ -170,6 +170,7 @@ fn attributes<'a>(
             subresource: "",
             namespace: target.namespace.as_deref().unwrap_or_default(),
             name: name.into(),
+            ..ResourceAttributes::default()
         }),
     }
 }

@@ -32,7 +32,8 @@ pub(super) async fn decide(
     let empty = Value::object();
     let spec = asked.get("spec").unwrap_or(&empty);
     let user = if kind == "SelfSubjectAccessReview" { user.clone() } else { subject(spec) };
-    let decision = authorizer.authorize(&attributes(spec, user)).get().await;
+    let selectors = selectors::as_texts(spec.get("resourceAttributes"));
+    let decision = authorizer.authorize(&attributes(spec, user, &selectors)).get().await;
     let mut status = Map::new();
     status.insert("allowed", decision.is_allowed());
     if decision.verdict == pleach_auth::Verdict::Deny {
@@ -41,9 +42,11 @@ pub(super) async fn decide(
     if !decision.reason.is_empty() {
         status.insert("reason", decision.reason.as_ref());
     }
-    let error = selectors::evaluation_error(spec.get("resourceAttributes"));
-    if !error.is_empty() {
-        status.insert("evaluationError", error);
+    let ignored = selectors::evaluation_error(spec.get("resourceAttributes"));
+    let errors = decision.error.iter().map(Str::as_str).chain([ignored.as_str()]);
+    let errors: Vec<&str> = errors.filter(|error| !error.is_empty()).collect();
+    if !errors.is_empty() {
+        status.insert("evaluationError", errors.join("; "));
     }
     let mut metadata = Map::new();
     if !namespace.is_empty() {
@@ -98,7 +101,7 @@ fn subject(spec: &Value) -> Arc<UserInfo> {
 }
 
 /// The request that a valid review asks about.
-fn attributes(spec: &Value, user: Arc<UserInfo>) -> Attributes<'_> {
+fn attributes<'a>(spec: &'a Value, user: Arc<UserInfo>, selectors: &'a (String, String)) -> Attributes<'a> {
     if let Some(asked) = spec.get("resourceAttributes").filter(|asked| !asked.is_null()) {
         let resource = ResourceAttributes {
             group: text(asked, "group"),
@@ -107,6 +110,8 @@ fn attributes(spec: &Value, user: Arc<UserInfo>) -> Attributes<'_> {
             subresource: text(asked, "subresource"),
             namespace: text(asked, "namespace"),
             name: Cow::Borrowed(text(asked, "name")),
+            field_selector: &selectors.0,
+            label_selector: &selectors.1,
         };
         return Attributes { user, verb: Verb::of(text(asked, "verb")), path: "", resource: Some(resource) };
     }
@@ -156,13 +161,14 @@ mod tests {
         let asked = json!({"resourceAttributes": {
             "group": "g", "resource": "foos", "subresource": "status", "namespace": "ns", "name": "x", "verb": "use",
         }});
-        let found = attributes(&asked, user());
+        let selectors = (String::new(), String::new());
+        let found = attributes(&asked, user(), &selectors);
         let resource = found.resource.unwrap();
         assert_eq!(found.verb, Verb::Other("use".into()));
         assert_eq!((resource.group, resource.resource, resource.subresource), ("g", "foos", "status"));
         assert_eq!((resource.namespace, &*resource.name), ("ns", "x"));
         let asked = json!({"nonResourceAttributes": {"path": "/x", "verb": "get"}});
-        let found = attributes(&asked, user());
+        let found = attributes(&asked, user(), &selectors);
         assert_eq!((found.path, found.verb, found.resource), ("/x", Verb::Get, None));
     }
 

@@ -78,6 +78,49 @@ pub(super) fn evaluation_error(attributes: Option<&Value>) -> String {
     parts.join("; ")
 }
 
+/// The selectors as one would write them in a query, without requirements that are not understood.
+pub(super) fn as_texts(attributes: Option<&Value>) -> (String, String) {
+    let of = |name: &str, write: fn(&Value) -> Option<String>| -> String {
+        let Some(selector) = attributes.and_then(|attributes| attributes.get(name)) else {
+            return String::new();
+        };
+        let raw = text(selector, "rawSelector");
+        if !raw.is_empty() {
+            return raw.to_owned();
+        }
+        let written: Vec<String> = requirements(selector).into_iter().filter_map(write).collect();
+        written.join(",")
+    };
+    (of("fieldSelector", field_text), of("labelSelector", label_text))
+}
+
+/// `key=value`
+fn field_text(requirement: &Value) -> Option<String> {
+    let operator = match text(requirement, "operator") {
+        "In" => "=",
+        "NotIn" => "!=",
+        _ => return None,
+    };
+    let values = values(requirement);
+    let [value] = values.as_slice() else { return None };
+    let value = value.replace('\\', "\\\\").replace(',', "\\,").replace('=', "\\=");
+    Some(format!("{}{operator}{value}", text(requirement, "key")))
+}
+
+/// `key in (a,b)`
+fn label_text(requirement: &Value) -> Option<String> {
+    if !is_usable_label(requirement) {
+        return None;
+    }
+    let (key, values) = (text(requirement, "key"), values(requirement).join(","));
+    Some(match text(requirement, "operator") {
+        "In" => format!("{key} in ({values})"),
+        "NotIn" => format!("{key} notin ({values})"),
+        "Exists" => key.to_owned(),
+        _ => format!("!{key}"),
+    })
+}
+
 /// How many requirements of a field selector are understood, and how many are not.
 fn fields(selector: &Value) -> (usize, usize) {
     let raw = text(selector, "rawSelector");
@@ -96,17 +139,18 @@ fn labels(selector: &Value) -> (usize, usize) {
     if !raw.is_empty() {
         return LabelSelector::parse(raw).map_or((0, 1), |parsed| (parsed.requirements().len(), 0));
     }
-    let is_usable = |requirement: &Value| {
-        let operator = match text(requirement, "operator") {
-            "In" => Operator::In,
-            "NotIn" => Operator::NotIn,
-            "Exists" => Operator::Exists,
-            "DoesNotExist" => Operator::DoesNotExist,
-            _ => return false,
-        };
-        Requirement::new(text(requirement, "key"), operator, values(requirement)).is_ok()
+    count(selector, is_usable_label)
+}
+
+fn is_usable_label(requirement: &Value) -> bool {
+    let operator = match text(requirement, "operator") {
+        "In" => Operator::In,
+        "NotIn" => Operator::NotIn,
+        "Exists" => Operator::Exists,
+        "DoesNotExist" => Operator::DoesNotExist,
+        _ => return false,
     };
-    count(selector, is_usable)
+    Requirement::new(text(requirement, "key"), operator, values(requirement)).is_ok()
 }
 
 fn count(selector: &Value, is_usable: impl Fn(&Value) -> bool) -> (usize, usize) {
@@ -133,6 +177,30 @@ mod tests {
     use pleach_json::json;
 
     use super::*;
+
+    #[test]
+    fn selectors_are_written_as_in_a_query() {
+        let attributes = json!({
+            "fieldSelector": {"requirements": [
+                {"key": "spec.a", "operator": "In", "values": ["x,=\\"]},
+                {"key": "spec.b", "operator": "NotIn", "values": ["y"]},
+                {"key": "spec.c", "operator": "Exists"},
+            ]},
+            "labelSelector": {"requirements": [
+                {"key": "a", "operator": "In", "values": ["x", "y"]}, {"key": "b", "operator": "NotIn", "values": ["z"]},
+                {"key": "c", "operator": "Exists"}, {"key": "d", "operator": "DoesNotExist"},
+                {"key": "e", "operator": "Other"},
+            ]},
+        });
+        let (fields, labels) = as_texts(Some(&attributes));
+        assert_eq!(fields, r"spec.a=x\,\=\\,spec.b!=y");
+        let parsed = FieldSelector::parse(&fields).unwrap();
+        assert_eq!(parsed.requirements()[0].value, "x,=\\");
+        assert_eq!(labels, "a in (x,y),b notin (z),c,!d");
+        assert_eq!(LabelSelector::parse(&labels).unwrap().requirements().len(), 4);
+        let raw = json!({"fieldSelector": {"rawSelector": "a=b"}});
+        assert_eq!(as_texts(Some(&raw)), ("a=b".to_owned(), String::new()));
+    }
 
     #[test]
     fn selectors_that_cannot_be_used_are_noted() {

@@ -61,6 +61,7 @@ fn decide(authorizer: &RbacAuthorizer, user: &Arc<UserInfo>) -> bool {
         subresource: "",
         namespace: "ns",
         name: Cow::Borrowed("x"),
+        ..ResourceAttributes::default()
     };
     let attributes = Attributes { user: user.clone(), verb: Verb::Get, path: "", resource: Some(resource) };
     now(authorizer.authorize(&attributes)).is_allowed()
