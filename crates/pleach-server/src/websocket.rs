@@ -23,7 +23,7 @@ use http::{Request, Response};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use pleach_go::url::Url;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::{Error, ProtocolError};
@@ -187,28 +187,9 @@ impl Upgrade {
             .max_message_size(Some(RECEIVED))
             .max_frame_size(Some(RECEIVED))
             .read_buffer_size(4 * 1024);
-        let mut socket =
-            WebSocketStream::from_raw_socket(TokioIo::new(connection), Role::Server, Some(config)).await;
-        let code = loop {
-            tokio::select! {
-                biased;
-                received = socket.next() => match received {
-                    // The library has confirmed the close, or there is no peer any more.
-                    None | Some(Ok(Message::Close(_))) => break CloseCode::Normal,
-                    Some(Ok(_)) => {}
-                    Some(Err(Error::Capacity(_))) => break CloseCode::Size,
-                    Some(Err(Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) | Error::Io(_))) => {
-                        return Ok(());
-                    }
-                    Some(Err(Error::Protocol(_) | Error::Utf8(_))) => break CloseCode::Protocol,
-                    Some(Err(error)) => return Err(error),
-                },
-                event = poll_fn(|cx| events.poll_next(cx)) => match event {
-                    Some(event) => socket.send(message(event, messages)).await?,
-                    None => break CloseCode::Normal,
-                },
-            }
-        };
+        let connection = TokioIo::new(connection);
+        let mut socket = WebSocketStream::from_raw_socket(connection, Role::Server, Some(config)).await;
+        let Some(code) = exchange(&mut socket, &mut events, messages).await? else { return Ok(()) };
         drop(events);
         let close = CloseFrame { code, reason: Utf8Bytes::from_static("") };
         let confirmed = async {
@@ -218,6 +199,38 @@ impl Upgrade {
         };
         let _ = timeout(CLOSING, confirmed).await;
         Ok(())
+    }
+}
+
+/// Sends the events and answers pings until either side ends; gives the code to close with, or none where there is no
+/// peer any more.
+///
+/// Every pong is sent before more is read: a client that sends pings and does not read has to wait.
+async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
+    socket: &mut WebSocketStream<S>,
+    events: &mut Receiver,
+    messages: Messages,
+) -> Result<Option<CloseCode>, Error> {
+    loop {
+        tokio::select! {
+            biased;
+            received = socket.next() => match received {
+                // The library has confirmed the close, or there is no peer any more.
+                None | Some(Ok(Message::Close(_))) => return Ok(Some(CloseCode::Normal)),
+                Some(Ok(Message::Ping(_))) => socket.flush().await?,
+                Some(Ok(_)) => {}
+                Some(Err(Error::Capacity(_))) => return Ok(Some(CloseCode::Size)),
+                Some(Err(Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) | Error::Io(_))) => {
+                    return Ok(None);
+                }
+                Some(Err(Error::Protocol(_) | Error::Utf8(_))) => return Ok(Some(CloseCode::Protocol)),
+                Some(Err(error)) => return Err(error),
+            },
+            event = poll_fn(|cx| events.poll_next(cx)) => match event {
+                Some(event) => socket.send(message(event, messages)).await?,
+                None => return Ok(Some(CloseCode::Normal)),
+            },
+        }
     }
 }
 
@@ -235,5 +248,61 @@ fn message(mut event: Chunk, messages: Messages) -> Message {
             Err(error) => Message::text(error.to_string()),
         },
         Messages::Binary | Messages::BinaryWithoutLength => Message::Binary(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use tokio::io::{AsyncReadExt as _, duplex};
+
+    use super::*;
+    use crate::watch_queue;
+
+    #[test]
+    fn a_client_that_sends_pings_and_does_not_read_has_to_wait() {
+        // Both ends hold a kibibyte; a masked ping of 125 bytes is 131 long, its pong 127.
+        const PINGS: usize = 10_000;
+        let mut ping = vec![0x89, 0xfd, 0, 0, 0, 0];
+        ping.resize(131, b'x');
+        let (server, client) = duplex(1024);
+        let (_sender, mut events) = watch_queue::queue();
+        let mut cx = Context::from_waker(Waker::noop());
+
+        let config = WebSocketConfig::default().write_buffer_size(0).read_buffer_size(4 * 1024);
+        let mut server = pin!(async move {
+            let mut socket = WebSocketStream::from_raw_socket(server, Role::Server, Some(config)).await;
+            exchange(&mut socket, &mut events, Messages::Text).await
+        });
+        let (mut read, mut write) = tokio::io::split(client);
+        let sent = std::cell::Cell::new(0);
+        let mut sends = pin!(async {
+            for _ in 0..PINGS {
+                write.write_all(&ping).await.unwrap();
+                sent.set(sent.get() + 1);
+            }
+        });
+        for _ in 0..2 * PINGS {
+            assert!(server.as_mut().poll(&mut cx).is_pending());
+            let _ = sends.as_mut().poll(&mut cx);
+        }
+        assert!(sent.get() < 100, "{} pings were read without an answer", sent.get());
+
+        // Once it reads, every ping is answered.
+        let mut received = 0;
+        let mut done = false;
+        let mut buffer = [0; 1024];
+        while received < PINGS * 127 {
+            assert!(server.as_mut().poll(&mut cx).is_pending());
+            if !done {
+                done = sends.as_mut().poll(&mut cx).is_ready();
+            }
+            if let Poll::Ready(read) = pin!(read.read(&mut buffer)).poll(&mut cx) {
+                received += read.unwrap();
+            }
+        }
+        assert_eq!((done, received), (true, PINGS * 127));
     }
 }
