@@ -67,6 +67,7 @@ fn step<'t, 'r>(tree: &'t SpanTree, rest: &'r str) -> Option<(&'t SpanTree, &'r 
         let mut from = 0;
         while let Some(end) = inner[from..].find(']').map(|i| from + i) {
             let name = &inner[..end];
+            pleach_work::charge(1);
             let index = name.parse().ok().and_then(|i| tree.child(Step::Index(i)));
             if let Some(child) = index.or_else(|| tree.child(Step::Key(name))) {
                 return Some((child, &inner[end + 1..]));
@@ -78,6 +79,7 @@ fn step<'t, 'r>(tree: &'t SpanTree, rest: &'r str) -> Option<(&'t SpanTree, &'r 
     let rest = rest.strip_prefix('.').unwrap_or(rest);
     let ends = rest.char_indices().skip(1).filter(|(_, c)| matches!(c, '.' | '[')).map(|(i, _)| i);
     for end in ends.chain([rest.len()]) {
+        pleach_work::charge(1);
         if let Some(child) = tree.child(Step::Key(&rest[..end])) {
             return Some((child, &rest[end..]));
         }

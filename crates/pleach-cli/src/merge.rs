@@ -4,6 +4,8 @@
 //! user to decide. Items of a list are merged by their keys where the schema says `map`, or where there is no schema and
 //! all items have a unique `name`, `uid` or `type`; other lists are single values.
 
+use std::collections::{HashMap, HashSet};
+
 use pleach_json::{Map, Str, Value, grow_stack};
 use pleach_meta::Path;
 use pleach_schema::JSONSchemaProps;
@@ -86,6 +88,10 @@ impl Walk<'_> {
         schema: Option<&JSONSchemaProps>,
     ) -> Option<Value> {
         let Versions { base, mine, theirs } = versions;
+        // Charges for the comparisons, which every level makes.
+        if let Some(theirs) = theirs {
+            theirs.extent(usize::MAX);
+        }
         if mine == theirs || base == theirs {
             return mine.cloned();
         }
@@ -139,32 +145,41 @@ impl Walk<'_> {
     }
 
     fn is_servers(&self, path: &Path<'_>) -> bool {
-        let depth = std::iter::successors(Some(path), |path| path.parent()).count();
-        // The root counts.
-        depth <= 3 && {
+        is_near(path) && {
             let field = path.to_string();
             SERVER_FIELDS.contains(&field.as_str()) || (self.status_is_theirs && field == "status")
         }
     }
 
-    fn items(
+    fn items<'a>(
         &mut self,
         path: &Path<'_>,
-        versions: Versions<'_>,
+        versions: Versions<'a>,
         schema: Option<&JSONSchemaProps>,
         keys: &[Str],
         order: &[String],
     ) -> Value {
         let schema = schema.and_then(JSONSchemaProps::items);
+        let by_id = |list: Option<&'a Value>| -> HashMap<String, &'a Value> {
+            let items = list.and_then(Value::as_array).map_or(&[][..], |list| list);
+            pleach_work::charge(items.len() as u64);
+            items.iter().filter_map(|item| Some((id_of(item, keys)?, item))).collect()
+        };
+        let Versions { base, mine, theirs } = versions;
+        let [base, mine, theirs] = [base, mine, theirs].map(by_id);
         let mut out = Vec::new();
         for id in order {
-            let item = versions.map(|list| {
-                list.as_array()?.iter().find(|item| id_of(item, keys).as_deref() == Some(id.as_str()))
-            });
-            out.extend(self.node(&path.key(id), item, schema));
+            let [base, mine, theirs] = [&base, &mine, &theirs].map(|items| items.get(id).copied());
+            out.extend(self.node(&path.key(id), Versions { base, mine, theirs }, schema));
         }
         out.into()
     }
+}
+
+/// Whether a path has at most two steps.
+fn is_near(path: &Path<'_>) -> bool {
+    // The root counts.
+    std::iter::successors(Some(path), |path| path.parent()).take(4).count() <= 3
 }
 
 /// The keys by which the items of a list are told apart. Items that are their own keys, as those of sets, have none.
@@ -182,7 +197,7 @@ fn item_keys(path: &Path<'_>, versions: Versions<'_>, schema: Option<&JSONSchema
             Some("set") => vec![Vec::new()],
             _ => Vec::new(),
         },
-        None if path.to_string() == "metadata.finalizers" => vec![Vec::new()],
+        None if is_near(path) && path.to_string() == "metadata.finalizers" => vec![Vec::new()],
         None => ["name", "uid", "type"].map(|key| vec![Str::from(key)]).into(),
     };
     candidates.into_iter().find(is_keyed)
@@ -212,24 +227,30 @@ fn item_order(keys: &[Str], versions: Versions<'_>) -> Option<Vec<String>> {
         items.iter().filter_map(|item| id_of(item, keys)).collect()
     };
     let [base, mine, theirs] = [versions.base, versions.mine, versions.theirs].map(ids);
+    let known: HashSet<&String> = base.iter().collect();
     let moved = |list: &[String]| {
-        let (before, after) =
-            (base.iter().filter(|id| list.contains(id)), list.iter().filter(|id| base.contains(id)));
-        !before.eq(after)
+        let kept: HashSet<&String> = list.iter().collect();
+        !base.iter().filter(|id| kept.contains(id)).eq(list.iter().filter(|id| known.contains(id)))
     };
-    let (mut order, other) = match (moved(&mine), moved(&theirs)) {
+    let (first, other) = match (moved(&mine), moved(&theirs)) {
         (true, true) if mine != theirs => return None,
         (false, true) => (theirs, mine),
         _ => (mine, theirs),
     };
-    let mut previous: Option<usize> = None;
+    let places: HashMap<&String, usize> = first.iter().enumerate().map(|(at, id)| (id, at + 1)).collect();
+    // The items that the other writer added, by the place that they come behind; nought is the beginning.
+    let mut added: Vec<Vec<String>> = vec![Vec::new(); first.len() + 1];
+    let mut behind = 0;
     for id in other {
-        let at = order.iter().position(|known| *known == id);
-        previous = Some(at.unwrap_or_else(|| {
-            let at = previous.map_or(0, |previous| previous + 1);
-            order.insert(at, id);
-            at
-        }));
+        match places.get(&id) {
+            Some(at) => behind = *at,
+            None => added[behind].push(id),
+        }
+    }
+    let mut order = std::mem::take(&mut added[0]);
+    for (id, more) in first.iter().zip(&mut added[1..]) {
+        order.push(id.clone());
+        order.append(more);
     }
     Some(order)
 }
@@ -323,6 +344,23 @@ mod tests {
         let out =
             merged(finalizers(&["a", "b"]), finalizers(&["a", "b", "mine"]), finalizers(&["b", "theirs"]));
         assert_eq!(out.object, finalizers(&["b", "theirs", "mine"]));
+    }
+
+    #[test]
+    fn long_lists_are_merged_in_linear_time() {
+        let list = |names: std::ops::Range<usize>| {
+            let items = names.map(|n| json!({"name": (format!("n{n}").as_str()), "v": (n as i64)}));
+            json!({"c": (items.collect::<Vec<_>>())})
+        };
+        let steps = |n: usize| {
+            let (out, steps) =
+                pleach_work::measure(|| merged(list(0..n), list(n / 2..2 * n), list(n / 4..n + n / 2)));
+            let names = out.object.get("c").and_then(Value::as_array).unwrap().len();
+            assert_eq!(names, 2 * n - n / 2, "{n}");
+            steps
+        };
+        let (few, many) = (steps(1_000), steps(10_000));
+        assert!(many <= 12 * few, "{few} {many}");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::cmd::skeleton::change_schemas;
 use crate::cmd::{diff as diff_command, openapi, render, validate};
 use crate::diff::diff;
 use crate::document::{self, Document};
-use crate::finding::Finding;
+use crate::finding::{Finding, Level};
 use crate::input::Source;
 use crate::lint::{self, Depth};
 use crate::merge;
@@ -30,6 +30,10 @@ use crate::sample::{self, Extent};
 
 /// So many findings of one object are shown.
 const MOST_FINDINGS: usize = 500;
+/// So many findings of a text are shown.
+const MOST_FINDINGS_OF_TEXT: usize = 5_000;
+/// So many objects of a text are checked.
+const MOST_OBJECTS: usize = 1_000;
 
 /// Handles a request. Errors of the request itself are in `error`.
 pub fn answer(question: &[u8]) -> Vec<u8> {
@@ -178,15 +182,28 @@ fn check(crds: &str, objects: &str) -> Value {
     }
     let mut out = Map::new();
     for (name, (source, documents, unreadable)) in &texts {
-        let unreadable: Vec<Value> =
-            unreadable.iter().map(|finding| finding_json(finding, &source.text)).collect();
-        let documents: Vec<Value> = documents.iter().map(|document| checked(document, &catalog)).collect();
+        let offsets = Offsets::of(&source.text);
+        let mut unreadable: Vec<Value> = unreadable
+            .iter()
+            .take(MOST_FINDINGS)
+            .map(|finding| finding_json(finding, &source.text, &offsets))
+            .collect();
+        if documents.len() > MOST_OBJECTS {
+            let message = format!("only the first {MOST_OBJECTS} of {} objects are checked", documents.len());
+            let finding = Finding::new(Level::Note, "too-many", message);
+            unreadable.push(finding_json(&finding, &source.text, &offsets));
+        }
+        let mut left = MOST_FINDINGS_OF_TEXT;
+        let documents = documents.iter().take(MOST_OBJECTS);
+        let documents: Vec<Value> =
+            documents.map(|document| checked(document, &catalog, &offsets, &mut left)).collect();
         out.insert(*name, json!({"unreadable": unreadable, "documents": documents}));
     }
     out.into()
 }
 
-fn checked(document: &Document, catalog: &Catalog) -> Value {
+/// The findings about a document, of which so many are `left` for its text, and the object as it would be stored.
+fn checked(document: &Document, catalog: &Catalog, offsets: &Offsets, left: &mut usize) -> Value {
     let mut out = Map::new();
     out.insert("title", document.title());
     let findings = if document.is_crd() {
@@ -207,8 +224,10 @@ fn checked(document: &Document, catalog: &Catalog) -> Value {
         validate::new_object_findings(document, catalog)
     };
     let text = &document.source.text;
-    let shown = findings.iter().take(MOST_FINDINGS).map(|finding| finding_json(finding, text));
-    out.insert("findings", shown.collect::<Vec<_>>());
+    let shown = findings.iter().take(MOST_FINDINGS.min(*left));
+    let shown: Vec<Value> = shown.map(|finding| finding_json(finding, text, offsets)).collect();
+    *left -= shown.len();
+    out.insert("findings", shown);
     out.into()
 }
 
@@ -233,7 +252,7 @@ fn crd_json(definition: &Definition) -> Value {
     })
 }
 
-fn finding_json(finding: &Finding, text: &str) -> Value {
+fn finding_json(finding: &Finding, text: &str, offsets: &Offsets) -> Value {
     let mut out = Map::new();
     out.insert("level", finding.level.as_str());
     out.insert("rule", finding.rule);
@@ -242,20 +261,57 @@ fn finding_json(finding: &Finding, text: &str) -> Value {
     let help = finding.help.iter().map(|help| Value::from(help.as_str()));
     out.insert("help", help.collect::<Vec<_>>());
     if let Some(span) = &finding.span {
-        out.insert("from", utf16_offset(text, span.start));
-        out.insert("to", utf16_offset(text, span.end));
+        out.insert("from", offsets.utf16(text, span.start));
+        out.insert("to", offsets.utf16(text, span.end));
     }
     out.into()
 }
 
-/// An offset in bytes as one in units of UTF-16.
-fn utf16_offset(text: &str, offset: usize) -> i64 {
-    let mut offset = offset.min(text.len());
-    while !text.is_char_boundary(offset) {
-        offset -= 1;
+/// Offsets of a text in units of UTF-16.
+struct Offsets {
+    /// The units before every [`STRIDE`]th byte; none for a text in ASCII, where they are the bytes.
+    before: Vec<usize>,
+}
+
+/// The bytes between two offsets that are known.
+const STRIDE: usize = 1024;
+
+impl Offsets {
+    fn of(text: &str) -> Self {
+        pleach_work::charge((text.len() / 16) as u64);
+        if text.is_ascii() {
+            return Self { before: Vec::new() };
+        }
+        let mut units = 0;
+        let count = |stride: &[u8]| {
+            let before = units;
+            units += stride.iter().map(|byte| units_at(*byte)).sum::<usize>();
+            before
+        };
+        Self { before: text.as_bytes().chunks(STRIDE).map(count).collect() }
     }
-    let before = &text[..offset];
-    (if before.is_ascii() { before.len() } else { before.encode_utf16().count() }) as i64
+
+    /// An offset in bytes as one in units of UTF-16.
+    fn utf16(&self, text: &str, offset: usize) -> i64 {
+        let mut offset = offset.min(text.len());
+        while !text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let Some(last) = self.before.len().checked_sub(1) else { return offset as i64 };
+        let stride = (offset / STRIDE).min(last);
+        let behind = &text.as_bytes()[stride * STRIDE..offset];
+        pleach_work::charge(1 + (behind.len() / 16) as u64);
+        (self.before[stride] + behind.iter().map(|byte| units_at(*byte)).sum::<usize>()) as i64
+    }
+}
+
+/// The units of UTF-16 of the character that begins with a byte; none inside of a character.
+fn units_at(byte: u8) -> usize {
+    match byte {
+        0x80..0xc0 => 0,
+        0xf0.. => 2,
+        _ => 1,
+    }
 }
 
 #[cfg(test)]
@@ -313,6 +369,35 @@ spec:
         let from = findings[0].get("from").and_then(Value::as_int).unwrap() as usize;
         let units: Vec<u16> = object.encode_utf16().collect();
         assert_eq!(String::from_utf16(&units[from..from + 5]).unwrap(), "shape");
+    }
+
+    #[test]
+    fn offsets_count_units_of_utf16() {
+        let text = "aä€😀\n".repeat(1_000);
+        let offsets = Offsets::of(&text);
+        for at in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
+            assert_eq!(offsets.utf16(&text, at), text[..at].encode_utf16().count() as i64, "{at}");
+        }
+        assert_eq!(offsets.utf16(&text, 2), 1, "inside of a character: its begin");
+        assert_eq!(Offsets::of("abc").utf16("abc", 7), 3);
+    }
+
+    #[test]
+    fn the_work_of_many_findings_grows_with_the_text() {
+        let object = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a, ä: b}\nspec: {size: 0}\n";
+        let steps = |objects: usize| {
+            let text = vec![object; objects].join("---\n");
+            let question = json!({"op": "check", "crds": CRD, "objects": (text.as_str())});
+            let (checked, steps) = pleach_work::measure(|| asked(question));
+            let documents = checked.at(&["objects", "documents"]).unwrap().as_array().unwrap().len();
+            assert_eq!(documents, objects.min(MOST_OBJECTS));
+            let unreadable = checked.at(&["objects", "unreadable"]).unwrap().as_array().unwrap();
+            assert_eq!(unreadable.len(), usize::from(objects > MOST_OBJECTS));
+            steps
+        };
+        let (few, many) = (steps(100), steps(1_000));
+        assert!(many <= 12 * few, "{few} {many}");
+        steps(2_000);
     }
 
     #[test]

@@ -297,88 +297,170 @@ pub(crate) fn remove(value: &mut Value, steps: &[String]) -> bool {
 
 /// A value for a schema; other variants are other values.
 pub(crate) fn value(schema: &JSONSchemaProps, extent: Extent, variant: usize) -> Value {
-    let rare = schema.rare();
-    if variant == 0 && extent == Extent::Full {
-        for given in [&rare.example, &rare.default] {
-            if !given.is_null() && scalar::accepts(schema, given) {
-                return given.clone();
-            }
-        }
-    }
-    let flattened = scalar::with_first_branches(schema, variant);
-    let schema = flattened.as_ref().unwrap_or(schema);
-    if let Some(values) = &schema.value().enum_ {
-        let usable: Vec<&Value> = values.iter().filter(|v| !v.is_null()).collect();
-        if !usable.is_empty() {
-            return usable[variant % usable.len()].clone();
-        }
-    }
-    match schema.type_.as_str() {
-        "object" => grow_stack(|| members(schema, extent, variant)),
-        "array" => grow_stack(|| items(schema, extent, variant)),
-        "string" => scalar::string(schema, variant),
-        "integer" => scalar::integer(schema, variant),
-        "number" => scalar::number(schema, variant),
-        "boolean" => Value::Bool(variant.is_multiple_of(2)),
-        _ if schema.x_int_or_string => scalar::int_or_string(schema, variant),
-        _ if !schema.properties().is_empty() => grow_stack(|| members(schema, extent, variant)),
-        _ => Value::object(),
-    }
+    Maker { extent, room: ROOM }.value(schema, variant)
 }
 
-fn members(schema: &JSONSchemaProps, extent: Extent, variant: usize) -> Value {
-    let mut out = Map::new();
-    if schema.x_embedded_resource {
-        out.insert("apiVersion", "v1");
-        out.insert("kind", "ConfigMap");
-        let mut metadata = Map::new();
-        metadata.insert("name", "example");
-        out.insert("metadata", metadata);
-    }
-    for (name, property) in schema.properties() {
-        let required = schema.required().contains(name);
-        let defaulted = !property.default_value().is_null();
-        if out.contains_key(name) || extent == Extent::Minimal && (!required || defaulted) {
-            continue;
+/// How many values one is made of, about: from then on, lists and maps get no more items. Texts count for their length.
+const ROOM: usize = 50_000;
+/// The steps of a value, by the memory that it takes.
+const STEPS_PER_VALUE: usize = 200;
+/// The length of a text that counts as a value.
+const TEXT: usize = 64;
+
+/// Makes one value.
+struct Maker {
+    extent: Extent,
+    /// How many more values there is room for.
+    room: usize,
+}
+
+impl Maker {
+    fn value(&mut self, schema: &JSONSchemaProps, variant: usize) -> Value {
+        let made = self.any_value(schema, variant);
+        if let Value::String(text) = &made {
+            self.take(text.len() / TEXT);
         }
-        out.insert(name.clone(), value(property, extent, if required { variant } else { 0 }));
+        made
     }
-    let (least, most) = (schema.value().min_properties.unwrap_or(0), schema.value().max_properties);
-    let wanted = if extent == Extent::Full { least.max(1) } else { least };
-    let wanted = usize::try_from(most.map_or(wanted, |most| wanted.min(most))).unwrap_or(0).min(64);
-    match &schema.additional_properties {
-        Some(SchemaOrBool::Schema(of_members)) => {
-            for name in schema.required() {
-                out.get_or_insert_with(name, || value(of_members, extent, 0));
-            }
-            let mut i = 0;
-            while out.len() < wanted {
-                out.insert(
-                    format!("key{}", if i == 0 { String::new() } else { i.to_string() }),
-                    value(of_members, extent, i),
-                );
-                i += 1;
-            }
-        }
-        _ => {
-            let more: Vec<&(Str, JSONSchemaProps)> =
-                schema.properties().iter().filter(|(name, _)| !out.contains_key(name)).collect();
-            for (name, property) in more {
-                if out.len() >= usize::try_from(least).unwrap_or(0) {
-                    break;
+
+    /// Counts so many values more.
+    fn take(&mut self, values: usize) {
+        pleach_work::charge((values * STEPS_PER_VALUE) as u64);
+        self.room = self.room.saturating_sub(values);
+    }
+
+    /// A value that the schema has.
+    fn given(&mut self, value: &Value) -> Value {
+        let extent = value.extent(ROOM * TEXT);
+        self.take(extent.values.max(extent.bytes / TEXT));
+        value.clone()
+    }
+
+    fn any_value(&mut self, schema: &JSONSchemaProps, variant: usize) -> Value {
+        self.take(1);
+        let rare = schema.rare();
+        if variant == 0 && self.extent == Extent::Full {
+            for given in [&rare.example, &rare.default] {
+                if !given.is_null() && scalar::accepts(schema, given) {
+                    return self.given(given);
                 }
-                out.insert(name.clone(), value(property, extent, 0));
             }
         }
+        let flattened = scalar::with_first_branches(schema, variant);
+        let schema = flattened.as_ref().unwrap_or(schema);
+        if let Some(values) = &schema.value().enum_ {
+            let usable: Vec<&Value> = values.iter().filter(|v| !v.is_null()).collect();
+            pleach_work::charge(values.len() as u64);
+            if !usable.is_empty() {
+                return self.given(usable[variant % usable.len()]);
+            }
+        }
+        match schema.type_.as_str() {
+            "object" => grow_stack(|| self.members(schema, variant)),
+            "array" => grow_stack(|| self.items(schema, variant)),
+            "string" => scalar::string(schema, variant),
+            "integer" => scalar::integer(schema, variant),
+            "number" => scalar::number(schema, variant),
+            "boolean" => Value::Bool(variant.is_multiple_of(2)),
+            _ if schema.x_int_or_string => scalar::int_or_string(schema, variant),
+            _ if !schema.properties().is_empty() => grow_stack(|| self.members(schema, variant)),
+            _ => Value::object(),
+        }
     }
-    out.into()
+
+    fn members(&mut self, schema: &JSONSchemaProps, variant: usize) -> Value {
+        let extent = self.extent;
+        let mut out = Map::new();
+        if schema.x_embedded_resource {
+            out.insert("apiVersion", "v1");
+            out.insert("kind", "ConfigMap");
+            let mut metadata = Map::new();
+            metadata.insert("name", "example");
+            out.insert("metadata", metadata);
+        }
+        for (name, property) in schema.properties() {
+            pleach_work::charge(1 + schema.required().len() as u64);
+            let required = schema.required().contains(name);
+            let defaulted = !property.default_value().is_null();
+            if out.contains_key(name) || extent == Extent::Minimal && (!required || defaulted) {
+                continue;
+            }
+            out.insert(name.clone(), self.value(property, if required { variant } else { 0 }));
+        }
+        let (least, most) = (schema.value().min_properties.unwrap_or(0), schema.value().max_properties);
+        let wanted = if extent == Extent::Full { least.max(1) } else { least };
+        let wanted = usize::try_from(most.map_or(wanted, |most| wanted.min(most))).unwrap_or(0).min(64);
+        match &schema.additional_properties {
+            Some(SchemaOrBool::Schema(of_members)) => {
+                for name in schema.required() {
+                    out.get_or_insert_with(name, || self.value(of_members, 0));
+                }
+                let mut i = 0;
+                while out.len() < wanted && self.room > 0 {
+                    out.insert(
+                        format!("key{}", if i == 0 { String::new() } else { i.to_string() }),
+                        self.value(of_members, i),
+                    );
+                    i += 1;
+                }
+            }
+            _ => {
+                let more: Vec<&(Str, JSONSchemaProps)> =
+                    schema.properties().iter().filter(|(name, _)| !out.contains_key(name)).collect();
+                for (name, property) in more {
+                    if out.len() >= usize::try_from(least).unwrap_or(0) {
+                        break;
+                    }
+                    out.insert(name.clone(), self.value(property, 0));
+                }
+            }
+        }
+        out.into()
+    }
+
+    fn items(&mut self, schema: &JSONSchemaProps, variant: usize) -> Value {
+        let (least, most) = (schema.value().min_items.unwrap_or(0), schema.value().max_items);
+        let wanted = if self.extent == Extent::Full { least.max(1) } else { least };
+        let wanted = usize::try_from(most.map_or(wanted, |most| wanted.min(most))).unwrap_or(0).min(256);
+        let Some(of_items) = schema.items() else { return Value::from(Vec::new()) };
+        let mut list = Vec::new();
+        while list.len() < wanted && self.room > 0 {
+            list.push(self.value(of_items, list.len() + variant));
+        }
+        Value::from(list)
+    }
 }
 
-fn items(schema: &JSONSchemaProps, extent: Extent, variant: usize) -> Value {
-    let (least, most) = (schema.value().min_items.unwrap_or(0), schema.value().max_items);
-    let wanted = if extent == Extent::Full { least.max(1) } else { least };
-    let wanted = usize::try_from(most.map_or(wanted, |most| wanted.min(most))).unwrap_or(0).min(256);
-    let Some(of_items) = schema.items() else { return Value::from(Vec::new()) };
-    let list: Vec<Value> = (0..wanted).map(|i| value(of_items, extent, i + variant)).collect();
-    Value::from(list)
+#[cfg(test)]
+mod tests {
+    use pleach_json::json;
+    use pleach_work::{Stopped, measure, with_limit};
+
+    use super::*;
+
+    #[test]
+    fn lists_in_lists_end_where_the_room_does() {
+        let mut schema = json!({"type": "string", "minLength": 100});
+        for _ in 0..6 {
+            schema = json!({"type": "array", "minItems": 256, "items": schema});
+        }
+        let schema = JSONSchemaProps::from_value(&schema).unwrap();
+        let (made, steps) = measure(|| value(&schema, Extent::Minimal, 0));
+        let values = made.extent(usize::MAX).values;
+        assert!((ROOM / 4..=ROOM).contains(&values), "{values}");
+        assert!(steps as usize <= 2 * ROOM * STEPS_PER_VALUE, "{steps}");
+        let stopped = with_limit(1_000_000, || value(&schema, Extent::Minimal, 0));
+        assert_eq!(stopped, Err(Stopped::Budget));
+    }
+
+    #[test]
+    fn long_examples_count_for_their_length() {
+        let example = "x".repeat(TEXT * 1000);
+        let schema = json!({"type": "array", "minItems": 256,
+            "items": {"type": "string", "example": (example.as_str())}});
+        let schema = JSONSchemaProps::from_value(&schema).unwrap();
+        let made = value(&schema, Extent::Full, 0);
+        let length = made.extent(usize::MAX).bytes;
+        assert!(length <= 2 * ROOM * TEXT, "{length}");
+    }
 }

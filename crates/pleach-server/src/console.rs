@@ -30,12 +30,14 @@ use hyper::body::Incoming;
 use pleach_auth::{Unauthorized, UserInfo};
 use pleach_json::{Value, json};
 use pleach_work::{Meter, run_metered};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::app::{App, REQUEST_STEPS};
 use crate::authentication::{Bearer, bearer};
 use crate::body::Body;
 use crate::cpu::CpuGuard;
+use crate::memory;
 use crate::outcome::Outcome;
 use crate::request_body::Unread;
 use crate::respond;
@@ -73,8 +75,12 @@ const WORKER: &str = "/console/assets/engine.worker-";
 /// The largest body that signs in, and how long it may take to come.
 const SIGN_IN_BYTES: usize = 64 * 1024;
 const SIGN_IN_TIME: Duration = Duration::from_secs(10);
+/// The largest question to the playground.
+const QUESTION_BYTES: usize = 1 << 20;
 /// How long a question to the playground may take to come, and to be answered.
 const QUESTION_TIME: Duration = Duration::from_secs(34);
+/// Questions to the playground that are answered at once; others wait.
+const QUESTIONS_AT_ONCE: usize = 1;
 
 /// The console of a server.
 pub struct Console {
@@ -83,12 +89,14 @@ pub struct Console {
     /// Names besides `localhost` and IP addresses that the `Host` header may have.
     hosts: Vec<String>,
     engine: Option<PlaygroundEngine>,
+    questions: Semaphore,
 }
 
 impl Console {
     /// A console with these files, for requests to these hosts.
     pub fn new(assets: Assets, hosts: Vec<String>) -> Self {
-        Self { assets, sessions: Sessions::default(), hosts, engine: None }
+        let questions = Semaphore::new(QUESTIONS_AT_ONCE);
+        Self { assets, sessions: Sessions::default(), hosts, engine: None, questions }
     }
 
     /// Answers a request of the playground.
@@ -266,9 +274,17 @@ impl Console {
     /// Asks the engine of the playground.
     async fn engine(&self, request: Request<Incoming>, cpu: Arc<CpuGuard>) -> Response<Body> {
         let Some(engine) = self.engine else { return respond::page_not_found() };
+        if memory::is_short() {
+            return respond::text(Outcome::TooManyRequests, "the server is short of memory\n");
+        }
+        // It counts as a body that is received until the answer is made.
         let mut body = Unread::new(request.into_body());
-        let Ok(Ok(bytes)) = timeout(QUESTION_TIME, body.read()).await else {
-            return respond::text(Outcome::BadPath, "the body cannot be read\n");
+        let read = timeout(QUESTION_TIME, body.read()).await;
+        let Ok(Some(bytes)) = read.map(|read| read.ok().filter(|bytes| bytes.len() <= QUESTION_BYTES)) else {
+            return respond::text(Outcome::BadPath, "the body cannot be read, or has more than 1 MiB\n");
+        };
+        let Ok(Ok(_turn)) = timeout(QUESTION_TIME, self.questions.acquire()).await else {
+            return respond::text(Outcome::TooManyRequests, "other questions take too long\n");
         };
         let meter = Meter::new(REQUEST_STEPS).deadline(Instant::now() + QUESTION_TIME).supervisor(cpu);
         let answer = run_metered(meter, async move { engine(&bytes) }).await;

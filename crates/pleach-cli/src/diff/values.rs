@@ -145,6 +145,7 @@ pub(super) fn twice(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Vec<Value> 
 pub(super) fn candidates(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Vec<Value> {
     let mut out = Vec::new();
     let mut add = |value: Value| {
+        pleach_work::charge(out.len() as u64);
         if !out.contains(&value) {
             out.push(value);
         }

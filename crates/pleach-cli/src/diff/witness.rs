@@ -80,6 +80,8 @@ impl Witnesses<'_> {
     /// The old version with one node changed.
     fn edited(&self, steps: &[Step], edit: Edit) -> Option<DefinedVersion> {
         let mut schema = self.old_version.props().to_value();
+        // The copy is as large as the schema, and read again.
+        pleach_work::charge(20 * schema.extent(usize::MAX).values as u64);
         let mut node = &mut schema;
         for step in steps {
             node = match step {

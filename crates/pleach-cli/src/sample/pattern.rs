@@ -5,6 +5,9 @@
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
+/// The steps of choosing a character.
+const STEPS_PER_CHARACTER: u64 = 20;
+
 /// Candidates for a text of at least `least` characters that matches; `variant` asks for other ones.
 pub(super) fn texts(pattern: &str, least: usize, variant: usize) -> Vec<String> {
     // Bytes are enough for most, and need no tables; patterns with more than ASCII need characters.
@@ -14,6 +17,7 @@ pub(super) fn texts(pattern: &str, least: usize, variant: usize) -> Vec<String> 
     for more in [0, 1, 2, 3, 5, 7, least.saturating_add(1) / 2, least] {
         let mut text = String::new();
         write(&hir, more.min(4096), variant, &mut text);
+        pleach_work::charge(STEPS_PER_CHARACTER * text.len() as u64);
         if !out.contains(&text) && text.len() < 1 << 16 {
             out.push(text);
         }
@@ -22,6 +26,8 @@ pub(super) fn texts(pattern: &str, least: usize, variant: usize) -> Vec<String> 
 }
 
 fn write(hir: &Hir, more: usize, variant: usize, out: &mut String) {
+    // Repetitions of nothing make no text.
+    pleach_work::charge(1);
     if out.len() > 1 << 16 {
         return;
     }

@@ -13,6 +13,14 @@ pub(super) fn accepts(schema: &JSONSchemaProps, value: &Value) -> bool {
 /// A schema with the first branch of each of its junctors folded in, as far as it concerns scalars
 /// and required members; `None` if there is none.
 pub(super) fn with_first_branches(schema: &JSONSchemaProps, variant: usize) -> Option<JSONSchemaProps> {
+    if schema.all_of().is_empty() && schema.any_of().is_empty() && schema.one_of().is_empty() {
+        return None;
+    }
+    // The copies of the schema and its branches.
+    schema.any_node(&mut |_| {
+        pleach_work::charge(STEPS_PER_NODE);
+        false
+    });
     let chosen = |list: &[JSONSchemaProps]| list.get(variant.min(list.len().saturating_sub(1))).cloned();
     let branches: Vec<JSONSchemaProps> = schema
         .all_of()
@@ -32,6 +40,9 @@ pub(super) fn with_first_branches(schema: &JSONSchemaProps, variant: usize) -> O
     (value.all_of, value.any_of, value.one_of) = (None, None, None);
     Some(out)
 }
+
+/// The steps of copying a node of a schema.
+const STEPS_PER_NODE: u64 = 50;
 
 fn fold(into: &mut JSONSchemaProps, branch: &JSONSchemaProps) {
     for name in branch.required() {
@@ -144,9 +155,8 @@ pub(super) fn string(schema: &JSONSchemaProps, variant: usize) -> Value {
         _ => format!("string{variant}"),
     };
     let mut text: String = base;
-    while (text.chars().count() as i64) < least.min(4096) {
-        text.push('x');
-    }
+    let missing = usize::try_from(least.min(4096)).unwrap_or(0).saturating_sub(text.chars().count());
+    text.extend(std::iter::repeat_n('x', missing));
     if let Some(most) = most {
         let most = usize::try_from(most).unwrap_or(0);
         if text.chars().count() > most {
