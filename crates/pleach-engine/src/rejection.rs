@@ -147,6 +147,9 @@ pub enum Rejection {
     Denied(Box<Status>),
 }
 
+/// The words of etcd for an object that is too large.
+const STORED_TOO_LARGE: &str = "etcdserver: request is too large";
+
 impl Rejection {
     /// The authorizer does not allow a request.
     pub fn forbidden(attributes: &Attributes<'_>, reason: &str) -> Self {
@@ -192,7 +195,12 @@ impl Rejection {
 
     /// A stored object would be too large.
     pub(crate) fn stored_too_large() -> Self {
-        Self::Plain("etcdserver: request is too large".into())
+        Self::Plain(STORED_TOO_LARGE.into())
+    }
+
+    /// Whether a stored object would be too large.
+    pub(crate) fn is_stored_too_large(&self) -> bool {
+        matches!(self, Self::Plain(text) if text == STORED_TOO_LARGE)
     }
 
     /// The server failed.

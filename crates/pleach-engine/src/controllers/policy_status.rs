@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use pleach_auth::UserInfo;
 use pleach_json::{Str, Value, json, to_vec};
+use pleach_work::with_limit;
 
 use super::controller::{Change, Controller, Due, Progress, Worked};
 use crate::engine::Engine;
@@ -22,6 +23,8 @@ use crate::target::Subresource;
 
 /// How long after a policy was written it is checked.
 const DELAY: Duration = Duration::from_secs(5);
+/// The work that a check may take, which is that of a request. A policy that needs more has no warnings.
+const STEPS: u64 = 60_000_000;
 /// The manager of the status.
 const MANAGER: &str = "validatingadmissionpolicy-status";
 const USER_AGENT: &str = "kube-controller-manager";
@@ -58,7 +61,18 @@ impl Controller for PolicyStatusController {
         if generation <= number(&["status", "observedGeneration"]) {
             return Ok(Progress::Finished);
         }
-        let warnings = self.engine.type_check(&policy);
+        let engine = self.engine.clone();
+        // Threads that do I/O are not for long computations.
+        let checked =
+            tokio::task::spawn_blocking(move || with_limit(STEPS, || engine.type_check(&policy))).await;
+        let warnings = match checked {
+            Ok(Ok(warnings)) => warnings,
+            Ok(Err(stopped)) => {
+                tracing::warn!(policy = %name, %stopped, "the expressions of a policy are not type checked");
+                return Ok(Progress::Finished);
+            }
+            Err(_) => return Err(Rejection::internal("the type check panicked")),
+        };
         let checking =
             if warnings.is_empty() { Value::object() } else { json!({"expressionWarnings": (warnings)}) };
         let configuration = json!({
@@ -76,6 +90,10 @@ impl Controller for PolicyStatusController {
         match self.engine.apply(&target, &body, &options, &mut context).await {
             // A policy that is not found was deleted meanwhile.
             Ok(_) | Err(Rejection::NotFound(_)) => Ok(Progress::Finished),
+            Err(error) if error.is_stored_too_large() => {
+                tracing::warn!(policy = %name, %error, "a policy has no room for its status");
+                Ok(Progress::Finished)
+            }
             Err(error) => Err(error),
         }
     }

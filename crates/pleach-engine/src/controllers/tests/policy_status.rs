@@ -1,5 +1,6 @@
 //! Type checking of policies: what is found is written once per generation.
 
+use super::controller::Progress;
 use super::*;
 
 fn policy(expression: &str) -> Value {
@@ -50,4 +51,28 @@ async fn policies_are_checked_with_the_types_of_what_they_match() {
     let before = revision().await;
     sleep(Duration::from_mins(5)).await;
     assert_eq!(revision().await, before, "it is written once");
+}
+
+#[tokio::test]
+async fn a_policy_without_room_for_its_status_is_not_tried_again() {
+    const LIMIT: usize = 4_000;
+    let engine = deterministic::engine(Arc::new(ModelStore::default())).with_max_request_bytes(LIMIT);
+    engine.start().await.unwrap();
+    let fixture = Fixture { engine: Arc::new(engine), webhook: Webhook::default() };
+    let target = fixture.target("validatingadmissionpolicies", None);
+    // The longest that there is room for.
+    let mut length = LIMIT;
+    loop {
+        let policy = policy(&format!("'{}' == object.dat", "x".repeat(length)));
+        let body = Body { bytes: to_vec(&policy).into(), format: Format::Json };
+        let (options, mut context) = (WriteOptions::default(), Context::default());
+        match fixture.engine.create(&target, &body, &options, &mut context).await {
+            Ok(_) => break,
+            Err(error) => assert!(error.is_stored_too_large(), "{error}"),
+        }
+        length -= 1;
+    }
+    let controller = policy_status::PolicyStatusController::new(fixture.engine.clone());
+    let worked = controller.work(&"p".into()).await;
+    assert!(matches!(worked, Ok(Progress::Finished)), "{worked:?}");
 }

@@ -4,12 +4,12 @@
 //! Only validations and their message expressions are checked. `authorizer.requestResource` is not declared, so its use
 //! is a warning, as upstream.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use pleach_cel::types::T;
 use pleach_cel::{DeclType, Declarations, Environment, ObjectType, Type};
 use pleach_json::{Str, Value, json};
-use pleach_work::Constant;
+use pleach_work::{Constant, charge};
 
 use super::expressions::declared_type;
 use crate::cel_type::object_type;
@@ -19,6 +19,8 @@ use crate::kinds::webhook_configuration::match_conditions::{anything, namespace_
 
 /// Policies of more kinds are checked for the first that are found.
 const MOST_KINDS: usize = 10;
+/// The most text in the warnings about a policy: an object has room for it, beside many expressions.
+const MOST_TEXT: usize = 512 * 1024;
 
 static STORED: Constant<Environment> = Constant::new(Environment::stored);
 
@@ -35,34 +37,121 @@ pub struct MatchedKind {
     pub object: DeclType,
 }
 
-/// A group, version and resource that a policy names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct NamedResource<'a> {
-    group: &'a str,
-    version: &'a str,
-    resource: &'a str,
-}
-
 /// The kinds that a policy names, of those that there are, in the order of group, version and kind.
 pub fn matched_kinds(policy: &Value, all: &[&Kind]) -> Vec<MatchedKind> {
+    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (i, kind) in all.iter().enumerate() {
+        by_name.entry(&kind.plural).or_default().push(i);
+        if kind.singular != kind.plural {
+            by_name.entry(&kind.singular).or_default().push(i);
+        }
+    }
+    charge(10 * all.len() as u64);
+    let constraints = policy.at(&["spec", "matchConstraints"]);
+    let rules = constraints.map(|constraints| items(constraints, "resourceRules")).unwrap_or_default();
     let mut found: BTreeMap<(Str, Str, Str), Option<DeclType>> = BTreeMap::new();
-    'rules: for rule in named_resources(policy) {
-        let mut count = 0;
-        for named in rule {
-            for (kind, version) in all.iter().filter_map(|kind| Some((*kind, named.version_of(kind)?))) {
-                let name = (kind.group.clone(), kind.versions[version].name.clone(), kind.kind.clone());
-                found.entry(name).or_insert_with(|| object_type(kind, version));
-                count += 1;
-                if count == MOST_KINDS {
-                    break 'rules;
-                }
-            }
+    for rule in rules {
+        let matched = NamedResources::of(rule).first_of(all, &by_name);
+        for (kind, version) in &matched {
+            let name = (kind.group.clone(), kind.versions[*version].name.clone(), kind.kind.clone());
+            found.entry(name).or_insert_with(|| object_type(kind, *version));
+        }
+        if matched.len() == MOST_KINDS {
+            break;
         }
     }
     let known = found.into_iter().filter_map(|((group, version, kind), object)| {
         Some(MatchedKind { group, version, kind, object: object? })
     });
     known.collect()
+}
+
+/// The resources that a rule of a policy names: each of its resources in each of its versions and groups. They are in
+/// the order in which kinds are looked for, and as often there as they are named.
+///
+/// Their number is the product of three lists, so they are never listed.
+#[derive(Debug, Default)]
+struct NamedResources<'a> {
+    groups: Vec<&'a str>,
+    versions: Vec<&'a str>,
+    resources: Vec<&'a str>,
+}
+
+impl<'a> NamedResources<'a> {
+    /// A rule with a wildcard for groups or versions names none; other wildcards and subresources are left out.
+    fn of(rule: &'a Value) -> Self {
+        let sorted = |key: &str| {
+            let mut texts: Vec<&str> = items(rule, key).iter().filter_map(Value::as_str).collect();
+            texts.sort_unstable();
+            charge(10 * texts.len() as u64);
+            texts
+        };
+        let (groups, versions) = (sorted("apiGroups"), sorted("apiVersions"));
+        if groups.iter().chain(&versions).any(|text| text.contains('*')) {
+            return Self::default();
+        }
+        let mut resources = sorted("resources");
+        resources.retain(|resource| !resource.contains(['*', '/']));
+        Self { groups, versions, resources }
+    }
+
+    /// The first kinds that are named, with the version, as a REST mapper finds them: by plural or singular, and in any
+    /// group if the core group is named.
+    fn first_of<'k>(&self, all: &[&'k Kind], by_name: &HashMap<&str, Vec<usize>>) -> Vec<(&'k Kind, usize)> {
+        let places = |texts: &[&str], lower: bool| {
+            let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+            for (i, text) in texts.iter().enumerate() {
+                let text = if lower { text.to_lowercase() } else { (*text).to_owned() };
+                let places = places.entry(text).or_default();
+                // The first are enough.
+                if places.len() < MOST_KINDS {
+                    places.push(i);
+                }
+            }
+            charge(10 * texts.len() as u64);
+            places
+        };
+        let (groups, versions, resources) =
+            (places(&self.groups, true), places(&self.versions, false), places(&self.resources, true));
+        let of = |places: &HashMap<String, Vec<usize>>, name: &str| -> Vec<usize> {
+            places.get(name).cloned().unwrap_or_default()
+        };
+        let both = |mut some: Vec<usize>, more: Vec<usize>| {
+            some.extend(more);
+            some.sort_unstable();
+            some
+        };
+        let kinds: BTreeSet<usize> =
+            resources.keys().filter_map(|name| by_name.get(name.as_str())).flatten().copied().collect();
+        let mut found = Vec::new();
+        for i in kinds {
+            charge(100);
+            let kind = all[i];
+            let in_group = if kind.group.is_empty() { Vec::new() } else { of(&groups, &kind.group) };
+            let in_group = both(of(&groups, ""), in_group);
+            let singular =
+                if kind.singular == kind.plural { Vec::new() } else { of(&resources, &kind.singular) };
+            let named = both(of(&resources, &kind.plural), singular);
+            let mut in_version: Vec<(usize, usize)> = Vec::new();
+            for (version, served) in kind.versions.iter().enumerate() {
+                let is_first = || kind.versions[..version].iter().all(|v| !v.served || v.name != served.name);
+                if served.served && versions.contains_key(served.name.as_str()) && is_first() {
+                    in_version.extend(of(&versions, &served.name).into_iter().map(|place| (place, version)));
+                }
+            }
+            in_version.sort_unstable();
+            let places = in_group.iter().flat_map(|group| {
+                let named = &named;
+                in_version.iter().flat_map(move |(place, version)| {
+                    named.iter().map(move |resource| ((*group, *place, *resource, i), (kind, *version)))
+                })
+            });
+            found.extend(places.take(MOST_KINDS));
+        }
+        found.sort_unstable_by_key(|(place, _)| *place);
+        found.truncate(MOST_KINDS);
+        found.into_iter().map(|(_, kind)| kind).collect()
+    }
 }
 
 /// The type of a policy's parameters, if it has any and their kind is among those that there are.
@@ -75,50 +164,8 @@ pub fn param_type(policy: &Value, all: &[&Kind]) -> Option<DeclType> {
     object_type(kind, version)
 }
 
-impl NamedResource<'_> {
-    /// The version in which a kind is named, as a REST mapper finds it: by plural or singular, and in any group if the
-    /// core group is named.
-    fn version_of(&self, kind: &Kind) -> Option<usize> {
-        let resource = self.resource.to_lowercase();
-        if kind.plural != resource && kind.singular != resource {
-            return None;
-        }
-        if !self.group.is_empty() && kind.group != self.group.to_lowercase() {
-            return None;
-        }
-        kind.versions.iter().position(|v| v.served && v.name == self.version)
-    }
-}
-
-/// The resources that each rule of a policy names, in the order in which kinds are looked for. A rule with a wildcard
-/// for groups or versions names none; other wildcards and subresources are left out.
-fn named_resources(policy: &Value) -> Vec<Vec<NamedResource<'_>>> {
-    let constraints = policy.at(&["spec", "matchConstraints"]);
-    let rules = constraints.map(|constraints| items(constraints, "resourceRules")).unwrap_or_default();
-    rules.iter().map(of_rule).collect()
-}
-
-fn of_rule(rule: &Value) -> Vec<NamedResource<'_>> {
-    let sorted = |key: &str| {
-        let mut texts: Vec<&str> = items(rule, key).iter().filter_map(Value::as_str).collect();
-        texts.sort_unstable();
-        texts
-    };
-    let (groups, versions, mut resources) = (sorted("apiGroups"), sorted("apiVersions"), sorted("resources"));
-    if groups.iter().chain(&versions).any(|text| text.contains('*')) {
-        return Vec::new();
-    }
-    resources.retain(|resource| !resource.contains(['*', '/']));
-    let mut named = Vec::new();
-    for group in groups {
-        for version in &versions {
-            named.extend(resources.iter().map(|resource| NamedResource { group, version, resource }));
-        }
-    }
-    named
-}
-
 /// `status.typeChecking.expressionWarnings` of a policy. `params` is the type of its parameters, if that is known.
+/// After [`MOST_TEXT`] there are no more.
 pub fn expression_warnings(policy: &Value, kinds: &[MatchedKind], params: Option<&DeclType>) -> Vec<Value> {
     let empty = Value::object();
     let spec = policy.get("spec").unwrap_or(&empty);
@@ -130,6 +177,7 @@ pub fn expression_warnings(policy: &Value, kinds: &[MatchedKind], params: Option
         })
         .collect();
     let mut warnings = Vec::new();
+    let mut left = MOST_TEXT;
     for (i, validation) in items(spec, "validations").iter().enumerate() {
         for key in ["expression", "messageExpression"] {
             let expression = text(validation, key);
@@ -139,6 +187,11 @@ pub fn expression_warnings(policy: &Value, kinds: &[MatchedKind], params: Option
             let found: Vec<String> =
                 scopes.iter().filter_map(|(kind, scope)| warning(kind, scope, expression)).collect();
             if !found.is_empty() {
+                let length: usize = found.iter().map(|text| text.len() + 1).sum();
+                match left.checked_sub(length) {
+                    Some(less) => left = less,
+                    None => return warnings,
+                }
                 let field = format!("spec.validations[{i}].{key}");
                 warnings.push(json!({"fieldRef": field, "warning": (found.join("\n"))}));
             }
@@ -149,7 +202,9 @@ pub fn expression_warnings(policy: &Value, kinds: &[MatchedKind], params: Option
 
 fn warning(kind: &str, scope: &Declarations, expression: &str) -> Option<String> {
     let issues = STORED.compile(expression, scope).err()?;
-    Some(format!("{kind}: {issues}\n"))
+    let text = format!("{kind}: {issues}\n");
+    charge(text.len() as u64);
+    Some(text)
 }
 
 /// The variables of expressions about a kind. `object` is the first: bounds of costs are its own.
@@ -179,6 +234,7 @@ pub fn declarations(spec: &Value, object: &DeclType, params: Option<&DeclType>) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gates::Gates;
 
     fn kind(name: &'static str) -> MatchedKind {
         let spec = ObjectType::new(format!("{name}1.spec"))
@@ -238,18 +294,67 @@ mod tests {
         assert!(text.contains("^\n\ng/v1, Kind=Foo: "), "{text}");
     }
 
+    /// The names of the kinds that a policy with these rules matches.
+    fn matched(rules: &[[&[&str]; 3]], all: &[&Kind]) -> Vec<String> {
+        let list = |texts: &[&str]| texts.iter().map(|text| Value::from(*text)).collect::<Vec<_>>();
+        let rules: Vec<Value> = rules
+            .iter()
+            .map(|[groups, versions, resources]| {
+                json!({"apiGroups": (list(groups)), "apiVersions": (list(versions)), "resources": (list(resources))})
+            })
+            .collect();
+        let policy = json!({"spec": {"matchConstraints": {"resourceRules": rules}}});
+        let kinds = matched_kinds(&policy, all);
+        kinds.iter().map(|kind| format!("{}/{}/{}", kind.group, kind.version, kind.kind)).collect()
+    }
+
     #[test]
-    fn rules_with_wildcards_name_nothing() {
-        let rule = |groups: &str, resources: &[&str]| {
-            let resources: Vec<Value> = resources.iter().map(|text| Value::from(*text)).collect();
-            json!({"apiGroups": [groups], "apiVersions": ["v2", "v1"], "resources": (resources)})
+    fn kinds_are_found_by_group_version_and_resource() {
+        let all: Vec<Kind> = crate::kinds::all(Gates::default()).collect();
+        let all: Vec<&Kind> = all.iter().collect();
+        let check = |rules: &[[&[&str]; 3]], want: &[&str]| assert_eq!(matched(rules, &all), want);
+        check(&[[&["*"], &["v1"], &["pods"]], [&["apps"], &["*"], &["deployments"]]], &[]);
+        check(
+            &[[&["apps"], &["v2", "v1"], &["Deployments", "deployments/status", "*"]]],
+            &["apps/v1/Deployment"],
+        );
+        check(&[[&["", "apps"], &["v1"], &["pod", "deployments"]]], &["/v1/Pod", "apps/v1/Deployment"]);
+        check(&[[&[""], &["v1"], &["deployment"]]], &["apps/v1/Deployment"]);
+        check(&[[&["batch"], &["v1"], &["pods"]], [&["batch"], &["v1"], &["jobs"]]], &["batch/v1/Job"]);
+        // A kind that is named ten times is all that is looked for.
+        let often = ["pods"; 10];
+        check(
+            &[
+                [&[""], &["v1"], &["services"]],
+                [&[""], &["v1"], &often],
+                [&["apps"], &["v1"], &["deployments"]],
+            ],
+            &["/v1/Pod", "/v1/Service"],
+        );
+    }
+
+    #[test]
+    fn rules_of_three_long_lists_take_linear_work() {
+        let all: Vec<Kind> = crate::kinds::all(Gates::default()).collect();
+        let all: Vec<&Kind> = all.iter().collect();
+        let steps = |n: usize| {
+            let texts: Vec<String> = (0..n).map(|i| format!("a{i}")).collect();
+            let mut texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            texts.extend(["", "v1", "pods"]);
+            let (found, steps) = pleach_work::measure(|| matched(&[[&texts, &texts, &texts]], &all));
+            assert_eq!(found, ["/v1/Pod"]);
+            steps
         };
-        let policy = json!({"spec": {"matchConstraints": {"resourceRules": [
-            (rule("*", &["foos"])), (rule("g", &["foos", "*", "bars/status", "bars"])),
-        ]}}});
-        let named = named_resources(&policy);
-        assert!(named[0].is_empty());
-        let named: Vec<String> = named[1].iter().map(|n| format!("{}/{}", n.version, n.resource)).collect();
-        assert_eq!(named, ["v1/bars", "v1/foos", "v2/bars", "v2/foos"]);
+        let (few, many) = (steps(1_000), steps(10_000));
+        assert!(many <= 12 * few, "{few} {many}");
+    }
+
+    #[test]
+    fn warnings_have_a_bounded_length() {
+        let expression = format!("{} > 1", "object.spec.replica + ".repeat(15) + "1");
+        let validations = vec![json!({"expression": (expression.as_str())}); 2_000];
+        let found = expression_warnings(&policy(validations.into()), &[kind("Foo")], None);
+        let length: usize = found.iter().map(|warning| text(warning, "warning").len()).sum();
+        assert!((MOST_TEXT / 2..=MOST_TEXT).contains(&length), "{length} in {}", found.len());
     }
 }
