@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use http::header::{
@@ -28,16 +29,38 @@ cargo build --release</pre>
 </html>
 ";
 
-/// The files of the page by their paths, compressed with gzip.
+/// The files of the page by their paths.
 #[derive(Default)]
 pub struct Assets {
-    files: HashMap<String, Bytes>,
+    files: HashMap<String, Asset>,
+}
+
+/// A file of the page.
+struct Asset {
+    /// Compressed with gzip.
+    packed: Bytes,
+    /// For clients that do not read gzip, which browsers do; made for the first of them.
+    plain: OnceLock<Bytes>,
+    /// The `ETag`.
+    tag: Option<HeaderValue>,
+}
+
+impl Asset {
+    fn new(packed: Bytes) -> Self {
+        let tag = format!("\"{}\"", &blake3::hash(&packed).to_hex()[..16]);
+        Self { packed, plain: OnceLock::new(), tag: HeaderValue::from_str(&tag).ok() }
+    }
+
+    fn plain(&self) -> Bytes {
+        self.plain.get_or_init(|| unpacked(&self.packed).into()).clone()
+    }
 }
 
 impl Assets {
     /// The files that are built in.
     pub fn embedded(files: &'static [(&'static str, &'static [u8])]) -> Self {
-        let files = files.iter().map(|(name, bytes)| ((*name).to_owned(), Bytes::from_static(bytes)));
+        let files =
+            files.iter().map(|(name, bytes)| ((*name).to_owned(), Asset::new(Bytes::from_static(bytes))));
         Self { files: files.collect() }
     }
 
@@ -50,7 +73,7 @@ impl Assets {
                 let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
                 if let Some(name) = name.strip_suffix(".gz") {
                     let name = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
-                    files.insert(name, std::fs::read(&path)?.into());
+                    files.insert(name, Asset::new(std::fs::read(&path)?.into()));
                 }
             }
         }
@@ -75,13 +98,12 @@ impl Assets {
         };
         // Names of files other than the page have a hash of their content.
         let is_page = name == "index.html";
-        let tag = format!("\"{}\"", &blake3::hash(file).to_hex()[..16]);
-        let known = headers.get(IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == tag.as_bytes());
+        let known = file.tag.is_some() && headers.get(IF_NONE_MATCH) == file.tag.as_ref();
         let reads_gzip = respond::reads_gzip(headers);
         let mut response = match (known, reads_gzip) {
             (true, _) => respond::text(Outcome::NotModified, ""),
-            (false, true) => respond::text(Outcome::Ok, file.clone()),
-            (false, false) => respond::text(Outcome::Ok, unpacked(file)),
+            (false, true) => respond::text(Outcome::Ok, file.packed.clone()),
+            (false, false) => respond::text(Outcome::Ok, file.plain()),
         };
         let out = response.headers_mut();
         out.insert(CONTENT_TYPE, HeaderValue::from_static(media_type(name)));
@@ -91,8 +113,8 @@ impl Assets {
         }
         let cache = if is_page { "no-cache" } else { "public, max-age=31536000, immutable" };
         out.insert(CACHE_CONTROL, HeaderValue::from_static(cache));
-        if let Ok(tag) = HeaderValue::from_str(&tag) {
-            out.insert(ETAG, tag);
+        if let Some(tag) = &file.tag {
+            out.insert(ETAG, tag.clone());
         }
         response
     }
@@ -104,7 +126,6 @@ fn not_built() -> Response<Body> {
     response
 }
 
-/// For clients that do not read gzip, which browsers do.
 fn unpacked(file: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     // The files are ours, and were compressed by the build.
@@ -145,6 +166,9 @@ mod tests {
         let mut headers = HeaderMap::new();
         let plain = assets.serve("", &headers);
         assert_eq!(plain.headers().get(CONTENT_ENCODING), None);
+        let page = &assets.files["index.html"];
+        assert_eq!(&page.plain()[..], b"hello");
+        assert_eq!(page.plain().as_ptr(), page.plain().as_ptr(), "it is unpacked once");
         headers.insert("accept-encoding", HeaderValue::from_static("gzip, br"));
         let response = assets.serve("assets/a-1.js", &headers);
         assert_eq!(response.headers()[CONTENT_ENCODING], "gzip");
