@@ -36,7 +36,7 @@ impl FlowControl {
         let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
         for level in &config.levels {
             let queues = level.queues();
-            let active = queues.queues().filter(|(waiting, ..)| *waiting > 0).count();
+            let active = queues.queues().filter(|(_, waiting, ..)| *waiting > 0).count();
             let (waiting, executing) = (queues.waiting(), queues.executing());
             let dispatched: u64 = queues.flows.iter().map(|flow| flow.dispatched).sum();
             let refused: u64 = queues.flows.iter().map(super::stats::FlowStats::all_refusals).sum();
@@ -73,7 +73,7 @@ impl FlowControl {
         let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
         for level in &config.levels {
             let queues = level.queues();
-            for (index, (waiting, executing, seats, waiting_seats, next)) in queues.queues().enumerate() {
+            for (index, waiting, executing, seats, waiting_seats, next) in queues.queues() {
                 rows.push(vec![
                     level.name.to_string(),
                     index.to_string(),

@@ -6,6 +6,8 @@
 //! are used, and not when their request ends: a flow whose requests take long does not get ahead by it. A request that finds nothing waiting and enough seats starts
 //! at once, at a cost that does not depend on the number of queues.
 
+mod queues;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,11 +17,15 @@ use tokio::sync::Notify;
 
 use super::demand::Demand;
 use super::stats::FlowStats;
+use queues::Queues;
 
 /// How long a request is taken to last before it is known, in seconds, as upstream does.
 const ESTIMATED_SERVICE: f64 = 0.003;
 /// Shuffle sharding uses no more bits of a hash than allow so many queues in a hand.
 pub(super) const LARGEST_HAND: usize = 15;
+
+/// The queue of requests of a level that has none.
+const NO_QUEUE: usize = usize::MAX;
 
 /// The treatment of requests beyond the seats of a priority level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +145,7 @@ pub(super) struct QueueSet {
     /// How many seats there are.
     limit: usize,
     /// May be more than wanted while those beyond are drained.
-    queues: Vec<Queue>,
+    queues: Queues,
     /// Requests that gave their seats back while they waited for something else: they go first.
     returning: VecDeque<Waiting>,
     seats_in_use: usize,
@@ -163,7 +169,7 @@ impl QueueSet {
         let mut set = Self {
             queuing,
             limit,
-            queues: Vec::new(),
+            queues: Queues::default(),
             returning: VecDeque::new(),
             seats_in_use: 0,
             executing: 0,
@@ -186,12 +192,7 @@ impl QueueSet {
     pub(super) fn configure(&mut self, queuing: Queuing, limit: usize, now: Instant) {
         self.sync(now);
         (self.queuing, self.limit) = (queuing, limit);
-        if let Queuing::Queue { queues, .. } = queuing
-            && self.queues.len() < queues
-        {
-            self.queues.resize_with(queues, Queue::default);
-        }
-        self.drop_surplus_queues();
+        self.resize_queues();
         self.dispatch();
     }
 
@@ -216,11 +217,12 @@ impl QueueSet {
         self.virtual_time
     }
 
-    /// Each queue: requests that wait and that execute, seats in use and waited for, virtual time of the next start.
-    pub(super) fn queues(&self) -> impl Iterator<Item = (usize, usize, usize, usize, f64)> {
-        self.queues.iter().map(|queue| {
+    /// Each queue: its index, requests that wait and that execute, seats in use and waited for, virtual time of the next
+    /// start. Of a level with thousands of queues, most of those without requests are left out.
+    pub(super) fn queues(&self) -> impl Iterator<Item = (usize, usize, usize, usize, usize, f64)> {
+        self.queues.iter().map(|(index, queue)| {
             let Queue { waiting, waiting_seats, executing, seats_in_use, served, .. } = queue;
-            (waiting.len(), *executing, *seats_in_use, *waiting_seats, *served)
+            (index, waiting.len(), *executing, *seats_in_use, *waiting_seats, *served)
         })
     }
 
@@ -244,7 +246,7 @@ impl QueueSet {
     fn place(&mut self, flow: usize, hash: u64, seats: usize) -> Start {
         let nothing_waits = self.waiting == 0 && self.returning.is_empty();
         let Queuing::Queue { queues, hand, length } = self.queuing else {
-            let ticket = Ticket { flow, queue: usize::MAX, seats };
+            let ticket = Ticket { flow, queue: NO_QUEUE, seats };
             if self.queuing == Queuing::Exempt || nothing_waits && self.has_room_for(seats) {
                 self.run(ticket);
                 return Start::Run(ticket);
@@ -255,7 +257,7 @@ impl QueueSet {
         let queue = self.shuffle_shard(hash, queues, hand);
         let ticket = Ticket { flow, queue, seats };
         let (virtual_time, seconds) = (self.virtual_time, self.seconds);
-        let chosen = &mut self.queues[queue];
+        let chosen = self.queues.get_or_make(queue);
         if !chosen.is_active() {
             (chosen.served, chosen.reckoned) = (virtual_time, seconds);
         }
@@ -264,7 +266,7 @@ impl QueueSet {
             self.run(ticket);
             return Start::Run(ticket);
         }
-        let chosen = &mut self.queues[queue];
+        let chosen = self.queues.get_or_make(queue);
         if self.seats_in_use >= self.limit && chosen.waiting.len() >= length {
             self.flows[flow].refused(Refusal::QueueFull);
             return Start::Refused;
@@ -302,7 +304,7 @@ impl QueueSet {
         self.bound_served(queue);
         self.dispatch();
         self.demand.observe(self.seats_in_use + self.waiting_seats);
-        self.drop_surplus_queues();
+        self.resize_queues();
     }
 
     /// A request that gave its seats back wants them again: it waits for its turn, ahead of new requests.
@@ -371,7 +373,9 @@ impl QueueSet {
         let offset = self.arrivals % hand;
         self.arrivals = self.arrivals.wrapping_add(1);
         let dealt = (0..hand).map(|i| cards[(offset + i) % hand]);
-        dealt.min_by_key(|card| self.queues[*card].waiting_seats).unwrap_or_default()
+        dealt
+            .min_by_key(|card| self.queues.get(*card).map_or(0, |queue| queue.waiting_seats))
+            .unwrap_or_default()
     }
 
     /// A request that is wider than all the seats there are has them alone.
@@ -386,7 +390,12 @@ impl QueueSet {
     /// A queue whose requests were all away has not saved up virtual time meanwhile.
     fn revive(&mut self, queue: usize) {
         let (virtual_time, seconds) = (self.virtual_time, self.seconds);
-        if let Some(queue) = self.queues.get_mut(queue).filter(|queue| !queue.is_active()) {
+        if queue == NO_QUEUE {
+            return;
+        }
+        // It may have been removed while it was empty.
+        let queue = self.queues.get_or_make(queue);
+        if !queue.is_active() {
             (queue.served, queue.reckoned) = (queue.served.max(virtual_time), seconds);
         }
     }
@@ -442,32 +451,38 @@ impl QueueSet {
     }
 
     fn dispatch_one(&mut self) -> bool {
-        let count = self.queues.len();
-        let mut best: Option<(f64, usize)> = None;
-        for step in 1..=count {
-            let index = (self.robin + step) % count;
-            let queue = &mut self.queues[index];
+        let (robin, seconds) = (self.robin, self.seconds);
+        // The best behind the last one that was served, and the best up to it: the first of those that are alike counts.
+        let mut best: [Option<(f64, usize)>; 2] = [None, None];
+        for (index, queue) in self.queues.iter_mut() {
             let Some(head) = queue.waiting.front().map(|head| head.ticket.seats) else { continue };
-            queue.reckon(self.seconds);
+            queue.reckon(seconds);
             let finish = queue.served + work(queue.seats_in_use + head);
+            let best = &mut best[usize::from(index <= robin)];
             if best.is_none_or(|(least, _)| finish < least) {
-                best = Some((finish, index));
+                *best = Some((finish, index));
             }
         }
-        let Some((_, index)) = best else { return false };
-        let Some(ticket) = self.queues[index].waiting.front().map(|head| head.ticket) else { return false };
+        let index = match best {
+            [Some((behind, index)), Some((before, _))] if behind <= before => index,
+            [_, Some((_, index))] | [Some((_, index)), None] => index,
+            [None, None] => return false,
+        };
+        let Some(queue) = self.queues.get_mut(index) else { return false };
+        let Some(ticket) = queue.waiting.front().map(|head| head.ticket) else { return false };
         if !self.has_room_for(ticket.seats) {
             self.flows[ticket.flow].no_accommodation += 1;
             return false;
         }
-        let Some(Waiting { ticket, slot, .. }) = self.queues[index].waiting.pop_front() else { return false };
-        self.robin = index;
-        self.queues[index].waiting_seats -= ticket.seats;
-        self.count_waiting(ticket, false);
+        let Some(queue) = self.queues.get_mut(index) else { return false };
+        let Some(Waiting { ticket, slot, .. }) = queue.waiting.pop_front() else { return false };
+        queue.waiting_seats -= ticket.seats;
         // Active before, since a request waited, and active after: `run` must not count the queue once more.
-        if !self.queues[index].is_active() {
+        if !queue.is_active() {
             self.active_queues -= 1;
         }
+        self.robin = index;
+        self.count_waiting(ticket, false);
         self.run(ticket);
         self.bound_served(index);
         slot.grant();
@@ -482,15 +497,13 @@ impl QueueSet {
         }
     }
 
-    fn drop_surplus_queues(&mut self) {
+    fn resize_queues(&mut self) {
         let wanted = match self.queuing {
             Queuing::Queue { queues, .. } => queues,
             Queuing::Exempt | Queuing::Reject => 0,
         };
-        while self.queues.len() > wanted && self.queues.last().is_some_and(|queue| !queue.is_active()) {
-            self.queues.pop();
-        }
-        if self.robin >= self.queues.len() {
+        self.queues.resize(wanted);
+        if self.queues.last().is_none_or(|last| self.robin > last) {
             self.robin = 0;
         }
     }

@@ -39,6 +39,13 @@ impl Fixture {
         }
     }
 
+    /// Runs a request to its end.
+    fn runs_alone(&mut self, hash: u64) -> Ticket {
+        let running = self.runs(hash, 1);
+        self.finish(running);
+        running.0
+    }
+
     fn finish(&mut self, (ticket, _): Running) {
         self.set.finish(ticket, self.now);
     }
@@ -50,7 +57,7 @@ impl Fixture {
     fn is_empty(&self) -> bool {
         let QueueSet { seats_in_use, executing, waiting, waiting_seats, active_queues, .. } = self.set;
         (seats_in_use, executing, waiting, waiting_seats, active_queues) == (0, 0, 0, 0, 0)
-            && self.set.queues.iter().all(|queue| queue.seats_in_use == 0 && queue.waiting_seats == 0)
+            && self.set.queues.iter().all(|(_, queue)| queue.seats_in_use == 0 && queue.waiting_seats == 0)
     }
 }
 
@@ -249,7 +256,48 @@ fn queues_may_become_more_and_fewer() {
         left = rest;
     }
     assert!(fixture.is_empty());
-    assert_eq!(fixture.set.queues.len(), 2);
+    assert_eq!(fixture.set.queues.iter().count(), 2);
     fixture.set.configure(Queuing::Reject, 1, fixture.now);
-    assert!(fixture.set.queues.is_empty());
+    assert_eq!(fixture.set.queues.iter().count(), 0);
+}
+
+#[test]
+fn millions_of_queues_are_made_when_they_are_used() {
+    const MILLIONS: Queuing = Queuing::Queue { queues: 10_000_000, hand: 1, length: 2 };
+    let mut fixture = Fixture::new(MILLIONS, 1);
+    let made = |fixture: &Fixture| fixture.set.queues.iter().count();
+    assert_eq!(made(&fixture), 1_024);
+    let first = fixture.runs(5_000_000, 1);
+    let second = fixture.waits(5_000_000, 1);
+    let other = fixture.waits(7_000_000, 1);
+    assert_eq!(made(&fixture), 1_026);
+    fixture.pass(Duration::from_millis(100));
+    fixture.finish(first);
+    assert!(other.1.is_granted(), "its queue was given nothing yet");
+    fixture.finish((other.0, fixture.now));
+    assert!(second.1.is_granted());
+    // Away while thousands of others come and go, which removes its empty queue.
+    fixture.finish((second.0, fixture.now));
+    for hash in 0..10_000 {
+        let running = fixture.runs(2_000_000 + hash, 1);
+        fixture.finish(running);
+    }
+    assert!(made(&fixture) <= 3 * 1_024, "{}", made(&fixture));
+    assert!(fixture.set.come_back(second.0, fixture.now).is_none());
+    fixture.finish((second.0, fixture.now));
+    fixture.set.configure(QUEUES, 1, fixture.now);
+    assert_eq!(made(&fixture), 16);
+    assert!(fixture.is_empty());
+}
+
+#[test]
+fn a_request_that_comes_back_after_its_queue_went_is_counted_when_there_are_more_again() {
+    let mut fixture = Fixture::new(QUEUES, 1);
+    let running = (0..100).map(|hash| fixture.runs_alone(hash)).find(|ticket| ticket.queue > 2).unwrap();
+    fixture.set.configure(Queuing::Queue { queues: 2, hand: 1, length: 2 }, 1, fixture.now);
+    assert!(fixture.set.come_back(running, fixture.now).is_none());
+    fixture.set.configure(QUEUES, 1, fixture.now);
+    assert_eq!(fixture.set.queues.iter().count(), 16);
+    fixture.finish((running, fixture.now));
+    assert!(fixture.is_empty());
 }
