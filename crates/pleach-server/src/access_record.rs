@@ -18,6 +18,10 @@ use pleach_json::{Map, json, to_vec};
 const NAMES: usize = 100;
 /// Accesses that are recorded.
 const ACCESSES: usize = 100_000;
+/// The bytes of their texts, which are kept to tell them apart.
+const BYTES: usize = 32 << 20;
+/// The longest text of an access that is kept; nothing that roles can grant is longer.
+const LONGEST: usize = 512;
 
 /// Writes each access once.
 pub struct AccessRecord(Mutex<State>);
@@ -26,6 +30,8 @@ struct State {
     file: File,
     /// The names of objects by access; `None` once there were too many.
     seen: HashMap<Access, Option<HashSet<String>>>,
+    /// The bytes of texts in `seen`.
+    bytes: usize,
     has_failed: bool,
 }
 
@@ -46,7 +52,7 @@ impl AccessRecord {
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))
         })?;
-        Ok(Self(Mutex::new(State { file, seen: HashMap::new(), has_failed: false })))
+        Ok(Self(Mutex::new(State { file, seen: HashMap::new(), bytes: 0, has_failed: false })))
     }
 
     /// Records a request that was authorized, or was not.
@@ -54,31 +60,35 @@ impl AccessRecord {
         if attributes.user.is_in(MASTERS) {
             return;
         }
-        let owned = str::to_owned;
+        let owned = |text: &str| text[..text.floor_char_boundary(LONGEST)].to_owned();
         let (target, name) = match &attributes.resource {
-            Some(it) => {
-                ([it.group, it.resource, it.subresource, it.namespace].map(owned), it.name.to_string())
-            }
+            Some(it) => ([it.group, it.resource, it.subresource, it.namespace].map(owned), owned(&it.name)),
             None => ([attributes.path, "", "", ""].map(owned), String::new()),
         };
         let access = Access {
-            user: attributes.user.name.to_string(),
-            verb: attributes.verb.as_str().to_owned(),
+            user: owned(&attributes.user.name),
+            verb: owned(attributes.verb.as_str()),
             target,
             is_resource: attributes.resource.is_some(),
             is_allowed,
         };
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { file, seen, has_failed } = &mut *state;
-        if !seen.contains_key(&access) && seen.len() >= ACCESSES {
-            return;
+        let State { file, seen, bytes, has_failed } = &mut *state;
+        let is_full = *bytes >= BYTES;
+        if !seen.contains_key(&access) {
+            if is_full || seen.len() >= ACCESSES {
+                return;
+            }
+            *bytes += access.length();
         }
         let event = event(&access, &name);
         let names = seen.entry(access).or_insert_with(|| Some(HashSet::new()));
         let Some(known) = names else { return };
-        if !known.insert(name) {
+        if is_full || known.contains(&name) {
             return;
         }
+        *bytes += name.len();
+        known.insert(name);
         let mut line = to_vec(&event);
         if known.len() > NAMES {
             *names = None;
@@ -90,6 +100,12 @@ impl AccessRecord {
         {
             tracing::error!(%error, "cannot write the record of accesses");
         }
+    }
+}
+
+impl Access {
+    fn length(&self) -> usize {
+        self.user.len() + self.verb.len() + self.target.iter().map(String::len).sum::<usize>()
     }
 }
 
@@ -168,5 +184,26 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), 2 + NAMES + 1, "names are bounded");
         assert!(!text.lines().last().unwrap().contains("\"name\""), "the last line is of any object");
+    }
+    #[test]
+    fn long_paths_are_shortened_and_bounded() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("access");
+        let record = AccessRecord::open(&file).unwrap();
+        let user = UserInfo::authenticated("ann", []);
+        let visit = |path: &str| {
+            record.record(&Attributes { user: user.clone(), verb: Verb::Get, path, resource: None }, false);
+        };
+        let long = "ä".repeat(30_000);
+        visit(&format!("/{long}"));
+        visit(&format!("/{long}/more"));
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(text.lines().count(), 1);
+        assert!(text.len() < 1_000, "{}", text.len());
+        record.0.lock().unwrap().bytes = BYTES - 100;
+        for i in 0..10 {
+            visit(&format!("/{i}/{long}"));
+        }
+        assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 2);
     }
 }
