@@ -137,13 +137,16 @@ impl Output {
         match self {
             Self::Stdout => io::stdout().write_all(line),
             Self::File { options, file, size } => {
+                let mut rotated = Ok(());
                 if options.max_size > 0 && *size > 0 && *size + line.len() as u64 > options.max_size {
-                    file.flush()?;
-                    rotate(options)?;
-                    (*file, *size) = append(&options.path)?;
+                    rotated = file.flush().and_then(|()| rotate(options)).and_then(|()| {
+                        (*file, *size) = append(&options.path)?;
+                        Ok(())
+                    });
                 }
+                // Where the next file cannot be opened, this one goes on, and the next line tries again.
                 *size += line.len() as u64;
-                file.write_all(line)
+                file.write_all(line).and(rotated)
             }
         }
     }
@@ -178,7 +181,11 @@ fn rotate(options: &LogOptions) -> io::Result<()> {
         moved = path
             .with_file_name(format!("{stem}-{}-{more:03}{extension}", now.strftime("%Y-%m-%dT%H-%M-%S%.3f")));
     }
-    fs::rename(path, moved)?;
+    match fs::rename(path, moved) {
+        // It was renamed before, and the next file could not be opened then.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        renamed => renamed?,
+    }
     let mut backups = backups(path)?;
     backups.sort();
     let too_many =
@@ -240,6 +247,30 @@ mod tests {
         assert!(all.lines().all(|line| line.len() == 30), "whole lines");
         assert!(fs::read_to_string(&path).unwrap().contains("line 0049"));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_rotation_that_fails_is_tried_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.log");
+        let options = LogOptions { path: path.clone(), max_size: 10, max_backups: 0, max_age_days: 0 };
+        let mut output = Output::open(options).unwrap();
+        output.write(b"1234567\n").unwrap();
+        output.flush().unwrap();
+        // As after a rotation whose next file could not be opened: the name is free, and then something else's.
+        fs::rename(&path, directory.path().join("audit-2020-01-01T00-00-00.000.log")).unwrap();
+        output.write(b"2234567\n").unwrap();
+        output.flush().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "2234567\n");
+        fs::remove_file(&path).unwrap();
+        let Output::File { options, .. } = &mut output else { panic!("a file") };
+        options.path = directory.path().join("none").join("audit.log");
+        assert!(output.write(b"3234567\n").is_err());
+        let Output::File { options, .. } = &mut output else { panic!("a file") };
+        options.path = path.clone();
+        output.write(b"4234567\n").unwrap();
+        output.flush().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "4234567\n");
     }
 
     #[test]
