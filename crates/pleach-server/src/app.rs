@@ -311,7 +311,7 @@ impl App {
                 let mut call = Call::new(parts.method, info, user, &query, parts.headers);
                 call.cbor = self.engine.gates().cbor;
                 call.request_uri = parts.uri.path_and_query().map_or("", |uri| uri.as_str());
-                let meter = meter(&call.method).deadline(deadline.at(started)).supervisor(cpu);
+                let meter = meter(&call.method).deadline(deadline.at(started)).supervisor(cpu.clone());
                 let origin = Origin { uri: &parts.uri, id: &audit_id, peer };
                 let record = self.audit.as_ref().and_then(|audit| audit.begin(&mut call, &origin));
                 if record.as_ref().is_some_and(|record| record.keeps_body(&call.method)) {
@@ -343,7 +343,7 @@ impl App {
                 let response = match record {
                     Some(record) => {
                         let sent = body.take_kept();
-                        Box::pin(record.finish(&call, sent, annotations, response, panicked)).await
+                        Box::pin(record.finish(&call, sent, annotations, response, panicked, &cpu)).await
                     }
                     None => response,
                 };

@@ -13,17 +13,19 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, USER_AGENT};
-use http::{Method, Response};
+use http::{Method, Response, StatusCode};
 use pleach_auth::{Attributes, UserInfo, Verb};
 use pleach_engine::webhooks::user_info;
 use pleach_json::{Map, Value, json, to_vec};
+use pleach_work::{Meter, run_metered};
 
 use self::log::AuditLog;
 use self::policy::{Audited, Level, Policy, Stage};
 use self::webhook::AuditWebhook;
-use crate::app::Call;
+use crate::app::{Call, REQUEST_STEPS};
 use crate::body::Body;
 use crate::cbor;
+use crate::cpu::CpuGuard;
 use crate::query::Query;
 
 /// Longer responses are sent without being recorded: a list may be as large as the store.
@@ -105,8 +107,7 @@ impl Audit {
         record.emit(Stage::ResponseStarted, more);
     }
 
-    fn write(&self, event: Map) {
-        let mut line = to_vec(&Value::from(event));
+    fn write(&self, mut line: Vec<u8>) {
         if let Some(webhook) = &self.webhook {
             webhook.send(line.clone());
         }
@@ -128,7 +129,8 @@ impl Record {
         self.audited.level >= Level::Request
     }
 
-    /// Ends the record of a request with its response.
+    /// Ends the record of a request with its response. Bodies are decoded again under `cpu`, within the budget of a
+    /// request: an event lacks an object that takes more.
     pub async fn finish(
         mut self,
         call: &Call<'_>,
@@ -136,7 +138,9 @@ impl Record {
         mut annotations: Map,
         mut response: Response<Body>,
         panicked: bool,
+        cpu: &CpuGuard,
     ) -> Response<Body> {
+        let cpu = cpu.detached();
         if !Arc::ptr_eq(&call.attributes.user, &self.user) {
             self.event.insert("impersonatedUser", user_info(&call.attributes.user));
         }
@@ -146,10 +150,19 @@ impl Record {
         if !annotations.is_empty() {
             self.event.insert("annotations", annotations);
         }
-        if let Some(object) = sent.and_then(|bytes| decoded(&bytes, &call.headers)) {
-            self.name_object(&object);
-            if self.audited.level >= Level::Request {
-                self.event.insert("requestObject", self.cleaned(object));
+        // A body that was refused for its size or type was not decoded then, and is not here.
+        let is_undecoded =
+            matches!(response.status(), StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNSUPPORTED_MEDIA_TYPE);
+        if let Some(bytes) = sent.filter(|_| !is_undecoded) {
+            match metered(&cpu, || decoded(&bytes, &call.headers, call.cbor)).await {
+                Some(Some(object)) => {
+                    self.name_object(&object);
+                    if self.audited.level >= Level::Request {
+                        self.event.insert("requestObject", self.cleaned(object));
+                    }
+                }
+                Some(None) => {}
+                None => self.note_truncated(),
             }
         }
         let code = response.status().as_u16();
@@ -159,11 +172,15 @@ impl Record {
         if !streams && (is_error || self.audited.level == Level::RequestResponse) {
             let (parts, body) = response.into_parts();
             let (body, bytes) = body.read(MOST_RECORDED).await;
+            let object = match bytes {
+                Some(bytes) => metered(&cpu, || decoded(&bytes, &parts.headers, call.cbor)).await,
+                None => None,
+            };
             response = Response::from_parts(parts, body);
-            if bytes.is_none() {
+            if object.is_none() {
                 self.note_truncated();
             }
-            if let Some(object) = bytes.and_then(|bytes| decoded(&bytes, response.headers())) {
+            if let Some(object) = object.flatten() {
                 if object.get("kind").and_then(Value::as_str) == Some("Status") {
                     status = object.clone();
                     if let Some(members) = status.as_object_mut() {
@@ -177,13 +194,21 @@ impl Record {
             }
         }
         self.event.insert("responseStatus", status);
-        if panicked {
-            self.emit(Stage::Panic, Map::new());
-        } else if streams {
-            self.emit(Stage::ResponseStarted, Map::new());
+        let stage = match (panicked, streams) {
+            (true, _) => Stage::Panic,
+            (false, true) => Stage::ResponseStarted,
+            (false, false) => Stage::ResponseComplete,
+        };
+        // An event is never lost: if the server stops meanwhile, the line is made without a meter.
+        let line = match metered(&cpu, || self.line(stage, &Map::new())).await {
+            Some(line) => line,
+            None => self.line(stage, &Map::new()),
+        };
+        if let Some(line) = line {
+            self.audit.write(line);
+        }
+        if streams && !panicked {
             response.body_mut().hold(Arc::new(CompleteOnDrop(self)));
-        } else {
-            self.emit(Stage::ResponseComplete, Map::new());
         }
         response
     }
@@ -215,8 +240,15 @@ impl Record {
     }
 
     fn emit(&self, stage: Stage, more: Map) {
+        if let Some(line) = self.line(stage, &more) {
+            self.audit.write(line);
+        }
+    }
+
+    /// The event of a stage, if the policy has it.
+    fn line(&self, stage: Stage, more: &Map) -> Option<Vec<u8>> {
         if !self.audited.has(stage) {
-            return;
+            return None;
         }
         let mut event = self.event.clone();
         event.insert("stage", stage.as_str());
@@ -224,7 +256,7 @@ impl Record {
         for (key, value) in more.iter() {
             event.insert(key.clone(), value.clone());
         }
-        self.audit.write(event);
+        Some(to_vec(&Value::from(event)))
     }
 }
 
@@ -307,8 +339,14 @@ fn first_fields(
     event
 }
 
-/// The object in a body, in any encoding.
-fn decoded(bytes: &Bytes, headers: &HeaderMap) -> Option<Value> {
+/// Computes with the budget of a request, on threads for long computations if it takes long; none if that is not enough.
+async fn metered<R>(cpu: &Arc<CpuGuard>, work: impl FnOnce() -> R) -> Option<R> {
+    let meter = Meter::new(REQUEST_STEPS).supervisor(cpu.clone());
+    run_metered(meter, async { work() }).await.ok()
+}
+
+/// The object in a body, in any encoding that the server reads: `cbor` behind its gate only.
+fn decoded(bytes: &Bytes, headers: &HeaderMap, cbor: bool) -> Option<Value> {
     if bytes.is_empty() {
         return None;
     }
@@ -318,7 +356,7 @@ fn decoded(bytes: &Bytes, headers: &HeaderMap) -> Option<Value> {
         return pleach_protobuf::any_object(bytes);
     }
     if media.contains("cbor") {
-        return cbor::read(bytes).ok();
+        return if cbor { cbor::read(bytes).ok() } else { None };
     }
     if media.contains("yaml") {
         return pleach_yaml::parse(bytes).ok();
@@ -333,6 +371,7 @@ fn now() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::CpuLanes;
 
     #[test]
     fn events_of_refused_credentials_say_which_kinds_were_tried() {
@@ -348,5 +387,25 @@ mod tests {
             let found = attempted(&headers, &uri.parse().unwrap(), has_certificate);
             assert_eq!(found, format!("Authentication failed, {want}"), "{header} {uri}");
         }
+    }
+
+    #[tokio::test]
+    async fn bodies_take_the_work_of_a_request_at_most() {
+        let cpu = Arc::new(CpuGuard::new(Arc::new(CpuLanes::new(1)), None));
+        let endless = || loop {
+            pleach_work::charge(1);
+        };
+        let ended: Option<()> = metered(&cpu, endless).await;
+        assert_eq!(ended, None);
+        assert_eq!(metered(&cpu, || 7).await, Some(7));
+    }
+
+    #[test]
+    fn cbor_is_read_behind_its_gate_only() {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, http::HeaderValue::from_static("application/cbor"));
+        let body = Bytes::from_static(&[0xa1, 0x61, b'a', 0x01]);
+        assert_eq!(decoded(&body, &headers, false), None);
+        assert_eq!(decoded(&body, &headers, true), Some(json!({"a": 1})));
     }
 }

@@ -53,6 +53,19 @@ mod tests {
     }
 
     #[test]
+    fn a_time_is_a_number_or_a_text() {
+        // Tags in tags, as many as a body has room for.
+        for tag in [0xc0, 0xc1] {
+            let mut bytes = vec![tag; 3 << 20];
+            bytes.push(0);
+            assert!(read(&bytes).is_err(), "{tag:x}");
+        }
+        for bytes in ["c1 81 00", "c1 a0", "c1 41 61", "c1 c1 00", "c0 00", "c0 80", "c0 c0 41 61"] {
+            assert!(read(&hex(bytes)).is_err(), "{bytes}");
+        }
+    }
+
+    #[test]
     fn every_way_to_write_a_value_is_read() {
         for (bytes, want) in [
             ("a1 6161 01", json!({"a": 1})),

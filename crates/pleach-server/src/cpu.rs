@@ -113,6 +113,11 @@ impl CpuGuard {
         Self { lanes, socket }
     }
 
+    /// The same lanes for work that must be done although the client has gone.
+    pub fn detached(&self) -> Arc<Self> {
+        Arc::new(Self::new(self.lanes.clone(), None))
+    }
+
     fn may_go_on(&self, deadline: Option<Instant>) -> Result<(), Stopped> {
         if self.lanes.is_closed() {
             return Err(Stopped::Shutdown);

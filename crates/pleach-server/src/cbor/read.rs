@@ -13,6 +13,8 @@ const BASE64: u64 = 22;
 const BASE16: u64 = 23;
 /// Tags of integers of any size.
 const BIG: std::ops::RangeInclusive<u64> = 2..=3;
+/// The tag of a time as text.
+const TIME: u64 = 0;
 /// The tag of a time as a number.
 const EPOCH: u64 = 1;
 /// The times that text can say.
@@ -135,6 +137,13 @@ impl Reader<'_> {
             BASE16 => Text::Base16,
             tag if BIG.contains(&tag) => return Err("cbor: a bignum is no JSON value".into()),
             EPOCH => return self.time(),
+            TIME if !matches!(
+                self.kind()?,
+                Type::Bytes | Type::BytesIndef | Type::String | Type::StringIndef
+            ) =>
+            {
+                return Err("cbor: tag 0 is not followed by a text".into());
+            }
             _ => return self.item(depth + 1),
         };
         if is_bytes { Ok(Value::String(self.text(text)?)) } else { self.item(depth + 1) }
@@ -142,7 +151,10 @@ impl Reader<'_> {
 
     /// Seconds since 1970, as text.
     fn time(&mut self) -> Result<Value, String> {
-        let seconds = match self.item(MAX_DEPTH)? {
+        // Only a number: tags in tags would be read without end.
+        let is_number =
+            !matches!(self.kind()?, Type::Tag | Type::Array | Type::ArrayIndef | Type::Map | Type::MapIndef);
+        let seconds = match if is_number { self.item(MAX_DEPTH)? } else { Value::Null } {
             Value::Int(seconds) => seconds,
             Value::Float(seconds) if seconds.trunc() == seconds => seconds as i64,
             _ => return Err("cbor: tag 1 is not followed by a number of seconds".into()),
