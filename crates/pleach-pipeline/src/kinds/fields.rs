@@ -86,7 +86,7 @@ pub(crate) fn items<'a>(object: &'a Value, key: &str) -> &'a [Value] {
 }
 
 /// The steps that each comparison of a search is charged.
-const COMPARED: u64 = 3;
+pub(crate) const COMPARED: u64 = 3;
 
 /// The first of a list that is meant, in searches for each item of another list: comparisons are charged.
 pub(crate) fn search<T>(list: &[T], is: impl Fn(&T) -> bool) -> Option<&T> {

@@ -254,7 +254,7 @@ impl Taken<'_> {
 
 /// The violations of a LimitRange by a Pod.
 pub fn check_pod(range: &Value, pod: &Value) -> Option<String> {
-    let mut errors = Vec::new();
+    let mut errors = Violations::default();
     let spec = pod.get("spec")?;
     for limit in limits_of(range) {
         match text(limit, "type") {
@@ -280,89 +280,121 @@ pub fn check_pod(range: &Value, pod: &Value) -> Option<String> {
             _ => {}
         }
     }
-    together(errors)
+    errors.together()
 }
 
 /// The violations of a LimitRange by a claim.
 pub fn check_claim(range: &Value, claim: &Value) -> Option<String> {
-    let mut errors = Vec::new();
+    let mut errors = Violations::default();
     let taken = Taken { requests: claim.at(&["spec", "resources", "requests"]), limits: None };
     for limit in limits_of(range).filter(|limit| text(limit, "type") == "PersistentVolumeClaim") {
-        each(limit, "min", |name, written, bound| errors.extend(below(limit, &taken, name, written, bound)));
+        each(limit, "min", |name, written, bound| below(limit, &taken, (name, written, bound), &mut errors));
         each(limit, "max", |name, written, bound| {
-            let what = format!("maximum {name} usage per {} is {written}", text(limit, "type"));
+            let what = || format!("maximum {name} usage per {} is {written}", text(limit, "type"));
             match taken.request(name) {
-                None => errors.push(format!("{what}.  No request is specified")),
+                None => errors.push(format!("{}.  No request is specified", what())),
                 Some((request, quantity)) if quantity > bound => {
-                    errors.push(format!("{what}, but request is {request}"));
+                    errors.push(format!("{}, but request is {request}", what()));
                 }
                 Some(_) => {}
             }
         });
     }
-    together(errors)
+    errors.together()
 }
 
-fn together(mut errors: Vec<String>) -> Option<String> {
-    let mut seen = std::collections::HashSet::new();
-    errors.retain(|error| seen.insert(error.clone()));
-    match &errors[..] {
-        [] => None,
-        [only] => Some(only.clone()),
-        several => Some(format!("[{}]", several.join(", "))),
+/// The steps of comparing a resource of a container with a bound.
+const COMPARED: u64 = 30;
+/// The steps of a violation, by the memory that it takes.
+const VIOLATION: u64 = 100;
+/// The most text of violations: there are none after it.
+const MOST_TEXT: usize = 1 << 20;
+
+/// What is wrong with an object, each once. Containers without a request are all wrong in the same way.
+#[derive(Default)]
+struct Violations {
+    list: Vec<String>,
+    seen: HashSet<String>,
+    length: usize,
+}
+
+impl Violations {
+    fn push(&mut self, violation: String) {
+        pleach_work::charge(VIOLATION + violation.len() as u64);
+        if self.length < MOST_TEXT && !self.seen.contains(&violation) {
+            self.length += violation.len();
+            self.seen.insert(violation.clone());
+            self.list.push(violation);
+        }
+    }
+
+    fn together(self) -> Option<String> {
+        match &self.list[..] {
+            [] => None,
+            [only] => Some(only.clone()),
+            several => Some(format!("[{}]", several.join(", "))),
+        }
     }
 }
 
 fn each(limit: &Value, key: &str, mut how: impl FnMut(&str, &str, Quantity)) {
     for (name, value) in limit.get(key).and_then(Value::as_object).into_iter().flat_map(Map::iter) {
         let written = value.as_str().unwrap_or_default();
+        pleach_work::charge(COMPARED);
         if let Ok(quantity) = Quantity::parse(written) {
             how(name, written, quantity);
         }
     }
 }
 
-fn below(limit: &Value, taken: &Taken<'_>, name: &str, written: &str, bound: Quantity) -> Option<String> {
-    let what = format!("minimum {name} usage per {} is {written}", text(limit, "type"));
+fn below(
+    limit: &Value,
+    taken: &Taken<'_>,
+    (name, written, bound): (&str, &str, Quantity),
+    errors: &mut Violations,
+) {
+    let what = || format!("minimum {name} usage per {} is {written}", text(limit, "type"));
     match (taken.request(name), taken.limit(name)) {
-        (None, _) => Some(format!("{what}.  No request is specified")),
+        (None, _) => errors.push(format!("{}.  No request is specified", what())),
         (Some((request, quantity)), _) if quantity < bound => {
-            Some(format!("{what}, but request is {request}"))
+            errors.push(format!("{}, but request is {request}", what()));
         }
-        (_, Some((limit, quantity))) if quantity < bound => Some(format!("{what}, but limit is {limit}")),
-        _ => None,
+        (_, Some((limit, quantity))) if quantity < bound => {
+            errors.push(format!("{}, but limit is {limit}", what()));
+        }
+        _ => {}
     }
 }
 
-fn check(limit: &Value, taken: &Taken<'_>, errors: &mut Vec<String>) {
+fn check(limit: &Value, taken: &Taken<'_>, errors: &mut Violations) {
     let kind = text(limit, "type");
-    each(limit, "min", |name, written, bound| errors.extend(below(limit, taken, name, written, bound)));
+    each(limit, "min", |name, written, bound| below(limit, taken, (name, written, bound), errors));
     each(limit, "max", |name, written, bound| {
-        let what = format!("maximum {name} usage per {kind} is {written}");
+        let what = || format!("maximum {name} usage per {kind} is {written}");
         match (taken.limit(name), taken.request(name)) {
-            (None, _) => errors.push(format!("{what}.  No limit is specified")),
+            (None, _) => errors.push(format!("{}.  No limit is specified", what())),
             (Some((limit, quantity)), _) if quantity > bound => {
-                errors.push(format!("{what}, but limit is {limit}"));
+                errors.push(format!("{}, but limit is {limit}", what()));
             }
             (_, Some((request, quantity))) if quantity > bound => {
-                errors.push(format!("{what}, but request is {request}"));
+                errors.push(format!("{}, but request is {request}", what()));
             }
             _ => {}
         }
     });
     each(limit, "maxLimitRequestRatio", |name, written, bound| {
-        let what = format!("{name} max limit to request ratio per {kind} is {written}");
+        let what = || format!("{name} max limit to request ratio per {kind} is {written}");
         let whole = |taken: Option<(String, Quantity)>| taken.map(|(_, q)| q).filter(|q| !q.is_zero());
         match (whole(taken.request(name)), whole(taken.limit(name))) {
-            (None, _) => errors.push(format!("{what}, but no request is specified or request is 0")),
-            (_, None) => errors.push(format!("{what}, but no limit is specified or limit is 0")),
+            (None, _) => errors.push(format!("{}, but no request is specified or request is 0", what())),
+            (_, None) => errors.push(format!("{}, but no limit is specified or limit is 0", what())),
             (Some(request), Some(limit)) => {
                 #[expect(clippy::cast_precision_loss, reason = "a ratio")]
                 let ratio = limit.milli_value() as f64 / request.milli_value() as f64;
                 #[expect(clippy::cast_precision_loss, reason = "a ratio")]
                 let most = bound.milli_value() as f64;
                 if ratio * 1000.0 > most {
-                    errors.push(format!("{what}, but provided ratio is {ratio:.6}"));
+                    errors.push(format!("{}, but provided ratio is {ratio:.6}", what()));
                 }
             }
         }
@@ -374,5 +406,39 @@ fn fill(target: &mut Map, source: &Map) {
         if !target.contains_key(key) {
             target.insert(key.clone(), value.clone());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_json::json;
+
+    use super::*;
+
+    #[test]
+    fn violations_are_told_once() {
+        let range = json!({"spec": {"limits": [{"type": "Container", "min": {"cpu": "2"}, "max": {"cpu": "4"}}]}});
+        let of = |cpu: &str| json!({"resources": {"requests": {"cpu": (cpu)}, "limits": {"cpu": "3"}}});
+        let pod = json!({"spec": {"containers": (vec![of("1"), of("1"), of("3"), json!({})])}});
+        let want = "[minimum cpu usage per Container is 2, but request is 1, \
+                    minimum cpu usage per Container is 2.  No request is specified, \
+                    maximum cpu usage per Container is 4.  No limit is specified]";
+        assert_eq!(check_pod(&range, &pod).as_deref(), Some(want));
+    }
+
+    #[test]
+    fn every_comparison_with_a_bound_is_charged() {
+        let steps = |bounds: usize, containers: usize| {
+            let max: Map = (0..bounds).map(|i| (format!("x/r{i}").into(), Value::from("1"))).collect();
+            let range = json!({"spec": {"limits": [{"type": "Container", "max": max}]}});
+            let pod = json!({"spec": {"containers": (vec![json!({}); containers])}});
+            let (wrong, steps) = pleach_work::measure(|| check_pod(&range, &pod));
+            assert!(wrong.is_some_and(|wrong| wrong.len() <= 2 * MOST_TEXT));
+            steps
+        };
+        let few = steps(100, 100);
+        assert!(few >= 100 * 100 * (COMPARED + VIOLATION), "{few}");
+        let many = steps(1_000, 1_000);
+        assert!(many >= 90 * few, "{few} {many}");
     }
 }

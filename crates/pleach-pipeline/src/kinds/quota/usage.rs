@@ -165,7 +165,13 @@ fn scopes(quota: &Value) -> Vec<Value> {
     all
 }
 
+/// The steps of looking at a scope.
+const SCOPE: u64 = 100;
+/// The steps of looking at a term of an affinity, or at a value of a scope.
+const TERM: u64 = 10;
+
 fn matches_scope(scope: &Value, pod: &Value) -> bool {
+    pleach_work::charge(SCOPE);
     let spec = pod.get("spec").cloned().unwrap_or_default();
     let terminating =
         spec.get("activeDeadlineSeconds").and_then(Value::as_int).is_some_and(|seconds| seconds >= 0);
@@ -183,6 +189,7 @@ fn matches_scope(scope: &Value, pod: &Value) -> bool {
                 "key": "PriorityClass", "operator": (text(scope, "operator")),
                 "values": (scope.get("values").cloned().unwrap_or_default()),
             }]});
+            pleach_work::charge(TERM * items(scope, "values").len() as u64);
             let mut labels = Map::new();
             if !class.is_empty() {
                 labels.insert("PriorityClass", class);
@@ -192,6 +199,7 @@ fn matches_scope(scope: &Value, pod: &Value) -> bool {
         "CrossNamespacePodAffinity" => ["podAffinity", "podAntiAffinity"].iter().any(|kind| {
             let terms = spec.at(&["affinity", kind]).cloned().unwrap_or_default();
             let crosses = |term: &Value| {
+                pleach_work::charge(TERM);
                 !items(term, "namespaces").is_empty() || term.get("namespaceSelector").is_some()
             };
             items(&terms, "requiredDuringSchedulingIgnoredDuringExecution").iter().any(crosses)
@@ -235,6 +243,7 @@ fn missing(limited: &BTreeSet<Str>, pod: &Value) -> Option<String> {
     }
     let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for container in items(spec, "containers").iter().chain(items(spec, "initContainers")) {
+        pleach_work::charge(resources::CONTAINER);
         let of = |which: &str| resources::list(container.at(&["resources", which]));
         let usage = compute(&of("requests"), &of("limits"));
         for name in REQUIRED.iter().filter(|name| limited.contains(**name) && !usage.contains_key(**name)) {
@@ -328,6 +337,20 @@ mod tests {
 
     fn quota(hard: Value, used: Value) -> Value {
         json!({"metadata": {"name": "q"}, "spec": {}, "status": {"hard": (hard), "used": (used)}})
+    }
+
+    #[test]
+    fn scopes_of_a_quota_are_charged_by_what_they_look_at() {
+        let steps = |scopes: usize, containers: usize| {
+            let mut quota = quota(json!({"pods": "2"}), json!({"pods": "1"}));
+            let spec = member(&mut quota, "spec");
+            spec.insert("scopes", vec![Value::from("BestEffort"); scopes]);
+            let pod = json!({"spec": {"containers": (vec![json!({}); containers])}});
+            pleach_work::measure(|| charge(PODS, &quota, &pod, None)).1
+        };
+        let (few, many) = (steps(10, 100), steps(1_000, 1_000));
+        assert!(many >= 500 * few, "{few} {many}");
+        assert!(many >= 1_000 * 1_000 * resources::CONTAINER, "{many}");
     }
 
     #[test]
