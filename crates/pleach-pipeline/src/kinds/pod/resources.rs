@@ -10,10 +10,19 @@ use crate::kinds::fields::{items, text};
 /// Resources by name.
 pub type ResourceList = BTreeMap<Str, Quantity>;
 
+/// The steps of reading a quantity.
+const PARSED: u64 = 10;
+/// The steps of looking at a container.
+pub(crate) const CONTAINER: u64 = 10;
+
 /// A list of resources, zeros included.
 pub(crate) fn list(value: Option<&Value>) -> ResourceList {
     let entries = value.and_then(Value::as_object).into_iter().flat_map(Map::iter);
-    entries.filter_map(|(name, value)| Some((name.clone(), Quantity::parse(value.as_str()?).ok()?))).collect()
+    let parsed = entries.filter_map(|(name, value)| {
+        pleach_work::charge(PARSED);
+        Some((name.clone(), Quantity::parse(value.as_str()?).ok()?))
+    });
+    parsed.collect()
 }
 
 fn add(to: &mut ResourceList, more: &ResourceList) {
@@ -22,31 +31,42 @@ fn add(to: &mut ResourceList, more: &ResourceList) {
     }
 }
 
-fn raise(to: &mut ResourceList, other: &ResourceList) {
-    for (name, quantity) in other {
-        to.entry(name.clone()).and_modify(|most| *most = (*most).max(*quantity)).or_insert(*quantity);
-    }
+fn raise(to: &mut ResourceList, name: &Str, quantity: Quantity) {
+    to.entry(name.clone()).and_modify(|most| *most = (*most).max(quantity)).or_insert(quantity);
 }
 
 /// The sum of the resources of a pod spec's containers; `which` is `requests` or `limits`.
 pub(crate) fn of_containers(spec: &Value, which: &str) -> ResourceList {
     let of = |container: &Value| list(container.at(&["resources", which]));
     let mut sum = ResourceList::new();
-    items(spec, "containers").iter().for_each(|container| add(&mut sum, &of(container)));
+    for container in items(spec, "containers") {
+        pleach_work::charge(CONTAINER);
+        add(&mut sum, &of(container));
+    }
     // Init containers run one after the other, sidecars beside all that come after them.
     let (mut sidecars, mut most) = (ResourceList::new(), ResourceList::new());
     for container in items(spec, "initContainers") {
-        let mut own = of(container);
-        if text(container, "restartPolicy") == "Always" {
+        pleach_work::charge(CONTAINER);
+        let own = of(container);
+        let is_sidecar = text(container, "restartPolicy") == "Always";
+        if is_sidecar {
             add(&mut sum, &own);
             add(&mut sidecars, &own);
-            own = sidecars.clone();
-        } else {
-            add(&mut own, &sidecars);
         }
-        raise(&mut most, &own);
+        // What the sidecars take of other resources was counted when it became more.
+        for (name, quantity) in &own {
+            let beside = sidecars.get(name).copied();
+            let together = match beside {
+                Some(beside) if is_sidecar => beside,
+                Some(beside) => beside.plus(*quantity),
+                None => *quantity,
+            };
+            raise(&mut most, name, together);
+        }
     }
-    raise(&mut sum, &most);
+    for (name, quantity) in most {
+        raise(&mut sum, &name, quantity);
+    }
     sum
 }
 
@@ -79,6 +99,9 @@ pub(crate) fn qos_class(spec: &Value) -> &'static str {
         list(value).into_iter().filter(|(name, quantity)| is_compute(name) && quantity.sign() > 0).collect()
     };
     let own = spec.get("resources").filter(|own| own.as_object().is_some_and(|own| !own.is_empty()));
+    pleach_work::charge(
+        CONTAINER * (items(spec, "containers").len() + items(spec, "initContainers").len()) as u64,
+    );
     let holders: Vec<(ResourceList, ResourceList)> = match own {
         Some(own) => vec![(counted(own.get("requests")), counted(own.get("limits")))],
         None => items(spec, "containers")
@@ -110,6 +133,52 @@ mod tests {
         ] {
             assert_eq!(qos_class(&spec(requests, limits)), want);
         }
+    }
+
+    #[test]
+    fn sidecars_run_beside_the_containers_after_them() {
+        let of = |name: &str, cpu: &str, more: &str, policy: &str| {
+            let mut requests = Map::new();
+            requests.insert("cpu", cpu);
+            if !more.is_empty() {
+                requests.insert(more, "1");
+            }
+            let mut container = Map::new();
+            container.insert("name", name);
+            container.insert("resources", json!({"requests": requests}));
+            if !policy.is_empty() {
+                container.insert("restartPolicy", policy);
+            }
+            Value::from(container)
+        };
+        let init = vec![
+            of("a", "5", "x/a", ""),
+            of("b", "1", "x/b", "Always"),
+            of("c", "5", "x/b", ""),
+            of("d", "2", "", "Always"),
+        ];
+        let spec = json!({"containers": (vec![of("m", "1", "x/a", "")]), "initContainers": init});
+        let sum = of_containers(&spec, "requests");
+        let sum: Vec<String> = sum.iter().map(|(name, sum)| format!("{name}={}", sum.canonical())).collect();
+        assert_eq!(sum, ["cpu=6", "x/a=1", "x/b=2"]);
+    }
+
+    #[test]
+    fn many_sidecars_take_linear_work() {
+        let steps = |n: usize| {
+            let sidecar = |i: usize| {
+                let name = format!("x/r{i}");
+                let mut requests = Map::new();
+                requests.insert(name.as_str(), "1");
+                json!({"restartPolicy": "Always", "resources": {"requests": requests}})
+            };
+            let spec = json!({"initContainers": ((0..n).map(sidecar).collect::<Vec<_>>())});
+            let (sum, steps) = pleach_work::measure(|| of_containers(&spec, "requests"));
+            assert_eq!(sum.len(), n);
+            steps
+        };
+        let (few, many) = (steps(1_000), steps(10_000));
+        assert!(many <= 12 * few, "{few} {many}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Validation of affinities and topology spread.
 
+use std::collections::{HashMap, HashSet};
+
 use pleach_json::{Map, Str, Value};
 use pleach_meta::FieldError;
 use pleach_meta::field_error::BadValue;
@@ -160,19 +162,22 @@ fn label_keys(term: &Value, path: &str, errors: &mut Errors) {
     }
     if let Some(selector) = term.get("labelSelector") {
         let labels = selector.get("matchLabels").and_then(Value::as_object);
-        let mut seen: Vec<&str> = labels.into_iter().flat_map(Map::keys).map(Str::as_str).collect();
+        let mut seen: HashSet<&str> = labels.into_iter().flat_map(Map::keys).map(Str::as_str).collect();
+        // The last of those that are alike.
+        let places: HashMap<&str, usize> = matching.iter().enumerate().map(|(i, key)| (*key, i)).collect();
         for key in items(selector, "matchExpressions").iter().map(|expression| text(expression, "key")) {
-            if let Some(i) = matching.iter().rposition(|known| *known == key)
-                && seen.contains(&key)
+            if let Some(i) = places.get(key)
+                && seen.contains(key)
             {
                 let why = "exists in both matchLabelKeys and labelSelector";
                 errors.push(FieldError::invalid(format!("{path}[{i}]"), key, why));
             }
-            seen.push(key);
+            seen.insert(key);
         }
     }
+    let others: HashSet<&str> = items(term, "mismatchLabelKeys").iter().filter_map(Value::as_str).collect();
     for (i, key) in matching.iter().enumerate() {
-        if items(term, "mismatchLabelKeys").iter().any(|other| other.as_str() == Some(key)) {
+        if others.contains(key) {
             let why = "exists in both matchLabelKeys and mismatchLabelKeys";
             errors.push(FieldError::invalid(format!("{path}.matchLabelKeys[{i}]"), *key, why));
         }

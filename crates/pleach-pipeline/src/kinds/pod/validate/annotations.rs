@@ -1,5 +1,7 @@
 //! Validation of the annotations of Pods and templates that have a meaning, and of fields that must agree with them.
 
+use std::collections::HashSet;
+
 use pleach_json::{Map, Value};
 use pleach_meta::FieldError;
 
@@ -40,11 +42,12 @@ pub(super) fn specific(metadata: &Value, spec: &Value, path: &str, errors: &mut 
             seccomp_profile(value, &format!("{path}.{key}"), errors);
         }
     }
+    let names: HashSet<&str> =
+        LISTS.iter().flat_map(|list| items(spec, list)).map(|container| text(container, "name")).collect();
     for (key, profile) in all(metadata) {
         let Some(name) = key.strip_prefix(APP_ARMOR) else { continue };
         let at = format!("{path}[{key}]");
-        let is_named = |container: &Value| text(container, "name") == name;
-        if !LISTS.iter().any(|list| items(spec, list).iter().any(is_named)) {
+        if !names.contains(name) {
             errors.push(FieldError::invalid(at.as_str(), name, "container not found"));
         }
         let known = ["", "runtime/default", "unconfined"].contains(&profile);

@@ -30,11 +30,11 @@ pub(super) fn mounts(container: &Value, path: &str, context: &Context<'_>, error
         if !paths.insert(at) {
             errors.push(FieldError::invalid(format!("{path}.mountPath"), at, "must be unique"));
         }
-        if devices.iter().any(|device| text(device, "name") == name) {
+        if search(devices, |device| text(device, "name") == name).is_some() {
             let why = "must not already exist in volumeDevices";
             errors.push(FieldError::invalid(format!("{path}.name"), name, why));
         }
-        if devices.iter().any(|device| text(device, "devicePath") == at) {
+        if search(devices, |device| text(device, "devicePath") == at).is_some() {
             let why = "must not already exist as a path in volumeDevices";
             errors.push(FieldError::invalid(format!("{path}.mountPath"), at, why));
         }
@@ -103,7 +103,7 @@ pub(super) fn devices(container: &Value, path: &str, context: &Context<'_>, erro
             errors.push(FieldError::invalid(name_path.as_str(), name, "must be unique"));
         }
         if context.volumes.contains(name) {
-            let volume = items(context.spec, "volumes").iter().find(|volume| text(volume, "name") == name);
+            let volume = search(items(context.spec, "volumes"), |volume| text(volume, "name") == name);
             let is_claim = |volume: &Value| {
                 volume.get("persistentVolumeClaim").is_some() || volume.get("ephemeral").is_some()
             };
@@ -126,11 +126,11 @@ pub(super) fn devices(container: &Value, path: &str, context: &Context<'_>, erro
         } else {
             paths.insert(at);
         }
-        if mounts.iter().any(|mount| text(mount, "name") == name) {
+        if search(mounts, |mount| text(mount, "name") == name).is_some() {
             let why = "must not already exist in volumeMounts";
             errors.push(FieldError::invalid(name_path.as_str(), name, why));
         }
-        if mounts.iter().any(|mount| text(mount, "mountPath") == at) {
+        if search(mounts, |mount| text(mount, "mountPath") == at).is_some() {
             let why = "must not already exist as a path in volumeMounts";
             errors.push(FieldError::invalid(at_path, at, why));
         }

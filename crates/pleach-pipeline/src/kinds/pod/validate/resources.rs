@@ -9,7 +9,7 @@ use pleach_meta::field_error::{BadValue, ErrorType};
 use pleach_meta::names::check_qualified_name;
 
 use crate::kinds::checks::{self, Errors};
-use crate::kinds::fields::{items, text};
+use crate::kinds::fields::{COMPARED, items, text};
 
 /// Resources of containers that have no prefix.
 const CONTAINER: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
@@ -115,16 +115,16 @@ pub(crate) fn resource_quantity(name: &str, value: &Value, path: &str, errors: &
 
 /// The resource claims of a Pod.
 pub(super) fn pod_claims(claims: &[Value], path: &str, errors: &mut Errors) {
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: HashSet<&str> = HashSet::new();
     for (i, claim) in claims.iter().enumerate() {
         let (path, name) = (format!("{path}[{i}]"), text(claim, "name"));
         if name.is_empty() {
             errors.push(FieldError::required(format!("{path}.name"), ""));
-        } else if names.contains(&name) {
+        } else if names.contains(name) {
             errors.push(FieldError::duplicate(format!("{path}.name"), name));
         } else {
             checks::dns_label(name, &format!("{path}.name"), errors);
-            names.push(name);
+            names.insert(name);
         }
         let sources = ["resourceClaimName", "resourceClaimTemplateName"];
         let why = match sources.map(|source| claim.get(source).is_some()) {
@@ -276,6 +276,11 @@ fn request(resources: &Value, (name, value): (&str, &Value), path: &str, errors:
 
 /// The claims that a container refers to: of each as a whole or one by one its requests, and none twice.
 fn claims_of_container(resources: &Value, claims: &[Value], path: &str, errors: &mut Errors) {
+    if items(resources, "claims").is_empty() {
+        return;
+    }
+    // Once per container.
+    pleach_work::charge(COMPARED * claims.len() as u64);
     let mut known: Vec<&str> =
         claims.iter().map(|claim| text(claim, "name")).filter(|name| !name.is_empty()).collect();
     known.sort_unstable();
@@ -306,7 +311,9 @@ fn claims_of_container(resources: &Value, claims: &[Value], path: &str, errors: 
             why.push_str(&if known.is_empty() {
                 " which is empty".to_owned()
             } else {
-                format!(": {}", known.join(", "))
+                let known = known.join(", ");
+                pleach_work::charge(known.len() as u64 / 8);
+                format!(": {known}")
             });
             errors.push(FieldError::new(ErrorType::NotFound, path, name, why));
         }
