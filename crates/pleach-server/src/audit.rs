@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, USER_AGENT};
-use http::{Method, Response, StatusCode};
+use http::{Method, Response};
 use pleach_auth::{Attributes, UserInfo, Verb};
 use pleach_engine::webhooks::user_info;
 use pleach_json::{Map, Value, json, to_vec};
@@ -26,6 +26,7 @@ use crate::app::{Call, REQUEST_STEPS};
 use crate::body::Body;
 use crate::cbor;
 use crate::cpu::CpuGuard;
+use crate::outcome;
 use crate::query::Query;
 
 /// Longer responses are sent without being recorded: a list may be as large as the store.
@@ -150,10 +151,7 @@ impl Record {
         if !annotations.is_empty() {
             self.event.insert("annotations", annotations);
         }
-        // A body that was refused for its size or type was not decoded then, and is not here.
-        let is_undecoded =
-            matches!(response.status(), StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNSUPPORTED_MEDIA_TYPE);
-        if let Some(bytes) = sent.filter(|_| !is_undecoded) {
+        if let Some(bytes) = sent.filter(|_| !outcome::is_undecoded(response.status())) {
             match metered(&cpu, || decoded(&bytes, &call.headers, call.cbor)).await {
                 Some(Some(object)) => {
                     self.name_object(&object);

@@ -82,6 +82,12 @@ impl From<Outcome> for StatusCode {
     }
 }
 
+/// Whether a response says that the body of its request was refused for its size, the work that it takes, or its type: it
+/// was not decoded.
+pub fn is_undecoded(code: StatusCode) -> bool {
+    matches!(code, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNSUPPORTED_MEDIA_TYPE)
+}
+
 /// The status code of a `Status`. A webhook may have chosen it; an invalid code is a 500.
 pub fn code_of(status: &Status) -> StatusCode {
     match status.code {
