@@ -310,7 +310,7 @@ const VIOLATION: u64 = 100;
 /// The most text of violations: there are none after it.
 const MOST_TEXT: usize = 1 << 20;
 
-/// What is wrong with an object, each once. Containers without a request are all wrong in the same way.
+/// The violations by an object, each once. Containers without a request are all wrong in the same way.
 #[derive(Default)]
 struct Violations {
     list: Vec<String>,
@@ -417,7 +417,8 @@ mod tests {
 
     #[test]
     fn violations_are_told_once() {
-        let range = json!({"spec": {"limits": [{"type": "Container", "min": {"cpu": "2"}, "max": {"cpu": "4"}}]}});
+        let range =
+            json!({"spec": {"limits": [{"type": "Container", "min": {"cpu": "2"}, "max": {"cpu": "4"}}]}});
         let of = |cpu: &str| json!({"resources": {"requests": {"cpu": (cpu)}, "limits": {"cpu": "3"}}});
         let pod = json!({"spec": {"containers": (vec![of("1"), of("1"), of("3"), json!({})])}});
         let want = "[minimum cpu usage per Container is 2, but request is 1, \
