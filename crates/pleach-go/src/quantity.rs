@@ -164,7 +164,7 @@ fn nanos(parts: &Parts<'_>, scale: &Scale) -> i128 {
             // A little of a resource is never nothing: it is rounded up to a billionth.
             Err(_) => {
                 let unit = 10_i128.checked_pow((-power).min(38) as u32).unwrap_or(MOST);
-                round_up(number, unit) / unit
+                number / unit + i128::from(number % unit != 0)
             }
         }
     };
@@ -246,5 +246,21 @@ mod tests {
         assert_eq!(quantity("1").minus(quantity("1500m")).canonical(), "-500m");
         assert!(quantity("1k") < quantity("1Ki"));
         assert_eq!(quantity("1e100"), quantity("1e101"), "both are the largest");
+        assert_eq!(
+            quantity("1e9223372036854775807"),
+            quantity("100m"),
+            "the low 32 bits of the exponent count"
+        );
+        for exponent in ["2147483647", "-2147483648", "9223372036854775807", "-9223372036854775808"] {
+            for digits in
+                ["0", "1", "-1.5", "170141183460469231731687303715884105727", "0.000000000000000000001"]
+            {
+                let text = format!("{digits}e{exponent}");
+                let sum = quantity(&text).plus(quantity(&text)).minus(quantity("1"));
+                assert!(normalized(&text, true).is_ok() && !sum.canonical().is_empty(), "{text}");
+            }
+        }
+        let long = "170141183460469231731687303715884105727";
+        assert_eq!(quantity(&format!("{long}e-47")), quantity("2n"), "rounded up");
     }
 }

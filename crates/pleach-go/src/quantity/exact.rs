@@ -39,7 +39,6 @@ impl ExactQuantity {
         let (scale, _) = scale(parts.suffix).ok_or(SUFFIX_WRONG)?;
         let digits = i32::try_from(parts.integer.len() + parts.fraction.len()).unwrap_or(i32::MAX);
         let (precision, mantissa, exponent) = match scale {
-            // Odd: only the low 32 bits of an exponent count.
             Scale::Ten(exponent) => (SMALL_DIGITS - digits.min(100), 1i64, exponent as i32),
             Scale::Two(bits) if parts.fraction.is_empty() => {
                 // A thousand takes ten bits: 2^20 has about six digits.

@@ -64,5 +64,6 @@ pub(super) fn scale(suffix: &str) -> Option<(Scale, Format)> {
         return Some((Scale::Ten(if at > 6 { -power } else { power }), Format::DecimalSi));
     }
     let power: i64 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
-    Some((Scale::Ten(power), Format::DecimalExponent))
+    // Odd: only the low 32 bits of an exponent count.
+    Some((Scale::Ten(i64::from(power as i32)), Format::DecimalExponent))
 }
