@@ -107,7 +107,7 @@ impl<'a> Call<'a> {
 const SLOW: Duration = Duration::from_secs(1);
 
 /// How long it may take to find the user of a request.
-const AUTHENTICATION: Duration = Duration::from_secs(30);
+pub const AUTHENTICATION: Duration = Duration::from_secs(30);
 
 /// From how many writes at once waiting for one another costs less than it saves.
 const MANY_WRITES: usize = 8;

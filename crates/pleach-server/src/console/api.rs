@@ -2,16 +2,19 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use http::header::{AUTHORIZATION, COOKIE, HeaderValue, USER_AGENT};
 use http::uri::PathAndQuery;
 use http::{Request, Response, Uri};
 use hyper::body::Incoming;
 use pleach_auth::{Credentials, UserInfo};
+use pleach_work::{Meter, run_metered};
+use tokio::time::timeout;
 
 use super::Certificate;
 use super::sessions::Grant;
-use crate::app::App;
+use crate::app::{AUTHENTICATION, App, REQUEST_STEPS};
 use crate::body::Body;
 use crate::cpu::CpuGuard;
 use crate::respond;
@@ -60,7 +63,10 @@ pub(super) struct ThisServer<'a> {
 
 impl Api for ThisServer<'_> {
     async fn authenticate(&self, token: &str) -> Option<Arc<UserInfo>> {
-        self.app.authenticate(Credentials { token: Some(token), ..Credentials::default() }).await.ok()
+        let user = self.app.authenticate(Credentials { token: Some(token), ..Credentials::default() });
+        let meter = Meter::new(REQUEST_STEPS).deadline(Instant::now() + AUTHENTICATION);
+        let user = run_metered(meter.supervisor(self.cpu.clone()), user);
+        timeout(AUTHENTICATION, user).await.ok()?.ok()?.ok()
     }
 
     fn certificate(&self) -> Certificate<'_> {
