@@ -9,7 +9,7 @@ use pleach_json::{Map, Value};
 /// Requests in the log before the oldest are dropped.
 const LOGGED: usize = 100_000;
 
-/// Bytes of bodies and answers before the oldest requests are dropped.
+/// Bytes of requests and answers before the oldest requests are dropped.
 const LOGGED_BYTES: usize = 64 << 20;
 
 /// Bytes of an answer that are kept.
@@ -135,6 +135,23 @@ impl LoggedRequest {
         !["GET", "HEAD", "OPTIONS"].contains(&self.method.as_str())
     }
 
+    /// The bytes of its texts and its body.
+    fn length(&self) -> usize {
+        let texts = [
+            &self.user,
+            &self.user_agent,
+            &self.uri,
+            &self.group,
+            &self.version,
+            &self.resource,
+            &self.namespace,
+            &self.name,
+            &self.content_type,
+            &self.accept,
+        ];
+        texts.map(String::len).iter().sum::<usize>() + self.body.len()
+    }
+
     /// Whether it belongs to leader election or reports an event.
     pub fn is_housekeeping(&self) -> bool {
         matches!(self.resource.as_str(), "leases" | "events")
@@ -206,12 +223,12 @@ impl RequestLog {
     pub(crate) fn push(&self, request: LoggedRequest) {
         let mut requests = lock(&self.requests);
         lock(&request.answer.inner).total = self.total.clone();
-        let total = self.total.fetch_add(request.body.len(), Ordering::Relaxed);
+        let total = self.total.fetch_add(request.length(), Ordering::Relaxed);
         if requests.len() >= LOGGED || (total > LOGGED_BYTES && requests.len() > 1) {
             let half = requests.len() / 2;
             requests.drain(..half);
             let left =
-                requests.iter().map(|left| left.body.len() + lock(&left.answer.inner).length.min(ANSWER));
+                requests.iter().map(|left| left.length() + lock(&left.answer.inner).length.min(ANSWER));
             self.total.store(left.sum(), Ordering::Relaxed);
         }
         requests.push(request);
@@ -250,6 +267,19 @@ mod tests {
         let left = log.all();
         assert!(left.len() < 60, "{}", left.len());
         assert_eq!(left.last().map(|request| request.number), Some(39));
+    }
+
+    #[test]
+    fn long_paths_count() {
+        let log = RequestLog::default();
+        for number in 0..3_000 {
+            let uri = "x".repeat(64 << 10);
+            log.push(LoggedRequest { number, uri, ..LoggedRequest::default() });
+        }
+        let left = log.all();
+        let bytes: usize = left.iter().map(|request| request.uri.len()).sum();
+        assert!(bytes <= 2 * LOGGED_BYTES, "{bytes}");
+        assert_eq!(left.last().map(|request| request.number), Some(2_999));
     }
 
     #[test]
