@@ -19,6 +19,8 @@ mod crds;
 mod credentials;
 #[path = "hostile/encodings.rs"]
 mod encodings;
+#[path = "hostile/filled.rs"]
+mod filled;
 #[path = "hostile/kinds.rs"]
 mod kinds;
 #[path = "hostile/metadata.rs"]

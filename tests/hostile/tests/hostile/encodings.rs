@@ -69,6 +69,7 @@ pub(crate) fn all() -> Vec<Make> {
         cbor("CBOR: a list of small maps", || filled(&[0x9f], &[0xa1, 0x41, b'a', 0x01], &[0xff])),
         cbor("CBOR: lists in lists", || filled(&[], &[0x9f], &[])),
         cbor("CBOR: tags on tags", || filled(&[], &[0xd6], &[])),
+        cbor("CBOR: times in times", || filled(&[], &[0xc1], &[0x00])),
         cbor("CBOR: one key again and again", || filled(&[0xbf], &[0x41, b'a', 0x01], &[0xff])),
         cbor("CBOR: a text in pieces", || filled(&[0x5f], &[0x41, b'a'], &[0xff])),
         cbor("CBOR: a text in empty pieces", || filled(&[0x5f], &[0x40], &[0xff])),

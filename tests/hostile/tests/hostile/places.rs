@@ -37,15 +37,39 @@ impl Place {
 
     /// The object with a value in this place, and with what lists are known by on the way.
     pub(crate) fn with(&self, kind: &Kind, version: usize, value: Value) -> Value {
+        Self::made(kind, version, value, &self.way)
+    }
+
+    /// The same with a value in another place beside this one: in a field of the same object.
+    #[allow(dead_code, reason = "one of the tests has pairs")]
+    pub(crate) fn with_both(&self, other: &Self, kind: &Kind, version: usize, values: [Value; 2]) -> Value {
+        let above = &self.way[..self.way.len() - 1];
+        let fields = [&self.way, &other.way].map(|way| match way.last() {
+            Some(Step::Field(name)) => *name,
+            _ => unreachable!("lists are fields"),
+        });
+        let members: Map = fields.into_iter().zip(values).map(|(name, value)| (name.into(), value)).collect();
+        Self::made(kind, version, members.into(), above)
+    }
+
+    /// Whether both are fields of the same object.
+    #[allow(dead_code, reason = "one of the tests has pairs")]
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        let is_field = |place: &Self| matches!(place.way.last(), Some(Step::Field(_)));
+        let above = |place: &Self| format!("{:?}", &place.way[..place.way.len() - 1]);
+        is_field(self) && is_field(other) && above(self) == above(other)
+    }
+
+    fn made(kind: &Kind, version: usize, value: Value, way: &[Step]) -> Value {
         let mut made = value;
-        for step in self.way.iter().rev() {
+        for step in way.iter().rev() {
             made = match step {
                 Step::Item => vec![made].into(),
                 Step::Key => [("k".into(), made)].into_iter().collect::<Map>().into(),
                 Step::Field(name) => [((*name).into(), made)].into_iter().collect::<Map>().into(),
             };
         }
-        let Value::Object(mut object) = made else { unreachable!("the way begins with a field") };
+        let Value::Object(mut object) = made else { unreachable!("an object has fields") };
         object.insert("apiVersion", kind.versions[version].api_version.clone());
         object.insert("kind", kind.kind.clone());
         if let Value::Object(metadata) = object.get_or_insert_with("metadata", Value::object) {
