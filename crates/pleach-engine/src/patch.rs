@@ -3,6 +3,7 @@
 //! A patch is applied to the live object in the version of the request; the result is decoded like a
 //! body. When another write comes between, the patch is applied again to the new object.
 
+use pleach_go::strconv::quote;
 use pleach_json::Value;
 use pleach_meta::FieldError;
 use pleach_patch::{Fault, JsonPatch, MAX_OPERATIONS};
@@ -90,7 +91,7 @@ impl<'a> Patch<'a> {
                     })
                 })?;
                 if strictly {
-                    strict.extend(decoded.duplicates.iter().map(|p| format!("duplicate field \"{p}\"")));
+                    strict.extend(decoded.duplicates.iter().map(|p| format!("duplicate field {}", quote(p))));
                 }
                 if !matches!(decoded.value, Value::Object(_)) {
                     return Err(bad(if strictly && !decoded.value.is_null() {
@@ -180,7 +181,7 @@ impl Intent for Patch<'_> {
         let decoded = decode::object(self.target.resource(), patched, record, baseline)
             .map_err(|error| self.invalid(live, &error))?;
         let mut strict = self.strict.clone();
-        strict.extend(decoded.strict.iter().map(|path| format!("unknown field \"{path}\"")));
+        strict.extend(decoded.strict.iter().map(|path| decode::unknown_field(&self.target.kind, path)));
         decode::report(strict, self.validation, &mut context.warnings)
             .map_err(|error| self.invalid(live, &error))?;
         Ok(Some(decoded.value))

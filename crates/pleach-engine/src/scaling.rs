@@ -1,6 +1,7 @@
 //! Reading and writing an object through its `/scale`.
 
 use pleach_crd::Scale;
+use pleach_go::strconv::quote;
 use pleach_json::{Str, Value};
 use pleach_meta::FieldError;
 use pleach_meta::object_meta::ObjectMeta;
@@ -128,7 +129,7 @@ fn unknown_fields(scale: &Value) -> Vec<String> {
         for key in members.into_iter().flat_map(pleach_json::Map::keys) {
             if !known.contains(&key.as_str()) {
                 let dot = if part.is_empty() { "" } else { "." };
-                unknown.push(format!("unknown field \"{part}{dot}{key}\""));
+                unknown.push(format!("unknown field {}", quote(&format!("{part}{dot}{key}"))));
             }
         }
     }
@@ -179,8 +180,8 @@ impl Intent for Rescale<'_> {
         let patches = !matches!(self.change, Change::Replace(_));
         if patches && unset && replicas == UNSET {
             return Err(Rejection::BadRequest(format!(
-                "the spec replicas field {:?} cannot be empty",
-                self.scale.spec_replicas_path.as_str()
+                "the spec replicas field {} cannot be empty",
+                quote(&self.scale.spec_replicas_path)
             )));
         }
         let mut object = live.value.clone();

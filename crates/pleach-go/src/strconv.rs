@@ -1,11 +1,13 @@
 //! Go's `strconv`: quoting, and parsing booleans and integers with Go's error messages.
 
 mod printable;
+mod unquote;
 
 use std::fmt::Write as _;
 use std::num::{IntErrorKind, ParseIntError};
 
 use printable::PRINTABLE;
+pub use unquote::unquote;
 
 /// The escape of a character that Go writes with a letter or as itself after a backslash.
 pub fn short_escape(c: char) -> Option<&'static str> {
@@ -76,6 +78,11 @@ pub fn parse_int(text: &str) -> Result<i64, String> {
     text.parse().map_err(|error| number_error("ParseInt", text, &error))
 }
 
+/// `strconv.ParseInt(text, 10, 32)`.
+pub fn parse_int32(text: &str) -> Result<i32, String> {
+    text.parse().map_err(|error| number_error("ParseInt", text, &error))
+}
+
 /// `strconv.ParseUint(text, 10, 64)`, which takes no sign.
 pub fn parse_uint(text: &str) -> Result<u64, String> {
     if text.starts_with('+') {
@@ -114,6 +121,16 @@ fn syntax_error(function: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn integers_have_the_size_that_is_asked_for() {
+        let out_of_range = |text| format!("strconv.ParseInt: parsing \"{text}\": value out of range");
+        assert_eq!(parse_int32("2147483647"), Ok(i32::MAX));
+        assert_eq!(parse_int32("2147483648"), Err(out_of_range("2147483648")));
+        assert_eq!(parse_int("2147483648"), Ok(2_147_483_648));
+        assert_eq!(parse_int("9223372036854775808"), Err(out_of_range("9223372036854775808")));
+        assert_eq!(parse_int("8o"), Err("strconv.ParseInt: parsing \"8o\": invalid syntax".to_owned()));
+    }
 
     #[test]
     fn booleans_are_those_of_go() {

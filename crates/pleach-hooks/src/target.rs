@@ -30,11 +30,11 @@ impl Target {
     pub(crate) fn of(place: &Place, timeout: u64) -> Result<Self, String> {
         let (origin, path) = match place {
             Place::Url(url) => {
-                let (scheme, rest) = url.split_once("://").ok_or_else(|| parse_error(url, INVALID))?;
-                let rest = rest.split(['?', '#']).next().unwrap_or(rest);
-                let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-                let path = unescape_path(path).map_err(|reason| parse_error(url, &reason))?;
-                (format!("{scheme}://{authority}"), path)
+                let parsed = Url::parse(url)?;
+                let path =
+                    unescape_path(parsed.escaped_path()).map_err(|reason| parse_error(url, &reason))?;
+                let user = parsed.user().map_or_else(String::new, |user| format!("{user}@"));
+                (format!("{}://{user}{}", parsed.scheme(), parsed.host()), path)
             }
             Place::Service { namespace, name, path, port } => {
                 (format!("https://{name}.{namespace}.svc:{port}"), path.as_bytes().to_vec())
@@ -122,6 +122,12 @@ mod tests {
         );
         url("https://127.0.0.1:443/a", "https://127.0.0.1:443/a?timeout=3s");
         url("https://LocalHost/a", "https://LocalHost/a?timeout=3s");
+    }
+
+    #[test]
+    fn errors_of_urls_are_those_of_go() {
+        let error = Target::of(&Place::Url("https://[::1/x".into()), 3).expect_err("no URL");
+        assert_eq!(error, "parse \"https://[::1/x\": missing ']' in host");
     }
 
     #[test]

@@ -4,10 +4,10 @@
 //! its first run of `!<>=` whether quoted or not, tabs are not blanks. Errors come in upstream's order.
 
 mod bracket;
-mod unquote;
 
 use crate::error::ParseError;
 use crate::node::{Part, Step};
+use pleach_go::strconv::unquote;
 use pleach_json::Value;
 
 type Result<T> = std::result::Result<T, ParseError>;
@@ -162,7 +162,7 @@ impl Action<'_> {
             }
         }
         let text = &self.input[start..self.at];
-        match unquote::unquote(text) {
+        match unquote(text) {
             Some(text) => Ok(Step::Text(Value::from(text))),
             None => Err(ParseError::new(format!("unquote string {text} error invalid syntax"))),
         }

@@ -5,6 +5,7 @@
 
 use pleach_go::fmt::{go_type, go_v};
 use pleach_go::json::{Decoder, field_type_error, in_document_order, type_error};
+use pleach_go::strconv::quote;
 use pleach_json::{Hints, Map, Value};
 use pleach_meta::GroupVersion;
 use pleach_schema::Record;
@@ -101,7 +102,7 @@ pub fn decode(
     if kind.strategy.reports_unknown_in_document_order() && body.format == Format::Json {
         decoded.strict = in_document_order(&String::from_utf8_lossy(&body.bytes), decoded.strict);
     }
-    decoded.strict.iter_mut().for_each(|path| *path = format!("unknown field \"{path}\""));
+    decoded.strict.iter_mut().for_each(|path| *path = unknown_field(kind, path));
     strict.extend(decoded.strict);
     report(strict, validation, warnings).map_err(|error| cannot_be_handled(kind, &version.name, &error))?;
     Ok(decoded.value)
@@ -237,7 +238,7 @@ fn parse(body: &Body, strictly: bool, hints: Hints<'_>) -> Result<(Value, Vec<St
                 "known is what is read"
             );
             let duplicates =
-                parsed.duplicates.into_iter().map(|path| format!("duplicate field \"{path}\"")).collect();
+                parsed.duplicates.iter().map(|path| format!("duplicate field {}", quote(path))).collect();
             Ok((parsed.value, duplicates))
         }
         (Format::Yaml, strictly) => {
@@ -247,6 +248,15 @@ fn parse(body: &Body, strictly: bool, hints: Hints<'_>) -> Result<(Value, Vec<St
             Ok((read.value, duplicates.into_iter().collect()))
         }
         (Format::Read(read), _) => Ok((read.clone()?, Vec::new())),
+    }
+}
+
+/// The report of an unknown field. Upstream quotes paths of Go structs, and not those of pruned objects.
+pub fn unknown_field(kind: &Kind, path: &str) -> String {
+    if kind.is_custom() {
+        format!("unknown field \"{path}\"")
+    } else {
+        format!("unknown field {}", quote(path))
     }
 }
 
@@ -422,5 +432,20 @@ mod tests {
                 "{validation:?}"
             );
         }
+    }
+
+    #[test]
+    fn paths_of_go_structs_are_quoted_and_those_of_pruned_fields_are_not() {
+        let kind = custom(json!({"type": "object"}));
+        let text = r#"{"apiVersion":"example.com/v1","kind":"Foo","a\\":1,"b\u200b":1,"b\u200b":2}"#;
+        let mut warnings = Vec::new();
+        let (body, warn) = (body(text, Format::Json), FieldValidation::Warn);
+        decode(Resource::new(&kind, 0), &body, warn, Hints::default(), &mut warnings).expect("decodes");
+        assert_eq!(
+            warnings,
+            [r#"duplicate field "b\u200b""#, "unknown field \"a\\\"", "unknown field \"b\u{200b}\""]
+        );
+        let namespace = built_in("namespaces");
+        assert_eq!(unknown_field(&namespace, "a\\"), r#"unknown field "a\\""#);
     }
 }

@@ -19,6 +19,6 @@ pub fn warning(policy: &str, binding: &str, why: &str) -> String {
 pub fn mutation_refusal(policy: &str, binding: Option<&str>, why: &str) -> String {
     match binding {
         Some(binding) => format!("policy '{policy}' with binding '{binding}' denied request: {why}"),
-        None => format!("policy {policy:?} denied request: {why}"),
+        None => format!("policy {} denied request: {why}", pleach_go::strconv::quote(policy)),
     }
 }

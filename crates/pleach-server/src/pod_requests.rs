@@ -181,10 +181,7 @@ fn connection_options(query: &Query, path: &str, subresource: Subresource) -> Re
     if subresource == Subresource::PortForward {
         let mut ports: Vec<Value> = Vec::new();
         for port in query.all("ports").flat_map(|list| list.split(',')) {
-            let port: i32 = port.parse().map_err(|_| {
-                let port = pleach_go::strconv::quote(port);
-                Rejection::BadRequest(format!("strconv.ParseInt: parsing {port}: invalid syntax"))
-            })?;
+            let port = pleach_go::strconv::parse_int32(port).map_err(Rejection::BadRequest)?;
             ports.push(i64::from(port).into());
         }
         if !ports.is_empty() {
@@ -301,11 +298,7 @@ fn check_log_options(call: &Call<'_>, target: &Target) -> Result<(), Rejection> 
     let mut errors = Vec::new();
     let number = |name: &str| -> Result<Option<i64>, Rejection> {
         let Some(text) = call.query.get(name).filter(|text| !text.is_empty()) else { return Ok(None) };
-        let parsed = text.parse().map_err(|_| {
-            let text = pleach_go::strconv::quote(text);
-            Rejection::BadRequest(format!("strconv.ParseInt: parsing {text}: invalid syntax"))
-        });
-        parsed.map(Some)
+        pleach_go::strconv::parse_int(text).map(Some).map_err(Rejection::BadRequest)
     };
     if let Some(lines) = number("tailLines")?.filter(|lines| *lines < 0) {
         errors.push(FieldError::invalid("tailLines", lines, "must be greater than or equal to 0"));

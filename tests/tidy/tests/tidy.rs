@@ -430,6 +430,7 @@ fn nothing_unfinished_and_nothing_of_one_machine() {
 fn texts_of_go_are_made_in_one_place() {
     let texts = [
         (["cannot un", "marshal"].concat(), "crates/pleach-json/", "use pleach_go::json"),
+        (["strco", "nv."].concat(), "crates/pleach-go/", "use pleach_go::strconv"),
         (["illegal base", "64 data"].concat(), "crates/pleach-go/", "use pleach_go::base64"),
         (["invalid URL ", "escape"].concat(), "crates/pleach-go/", "use pleach_go::url"),
         (["missing ']' ", "in host"].concat(), "crates/pleach-go/", "use pleach_go::url"),

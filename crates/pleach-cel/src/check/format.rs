@@ -78,12 +78,10 @@ fn precision(text: &[u8]) -> Result<usize, String> {
         return Err("could not find end of precision specifier".into());
     }
     let digits = String::from_utf8_lossy(&text[1..=length]);
-    let problem = match digits.parse::<i64>() {
-        Ok(_) => return Ok(1 + length),
-        Err(_) if digits.is_empty() => "invalid syntax",
-        Err(_) => "value out of range",
-    };
-    Err(format!("error while converting precision to integer: strconv.Atoi: parsing \"{digits}\": {problem}"))
+    match pleach_go::strconv::atoi(&digits) {
+        Ok(_) => Ok(1 + length),
+        Err(error) => Err(format!("error while converting precision to integer: {error}")),
+    }
 }
 
 fn number(checked: &Checked, clause: u8, arg: ExprId) -> Result<(), (ExprId, String)> {

@@ -237,7 +237,7 @@ impl<'p> Run<'_, 'p> {
             let decoded = decoded.map_err(Rejection::internal)?;
             if !decoded.strict.is_empty() {
                 let unknown: Vec<String> =
-                    decoded.strict.iter().map(|path| format!("unknown field \"{path}\"")).collect();
+                    decoded.strict.iter().map(|path| decode::unknown_field(seen.kind, path)).collect();
                 let why = format!("strict decoding error: {}", unknown.join(", "));
                 return Err(Rejection::internal(why));
             }

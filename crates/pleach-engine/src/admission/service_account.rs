@@ -48,7 +48,8 @@ impl Plugin for ServiceAccount {
                 write.engine.object(service_account::GROUP, service_account::PLURAL, Some(&namespace), &name);
             let Some(account) = found.await? else {
                 let why = format!(
-                    "error looking up service account {namespace}/{name}: serviceaccount {name:?} not found"
+                    "error looking up service account {namespace}/{name}: serviceaccount {} not found",
+                    pleach_go::strconv::quote(&name)
                 );
                 return Err(write.attributes.forbid(object, why));
             };

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use pleach_go::json::{field_type_error, type_error};
+use pleach_go::strconv::quote;
 use pleach_json::{Map, Value, parse_strict as parse_json};
 
 use super::written::{self, Written};
@@ -62,15 +63,15 @@ fn problems(written: &[Written], duplicates: &[String]) -> Vec<String> {
             let again = !seen.insert(key);
             let path = format!("[{i}].{key}");
             match (MEMBERS.contains(&key.as_str()), again) {
-                (false, false) => problems.push(format!("unknown field {path:?}")),
-                (true, true) => problems.push(format!("duplicate field {path:?}")),
+                (false, false) => problems.push(format!("unknown field {}", quote(&path))),
+                (true, true) => problems.push(format!("duplicate field {}", quote(&path))),
                 _ => {}
             }
             let inside =
                 |found: &&String| found.strip_prefix(&path).is_some_and(|rest| rest.starts_with(['.', '[']));
             while let Some(found) = nested.next_if(|found| inside(found) || **found == path) {
                 if key == "value" && inside(&found) {
-                    problems.push(format!("duplicate field {found:?}"));
+                    problems.push(format!("duplicate field {}", quote(found)));
                 }
             }
         }

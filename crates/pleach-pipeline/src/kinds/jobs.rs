@@ -5,6 +5,7 @@ mod indexes;
 mod status;
 mod success_policy;
 
+use pleach_go::strconv::atoi;
 use pleach_go::time::parse_duration;
 use pleach_json::{Value, json};
 use pleach_meta::FieldError;
@@ -601,9 +602,7 @@ fn cron_range(part: &str, least: i64, most: i64, names: &[&str]) -> Result<(), S
         if let Some(at) = names.iter().position(|name| *name == lower) {
             return Ok(at as i64 + least);
         }
-        let parsed = text.parse::<i64>().map_err(|_| {
-            format!("failed to parse int from {text}: strconv.Atoi: parsing {text:?}: invalid syntax")
-        })?;
+        let parsed = atoi(text).map_err(|error| format!("failed to parse int from {text}: {error}"))?;
         if parsed < 0 { Err(format!("negative number ({parsed}) not allowed: {text}")) } else { Ok(parsed) }
     };
     let mut halves = part.split('/');
@@ -660,6 +659,13 @@ mod tests {
             ("* * * *", Err("expected exactly 5 fields, found 4: [* * * *]")),
             ("60 * * * *", Err("end of range (60) above maximum (59): 60")),
             ("*/0 * * * *", Err("step of range should be a positive number: */0")),
+            (
+                "99999999999999999999 * * * *",
+                Err(
+                    "failed to parse int from 99999999999999999999: strconv.Atoi: parsing \"99999999999999999999\": value out of range",
+                ),
+            ),
+            ("x * * * *", Err("failed to parse int from x: strconv.Atoi: parsing \"x\": invalid syntax")),
             ("@x", Err("unrecognized descriptor: @x")),
             ("@every 1h30m", Ok(())),
             ("@every x", Err("failed to parse duration @every x: time: invalid duration \"x\"")),

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use pleach_go::strconv::quote;
 use pleach_json::{Value, json};
 use pleach_meta::FieldError;
 use pleach_meta::field_error::BadValue;
@@ -179,7 +180,7 @@ impl Rules for IpAddress {
         checks::ip(name, "metadata.name", &mut errors);
         let usual = name.parse::<IpAddr>().map(|ip| ip.to_string()).unwrap_or_default();
         if errors.len() == before && usual != name {
-            let why = format!("must be in canonical form ({usual:?})");
+            let why = format!("must be in canonical form ({})", quote(&usual));
             errors.push(FieldError::invalid("metadata.name", name, why));
         }
         let Some(parent) = parent else {
@@ -238,7 +239,7 @@ fn service_ranges(ranges: &[Value], errors: &mut Errors) {
         let (address, bits) = written.split_once('/').unwrap_or_default();
         let usual = address.parse::<IpAddr>().map(|ip| format!("{ip}/{bits}")).unwrap_or_default();
         if errors.len() == before && usual != written {
-            let why = format!("must be in canonical form ({usual:?})");
+            let why = format!("must be in canonical form ({})", quote(&usual));
             errors.push(FieldError::invalid(path, written, why));
         }
     }

@@ -107,15 +107,8 @@ fn parse_clause(text: &str) -> Result<(Clause, &str), String> {
                 .find(|c: char| !c.is_ascii_digit())
                 .ok_or_else(|| precision_error("could not find end of precision specifier".to_owned()))?;
             let digits = &after[..end];
-            let precision = digits.parse::<i64>().map_err(|error| {
-                let reason = match error.kind() {
-                    std::num::IntErrorKind::PosOverflow => "value out of range",
-                    _ => "invalid syntax",
-                };
-                let digits = quote(digits);
-                precision_error(format!(
-                    "error while converting precision to integer: strconv.Atoi: parsing {digits}: {reason}"
-                ))
+            let precision = pleach_go::strconv::atoi(digits).map_err(|error| {
+                precision_error(format!("error while converting precision to integer: {error}"))
             })?;
             (precision as usize, &after[end..])
         }

@@ -1,5 +1,6 @@
 //! Validation of `podFailurePolicy`.
 
+use pleach_go::strconv::quote;
 use pleach_json::Value;
 use pleach_meta::FieldError;
 use pleach_meta::field_error::BadValue;
@@ -23,7 +24,7 @@ fn too_many(list: &[Value], most: i64, path: &str, errors: &mut Errors) {
 /// A value from a list; an empty one is told which there are.
 fn chosen(text: &str, path: &str, supported: &[&str], errors: &mut Errors) {
     if text.is_empty() {
-        let quoted: Vec<String> = supported.iter().map(|one| format!("{one:?}")).collect();
+        let quoted: Vec<String> = supported.iter().map(|one| quote(one)).collect();
         errors.push(FieldError::required(path, format!("valid values: [{}]", quoted.join(" "))));
     } else {
         checks::one_of(text, path, supported, errors);

@@ -1,9 +1,10 @@
-//! Quoted text with Go's escapes, in single or double quotes alike.
+//! `strconv.Unquote` of texts in double or single quotes.
 
-/// The text between the quotes, or `None` when an escape is wrong.
+/// The text between the quotes, or `None` when an escape is wrong. Unlike Go's own, as client-go's JSONPath has it,
+/// single quotes may be around a text of any length.
 ///
 /// Escaped bytes that are not UTF-8 become U+FFFD.
-pub(super) fn unquote(quoted: &str) -> Option<String> {
+pub fn unquote(quoted: &str) -> Option<String> {
     let quote = quoted.chars().next()?;
     let inside = quoted.get(1..quoted.len() - 1)?;
     let mut bytes = Vec::with_capacity(inside.len());
