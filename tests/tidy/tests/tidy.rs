@@ -425,6 +425,50 @@ fn nothing_unfinished_and_nothing_of_one_machine() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Where the paths in a document may start.
+const PATHS_START: [&str; 3] = ["", "crates/", "docs/"];
+
+/// The paths that a document names, between backquotes or as links: they end as files or directories do.
+fn named_paths(text: &str) -> Vec<&str> {
+    let mut inside_block = false;
+    let mut paths = Vec::new();
+    for line in text.lines() {
+        inside_block ^= line.starts_with("```");
+        if inside_block {
+            continue;
+        }
+        let is_path = |span: &&str| {
+            let simple = span.chars().all(|c| c.is_ascii_alphanumeric() || "/_-.".contains(c));
+            let ends = ["/", ".rs", ".txt", ".md", ".yaml", ".sh"].iter().any(|end| span.ends_with(end));
+            simple && !span.starts_with('/') && ends
+        };
+        paths.extend(line.split('`').skip(1).step_by(2).filter(is_path));
+        let links = line.split("](").skip(1).filter_map(|link| link.split([')', '#']).next());
+        paths.extend(links.filter(is_path));
+    }
+    paths
+}
+
+#[test]
+fn paths_in_documents_exist() {
+    let (root, all) = (root(), files());
+    let mut wrong = Vec::new();
+    for document in ["ARCHITECTURE.md", "docs/adding-a-built-in-kind.md"] {
+        let text = fs::read_to_string(root.join(document)).expect("a document");
+        let paths = named_paths(&text);
+        assert!(paths.len() > 10, "{document}: {paths:?}");
+        for path in paths {
+            // Within a sentence about a crate, its files go by their path in `src`, or by their name alone.
+            let ending = if path.contains('/') { format!("/src/{path}") } else { format!("/{path}") };
+            let exists = PATHS_START.iter().any(|start| root.join(start).join(path).exists());
+            if !exists && !all.iter().any(|(name, _)| name.contains(&ending)) {
+                wrong.push(format!("{document}: {path} does not exist"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// Texts of Go's library are made in one crate each. Tests may quote them.
 #[test]
 fn texts_of_go_are_made_in_one_place() {
