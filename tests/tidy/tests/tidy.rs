@@ -345,6 +345,30 @@ const NAMES_KINDS: &[(&str, &str)] = &[
     ),
 ];
 
+/// Files and directories that compare with constants that have the name of a built-in kind, and why.
+const COMPARES_WITH_CONSTANTS: &[(&str, &str)] = &[
+    ("crates/pleach-cli/src/cmd/rbac/unused.rs", "roles are what the command is about"),
+    ("crates/pleach-cli/src/document.rs", "CRDs among the documents of a file"),
+    (
+        "crates/pleach-cli/src/policy/setting.rs",
+        "files with policies, roles and bindings fill the registries",
+    ),
+    (
+        "crates/pleach-engine/src/admission/limited_namespaces.rs",
+        "an index over LimitRanges and ResourceQuotas",
+    ),
+    ("crates/pleach-engine/src/controllers/", "a controller observes the keys of its kinds"),
+    (
+        "crates/pleach-engine/src/flow_control.rs",
+        "flow control follows FlowSchemas and PriorityLevelConfigurations",
+    ),
+    ("crates/pleach-engine/src/rbac.rs", "the authorizer's index over roles and bindings"),
+    ("crates/pleach-engine/src/rbac/escalation.rs", "the verb escalate is about roles"),
+    ("crates/pleach-engine/src/webhooks/registry.rs", "an index over webhook configurations"),
+    ("crates/pleach-policy/src/rules.rs", "the namespace of a request about a Namespace"),
+    ("crates/pleach-sdk/src/definition.rs", "CRDs are what the crate takes"),
+];
+
 /// The names of the built-in kinds: `kind` and plural.
 fn built_in_names() -> Vec<String> {
     let kinds = pleach_pipeline::kinds::all(Gates::default());
@@ -355,23 +379,81 @@ fn built_in_names() -> Vec<String> {
     names
 }
 
+/// The source of the product without tests and the kinds' own files: path and text.
+fn sources_outside_kinds() -> Vec<(String, String)> {
+    let sources = files().into_iter().filter(|(name, _)| {
+        let counts = name.starts_with("crates/") && name.contains("/src/") && name.ends_with(".rs");
+        let is_test = name.ends_with("tests.rs") || name.contains("/tests/");
+        counts && !is_test && !name.starts_with("crates/pleach-pipeline/src/kinds")
+    });
+    sources
+        .map(|(name, path)| {
+            let text = fs::read_to_string(&path).expect("source is text");
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            (name, code.to_owned())
+        })
+        .collect()
+}
+
+/// The names of constants that are a built-in kind's name.
+fn constants_of_kinds(names: &[String]) -> Vec<String> {
+    let mut constants = Vec::new();
+    for (name, path) in files() {
+        if !name.starts_with("crates/") || !name.ends_with(".rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("source is text");
+        for line in text.lines() {
+            let Some((_, declared)) = line.split_once("const ") else { continue };
+            let Some((constant, value)) = declared.split_once(": &str = \"") else { continue };
+            if value.strip_suffix("\";").is_some_and(|value| names.iter().any(|name| name == value)) {
+                constants.push(constant.to_owned());
+            }
+        }
+    }
+    constants.sort();
+    constants.dedup();
+    constants
+}
+
+#[test]
+fn constants_with_names_of_kinds_are_compared_with_in_listed_files() {
+    let constants = constants_of_kinds(&built_in_names());
+    assert!(["PLURAL", "ROLES", "SECRETS"].iter().all(|one| constants.iter().any(|other| other == one)));
+    let compares = |line: &str| {
+        let before_arrow = line.split_once("=>").map(|(pattern, _)| pattern);
+        let compared = line.contains(" == ") || line.contains(" != ") || line.contains("matches!(");
+        before_arrow
+            .or(compared.then_some(line))
+            .is_some_and(|part| constants.iter().any(|constant| has_identifier(part, constant)))
+    };
+    let (mut wrong, mut found) = (Vec::new(), Vec::new());
+    for (name, code) in sources_outside_kinds() {
+        let lines: Vec<_> = code.lines().enumerate().filter(|(_, line)| compares(line)).collect();
+        if COMPARES_WITH_CONSTANTS.iter().any(|(listed, _)| name.starts_with(listed)) {
+            found.extend((!lines.is_empty()).then_some(name));
+        } else {
+            wrong
+                .extend(lines.iter().map(|(number, line)| format!("{name}:{}: {}", number + 1, line.trim())));
+        }
+    }
+    for (listed, _) in COMPARES_WITH_CONSTANTS {
+        if !found.iter().any(|name| name.starts_with(listed)) {
+            wrong.push(format!("{listed} compares with no constant now: take it off the list"));
+        }
+    }
+    assert!(wrong.is_empty(), "add a method to Strategy instead:\n{}", wrong.join("\n"));
+}
+
 #[test]
 fn only_strategies_ask_which_kind_an_object_has() {
     let names = built_in_names();
     assert!(names.iter().any(|name| name == "Lease") && names.len() > 100, "{names:?}");
     let mut wrong = Vec::new();
-    for (name, path) in files() {
-        let counts = name.starts_with("crates/") && name.contains("/src/") && name.ends_with(".rs");
-        let is_test = name.ends_with("tests.rs") || name.contains("/tests/");
-        if !counts
-            || is_test
-            || name.starts_with("crates/pleach-pipeline/src/kinds")
-            || NAMES_KINDS.iter().any(|(listed, _)| *listed == name)
-        {
+    for (name, code) in sources_outside_kinds() {
+        if NAMES_KINDS.iter().any(|(listed, _)| *listed == name) {
             continue;
         }
-        let text = fs::read_to_string(&path).expect("source is text");
-        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         for (number, line) in code.lines().enumerate() {
             let compares = names.iter().any(|kind| {
                 let forms = ["== \"{}\"", "!= \"{}\"", "\"{}\" =>", "\"{}\") =>", "\"{}\" | ", "| \"{}\""];
