@@ -24,6 +24,8 @@ scripts/setup.sh
 step 'style'
 cargo fmt --all --check
 cargo clippy --workspace --all-targets --quiet -- -D warnings
+# As a program depends on it that turns the default features off.
+cargo check --quiet -p pleach-sdk --no-default-features
 
 step 'docs'
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
