@@ -233,8 +233,8 @@ impl Walk {
     }
 }
 
-/// Whether two values are equal, if that is asked at this depth: most of an object is as it was, and no
-/// type is needed to tell.
+/// Whether two values are equal, where they are compared at this depth at all: most of an object is unchanged, and
+/// equality needs no type.
 pub(crate) fn is_equal(old: Option<&Value>, new: Option<&Value>, depth: usize) -> bool {
     match (old, new) {
         (Some(Value::Array(_) | Value::Object(_)), Some(_)) => asks_first(depth) && old == new,

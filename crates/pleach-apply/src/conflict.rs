@@ -41,16 +41,16 @@ impl Conflicts {
 
     /// Visits the conflicts, up to the limit of an answer.
     fn each<'c>(&'c self, mut each: impl FnMut(&'c Identity, &str)) {
-        let (mut told, mut bytes) = (0, 0);
+        let (mut reported, mut bytes) = (0, 0);
         let mut path_text = String::new();
         for (owner, fields) in &self.0 {
             fields.try_each_path(&mut |path| {
-                if told >= MAX_ERRORS || bytes > MAX_BYTES {
+                if reported >= MAX_ERRORS || bytes > MAX_BYTES {
                     return ControlFlow::Break(());
                 }
                 path_text.clear();
                 write_path(path, &mut path_text);
-                told += 1;
+                reported += 1;
                 bytes += path_text.len() + owner.manager.len();
                 each(owner, &path_text);
                 ControlFlow::Continue(())
@@ -66,9 +66,9 @@ impl Conflicts {
         } else {
             format!("Apply failed with {count} conflicts: ")
         };
-        let (mut last, mut told): (Option<&Identity>, usize) = (None, 0);
+        let (mut last, mut reported): (Option<&Identity>, usize) = (None, 0);
         self.each(|owner, path| {
-            told += 1;
+            reported += 1;
             if count == 1 {
                 let _ = write!(text, "conflict with {}: {path}", shown(owner));
                 return;
@@ -80,8 +80,8 @@ impl Conflicts {
             }
             let _ = write!(text, "\n- {path}");
         });
-        if told < count {
-            let _ = write!(text, "\n- and {} more", count - told);
+        if reported < count {
+            let _ = write!(text, "\n- and {} more", count - reported);
         }
         text
     }

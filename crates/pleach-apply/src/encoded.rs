@@ -1,8 +1,8 @@
-//! Sets of paths as `managedFields` keeps them, changed where they stand.
+//! Field sets in their encoded form (`fieldsV1`), changed in place.
 //!
-//! Most of what owners own is left alone by a write. So owners keep their fields in the form they are
-//! stored in, and a write finds its way in there along what it changes: the cost is that of the change
-//! and not of the object. [`Set`] is the form for everything else.
+//! A write changes few of the fields that managers own. So field sets stay in the form they are stored in, and a
+//! write looks up only the paths that it changes: its cost grows with the change and not with the object. [`Set`] is
+//! the form for everything else.
 //!
 //! **Invariant:** the form is the one that [`encode_fields`](crate::encode_fields) makes. All values
 //! are objects; `.` stands only inside a step, beside others, and sorts before them. Whatever comes in

@@ -336,7 +336,7 @@ impl Walk {
         }) && expected.is_empty()
     }
 
-    /// Whether a member is the next of those expected, or is none that anybody owns.
+    /// Whether a member is the next one expected, or one that no manager owns.
     #[inline]
     fn member_is(
         &mut self,

@@ -93,7 +93,7 @@ pub(crate) struct Changed {
 }
 
 struct Walk<'r> {
-    /// Whether something came that was not there, or was another value.
+    /// Whether the merge added or changed a value.
     differs: bool,
     /// Fields of the whole object that are reset after the merge.
     reset: Option<&'r Set>,

@@ -39,7 +39,7 @@ pub struct Fix {
     pub replacement: String,
 }
 
-/// One thing to say.
+/// An error or a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// How bad it is.

@@ -1,8 +1,7 @@
 //! The checks of `pleach lint`: errors of a CRD, and behaviour that will surprise its users.
 //!
-//! The verdict is the server's: its own checks, its own messages. Around them: where in the file,
-//! what the rule behind a message is for, what to do. Warnings are about CRDs that the server takes
-//! and whose authors will wonder.
+//! Errors are the server's, from its own checks. Each has its place in the file, the reason for the rule, and advice.
+//! Warnings are about CRDs that the server accepts and that behave in unexpected ways.
 
 mod cost;
 mod explain;

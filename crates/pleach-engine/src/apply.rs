@@ -26,7 +26,7 @@ use crate::write::{self, Intent, WriteResult};
 use crate::write_cache::{AppliedConfiguration, LastApplied, LastStored};
 
 /// How often an apply is retried when the object is created and deleted meanwhile.
-const RACES: usize = 16;
+const CONFLICT_RETRIES: usize = 16;
 
 impl Engine {
     /// Applies a configuration.
@@ -52,7 +52,7 @@ impl Engine {
         }?;
         let field_sets = self.write_cache.field_sets(target.kind.storage_version().fingerprint());
         let mut apply = Apply { target, manager, configuration, options, field_sets, last_applied };
-        for _ in 0..RACES {
+        for _ in 0..CONFLICT_RETRIES {
             match self.write_over(target, &mut apply, options, context).await {
                 // An object that does not exist is created.
                 Err(Rejection::NotFound(_)) if target.subresource == Subresource::None => {}

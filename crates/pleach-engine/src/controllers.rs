@@ -110,7 +110,7 @@ enum Ended {
 }
 
 impl Engine {
-    /// Waits until whether this process leads is not as it was; for ever where no election is held.
+    /// Waits until leadership is not `leads`. Without leader election that never happens.
     async fn leadership_other_than(&self, leads: bool) {
         match self.leadership.clone() {
             Some(mut leadership) => {

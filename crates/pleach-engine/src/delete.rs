@@ -28,7 +28,7 @@ pub const ORPHAN: &str = "orphan";
 /// The finalizer of an object until its dependents are deleted.
 pub const FOREGROUND: &str = "foregroundDeletion";
 
-const RACES: usize = 256;
+const CONFLICT_RETRIES: usize = 256;
 /// How many objects of a collection are deleted at once: they share writes to the disk.
 pub(crate) const AT_ONCE: usize = 64;
 
@@ -118,7 +118,7 @@ impl Engine {
         let attributes = AdmissionAttributes::new(target, name, RequestOptions::Delete(options), context);
         let admission = self.begin_admission(&attributes).await?;
         let key = target.key_of(target.name());
-        for _ in 0..RACES {
+        for _ in 0..CONFLICT_RETRIES {
             let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
             if let Step::Done(deleted) =
                 self.delete_record(target, &record, admission, options, context).await?
@@ -137,7 +137,7 @@ impl Engine {
         context: &mut Context,
     ) -> Result<(), Rejection> {
         let key = target.key_of(target.name());
-        for _ in 0..RACES {
+        for _ in 0..CONFLICT_RETRIES {
             let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
             if let Step::Done(_) = self.delete_record(target, &record, None, options, context).await? {
                 return Ok(());

@@ -1,5 +1,5 @@
-//! How many objects collections have and how large they are, as the last list of each saw it: what the work of the
-//! next list is estimated by.
+//! The number and size of the objects in each collection at its last list, from which the seats of the next list are
+//! estimated.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};

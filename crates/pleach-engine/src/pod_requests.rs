@@ -16,7 +16,7 @@ use crate::target::{Subresource, Target};
 use crate::write::{check_uid, conflict};
 
 /// How often a change is tried again after a conflict.
-const RACES: usize = 64;
+const CONFLICT_RETRIES: usize = 64;
 
 impl Engine {
     /// Assigns a Pod to the Node that a Binding names. `target` is the Pod's `/binding`.
@@ -92,7 +92,7 @@ impl Engine {
             self.validating_admission(&attributes, Some(&eviction), None, context).await?;
         }
         let pod = Target { subresource: Subresource::None, ..target.clone() };
-        for _ in 0..RACES {
+        for _ in 0..CONFLICT_RETRIES {
             let object = self.pod(&pod).await?;
             if !requests::ignores_budgets(&object) {
                 return self.evict_within_budget(&pod, &object, deletion, context).await;
@@ -236,7 +236,7 @@ impl Engine {
         how: impl Fn(&mut Value) -> Result<(), Rejection>,
     ) -> Result<Value, Rejection> {
         let key = target.key_of(target.name());
-        for _ in 0..RACES {
+        for _ in 0..CONFLICT_RETRIES {
             let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
             let mut value = record.parse()?;
             how(&mut value)?;

@@ -41,7 +41,7 @@ use crate::write_cache::{AppliedConfiguration, LastStored};
 /// How often a generated name is tried.
 const NAME_ATTEMPTS: usize = 8;
 /// How often a write is retried after a conflict. Upstream retries until the request times out.
-const RACES: usize = 256;
+const CONFLICT_RETRIES: usize = 256;
 
 /// The result of an update or apply.
 pub struct WriteResult {
@@ -281,7 +281,7 @@ impl Engine {
         let update = RequestOptions::Update(options);
         let attributes = AdmissionAttributes::new(asked, asked.name(), update, context);
         let admission = self.begin_admission(&attributes).await?;
-        for _ in 0..RACES {
+        for _ in 0..CONFLICT_RETRIES {
             let record = self.stored(&key).await?.ok_or_else(|| Rejection::NotFound(target.subject()))?;
             let live = self.live(target, &key, &record).await?;
             check_uid(target, &key, intent.uid(), &live, options.dry_run)?;

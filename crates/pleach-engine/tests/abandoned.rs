@@ -15,14 +15,14 @@ use pleach_store::{
     Commit, Key, ModelStore, Range, RangeQuery, Revision, Stats, Store, StoreFuture, Versioned, Watch,
 };
 
-/// A store that once commits without ever saying so.
+/// A store that loses the reply of one commit.
 #[derive(Default)]
-struct Mute {
+struct LostReply {
     store: ModelStore,
     once: AtomicBool,
 }
 
-impl Store for Mute {
+impl Store for LostReply {
     fn get<'a>(&'a self, key: &'a Key, at: Option<Revision>) -> StoreFuture<'a, Option<Versioned>> {
         self.store.get(key, at)
     }
@@ -60,13 +60,13 @@ impl Store for Mute {
 }
 
 struct Fixture {
-    store: Arc<Mute>,
+    store: Arc<LostReply>,
     engine: Arc<Engine>,
 }
 
 impl Fixture {
     async fn new() -> Self {
-        let store = Arc::new(Mute::default());
+        let store = Arc::new(LostReply::default());
         let engine = deterministic::engine(store.clone());
         engine.start().await.unwrap();
         let engine = Arc::new(engine);

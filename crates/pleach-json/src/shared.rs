@@ -1,9 +1,8 @@
 //! A vector that copies of it share until one of them changes.
 //!
-//! The storage of arrays and objects. An object on its way through a write is taken apart, copied
-//! and compared with what was there before, and nearly all of it stays as it is: copying is counting
-//! up, what is shared is equal without being looked at, and only what lies on the way to a change is
-//! ever written anew. An empty one needs no memory.
+//! The storage of arrays and objects. A write takes an object apart, copies it and compares it with the stored one, and
+//! changes little of it: a copy increases a reference count, shared parts are equal without a comparison, and only the
+//! parents of a changed value are copied. An empty vector needs no memory.
 
 use triomphe::Arc;
 

@@ -264,7 +264,8 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         false
     }
 
-    /// Decodes what the schema does not, in place. The paths of unknown fields come back; the error is Go's.
+    /// Decodes the fields that the schema does not describe, in place. Returns the paths of unknown fields; the error is
+    /// Go's.
     fn decode(
         &self,
         resource: Resource<'_>,
@@ -318,7 +319,7 @@ pub trait Strategy: Debug + Send + Sync + 'static {
         prepare::default_for_update(self.counts_generations(resource.version()), resource, object, old.value);
     }
 
-    /// Sets what depends on the user or the time of a write, after the object is prepared. `old` is the object it
+    /// Sets the fields that depend on the user or the time of a write, after the object is prepared. `old` is the object it
     /// replaces.
     fn stamp(&self, object: &mut Value, old: Option<&Value>, subresource: Subresource, by: &Stamp<'_>) {
         let _ = (object, old, subresource, by);

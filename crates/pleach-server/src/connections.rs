@@ -31,8 +31,8 @@ pub struct Connections {
 struct All {
     next: u64,
     open: HashMap<u64, Arc<ConnectionState>>,
-    /// When it was last looked which connections take something, and how much each had taken then.
-    looked: Option<(Instant, HashMap<u64, usize>)>,
+    /// The time of the last sample, and the bytes that each connection had read by then.
+    last_sample: Option<(Instant, HashMap<u64, usize>)>,
 }
 
 impl Connections {
@@ -102,7 +102,7 @@ impl Connections {
         let mut all = self.lock();
         let now = Instant::now();
         let taken = |all: &All| all.open.iter().map(|(id, one)| (*id, one.taken())).collect();
-        match &all.looked {
+        match &all.last_sample {
             Some((since, before)) if now - *since >= STALLED => {
                 let stalled = all.open.iter().filter(|(id, one)| before.get(id) == Some(&one.taken()));
                 if let Some((_, most)) =
@@ -113,11 +113,11 @@ impl Connections {
                 }
                 let recent = now - *since >= 10 * STALLED;
                 if recent {
-                    all.looked = None;
+                    all.last_sample = None;
                 }
             }
             Some(_) => {}
-            None => all.looked = Some((now, taken(&all))),
+            None => all.last_sample = Some((now, taken(&all))),
         }
         true
     }

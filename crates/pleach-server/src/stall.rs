@@ -96,7 +96,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// A stream must take a part of its answer within this time.
+    /// Streams whose client must read a part of the response within this time.
     pub fn new(patience: Duration) -> Self {
         Self { patience }
     }
@@ -104,31 +104,31 @@ impl Streams {
 
 impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Streams {
     fn execute(&self, stream: F) {
-        tokio::spawn(attended(stream, self.patience));
+        tokio::spawn(with_stall_timeout(stream, self.patience));
     }
 }
 
 pin_project! {
     /// Runs a stream until it ends, or a part of its answer has waited too long.
     // A type of its own: the future of an `async fn` has room for its argument twice, and is moved several times.
-    struct Attended<F> {
+    struct WithStallTimeout<F> {
         #[pin]
         stream: F,
         patience: Duration,
         timer: Option<Pin<Box<Sleep>>>,
         // Whether a part of the answer waits to be taken.
         waits: bool,
-        // How many parts there were, now and when the timer was set.
+        // The number of parts so far, and when the timer was set.
         parts: usize,
         before: usize,
     }
 }
 
-fn attended<F>(stream: F, patience: Duration) -> Attended<F> {
-    Attended { stream, patience, timer: None, waits: false, parts: 0, before: 0 }
+fn with_stall_timeout<F>(stream: F, patience: Duration) -> WithStallTimeout<F> {
+    WithStallTimeout { stream, patience, timer: None, waits: false, parts: 0, before: 0 }
 }
 
-impl<F: Future<Output = ()>> Future for Attended<F> {
+impl<F: Future<Output = ()>> Future for WithStallTimeout<F> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -151,7 +151,7 @@ impl<F: Future<Output = ()>> Future for Attended<F> {
         });
         while timer.as_mut().poll(cx).is_ready() {
             if *this.parts == *this.before {
-                tracing::debug!("an answer that its client does not take was given up");
+                tracing::debug!("response stalled: client does not read; stream closed");
                 return Poll::Ready(());
             }
             *this.before = *this.parts;

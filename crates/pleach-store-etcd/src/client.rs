@@ -56,7 +56,7 @@ pub(crate) struct Client {
     failed: Notify,
 }
 
-/// Whether a call changes something, and for whom.
+/// Whether a call writes, and the caller of a write.
 #[derive(Debug, Clone, Copy)]
 enum Effect<'a> {
     Read,

@@ -131,30 +131,30 @@ const MAX_REPAIRED: usize = 1024 * 1024;
 ///
 /// After a document that cannot be read, the next `---` starts a new one.
 pub fn documents(text: &str) -> Documents<'_> {
-    let way = match characters::decode(text.as_bytes()) {
-        Err(fault) => Way::Nowhere(Some(fault)),
+    let reader = match characters::decode(text.as_bytes()) {
+        Err(fault) => Reader::Failed(Some(fault)),
         Ok(_) => match Manifests::new(text) {
-            Some(manifests) => Way::Short { manifests, given: 0 },
-            None => Way::Long(Box::new(Stream::new(text, false))),
+            Some(manifests) => Reader::Manifests { manifests, returned: 0 },
+            None => Reader::Stream(Box::new(Stream::new(text, false))),
         },
     };
-    Documents { text, way }
+    Documents { text, reader }
 }
 
 /// The documents of a stream; see [`documents`].
 pub struct Documents<'a> {
     text: &'a str,
-    way: Way<'a>,
+    reader: Reader<'a>,
 }
 
-/// How a stream is read.
-enum Way<'a> {
+/// The reader of a stream.
+enum Reader<'a> {
     /// It failed.
-    Nowhere(Option<YamlError>),
-    /// By the fast manifest reader, so many documents so far.
-    Short { manifests: Manifests<'a>, given: usize },
-    /// By the full parser.
-    Long(Box<Stream<'a>>),
+    Failed(Option<YamlError>),
+    /// The fast reader of manifests, and the number of documents that it has returned.
+    Manifests { manifests: Manifests<'a>, returned: usize },
+    /// The full parser.
+    Stream(Box<Stream<'a>>),
 }
 
 impl Iterator for Documents<'_> {
@@ -162,12 +162,12 @@ impl Iterator for Documents<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            match &mut self.way {
-                Way::Nowhere(fault) => return fault.take().map(Err),
-                Way::Long(stream) => return next_document(self.text, stream),
-                Way::Short { manifests, given } => match manifests.next() {
+            match &mut self.reader {
+                Reader::Failed(fault) => return fault.take().map(Err),
+                Reader::Stream(stream) => return next_document(self.text, stream),
+                Reader::Manifests { manifests, returned } => match manifests.next() {
                     Ok(manifest) => {
-                        *given += 1;
+                        *returned += 1;
                         return manifest.map(|manifest| {
                             Ok(Document {
                                 value: manifest.value,
@@ -179,10 +179,10 @@ impl Iterator for Documents<'_> {
                     Err(manifest::NeedsFullParser) => {
                         // From the start, for the usual errors.
                         let mut stream = Box::new(Stream::new(self.text, false));
-                        for _ in 0..*given {
+                        for _ in 0..*returned {
                             pass_document(&mut stream);
                         }
-                        self.way = Way::Long(stream);
+                        self.reader = Reader::Stream(stream);
                     }
                 },
             }

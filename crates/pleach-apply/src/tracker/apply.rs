@@ -1,4 +1,4 @@
-//! Applies.
+//! Server-side apply: merge, conflicts, ownership.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -169,7 +169,7 @@ impl Tracker<'_> {
         let time = last.as_ref().and_then(|entry| entry.time.clone());
         entries.0.push(Entry { identity: identity.clone(), api_version, time, fields });
         let (object, differs) = match &last {
-            Some(last) if !last.fields.is_empty() && !self.is_all_said(&entries, last) => {
+            Some(last) if !last.fields.is_empty() && !self.applies_all_last_fields(&entries, last) => {
                 let merged = merged.map_or_else(|| live.clone(), |merged| merged.value);
                 let pruned = self
                     .pruned(merged, config, &entries, last)
@@ -202,7 +202,7 @@ impl Tracker<'_> {
     }
 
     /// Whether the manager applies all fields it applied last time: then nothing is removed.
-    fn is_all_said(&self, entries: &Entries, last: &Entry) -> bool {
+    fn applies_all_last_fields(&self, entries: &Entries, last: &Entry) -> bool {
         last.api_version == self.request.api_version
             && entries.0.last().is_some_and(|now| last.fields.is_subset(&now.fields))
     }
@@ -256,7 +256,7 @@ impl Tracker<'_> {
             let Some((InVersion { value: whole, of }, now)) = whole.zip(now) else { continue };
             let mut owned = fields.to_set();
             if there == self.request.api_version {
-                // Entries do not tell of it, but what says an object's name keeps its metadata.
+                // Entries do not record `apiVersion`, `kind` and the name, but a configuration that has them keeps them.
                 owned = owned.union(&fields_of(config, of).intersection(&STRIPPED));
             }
             let (left, owned) = (named(fields_of(&now.value, of), of), named(owned, of));

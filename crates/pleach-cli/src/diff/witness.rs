@@ -128,7 +128,7 @@ impl Witnesses<'_> {
         self.loses(object, &path)
     }
 
-    /// Any object, for changes that all of them feel.
+    /// The smallest valid object, for changes that affect every object.
     pub(super) fn any(&self, answer: &str) -> Option<Witness> {
         let mut object = draft(self.old, self.old_version, Extent::Minimal);
         let errors = repair(self.old_version, &mut object);

@@ -96,7 +96,7 @@ impl Engine {
         Err(Rejection::Invalid { subject: target.kind.own_subject(object), errors: vec![error] })
     }
 
-    /// The resource of a kind, and whether it is known.
+    /// The access check for parameters of a kind, and whether the kind is known.
     fn asked(&self, api_version: &str, kind: &str) -> (AccessCheck, bool) {
         let (group, version) = group_version(api_version);
         let found = self.catalog.by_kind(group, kind);

@@ -18,9 +18,9 @@ use crate::rejection::Rejection;
 
 /// How long after the removal of an object its CRD is reconciled: objects are removed in bursts.
 const SETTLE: Duration = Duration::from_millis(20);
-/// How long after its deletion a CRD is reconciled in any case. The request that deletes it enqueues it once
+/// The delay after which a deleted CRD is reconciled in any case. The request that deletes it enqueues it once
 /// no object can be created any more, and may be cancelled before that.
-const SURELY: Duration = Duration::from_secs(1);
+const FALLBACK_DELAY: Duration = Duration::from_secs(1);
 
 /// Deletes CRDs.
 pub(super) struct DefinitionFinalizer {
@@ -67,7 +67,7 @@ impl Controller for DefinitionFinalizer {
             Change::Stored { key, object: Some(object), .. } => {
                 return match keys::split(key) {
                     Some((GROUP, PLURAL, name)) if ObjectMeta::of(object).is_terminating() => {
-                        vec![(name.into(), SURELY)]
+                        vec![(name.into(), FALLBACK_DELAY)]
                     }
                     _ => Vec::new(),
                 };

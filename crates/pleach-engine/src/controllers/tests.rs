@@ -25,7 +25,7 @@ enum Behavior {
     AllowsAfter(Duration),
 }
 
-/// A webhook that allows everything but objects it was told about by name, and counts calls.
+/// A webhook that counts calls and allows all objects, except for those in `treats`.
 #[derive(Clone, Default)]
 struct Webhook {
     treats: Arc<Mutex<HashMap<Str, Behavior>>>,

@@ -64,10 +64,9 @@ pub(super) fn plain_string<'a>(text: &'a str, at: &mut usize) -> Option<&'a str>
 }
 
 impl<'a> Parser<'a, '_> {
-    /// Reads any string, standing at its opening quote, and puts what it says behind what had
-    /// escapes before.
+    /// Reads any string from its opening quote, and appends its text to `unescaped`.
     fn escaped_string(&mut self) -> Result<(), ParseError> {
-        // What is plain since the last escape.
+        // The beginning of the text without escapes.
         let mut start = self.at + 1;
         let mut end = start;
         loop {
@@ -81,7 +80,7 @@ impl<'a> Parser<'a, '_> {
                 }
                 (Some(b'\\'), Some(b'"' | b'\\' | b'/')) => {
                     self.unescaped.push_str(&self.text[start..end]);
-                    // The character is what it stands for: it goes with what follows.
+                    // The character stands for itself: it is copied with the text that follows.
                     start = end + 1;
                     end += 2;
                 }

@@ -67,7 +67,7 @@ pub fn validate_object_meta(
     validate_object_meta_with(meta, namespaced, &checks(name_rule), path)
 }
 
-/// The same for metadata beside some that nothing is wrong with: what the two share is not looked at.
+/// The same beside metadata that is valid: values that the two share are not validated again.
 pub fn validate_object_meta_beside(
     meta: ObjectMeta<'_>,
     right: ObjectMeta<'_>,

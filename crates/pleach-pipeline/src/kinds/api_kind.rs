@@ -202,7 +202,7 @@ impl ApiKind {
         }
     }
 
-    /// Removes what only admission was to see.
+    /// Removes empty objects that only admission sees ([`Rules::kept_when_empty`]).
     fn remove_empty(&self, object: &mut Value) {
         for [outer, inner] in self.rules.kept_when_empty() {
             if let Some(outer) = object.get_mut(outer).and_then(Value::as_object_mut)

@@ -13,12 +13,12 @@ use crate::kinds::checks::{self, Errors};
 use crate::kinds::fields::{default_to, each_mut, int_at, items, text};
 use crate::kinds::pod::cells::or_none;
 
-/// Three of a list, and how many there are more.
-pub(crate) fn three(all: &[String]) -> Value {
+/// The first three entries of a list, and the number of further ones.
+pub(crate) fn three_and_count(all: &[String]) -> Value {
     shortened(all, all.len())
 }
 
-/// Three of a list that begins so, and how many there are more of all.
+/// The same for a list of `count` entries that begins with `first`.
 fn shortened(first: &[String], count: usize) -> Value {
     if count == 0 {
         return "<none>".into();
@@ -295,7 +295,7 @@ impl Rules for EndpointSlice {
                 if shown.iter().all(String::is_empty) && shown.len() < 2 {
                     "<unset>".into()
                 } else {
-                    three(&shown)
+                    three_and_count(&shown)
                 }
             }),
             computed("Endpoints", "string", |o, _| {
@@ -304,7 +304,7 @@ impl Rules for EndpointSlice {
                     .flat_map(|endpoint| items(endpoint, "addresses"))
                     .filter_map(|address| address.as_str().map(str::to_owned))
                     .collect();
-                if all.is_empty() { or_none("<unset>") } else { three(&all) }
+                if all.is_empty() { or_none("<unset>") } else { three_and_count(&all) }
             }),
             age_text(),
         ]

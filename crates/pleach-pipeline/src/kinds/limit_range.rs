@@ -181,10 +181,10 @@ type Bound = (String, Quantity);
 pub const GROUP: &str = "";
 /// The resource.
 pub const PLURAL: &str = "limitranges";
-/// The annotation that says what was filled in.
+/// The annotation that lists the defaults that were set.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
-/// Fills in what the containers of a Pod do not ask for; says whether there was something.
+/// Sets default requests and limits in the containers of a Pod. Returns whether any was missing.
 pub fn fill_pod(range: &Value, pod: &mut Value) -> bool {
     let (mut requests, mut limits) = (Map::new(), Map::new());
     for limit in limits_of(range).filter(|limit| text(limit, "type") == "Container") {

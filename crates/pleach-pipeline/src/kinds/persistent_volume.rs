@@ -84,7 +84,7 @@ impl Rules for Claim {
     fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         let spec = object.get("spec").unwrap_or(&Value::Null);
-        // What an older claim refers to may go on to be wrong.
+        // References of a stored claim that are invalid already stay allowed.
         let refers = |source: &str| {
             old.is_some_and(|old| old.at(&["spec", source, "apiGroup"]).is_some_and(|group| !group.is_null()))
         };

@@ -248,7 +248,7 @@ fn addresses(object: &mut Value) {
     }
 }
 
-/// Takes over what an update leaves out and the new type still has; removes what it no longer has.
+/// Keeps allocated fields that an update leaves out if the new type still has them, and removes those it has not.
 fn take_over(object: &mut Value, old: &Value) {
     let new_type = text_at(object, &["spec", "type"]).to_owned();
     let old_type = text_at(old, &["spec", "type"]).to_owned();

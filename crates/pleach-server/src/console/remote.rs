@@ -136,8 +136,8 @@ fn relayed(response: Response<Incoming>) -> Response<Body> {
     out
 }
 
-/// Subresources through which a read reaches further than the API server.
-const WAYS_THROUGH: [&str; 4] = ["proxy", "exec", "attach", "portforward"];
+/// Subresources whose GET reaches a node or a Pod behind the API server.
+const TUNNELS: [&str; 4] = ["proxy", "exec", "attach", "portforward"];
 
 /// Reviews: created, but never kept.
 const REVIEWS: [&str; 5] = [
@@ -154,7 +154,7 @@ fn is_read(method: &Method, path: &str) -> bool {
         // An API server routes by the path that this decodes to, and refuses one that does not.
         Method::GET | Method::HEAD => unescape_path(path).is_ok_and(|path| {
             let path = String::from_utf8_lossy(&path);
-            subresource(&path).is_none_or(|found| !WAYS_THROUGH.contains(&found))
+            subresource(&path).is_none_or(|found| !TUNNELS.contains(&found))
         }),
         Method::POST => REVIEWS.contains(&path),
         _ => false,

@@ -105,13 +105,13 @@ impl Place {
     }
 
     /// Gives the seats back for as long as any call is under way.
-    pub(crate) fn leave(&self) -> Away<'_> {
+    pub(crate) fn leave(&self) -> ReleasedSeats<'_> {
         let mut state = self.state();
         state.calls += 1;
         let held = std::mem::replace(&mut state.held, Held::Nothing);
         drop(state);
         self.release(held);
-        Away(self)
+        ReleasedSeats(self)
     }
 
     /// Takes seats again, unless other calls of the request are under way: several may be at once, and a request that
@@ -194,10 +194,10 @@ impl Drop for Place {
     }
 }
 
-/// Something that a request waits for.
-pub(crate) struct Away<'p>(&'p Place);
+/// The seats that a request gave back while it waits; it takes them again when this is dropped.
+pub(crate) struct ReleasedSeats<'p>(&'p Place);
 
-impl Drop for Away<'_> {
+impl Drop for ReleasedSeats<'_> {
     fn drop(&mut self) {
         self.0.state().calls -= 1;
     }

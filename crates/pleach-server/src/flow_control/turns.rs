@@ -18,9 +18,9 @@ use super::queue_set::{QueueSet, Queuing, Slot, Start, Ticket};
 
 /// Requests that a worker begins without a rest before it counts as saturated.
 const SATURATED: u32 = 8;
-/// How long ago another user's request makes a request stand in the queues.
-const OTHERS_COUNT: Duration = Duration::from_secs(1);
-/// How long a turn is waited for.
+/// A request is queued if another user sent one within this time.
+const OTHER_USERS_WINDOW: Duration = Duration::from_secs(1);
+/// The longest wait for a turn.
 const PATIENCE: Duration = Duration::from_millis(10);
 
 const QUEUES: Queuing = Queuing::Queue { queues: 256, hand: 2, length: usize::MAX };
@@ -70,7 +70,7 @@ impl Turns {
             self.others_at.store(if before == 0 { 0 } else { at.max(1) }, Ordering::Relaxed);
         }
         let others_at = self.others_at.load(Ordering::Relaxed);
-        saturated && others_at > 0 && at.saturating_sub(others_at) < OTHERS_COUNT.as_millis() as u64
+        saturated && others_at > 0 && at.saturating_sub(others_at) < OTHER_USERS_WINDOW.as_millis() as u64
     }
 
     /// A turn for a request; `None` if it may be computed as it is.
@@ -178,7 +178,7 @@ mod tests {
     #[tokio::test]
     async fn one_user_alone_and_workers_with_rests_need_no_turns() {
         let turns = Turns::new(2);
-        let later = Instant::now() + 2 * OTHERS_COUNT;
+        let later = Instant::now() + 2 * OTHER_USERS_WINDOW;
         (0..100).for_each(|_| assert!(turns.take(1, later).is_none() || WITHOUT_REST.get() < SATURATED));
         assert!(turns.take(2, later).is_some(), "another one, while the worker is busy");
         worker_rests();

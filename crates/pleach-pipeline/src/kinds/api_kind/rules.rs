@@ -15,28 +15,27 @@ pub trait Rules: std::fmt::Debug + Send + Sync + 'static {
         let _ = object;
     }
 
-    /// Members that admission sees although they are empty: objects on paths from the root, which are removed before
-    /// validation.
+    /// Paths of empty objects that admission sees, and that are removed before validation.
     fn kept_when_empty(&self) -> &'static [[&'static str; 2]] {
         &[]
     }
 
-    /// Sets what the server sets on a new object. The status is empty by then.
+    /// `PrepareForCreate`: sets the fields that the server owns. The status is empty already.
     fn prepare_for_create(&self, object: &mut Value) {
         let _ = object;
     }
 
-    /// Sets what the server sets on an object that replaces another.
+    /// `PrepareForUpdate`: sets the fields that the server owns. `old` is the stored object.
     fn prepare_for_update(&self, object: &mut Value, old: &Value) {
         let _ = (object, old);
     }
 
-    /// Sets what the server sets in an update of a subresource that writes the object; `status` is what is usual.
+    /// `PrepareForUpdate` of a subresource that writes the object. For `status` the rest of the object is reset already.
     fn prepare_for_subresource(&self, object: &mut Value, old: &Value, subresource: Subresource) {
         let _ = (object, old, subresource);
     }
 
-    /// Sets what depends on the user or the time of a write.
+    /// Sets the fields that depend on the user or the time of a write.
     fn stamp(&self, object: &mut Value, old: Option<&Value>, subresource: Subresource, by: &Stamp<'_>) {
         let _ = (object, old, subresource, by);
     }

@@ -29,7 +29,7 @@ fn segment(value: &str, path: &str, missing: &str, errors: &mut Errors) {
     errors.extend(wrong.map(|why| FieldError::invalid(path, value, why)));
 }
 
-/// `ValidateCrossVersionObjectReference`; a version that is known already may go on to be wrong.
+/// `ValidateCrossVersionObjectReference`; an invalid version of the stored object stays allowed.
 pub(super) fn reference(target: &Value, path: &str, known: Option<&str>, errors: &mut Errors) {
     for field in ["kind", "name"] {
         segment(text(target, field), &format!("{path}.{field}"), "", errors);

@@ -21,8 +21,8 @@ fn too_many(list: &[Value], most: i64, path: &str, errors: &mut Errors) {
     }
 }
 
-/// A value from a list; an empty one is told which there are.
-fn chosen(text: &str, path: &str, supported: &[&str], errors: &mut Errors) {
+/// Validates a value of an enumeration. The error of an empty one lists the valid values.
+fn required_enum(text: &str, path: &str, supported: &[&str], errors: &mut Errors) {
     if text.is_empty() {
         let quoted: Vec<String> = supported.iter().map(|one| quote(one)).collect();
         errors.push(FieldError::required(path, format!("valid values: [{}]", quoted.join(" "))));
@@ -47,7 +47,7 @@ pub(super) fn validate(policy: &Value, spec: &Value, path: &str, errors: &mut Er
                 errors.push(FieldError::invalid(format!("{path}.action"), action, why));
             }
         } else {
-            chosen(action, &format!("{path}.action"), &ACTIONS, errors);
+            required_enum(action, &format!("{path}.action"), &ACTIONS, errors);
         }
         let codes = rule.get("onExitCodes");
         if let Some(codes) = codes {
@@ -61,7 +61,7 @@ pub(super) fn validate(policy: &Value, spec: &Value, path: &str, errors: &mut Er
             let wrong = check_qualified_name(kind).into_iter();
             errors.extend(wrong.map(|why| FieldError::invalid(format!("{path}.type"), kind, why)));
             let supported = ["False", "True", "Unknown"];
-            chosen(text(pattern, "status"), &format!("{path}.status"), &supported, errors);
+            required_enum(text(pattern, "status"), &format!("{path}.status"), &supported, errors);
         }
         let why = match (codes.is_some(), !conditions.is_empty()) {
             (true, true) => "specifying both OnExitCodes and OnPodConditions is not supported",
@@ -74,7 +74,7 @@ pub(super) fn validate(policy: &Value, spec: &Value, path: &str, errors: &mut Er
 
 fn exit_codes(codes: &Value, containers: &[&str], path: &str, errors: &mut Errors) {
     let operator = text(codes, "operator");
-    chosen(operator, &format!("{path}.operator"), &["In", "NotIn"], errors);
+    required_enum(operator, &format!("{path}.operator"), &["In", "NotIn"], errors);
     if let Some(name) = codes.get("containerName").and_then(Value::as_str)
         && !containers.contains(&name)
     {

@@ -25,7 +25,7 @@ const POD_RESOURCES: [&str; 11] = [
     "pods",
 ];
 
-/// Of these every container must have some if a quota names them.
+/// Resources that every container must request or limit if a quota names them.
 const REQUIRED: [&str; 6] =
     ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use crate::error::{DuplicateKeys, YamlError};
 use crate::read::nodes::Stream;
-use crate::read::{Document, Way, documents, next_document, read, read_manifest, read_yaml};
+use crate::read::{Document, Reader, documents, next_document, read, read_manifest, read_yaml};
 use crate::spans::SpanTree;
 
 type Seen = Result<(Value, DuplicateKeys, SpanTree), YamlError>;
@@ -43,7 +43,7 @@ fn compare(text: &str) -> bool {
 fn is_short(text: &str) -> bool {
     let mut documents = documents(text);
     documents.by_ref().for_each(drop);
-    matches!(documents.way, Way::Short { .. })
+    matches!(documents.reader, Reader::Manifests { .. })
 }
 
 /// A seeded random number generator.

@@ -33,7 +33,7 @@ pub(super) fn resize(object: &Value, old: &Value, errors: &mut Errors) {
         let why = "Pod QOS Class may not change as a result of resizing";
         errors.push(FieldError::invalid("spec", class, why));
     }
-    // A kubelet that can resize tells the resources of what runs.
+    // A kubelet that can resize reports the resources of running containers.
     let statuses = old.get("status").map(|status| items(status, "containerStatuses")).unwrap_or_default();
     let running = statuses.iter().find(|status| status.at(&["state", "running"]).is_some());
     if running.is_some_and(|status| status.get("resources").is_none()) {
